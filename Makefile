@@ -1,0 +1,209 @@
+# Wick: `make help` says what can be made. Compilers and flags are in flags.mk.
+
+.DEFAULT_GOAL := all
+include flags.mk
+
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.SECONDARY:
+Q := $(if $(V),,@)
+NODE ?= node
+NPX := node_modules/.bin/
+
+# ---- sources: new files are found by themselves ----
+CLI_SRC := $(wildcard src/cli/*.c)
+POSIX_SRC := src/platform/posix.c
+ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
+WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c)
+WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
+
+TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
+UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
+
+# ---- what everything waits for: the toolchain (at once when it is there) ----
+.PHONY: setup-core setup-dev setup-all
+setup-core:
+	@tools/setup.sh core
+setup-dev:
+	@tools/setup.sh core dev
+setup-all:
+	@tools/setup.sh core dev browsers edge
+
+# ---- objects ----
+# $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
+# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes.
+define objects
+objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
+build/obj/$(1)/%.o: %.c flags.mk | setup-core
+	@mkdir -p $$(@D)
+	@echo "  CC $(1) $$<"
+	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@
+build/obj/$(1)/list: FORCE
+	@mkdir -p $$(@D)
+	@echo '$$(objects_$(1))' | cmp -s - $$@ || echo '$$(objects_$(1))' >$$@
+-include $$(objects_$(1):.o=.d)
+endef
+.PHONY: FORCE
+build/obj/web-%/web/libc/string.o: file_flags := $(WEB_LIBC_FLAGS)
+
+web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
+  $(if $(findstring threads,$(1)),$(WEB_THREADS_FLAGS),$(WEB_SINGLE_FLAGS))
+test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(1)
+
+$(eval $(call objects,native,$(NATIVE_CC),$(RELEASE) $(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),$(WASI_SRC) $(CLI_SRC)))
+$(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
+  $(WASI_SRC) $(CLI_SRC)))
+$(foreach variant,$(WEB_VARIANTS),\
+  $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
+$(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)),$(NATIVE_SRC)))
+$(eval $(call objects,tsan,$(NATIVE_CC),$(call test_flags,$(TSAN_FLAGS)),$(NATIVE_SRC)))
+$(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIVE_SRC)))
+
+# ---- programs and modules ----
+.PHONY: all native wasi web dist
+all: native wasi web dist ## everything below, with the sizes (the default)
+	@$(NODE) tools/build/sizes.mjs
+
+native: build/native/wick ## build/native/wick, the command line
+wasi: build/wasi/wick.wasm build/wasi/wick-relaxed.wasm ## the command line for WASI runtimes
+web: $(WEB_VARIANTS:%=build/web/wick-%.wasm) ## the browser's modules
+
+build/native/wick: $(objects_native) build/obj/native/list
+	@mkdir -p $(@D)
+	@echo "  LD $@"
+	$(Q)$(NATIVE_CC) $(objects_native) $(NATIVE_LINK) -o $@
+
+# $(call module,MODULE,CONFIG,LINK FLAGS): links CONFIG's objects. The linked file keeps its names
+# for profilers and disassemblers; the module that is shipped does not.
+define module
+build/obj/$(2)/wick.wasm: $(objects_$(2)) build/obj/$(2)/list
+	@echo "  LD $(1)"
+	$$(Q)$(WASM_CC) $(3) $(objects_$(2)) -o $$@
+$(1): build/obj/$(2)/wick.wasm
+	@mkdir -p $$(@D)
+	$$(Q)$(WASM_OPT) $(WASM_OPT_FLAGS) $$< -o $$@
+endef
+web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
+
+$(eval $(call module,build/wasi/wick.wasm,wasi,$(WASI_LINK)))
+$(eval $(call module,build/wasi/wick-relaxed.wasm,wasi-relaxed,$(WASI_LINK)))
+$(foreach variant,$(WEB_VARIANTS),\
+  $(eval $(call module,build/web/wick-$(variant).wasm,web-$(variant),$(call web_link,$(variant)))))
+
+# ---- the npm package ----
+JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json)
+dist: build/dist.stamp ## dist/, the npm package's files
+build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard examples/models/*) \
+  build/wasi/wick.wasm build/wasi/wick-relaxed.wasm
+	@echo "  BUNDLE dist/"
+	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs)
+	@touch $@
+
+# ---- tests ----
+# Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
+# that are shipped. Other files in tests/c/ are helpers that every test may use.
+TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
+
+# $(call archive,FILE,CONFIG,AR)
+define archive
+$(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) \
+  $(TEST_HELPERS:%.c=build/obj/$(2)/%.o) build/obj/$(2)/list
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$(3) rcs $$@ $$(filter %.o,$$^)
+-include $(TEST_HELPERS:%.c=build/obj/$(2)/%.d)
+endef
+$(eval $(call archive,build/test/native-asan/libwick.a,asan,$(WASM_AR)))
+$(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(WASM_AR)))
+$(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(WASM_AR)))
+$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(WASM_AR)))
+$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(WASM_AR)))
+
+# $(call program,FILE PATTERN,CONFIG,SOURCE FOLDER,ARCHIVE,COMPILER,LINK FLAGS,NAMES)
+define program
+$(1): build/obj/$(2)/$(3)/%.o $(4)
+	@mkdir -p $$(@D)
+	@echo "  LD $$@"
+	$$(Q)$(5) $$^ $(6) -o $$@
+-include $(7:%=build/obj/$(2)/$(3)/%.d)
+endef
+$(eval $(call program,build/test/native/%,asan,tests/c,build/test/native-asan/libwick.a,\
+  $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -lm,$(UNIT_TESTS)))
+$(eval $(call program,build/test/tsan/%,tsan,tests/c,build/test/native-tsan/libwick.a,\
+  $(NATIVE_CC),$(NATIVE_LINK) $(TSAN_FLAGS) -lm,$(TSAN_TESTS)))
+$(eval $(call program,build/test/fuzz/%,fuzz,tests/fuzz,build/test/native-fuzz/libwick.a,\
+  $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -fsanitize=fuzzer,$(FUZZERS)))
+$(eval $(call program,build/test/wasi/%.wasm,wasi,tests/c,build/test/wasi-plain/libwick.a,\
+  $(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
+$(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,tests/c,\
+  build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
+
+.PHONY: test test-programs test-native test-wasi fuzz-programs fuzz check format
+test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%)
+test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi-relaxed/%.wasm)
+fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
+test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
+
+# In CI the report is TAP, whose last lines are the runner's own count.
+REPORTER := $(if $(CI),tap,spec)
+RUN_TESTS := $(NODE) --test --test-concurrency=2 --test-reporter=$(REPORTER)
+test: setup-all all test-programs ## sets up, builds and runs every test
+	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
+
+fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
+	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/fuzz.test.mjs
+
+# ---- checks ----
+C_FILES := $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
+  tests/c/*.[ch] tests/fuzz/*.[ch])
+HEADERS := $(filter %.h,$(C_FILES))
+
+# $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
+define tidy
+tidy: $(3:%=build/tidy/$(1)/%.ok)
+build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
+	@mkdir -p $$(@D)
+	@echo "  TIDY $(1) $$<"
+	$$(Q)clang-tidy-$(LLVM) --quiet $$< -- $(C_FLAGS) $(2) 2>$$@.log || { cat $$@.log; exit 1; }
+	@touch $$@
+endef
+.PHONY: tidy
+$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
+$(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
+  $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
+
+check: setup-dev tidy ## formats, lints and types, without changing a file
+	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
+	$(Q)$(NODE) tools/build/check_rooms.mjs
+	$(Q)$(NODE) tools/build/check_text.mjs
+	$(Q)$(NPX)biome ci --error-on-warnings .
+	$(Q)$(NPX)tsc --project tsconfig.json
+
+format: setup-dev ## rewrites the sources in the house's format
+	$(Q)$(if $(C_FILES),clang-format-$(LLVM) -i $(C_FILES))
+	$(Q)$(NPX)biome check --write .
+
+# ---- the rest ----
+.PHONY: setup demo sizes clean distclean help
+setup: setup-all ## installs all that building and testing needs (make does it by itself)
+
+demo: all ## builds, serves the demo page and prints its address
+	$(Q)$(NODE) examples/chat/serve.mjs
+
+sizes: ## the raw and gzipped size of what was built
+	@$(NODE) tools/build/sizes.mjs
+
+clean: ## removes what was built
+	rm -rf build dist
+
+distclean: clean ## removes the installed toolchain and packages, too
+	rm -rf .toolchain node_modules
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16

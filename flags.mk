@@ -1,0 +1,67 @@
+# Compilers and flags, each said once. The Makefile puts them together; docs/build.md gives reasons.
+
+CHAIN := .toolchain
+LLVM := 19
+
+ifneq ($(WASI_SDK_PATH),)
+  WASM_CC := $(WASI_SDK_PATH)/bin/clang
+  WASM_AR := $(WASI_SDK_PATH)/bin/llvm-ar
+  WASI_SYSROOT := $(WASI_SDK_PATH)/share/wasi-sysroot
+  NATIVE_CC := $(firstword $(shell command -v clang-$(LLVM) clang cc))
+  WASM_OPT := $(shell command -v wasm-opt)
+else
+  WASM_CC := clang-$(LLVM)
+  WASM_AR := llvm-ar-$(LLVM)
+  WASI_SYSROOT := $(CHAIN)/wasi/usr
+  NATIVE_CC := clang-$(LLVM)
+  WASM_OPT := $(CHAIN)/bin/wasm-opt
+endif
+
+# ---- all C ----
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
+# No contraction: a product and a sum must round the same on every host and in every kernel.
+# No errno: sqrt and the like are then single instructions.
+C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Isrc $(WARNINGS)
+RELEASE := -O3 -DNDEBUG
+CHECKED := -O1 -g
+
+# ---- native ----
+# A helper thread and the command line are all that differs from the other hosts.
+NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
+NATIVE_LINK := -pthread
+# The sanitizer builds meet the SIMD sources through SIMDe, which emulates WebAssembly's intrinsics.
+SIMDE_FLAGS := -DWICK_SIMDE=1
+ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+TSAN_FLAGS := -fsanitize=thread
+FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
+
+# ---- WebAssembly ----
+# Every engine that has 128-bit SIMD has these; relaxed SIMD and threads are found out at run time.
+WASM_FLAGS := -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
+RELAXED_FLAGS := -mrelaxed-simd
+# The stack lies first, so that an overflow traps instead of writing over data.
+WASM_STACK_BYTES := 262144
+WASM_LINK := -Wl,--stack-first -Wl,-z,stack-size=$(WASM_STACK_BYTES)
+
+WASI_TARGET := --target=wasm32-wasi --sysroot=$(WASI_SYSROOT)
+WASI_FLAGS := $(WASI_TARGET) $(WASM_FLAGS) -DWICK_THREADS=0
+WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
+
+WEB_TARGET := --target=wasm32-unknown-unknown
+# No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
+WEB_FLAGS := $(WEB_TARGET) -nostdlibinc -isystem web/libc $(WASM_FLAGS)
+WEB_LIBC_FLAGS := -fno-builtin
+WEB_SINGLE_FLAGS := -DWICK_THREADS=0
+WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
+# JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.
+WEB_MEMORY_INITIAL_BYTES := 1048576
+WEB_LINK := $(WEB_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--import-memory \
+  -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=4294967296 \
+  -Wl,--export=__stack_pointer -Wl,--export=__heap_base
+WEB_THREADS_LINK := -Wl,--shared-memory
+
+# Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
+WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
+  --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
+  --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
+  --strip-debug --strip-producers --strip-target-features

@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# Installs what building and testing Wick needs, and does nothing when it is all there.
+#
+#   tools/setup.sh [core] [dev] [browsers] [edge]        (nothing named: core)
+#
+#   core      compilers: clang 19 and wasm-ld (apt), wasi-libc and binaryen (Debian trixie, unpacked
+#             privately), the locked npm packages
+#   dev       sanitizers, libFuzzer, clang-tidy, clang-format, SIMDe (apt)
+#   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
+#   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
+#
+# What apt does not manage goes to .toolchain/ and node_modules/. A user's own WASI SDK
+# ($WASI_SDK_PATH) replaces core's compilers. Versions are pinned here and in the lock files.
+set -euo pipefail
+
+LLVM=19
+WASI_LIBC=0.0~git20241209.574b88d-2
+BINARYEN=120-4
+SUITE=trixie
+NODE_MIN=20.10
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+chain=$root/.toolchain
+arch=$(uname -m)
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# run LOG COMMAND...: output goes to a log, whose end is shown when the command fails
+run() {
+  local log=$chain/log/$1.log
+  shift
+  "$@" >"$log" 2>&1 && return 0
+  tail -n 20 "$log" >&2
+  die "failed: $* (whole output in ${log#"$root"/})"
+}
+
+# once NAME KEY COMMAND...: runs the command unless it already succeeded with the same key
+once() {
+  local stamp=$chain/stamps/$1 key=$2
+  shift 2
+  [ "$(cat "$stamp" 2>/dev/null)" = "$key" ] && return 0
+  rm -f "$stamp"
+  "$@"
+  printf '%s\n' "$key" >"$stamp"
+}
+
+hash_of() { cat "$@" | sha256sum | cut -c1-16; }
+
+# ---- what must be there before ------------------------------------------------------------------
+
+check_prerequisites() {
+  local missing=() tool
+  for tool in git make node npm python3; do have "$tool" || missing+=("$tool"); done
+  [ ${#missing[@]} = 0 ] || die "please install first: ${missing[*]} (Node $NODE_MIN or newer)"
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number);
+    const [x, y] = process.argv[1].split(".").map(Number);
+    process.exit(a > x || (a === x && b >= y) ? 0 : 1)' "$NODE_MIN" ||
+    die "Node $NODE_MIN or newer is needed, found $(node --version)"
+}
+
+# ---- apt ----------------------------------------------------------------------------------------
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=600 "$@"
+}
+
+# DPkg::Lock::Timeout does not cover the lock on the package lists, so another update is waited for
+apt_update() {
+  local try
+  for try in 1 2 3 4 5 6; do
+    apt_get update && return 0
+    sleep $((try * 5))
+  done
+  return 1
+}
+
+apt_is_installed() {
+  [ "$(dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -cx installed)" = $# ]
+}
+
+apt_install() {
+  have dpkg-query && have apt-get ||
+    die "apt is needed to install: $* (without apt: see 'Other systems' in docs/build.md)"
+  apt_is_installed "$@" && return 0
+  local package missing=()
+  for package; do apt_is_installed "$package" || missing+=("$package"); done
+  [ "$(id -u)" = 0 ] || have sudo || die "root or sudo is needed to install: ${missing[*]}"
+  say "installing with apt: ${missing[*]}"
+  apt-get install --simulate --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+    run apt-update apt_update
+  # the lists may be older than the archive: one more try with fresh ones
+  apt_get install --no-install-recommends "${missing[@]}" >"$chain/log/apt.log" 2>&1 || {
+    run apt-update apt_update
+    run apt apt_get install --no-install-recommends "${missing[@]}"
+  }
+}
+
+# ---- packages of a newer Debian, unpacked privately ---------------------------------------------
+
+# Sets `private`: options that give apt-get lists, cache and sources of its own, so that the
+# system's apt state is never touched. The mirror is the one the system itself uses.
+private_apt() {
+  local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$chain/apt
+  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
+    awk -v name="$codename" '$1 == name { print $2; exit }')
+  [ -n "$mirror" ] && [ -f "$keyring" ] ||
+    die "this recipe is for Debian; elsewhere set WASI_SDK_PATH (docs/build.md, 'Other systems')"
+  mkdir -p "$apt"/{lists/partial,cache/archives/partial}
+  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$SUITE" >"$apt/sources.list"
+  private=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
+    -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+    -o Acquire::Languages=none -o APT::Sandbox::User=root -o Debug::NoLocking=1)
+  run "apt-$SUITE" apt-get "${private[@]}" update
+}
+
+# pinned PACKAGE VERSION: prints PACKAGE=VERSION, or another revision of the same upstream version
+pinned() {
+  local offered upstream=${2%-*} version
+  offered=$(apt-cache "${private[@]}" madison "$1" | awk -F' *[|] *' '{ print $2 }')
+  for version in $offered; do [ "$version" = "$2" ] && { echo "$1=$2"; return; }; done
+  for version in $offered; do
+    [ "${version%-*}" = "$upstream" ] && {
+      say "$1 $2 is gone from Debian $SUITE, taking $version"
+      echo "$1=$version"
+      return
+    }
+  done
+  die "Debian $SUITE has no $1 of upstream version $upstream, only:" \
+    "${offered:-none}; set WASI_SDK_PATH instead (docs/build.md, 'Other systems')"
+}
+
+unpack_wasm_tools() {
+  say "downloading from Debian $SUITE: wasi-libc $WASI_LIBC and binaryen $BINARYEN" \
+    "(with the C library it runs on), unpacked into .toolchain/"
+  private_apt
+  local wasi_libc binaryen deb debs=$chain/debs
+  wasi_libc=$(pinned wasi-libc "$WASI_LIBC")
+  binaryen=$(pinned binaryen "$BINARYEN")
+  rm -rf "$debs" "$chain/wasi" "$chain/binaryen"
+  mkdir -p "$debs" "$chain/wasi" "$chain/binaryen"
+  cd "$debs"
+  run download apt-get "${private[@]}" download "$wasi_libc" "$binaryen" libc6 libstdc++6 libgcc-s1
+  cd "$root"
+  dpkg-deb -x "$debs"/wasi-libc_*.deb "$chain/wasi"
+  for deb in "$debs"/{binaryen,libc6,libstdc++6,libgcc-s1}_*.deb; do
+    dpkg-deb -x "$deb" "$chain/binaryen"
+  done
+  rm -rf "$debs" "$chain/apt"
+  wrap_binaryen
+}
+
+# The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
+wrap_binaryen() {
+  local libs=$chain/binaryen/usr/lib/$arch-linux-gnu wrapper=$chain/bin/wasm-opt
+  mkdir -p "$chain/bin"
+  cat >"$wrapper" <<WRAPPER
+#!/bin/sh
+tree=\$(dirname "\$0")/../binaryen/usr
+libs=\$tree/lib/$arch-linux-gnu
+exec "\$libs/$(basename "$(ls "$libs"/ld-linux*.so.*)")" --library-path "\$libs" "\$tree/bin/wasm-opt" "\$@"
+WRAPPER
+  chmod +x "$wrapper"
+  "$wrapper" --version | grep -q "version ${BINARYEN%-*}" || die "the unpacked wasm-opt does not run"
+}
+
+check_wasi_sdk() {
+  local clang=$WASI_SDK_PATH/bin/clang major
+  [ -x "$clang" ] || die "WASI_SDK_PATH is set, but there is no $clang"
+  [ -d "$WASI_SDK_PATH/share/wasi-sysroot" ] || die "no share/wasi-sysroot in WASI_SDK_PATH"
+  major=$("$clang" -dumpversion | cut -d. -f1)
+  [ "$major" -ge $LLVM ] || die "WASI SDK with clang $LLVM or newer is needed, found clang $major"
+  have cc || die "please install first: cc (a C17 compiler for the native build)"
+}
+
+# ---- npm and PyPI -------------------------------------------------------------------------------
+
+npm_root() {
+  # packages that somebody has just added are kept as long as they are what package.json asks for
+  [ -d node_modules ] && npm ls >/dev/null 2>&1 && return 0
+  say "installing the npm packages of package-lock.json into node_modules/"
+  run npm npm ci
+}
+
+npm_edge() {
+  [ "$arch" = x86_64 ] || die "the edge runtimes are packaged for x86_64 only, this is $arch"
+  say "installing with npm, into .toolchain/edge/: Node 24, Deno (tools/edge/package-lock.json)"
+  mkdir -p "$chain/edge"
+  cp .npmrc tools/edge/package.json tools/edge/package-lock.json "$chain/edge/"
+  cd "$chain/edge"
+  run npm-edge npm ci
+  cd "$root"
+}
+
+pip_edge() {
+  say "installing with pip, into .toolchain/edge/python/: wasmtime (tools/edge/requirements.txt)"
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  rm -rf "$chain/edge/python"
+  run venv python3 -m venv "$chain/edge/python"
+  run pip "$chain/edge/python/bin/pip" install --disable-pip-version-check --only-binary :all: \
+    --require-hashes -r tools/edge/requirements.txt
+}
+
+# ---- parts --------------------------------------------------------------------------------------
+
+part_core() {
+  if [ -n "${WASI_SDK_PATH:-}" ]; then
+    check_wasi_sdk
+  else
+    apt_install clang-$LLVM lld-$LLVM llvm-$LLVM libclang-rt-$LLVM-dev-wasm32 libc6-dev
+    once wasm-tools "wasi-libc $WASI_LIBC binaryen $BINARYEN" unpack_wasm_tools
+  fi
+  [ -d node_modules ] || rm -f "$chain/stamps/npm"
+  once npm "$(hash_of package.json package-lock.json)" npm_root
+}
+
+part_dev() {
+  apt_install clang-$LLVM libclang-rt-$LLVM-dev libfuzzer-$LLVM-dev \
+    clang-tidy-$LLVM clang-format-$LLVM libsimde-dev
+}
+
+part_browsers() {
+  apt_install chromium firefox-esr webkit2gtk-driver xvfb xauth fonts-dejavu-core
+}
+
+part_edge() {
+  once edge-npm "$(hash_of tools/edge/package-lock.json)" npm_edge
+  once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge
+}
+
+[ $# -gt 0 ] || set -- core
+for part; do
+  case $part in
+    core | dev | browsers | edge) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge" ;;
+  esac
+done
+cd "$root"
+check_prerequisites
+mkdir -p "$chain"/{log,stamps}
+exec 9>"$chain/lock"
+flock 9 # two set-ups at once would trip over each other
+for part; do "part_$part"; done
