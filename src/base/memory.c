@@ -1,0 +1,88 @@
+// base/memory.c — the gate. Each block is preceded by one cache line that holds its size.
+#include "base/memory.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { HEADER_BYTES = WICK_CACHE_LINE_BYTES };
+
+static const uint64_t LIVE_MARK = 0x6b6369776b636977u;
+
+typedef struct block_header {
+  uint64_t total_bytes;  // with this header
+  uint64_t mark;
+} block_header;
+
+static block_header *header_of(void *block) {
+  return (block_header *)(void *)((uint8_t *)block - HEADER_BYTES);
+}
+
+void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
+                 void (*host_free)(void *, size_t)) {
+  memset(memory, 0, sizeof *memory);
+  memory->budget_bytes = budget_bytes;
+  memory->host_alloc = host_alloc;
+  memory->host_free = host_free;
+}
+
+void *memory_alloc(wick_memory *memory, size_t size_bytes) {
+  memory->calls++;
+  if (memory->calls == memory->fail_at_call) return NULL;
+  size_t total;
+  if (!checked_add_size(size_bytes, HEADER_BYTES + WICK_CACHE_LINE_BYTES, &total)) return NULL;
+  total = align_size(size_bytes, WICK_CACHE_LINE_BYTES) + HEADER_BYTES;
+  if (memory->budget_bytes != 0 && (total > memory->budget_bytes ||
+                                    memory->bytes_now > memory->budget_bytes - total)) {
+    return NULL;
+  }
+  uint8_t *base = memory->host_alloc(total);
+  if (base == NULL) return NULL;
+  block_header *header = (block_header *)(void *)base;
+  header->total_bytes = total;
+  header->mark = LIVE_MARK;
+  memory->bytes_now += total;
+  memory->blocks_now++;
+  if (memory->bytes_now > memory->bytes_peak) memory->bytes_peak = memory->bytes_now;
+  return base + HEADER_BYTES;
+}
+
+void *memory_alloc_zeroed(wick_memory *memory, size_t size_bytes) {
+  void *block = memory_alloc(memory, size_bytes);
+  if (block != NULL) memset(block, 0, size_bytes);
+  return block;
+}
+
+void *memory_alloc_array(wick_memory *memory, size_t count, size_t item_bytes) {
+  size_t size_bytes;
+  if (!checked_mul_size(count, item_bytes, &size_bytes)) return NULL;
+  return memory_alloc(memory, size_bytes);
+}
+
+void *memory_resize(wick_memory *memory, void *block, size_t size_bytes) {
+  if (block == NULL) return memory_alloc(memory, size_bytes);
+  void *moved = memory_alloc(memory, size_bytes);
+  if (moved == NULL) return NULL;
+  const size_t held = (size_t)header_of(block)->total_bytes - HEADER_BYTES;
+  memcpy(moved, block, held < size_bytes ? held : size_bytes);
+  memory_free(memory, block);
+  return moved;
+}
+
+void memory_free(wick_memory *memory, void *block) {
+  if (block == NULL) return;
+  block_header *header = header_of(block);
+  if (header->mark != LIVE_MARK) __builtin_trap();  // freed twice, or not ours
+  header->mark = 0;
+  memory->bytes_now -= header->total_bytes;
+  memory->blocks_now--;
+  memory->host_free(header, (size_t)header->total_bytes);
+}
+
+wick_status memory_fail(const wick_memory *memory, wick_error *error, const char *what,
+                        uint64_t size_bytes) {
+  return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+                   "out of memory: %s needs %llu bytes (%llu in use, budget %llu)", what,
+                   (unsigned long long)size_bytes, (unsigned long long)memory->bytes_now,
+                   (unsigned long long)memory->budget_bytes);
+}

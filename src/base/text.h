@@ -1,0 +1,24 @@
+// base/text.h — a small formatter, so that the engine needs no libc's printf (web builds have none).
+#ifndef WICK_BASE_TEXT_H
+#define WICK_BASE_TEXT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Writes at most `size_bytes` - 1 bytes and a terminator; returns the bytes written without it.
+// Never cuts a UTF-8 character in two. Understands %s %.*s %.Ns %c %d %i %u %x with the lengths
+// none, l, ll, z; %g (6 significant digits) and %%; widths and flags are not understood.
+size_t text_format_list(char *out, size_t size_bytes, const char *format, va_list arguments);
+size_t text_format(char *out, size_t size_bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Length in bytes (1..4) of the UTF-8 sequence that starts at `bytes`, 0 when it is not a valid
+// sequence (RFC 3629: no overlong forms, no surrogates), -1 when `size_bytes` ends before it does
+// and all that is there is a valid beginning. Writes the code point when complete.
+int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point);
+
+// Writes 1 to 4 bytes and returns how many; 0 for surrogates and values above U+10FFFF.
+size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
+
+#endif

@@ -1,0 +1,117 @@
+// format/gguf.h — the directory of a GGUF file (v2, v3, little-endian): metadata and tensor list,
+// parsed incrementally from chunks of any size. Source: ggml/docs/gguf.md of the ggml repository.
+// The bytes of tensors are the loader's (load/), not this file's.
+#ifndef WICK_FORMAT_GGUF_H
+#define WICK_FORMAT_GGUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/types.h"
+
+typedef enum gguf_value_type {
+  GGUF_U8 = 0,
+  GGUF_I8 = 1,
+  GGUF_U16 = 2,
+  GGUF_I16 = 3,
+  GGUF_U32 = 4,
+  GGUF_I32 = 5,
+  GGUF_F32 = 6,
+  GGUF_BOOL = 7,
+  GGUF_STRING = 8,
+  GGUF_ARRAY = 9,
+  GGUF_U64 = 10,
+  GGUF_I64 = 11,
+  GGUF_F64 = 12
+} gguf_value_type;
+
+// Limits: what a real model needs, with room; a file over them is refused as WICK_E_FORMAT.
+enum {
+  GGUF_KEYS_MAX = 65536,
+  GGUF_TENSORS_MAX = 65536,
+  GGUF_KEY_BYTES_MAX = 65535,
+  GGUF_TENSOR_NAME_BYTES_MAX = 64,
+  GGUF_DIMS_MAX = 4,
+  GGUF_DIRECTORY_BYTES_MAX = 512 * 1024 * 1024
+};
+
+// Bytes inside the directory; not terminated. Valid as long as the directory lives.
+typedef struct gguf_string {
+  const char *bytes;
+  uint64_t size_bytes;
+} gguf_string;
+
+typedef struct gguf_value {
+  gguf_string key;
+  gguf_value_type type;
+  gguf_value_type item_type;   // of an array
+  uint64_t count;              // items of an array, 1 otherwise
+  const uint8_t *data;         // first byte of the value; array: first byte of the first item
+  uint64_t offset_bytes;       // of the key in the file, for error messages
+} gguf_value;
+
+typedef struct gguf_tensor {
+  gguf_string name;
+  uint32_t type;               // a known wick_type
+  uint32_t dim_count;          // 1..4 (a file's 0 counts as 1 of size 1)
+  uint64_t dims[GGUF_DIMS_MAX];  // dims[0] is the row length (fastest); unused ones are 1
+  uint64_t offset_bytes;       // of the first byte, from the start of the file
+  uint64_t size_bytes;
+  uint32_t file;               // which file of a split model, from 0
+  uint64_t entry_offset_bytes; // of its entry in the directory, for error messages
+} gguf_tensor;
+
+typedef struct gguf_directory gguf_directory;
+
+wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wick_error *error);
+void gguf_directory_destroy(gguf_directory *directory);
+
+// Takes the next bytes of the file, in order, any number. *used says how many belonged to the
+// directory: fewer than size_bytes once it is complete. Fails once and stays failed. Repeated calls
+// cost O(bytes) altogether, whatever their sizes.
+wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, size_t size_bytes,
+                                size_t *used, wick_error *error);
+bool gguf_directory_is_complete(const gguf_directory *directory);
+// The file ended: WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
+wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
+
+uint32_t gguf_version(const gguf_directory *directory);
+uint64_t gguf_directory_bytes(const gguf_directory *directory);  // header to last tensor entry
+uint64_t gguf_data_offset(const gguf_directory *directory);      // aligned start of tensor data
+uint32_t gguf_alignment(const gguf_directory *directory);
+
+size_t gguf_value_count(const gguf_directory *directory);
+const gguf_value *gguf_value_at(const gguf_directory *directory, size_t index);
+size_t gguf_tensor_count(const gguf_directory *directory);
+const gguf_tensor *gguf_tensor_at(const gguf_directory *directory, size_t index);
+// By name; NULL when absent. O(1) on average.
+const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
+const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
+
+// Typed access. Numbers convert between all integer types when the value fits, and from F32/F64 for
+// gguf_get_f64. *out is unchanged when the key is absent: the answer is then WICK_E_NODATA and no
+// error is set (absence is the caller's to judge); a wrong type or a value that does not fit is
+// WICK_E_FORMAT with the key and offset in the error.
+wick_status gguf_get_u32(const gguf_directory *directory, const char *key, uint32_t *out,
+                         wick_error *error);
+wick_status gguf_get_f64(const gguf_directory *directory, const char *key, double *out,
+                         wick_error *error);
+wick_status gguf_get_bool(const gguf_directory *directory, const char *key, bool *out,
+                          wick_error *error);
+wick_status gguf_get_string(const gguf_directory *directory, const char *key, gguf_string *out,
+                            wick_error *error);
+// An array of `item_type`; WICK_E_FORMAT when it is something else.
+wick_status gguf_get_array(const gguf_directory *directory, const char *key,
+                           gguf_value_type item_type, const gguf_value **out, wick_error *error);
+// Item of an array of numbers (any integer type or F32/F64), index < count.
+double gguf_array_f64(const gguf_value *array, uint64_t index);
+int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
+// Strings of an array follow each other: start with cursor = array->data, call `count` times.
+gguf_string gguf_next_string(const uint8_t **cursor);
+
+bool gguf_string_equals(gguf_string string, const char *text);
+
+#endif

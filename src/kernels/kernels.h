@@ -1,0 +1,132 @@
+// kernels/kernels.h — the table of kernels that the forward pass calls. `scalar` is the reference;
+// simd128 and relaxed override entries in one table, bound once (kernels_bind). Call sites never
+// test for features.
+//
+// Layout of a weight matrix [rows, cols] (kernel layout, made by `repack` while the file streams
+// in; one per type, shared by products, embedding lookup and tied output): rows are interleaved in
+// groups of KERNEL_ROW_GROUP = 8, padded with zero rows at the end; inside a group one record per
+// block of columns. A record holds 8 rows' scales and then their codes so that one activation block
+// meets 8 rows from consecutive memory. Each type's record is drawn in its own file.
+//
+// Law (docs/design): an output y[token][row] is the same to the last bit whatever the other tokens
+// of the call, the row range, and the thread: integer dots per block are exact, and float partial
+// sums are added in one fixed order of blocks in every micro-kernel of a variant.
+#ifndef WICK_KERNELS_H
+#define WICK_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "format/types.h"
+
+enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
+
+// The form in which a product wants its activations. A form is made once per row of activations
+// and shared by all products that want it (q, k, v of a layer).
+typedef enum kernel_act_form {
+  KERNEL_ACT_F32 = 0,   // plain floats
+  KERNEL_ACT_Q8 = 1,    // per 32 values: int8 codes with scale and sums (see act.h)
+  KERNEL_ACT_FORM_COUNT = 2
+} kernel_act_form;
+
+typedef struct kernel_matrix {
+  const uint8_t *data;   // kernel layout, 64-byte aligned
+  uint32_t rows, cols;   // cols: a multiple of the type's block
+  uint32_t type;         // wick_type
+  uint32_t flags;        // KERNEL_MATRIX_*
+} kernel_matrix;
+
+// Set by repack when a Q8_0 tensor holds the code -128 (llama-quantize writes none): the relaxed
+// kernel then takes the exact widening path.
+enum { KERNEL_MATRIX_HAS_MINUS_128 = 1 };
+
+typedef struct kernel_type_ops {
+  // Bytes of the kernel layout; false when the shape does not fit. rows padded to whole groups.
+  bool (*matrix_bytes)(uint32_t rows, uint32_t cols, uint64_t *bytes);
+  // Places `block_count` consecutive file blocks of one row, beginning at block `first_block`. The
+  // destination has been zeroed. Returns flags to be or-ed into the matrix's. Rows and blocks may
+  // come in any order, each once.
+  uint32_t (*repack)(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file_blocks);
+  // out[cols] = the row as floats (embedding lookup); exactly ggml's dequantisation.
+  void (*row_dequant)(const kernel_matrix *matrix, uint32_t row, float *out);
+  kernel_act_form act_form;
+  // y[t * y_stride + r] = sum over c of W[r][c] * x[t][c], for r in [row_first, row_last) and t in
+  // [0, tokens). row_first is a multiple of KERNEL_ROW_GROUP; row_last too or equals rows; nothing
+  // outside of the range is written. `act`: tokens rows of the form, act_stride_bytes apart, each
+  // 64-byte aligned. Picks its micro-kernel by `tokens`.
+  void (*matmul)(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,
+                 size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride);
+} kernel_type_ops;
+
+// Element types of KV pages.
+typedef enum kernel_kv_type {
+  KERNEL_KV_F32 = 0,
+  KERNEL_KV_F16 = 1,
+  KERNEL_KV_Q8 = 2,
+  KERNEL_KV_Q4 = 3,
+  KERNEL_KV_TYPE_COUNT = 4
+} kernel_kv_type;
+
+// Attention of the query heads that share one KV head, online softmax over pages (Milakov and
+// Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
+// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16 tokens][head_dim].
+// F32 pages hold floats, F16 pages uint16_t.
+typedef struct kernel_attention {
+  uint32_t group;       // query heads of this KV head
+  uint32_t head_dim;    // a multiple of 4
+  const float *q;       // [group][head_dim], rotated, already multiplied by the softmax scale
+  float *acc;           // [group][head_dim], sum of p * V
+  float *max;           // [group], running maximum
+  float *sum;           // [group], running sum of p
+} kernel_attention;
+
+typedef struct kernel_kv_ops {
+  // Bytes of one page's K (or V) of one KV head; 0 when the type is not in this build yet.
+  size_t (*k_bytes)(uint32_t head_dim);
+  size_t (*v_bytes)(uint32_t head_dim);
+  // Stores one token's row of one KV head in slot 0..15. Returns how many values were not finite or
+  // did not fit the type (they are stored as 0 or the largest): the engine then fails the step.
+  uint32_t (*k_write)(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);
+  uint32_t (*v_write)(void *v_page, uint32_t slot, const float *v, uint32_t head_dim);
+  // Reads a row back as floats (tests, saving, shifting).
+  void (*k_read)(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
+  void (*v_read)(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
+} kernel_kv_ops;
+
+// Adds the tokens [first, last) of one page (0 <= first < last <= 16) to the running attention.
+typedef void (*kernel_attention_page)(const kernel_attention *state, const void *k_page,
+                                      const void *v_page, uint32_t first, uint32_t last);
+
+typedef struct wick_kernels {
+  const char *name;                            // "scalar", "simd128" or "relaxed"
+  kernel_type_ops types[WICK_TYPE_COUNT];      // matmul is NULL for a type that does not run
+  // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
+  size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
+  void (*act_make)(kernel_act_form form, const float *x, uint32_t cols, void *act);
+
+  kernel_kv_ops kv[KERNEL_KV_TYPE_COUNT];
+  void (*attention_begin)(const kernel_attention *state);   // acc = 0, max = -inf, sum = 0
+  kernel_attention_page attention_page[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
+  void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum
+
+  // out[n] = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). out may be x.
+  void (*rms_norm)(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
+  // Rotates the first n_rot values of each head (RoFormer, Su et al. 2021). cos_sin holds n_rot / 2
+  // pairs (cos, sin). interleaved: pairs are (2i, 2i+1), else (i, i + n_rot/2).
+  void (*rope)(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
+               bool interleaved);
+  // gate[i] = silu(gate[i]) * up[i]. Relative error of the sigmoid below 1e-6.
+  void (*silu_mul)(float *gate, const float *up, uint32_t n);
+  void (*add)(float *x, const float *y, uint32_t n);        // x += y
+  void (*scale)(float *x, float factor, uint32_t n);
+} wick_kernels;
+
+// The best table of this build (relaxed, else simd128, else scalar).
+const wick_kernels *kernels_bind(void);
+// By name, for tests: "scalar", "simd128", "relaxed"; NULL when this build has none such.
+const wick_kernels *kernels_by_name(const char *name);
+
+#endif

@@ -1,0 +1,37 @@
+// platform/platform.h — the whole portability contract. One implementation a host:
+// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c. Nothing else in src/
+// may name a host.
+#ifndef WICK_PLATFORM_H
+#define WICK_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+// 64-byte aligned, not zeroed; NULL when the host refuses. The size is given back at free.
+void *platform_alloc(size_t size_bytes);
+void platform_free(void *block, size_t size_bytes);
+
+// Monotonic, from an arbitrary start. Cost: a system call or a call into JavaScript.
+uint64_t platform_now_us(void);
+
+// One line of text for a developer, without a newline.
+void platform_log(const char *line);
+
+// Fills from the host's entropy source (seeds that the caller did not choose).
+void platform_random(void *out, size_t size_bytes);
+
+// Sleeps while *address == expected, at most timeout_us; may wake early. Builds without threads
+// return at once.
+void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us);
+void platform_wake32(const uint32_t *address, uint32_t count);
+
+// Starts a helper that runs entry(argument) and ends. Returns false when the host has no threads or
+// refuses; on the web JavaScript starts the helpers before the engine asks and they come in through
+// web/thread_web.c.
+bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle);
+void platform_thread_join(uintptr_t handle);
+
+#endif
