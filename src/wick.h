@@ -1,0 +1,178 @@
+// wick.h — the engine as hosts see it: the command line, the web's exports, an edge component. Plain
+// structs, no callbacks into the host except where said. One thread calls; the engine never blocks:
+// work happens inside wick_step, which returns after at most about budget_us (a layer's time more).
+//
+//   wick_engine_create -> { wick_load_next_range, wick_load_feed }* -> wick_request_submit
+//     -> { wick_step, wick_events_take }* -> wick_engine_destroy
+#ifndef WICK_H
+#define WICK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/gguf.h"
+#include "kernels/kernels.h"
+#include "load/load.h"
+#include "sample/sampler.h"
+#include "text/tokenizer.h"
+
+typedef struct wick_engine wick_engine;
+
+typedef struct wick_config {
+  uint64_t memory_bytes_max;  // budget of everything; 0: none
+  uint32_t threads;           // with the caller's; 0 and 1: no helpers
+  uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
+  uint32_t batch_tokens;      // micro-batch of prefill, 1..512; 0: 128
+  uint32_t requests_max;      // queued and running together; 0: 64
+  kernel_kv_type k_type, v_type;
+  const wick_kernels *kernels;  // NULL: kernels_bind()
+  bool directory_only;        // metadata, tensor list and tokenizer, no weights
+} wick_config;
+
+// F16 KV, everything else 0.
+void wick_config_default(wick_config *config);
+
+// WICK_E_ARG for settings out of range, WICK_E_NOMEM. Allocates little: the big segments come when
+// the directory of the model is known.
+wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
+void wick_engine_destroy(wick_engine *engine);
+const wick_memory *wick_engine_memory(const wick_engine *engine);
+uint32_t wick_engine_threads(const wick_engine *engine);
+// The configuration in force: zeros replaced by what was chosen.
+const wick_config *wick_engine_config(const wick_engine *engine);
+
+// ---- Loading: ask and offer (load/load.h has the details) ----
+
+void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
+                          uint64_t *length_bytes);
+// A failure is final for this engine: every later call answers the same error.
+wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
+                           const void *bytes, size_t size_bytes, wick_error *error);
+wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
+                          wick_error *error);
+
+typedef struct wick_load_state {
+  uint64_t bytes_wanted, bytes_placed;  // so far known; equal when complete
+  uint64_t fingerprint;                 // of the model, when complete
+  uint32_t files;                       // of a split model, 1 otherwise
+  uint32_t layers_ready;                // complete from the first on
+  bool is_directory_ready;              // metadata, tokenizer, plan can be asked for
+  bool is_complete;
+} wick_load_state;
+void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
+
+const gguf_directory *wick_directory(const wick_engine *engine);  // NULL until it is ready
+const loader *wick_loader(const wick_engine *engine);
+tokenizer *wick_tokenizer(wick_engine *engine);                   // NULL until it is ready
+
+// ---- The plan: what the model needs, before a byte of weights is fetched ----
+
+typedef struct wick_plan {
+  uint64_t directory_bytes;   // metadata and tensor list as kept
+  uint64_t tokenizer_bytes;
+  uint64_t weights_bytes;     // in kernel layout
+  uint64_t scratch_bytes;     // activations of a micro-batch, logits, sampling
+  uint64_t kv_bytes;          // one full context
+  uint64_t total_bytes;
+  uint32_t context_tokens;
+  uint32_t kv_page_bytes;     // 16 tokens, all layers
+} wick_plan;
+
+// For the engine's configuration, as soon as the directory is ready (WICK_E_NODATA before).
+wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error);
+
+typedef struct wick_model_info {
+  gguf_string architecture, name;
+  uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
+  uint64_t parameters;        // values of all tensors
+} wick_model_info;
+wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
+                                wick_error *error);
+
+// ---- Requests ----
+
+typedef struct wick_request {
+  // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
+  const char *text;
+  size_t text_bytes;
+  uint32_t tokenize_flags;
+  const int32_t *tokens;
+  size_t token_count;
+
+  uint32_t max_tokens;          // 0: until the context is full
+  sampler_config sampling;
+  const char *const *stops;     // stop strings, copied
+  const size_t *stop_bytes;
+  uint32_t stop_count;
+  bool ignore_end;              // go on after an end token (benchmarks)
+  bool print_special;           // control tokens as text
+
+  // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
+  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
+  void *on_logits_context;
+} wick_request;
+
+void wick_request_default(wick_request *request);
+
+// Queues a request (first in, first out). Its prompt is tokenised and its pages are reserved here or
+// when its turn comes; everything is copied. WICK_E_ARG (empty prompt, id out of the vocabulary),
+// WICK_E_FULL (prompt over the context: both numbers are in the message; or the queue is full),
+// WICK_E_NODATA (directory not ready). May be submitted while weights are still arriving.
+wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
+                                wick_error *error);
+// Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
+wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+
+typedef enum wick_step_result {
+  WICK_STEP_IDLE = 0,         // nothing to do
+  WICK_STEP_PROGRESS = 1,     // call again (take the events first)
+  WICK_STEP_WAIT_BYTES = 2    // the next layer's weights are not there yet
+} wick_step_result;
+
+// Works for about budget_us (0: one unit of work). Parks between layers. Failures of a request
+// end that request by an event; the engine goes on.
+wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
+
+// ---- Events: what happened, as records in one buffer ----
+
+typedef enum wick_event_kind {
+  WICK_EVENT_TOKEN = 1,     // a sampled token and the text that can be shown now (may be empty)
+  WICK_EVENT_PREFILL = 2,   // tokens_prompt of which tokens_cached (= done so far) are processed
+  WICK_EVENT_DONE = 3       // the last one of a request
+} wick_event_kind;
+
+typedef enum wick_finish {
+  WICK_FINISH_NONE = 0,
+  WICK_FINISH_STOP = 1,     // end token or stop string
+  WICK_FINISH_LENGTH = 2,   // max_tokens or context full
+  WICK_FINISH_ABORT = 3,
+  WICK_FINISH_ERROR = 4     // `status`; the text is the message
+} wick_finish;
+
+// Same layout on every host. After the struct: top_count pairs {int32 token, float logprob}, then
+// text_bytes of UTF-8, then padding to a multiple of 8.
+typedef struct wick_event {
+  uint32_t size_bytes;      // of the whole record
+  uint32_t request;
+  uint32_t kind;            // wick_event_kind
+  int32_t token;            // TOKEN_NONE when none
+  float logprob;
+  uint32_t top_count;
+  uint32_t text_bytes;
+  uint32_t finish;          // wick_finish, of DONE
+  uint32_t status;          // wick_status, of DONE by error
+  uint32_t tokens_prompt;
+  uint32_t tokens_cached;   // PREFILL: processed so far; DONE: taken from a cache
+  uint32_t tokens_out;
+  double queue_ms, prefill_ms, decode_ms;  // of DONE
+  double ttft_ms;           // from submit to the first token
+} wick_event;
+
+// All events since the last call; *bytes stays valid until the next wick_step, submit or cancel.
+// A full buffer parks wick_step (it answers PROGRESS) until events are taken.
+const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
+
+#endif
