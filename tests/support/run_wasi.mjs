@@ -1,0 +1,19 @@
+// Runs a WASI module under node:wasi, in Node as in Deno:
+//   node run_wasi.mjs '{"/guest": "/host"}' module.wasm [argument ...]
+// The module gets this process's environment and standard streams.
+
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { WASI } from 'node:wasi';
+
+const [folders, file, ...args] = process.argv.slice(2);
+const wasi = new WASI({
+  version: 'preview1',
+  args: [file, ...args],
+  env: process.env,
+  preopens: JSON.parse(folders),
+  returnOnExit: true,
+});
+const module = await WebAssembly.compile(readFileSync(file));
+const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+process.exitCode = wasi.start(instance);
