@@ -16,20 +16,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TEST(name)                                                     \
-  static void test_##name(void);                                       \
+#define TEST(name)                                                      \
+  static void test_##name(void);                                        \
   __attribute__((constructor)) static void test_register_##name(void) { \
-    static check_test test = {#name, test_##name, NULL};               \
-    check_register(&test);                                             \
-  }                                                                    \
+    static check_test test = {#name, test_##name, NULL};                \
+    check_register(&test);                                              \
+  }                                                                     \
   static void test_##name(void)
 
 #define CHECK(condition) check_true((condition), #condition, __FILE__, __LINE__)
-#define REQUIRE(condition)     \
-  do {                         \
-    if (!CHECK(condition)) {   \
-      return;                  \
-    }                          \
+#define REQUIRE(condition)   \
+  do {                       \
+    if (!CHECK(condition)) { \
+      return;                \
+    }                        \
   } while (0)
 
 #define CHECK_EQ_INT(found, wanted) check_int((found), (wanted), #found, __FILE__, __LINE__)

@@ -17,7 +17,7 @@ export const ci = process.env.CI === 'true';
 const edge = resolve(root, '.toolchain/edge');
 
 /**
- * What can be located: the environment variable that says where (first choice) and the usual places.
+ * What can be located: the environment variable that says where, else the usual places.
  * @type {Record<string, {variable?: string, places: string[], install: string}>}
  */
 const known = {
@@ -55,7 +55,7 @@ const known = {
 };
 
 /**
- * @param {keyof known} what
+ * @param {string} what one of the above
  * @returns {{path: string, skip: false} | {path: '', skip: string}}
  */
 export function locate(what) {
@@ -71,7 +71,8 @@ export function locate(what) {
 /** @param {string} name @returns {string} a file that `make` built; throws when it is not there */
 export function built(name) {
   const path = resolve(root, 'build', name);
-  if (!existsSync(path)) throw new Error(`build/${name} is missing: run make, or make test-programs`);
+  if (!existsSync(path))
+    throw new Error(`build/${name} is missing: run make, or make test-programs`);
   return path;
 }
 
@@ -80,15 +81,17 @@ export function built(name) {
  * @returns {ReturnType<typeof locate>}
  */
 export function locateRelaxedNode() {
-  return hasRelaxedSimd(process.execPath) ? { path: process.execPath, skip: false } : locate('node24');
+  return hasRelaxedSimd(process.execPath)
+    ? { path: process.execPath, skip: false }
+    : locate('node24');
 }
 
 /** @param {string} node @returns {boolean} */
 function hasRelaxedSimd(node) {
   // (func (param v128 v128 v128) (result v128) f32x4.relaxed_madd)
   const module = [
-    0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0, 32,
-    0, 32, 1, 32, 2, 253, 133, 2, 11,
+    0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11,
+    0, 32, 0, 32, 1, 32, 2, 253, 133, 2, 11,
   ];
   const source = `process.exit(WebAssembly.validate(new Uint8Array([${module}])) ? 0 : 1)`;
   try {

@@ -15,5 +15,6 @@ const wasi = new WASI({
   returnOnExit: true,
 });
 const module = await WebAssembly.compile(readFileSync(file));
-const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
+const instance = await WebAssembly.instantiate(module, imports);
 process.exitCode = wasi.start(instance);
