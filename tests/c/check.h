@@ -25,11 +25,11 @@
   static void test_##name(void)
 
 #define CHECK(condition) check_true((condition), #condition, __FILE__, __LINE__)
-#define REQUIRE(condition)   \
-  do {                       \
-    if (!CHECK(condition)) { \
-      return;                \
-    }                        \
+#define REQUIRE(condition)                                          \
+  do {                                                              \
+    if (!check_true((condition), #condition, __FILE__, __LINE__)) { \
+      return;                                                       \
+    }                                                               \
   } while (0)
 
 #define CHECK_EQ_INT(found, wanted) check_int((found), (wanted), #found, __FILE__, __LINE__)
