@@ -26,21 +26,22 @@ enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
 // The form in which a product wants its activations. A form is made once per row of activations
 // and shared by all products that want it (q, k, v of a layer).
 typedef enum kernel_act_form {
-  KERNEL_ACT_F32 = 0,   // plain floats
-  KERNEL_ACT_Q8 = 1,    // per 32 values: int8 codes with scale and sums (see act.h)
+  KERNEL_ACT_F32 = 0,  // plain floats
+  KERNEL_ACT_Q8 = 1,   // per 32 values: int8 codes with scale and sums (see act.h)
   KERNEL_ACT_FORM_COUNT = 2
 } kernel_act_form;
 
 typedef struct kernel_matrix {
-  const uint8_t *data;   // kernel layout, 64-byte aligned
-  uint32_t rows, cols;   // cols: a multiple of the type's block
-  uint32_t type;         // wick_type
-  uint32_t flags;        // KERNEL_MATRIX_*
+  const uint8_t *data;  // kernel layout, 64-byte aligned
+  uint32_t rows, cols;  // cols: a multiple of the type's block
+  uint32_t type;        // wick_type
+  uint32_t flags;       // KERNEL_MATRIX_*
 } kernel_matrix;
 
-// Set by repack when a Q8_0 tensor holds the code -128 (llama-quantize writes none): the relaxed
-// kernel then takes the exact widening path.
-enum { KERNEL_MATRIX_HAS_MINUS_128 = 1 };
+// Set by repack. HAS_MINUS_128: a Q8_0 tensor holds the code -128 (llama-quantize writes none): the
+// relaxed kernel then takes an exact path. HAS_WILD_F16: a 16-bit float, scale or element, is Inf
+// or NaN, which the SIMD kernels' conversion does not know: they hand the matrix to the reference.
+enum { KERNEL_MATRIX_HAS_MINUS_128 = 1, KERNEL_MATRIX_HAS_WILD_F16 = 2 };
 
 typedef struct kernel_type_ops {
   // Bytes of the kernel layout; false when the shape does not fit. rows padded to whole groups.
@@ -57,8 +58,9 @@ typedef struct kernel_type_ops {
   // [0, tokens). row_first is a multiple of KERNEL_ROW_GROUP; row_last too or equals rows; nothing
   // outside of the range is written. `act`: tokens rows of the form, act_stride_bytes apart, each
   // 64-byte aligned. Picks its micro-kernel by `tokens`.
-  void (*matmul)(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,
-                 size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride);
+  void (*matmul)(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                 const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                 size_t y_stride);
 } kernel_type_ops;
 
 // Element types of KV pages.
@@ -72,15 +74,15 @@ typedef enum kernel_kv_type {
 
 // Attention of the query heads that share one KV head, online softmax over pages (Milakov and
 // Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
-// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16 tokens][head_dim].
-// F32 pages hold floats, F16 pages uint16_t.
+// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16
+// tokens][head_dim]. F32 pages hold floats, F16 pages uint16_t.
 typedef struct kernel_attention {
-  uint32_t group;       // query heads of this KV head
-  uint32_t head_dim;    // a multiple of 4
-  const float *q;       // [group][head_dim], rotated, already multiplied by the softmax scale
-  float *acc;           // [group][head_dim], sum of p * V
-  float *max;           // [group], running maximum
-  float *sum;           // [group], running sum of p
+  uint32_t group;     // query heads of this KV head
+  uint32_t head_dim;  // a multiple of 4
+  const float *q;     // [group][head_dim], rotated, already multiplied by the softmax scale
+  float *acc;         // [group][head_dim], sum of p * V
+  float *max;         // [group], running maximum
+  float *sum;         // [group], running sum of p
 } kernel_attention;
 
 typedef struct kernel_kv_ops {
@@ -101,14 +103,14 @@ typedef void (*kernel_attention_page)(const kernel_attention *state, const void 
                                       const void *v_page, uint32_t first, uint32_t last);
 
 typedef struct wick_kernels {
-  const char *name;                            // "scalar", "simd128" or "relaxed"
-  kernel_type_ops types[WICK_TYPE_COUNT];      // matmul is NULL for a type that does not run
+  const char *name;                        // "scalar", "simd128" or "relaxed"
+  kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
   void (*act_make)(kernel_act_form form, const float *x, uint32_t cols, void *act);
 
   kernel_kv_ops kv[KERNEL_KV_TYPE_COUNT];
-  void (*attention_begin)(const kernel_attention *state);   // acc = 0, max = -inf, sum = 0
+  void (*attention_begin)(const kernel_attention *state);  // acc = 0, max = -inf, sum = 0
   kernel_attention_page attention_page[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
   void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum
 
@@ -120,7 +122,7 @@ typedef struct wick_kernels {
                bool interleaved);
   // gate[i] = silu(gate[i]) * up[i]. Relative error of the sigmoid below 1e-6.
   void (*silu_mul)(float *gate, const float *up, uint32_t n);
-  void (*add)(float *x, const float *y, uint32_t n);        // x += y
+  void (*add)(float *x, const float *y, uint32_t n);  // x += y
   void (*scale)(float *x, float factor, uint32_t n);
 } wick_kernels;
 

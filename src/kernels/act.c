@@ -1,0 +1,52 @@
+// kernels/act.c — activations as int8 with a scale per 32 values; scalar reference.
+#include "kernels/act.h"
+
+#include <string.h>
+
+#include "base/math.h"
+
+size_t act_bytes_scalar(kernel_act_form form, uint32_t cols) {
+  if (form == KERNEL_ACT_F32) return align_size((size_t)cols * sizeof(float), 64);
+  return act_wide_offset(cols);
+}
+
+// The largest magnitude as bits, so that Inf and NaN come out on top.
+static uint32_t act_amax_bits(const float *x, uint32_t n) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t bits = bits_of_f32(x[i]) & 0x7fffffffu;
+    if (bits > most) most = bits;
+  }
+  return most;
+}
+
+// n: 1..32 values; the codes behind them are 0.
+static void act_block_make(const float *x, uint32_t n, act_block *block) {
+  const uint32_t amax_bits = act_amax_bits(x, n);
+  const float amax = f32_of_bits(amax_bits);
+  memset(block, 0, sizeof *block);
+  if (amax_bits >= 0x7f800000u) {
+    block->scale = f32_of_bits(0x7fc00000u);
+    return;
+  }
+  if (amax < ACT_TINY) return;
+  block->scale = amax / 127.0f;
+  const float inverse = 127.0f / amax;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t bits = bits_of_f32(x[i] * inverse + ACT_ROUND);
+    block->codes[i] = (int8_t)((int32_t)bits - (int32_t)bits_of_f32(ACT_ROUND));
+    block->sum_half[i / 16] += block->codes[i];
+  }
+  block->sum = block->sum_half[0] + block->sum_half[1];
+}
+
+void act_make_scalar(kernel_act_form form, const float *x, uint32_t cols, void *act) {
+  if (form == KERNEL_ACT_F32) {
+    memcpy(act, x, (size_t)cols * sizeof(float));
+    return;
+  }
+  act_block *block = act;
+  for (uint32_t c = 0; c < cols; c += ACT_BLOCK, block++) {
+    act_block_make(x + c, cols - c < ACT_BLOCK ? cols - c : ACT_BLOCK, block);
+  }
+}

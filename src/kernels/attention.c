@@ -1,0 +1,92 @@
+// kernels/attention.c — attention over one page with online softmax; scalar reference.
+//
+// For a page with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'),
+// sum' = sum * c + p, acc' = acc * c + sum over t of p[t] * V[t]. Sums over tokens: the scores' p
+// as four lanes t % 4, then (0 + 2) + (1 + 3); V in the order of t. What is not in [first, last) is
+// never looked at: it may hold anything.
+#include "kernels/exp.h"
+#include "kernels/families.h"
+
+void attention_begin(const kernel_attention *state) {
+  for (uint32_t h = 0; h < state->group; h++) {
+    state->max[h] = f32_of_bits(0xff800000u);
+    state->sum[h] = 0.0f;
+  }
+  memset(state->acc, 0, (size_t)state->group * state->head_dim * sizeof(float));
+}
+
+void attention_end(const kernel_attention *state, float *out) {
+  for (uint32_t h = 0; h < state->group; h++) {
+    const float inverse = 1.0f / state->sum[h];
+    for (uint32_t d = 0; d < state->head_dim; d++) {
+      out[h * state->head_dim + d] = state->acc[h * state->head_dim + d] * inverse;
+    }
+  }
+}
+
+typedef float element_function(const void *page, size_t index);
+
+static float f32_element(const void *page, size_t index) { return ((const float *)page)[index]; }
+
+static float f16_element(const void *page, size_t index) {
+  return f32_of_f16(((const uint16_t *)page)[index]);
+}
+
+// Scores to probabilities: p[t] = e^(s[t] - new maximum), 0 outside of the range. Returns e^(old
+// maximum - new one). A NaN score stays NaN.
+static float page_softmax(float *scores, uint32_t first, uint32_t last, float *max, float *sum) {
+  float most = *max;
+  for (uint32_t t = first; t < last; t++) most = scores[t] > most ? scores[t] : most;
+  const float correction = exp_f32(*max - most);
+  float parts[4] = {0};
+  for (uint32_t t = first; t < last; t++) {
+    scores[t] = exp_f32(scores[t] - most);
+    parts[t % 4] += scores[t];
+  }
+  *sum = *sum * correction + ((parts[0] + parts[2]) + (parts[1] + parts[3]));
+  *max = most;
+  return correction;
+}
+
+static void attention_page(const kernel_attention *state, const void *k_page, const void *v_page,
+                           uint32_t first, uint32_t last, element_function *k_element,
+                           element_function *v_element) {
+  const uint32_t dims = state->head_dim;
+  for (uint32_t h = 0; h < state->group; h++) {
+    const float *q = state->q + (size_t)h * dims;
+    float *acc = state->acc + (size_t)h * dims;
+    float scores[KERNEL_PAGE_TOKENS] = {0};
+    for (uint32_t d = 0; d < dims; d++) {
+      for (uint32_t t = first; t < last; t++) {
+        scores[t] += q[d] * k_element(k_page, (size_t)d * KERNEL_PAGE_TOKENS + t);
+      }
+    }
+    const float correction = page_softmax(scores, first, last, &state->max[h], &state->sum[h]);
+    for (uint32_t d = 0; d < dims; d++) acc[d] *= correction;
+    for (uint32_t t = first; t < last; t++) {
+      for (uint32_t d = 0; d < dims; d++) {
+        acc[d] += scores[t] * v_element(v_page, (size_t)t * dims + d);
+      }
+    }
+  }
+}
+
+void attention_page_f32_f32_scalar(const kernel_attention *state, const void *k_page,
+                                   const void *v_page, uint32_t first, uint32_t last) {
+  attention_page(state, k_page, v_page, first, last, f32_element, f32_element);
+}
+
+void attention_page_f32_f16_scalar(const kernel_attention *state, const void *k_page,
+                                   const void *v_page, uint32_t first, uint32_t last) {
+  attention_page(state, k_page, v_page, first, last, f32_element, f16_element);
+}
+
+void attention_page_f16_f32_scalar(const kernel_attention *state, const void *k_page,
+                                   const void *v_page, uint32_t first, uint32_t last) {
+  attention_page(state, k_page, v_page, first, last, f16_element, f32_element);
+}
+
+void attention_page_f16_f16_scalar(const kernel_attention *state, const void *k_page,
+                                   const void *v_page, uint32_t first, uint32_t last) {
+  attention_page(state, k_page, v_page, first, last, f16_element, f16_element);
+}

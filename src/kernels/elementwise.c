@@ -1,0 +1,47 @@
+// kernels/elementwise.c — norm, rotation, activation, residual; scalar reference.
+#include "kernels/exp.h"
+#include "kernels/families.h"
+
+// The sum of squares is kept in 16 parts, value i in part i % 16, as SIMD lanes do.
+void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out) {
+  float parts[16] = {0};
+  for (uint32_t i = 0; i < n; i++) parts[i % 16] += x[i] * x[i];
+  for (uint32_t half = 8; half > 0; half /= 2) {
+    for (uint32_t i = 0; i < half; i++) parts[i] += parts[i + half];
+  }
+  const float factor = 1.0f / __builtin_sqrtf(parts[0] / (float)n + epsilon);
+  for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor * weight[i];
+}
+
+static void rope_pair(float *a, float *b, const float *cos_sin) {
+  const float x = *a, y = *b;
+  *a = x * cos_sin[0] - y * cos_sin[1];
+  *b = x * cos_sin[1] + y * cos_sin[0];
+}
+
+void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
+                 bool interleaved) {
+  const uint32_t pairs = n_rot / 2;
+  for (uint32_t h = 0; h < heads; h++, x += head_dim) {
+    for (uint32_t i = 0; i < pairs; i++) {
+      if (interleaved) {
+        rope_pair(x + 2 * i, x + 2 * i + 1, cos_sin + 2 * i);
+      } else {
+        rope_pair(x + i, x + i + pairs, cos_sin + 2 * i);
+      }
+    }
+  }
+}
+
+// silu(g) = g / (1 + e^-g) (Elfwing et al. 2017; SwiGLU: Shazeer 2020).
+void silu_mul_scalar(float *gate, const float *up, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) gate[i] = gate[i] / (1.0f + exp_f32(-gate[i])) * up[i];
+}
+
+void add_scalar(float *x, const float *y, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) x[i] += y[i];
+}
+
+void scale_scalar(float *x, float factor, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) x[i] *= factor;
+}

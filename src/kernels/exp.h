@@ -1,0 +1,41 @@
+// kernels/exp.h — e^x for one float, as the SIMD kernels compute it.
+//
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, ln 2 in two parts), e^r by a polynomial of
+// degree 6 (minimax coefficients of Cephes' expf), scaled by 2^n. Relative error below 3e-7 for
+// x in [EXP_LEAST, EXP_MOST]; 0 below, +Inf above, NaN for NaN.
+#ifndef WICK_KERNELS_EXP_H
+#define WICK_KERNELS_EXP_H
+
+#include "base/math.h"
+
+#define EXP_LEAST (-87.0f)
+#define EXP_MOST 88.0f
+#define EXP_LOG2_E 1.44269504088896341f
+#define EXP_LN2_HIGH 0.693359375f
+#define EXP_LN2_LOW (-2.12194440e-4f)
+#define EXP_ROUND 0x1.8p23f  // see ACT_ROUND
+#define EXP_P0 1.9875691500e-4f
+#define EXP_P1 1.3981999507e-3f
+#define EXP_P2 8.3334519073e-3f
+#define EXP_P3 4.1665795894e-2f
+#define EXP_P4 1.6666665459e-1f
+#define EXP_P5 5.0000001201e-1f
+
+static inline float exp_f32(float x) {
+  if (x != x) return x;
+  if (x < EXP_LEAST) return 0.0f;
+  if (x > EXP_MOST) return f32_of_bits(0x7f800000u);
+  const float rounded = x * EXP_LOG2_E + EXP_ROUND;
+  const float n = rounded - EXP_ROUND;
+  const float r = (x - n * EXP_LN2_HIGH) - n * EXP_LN2_LOW;
+  float p = EXP_P0 * r + EXP_P1;
+  p = p * r + EXP_P2;
+  p = p * r + EXP_P3;
+  p = p * r + EXP_P4;
+  p = p * r + EXP_P5;
+  p = p * (r * r) + (r + 1.0f);
+  // The low bits of `rounded` are n; adding n to the exponent of p multiplies by 2^n.
+  return f32_of_bits(bits_of_f32(p) + (bits_of_f32(rounded) << 23));
+}
+
+#endif

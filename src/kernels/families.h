@@ -1,0 +1,66 @@
+// kernels/families.h — every kernel of every family and variant by name, for the tables of
+// kernels.c; and the loop that all scalar products share. The contracts are in kernels.h.
+#ifndef WICK_KERNELS_FAMILIES_H
+#define WICK_KERNELS_FAMILIES_H
+
+#include "kernels/kernels.h"
+
+typedef bool matrix_bytes_function(uint32_t rows, uint32_t cols, uint64_t *bytes);
+typedef uint32_t repack_function(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                                 uint32_t block_count, const uint8_t *file_blocks);
+typedef void row_dequant_function(const kernel_matrix *matrix, uint32_t row, float *out);
+typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                             const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                             size_t y_stride);
+
+matrix_bytes_function f32_matrix_bytes, f16_matrix_bytes, bf16_matrix_bytes;
+matrix_bytes_function q4_0_matrix_bytes, q8_0_matrix_bytes, q6_k_matrix_bytes;
+repack_function f32_repack, f16_repack, bf16_repack, q4_0_repack, q8_0_repack, q6_k_repack;
+row_dequant_function f32_row_dequant, f16_row_dequant, bf16_row_dequant;
+row_dequant_function q4_0_row_dequant, q8_0_row_dequant, q6_k_row_dequant;
+matmul_function f32_matmul_scalar, f16_matmul_scalar, bf16_matmul_scalar;
+matmul_function q4_0_matmul_scalar, q8_0_matmul_scalar, q6_k_matmul_scalar;
+
+// One row of the matrix times one row of activations.
+typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);
+
+// A product made of row_dot, one output at a time.
+static inline void matmul_by_rows(const kernel_matrix *matrix, uint32_t row_first,
+                                  uint32_t row_last, const void *act, size_t act_stride_bytes,
+                                  uint32_t tokens, float *y, size_t y_stride,
+                                  row_dot_function *row_dot) {
+  for (uint32_t t = 0; t < tokens; t++) {
+    const uint8_t *act_row = (const uint8_t *)act + act_stride_bytes * t;
+    for (uint32_t r = row_first; r < row_last; r++) {
+      y[y_stride * t + r] = row_dot(matrix, r, act_row);
+    }
+  }
+}
+
+size_t kv_f32_bytes(uint32_t head_dim);
+uint32_t kv_f32_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);
+uint32_t kv_f32_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim);
+void kv_f32_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
+void kv_f32_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
+size_t kv_f16_bytes(uint32_t head_dim);
+uint32_t kv_f16_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);
+uint32_t kv_f16_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim);
+void kv_f16_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
+void kv_f16_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
+size_t kv_absent_bytes(uint32_t head_dim);  // 0: a KV type that this build has not
+
+typedef void attention_page_function(const kernel_attention *state, const void *k_page,
+                                     const void *v_page, uint32_t first, uint32_t last);
+void attention_begin(const kernel_attention *state);
+void attention_end(const kernel_attention *state, float *out);
+attention_page_function attention_page_f32_f32_scalar, attention_page_f32_f16_scalar;
+attention_page_function attention_page_f16_f32_scalar, attention_page_f16_f16_scalar;
+
+void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
+void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
+                 bool interleaved);
+void silu_mul_scalar(float *gate, const float *up, uint32_t n);
+void add_scalar(float *x, const float *y, uint32_t n);
+void scale_scalar(float *x, float factor, uint32_t n);
+
+#endif

@@ -1,0 +1,123 @@
+// kernels/floats.c — weights that are floats: F32, F16, BF16; layout and scalar reference.
+//
+// A record is one column of 8 rows. F32: 8 floats. 16-bit types: lane i has row i in its low half
+// and row i + 4 in its high half, as the scales of layout.h.
+// Sums: even columns in one, odd columns in another, then even + odd.
+#include "kernels/act.h"
+#include "kernels/families.h"
+#include "kernels/layout.h"
+
+enum { F32_RECORD_BYTES = 32, F16_RECORD_BYTES = 16 };
+
+bool f32_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
+  return layout_bytes(rows, cols, 1, F32_RECORD_BYTES, bytes);
+}
+
+bool f16_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
+  return layout_bytes(rows, cols, 1, F16_RECORD_BYTES, bytes);
+}
+
+bool bf16_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
+  return layout_bytes(rows, cols, 1, F16_RECORD_BYTES, bytes);
+}
+
+uint32_t f32_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                    uint32_t block_count, const uint8_t *file_blocks) {
+  uint8_t *to = data + layout_record_offset(cols, row, first_block, 1, F32_RECORD_BYTES);
+  to += row % KERNEL_ROW_GROUP * sizeof(float);
+  for (uint32_t c = 0; c < block_count; c++) memcpy(to + c * 32, file_blocks + c * 4, 4);
+  return 0;
+}
+
+uint32_t bf16_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file_blocks) {
+  uint8_t *to = data + layout_record_offset(cols, row, first_block, 1, F16_RECORD_BYTES);
+  to += layout_scale_offset(row);
+  for (uint32_t c = 0; c < block_count; c++) memcpy(to + c * 16, file_blocks + c * 2, 2);
+  return 0;
+}
+
+uint32_t f16_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                    uint32_t block_count, const uint8_t *file_blocks) {
+  uint32_t flags = bf16_repack(data, cols, row, first_block, block_count, file_blocks);
+  for (uint32_t c = 0; c < block_count; c++) {
+    if (layout_f16_is_wild(load_u16(file_blocks + c * 2))) flags |= KERNEL_MATRIX_HAS_WILD_F16;
+  }
+  return flags;
+}
+
+static inline float f32_element(const uint8_t *group, uint32_t row, uint32_t col) {
+  float value;
+  memcpy(&value, group + (size_t)col * F32_RECORD_BYTES + row % 8 * sizeof value, sizeof value);
+  return value;
+}
+
+static inline float f16_element(const uint8_t *group, uint32_t row, uint32_t col) {
+  return layout_scale_load(group + (size_t)col * F16_RECORD_BYTES, row);
+}
+
+static inline float bf16_element(const uint8_t *group, uint32_t row, uint32_t col) {
+  const uint8_t *record = group + (size_t)col * F16_RECORD_BYTES;
+  return f32_of_bf16(load_u16(record + layout_scale_offset(row)));
+}
+
+typedef float element_function(const uint8_t *group, uint32_t row, uint32_t col);
+
+static inline void row_dequant(const kernel_matrix *matrix, uint32_t row, float *out,
+                               uint32_t record_bytes, element_function *element) {
+  const uint8_t *group = matrix->data + layout_record_offset(matrix->cols, row, 0, 1, record_bytes);
+  for (uint32_t c = 0; c < matrix->cols; c++) out[c] = element(group, row, c);
+}
+
+static inline float row_dot(const kernel_matrix *matrix, uint32_t row, const float *x,
+                            uint32_t record_bytes, element_function *element) {
+  const uint8_t *group = matrix->data + layout_record_offset(matrix->cols, row, 0, 1, record_bytes);
+  float sums[2] = {0, 0};
+  for (uint32_t c = 0; c < matrix->cols; c++) sums[c % 2] += element(group, row, c) * x[c];
+  return sums[0] + sums[1];
+}
+
+void f32_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
+  row_dequant(matrix, row, out, F32_RECORD_BYTES, f32_element);
+}
+
+void f16_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
+  row_dequant(matrix, row, out, F16_RECORD_BYTES, f16_element);
+}
+
+void bf16_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
+  row_dequant(matrix, row, out, F16_RECORD_BYTES, bf16_element);
+}
+
+static float f32_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
+  return row_dot(matrix, row, act_row, F32_RECORD_BYTES, f32_element);
+}
+
+static float f16_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
+  return row_dot(matrix, row, act_row, F16_RECORD_BYTES, f16_element);
+}
+
+static float bf16_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
+  return row_dot(matrix, row, act_row, F16_RECORD_BYTES, bf16_element);
+}
+
+void f32_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                       const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                       size_t y_stride) {
+  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
+                 f32_row_dot);
+}
+
+void f16_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                       const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                       size_t y_stride) {
+  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
+                 f16_row_dot);
+}
+
+void bf16_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                        const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                        size_t y_stride) {
+  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
+                 bf16_row_dot);
+}

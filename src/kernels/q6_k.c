@@ -1,0 +1,119 @@
+// kernels/q6_k.c — Q6_K: layout and scalar reference. The record is drawn in q6_k.h. The file's
+// block (block_q6_K of ggml-common.h): ql[128], qh[64], int8 sub_scales[16], f16 scale; in each
+// half of 128 columns, column 32g + l has its low nibble in ql[32 (g % 2) + l] (g > 1: the high
+// nibble) and its two high bits in qh[l] at 2g.
+#include "kernels/q6_k.h"
+
+#include "kernels/act.h"
+#include "kernels/families.h"
+#include "kernels/layout.h"
+
+bool q6_k_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
+  return layout_bytes(rows, cols, Q6_K_BLOCK, sizeof(q6_k_record), bytes);
+}
+
+static void q6_k_file_codes(const uint8_t *file, uint8_t codes[Q6_K_BLOCK]) {
+  for (uint32_t c = 0; c < Q6_K_BLOCK; c++) {
+    const uint32_t half = c / 128, g = c % 128 / 32, l = c % 32;
+    const uint32_t low = file[half * 64 + g % 2 * 32 + l] >> (g / 2 * 4) & 15;
+    const uint32_t high = file[128 + half * 32 + l] >> (g * 2) & 3;
+    codes[c] = (uint8_t)(low | high << 4);
+  }
+}
+
+static uint32_t q6_k_sub_scale_offset(uint32_t row, uint32_t sub_block) {
+  return row % 4 * 4 + row % 8 / 4 * 2 + sub_block;
+}
+
+// 16 codes into 12 bytes.
+static void q6_k_codes_store(uint8_t bytes[3][16], uint32_t row, const uint8_t *codes) {
+  for (uint32_t b = 0; b < 3; b++) {
+    for (uint32_t c = 0; c < 4; c++) {
+      const uint32_t high = (uint32_t)codes[12 + c] >> (2 * b) & 3;
+      bytes[b][row % 4 * 4 + c] = (uint8_t)(codes[4 * b + c] | high << 6);
+    }
+  }
+}
+
+static void q6_k_codes_load(const uint8_t bytes[3][16], uint32_t row, uint8_t *codes) {
+  memset(codes + 12, 0, 4);
+  for (uint32_t b = 0; b < 3; b++) {
+    for (uint32_t c = 0; c < 4; c++) {
+      const uint32_t byte = bytes[b][row % 4 * 4 + c];
+      codes[4 * b + c] = byte & 63;
+      codes[12 + c] = (uint8_t)(codes[12 + c] | byte >> 6 << (2 * b));
+    }
+  }
+}
+
+uint32_t q6_k_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file_blocks) {
+  uint32_t flags = 0;
+  q6_k_record *record =
+      (q6_k_record *)(void *)(data + layout_record_offset(cols, row, first_block, Q6_K_BLOCK,
+                                                          sizeof *record));
+  for (uint32_t b = 0; b < block_count; b++, record++, file_blocks += Q6_K_FILE_BYTES) {
+    uint8_t codes[Q6_K_BLOCK];
+    q6_k_file_codes(file_blocks, codes);
+    memcpy(record->scales + layout_scale_offset(row), file_blocks + 208, 2);
+    if (layout_f16_is_wild(load_u16(file_blocks + 208))) flags |= KERNEL_MATRIX_HAS_WILD_F16;
+    for (uint32_t s = 0; s < 16; s++) {
+      q6_k_part *part = &record->parts[s / 2];
+      part->sub_scales[q6_k_sub_scale_offset(row, s % 2)] = (int8_t)file_blocks[192 + s];
+      q6_k_codes_store(part->codes[s % 2][row % 8 / 4], row, codes + 16 * s);
+    }
+  }
+  return flags;
+}
+
+static const q6_k_record *q6_k_records(const kernel_matrix *matrix, uint32_t row) {
+  const size_t offset = layout_record_offset(matrix->cols, row, 0, Q6_K_BLOCK, sizeof(q6_k_record));
+  return (const q6_k_record *)(const void *)(matrix->data + offset);
+}
+
+void q6_k_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
+  const q6_k_record *record = q6_k_records(matrix, row);
+  for (uint32_t c = 0; c < matrix->cols; c += Q6_K_BLOCK, record++) {
+    const float scale = layout_scale_load(record->scales, row);
+    for (uint32_t s = 0; s < 16; s++, out += 16) {
+      const q6_k_part *part = &record->parts[s / 2];
+      const float d = scale * (float)part->sub_scales[q6_k_sub_scale_offset(row, s % 2)];
+      uint8_t codes[16];
+      q6_k_codes_load(part->codes[s % 2][row % 8 / 4], row, codes);
+      for (uint32_t j = 0; j < 16; j++) out[j] = d * (float)(codes[j] - 32);
+    }
+  }
+}
+
+// The integer dot of 32 columns, sub-scales applied: below 2^24, so exact as a float.
+static int32_t q6_k_part_dot(const q6_k_part *part, uint32_t row, const act_block *x) {
+  int32_t sum = 0;
+  for (uint32_t s = 0; s < 2; s++) {
+    uint8_t codes[16];
+    q6_k_codes_load(part->codes[s][row % 8 / 4], row, codes);
+    int32_t dot = -32 * x->sum_half[s];
+    for (uint32_t j = 0; j < 16; j++) dot += codes[j] * x->codes[16 * s + j];
+    sum += dot * part->sub_scales[q6_k_sub_scale_offset(row, s)];
+  }
+  return sum;
+}
+
+static float q6_k_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
+  const q6_k_record *record = q6_k_records(matrix, row);
+  const act_block *x = act_row;
+  float sum = 0;
+  for (uint32_t c = 0; c < matrix->cols; c += Q6_K_BLOCK, record++) {
+    const float scale = layout_scale_load(record->scales, row);
+    for (uint32_t p = 0; p < Q6_K_PARTS; p++, x++) {
+      sum += (float)q6_k_part_dot(&record->parts[p], row, x) * (scale * x->scale);
+    }
+  }
+  return sum;
+}
+
+void q6_k_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                        const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                        size_t y_stride) {
+  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
+                 q6_k_row_dot);
+}
