@@ -3,7 +3,8 @@
 .DEFAULT_GOAL := all
 include flags.mk
 
-MAKEFLAGS += --no-builtin-rules --no-builtin-variables
+# As many jobs as processors; a -j on the command line wins.
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables -j$(shell nproc)
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -66,7 +67,7 @@ $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIV
 
 # ---- programs and modules ----
 .PHONY: all native wasi web dist
-all: native wasi web dist ## everything below, with the sizes (the default)
+all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the default)
 	@$(NODE) tools/build/sizes.mjs
 
 native: build/native/wick ## build/native/wick, the command line
@@ -106,23 +107,24 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 
 # ---- tests ----
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
-# that are shipped. Other files in tests/c/ are helpers that every test may use.
+# that are shipped. Other files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
 TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
+FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c))
 
-# $(call archive,FILE,CONFIG,AR)
+# $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
-$(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) \
-  $(TEST_HELPERS:%.c=build/obj/$(2)/%.o) build/obj/$(2)/list
+$(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
+  build/obj/$(2)/list
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	$$(Q)$(3) rcs $$@ $$(filter %.o,$$^)
--include $(TEST_HELPERS:%.c=build/obj/$(2)/%.d)
+	$$(Q)$(WASM_AR) rcs $$@ $$(filter %.o,$$^)
+-include $(3:%.c=build/obj/$(2)/%.d)
 endef
-$(eval $(call archive,build/test/native-asan/libwick.a,asan,$(WASM_AR)))
-$(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(WASM_AR)))
-$(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(WASM_AR)))
-$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(WASM_AR)))
-$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(WASM_AR)))
+$(eval $(call archive,build/test/native-asan/libwick.a,asan,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
+$(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS)))
 
 # $(call program,FILE PATTERN,CONFIG,SOURCE FOLDER,ARCHIVE,COMPILER,LINK FLAGS,NAMES)
 define program
