@@ -1,0 +1,232 @@
+// thread/pool.c — the pool: an order per helper, one count of helpers still at work.
+//
+//   caller                               helper i
+//     job, context, first, last            spins, then sleeps on `order`
+//     pending = helpers that take part
+//     order++  ------------------------->  works on [first, last)
+//     works on its own run
+//     spins, then sleeps on `pending` <--  pending--, the last one wakes a sleeping caller
+//
+// Both words carry a bit that says that their reader sleeps, set by the reader with one atomic
+// operation that fails when the word has changed: so nobody wakes who is awake (a system call), and
+// no wake-up is lost.
+#include "thread/pool.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "platform/platform.h"
+
+// A reader spins for SPIN_US_MAX before it sleeps, about what falling asleep and being woken costs
+// (6 to 26 us; a barrier of threads that spin costs 0.3). One that spun in vain halves its time
+// down to SPIN_US_MIN, so that more threads than cores do not keep each other from running; every
+// SPIN_MISSES_TO_PROBE misses it tries the full time again. The clock is asked every
+// SPIN_ROUNDS_TIMED rounds; SPIN_ROUNDS_MAX bounds the spin where a browser's clock stands still.
+enum {
+  SPIN_US_MAX = 20,
+  SPIN_US_MIN = 1,
+  SPIN_MISSES_TO_PROBE = 16,
+  SPIN_ROUNDS_TIMED = 64,
+  SPIN_ROUNDS_MAX = 65536
+};
+
+static const uint32_t ASLEEP = 1u << 31;
+static const uint32_t ORDER_QUIT = 1u << 30;
+static const uint32_t ORDER_COUNT_MASK = (1u << 30) - 1;
+static const uint64_t SLEEP_US_MAX = 3600000000u;
+
+typedef enum helper_state { HELPER_EXPECTED = 0, HELPER_ARRIVED = 1, HELPER_LEFT = 2 } helper_state;
+
+typedef struct spin_budget {
+  uint32_t time_us, misses;
+} spin_budget;
+
+typedef struct pool_helper {
+  _Alignas(WICK_CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs given so far | QUIT | ASLEEP
+  uint32_t first, last;    // units of the job, written before `order`
+  uint32_t orders_given;   // the caller's
+  _Atomic uint32_t state;  // helper_state
+  uint32_t index;          // 1..threads-1
+  spin_budget budget;      // the helper's
+  thread_pool *pool;
+  uintptr_t handle;
+} pool_helper;
+
+struct thread_pool {
+  wick_memory *memory;
+  thread_job job;
+  void *context;
+  uint32_t slot_count;    // helpers asked for: the extent of `helpers`
+  uint32_t helper_count;  // started, arrived or not; the caller's
+  spin_budget budget;     // the caller's
+  _Alignas(WICK_CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
+  pool_helper helpers[];
+};
+
+static inline void spin_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t value) {
+  platform_wait32((const uint32_t *)word, value, SLEEP_US_MAX);
+}
+
+static void wake_one(_Atomic uint32_t *word) { platform_wake32((const uint32_t *)word, 1); }
+
+// Reads *word until it equals `value` (is_equal) or differs from it; false when time is up.
+static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, spin_budget *budget) {
+  uint64_t end_us = 0;
+  for (uint32_t round = 1; round < SPIN_ROUNDS_MAX; round++) {
+    if ((atomic_load_explicit(word, memory_order_acquire) == value) == is_equal) {
+      budget->time_us = SPIN_US_MAX;
+      return true;
+    }
+    spin_pause();
+    if (round % SPIN_ROUNDS_TIMED == 0) {
+      const uint64_t now_us = platform_now_us();
+      if (end_us == 0) end_us = now_us + budget->time_us;
+      if (now_us >= end_us) break;
+    }
+  }
+  const uint32_t half_us = budget->time_us / 2;
+  budget->misses++;
+  budget->time_us = half_us > SPIN_US_MIN ? half_us : SPIN_US_MIN;
+  if (budget->misses % SPIN_MISSES_TO_PROBE == 0) budget->time_us = SPIN_US_MAX;
+  return false;
+}
+
+// ---- helpers ----
+
+// Returns the first order after `seen`.
+static uint32_t helper_await_order(pool_helper *helper, uint32_t seen) {
+  if (spin_until(&helper->order, seen, false, &helper->budget)) {
+    return atomic_load_explicit(&helper->order, memory_order_acquire);
+  }
+  uint32_t order = seen;
+  const uint32_t asleep = seen | ASLEEP;
+  if (atomic_compare_exchange_strong(&helper->order, &order, asleep)) {
+    do {
+      sleep_on(&helper->order, asleep);
+      order = atomic_load_explicit(&helper->order, memory_order_acquire);
+    } while (order == asleep);
+  }
+  return order;
+}
+
+void thread_pool_helper_main(thread_pool *pool, uint32_t index) {
+  if (index == 0 || index > pool->slot_count) return;
+  pool_helper *helper = &pool->helpers[index - 1];
+  uint32_t expected = HELPER_EXPECTED;
+  if (!atomic_compare_exchange_strong(&helper->state, &expected, HELPER_ARRIVED)) return;
+  uint32_t order = helper_await_order(helper, 0);
+  while ((order & ORDER_QUIT) == 0) {
+    pool->job(pool->context, helper->first, helper->last, index);
+    const uint32_t pending = atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_acq_rel);
+    if (pending == (ASLEEP | 1)) wake_one(&pool->pending);
+    order = helper_await_order(helper, order);
+  }
+  atomic_store_explicit(&helper->state, HELPER_LEFT, memory_order_release);
+  wake_one(&helper->state);
+}
+
+static void helper_entry(void *argument) {
+  pool_helper *helper = argument;
+  thread_pool_helper_main(helper->pool, helper->index);
+}
+
+static bool helper_has_arrived(const pool_helper *helper) {
+  return atomic_load_explicit(&helper->state, memory_order_acquire) == HELPER_ARRIVED;
+}
+
+static void helper_order(pool_helper *helper, uint32_t order) {
+  const uint32_t before = atomic_exchange_explicit(&helper->order, order, memory_order_acq_rel);
+  if ((before & ASLEEP) != 0) wake_one(&helper->order);
+}
+
+// ---- the caller ----
+
+wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
+                               wick_error *error) {
+  if (threads == 0 || threads > THREADS_MAX) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "threads is %u, not 1 to %d", threads,
+                     THREADS_MAX);
+  }
+  const uint32_t wanted = WICK_THREADS == 0 ? 0 : threads - 1;
+  const size_t size_bytes = sizeof(thread_pool) + wanted * sizeof(pool_helper);
+  thread_pool *pool = memory_alloc_zeroed(memory, size_bytes);
+  if (pool == NULL) return memory_fail(memory, error, "thread pool", size_bytes);
+  pool->memory = memory;
+  pool->slot_count = wanted;
+  for (uint32_t i = 0; i < wanted; i++) {
+    pool->helpers[i].pool = pool;
+    pool->helpers[i].index = i + 1;
+  }
+  pool_helper *next = pool->helpers;
+  while (pool->helper_count < wanted && platform_thread_start(helper_entry, next, &next->handle)) {
+    pool->helper_count++;
+    next++;
+  }
+  *out = pool;
+  return WICK_OK;
+}
+
+void thread_pool_destroy(thread_pool *pool) {
+  if (pool == NULL) return;
+  for (uint32_t i = 0; i < pool->helper_count; i++) helper_order(&pool->helpers[i], ORDER_QUIT);
+  for (uint32_t i = 0; i < pool->helper_count; i++) {
+    pool_helper *helper = &pool->helpers[i];
+    while (helper_has_arrived(helper)) sleep_on(&helper->state, HELPER_ARRIVED);
+    platform_thread_join(helper->handle);
+  }
+  memory_free(pool->memory, pool);
+}
+
+uint32_t thread_pool_threads(const thread_pool *pool) {
+  uint32_t threads = 1;
+  for (uint32_t i = 0; i < pool->helper_count; i++) {
+    threads += helper_has_arrived(&pool->helpers[i]) ? 1 : 0;
+  }
+  return threads;
+}
+
+static void await_helpers(thread_pool *pool) {
+  if (spin_until(&pool->pending, 0, true, &pool->budget)) return;
+  uint32_t pending = atomic_fetch_or(&pool->pending, ASLEEP) | ASLEEP;
+  while (pending != ASLEEP) {
+    sleep_on(&pool->pending, pending);
+    pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
+  }
+}
+
+// The first unit of run `run` of `runs`.
+static uint32_t cut(uint32_t units, uint32_t run, uint32_t runs) {
+  return (uint32_t)((uint64_t)units * run / runs);
+}
+
+void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context) {
+  uint8_t takers[THREADS_MAX];  // helper of each run but the caller's
+  uint32_t runs = 1;
+  for (uint32_t i = 0; i < pool->helper_count && runs < units; i++) {
+    if (helper_has_arrived(&pool->helpers[i])) takers[runs++] = (uint8_t)i;
+  }
+  if (WICK_THREADS == 0 || runs == 1) {
+    if (units > 0) job(context, 0, units, 0);
+    return;
+  }
+  pool->job = job;
+  pool->context = context;
+  atomic_store_explicit(&pool->pending, runs - 1, memory_order_relaxed);
+  for (uint32_t run = 1; run < runs; run++) {
+    pool_helper *helper = &pool->helpers[takers[run]];
+    helper->first = cut(units, run, runs);
+    helper->last = cut(units, run + 1, runs);
+    helper->orders_given = (helper->orders_given + 1) & ORDER_COUNT_MASK;
+    helper_order(helper, helper->orders_given);
+  }
+  job(context, 0, cut(units, 1, runs), 0);
+  await_helpers(pool);
+}
