@@ -1,0 +1,309 @@
+// web/exports.c — the engine as flat functions that JavaScript calls (js/memory.js is the only
+// caller). An engine's handle is its address. Numbers that do not fit a result go through
+// `numbers`, errors through `last_error`; the layouts that JavaScript knows are asserted below.
+#include <string.h>
+
+#include "thread_web.h"
+#include "web_heap.h"
+#include "wick.h"
+
+#define WEB_EXPORT(name) __attribute__((export_name(name)))
+
+// ---- Layouts shared with js/memory.js ----
+
+// JavaScript fills one for web_engine_create.
+typedef struct web_config {
+  uint32_t memory_bytes_max_low, memory_bytes_max_high;
+  uint32_t threads;
+  uint32_t context_tokens;
+  uint32_t batch_tokens;
+  uint32_t k_type, v_type;
+  uint32_t directory_only;
+} web_config;
+_Static_assert(sizeof(web_config) == 32, "js/memory.js writes it");
+
+// JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
+typedef struct web_request {
+  uint32_t text, text_bytes;
+  uint32_t tokens, token_count;  // ids take precedence when token_count is not 0
+  uint32_t tokenize_flags;
+  uint32_t max_tokens;
+  float temperature;
+  uint32_t top_k;
+  float top_p, min_p;
+  float repeat_penalty, frequency_penalty, presence_penalty;
+  uint32_t penalty_last;
+  uint32_t seed_low, seed_high;
+  uint32_t bias, bias_count;  // {int32 token, float bias} each
+  uint32_t logprobs;
+  uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
+  uint32_t ignore_end, print_special;
+} web_request;
+_Static_assert(sizeof(web_request) == 96, "js/memory.js writes it");
+_Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
+
+_Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
+_Static_assert(offsetof(wick_event, logprob) == 16, "js/memory.js reads it");
+_Static_assert(offsetof(wick_event, tokens_out) == 44, "js/memory.js reads it");
+_Static_assert(offsetof(wick_event, queue_ms) == 48, "js/memory.js reads it");
+_Static_assert(offsetof(wick_error, offset_bytes) == 8, "js/memory.js reads it");
+_Static_assert(offsetof(wick_error, message) == 16, "js/memory.js reads it");
+
+static wick_error last_error;
+static uint64_t numbers[16];
+
+// ---- The instance ----
+
+extern uint8_t __heap_base;
+
+// The first call, by the engine's thread: how many helpers come in, and so where the heap begins.
+WEB_EXPORT("start") void web_start(uint32_t helpers) {
+  web_threads_expect(helpers);
+  web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES);
+}
+
+WEB_EXPORT("helper_stack_bytes") uint32_t web_helper_stack_bytes(void) {
+  return WEB_HELPER_STACK_BYTES;
+}
+
+// Room for what JavaScript passes in: outside of the engine's budget, counted in linear memory.
+WEB_EXPORT("alloc") void *web_alloc(size_t size_bytes) { return web_heap_alloc(size_bytes); }
+WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
+  web_heap_free(block, size_bytes);
+}
+
+WEB_EXPORT("error_address") const wick_error *web_error_address(void) { return &last_error; }
+WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return numbers; }
+
+// ---- Engine ----
+
+WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *from) {
+  wick_config config;
+  wick_config_default(&config);
+  config.memory_bytes_max =
+      (uint64_t)from->memory_bytes_max_high << 32 | from->memory_bytes_max_low;
+  config.threads = from->threads;
+  config.context_tokens = from->context_tokens;
+  config.batch_tokens = from->batch_tokens;
+  config.k_type = (kernel_kv_type)from->k_type;
+  config.v_type = (kernel_kv_type)from->v_type;
+  config.directory_only = from->directory_only != 0;
+  wick_engine *engine = NULL;
+  return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
+}
+
+WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
+  wick_engine_destroy(engine);
+}
+
+// numbers: budget, now, peak, calls, blocks of the gate; threads that have come in.
+WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
+  const wick_memory *memory = wick_engine_memory(engine);
+  numbers[0] = memory->budget_bytes;
+  numbers[1] = memory->bytes_now;
+  numbers[2] = memory->bytes_peak;
+  numbers[3] = memory->calls;
+  numbers[4] = memory->blocks_now;
+  numbers[5] = wick_engine_threads(engine);
+}
+
+// ---- Loading ----
+
+// numbers: file, offset, length.
+WEB_EXPORT("load_next_range") void web_load_next_range(const wick_engine *engine) {
+  uint32_t file = 0;
+  wick_load_next_range(engine, &file, &numbers[1], &numbers[2]);
+  numbers[0] = file;
+}
+
+// Offsets and sizes are whole numbers below 2^53.
+WEB_EXPORT("load_feed")
+wick_status web_load_feed(wick_engine *engine, uint32_t file, double offset_bytes,
+                          const void *bytes, size_t size_bytes) {
+  return wick_load_feed(engine, file, (uint64_t)offset_bytes, bytes, size_bytes, &last_error);
+}
+
+WEB_EXPORT("load_end")
+wick_status web_load_end(wick_engine *engine, uint32_t file, double size_bytes) {
+  return wick_load_end(engine, file, (uint64_t)size_bytes, &last_error);
+}
+
+// numbers: bytes wanted, bytes placed, fingerprint, files, layers ready, directory ready, complete.
+WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
+  wick_load_state state;
+  wick_load_get_state(engine, &state);
+  numbers[0] = state.bytes_wanted;
+  numbers[1] = state.bytes_placed;
+  numbers[2] = state.fingerprint;
+  numbers[3] = state.files;
+  numbers[4] = state.layers_ready;
+  numbers[5] = state.is_directory_ready;
+  numbers[6] = state.is_complete;
+}
+
+// ---- The model ----
+
+// numbers: directory, tokenizer, weights, scratch, kv, total bytes; context, bytes of a page.
+WEB_EXPORT("memory_plan") wick_status web_memory_plan(const wick_engine *engine) {
+  wick_plan plan;
+  const wick_status status = wick_memory_plan(engine, &plan, &last_error);
+  if (status != WICK_OK) return status;
+  numbers[0] = plan.directory_bytes;
+  numbers[1] = plan.tokenizer_bytes;
+  numbers[2] = plan.weights_bytes;
+  numbers[3] = plan.scratch_bytes;
+  numbers[4] = plan.kv_bytes;
+  numbers[5] = plan.total_bytes;
+  numbers[6] = plan.context_tokens;
+  numbers[7] = plan.kv_page_bytes;
+  return WICK_OK;
+}
+
+// numbers: architecture (address, bytes), name (address, bytes), layers, hidden, heads, kv heads,
+// head dim, ffn, vocabulary, trained context, parameters.
+WEB_EXPORT("model_info") wick_status web_model_info(const wick_engine *engine) {
+  wick_model_info info;
+  const wick_status status = wick_model_get_info(engine, &info, &last_error);
+  if (status != WICK_OK) return status;
+  numbers[0] = (uintptr_t)info.architecture.bytes;
+  numbers[1] = info.architecture.size_bytes;
+  numbers[2] = (uintptr_t)info.name.bytes;
+  numbers[3] = info.name.size_bytes;
+  numbers[4] = info.layers;
+  numbers[5] = info.hidden;
+  numbers[6] = info.heads;
+  numbers[7] = info.kv_heads;
+  numbers[8] = info.head_dim;
+  numbers[9] = info.ffn;
+  numbers[10] = info.vocab;
+  numbers[11] = info.context_trained;
+  numbers[12] = info.parameters;
+  return WICK_OK;
+}
+
+// A metadata value that is a string; `key` is terminated. numbers: address, bytes. WICK_E_NODATA
+// when the file has none, WICK_E_FORMAT when it is no string.
+WEB_EXPORT("metadata_string")
+wick_status web_metadata_string(const wick_engine *engine, const char *key) {
+  const gguf_directory *directory = wick_directory(engine);
+  if (directory == NULL) return WICK_E_NODATA;
+  gguf_string text;
+  const wick_status status = gguf_get_string(directory, key, &text, &last_error);
+  if (status != WICK_OK) return status;
+  numbers[0] = (uintptr_t)text.bytes;
+  numbers[1] = text.size_bytes;
+  return WICK_OK;
+}
+
+// ---- Text ----
+
+static wick_status fail_without_tokenizer(void) {
+  return wick_fail(&last_error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no tokenizer (yet)");
+}
+
+// numbers: how many tokens there are; WICK_E_FULL when that is more than `capacity`.
+WEB_EXPORT("tokenize")
+wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_bytes, uint32_t flags,
+                         int32_t *tokens, size_t capacity) {
+  tokenizer *model = wick_tokenizer(engine);
+  if (model == NULL) return fail_without_tokenizer();
+  size_t count = 0;
+  const wick_status status =
+      tokenizer_encode(model, text, size_bytes, flags, tokens, capacity, &count, &last_error);
+  numbers[0] = count;
+  return status;
+}
+
+// Room that detokenize needs for `count` tokens.
+WEB_EXPORT("detokenize_bytes_max")
+size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
+  const tokenizer *model = wick_tokenizer(engine);
+  return model == NULL ? 0 : (count + 1) * (tokenizer_piece_bytes_max(model) + 16);
+}
+
+// The text of whole tokens; `whole`: they are a text from its beginning (SPM drops the added
+// space). numbers: bytes written.
+WEB_EXPORT("detokenize")
+wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, uint32_t whole,
+                           uint32_t special, char *out) {
+  const tokenizer *model = wick_tokenizer(engine);
+  if (model == NULL) return fail_without_tokenizer();
+  const uint32_t vocab = tokenizer_vocab(model);
+  detokenizer state;
+  detokenizer_init(&state, whole != 0, special != 0);
+  size_t written = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocab) {
+      return wick_fail(&last_error, WICK_E_ARG, WICK_NO_OFFSET,
+                       "token %d is not in the vocabulary of %u", tokens[i], vocab);
+    }
+    written += detokenizer_feed(&state, model, tokens[i], out + written);
+  }
+  written += detokenizer_flush(&state, out + written);
+  numbers[0] = written;
+  return WICK_OK;
+}
+
+// numbers: the ids of BOS and EOS as 32-bit patterns, TOKEN_NONE when there are none.
+WEB_EXPORT("special_tokens") wick_status web_special_tokens(wick_engine *engine) {
+  const tokenizer *model = wick_tokenizer(engine);
+  if (model == NULL) return fail_without_tokenizer();
+  numbers[0] = (uint32_t)tokenizer_bos(model);
+  numbers[1] = (uint32_t)tokenizer_eos(model);
+  return WICK_OK;
+}
+
+// ---- Requests ----
+
+static void read_sampling(const web_request *from, sampler_config *sampling) {
+  sampling->temperature = from->temperature;
+  sampling->top_k = from->top_k;
+  sampling->top_p = from->top_p;
+  sampling->min_p = from->min_p;
+  sampling->repeat_penalty = from->repeat_penalty;
+  sampling->frequency_penalty = from->frequency_penalty;
+  sampling->presence_penalty = from->presence_penalty;
+  sampling->penalty_last = from->penalty_last;
+  sampling->seed = (uint64_t)from->seed_high << 32 | from->seed_low;
+  sampling->bias = (const sampler_bias *)(uintptr_t)from->bias;
+  sampling->bias_count = from->bias_count;
+  sampling->logprobs = from->logprobs;
+}
+
+// The request's number, 0 when it was refused.
+WEB_EXPORT("request_submit")
+uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
+  wick_request request;
+  wick_request_default(&request);
+  request.text = (const char *)(uintptr_t)from->text;
+  request.text_bytes = from->text_bytes;
+  request.tokens = from->token_count == 0 ? NULL : (const int32_t *)(uintptr_t)from->tokens;
+  request.token_count = from->token_count;
+  request.tokenize_flags = from->tokenize_flags;
+  request.max_tokens = from->max_tokens;
+  read_sampling(from, &request.sampling);
+  request.stops = (const char *const *)(uintptr_t)from->stops;
+  request.stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
+  request.stop_count = from->stop_count;
+  request.ignore_end = from->ignore_end != 0;
+  request.print_special = from->print_special != 0;
+  uint32_t id = 0;
+  return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
+}
+
+WEB_EXPORT("request_cancel")
+wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
+  return wick_request_cancel(engine, id);
+}
+
+WEB_EXPORT("step") wick_step_result web_step(wick_engine *engine, uint32_t budget_us) {
+  return wick_step(engine, budget_us);
+}
+
+// The records' address; numbers: their bytes.
+WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
+  size_t size_bytes = 0;
+  const uint8_t *bytes = wick_events_take(engine, &size_bytes);
+  numbers[0] = size_bytes;
+  return bytes;
+}

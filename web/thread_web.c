@@ -1,0 +1,109 @@
+// web/thread_web.c — threads where JavaScript owns the workers: a table of places, one a helper.
+//
+//   EMPTY --platform_thread_start--> GIVEN --the helper--> TAKEN --entry returns--> LEFT
+//     ^------------- platform_thread_join (GIVEN: withdrawn; LEFT: after the wait) ---'
+#include "thread_web.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "platform/platform.h"
+#include "thread/pool.h"
+
+#if WICK_THREADS
+
+typedef enum place_state { PLACE_EMPTY, PLACE_GIVEN, PLACE_TAKEN, PLACE_LEFT } place_state;
+
+typedef struct helper_place {
+  _Atomic uint32_t state;  // place_state
+  void (*entry)(void *);
+  void *argument;
+} helper_place;
+
+static helper_place places[THREADS_MAX - 1];
+static uint32_t place_count;
+
+static const uint64_t SLEEP_US_MAX = 3600000000u;
+
+void web_threads_expect(uint32_t helpers) {
+  place_count = helpers < THREADS_MAX - 1 ? helpers : THREADS_MAX - 1;
+}
+
+void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us) {
+  const int64_t timeout_ns =
+      timeout_us > INT64_MAX / 1000 ? INT64_MAX : (int64_t)(timeout_us * 1000);
+  __builtin_wasm_memory_atomic_wait32((int *)(uintptr_t)address, (int)expected, timeout_ns);
+}
+
+void platform_wake32(const uint32_t *address, uint32_t count) {
+  __builtin_wasm_memory_atomic_notify((int *)(uintptr_t)address, count);
+}
+
+static void wait_while(_Atomic uint32_t *state, uint32_t value) {
+  while (atomic_load(state) == value) platform_wait32((const uint32_t *)state, value, SLEEP_US_MAX);
+}
+
+static void enter(helper_place *place, uint32_t state) {
+  atomic_store(&place->state, state);
+  platform_wake32((const uint32_t *)&place->state, UINT_MAX);
+}
+
+// A helper's whole life, on the stack that JavaScript has set. It ends with its worker.
+__attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index) {
+  helper_place *place = &places[index];
+  for (;;) {
+    wait_while(&place->state, PLACE_EMPTY);
+    uint32_t given = PLACE_GIVEN;
+    if (!atomic_compare_exchange_strong(&place->state, &given, PLACE_TAKEN)) continue;
+    place->entry(place->argument);
+    enter(place, PLACE_LEFT);
+    wait_while(&place->state, PLACE_LEFT);
+  }
+}
+
+bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {
+  for (uint32_t i = 0; i < place_count; i++) {
+    helper_place *place = &places[i];
+    if (atomic_load(&place->state) != PLACE_EMPTY) continue;
+    place->entry = entry;
+    place->argument = argument;
+    enter(place, PLACE_GIVEN);
+    *handle = i;
+    return true;
+  }
+  return false;
+}
+
+void platform_thread_join(uintptr_t handle) {
+  helper_place *place = &places[handle];
+  uint32_t given = PLACE_GIVEN;
+  if (atomic_compare_exchange_strong(&place->state, &given, PLACE_EMPTY)) return;
+  wait_while(&place->state, PLACE_TAKEN);
+  enter(place, PLACE_EMPTY);
+}
+
+#else
+
+void web_threads_expect(uint32_t helpers) { (void)helpers; }
+
+void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us) {
+  (void)address;
+  (void)expected;
+  (void)timeout_us;
+}
+
+void platform_wake32(const uint32_t *address, uint32_t count) {
+  (void)address;
+  (void)count;
+}
+
+bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {
+  (void)entry;
+  (void)argument;
+  (void)handle;
+  return false;
+}
+
+void platform_thread_join(uintptr_t handle) { (void)handle; }
+
+#endif

@@ -1,0 +1,17 @@
+// web/web_heap.h — the allocator of the web builds, over memory.grow. Only the engine's thread
+// calls it.
+#ifndef WICK_WEB_HEAP_H
+#define WICK_WEB_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The heap begins at `first` (the end of data and of the helpers' stacks). Called once, first.
+void web_heap_start(uintptr_t first);
+
+// 64-byte aligned, not zeroed; NULL when the memory may not grow so far.
+void *web_heap_alloc(size_t size_bytes);
+// `size_bytes` as it was asked for.
+void web_heap_free(void *block, size_t size_bytes);
+
+#endif
