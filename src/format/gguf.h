@@ -33,10 +33,13 @@ enum {
   GGUF_KEYS_MAX = 65536,
   GGUF_TENSORS_MAX = 65536,
   GGUF_KEY_BYTES_MAX = 65535,
-  GGUF_TENSOR_NAME_BYTES_MAX = 64,
+  GGUF_TENSOR_NAME_BYTES_MAX = 63,
   GGUF_DIMS_MAX = 4,
+  GGUF_ALIGNMENT_MAX = 1024 * 1024,
   GGUF_DIRECTORY_BYTES_MAX = 512 * 1024 * 1024
 };
+// Further: a tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are
+// refused as WICK_E_UNSUPPORTED; a bool that is neither 0 nor 1 is WICK_E_FORMAT.
 
 // Bytes inside the directory; not terminated. Valid as long as the directory lives.
 typedef struct gguf_string {
@@ -47,26 +50,28 @@ typedef struct gguf_string {
 typedef struct gguf_value {
   gguf_string key;
   gguf_value_type type;
-  gguf_value_type item_type;   // of an array
-  uint64_t count;              // items of an array, 1 otherwise
-  const uint8_t *data;         // first byte of the value; array: first byte of the first item
-  uint64_t offset_bytes;       // of the key in the file, for error messages
+  gguf_value_type item_type;  // of an array
+  uint64_t count;             // items of an array, 1 otherwise
+  const uint8_t *data;        // first byte of the value; array: first byte of the first item
+  uint64_t offset_bytes;      // of the entry (the key's length) in the file, for error messages
 } gguf_value;
 
 typedef struct gguf_tensor {
   gguf_string name;
-  uint32_t type;               // a known wick_type
-  uint32_t dim_count;          // 1..4 (a file's 0 counts as 1 of size 1)
+  uint32_t type;                 // a known wick_type
+  uint32_t dim_count;            // 1..4 (a file's 0 counts as 1 of size 1)
   uint64_t dims[GGUF_DIMS_MAX];  // dims[0] is the row length (fastest); unused ones are 1
-  uint64_t offset_bytes;       // of the first byte, from the start of the file
+  uint64_t offset_bytes;         // of the first byte, from the start of the file
   uint64_t size_bytes;
-  uint32_t file;               // which file of a split model, from 0
-  uint64_t entry_offset_bytes; // of its entry in the directory, for error messages
+  uint32_t file;                // which file of a split model, from 0
+  uint64_t entry_offset_bytes;  // of its entry in the directory, for error messages
 } gguf_tensor;
 
 typedef struct gguf_directory gguf_directory;
 
 wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wick_error *error);
+// Says, before the first feed, that this is file `file` of a split model (gguf_tensor.file).
+void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);
 
 // Takes the next bytes of the file, in order, any number. *used says how many belonged to the
@@ -77,6 +82,10 @@ wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, si
 bool gguf_directory_is_complete(const gguf_directory *directory);
 // The file ended: WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
+// The file is at least this long if what was read of it is true: grows with what is read.
+uint64_t gguf_directory_needs(const gguf_directory *directory);
+
+// All below is for complete directories. Strings, values and tensors live as long as theirs.
 
 uint32_t gguf_version(const gguf_directory *directory);
 uint64_t gguf_directory_bytes(const gguf_directory *directory);  // header to last tensor entry
@@ -87,6 +96,8 @@ size_t gguf_value_count(const gguf_directory *directory);
 const gguf_value *gguf_value_at(const gguf_directory *directory, size_t index);
 size_t gguf_tensor_count(const gguf_directory *directory);
 const gguf_tensor *gguf_tensor_at(const gguf_directory *directory, size_t index);
+// The index of the tensor whose bytes come at place `rank` of the file (no two overlap).
+size_t gguf_tensor_by_offset(const gguf_directory *directory, size_t rank);
 // By name; NULL when absent. O(1) on average.
 const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
@@ -108,10 +119,15 @@ wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
 // Item of an array of numbers (any integer type or F32/F64), index < count.
 double gguf_array_f64(const gguf_value *array, uint64_t index);
+// Saturates where an item does not fit; floats are cut towards zero, NaN is 0.
 int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
 // Strings of an array follow each other: start with cursor = array->data, call `count` times.
 gguf_string gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equals(gguf_string string, const char *text);
+
+// The string for a message: its first 80 bytes at most, '?' for what is not printable UTF-8.
+enum { GGUF_QUOTE_BYTES = 96 };
+const char *gguf_quote(gguf_string string, char out[GGUF_QUOTE_BYTES]);
 
 #endif

@@ -45,10 +45,12 @@ typedef enum wick_type {
   WICK_TYPE_COUNT = 43
 } wick_type;
 
+enum { WICK_TYPE_BLOCK_BYTES_MAX = 292 };  // of any type (Q8_K)
+
 typedef struct wick_type_facts {
-  const char *name;        // "Q4_0"; NULL for an id that GGML does not use
-  uint16_t block_values;   // values in a block; rows are whole blocks
-  uint16_t block_bytes;    // bytes of a block in the file
+  const char *name;       // "Q4_0"; NULL for an id that GGML does not use
+  uint16_t block_values;  // values in a block; rows are whole blocks
+  uint16_t block_bytes;   // bytes of a block in the file
 } wick_type_facts;
 
 // NULL for an unknown id.

@@ -1,0 +1,65 @@
+// format/gguf_writer.h — writes a GGUF v3 file as a stream: metadata and tensors are declared, then
+// the header goes out, then the tensors' data in the order of declaration. What is kept in memory
+// is the directory alone. Source: ggml/docs/gguf.md of the ggml repository.
+//
+//   gguf_writer_create(&memory, write, file, 32, &writer, &error);
+//   gguf_writer_add_string(writer, "general.architecture", "llama", 5);
+//   gguf_writer_add_tensor(writer, "token_embd.weight", WICK_TYPE_F16, dims, 2);
+//   gguf_writer_write_header(writer, &error);          // any failure until here is told here
+//   gguf_writer_write_data(writer, bytes, size_bytes, &error);   // as often as you like
+//   gguf_writer_finish(writer, &error);
+#ifndef WICK_FORMAT_GGUF_WRITER_H
+#define WICK_FORMAT_GGUF_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/gguf.h"
+
+typedef struct gguf_writer gguf_writer;
+
+// Takes the next bytes of the file; false when they could not be written (WICK_E_IO).
+typedef bool (*gguf_write)(void *context, const void *bytes, size_t size_bytes);
+
+// `alignment`: a power of two from 8 to GGUF_ALIGNMENT_MAX; when it is not 32 it is declared.
+wick_status gguf_writer_create(wick_memory *memory, gguf_write write, void *context,
+                               uint32_t alignment, gguf_writer **out, wick_error *error);
+void gguf_writer_destroy(gguf_writer *writer);
+
+// Metadata. The first failure (WICK_E_NOMEM, or WICK_E_ARG for a name that a reader would refuse
+// and for calls out of order) is kept and told by gguf_writer_write_header(). That keys and tensor
+// names differ from each other is the caller's to see to.
+void gguf_writer_add_u32(gguf_writer *writer, const char *key, uint32_t value);
+void gguf_writer_add_f32(gguf_writer *writer, const char *key, float value);
+void gguf_writer_add_bool(gguf_writer *writer, const char *key, bool value);
+void gguf_writer_add_string(gguf_writer *writer, const char *key, const char *bytes,
+                            size_t size_bytes);
+// A number or bool of any type: *value is of that type's size.
+void gguf_writer_add_number(gguf_writer *writer, const char *key, gguf_value_type type,
+                            const void *value);
+// An array of numbers or bools, as they lie in memory.
+void gguf_writer_add_array(gguf_writer *writer, const char *key, gguf_value_type item_type,
+                           const void *items, size_t count);
+// An array of strings: this, then exactly `count` times gguf_writer_add_item().
+void gguf_writer_add_strings(gguf_writer *writer, const char *key, size_t count);
+void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_bytes);
+
+// dims[0] is the row length, a multiple of the type's block.
+void gguf_writer_add_tensor(gguf_writer *writer, const char *name, wick_type type,
+                            const uint64_t *dims, uint32_t dim_count);
+
+// Bytes of the whole file as declared so far.
+uint64_t gguf_writer_file_bytes(const gguf_writer *writer);
+
+wick_status gguf_writer_write_header(gguf_writer *writer, wick_error *error);
+// The next bytes of the tensors, which follow each other without gaps here; padding is the
+// writer's. WICK_E_RANGE for more bytes than were declared.
+wick_status gguf_writer_write_data(gguf_writer *writer, const void *bytes, size_t size_bytes,
+                                   wick_error *error);
+// The end of the file: WICK_E_NODATA when bytes of tensors are missing.
+wick_status gguf_writer_finish(gguf_writer *writer, wick_error *error);
+
+#endif
