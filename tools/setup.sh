@@ -27,12 +27,12 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# run LOG COMMAND...: output goes to a log, whose end is shown when the command fails
+# run LOG COMMAND...: output goes to a log, from which errors are shown when the command fails
 run() {
   local log=$chain/log/$1.log
   shift
   "$@" >"$log" 2>&1 && return 0
-  tail -n 20 "$log" >&2
+  grep -im8 -E 'error|^E:' "$log" >&2 || tail -n 20 "$log" >&2
   die "failed: $* (whole output in ${log#"$root"/})"
 }
 
