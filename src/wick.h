@@ -17,6 +17,8 @@
 #include "kernels/kernels.h"
 #include "load/load.h"
 #include "sample/sampler.h"
+#include "schedule/event_types.h"
+#include "schedule/request.h"
 #include "text/tokenizer.h"
 
 typedef struct wick_engine wick_engine;
@@ -30,6 +32,7 @@ typedef struct wick_config {
   kernel_kv_type k_type, v_type;
   const wick_kernels *kernels;  // NULL: kernels_bind()
   bool directory_only;        // metadata, tensor list and tokenizer, no weights
+  uint64_t fail_at_call;      // tests: the k-th allocation answers NULL; 0: never
 } wick_config;
 
 // F16 KV, everything else 0.
@@ -94,27 +97,7 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 
 // ---- Requests ----
 
-typedef struct wick_request {
-  // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
-  const char *text;
-  size_t text_bytes;
-  uint32_t tokenize_flags;
-  const int32_t *tokens;
-  size_t token_count;
-
-  uint32_t max_tokens;          // 0: until the context is full
-  sampler_config sampling;
-  const char *const *stops;     // stop strings, copied
-  const size_t *stop_bytes;
-  uint32_t stop_count;
-  bool ignore_end;              // go on after an end token (benchmarks)
-  bool print_special;           // control tokens as text
-
-  // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
-  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
-  void *on_logits_context;
-} wick_request;
-
+// wick_request: schedule/request.h
 void wick_request_default(wick_request *request);
 
 // Queues a request (first in, first out). Its prompt is tokenised and its pages are reserved here or
@@ -138,38 +121,7 @@ wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
 
 // ---- Events: what happened, as records in one buffer ----
 
-typedef enum wick_event_kind {
-  WICK_EVENT_TOKEN = 1,     // a sampled token and the text that can be shown now (may be empty)
-  WICK_EVENT_PREFILL = 2,   // tokens_prompt of which tokens_cached (= done so far) are processed
-  WICK_EVENT_DONE = 3       // the last one of a request
-} wick_event_kind;
-
-typedef enum wick_finish {
-  WICK_FINISH_NONE = 0,
-  WICK_FINISH_STOP = 1,     // end token or stop string
-  WICK_FINISH_LENGTH = 2,   // max_tokens or context full
-  WICK_FINISH_ABORT = 3,
-  WICK_FINISH_ERROR = 4     // `status`; the text is the message
-} wick_finish;
-
-// Same layout on every host. After the struct: top_count pairs {int32 token, float logprob}, then
-// text_bytes of UTF-8, then padding to a multiple of 8.
-typedef struct wick_event {
-  uint32_t size_bytes;      // of the whole record
-  uint32_t request;
-  uint32_t kind;            // wick_event_kind
-  int32_t token;            // TOKEN_NONE when none
-  float logprob;
-  uint32_t top_count;
-  uint32_t text_bytes;
-  uint32_t finish;          // wick_finish, of DONE
-  uint32_t status;          // wick_status, of DONE by error
-  uint32_t tokens_prompt;
-  uint32_t tokens_cached;   // PREFILL: processed so far; DONE: taken from a cache
-  uint32_t tokens_out;
-  double queue_ms, prefill_ms, decode_ms;  // of DONE
-  double ttft_ms;           // from submit to the first token
-} wick_event;
+// wick_event: schedule/event_types.h
 
 // All events since the last call; *bytes stays valid until the next wick_step, submit or cancel.
 // A full buffer parks wick_step (it answers PROGRESS) until events are taken.

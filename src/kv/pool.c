@@ -56,6 +56,7 @@ void wick_kv_pool_destroy(wick_kv_pool *pool) {
   memory_free(pool->memory, pool);
 }
 
+const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool) { return &pool->shape; }
 uint32_t wick_kv_pool_pages(const wick_kv_pool *pool) { return pool->page_count; }
 uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool) { return pool->page_free; }
 

@@ -50,6 +50,7 @@ wick_status wick_kv_pool_create(wick_memory *memory, const wick_kernels *kernels
 void wick_kv_pool_destroy(wick_kv_pool *pool);
 // 0 when a type is not in this build or the size does not fit.
 size_t wick_kv_page_bytes(const wick_kernels *kernels, const wick_kv_shape *shape);
+const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool);
 uint32_t wick_kv_pool_pages(const wick_kv_pool *pool);
 uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool);
 // Every invariant: reference counts equal the tables' sum, the free set is the rest, counts agree,

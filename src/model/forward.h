@@ -1,0 +1,49 @@
+// model/forward.h — one forward pass over a batch of (token, position, sequence), in parts between
+// which it can be left: begin, layer by layer, then the logits that are wanted.
+#ifndef WICK_MODEL_FORWARD_H
+#define WICK_MODEL_FORWARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "kv/pool.h"
+#include "model/scratch.h"
+#include "model/weights.h"
+#include "thread/pool.h"
+
+// One token of a batch. Its page is reserved (wick_kv_seq_extend); positions of one sequence are in
+// order and follow what it holds.
+typedef struct model_input {
+  int32_t token;
+  uint32_t position;
+  uint32_t sequence;
+  bool wants_logits;
+} model_input;
+
+typedef struct wick_forward wick_forward;
+
+// Scratch for batches of up to `batch_tokens`. The model, pool of pages and threads must outlive it.
+wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_pool *threads,
+                           uint32_t batch_tokens, wick_forward **out, wick_error *error);
+void forward_destroy(wick_forward *forward);
+uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
+                            uint32_t batch_tokens, uint32_t threads);
+
+// Starts a pass: copies the inputs, looks the embeddings up. 1 <= count <= batch_tokens.
+void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count);
+// The layer that forward_layer would run next; the model's layer count when all are done.
+uint32_t forward_next_layer(const wick_forward *forward);
+// Runs one layer. WICK_E_NONFINITE when keys or values are not finite: the pass is over then, and
+// the sequences hold what they held before it.
+wick_status forward_layer(wick_forward *forward, wick_error *error);
+// After the last layer: rows that want logits, in the order of the inputs.
+uint32_t forward_logits_count(const wick_forward *forward);
+// Computes up to SCRATCH_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
+// the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first + i).
+uint32_t forward_logits_compute(wick_forward *forward, uint32_t first);
+const float *forward_logits(const wick_forward *forward, uint32_t row);
+uint32_t forward_logits_input(const wick_forward *forward, uint32_t index);
+
+#endif

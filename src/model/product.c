@@ -1,0 +1,83 @@
+// model/product.c — see product.h. Work is cut into groups of 8 rows over all matrices of a region.
+#include "model/product.h"
+
+#include "base/checked.h"
+
+// Groups of rows in one kernel call: short calls, so that an engine that compiles hot functions
+// between calls (V8) soon runs its best code, and a strip of weights stays in the cache for all
+// tokens of a batch.
+enum { STRIP_GROUPS = 8 };
+
+void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
+                 size_t y_stride) {
+  product->targets[product->target_count++] = (product_target){matrix, bias, y, y_stride, NULL};
+}
+
+void product_add_residual(model_product *product, const kernel_matrix *matrix, const float *bias,
+                          float *y, float *residual, size_t stride) {
+  product->targets[product->target_count++] =
+      (product_target){matrix, bias, y, stride, residual};
+}
+
+static void make_activations(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const model_product *product = context;
+  const size_t stride = product->kernels->act_bytes(KERNEL_ACT_Q8, product->cols);
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    product->kernels->act_make(KERNEL_ACT_Q8, product->x + t * product->x_stride, product->cols,
+                               product->act + t * stride);
+  }
+}
+
+static void run_strip(const model_product *product, const product_target *target, uint32_t row_first,
+                      uint32_t row_last) {
+  const kernel_type_ops *ops = &product->kernels->types[target->matrix->type];
+  if (ops->act_form == KERNEL_ACT_Q8) {
+    ops->matmul(target->matrix, row_first, row_last, product->act,
+                product->kernels->act_bytes(KERNEL_ACT_Q8, product->cols), product->tokens,
+                target->y, target->y_stride);
+  } else {
+    ops->matmul(target->matrix, row_first, row_last, product->x,
+                product->x_stride * sizeof(float), product->tokens, target->y, target->y_stride);
+  }
+  const uint32_t rows = row_last - row_first;
+  for (uint32_t t = 0; t < product->tokens; t++) {
+    float *y = target->y + t * target->y_stride + row_first;
+    if (target->bias != NULL) product->kernels->add(y, target->bias + row_first, rows);
+    if (target->residual != NULL) {
+      product->kernels->add(target->residual + t * target->y_stride + row_first, y, rows);
+    }
+  }
+}
+
+static void run_groups(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const model_product *product = context;
+  (void)thread;
+  uint32_t base = 0;  // first group of this target
+  for (uint32_t i = 0; i < product->target_count && base < last; i++) {
+    const product_target *target = &product->targets[i];
+    const uint32_t rows = target->matrix->rows;
+    const uint32_t groups = ceil_div_u32(rows, KERNEL_ROW_GROUP);
+    uint32_t group = first > base ? first - base : 0;
+    const uint32_t end = last - base < groups ? last - base : groups;
+    while (group < end) {
+      const uint32_t stop = end - group > STRIP_GROUPS ? group + STRIP_GROUPS : end;
+      const uint32_t row_last = stop * KERNEL_ROW_GROUP < rows ? stop * KERNEL_ROW_GROUP : rows;
+      run_strip(product, target, group * KERNEL_ROW_GROUP, row_last);
+      group = stop;
+    }
+    base += groups;
+  }
+}
+
+void product_run(model_product *product) {
+  bool needs_act = false;
+  uint32_t groups = 0;
+  for (uint32_t i = 0; i < product->target_count; i++) {
+    const kernel_matrix *matrix = product->targets[i].matrix;
+    needs_act |= product->kernels->types[matrix->type].act_form == KERNEL_ACT_Q8;
+    groups += ceil_div_u32(matrix->rows, KERNEL_ROW_GROUP);
+  }
+  if (needs_act) thread_pool_for(product->threads, product->tokens, make_activations, product);
+  thread_pool_for(product->threads, groups, run_groups, product);
+}

@@ -1,0 +1,162 @@
+// schedule/request.c — from a host's wish to a request that can run without allocating.
+#include "schedule/request.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { DETOKENIZER_TAIL_BYTES = 16 };
+
+size_t request_text_bytes_max(const tokenizer *tokenizer) {
+  return tokenizer_piece_bytes_max(tokenizer) + 2 * DETOKENIZER_TAIL_BYTES +
+         STOP_STRING_BYTES_MAX;
+}
+
+static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
+  return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+                   "the prompt has %zu tokens, the context holds %u", tokens, context_tokens);
+}
+
+static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
+                            request *request, wick_error *error) {
+  for (size_t i = 0; i < wanted->token_count; i++) {
+    if (wanted->tokens[i] < 0 || (uint32_t)wanted->tokens[i] >= vocab) {
+      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                       "token %d at place %zu is not in the vocabulary of %u", wanted->tokens[i], i,
+                       vocab);
+    }
+  }
+  request->prompt = memory_alloc_array(memory, wanted->token_count, sizeof(int32_t));
+  if (request->prompt == NULL) {
+    return memory_fail(memory, error, "the prompt", wanted->token_count);
+  }
+  memcpy(request->prompt, wanted->tokens, wanted->token_count * sizeof(int32_t));
+  request->prompt_count = (uint32_t)wanted->token_count;
+  return WICK_OK;
+}
+
+static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
+                                   const wick_request *wanted, uint32_t context_tokens,
+                                   request *request, wick_error *error) {
+  // A token stands for at least a byte, but for the few special ones at either end and SPM's space.
+  size_t capacity = wanted->text_bytes < context_tokens ? wanted->text_bytes + 8
+                                                        : (size_t)context_tokens;
+  request->prompt = memory_alloc_array(memory, capacity, sizeof(int32_t));
+  if (request->prompt == NULL) return memory_fail(memory, error, "the prompt", capacity);
+  size_t count = 0;
+  const wick_status status =
+      tokenizer_encode(tokenizer, wanted->text, wanted->text_bytes, wanted->tokenize_flags,
+                       request->prompt, capacity, &count, error);
+  if (status == WICK_E_FULL) return prompt_too_long(count, context_tokens, error);
+  request->prompt_count = (uint32_t)count;
+  return status;
+}
+
+static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
+                               const wick_request *wanted, uint32_t vocab,
+                               uint32_t context_tokens, request *request, wick_error *error) {
+  if (wanted->tokens != NULL && wanted->token_count > context_tokens) {
+    return prompt_too_long(wanted->token_count, context_tokens, error);
+  }
+  const wick_status status =
+      wanted->tokens != NULL
+          ? copy_ids(memory, wanted, vocab, request, error)
+          : tokenize_prompt(memory, tokenizer, wanted, context_tokens, request, error);
+  if (status != WICK_OK) return status;
+  if (request->prompt_count > context_tokens) {
+    return prompt_too_long(request->prompt_count, context_tokens, error);
+  }
+  if (request->prompt_count == 0) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "the prompt is empty, and the model adds no token of its own");
+  }
+  return WICK_OK;
+}
+
+static wick_status make_tools(wick_memory *memory, const tokenizer *tokenizer,
+                              const wick_request *wanted, uint32_t vocab, request *request,
+                              wick_error *error) {
+  wick_status status = sampler_create(memory, &wanted->sampling, vocab, &request->sampler, error);
+  if (status == WICK_OK && wanted->stop_count != 0) {
+    status = stop_matcher_create(memory, wanted->stops, wanted->stop_bytes, wanted->stop_count,
+                                 &request->stops, error);
+  }
+  if (status != WICK_OK) return status;
+  const size_t text_bytes = request_text_bytes_max(tokenizer);
+  request->piece = memory_alloc(memory, text_bytes);
+  request->shown = memory_alloc(memory, text_bytes);
+  if (request->piece == NULL || request->shown == NULL) {
+    return memory_fail(memory, error, "a request's text", text_bytes);
+  }
+  return WICK_OK;
+}
+
+wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
+                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           wick_error *error) {
+  request *made = memory_alloc_zeroed(memory, sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
+  wick_status status =
+      make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+  if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
+  if (status != WICK_OK) {
+    request_destroy(memory, made);
+    return status;
+  }
+  // The last token that comes out is not fed any more, so one more than the room fits.
+  const uint32_t room = context_tokens - made->prompt_count + 1;
+  made->tokens_max = wanted->max_tokens == 0 || wanted->max_tokens > room ? room
+                                                                        : wanted->max_tokens;
+  made->ignore_end = wanted->ignore_end;
+  made->on_logits = wanted->on_logits;
+  made->on_logits_context = wanted->on_logits_context;
+  detokenizer_init(&made->detokenizer, false, wanted->print_special);
+  for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->prompt[i]);
+  *out = made;
+  return WICK_OK;
+}
+
+void request_destroy(wick_memory *memory, request *request) {
+  if (request == NULL) return;
+  memory_free(memory, request->prompt);
+  sampler_destroy(request->sampler);
+  stop_matcher_destroy(request->stops);
+  memory_free(memory, request->piece);
+  memory_free(memory, request->shown);
+  memory_free(memory, request);
+}
+
+wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
+                               size_t *shown_bytes) {
+  *shown_bytes = 0;
+  request->last_token = token;
+  if (!request->ignore_end && tokenizer_is_end(tokenizer, token)) return WICK_FINISH_STOP;
+  request->tokens_out++;
+  const size_t piece_bytes =
+      detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece);
+  if (request->stops == NULL) {
+    memcpy(request->shown, request->piece, piece_bytes);
+    *shown_bytes = piece_bytes;
+  } else {
+    uint32_t index;
+    if (stop_matcher_feed(request->stops, request->piece, piece_bytes, request->shown, shown_bytes,
+                          &index)) {
+      return WICK_FINISH_STOP;
+    }
+  }
+  return request->tokens_out >= request->tokens_max ? WICK_FINISH_LENGTH : WICK_FINISH_NONE;
+}
+
+size_t request_flush(request *request) {
+  size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
+  if (request->stops == NULL) {
+    memcpy(request->shown, request->piece, piece_bytes);
+    return piece_bytes;
+  }
+  size_t shown_bytes = 0;
+  uint32_t index;
+  const bool is_stopped = stop_matcher_feed(request->stops, request->piece, piece_bytes,
+                                            request->shown, &shown_bytes, &index);
+  if (is_stopped) return shown_bytes;
+  return shown_bytes + stop_matcher_flush(request->stops, request->shown + shown_bytes);
+}

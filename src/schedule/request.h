@@ -1,0 +1,76 @@
+// schedule/request.h — what a host asks for, and the state of one request while it lives.
+#ifndef WICK_SCHEDULE_REQUEST_H
+#define WICK_SCHEDULE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "sample/sampler.h"
+#include "schedule/event_types.h"
+#include "text/tokenizer.h"
+
+typedef struct wick_request {
+  // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
+  const char *text;
+  size_t text_bytes;
+  uint32_t tokenize_flags;
+  const int32_t *tokens;
+  size_t token_count;
+
+  uint32_t max_tokens;          // 0: until the context is full
+  sampler_config sampling;
+  const char *const *stops;     // stop strings, copied
+  const size_t *stop_bytes;
+  uint32_t stop_count;
+  bool ignore_end;              // go on after an end token (benchmarks)
+  bool print_special;           // control tokens as text
+
+  // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
+  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
+  void *on_logits_context;
+} wick_request;
+
+typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING, REQUEST_DONE } request_phase;
+
+// A request with everything that it will need until its end: running it allocates nothing.
+typedef struct request {
+  struct request *next;         // first in, first out
+  uint32_t id;
+  request_phase phase;
+  bool is_cancelled;
+  int32_t *prompt;
+  uint32_t prompt_count, tokens_max;  // tokens_max: most that may come out
+  uint32_t fed;                 // tokens in the KV pages
+  uint32_t tokens_out;
+  int32_t last_token;
+  uint32_t sequence;            // WICK_KV_SEQ_NONE until it runs
+  bool ignore_end;
+  sampler *sampler;
+  stop_matcher *stops;          // NULL: none
+  detokenizer detokenizer;
+  char *piece, *shown;          // a token's text; what of it may be shown
+  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
+  void *on_logits_context;
+  uint64_t submitted_us, started_us, first_token_us;
+} request;
+
+// Copies and tokenises. `context_tokens` bounds the prompt (WICK_E_FULL with both numbers) and what
+// may follow it. Other errors as wick_request_submit says.
+wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
+                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           wick_error *error);
+void request_destroy(wick_memory *memory, request *request);
+// The most text that one token's event can carry.
+size_t request_text_bytes_max(const tokenizer *tokenizer);
+
+// Takes a sampled token: its text goes through the detokeniser and the stop strings into
+// request->shown. Returns WICK_FINISH_NONE to go on.
+wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
+                               size_t *shown_bytes);
+// The end: what was still held back, into request->shown.
+size_t request_flush(request *request);
+
+#endif
