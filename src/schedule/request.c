@@ -141,6 +141,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
     uint32_t index;
     if (stop_matcher_feed(request->stops, request->piece, piece_bytes, request->shown, shown_bytes,
                           &index)) {
+      request->is_stopped = true;
       return WICK_FINISH_STOP;
     }
   }
@@ -148,6 +149,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
 }
 
 size_t request_flush(request *request) {
+  if (request->is_stopped) return 0;
   size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);

@@ -48,6 +48,7 @@ typedef struct request {
   int32_t last_token;
   uint32_t sequence;            // WICK_KV_SEQ_NONE until it runs
   bool ignore_end;
+  bool is_stopped;              // a stop string came: nothing more is shown
   sampler *sampler;
   stop_matcher *stops;          // NULL: none
   detokenizer detokenizer;

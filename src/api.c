@@ -1,0 +1,394 @@
+// api.c — the engine: loader, model, pages, forward pass and scheduler put together. The only file
+// that sees all rooms.
+#include <string.h>
+
+#include "base/checked.h"
+#include "model/forward.h"
+#include "model/weights.h"
+#include "platform/platform.h"
+#include "schedule/scheduler.h"
+#include "thread/pool.h"
+#include "wick.h"
+
+enum { BATCH_TOKENS_DEFAULT = 128, BATCH_TOKENS_MAX = 512, REQUESTS_DEFAULT = 64 };
+
+struct wick_engine {
+  wick_memory memory;
+  wick_config config;
+  thread_pool *threads;
+  loader *loader;
+  tokenizer *tokenizer;
+  wick_model *model;
+  wick_kv_pool *kv;
+  wick_forward *forward;
+  scheduler *scheduler;
+  uint32_t context_tokens;
+  bool is_directory_ready;
+  wick_error load_error;        // status WICK_OK: none
+  wick_error model_error;       // directory only: why the model does not run
+};
+
+void wick_config_default(wick_config *config) {
+  *config = (wick_config){.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16};
+}
+
+void wick_request_default(wick_request *request) {
+  *request = (wick_request){.tokenize_flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL};
+  sampler_config_default(&request->sampling);
+}
+
+static wick_status check_config(wick_config *config, wick_error *error) {
+  if (config->threads == 0) config->threads = 1;
+  if (config->batch_tokens == 0) config->batch_tokens = BATCH_TOKENS_DEFAULT;
+  if (config->requests_max == 0) config->requests_max = REQUESTS_DEFAULT;
+  if (config->kernels == NULL) config->kernels = kernels_bind();
+  if (config->threads > THREADS_MAX) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be",
+                     config->threads, (int)THREADS_MAX);
+  }
+  if (config->batch_tokens > BATCH_TOKENS_MAX) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
+                     config->batch_tokens, (int)BATCH_TOKENS_MAX);
+  }
+  if ((unsigned)config->k_type >= KERNEL_KV_TYPE_COUNT ||
+      (unsigned)config->v_type >= KERNEL_KV_TYPE_COUNT ||
+      config->kernels->attention_page[config->k_type][config->v_type] == NULL) {
+    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "this KV type is not supported yet");
+  }
+  return WICK_OK;
+}
+
+// ---- What happens when the directory is complete ----
+
+static const gguf_tensor *tensor_at(void *context, uint32_t index) {
+  return loader_tensor_at(context, index);
+}
+
+static int32_t find_tensor(void *context, const char *name) {
+  return loader_find_tensor(context, name);
+}
+
+static wick_status choose_context(wick_engine *engine, wick_error *error) {
+  const uint32_t trained = engine->model->config.context_trained;
+  if (engine->config.context_tokens > trained) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "a context of %u tokens: the model was trained on %u",
+                     engine->config.context_tokens, trained);
+  }
+  engine->context_tokens = engine->config.context_tokens;
+  if (engine->context_tokens == 0) {
+    engine->context_tokens = trained < MODEL_CONTEXT_DEFAULT ? trained : MODEL_CONTEXT_DEFAULT;
+  }
+  return WICK_OK;
+}
+
+static wick_status read_model(wick_engine *engine, wick_error *error) {
+  const gguf_directory *directory = loader_directory(engine->loader);
+  const model_tensors tensors = {engine->loader, (uint32_t)loader_tensor_count(engine->loader),
+                                 tensor_at, find_tensor};
+  wick_status status = model_create(&engine->memory, engine->config.kernels, directory, &tensors,
+                                    &engine->model, error);
+  if (status == WICK_OK) status = choose_context(engine, error);
+  if (status != WICK_OK) return status;
+  const uint32_t vocab = engine->model->config.vocab;
+  if (engine->tokenizer != NULL && tokenizer_vocab(engine->tokenizer) > vocab) {
+    return wick_fail(error, WICK_E_SHAPE, WICK_NO_OFFSET,
+                     "the tokenizer has %u tokens, 'token_embd.weight' %u rows",
+                     tokenizer_vocab(engine->tokenizer), vocab);
+  }
+  return WICK_OK;
+}
+
+static wick_status check_budget(const wick_engine *engine, wick_error *error) {
+  wick_plan plan;
+  const wick_status status = wick_memory_plan(engine, &plan, error);
+  const uint64_t budget = engine->memory.budget_bytes;
+  if (status != WICK_OK || budget == 0 || plan.total_bytes <= budget) return status;
+  return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+                   "the model needs %llu bytes with a context of %u tokens, the budget is %llu",
+                   (unsigned long long)plan.total_bytes, plan.context_tokens,
+                   (unsigned long long)budget);
+}
+
+static wick_kv_shape kv_shape(const wick_engine *engine) {
+  const wick_model_config *config = &engine->model->config;
+  return (wick_kv_shape){.layers = config->layers,
+                         .kv_heads = config->kv_heads,
+                         .head_dim = config->head_dim,
+                         .k_type = engine->config.k_type,
+                         .v_type = engine->config.v_type};
+}
+
+static wick_status build_engine(wick_engine *engine, wick_error *error) {
+  wick_status status = check_budget(engine, error);
+  if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
+  if (status != WICK_OK) return status;
+  const wick_kv_shape shape = kv_shape(engine);
+  status = wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv,
+                               error);
+  if (status != WICK_OK) return status;
+  status = forward_create(engine->model, engine->kv, engine->threads, engine->config.batch_tokens,
+                          &engine->forward, error);
+  if (status != WICK_OK) return status;
+  const scheduler_parts parts = {.memory = &engine->memory,
+                                 .model = engine->model,
+                                 .tokenizer = engine->tokenizer,
+                                 .kv = engine->kv,
+                                 .forward = engine->forward,
+                                 .now_us = platform_now_us,
+                                 .batch_tokens = engine->config.batch_tokens,
+                                 .context_tokens = engine->context_tokens,
+                                 .requests_max = engine->config.requests_max};
+  return scheduler_create(&parts, &engine->scheduler, error);
+}
+
+// Opening the directory alone is for looking: what does not run is told, not refused.
+static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
+  wick_status status = tokenizer_create(&engine->memory, loader_directory(engine->loader),
+                                        &engine->tokenizer, &engine->model_error);
+  if (status == WICK_E_NOMEM) return wick_fail(error, status, WICK_NO_OFFSET, "%s",
+                                               engine->model_error.message);
+  status = read_model(engine, &engine->model_error);
+  if (status == WICK_OK) return WICK_OK;
+  model_destroy(engine->model);
+  engine->model = NULL;
+  return status == WICK_E_NOMEM
+             ? wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->model_error.message)
+             : WICK_OK;
+}
+
+static wick_status directory_ready(void *context, wick_error *error) {
+  wick_engine *engine = context;
+  wick_status status;
+  if (engine->config.directory_only) {
+    status = look_at_directory(engine, error);
+  } else {
+    status = tokenizer_create(&engine->memory, loader_directory(engine->loader),
+                              &engine->tokenizer, error);
+    if (status == WICK_E_NODATA) {
+      status = wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+                         "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
+    }
+    if (status == WICK_OK) status = read_model(engine, error);
+    if (status == WICK_OK) status = build_engine(engine, error);
+  }
+  engine->is_directory_ready = status == WICK_OK;
+  return status;
+}
+
+static bool is_wanted(void *context, uint32_t tensor) {
+  const wick_engine *engine = context;
+  return !engine->config.directory_only && model_wants(engine->model, tensor);
+}
+
+static wick_status place(void *context, uint32_t tensor, uint32_t row, uint32_t first_block,
+                         uint32_t block_count, const uint8_t *blocks, wick_error *error) {
+  wick_engine *engine = context;
+  (void)error;
+  return model_place(engine->model, tensor, loader_tensor_at(engine->loader, tensor)->type, row,
+                     first_block, block_count, blocks);
+}
+
+static void tensor_done(void *context, uint32_t tensor) {
+  model_tensor_done(((wick_engine *)context)->model, tensor);
+}
+
+// ---- Life ----
+
+wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error) {
+  wick_config chosen = *config;
+  wick_status status = check_config(&chosen, error);
+  if (status != WICK_OK) return status;
+  wick_memory memory;
+  memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
+  memory.fail_at_call = chosen.fail_at_call;
+  wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
+  if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);
+  engine->memory = memory;
+  engine->config = chosen;
+  status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
+  if (status == WICK_OK) {
+    const loader_sink sink = {engine, directory_ready, is_wanted, place, tensor_done};
+    status = loader_create(&engine->memory, &sink, chosen.directory_only, &engine->loader, error);
+  }
+  if (status != WICK_OK) {
+    wick_engine_destroy(engine);
+    return status;
+  }
+  *out = engine;
+  return WICK_OK;
+}
+
+void wick_engine_destroy(wick_engine *engine) {
+  if (engine == NULL) return;
+  scheduler_destroy(engine->scheduler);
+  forward_destroy(engine->forward);
+  wick_kv_pool_destroy(engine->kv);
+  model_destroy(engine->model);
+  tokenizer_destroy(engine->tokenizer);
+  loader_destroy(engine->loader);
+  thread_pool_destroy(engine->threads);
+  wick_memory memory = engine->memory;
+  memory_free(&memory, engine);
+  if (memory.blocks_now != 0) platform_log("wick: memory was not given back");
+}
+
+const wick_memory *wick_engine_memory(const wick_engine *engine) { return &engine->memory; }
+uint32_t wick_engine_threads(const wick_engine *engine) {
+  return thread_pool_threads(engine->threads);
+}
+const wick_config *wick_engine_config(const wick_engine *engine) { return &engine->config; }
+
+// ---- Loading ----
+
+void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
+                          uint64_t *length_bytes) {
+  if (engine->load_error.status != WICK_OK) {
+    *file = 0;
+    *offset_bytes = *length_bytes = 0;
+    return;
+  }
+  loader_next_range(engine->loader, file, offset_bytes, length_bytes);
+}
+
+// Keeps the first failure, and ends what waits for the model.
+static wick_status remember(wick_engine *engine, wick_status status, wick_error *error) {
+  if (status == WICK_OK) return WICK_OK;
+  if (engine->load_error.status == WICK_OK && error != NULL) engine->load_error = *error;
+  if (engine->load_error.status == WICK_OK) engine->load_error.status = status;
+  return status;
+}
+
+static wick_status refuse_again(const wick_engine *engine, wick_error *error) {
+  if (error != NULL) *error = engine->load_error;
+  return engine->load_error.status;
+}
+
+wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
+                           const void *bytes, size_t size_bytes, wick_error *error) {
+  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
+  wick_error own;
+  wick_error *filled = error == NULL ? &own : error;
+  return remember(
+      engine, loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled), filled);
+}
+
+wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
+                          wick_error *error) {
+  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
+  wick_error own;
+  wick_error *filled = error == NULL ? &own : error;
+  return remember(engine, loader_end(engine->loader, file, size_bytes, filled), filled);
+}
+
+void wick_load_get_state(const wick_engine *engine, wick_load_state *state) {
+  const loader *loader = engine->loader;
+  *state = (wick_load_state){.bytes_wanted = loader_bytes_wanted(loader),
+                             .bytes_placed = loader_bytes_placed(loader),
+                             .files = loader_files(loader),
+                             .is_directory_ready = engine->is_directory_ready,
+                             .is_complete = loader_is_complete(loader)};
+  if (state->is_complete) state->fingerprint = loader_fingerprint(loader);
+  if (engine->model != NULL) state->layers_ready = model_layers_ready(engine->model);
+}
+
+const gguf_directory *wick_directory(const wick_engine *engine) {
+  return engine->is_directory_ready ? loader_directory(engine->loader) : NULL;
+}
+const loader *wick_loader(const wick_engine *engine) { return engine->loader; }
+tokenizer *wick_tokenizer(wick_engine *engine) { return engine->tokenizer; }
+
+// ---- Plan and facts ----
+
+static wick_status no_model(const wick_engine *engine, wick_error *error) {
+  if (engine->model_error.status != WICK_OK) {
+    if (error != NULL) *error = engine->model_error;
+    return engine->model_error.status;
+  }
+  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+                   "the model's directory has not arrived yet");
+}
+
+wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error) {
+  if (engine->model == NULL) return no_model(engine, error);
+  const wick_config *config = &engine->config;
+  const wick_kv_shape shape = kv_shape(engine);
+  const gguf_directory *directory = loader_directory(engine->loader);
+  const size_t page_bytes = wick_kv_page_bytes(config->kernels, &shape);
+  *plan = (wick_plan){.context_tokens = engine->context_tokens,
+                      .kv_page_bytes = (uint32_t)page_bytes,
+                      .weights_bytes = engine->model->weights_bytes,
+                      .directory_bytes = gguf_directory_bytes(directory),
+                      .tokenizer_bytes = tokenizer_plan_bytes(directory)};
+  plan->scratch_bytes =
+      forward_plan_bytes(&engine->model->config, config->kernels, config->batch_tokens,
+                         thread_pool_threads(engine->threads));
+  if (engine->tokenizer != NULL) {
+    plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
+  }
+  sampler_config sampling;
+  sampler_config_default(&sampling);
+  plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
+  plan->kv_bytes =
+      (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
+  plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
+                      plan->scratch_bytes + plan->kv_bytes;
+  return WICK_OK;
+}
+
+wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
+                                wick_error *error) {
+  if (engine->model == NULL) return no_model(engine, error);
+  const wick_model_config *config = &engine->model->config;
+  const gguf_directory *directory = loader_directory(engine->loader);
+  *info = (wick_model_info){.layers = config->layers,
+                            .hidden = config->hidden,
+                            .heads = config->heads,
+                            .kv_heads = config->kv_heads,
+                            .head_dim = config->head_dim,
+                            .ffn = config->ffn,
+                            .vocab = config->vocab,
+                            .context_trained = config->context_trained};
+  gguf_get_string(directory, "general.architecture", &info->architecture, NULL);
+  gguf_get_string(directory, "general.name", &info->name, NULL);
+  for (size_t i = 0; i < loader_tensor_count(engine->loader); i++) {
+    const gguf_tensor *tensor = loader_tensor_at(engine->loader, i);
+    info->parameters += tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
+  }
+  return WICK_OK;
+}
+
+// ---- Requests ----
+
+wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
+                                wick_error *error) {
+  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
+  if (engine->scheduler == NULL) return no_model(engine, error);
+  return scheduler_submit(engine->scheduler, request, id, error);
+}
+
+wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {
+  return engine->scheduler == NULL ? WICK_E_ARG : scheduler_cancel(engine->scheduler, id);
+}
+
+wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
+  if (engine->scheduler == NULL) return WICK_STEP_IDLE;
+  if (engine->load_error.status != WICK_OK) {
+    scheduler_fail_all(engine->scheduler, &engine->load_error);
+  }
+  const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
+  for (;;) {
+    const scheduler_result result = scheduler_step(engine->scheduler);
+    if (result == SCHEDULER_IDLE) return WICK_STEP_IDLE;
+    if (result == SCHEDULER_WAIT_BYTES) return WICK_STEP_WAIT_BYTES;
+    if (result == SCHEDULER_WAIT_EVENTS) return WICK_STEP_PROGRESS;
+    if (budget_us == 0 || platform_now_us() >= end_us) return WICK_STEP_PROGRESS;
+  }
+}
+
+const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes) {
+  *size_bytes = 0;
+  if (engine->scheduler == NULL) return NULL;
+  return scheduler_take_events(engine->scheduler, size_bytes);
+}
