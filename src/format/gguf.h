@@ -101,6 +101,7 @@ size_t gguf_tensor_by_offset(const gguf_directory *directory, size_t rank);
 // By name; NULL when absent. O(1) on average.
 const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
+const gguf_tensor *gguf_find_tensor_string(const gguf_directory *directory, gguf_string name);
 
 // Typed access. Numbers convert between all integer types when the value fits, and from F32/F64 for
 // gguf_get_f64. *out is unchanged when the key is absent: the answer is then WICK_E_NODATA and no

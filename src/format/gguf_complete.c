@@ -65,22 +65,27 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
   return WICK_OK;
 }
 
+// The number of the entry of this name, plus 1; 0 when there is none.
 static uint32_t find_number(const gguf_directory *directory, const gguf_index *index,
-                            name_at name_of, const char *text) {
+                            name_at name_of, gguf_string name) {
   if (index->slots == NULL) return 0;
-  const gguf_string name = {text, strlen(text)};
   const uint32_t slot = find_slot(directory, index, name_of, name);
   return slot == UINT32_MAX ? 0 : index->slots[slot];
 }
 
 const gguf_value *gguf_find(const gguf_directory *directory, const char *key) {
-  const uint32_t number = find_number(directory, &directory->value_index, value_name, key);
+  const gguf_string name = {key, strlen(key)};
+  const uint32_t number = find_number(directory, &directory->value_index, value_name, name);
   return number == 0 ? NULL : &directory->values[number - 1];
 }
 
-const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name) {
+const gguf_tensor *gguf_find_tensor_string(const gguf_directory *directory, gguf_string name) {
   const uint32_t number = find_number(directory, &directory->tensor_index, tensor_name, name);
   return number == 0 ? NULL : &directory->tensors[number - 1];
+}
+
+const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name) {
+  return gguf_find_tensor_string(directory, (gguf_string){name, strlen(name)});
 }
 
 // Gives back what growing by doubling left over. It does not matter if the host refuses.

@@ -1,0 +1,24 @@
+// load/fingerprint.h — a 64-bit fingerprint of (file, offset, byte) triples that is the same
+// however the bytes are cut into pieces and in whatever order they come. Not cryptographic: it
+// tells models apart and finds accidents, it does not resist an attacker.
+//
+// A file is seen as lines of 64 bytes at multiples of 64. A line's 16 words, as unsigned 32-bit
+// integers, are summed with fixed odd factors; the sum is weighted with two keys that depend on the
+// file and the line, and added up modulo 2^64 (multilinear hashing, Carter and Wegman 1979; Lemire
+// and Kaser 2014). All of this is linear in the bytes, so the parts of a line may come apart.
+#ifndef WICK_LOAD_FINGERPRINT_H
+#define WICK_LOAD_FINGERPRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct load_fingerprint {
+  uint64_t sums[2];  // zero at the beginning
+} load_fingerprint;
+
+// Each byte once. Over 10 GB/s natively where whole lines come.
+void fingerprint_add(load_fingerprint *fingerprint, uint32_t file, uint64_t offset_bytes,
+                     const uint8_t *bytes, size_t size_bytes);
+uint64_t fingerprint_value(const load_fingerprint *fingerprint);
+
+#endif

@@ -1,0 +1,220 @@
+// load/place.c — from bytes at any place of a file to whole blocks in the sink. Blocks go out
+// straight from the caller's buffer, a row at a time; only a block that a call cuts in two waits in
+// a carry for its other bytes.
+#include <string.h>
+
+#include "base/checked.h"
+#include "load/state.h"
+
+enum {
+  // Bytes are fingerprinted and placed in slices, so that the second pass finds them in the cache.
+  SLICE_BYTES = 131072,
+  CARRIES_MIN = 4,
+  CARRIES_A_CALL = 2  // a call can cut the block where it begins and the one where it ends
+};
+
+// A piece of one wanted tensor, and how the tensor is divided.
+typedef struct load_piece {
+  uint32_t tensor;      // index over all files
+  uint64_t first, end;  // bytes of the tensor
+  const uint8_t *bytes;
+  uint32_t block_bytes;
+  uint32_t row_blocks;
+} load_piece;
+
+uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
+  uint32_t low = 0, high = file->wanted_count;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    const gguf_tensor *tensor = gguf_tensor_at(file->directory, file->wanted[middle]);
+    if (tensor->offset_bytes + tensor->size_bytes <= offset_bytes) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static wick_status place_blocks(loader *loader, const load_piece *piece, uint64_t block,
+                                uint64_t count, const uint8_t *bytes) {
+  uint32_t row = (uint32_t)(block / piece->row_blocks);
+  uint32_t column = (uint32_t)(block % piece->row_blocks);
+  while (count > 0) {
+    const uint32_t left = piece->row_blocks - column;
+    const uint32_t run = count < left ? (uint32_t)count : left;
+    const wick_status status = loader->sink.place(loader->sink.context, piece->tensor, row, column,
+                                                  run, bytes, &loader->failure);
+    if (status != WICK_OK) {
+      loader->failure.status = status;
+      return status;
+    }
+    bytes += (size_t)run * piece->block_bytes;
+    count -= run;
+    column = 0;
+    row++;
+  }
+  return WICK_OK;
+}
+
+// A part of one block. `reserve` saw to it that there is room for a new carry.
+static wick_status carry_bytes(loader *loader, const load_piece *piece, uint64_t at,
+                               const uint8_t *bytes, size_t size_bytes) {
+  const uint64_t block = at / piece->block_bytes;
+  size_t number = 0;
+  while (number < loader->carry_count && (loader->carries[number].tensor != piece->tensor ||
+                                          loader->carries[number].block != block)) {
+    number++;
+  }
+  load_carry *carry = &loader->carries[number];
+  if (number == loader->carry_count) {
+    loader->carry_count++;
+    carry->block = block;
+    carry->tensor = piece->tensor;
+    carry->filled_bytes = 0;
+  }
+  memcpy(carry->bytes + at % piece->block_bytes, bytes, size_bytes);
+  carry->filled_bytes += (uint32_t)size_bytes;
+  if (carry->filled_bytes < piece->block_bytes) return WICK_OK;
+  const wick_status status = place_blocks(loader, piece, block, 1, carry->bytes);
+  *carry = loader->carries[--loader->carry_count];
+  return status;
+}
+
+// Bytes [first, end) of the tensor, taken from the piece: a cut block, whole ones, a cut one.
+static wick_status place_slice(loader *loader, const load_piece *piece, uint64_t first,
+                               uint64_t end) {
+  const uint8_t *bytes = piece->bytes + (first - piece->first);
+  const uint32_t past = (uint32_t)(first % piece->block_bytes);
+  wick_status status = WICK_OK;
+  if (past > 0) {
+    const uint64_t left = piece->block_bytes - past;
+    const size_t size_bytes = (size_t)(end - first < left ? end - first : left);
+    status = carry_bytes(loader, piece, first, bytes, size_bytes);
+    first += size_bytes;
+    bytes += size_bytes;
+  }
+  const uint64_t count = (end - first) / piece->block_bytes;
+  const uint64_t whole_bytes = count * piece->block_bytes;
+  if (status == WICK_OK && count > 0) {
+    status = place_blocks(loader, piece, first / piece->block_bytes, count, bytes);
+  }
+  if (status == WICK_OK && first + whole_bytes < end) {
+    status = carry_bytes(loader, piece, first + whole_bytes, bytes + whole_bytes,
+                         (size_t)(end - first - whole_bytes));
+  }
+  return status;
+}
+
+// Where a slice that begins at `first` ends: on the boundary of a row, or of a block when rows are
+// longer than slices.
+static uint64_t end_slice(const load_piece *piece, uint64_t first) {
+  const uint64_t aim = first + SLICE_BYTES;
+  if (aim >= piece->end) return piece->end;
+  const uint64_t row_end = aim - aim % ((uint64_t)piece->row_blocks * piece->block_bytes);
+  return row_end > first ? row_end : aim - aim % piece->block_bytes;
+}
+
+static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_offset,
+                               const load_piece *piece) {
+  uint64_t first = piece->first;
+  while (first < piece->end) {
+    const uint64_t end = end_slice(piece, first);
+    fingerprint_add(&loader->fingerprint, file, tensor_offset + first,
+                    piece->bytes + (first - piece->first), (size_t)(end - first));
+    const wick_status status = place_slice(loader, piece, first, end);
+    if (status != WICK_OK) return status;
+    first = end;
+  }
+  const uint64_t size_bytes = piece->end - piece->first;
+  loader->placed_bytes += size_bytes;
+  loader->tensor_left_bytes[piece->tensor] -= size_bytes;
+  if (loader->tensor_left_bytes[piece->tensor] == 0) {
+    loader->tensors_left--;
+    if (loader->sink.tensor_done != NULL) {
+      loader->sink.tensor_done(loader->sink.context, piece->tensor);
+    }
+  }
+  return WICK_OK;
+}
+
+// Bytes [first, end) of the file, none of which came before; `bytes` is the first of them.
+static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, uint64_t end,
+                               const uint8_t *bytes) {
+  const load_file *at = &loader->files[file];
+  for (uint32_t i = load_find_wanted(at, first); i < at->wanted_count; i++) {
+    const gguf_tensor *tensor = gguf_tensor_at(at->directory, at->wanted[i]);
+    if (tensor->offset_bytes >= end) break;
+    const uint64_t tensor_end = tensor->offset_bytes + tensor->size_bytes;
+    const uint64_t from = first > tensor->offset_bytes ? first : tensor->offset_bytes;
+    const uint64_t to = end < tensor_end ? end : tensor_end;
+    const wick_type_facts *facts = type_facts(tensor->type);
+    const load_piece piece = {
+        .tensor = at->first_tensor + at->wanted[i],
+        .first = from - tensor->offset_bytes,
+        .end = to - tensor->offset_bytes,
+        .bytes = bytes + (from - first),
+        .block_bytes = facts->block_bytes,
+        .row_blocks = (uint32_t)(tensor->dims[0] / facts->block_values),
+    };
+    const wick_status status = place_piece(loader, file, tensor->offset_bytes, &piece);
+    if (status != WICK_OK) return status;
+  }
+  return WICK_OK;
+}
+
+// Widens [*first, *end) over bytes that nobody wants, up to the next wanted ones on both sides.
+static void widen(const load_file *file, uint64_t *first, uint64_t *end) {
+  const uint32_t low = load_find_wanted(file, *first);
+  const uint32_t high = load_find_wanted(file, *end);
+  if (low == file->wanted_count ||
+      gguf_tensor_at(file->directory, file->wanted[low])->offset_bytes >= *first) {
+    *first = 0;
+    if (low > 0) {
+      const gguf_tensor *before = gguf_tensor_at(file->directory, file->wanted[low - 1]);
+      *first = before->offset_bytes + before->size_bytes;
+    }
+  }
+  if (high == file->wanted_count) {
+    *end = UINT64_MAX;
+  } else {
+    const gguf_tensor *after = gguf_tensor_at(file->directory, file->wanted[high]);
+    if (after->offset_bytes > *end) *end = after->offset_bytes;
+  }
+}
+
+static wick_status reserve_carries(loader *loader, wick_error *error) {
+  const size_t wanted = loader->carry_count + CARRIES_A_CALL;
+  if (wanted <= loader->carry_capacity) return WICK_OK;
+  const size_t capacity = 2 * wanted < CARRIES_MIN ? CARRIES_MIN : 2 * wanted;
+  load_carry *moved =
+      memory_resize(loader->memory, loader->carries, capacity * sizeof *loader->carries);
+  if (moved == NULL) {
+    return memory_fail(loader->memory, error, "blocks that have come in part",
+                       capacity * sizeof *loader->carries);
+  }
+  loader->carries = moved;
+  loader->carry_capacity = capacity;
+  return WICK_OK;
+}
+
+wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
+                           const uint8_t *bytes, size_t size_bytes, wick_error *error) {
+  load_file *at = &loader->files[file];
+  const uint64_t end = offset_bytes + size_bytes;
+  uint64_t wide_first = offset_bytes, wide_end = end;
+  widen(at, &wide_first, &wide_end);
+  wick_status status = ranges_reserve(&at->present, loader->memory, wide_first, wide_end, error);
+  if (status == WICK_OK) status = reserve_carries(loader, error);
+  if (status != WICK_OK) return status;
+  uint64_t first = ranges_next_missing(&at->present, offset_bytes);
+  while (first < end) {
+    const uint64_t present = ranges_next_present(&at->present, first);
+    const uint64_t fresh_end = present < end ? present : end;
+    status = place_fresh(loader, file, first, fresh_end, bytes + (first - offset_bytes));
+    if (status != WICK_OK) return status;
+    first = ranges_next_missing(&at->present, fresh_end);
+  }
+  ranges_add(&at->present, wide_first, wide_end);
+  return WICK_OK;
+}

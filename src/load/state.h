@@ -1,0 +1,68 @@
+// load/state.h — what the files of the loader share. Only src/load/*.c include it.
+//
+//   loader_feed -> load_take_directory (directories.c)   until all directories are complete
+//               -> load_take_data      (place.c)         then
+#ifndef WICK_LOAD_STATE_H
+#define WICK_LOAD_STATE_H
+
+#include "load/fingerprint.h"
+#include "load/load.h"
+#include "load/ranges.h"
+
+#define LOAD_SIZE_UNKNOWN UINT64_MAX
+#define LOAD_UNWANTED UINT64_MAX  // in tensor_left_bytes
+
+// A block whose bytes have come in part, because a call ended inside of it.
+typedef struct load_carry {
+  uint64_t block;         // of the tensor
+  uint32_t tensor;        // index over all files
+  uint32_t filled_bytes;  // no byte comes twice, so counting them is enough
+  uint8_t bytes[WICK_TYPE_BLOCK_BYTES_MAX];
+} load_carry;
+
+typedef struct load_file {
+  gguf_directory *directory;
+  uint64_t fed_bytes;     // of the directory
+  uint64_t size_bytes;    // or LOAD_SIZE_UNKNOWN
+  uint32_t first_tensor;  // index over all files of this file's first tensor
+  uint32_t wanted_count;
+  uint32_t *wanted;  // this file's wanted tensors in the order of their bytes
+  // Bytes that came. What lies between wanted tensors counts with its neighbours, so that gaps
+  // are only counted where bytes are wanted.
+  load_ranges present;
+} load_file;
+
+struct loader {
+  wick_memory *memory;
+  loader_sink sink;
+  bool directory_only;
+  bool is_ready;       // all directories are complete and the sink knows
+  wick_error failure;  // status WICK_OK until something failed for good
+  load_file *files;
+  uint32_t file_count;
+  uint32_t directories_complete;
+  uint32_t tensor_count;        // of all files, once is_ready
+  uint32_t tensors_left;        // wanted and not done
+  uint64_t *tensor_left_bytes;  // of each tensor what has not come, or LOAD_UNWANTED
+  load_carry *carries;          // in no order
+  size_t carry_count, carry_capacity;
+  uint64_t wanted_bytes;  // of tensors
+  uint64_t placed_bytes;  // with directories
+  load_fingerprint fingerprint;
+};
+
+// Takes bytes for a directory that is not complete; *used is how many of them belong to it or came
+// before. Fills loader->failure, or *error for WICK_E_ARG alone.
+wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
+                                const uint8_t *bytes, size_t size_bytes, size_t *used,
+                                wick_error *error);
+// The file's size is known: does everything that the directory tells fit into it?
+wick_status load_check_size(loader *loader, uint32_t file);
+
+// Takes bytes from any place of a file once loader->is_ready.
+wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
+                           const uint8_t *bytes, size_t size_bytes, wick_error *error);
+// The first of the file's wanted tensors, in the order of bytes, that ends after `offset_bytes`.
+uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes);
+
+#endif
