@@ -87,7 +87,7 @@ build/obj/$(2)/wick.wasm: $(objects_$(2)) build/obj/$(2)/list
 	$$(Q)$(WASM_CC) $(3) $(objects_$(2)) -o $$@
 $(1): build/obj/$(2)/wick.wasm
 	@mkdir -p $$(@D)
-	$$(Q)$(WASM_OPT) $(WASM_OPT_FLAGS) $$< -o $$@
+	$$(Q)$(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP)) $$< -o $$@
 endef
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 

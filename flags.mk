@@ -6,13 +6,17 @@ LLVM := 19
 ifneq ($(WASI_SDK_PATH),)
   WASM_CC := $(WASI_SDK_PATH)/bin/clang
   WASM_AR := $(WASI_SDK_PATH)/bin/llvm-ar
+  WASM_STRIP := $(WASI_SDK_PATH)/bin/llvm-strip
   WASI_SYSROOT := $(WASI_SDK_PATH)/share/wasi-sysroot
+  WASI_TRIPLE := wasm32-wasip1
   NATIVE_CC := $(firstword $(shell command -v clang-$(LLVM) clang cc))
   WASM_OPT := $(shell command -v wasm-opt)
 else
   WASM_CC := clang-$(LLVM)
   WASM_AR := llvm-ar-$(LLVM)
+  WASM_STRIP := llvm-strip-$(LLVM)
   WASI_SYSROOT := $(CHAIN)/wasi/usr
+  WASI_TRIPLE := wasm32-wasi
   NATIVE_CC := clang-$(LLVM)
   WASM_OPT := $(CHAIN)/bin/wasm-opt
 endif
@@ -43,7 +47,7 @@ RELAXED_FLAGS := -mrelaxed-simd
 WASM_STACK_BYTES := 262144
 WASM_LINK := -Wl,--stack-first -Wl,-z,stack-size=$(WASM_STACK_BYTES)
 
-WASI_TARGET := --target=wasm32-wasi --sysroot=$(WASI_SYSROOT)
+WASI_TARGET := --target=$(WASI_TRIPLE) --sysroot=$(WASI_SYSROOT)
 WASI_FLAGS := $(WASI_TARGET) $(WASM_FLAGS) -DWICK_THREADS=0
 WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
 
