@@ -1,0 +1,92 @@
+// What is promised of the built WebAssembly modules: which instructions they hold, what they ask of
+// their host, and how big they may become.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { built, ci, locateRelaxedNode, root } from './support/locate.mjs';
+import { run } from './support/process.mjs';
+
+const relaxedNode = locateRelaxedNode();
+const web = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'].map(
+  (variant) => `web/wick-${variant}.wasm`,
+);
+const wasi = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
+const gzippedBytesMax = 150_000;
+
+const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
+const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
+const everywhere = [
+  'simd',
+  'bulk-memory',
+  'nontrapping-float-to-int',
+  'sign-ext',
+  'mutable-globals',
+];
+
+/** @param {string} file @param {string[]} features @returns {Promise<boolean>} */
+async function isWithin(file, features) {
+  const flags = features.map((feature) => `--enable-${feature}`);
+  const { code } = await run(wasmOpt, ['--mvp-features', ...flags, built(file)]);
+  return code === 0;
+}
+
+/** @param {string} file @returns {Promise<{imports: string[], exports: string[]}>} */
+async function describeModule(file) {
+  const source = `const m = new WebAssembly.Module(require('fs').readFileSync(process.argv[1]));
+    const imports = WebAssembly.Module.imports(m).map((i) => i.module + '.' + i.name);
+    const exports = WebAssembly.Module.exports(m).map((e) => e.name);
+    console.log(JSON.stringify({ imports, exports }))`;
+  const { stdout, stderr } = await run(relaxedNode.path, ['-e', source, built(file)]);
+  return JSON.parse(stdout.toString() || assert.fail(stderr));
+}
+
+test('a module needs just the features that its name says', { skip: noWasmOpt }, async () => {
+  for (const file of [...web, ...wasi]) {
+    const named = [];
+    if (file.includes('relaxed')) named.push('relaxed-simd');
+    if (file.includes('threads')) named.push('threads');
+    assert.ok(await isWithin(file, [...everywhere, ...named]), `${file} needs more than ${named}`);
+    for (const feature of named) {
+      const others = named.filter((name) => name !== feature);
+      const without = await isWithin(file, [...everywhere, ...others]);
+      assert.ok(!without, `${file} does not use ${feature}`);
+    }
+  }
+});
+
+test('a web module imports its memory and a few functions', {
+  skip: relaxedNode.skip,
+}, async () => {
+  for (const file of web) {
+    const { imports, exports } = await describeModule(file);
+    assert.ok(imports.includes('env.memory'), file);
+    assert.ok(
+      imports.every((name) => name.startsWith('env.')),
+      `${file} imports ${imports}`,
+    );
+    assert.ok(imports.length <= 8, `${file} imports ${imports}`);
+    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need stacks of their own`);
+  }
+});
+
+test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async () => {
+  for (const file of wasi) {
+    const { imports, exports } = await describeModule(file);
+    assert.ok(imports.length > 0);
+    assert.ok(
+      imports.every((name) => name.startsWith('wasi_snapshot_preview1.')),
+      `${file} imports ${imports}`,
+    );
+    assert.ok(exports.includes('_start') && exports.includes('memory'));
+  }
+});
+
+test(`a module is at most ${gzippedBytesMax} bytes when gzipped`, () => {
+  for (const file of [...web, ...wasi]) {
+    const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
+    assert.ok(gzipped <= gzippedBytesMax, `${file}: ${gzipped}`);
+  }
+});
