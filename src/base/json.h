@@ -1,0 +1,39 @@
+// base/json.h — writes JSON into a sink, piece by piece, without memory of its own. What is written
+// is valid whatever the strings hold: they are escaped, bytes that are no UTF-8 become U+FFFD.
+#ifndef WICK_BASE_JSON_H
+#define WICK_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*json_sink)(void *context, const char *bytes, size_t size_bytes);
+
+typedef struct json_writer {
+  json_sink sink;
+  void *context;
+  bool needs_comma;
+} json_writer;
+
+void json_begin(json_writer *writer, json_sink sink, void *context);
+
+// `key` names a member of an object; NULL for items of an array and for the outermost value.
+// `bracket` is '{' or '['; a close takes the one that was opened.
+void json_open(json_writer *writer, const char *key, char bracket);
+void json_close(json_writer *writer, char bracket);
+void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);
+void json_text(json_writer *writer, const char *key, const char *text);  // NULL gives null
+void json_u64(json_writer *writer, const char *key, uint64_t value);
+void json_i64(json_writer *writer, const char *key, int64_t value);
+void json_bool(json_writer *writer, const char *key, bool value);
+// The shortest decimals that read back as the same number (of doubles: at most 15 digits); null for
+// NaN and infinities, 0 for magnitudes below 1e-290.
+void json_f32(json_writer *writer, const char *key, float value);
+void json_f64(json_writer *writer, const char *key, double value);
+
+// The same decimals as text, terminated, for tables: at most JSON_NUMBER_BYTES.
+enum { JSON_NUMBER_BYTES = 32 };
+size_t json_format_f32(char out[JSON_NUMBER_BYTES], float value);
+size_t json_format_f64(char out[JSON_NUMBER_BYTES], double value);
+
+#endif

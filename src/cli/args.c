@@ -1,0 +1,257 @@
+// cli/args.c — the option parser.
+#include "cli/args.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+args_option args_flag(const char *name, bool *value, const char *help) {
+  return (args_option){.name = name, .kind = ARGS_FLAG, .value = value, .help = help};
+}
+
+static args_option with_value(const char *name, args_kind kind, void *value, const char *value_name,
+                              const char *help) {
+  return (args_option){
+      .name = name, .kind = kind, .value = value, .value_name = value_name, .help = help};
+}
+
+args_option args_string(const char *name, const char **value, const char *value_name,
+                        const char *help) {
+  return with_value(name, ARGS_STRING, value, value_name, help);
+}
+
+args_option args_string_list(const char *name, args_strings *value, const char *value_name,
+                             const char *help) {
+  return with_value(name, ARGS_STRINGS, value, value_name, help);
+}
+
+args_option args_u32(const char *name, uint32_t *value, const char *value_name, uint32_t low,
+                     uint32_t high, const char *help) {
+  args_option option = with_value(name, ARGS_U32, value, value_name, help);
+  option.low = low;
+  option.high = high;
+  return option;
+}
+
+args_option args_u64(const char *name, uint64_t *value, const char *value_name, const char *help) {
+  return with_value(name, ARGS_U64, value, value_name, help);
+}
+
+args_option args_f32(const char *name, float *value, const char *value_name, double low,
+                     double high, const char *help) {
+  args_option option = with_value(name, ARGS_F32, value, value_name, help);
+  option.low = low;
+  option.high = high;
+  return option;
+}
+
+args_option args_choice(const char *name, uint32_t *value, const char *value_name,
+                        const char *const *choices, const char *help) {
+  args_option option = with_value(name, ARGS_CHOICE, value, value_name, help);
+  option.choices = choices;
+  return option;
+}
+
+args_option args_token_list(const char *name, args_tokens *value, const char *value_name,
+                            const char *help) {
+  return with_value(name, ARGS_TOKENS, value, value_name, help);
+}
+
+static void print_usage(const args_spec *spec) {
+  printf("usage: %s\n", spec->usage);
+  for (size_t i = 0; i < spec->option_count; i++) {
+    const args_option *option = &spec->options[i];
+    char left[40];
+    snprintf(left, sizeof left, "%s%s%s", option->name, option->value_name ? " " : "",
+             option->value_name ? option->value_name : "");
+    printf("  %-24s %s\n", left, option->help);
+  }
+  if (spec->notes != NULL) printf("%s\n", spec->notes);
+}
+
+// Digits and nothing else, so that "-1", "0x10" and " 7" are refused.
+static bool read_unsigned(const char *text, uint64_t *value) {
+  if (*text == '\0' || strspn(text, "0123456789") != strlen(text)) return false;
+  errno = 0;
+  *value = strtoull(text, NULL, 10);
+  return errno == 0;
+}
+
+static bool parse_u32(const args_option *option, const char *text) {
+  uint64_t value;
+  if (!read_unsigned(text, &value) || (double)value < option->low || (double)value > option->high) {
+    report("%s takes a whole number from %.0f to %.0f, not '%s'", option->name, option->low,
+           option->high, text);
+    return false;
+  }
+  *(uint32_t *)option->value = (uint32_t)value;
+  return true;
+}
+
+static bool parse_u64(const args_option *option, const char *text) {
+  if (read_unsigned(text, option->value)) return true;
+  report("%s takes a whole number below 2^64, not '%s'", option->name, text);
+  return false;
+}
+
+static bool parse_f32(const args_option *option, const char *text) {
+  char *end;
+  const double value = strtod(text, &end);
+  // written so that NaN fails
+  if (end == text || *end != '\0' || !(value >= option->low && value <= option->high)) {
+    report("%s takes a number from %g to %g, not '%s'", option->name, option->low, option->high,
+           text);
+    return false;
+  }
+  *(float *)option->value = (float)value;
+  return true;
+}
+
+static bool parse_strings(const args_option *option, const char *text) {
+  args_strings *strings = option->value;
+  if (strings->count == ARGS_STRINGS_MAX) {
+    report("%s can be given at most %d times", option->name, ARGS_STRINGS_MAX);
+    return false;
+  }
+  strings->items[strings->count++] = text;
+  return true;
+}
+
+static bool parse_choice(const args_option *option, const char *text) {
+  for (uint32_t i = 0; option->choices[i] != NULL; i++) {
+    if (strcmp(text, option->choices[i]) != 0) continue;
+    *(uint32_t *)option->value = i;
+    return true;
+  }
+  char list[128] = "";
+  for (uint32_t i = 0; option->choices[i] != NULL; i++) {
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
+  }
+  report("%s is one of %s, not '%s'", option->name, list, text);
+  return false;
+}
+
+// One id at `text`; returns what follows it, or NULL. Ids that no vocabulary can have are the
+// model's to refuse, as long as they fit.
+static const char *read_token(const char *text, int32_t *id) {
+  char *end;
+  errno = 0;
+  const long long value = strtoll(text, &end, 10);
+  if (end == text || errno != 0 || value < INT32_MIN || value > INT32_MAX) return NULL;
+  if (*end != '\0' && strchr(", \n\t\r", *end) == NULL) return NULL;
+  *id = (int32_t)value;
+  return end;
+}
+
+static bool parse_tokens(const args_option *option, const char *text) {
+  args_tokens *tokens = option->value;
+  args_tokens_free(tokens);
+  tokens->is_given = true;
+  tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // an id and its separator
+  if (tokens->ids == NULL) {
+    report("out of memory for the list of tokens");
+    return false;
+  }
+  const char *at = text + strspn(text, " \n\t\r");
+  while (*at != '\0') {
+    const char *end = read_token(at, &tokens->ids[tokens->count]);
+    if (end == NULL) {
+      report("%s takes token ids separated by commas or spaces, not '%.20s'", option->name, at);
+      return false;
+    }
+    tokens->count++;
+    at = end + strspn(end, ", \n\t\r");
+  }
+  return true;
+}
+
+void args_tokens_free(args_tokens *tokens) {
+  free(tokens->ids);
+  *tokens = (args_tokens){0};
+}
+
+static bool parse_value(const args_option *option, const char *text) {
+  switch (option->kind) {
+    case ARGS_FLAG:
+      *(bool *)option->value = true;
+      return true;
+    case ARGS_STRING:
+      *(const char **)option->value = text;
+      return true;
+    case ARGS_STRINGS:
+      return parse_strings(option, text);
+    case ARGS_U32:
+      return parse_u32(option, text);
+    case ARGS_U64:
+      return parse_u64(option, text);
+    case ARGS_F32:
+      return parse_f32(option, text);
+    case ARGS_CHOICE:
+      return parse_choice(option, text);
+    case ARGS_TOKENS:
+      return parse_tokens(option, text);
+  }
+  return false;
+}
+
+static const args_option *find_option(const args_spec *spec, const char *name, size_t name_bytes) {
+  for (size_t i = 0; i < spec->option_count; i++) {
+    const char *known = spec->options[i].name;
+    if (strlen(known) == name_bytes && memcmp(known, name, name_bytes) == 0)
+      return &spec->options[i];
+  }
+  return NULL;
+}
+
+// Takes the option at argv[*at], and its value.
+static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) {
+  const char *argument = argv[*at];
+  const bool is_long = argument[1] == '-';
+  const char *equals = is_long ? strchr(argument, '=') : NULL;
+  const size_t name_bytes = equals ? (size_t)(equals - argument) : strlen(argument);
+  const args_option *option = find_option(spec, argument, name_bytes);
+  if (option == NULL) {
+    report("unknown option '%.*s' (usage: %s)", (int)name_bytes, argument, spec->usage);
+    return false;
+  }
+  if (option->kind == ARGS_FLAG) {
+    if (equals == NULL) return parse_value(option, NULL);
+    report("%s takes no value", option->name);
+    return false;
+  }
+  if (equals != NULL) return parse_value(option, equals + 1);
+  if (*at + 1 == argc) {
+    report("%s needs a value: %s %s", option->name, option->name, option->value_name);
+    return false;
+  }
+  return parse_value(option, argv[++*at]);
+}
+
+args_result args_parse(const args_spec *spec, int argc, char **argv,
+                       const char *positionals[ARGS_POSITIONALS_MAX]) {
+  size_t count = 0;
+  bool are_options_over = false;
+  for (int at = 0; at < argc; at++) {
+    const char *argument = argv[at];
+    const bool is_option = !are_options_over && argument[0] == '-' && argument[1] != '\0';
+    if (!is_option) {
+      if (count < spec->positional_count) positionals[count] = argument;
+      count++;
+    } else if (strcmp(argument, "--") == 0) {
+      are_options_over = true;
+    } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+      print_usage(spec);
+      return ARGS_HELP;
+    } else if (!parse_option(spec, argc, argv, &at)) {
+      return ARGS_BAD;
+    }
+  }
+  if (count == spec->positional_count) return ARGS_OK;
+  report("%s (usage: %s)", count < spec->positional_count ? "something is missing" : "too much",
+         spec->usage);
+  return ARGS_BAD;
+}

@@ -1,0 +1,61 @@
+// cli/detokenize.c — token ids to text. Needs a vocabulary and no weights.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/args.h"
+#include "cli/model_file.h"
+
+static bool are_in_vocabulary(const args_tokens *tokens, uint32_t vocab) {
+  for (size_t i = 0; i < tokens->count; i++) {
+    if (tokens->ids[i] >= 0 && (uint32_t)tokens->ids[i] < vocab) continue;
+    report("token %d is not in the vocabulary (0 to %u)", (int)tokens->ids[i], (unsigned)vocab - 1);
+    return false;
+  }
+  return true;
+}
+
+static exit_code decode(const tokenizer *vocabulary, const args_tokens *tokens, bool special) {
+  if (!are_in_vocabulary(tokens, tokenizer_vocab(vocabulary))) return EXIT_USAGE;
+  char *piece = malloc(tokenizer_piece_bytes_max(vocabulary) + 16);
+  if (piece == NULL) {
+    report("out of memory for the text");
+    return EXIT_MEMORY;
+  }
+  detokenizer state;
+  detokenizer_init(&state, true, special);
+  for (size_t i = 0; i < tokens->count; i++) {
+    fwrite(piece, 1, detokenizer_feed(&state, vocabulary, tokens->ids[i], piece), stdout);
+  }
+  output_write(piece, detokenizer_flush(&state, piece));
+  free(piece);
+  return output_end();
+}
+
+exit_code command_detokenize(int argc, char **argv) {
+  args_tokens tokens = {0};
+  bool special = false;
+  const args_option options[] = {
+      args_token_list("--tokens", &tokens, "1,2,3", "token ids, separated by commas or spaces"),
+      args_flag("--special", &special, "print control tokens, too"),
+  };
+  const args_spec spec = {"wick detokenize MODEL --tokens 1,2,3 [--special]",
+                          "Prints the text and no newline behind it. An id that is not in the "
+                          "vocabulary: exit 2.",
+                          options, sizeof options / sizeof options[0], 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  exit_code code = parsed == ARGS_OK ? EXIT_DONE : EXIT_USAGE;
+  if (parsed == ARGS_HELP) code = output_end();
+  if (parsed == ARGS_OK && !tokens.is_given) {
+    report("--tokens is missing (usage: %s)", spec.usage);
+    code = EXIT_USAGE;
+  }
+  wick_engine *engine = NULL;
+  if (parsed == ARGS_OK && code == EXIT_DONE) code = model_open_vocabulary(model[0], &engine);
+  if (engine != NULL) {
+    code = decode(wick_tokenizer(engine), &tokens, special);
+    wick_engine_destroy(engine);
+  }
+  args_tokens_free(&tokens);
+  return code;
+}

@@ -1,0 +1,71 @@
+// cli/generation.c — the loop around wick_step.
+#include "cli/generation.h"
+
+#include <string.h>
+
+enum { STEP_US = 10000 };  // so long may text wait in the buffer
+
+typedef struct generation_loop {
+  wick_engine *engine;
+  generation_on_token on_token;
+  void *context;
+  uint32_t request;
+  generation *done;
+  uint64_t calls_first;  // of the gate, at the first token
+  uint32_t tokens;
+  bool is_done;
+  exit_code code;
+} generation_loop;
+
+const char *generation_finish_name(uint32_t finish) {
+  static const char *const names[] = {"none", "stop", "length", "abort", "error"};
+  return finish < sizeof names / sizeof names[0] ? names[finish] : "?";
+}
+
+static void take_token(generation_loop *loop, const wick_event *event) {
+  const uint64_t calls = wick_engine_memory(loop->engine)->calls;
+  if (loop->tokens++ == 0) loop->calls_first = calls;
+  loop->done->decode_allocations = calls - loop->calls_first;
+  if (loop->on_token != NULL && !loop->on_token(loop->context, loop->engine, event)) {
+    wick_request_cancel(loop->engine, loop->request);
+  }
+}
+
+static void take_end(generation_loop *loop, const wick_event *event) {
+  loop->is_done = true;
+  loop->done->end = *event;
+  if (event->finish != WICK_FINISH_ERROR) return;
+  wick_error error = {.status = (wick_status)event->status, .offset_bytes = WICK_NO_OFFSET};
+  const size_t room = sizeof error.message - 1;
+  const size_t size = event->text_bytes < room ? event->text_bytes : room;
+  memcpy(error.message, (const char *)(event + 1) + 8 * (size_t)event->top_count, size);
+  loop->code = report_error("generation", &error);
+}
+
+static void take_events(generation_loop *loop) {
+  size_t size_bytes;
+  const uint8_t *bytes = wick_events_take(loop->engine, &size_bytes);
+  for (size_t at = 0; at < size_bytes && !loop->is_done;) {
+    const wick_event *event = (const wick_event *)(const void *)(bytes + at);
+    if (event->kind == WICK_EVENT_TOKEN) take_token(loop, event);
+    if (event->kind == WICK_EVENT_DONE) take_end(loop, event);
+    at += event->size_bytes;
+  }
+}
+
+exit_code generation_run(wick_engine *engine, const wick_request *request,
+                         generation_on_token on_token, void *context, generation *done) {
+  generation_loop loop = {.engine = engine, .on_token = on_token, .context = context, .done = done};
+  *done = (generation){0};
+  wick_error error;
+  if (wick_request_submit(engine, request, &loop.request, &error) != WICK_OK)
+    return report_error("prompt", &error);
+  while (!loop.is_done) {
+    const wick_step_result result = wick_step(engine, STEP_US);
+    take_events(&loop);
+    if (result == WICK_STEP_PROGRESS || loop.is_done) continue;
+    report("the engine stopped before the request was done");
+    return EXIT_INTERNAL;
+  }
+  return loop.code;
+}

@@ -1,0 +1,22 @@
+// cli/generation.h — runs one request to its end.
+#ifndef WICK_CLI_GENERATION_H
+#define WICK_CLI_GENERATION_H
+
+#include "cli/command.h"
+
+typedef struct generation {
+  wick_event end;               // the DONE event, without what follows it
+  uint64_t decode_allocations;  // calls of the memory gate between the first and the last token
+} generation;
+
+// Called for each TOKEN event. False: nobody wants more, the request is cancelled.
+typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wick_event *event);
+
+// Submits the request and steps the engine until it is done. Failures are reported. `on_token` may
+// be NULL.
+exit_code generation_run(wick_engine *engine, const wick_request *request,
+                         generation_on_token on_token, void *context, generation *done);
+// "stop", "length", "abort", "error", "none".
+const char *generation_finish_name(uint32_t finish);
+
+#endif

@@ -1,0 +1,84 @@
+// cli/input.c — reads prompts.
+#include "cli/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUT_BYTES_MAX = 256 * 1024 * 1024, INPUT_BYTES_FIRST = 64 * 1024 };
+
+static exit_code read_stream(FILE *stream, const char *name, input_text *out) {
+  size_t room_bytes = INPUT_BYTES_FIRST;
+  out->bytes = malloc(room_bytes);
+  while (out->bytes != NULL) {
+    const size_t wanted = room_bytes - out->size_bytes;
+    const size_t got = fread(out->bytes + out->size_bytes, 1, wanted, stream);
+    out->size_bytes += got;
+    if (got < wanted) break;
+    if (room_bytes == INPUT_BYTES_MAX) {
+      report("%s: more than %d bytes of text", name, INPUT_BYTES_MAX);
+      return EXIT_USAGE;
+    }
+    room_bytes *= 2;
+    char *more = realloc(out->bytes, room_bytes);
+    if (more == NULL) input_free(out);
+    out->bytes = more;
+  }
+  if (out->bytes == NULL) {
+    report("out of memory for the text of %s", name);
+    return EXIT_MEMORY;
+  }
+  if (!ferror(stream)) return EXIT_DONE;
+  report("cannot read %s: %s", name, strerror(errno));
+  return EXIT_FILE;
+}
+
+static exit_code read_file(const char *path, input_text *out) {
+  FILE *stream = fopen(path, "rb");
+  if (stream == NULL) {
+    report("cannot open %s: %s", path, strerror(errno));
+    return EXIT_FILE;
+  }
+  const exit_code code = read_stream(stream, path, out);
+  fclose(stream);
+  return code;
+}
+
+static exit_code copy_text(const char *text, input_text *out) {
+  out->size_bytes = strlen(text);
+  out->bytes = malloc(out->size_bytes + 1);
+  if (out->bytes == NULL) {
+    report("out of memory for the text");
+    return EXIT_MEMORY;
+  }
+  memcpy(out->bytes, text, out->size_bytes + 1);
+  return EXIT_DONE;
+}
+
+exit_code input_read(const char *text, const char *path, const char *model, input_text *out) {
+  *out = (input_text){0};
+  if (text != NULL && path != NULL) {
+    report("the text comes from -p or from -f, not from both");
+    return EXIT_USAGE;
+  }
+  if (text != NULL) return copy_text(text, out);
+  const bool is_stdin = path == NULL || strcmp(path, "-") == 0;
+  if (!is_stdin) {
+    const exit_code code = read_file(path, out);
+    if (code != EXIT_DONE) input_free(out);
+    return code;
+  }
+  if (strcmp(model, "-") == 0) {
+    report("standard input is the model already: give the text with -p or -f");
+    return EXIT_USAGE;
+  }
+  const exit_code code = read_stream(stdin, "standard input", out);
+  if (code != EXIT_DONE) input_free(out);
+  return code;
+}
+
+void input_free(input_text *input) {
+  free(input->bytes);
+  *input = (input_text){0};
+}

@@ -1,0 +1,19 @@
+// cli/input.h — the text that a command works on: an argument, a file, or standard input.
+#ifndef WICK_CLI_INPUT_H
+#define WICK_CLI_INPUT_H
+
+#include <stddef.h>
+
+#include "cli/command.h"
+
+typedef struct input_text {
+  char *bytes;  // input_free
+  size_t size_bytes;
+} input_text;
+
+// The text of `-p` (text), else of the file of `-f` (path), else of standard input, byte for byte.
+// Both at once, or standard input when the model comes from there, is a usage error.
+exit_code input_read(const char *text, const char *path, const char *model, input_text *out);
+void input_free(input_text *input);
+
+#endif

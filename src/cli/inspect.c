@@ -1,0 +1,196 @@
+// cli/inspect.c — what is in a file, and what it would need to run, as tables or as JSON. Opens
+// every well-formed GGUF, whether its architecture runs here or not.
+#include <stdio.h>
+#include <string.h>
+
+#include "api_json.h"
+#include "cli/args.h"
+#include "cli/model_file.h"
+#include "cli/settings.h"
+
+enum { VALUE_BYTES = 512, VALUE_COLUMNS = 72 };
+
+// ---- cells ----
+
+// "94.4 MB"
+static const char *format_bytes(char out[32], uint64_t bytes) {
+  static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
+  double value = (double)bytes;
+  int unit = 0;
+  for (; value >= 1000 && unit < 4; unit++) value /= 1000;
+  snprintf(out, 32,
+           unit == 0       ? "%.0f %s"
+           : value < 9.995 ? "%.2f %s"
+                           : "%.1f %s",
+           value, units[unit]);
+  return out;
+}
+
+typedef struct cell {
+  char text[VALUE_BYTES];
+  size_t used_bytes;
+} cell;
+
+static void cell_append(void *context, const char *bytes, size_t size_bytes) {
+  cell *to = context;
+  const size_t room = sizeof to->text - 1 - to->used_bytes;
+  const size_t fits = size_bytes < room ? size_bytes : room;
+  memcpy(to->text + to->used_bytes, bytes, fits);
+  to->used_bytes += fits;
+  to->text[to->used_bytes] = '\0';
+}
+
+// Cuts to VALUE_COLUMNS characters, between characters.
+static void cell_shorten(cell *value) {
+  size_t columns = 0;
+  for (size_t i = 0; i < value->used_bytes; i++) {
+    const bool begins_character = ((uint8_t)value->text[i] & 0xc0) != 0x80;
+    if (!begins_character || ++columns <= VALUE_COLUMNS) continue;
+    memcpy(value->text + i, "...", 4);
+    value->used_bytes = i + 3;
+    return;
+  }
+}
+
+static const char *format_name(char out[VALUE_BYTES], gguf_string name) {
+  snprintf(out, VALUE_BYTES, "%.*s",
+           name.size_bytes < VALUE_BYTES ? (int)name.size_bytes : VALUE_BYTES, name.bytes);
+  replace_controls(out);
+  return out;
+}
+
+static void print_value(const gguf_value *value) {
+  char key[VALUE_BYTES];
+  const bool is_array = value->type == GGUF_ARRAY;
+  char type[48];
+  cell shown = {0};
+  json_writer json;
+  json_begin(&json, cell_append, &shown);
+  wick_value_json(&json, NULL, value, WICK_INSPECT_ITEMS);
+  if (is_array) {
+    snprintf(type, sizeof type, "%s[%llu]", wick_gguf_type_name(value->item_type),
+             (unsigned long long)value->count);
+  } else {
+    snprintf(type, sizeof type, "%s", wick_gguf_type_name(value->type));
+  }
+  cell_shorten(&shown);
+  printf("  %-42s %-15s %s\n", format_name(key, value->key), type, shown.text);
+}
+
+static void print_metadata(const gguf_directory *directory) {
+  printf("metadata (%zu)\n", gguf_value_count(directory));
+  for (size_t i = 0; i < gguf_value_count(directory); i++) print_value(gguf_value_at(directory, i));
+}
+
+// ---- tensors ----
+
+static void print_tensors(const loader *loader) {
+  printf("\ntensors (%zu)\n", loader_tensor_count(loader));
+  printf("  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset", "bytes",
+         loader_files(loader) > 1 ? "  file" : "");
+  for (size_t i = 0; i < loader_tensor_count(loader); i++) {
+    const gguf_tensor *tensor = loader_tensor_at(loader, i);
+    char name[VALUE_BYTES], shape[96] = "";
+    for (uint32_t d = 0; d < tensor->dim_count; d++) {
+      const size_t used = strlen(shape);
+      snprintf(shape + used, sizeof shape - used, "%s%llu", d == 0 ? "" : " x ",
+               (unsigned long long)tensor->dims[d]);
+    }
+    printf("  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
+           type_facts(tensor->type)->name, shape, (unsigned long long)tensor->offset_bytes,
+           (unsigned long long)tensor->size_bytes);
+    if (loader_files(loader) > 1) printf("  %4u", (unsigned)tensor->file + 1);
+    putchar('\n');
+  }
+}
+
+static void print_types(const loader *loader) {
+  uint64_t tensors[WICK_TYPE_COUNT] = {0}, bytes[WICK_TYPE_COUNT] = {0};
+  for (size_t i = 0; i < loader_tensor_count(loader); i++) {
+    const gguf_tensor *tensor = loader_tensor_at(loader, i);
+    tensors[tensor->type]++;
+    bytes[tensor->type] += tensor->size_bytes;
+  }
+  printf("\ntypes\n");
+  for (uint32_t type = 0; type < WICK_TYPE_COUNT; type++) {
+    char text[32];
+    if (tensors[type] == 0) continue;
+    printf("  %-8s %6llu tensors  %12s\n", type_facts(type)->name,
+           (unsigned long long)tensors[type], format_bytes(text, bytes[type]));
+  }
+}
+
+// ---- the model ----
+
+static void print_model(const wick_engine *engine) {
+  wick_model_info info;
+  if (wick_model_get_info(engine, &info, NULL) != WICK_OK) return;
+  printf(
+      "\nmodel\n  %.*s, %llu parameters: %u layers, hidden %u, ffn %u, %u heads, %u KV heads, "
+      "head_dim %u, vocabulary %u, context %u\n",
+      (int)info.architecture.size_bytes, info.architecture.bytes,
+      (unsigned long long)info.parameters, (unsigned)info.layers, (unsigned)info.hidden,
+      (unsigned)info.ffn, (unsigned)info.heads, (unsigned)info.kv_heads, (unsigned)info.head_dim,
+      (unsigned)info.vocab, (unsigned)info.context_trained);
+}
+
+static void print_plan(const wick_engine *engine) {
+  wick_plan plan;
+  wick_error error;
+  if (wick_memory_plan(engine, &plan, &error) != WICK_OK) {
+    replace_controls(error.message);
+    printf("\nmemory plan\n  none, this model does not run here: %s\n", error.message);
+    return;
+  }
+  const struct {
+    const char *name;
+    uint64_t bytes;
+  } rows[] = {{"weights", plan.weights_bytes},     {"keys and values", plan.kv_bytes},
+              {"scratch", plan.scratch_bytes},     {"directory", plan.directory_bytes},
+              {"tokenizer", plan.tokenizer_bytes}, {"total", plan.total_bytes}};
+  printf("\nmemory plan for a context of %u tokens\n", (unsigned)plan.context_tokens);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char text[32];
+    printf("  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
+  }
+}
+
+static void print_tables(const char *path, const wick_engine *engine) {
+  const gguf_directory *directory = wick_directory(engine);
+  char text[32];
+  printf("%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n", path,
+         (unsigned)gguf_version(directory), format_bytes(text, gguf_directory_bytes(directory)),
+         (unsigned long long)gguf_data_offset(directory), (unsigned)gguf_alignment(directory));
+  print_metadata(directory);
+  print_tensors(wick_loader(engine));
+  print_types(wick_loader(engine));
+  print_model(engine);
+  print_plan(engine);
+}
+
+exit_code command_inspect(int argc, char **argv) {
+  bool wants_json = false;
+  model_settings settings = settings_default();
+  args_option options[8] = {args_flag("--json", &wants_json, "everything as one JSON object")};
+  const args_spec spec = {"wick inspect MODEL [--json] [options]",
+                          "The context and the KV type are the plan's.", options,
+                          1 + settings_list(&settings, SETTINGS_CTX | SETTINGS_KV, options + 1), 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+
+  wick_config config;
+  wick_engine *engine;
+  exit_code code = settings_apply(&settings, &config);
+  config.directory_only = true;
+  if (code == EXIT_DONE) code = model_open(model[0], &config, &engine);
+  if (code != EXIT_DONE) return code;
+  if (wants_json) {
+    wick_inspect_json(engine, output_json, stdout);
+    putchar('\n');
+  } else {
+    print_tables(strcmp(model[0], "-") == 0 ? "standard input" : model[0], engine);
+  }
+  wick_engine_destroy(engine);
+  return output_end();
+}

@@ -1,0 +1,208 @@
+// cli/model_file.c — feeds models to engines by ask and offer (load/load.h).
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L  // fseeko, ftello
+#endif
+#include "cli/model_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096 };
+
+typedef struct model_source {
+  const char *path;           // as the user gave it
+  char name[NAME_BYTES_MAX];  // of the open file, for messages
+  FILE *stream;               // NULL: none is open
+  uint32_t file;              // which of a split model's
+  uint64_t position_bytes;
+  bool can_seek;
+  uint8_t *piece;  // PIECE_BYTES
+} model_source;
+
+// ---- names of split models ----
+
+// The place of "00001" in "name-00001-of-00003.gguf", or NULL.
+static const char *find_split_number(const char *path) {
+  static const char pattern[] = "-#####-of-#####.gguf";
+  const size_t path_bytes = strlen(path), pattern_bytes = sizeof pattern - 1;
+  if (path_bytes < pattern_bytes) return NULL;
+  const char *tail = path + path_bytes - pattern_bytes;
+  for (size_t i = 0; i < pattern_bytes; i++) {
+    const bool is_digit = tail[i] >= '0' && tail[i] <= '9';
+    if (pattern[i] == '#' ? !is_digit : pattern[i] != tail[i]) return NULL;
+  }
+  return tail + 1;
+}
+
+static exit_code name_file(model_source *source, uint32_t file) {
+  const size_t path_bytes = strlen(source->path);
+  if (path_bytes >= sizeof source->name) {
+    report("the model's path is longer than %d bytes", NAME_BYTES_MAX);
+    return EXIT_FILE;
+  }
+  memcpy(source->name, source->path, path_bytes + 1);
+  if (file == 0) return EXIT_DONE;
+  const char *number = find_split_number(source->path);
+  if (number == NULL || strncmp(number, "00001", 5) != 0) {
+    report(
+        "%s: the model is split into several files; give the first one, named "
+        "like model-00001-of-00003.gguf",
+        source->path);
+    return EXIT_FILE;
+  }
+  char digits[16];
+  snprintf(digits, sizeof digits, "%05u", (unsigned)file + 1);
+  memcpy(source->name + (number - source->path), digits, 5);
+  return EXIT_DONE;
+}
+
+// ---- one file ----
+
+static void close_stream(model_source *source) {
+  if (source->stream != NULL && source->stream != stdin) fclose(source->stream);
+  source->stream = NULL;
+}
+
+// Sets can_seek, and tells the engine the size of a file that has one: what is cut is then known
+// before it is read.
+static exit_code measure_stream(model_source *source, wick_engine *engine) {
+  source->can_seek = source->stream != stdin && fseeko(source->stream, 0, SEEK_END) == 0;
+  if (!source->can_seek) return EXIT_DONE;
+  const off_t size_bytes = ftello(source->stream);
+  wick_error error;
+  if (size_bytes < 0 || fseeko(source->stream, 0, SEEK_SET) != 0) {
+    report("%s: %s", source->name, strerror(errno));
+    return EXIT_FILE;
+  }
+  if (wick_load_end(engine, source->file, (uint64_t)size_bytes, &error) == WICK_OK)
+    return EXIT_DONE;
+  return report_error(source->name, &error);
+}
+
+static exit_code open_stream(model_source *source, uint32_t file, wick_engine *engine) {
+  close_stream(source);
+  source->file = file;
+  source->position_bytes = 0;
+  const exit_code named = name_file(source, file);
+  if (named != EXIT_DONE) return named;
+  if (strcmp(source->path, "-") == 0) {
+    memcpy(source->name, "standard input", sizeof "standard input");
+    source->stream = stdin;
+  } else {
+    source->stream = fopen(source->name, "rb");
+  }
+  if (source->stream == NULL) {
+    report("cannot open %s: %s", source->name, strerror(errno));
+    return EXIT_FILE;
+  }
+  setvbuf(source->stream, NULL, _IONBF, 0);  // pieces are large: no second copy
+  return measure_stream(source, engine);
+}
+
+static exit_code end_of_stream(const model_source *source, wick_engine *engine) {
+  if (ferror(source->stream)) {
+    report("cannot read %s: %s", source->name, strerror(errno));
+    return EXIT_FILE;
+  }
+  wick_error error;
+  const uint64_t size_bytes = source->position_bytes;
+  if (wick_load_end(engine, source->file, size_bytes, &error) != WICK_OK)
+    return report_error(source->name, &error);
+  report("%s: ends after %llu bytes, before the model is complete", source->name,
+         (unsigned long long)size_bytes);
+  return EXIT_FILE;
+}
+
+// Offers the next piece at the stream's position, at most `wanted_bytes`.
+static exit_code feed_piece(model_source *source, wick_engine *engine, uint64_t wanted_bytes) {
+  const size_t piece = wanted_bytes < PIECE_BYTES ? (size_t)wanted_bytes : PIECE_BYTES;
+  const size_t got = fread(source->piece, 1, piece, source->stream);
+  if (got == 0) return end_of_stream(source, engine);
+  wick_error error;
+  if (wick_load_feed(engine, source->file, source->position_bytes, source->piece, got, &error) !=
+      WICK_OK)
+    return report_error(source->name, &error);
+  source->position_bytes += got;
+  return EXIT_DONE;
+}
+
+static exit_code seek_stream(model_source *source, uint64_t offset_bytes) {
+  if (source->position_bytes == offset_bytes) return EXIT_DONE;
+  if (offset_bytes > INT64_MAX || fseeko(source->stream, (off_t)offset_bytes, SEEK_SET) != 0) {
+    report("%s: cannot seek to byte %llu", source->name, (unsigned long long)offset_bytes);
+    return EXIT_FILE;
+  }
+  source->position_bytes = offset_bytes;
+  return EXIT_DONE;
+}
+
+static bool is_loaded(const wick_engine *engine) {
+  wick_load_state state;
+  wick_load_get_state(engine, &state);
+  return state.is_complete;
+}
+
+// Reads one range that the engine asked for; a pipe: the next piece, whatever is asked.
+static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
+                            uint64_t length_bytes) {
+  if (!source->can_seek) return feed_piece(source, engine, PIECE_BYTES);
+  exit_code code = seek_stream(source, offset_bytes);
+  for (uint64_t left = length_bytes; code == EXIT_DONE && left > 0 && !is_loaded(engine);) {
+    const uint64_t before = source->position_bytes;
+    code = feed_piece(source, engine, left);
+    left -= source->position_bytes - before;
+  }
+  return code;
+}
+
+static exit_code feed_model(model_source *source, wick_engine *engine) {
+  while (!is_loaded(engine)) {
+    uint32_t file;
+    uint64_t offset_bytes, length_bytes;
+    wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
+    if (length_bytes == 0) return end_of_stream(source, engine);  // the file is cut
+    exit_code code = EXIT_DONE;
+    if (source->stream == NULL || source->file != file) code = open_stream(source, file, engine);
+    if (code == EXIT_DONE) code = feed_range(source, engine, offset_bytes, length_bytes);
+    if (code != EXIT_DONE) return code;
+  }
+  return EXIT_DONE;
+}
+
+exit_code model_open(const char *path, const wick_config *config, wick_engine **engine) {
+  wick_error error;
+  *engine = NULL;
+  model_source source = {.path = path, .piece = malloc(PIECE_BYTES)};
+  if (source.piece == NULL) {
+    report("out of memory for reading %s", path);
+    return EXIT_MEMORY;
+  }
+  exit_code code = EXIT_DONE;
+  if (wick_engine_create(config, engine, &error) != WICK_OK) {
+    code = report_error("settings", &error);
+    *engine = NULL;
+  } else {
+    code = feed_model(&source, *engine);
+  }
+  close_stream(&source);
+  free(source.piece);
+  if (code != EXIT_DONE && *engine != NULL) {
+    wick_engine_destroy(*engine);
+    *engine = NULL;
+  }
+  return code;
+}
+
+exit_code model_open_vocabulary(const char *path, wick_engine **engine) {
+  wick_config config;
+  wick_config_default(&config);
+  config.directory_only = true;
+  const exit_code code = model_open(path, &config, engine);
+  if (code != EXIT_DONE || wick_tokenizer(*engine) != NULL) return code;
+  report("%s: the file has no tokenizer that can be used", path);
+  wick_engine_destroy(*engine);
+  *engine = NULL;
+  return EXIT_FILE;
+}

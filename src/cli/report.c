@@ -1,0 +1,81 @@
+// cli/report.c — messages to stderr, text to stdout.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+void replace_controls(char *text) {
+  for (; *text != '\0'; text++) {
+    if ((uint8_t)*text < 0x20 || *text == 0x7f) *text = '?';
+  }
+}
+
+void report(const char *format, ...) {
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  replace_controls(line);
+  fprintf(stderr, "wick: %s\n", line);
+}
+
+static exit_code exit_code_of(wick_status status) {
+  switch (status) {
+    case WICK_OK:
+      return EXIT_DONE;
+    case WICK_E_ARG:
+    case WICK_E_FULL:
+      return EXIT_USAGE;
+    case WICK_E_NOMEM:
+    case WICK_E_PAGES:
+      return EXIT_MEMORY;
+    case WICK_E_OVERFLOW:
+    case WICK_E_SHAPE:
+    case WICK_E_NONFINITE:
+    case WICK_E_NODATA:
+    case WICK_E_MISMATCH:
+    case WICK_E_IO:
+    case WICK_E_FORMAT:
+    case WICK_E_UNSUPPORTED:
+    case WICK_E_TRUNCATED:
+      return EXIT_FILE;
+    default:
+      return EXIT_INTERNAL;
+  }
+}
+
+exit_code report_error(const char *subject, const wick_error *error) {
+  char place[48] = "";
+  if (error->offset_bytes != WICK_NO_OFFSET) {
+    snprintf(place, sizeof place, " at byte %llu", (unsigned long long)error->offset_bytes);
+  }
+  report("%s: %s (%s%s)", subject, error->message, wick_status_name(error->status), place);
+  return exit_code_of(error->status);
+}
+
+static int output_errno;  // of the first write that failed, 0 as long as all is well
+
+bool output_write(const void *bytes, size_t size_bytes) {
+  if (output_errno != 0) return false;
+  errno = 0;
+  if (fwrite(bytes, 1, size_bytes, stdout) == size_bytes && fflush(stdout) == 0) return true;
+  output_errno = errno != 0 ? errno : EIO;
+  return false;
+}
+
+void output_json(void *file, const char *bytes, size_t size_bytes) {
+  fwrite(bytes, 1, size_bytes, file);  // a failure stays in the stream, output_end finds it
+}
+
+exit_code output_end(void) {
+  errno = 0;
+  if (output_errno == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+    output_errno = errno != 0 ? errno : EIO;
+  }
+  if (output_errno == 0 || output_errno == EPIPE) return EXIT_DONE;
+  report("cannot write to standard output: %s", strerror(output_errno));
+  return EXIT_FILE;
+}

@@ -1,0 +1,172 @@
+// cli/run.c — continues a prompt and streams the text.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/args.h"
+#include "cli/generation.h"
+#include "cli/input.h"
+#include "cli/model_file.h"
+#include "cli/settings.h"
+#include "platform/platform.h"
+
+typedef struct run_options {
+  const char *text, *path;
+  model_settings model;
+  wick_request request;
+  args_strings stops;
+  bool wants_stats;
+  uint8_t *scratch;  // for the text of a token, when logprobs are printed
+} run_options;
+
+enum { RUN_OPTIONS_MAX = 24, COUNT_MAX = 1000000000 };
+
+static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
+  sampler_config *sampling = &run->request.sampling;
+  const args_option own[] = {
+      args_string("-p", &run->text, "TEXT", "the prompt (default: standard input)"),
+      args_string("-f", &run->path, "FILE", "the prompt is a file's text, byte for byte"),
+      args_u32("-n", &run->request.max_tokens, "N", 1, COUNT_MAX,
+               "at most N tokens (default: until the model ends or the context is full)"),
+      args_f32("--temp", &sampling->temperature, "T", 0, 100,
+               "temperature; 0, the default, is greedy"),
+      args_u32("--top-k", &sampling->top_k, "K", 0, COUNT_MAX, "of the K likeliest; 0: all"),
+      args_f32("--top-p", &sampling->top_p, "P", 0, 1, "of the likeliest that make up P; 1: all"),
+      args_f32("--min-p", &sampling->min_p, "P", 0, 1, "at least P times the likeliest; 0: all"),
+      args_f32("--repeat-penalty", &sampling->repeat_penalty, "R", 0, 100, "1: off"),
+      args_f32("--frequency-penalty", &sampling->frequency_penalty, "F", -100, 100, "0: off"),
+      args_f32("--presence-penalty", &sampling->presence_penalty, "F", -100, 100, "0: off"),
+      args_string_list("--stop", &run->stops, "TEXT",
+                       "ends before TEXT; may be given several times"),
+      args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
+      args_u32("--logprobs", &sampling->logprobs, "N", 1, SAMPLER_LOGPROBS_MAX,
+               "a JSON line on stderr for each token, with N alternatives"),
+      args_flag("--stats", &run->wants_stats, "figures as one JSON line on stderr"),
+  };
+  memcpy(list, own, sizeof own);
+  const size_t count = sizeof own / sizeof own[0];
+  return count + settings_list(&run->model, SETTINGS_ALL, list + count);
+}
+
+static void write_token_fields(const run_options *run, json_writer *json,
+                               const tokenizer *vocabulary, int32_t token, float logprob) {
+  const uint8_t *bytes;
+  const size_t size_bytes = tokenizer_piece(vocabulary, token, true, run->scratch, &bytes);
+  json_i64(json, "token", token);
+  json_string(json, "text", (const char *)bytes, size_bytes);
+  json_f32(json, "logprob", logprob);
+}
+
+static void print_logprobs(const run_options *run, const tokenizer *vocabulary,
+                           const wick_event *event) {
+  json_writer json;
+  json_begin(&json, output_json, stderr);
+  json_open(&json, NULL, '{');
+  write_token_fields(run, &json, vocabulary, event->token, event->logprob);
+  json_open(&json, "top", '[');
+  const uint8_t *pairs = (const uint8_t *)(event + 1);
+  for (uint32_t i = 0; i < event->top_count; i++) {
+    int32_t token;
+    float logprob;
+    memcpy(&token, pairs + 8 * i, sizeof token);
+    memcpy(&logprob, pairs + 8 * i + 4, sizeof logprob);
+    json_open(&json, NULL, '{');
+    write_token_fields(run, &json, vocabulary, token, logprob);
+    json_close(&json, '{');
+  }
+  json_close(&json, '[');
+  json_close(&json, '{');
+  fputc('\n', stderr);
+}
+
+static bool show_token(void *context, wick_engine *engine, const wick_event *event) {
+  const run_options *run = context;
+  const char *text = (const char *)(event + 1) + 8 * (size_t)event->top_count;
+  if (run->scratch != NULL && event->token != TOKEN_NONE) {
+    print_logprobs(run, wick_tokenizer(engine), event);
+  }
+  return event->text_bytes == 0 || output_write(text, event->text_bytes);
+}
+
+static void print_stats(const wick_engine *engine, const generation *done, uint64_t load_us) {
+  const wick_event *end = &done->end;
+  const double decode_s = end->decode_ms / 1e3, prefill_s = end->prefill_ms / 1e3;
+  // the first token comes with the prefill
+  const double decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
+  wick_plan plan = {0};
+  wick_memory_plan(engine, &plan, NULL);
+  json_writer json;
+  json_begin(&json, output_json, stderr);
+  json_open(&json, NULL, '{');
+  json_f64(&json, "load_ms", (double)load_us / 1e3);
+  json_f64(&json, "ttft_ms", end->ttft_ms);
+  json_f64(&json, "prefill_tok_s", prefill_s > 0 ? end->tokens_prompt / prefill_s : 0);
+  json_f64(&json, "decode_tok_s", decode_s > 0 ? decoded / decode_s : 0);
+  json_u64(&json, "prompt_tokens", end->tokens_prompt);
+  json_u64(&json, "completion_tokens", end->tokens_out);
+  json_text(&json, "finish_reason", generation_finish_name(end->finish));
+  json_u64(&json, "memory_bytes_peak", wick_engine_memory(engine)->bytes_peak);
+  json_u64(&json, "memory_bytes_planned", plan.total_bytes);
+  json_u64(&json, "decode_allocations", done->decode_allocations);
+  json_u64(&json, "threads", wick_engine_threads(engine));
+  json_text(&json, "kernels", wick_engine_config(engine)->kernels->name);
+  json_close(&json, '{');
+  fputc('\n', stderr);
+}
+
+static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t load_us) {
+  size_t stop_bytes[ARGS_STRINGS_MAX];
+  for (uint32_t i = 0; i < run->stops.count; i++) stop_bytes[i] = strlen(run->stops.items[i]);
+  run->request.stops = run->stops.items;
+  run->request.stop_bytes = stop_bytes;
+  run->request.stop_count = run->stops.count;
+  if (run->request.sampling.logprobs > 0) {
+    run->scratch = malloc(tokenizer_piece_bytes_max(wick_tokenizer(engine)));
+    if (run->scratch == NULL) {
+      report("out of memory for the text of tokens");
+      return EXIT_MEMORY;
+    }
+  }
+  generation done;
+  const exit_code code = generation_run(engine, &run->request, show_token, run, &done);
+  free(run->scratch);
+  if (code != EXIT_DONE) return code;
+  if (run->wants_stats) print_stats(engine, &done, load_us);
+  return output_end();
+}
+
+static exit_code run_model(run_options *run, const char *path) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  exit_code code = settings_apply(&run->model, &config);
+  const uint64_t start_us = platform_now_us();
+  if (code == EXIT_DONE) code = model_open(path, &config, &engine);
+  if (code == EXIT_DONE) code = settings_check_threads(&run->model, engine);
+  if (code == EXIT_DONE) code = continue_prompt(run, engine, platform_now_us() - start_us);
+  if (engine != NULL) wick_engine_destroy(engine);
+  return code;
+}
+
+exit_code command_run(int argc, char **argv) {
+  run_options run = {.model = settings_default()};
+  wick_request_default(&run.request);
+  platform_random(&run.request.sampling.seed, sizeof run.request.sampling.seed);
+  args_option options[RUN_OPTIONS_MAX];
+  const args_spec spec = {"wick run MODEL [-p TEXT | -f FILE] [options]",
+                          "Prints the continuation alone, without the prompt.", options,
+                          list_options(&run, options), 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+
+  input_text prompt;
+  exit_code code = input_read(run.text, run.path, model[0], &prompt);
+  if (code != EXIT_DONE) return code;
+  run.request.text = prompt.bytes;
+  run.request.text_bytes = prompt.size_bytes;
+  run.request.tokenize_flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+  code = run_model(&run, model[0]);
+  input_free(&prompt);
+  return code;
+}

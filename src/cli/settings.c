@@ -1,0 +1,50 @@
+// cli/settings.c — options shared by commands.
+#include "cli/settings.h"
+
+#include "thread/pool.h"
+
+static const char *const kv_names[] = {"f32", "f16", "q8", "q4", NULL};
+
+model_settings settings_default(void) {
+  return (model_settings){.kv = KERNEL_KV_F16, .threads = 1};
+}
+
+size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
+  size_t count = 0;
+  if (which & SETTINGS_CTX) {
+    options[count++] = args_u32("--ctx", &settings->context_tokens, "N", 1, 1000000000,
+                                "context in tokens (default: the model's, at most 4096)");
+  }
+  if (which & SETTINGS_KV) {
+    options[count++] = args_choice("--kv", &settings->kv, "TYPE", kv_names,
+                                   "type of keys and values: f32, f16 (default), q8 or q4");
+  }
+  if (which & SETTINGS_THREADS) {
+    options[count++] = args_u32("--threads", &settings->threads, "N", 1, THREADS_MAX,
+                                "threads to compute with (default: 1)");
+  }
+  return count;
+}
+
+exit_code settings_apply(const model_settings *settings, wick_config *config) {
+  const wick_kernels *kernels = kernels_bind();
+  const kernel_kv_type kv = (kernel_kv_type)settings->kv;
+  wick_config_default(config);
+  if (kernels->attention_page[kv][kv] == NULL) {
+    report("--kv %s is not there yet: take f16 or f32", kv_names[kv]);
+    return EXIT_USAGE;
+  }
+  config->kernels = kernels;
+  config->context_tokens = settings->context_tokens;
+  config->threads = settings->threads;
+  config->k_type = kv;
+  config->v_type = kv;
+  return EXIT_DONE;
+}
+
+exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {
+  const uint32_t threads = wick_engine_threads(engine);
+  if (threads >= settings->threads) return EXIT_DONE;
+  report("--threads %u: only %u can be had here", (unsigned)settings->threads, (unsigned)threads);
+  return EXIT_USAGE;
+}

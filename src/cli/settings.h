@@ -1,0 +1,24 @@
+// cli/settings.h — the options that several commands share: how an engine is made.
+#ifndef WICK_CLI_SETTINGS_H
+#define WICK_CLI_SETTINGS_H
+
+#include "cli/args.h"
+#include "cli/command.h"
+
+typedef struct model_settings {
+  uint32_t context_tokens;  // --ctx, 0: the engine's default
+  uint32_t kv;              // --kv, a kernel_kv_type
+  uint32_t threads;         // --threads
+} model_settings;
+
+enum { SETTINGS_CTX = 1, SETTINGS_KV = 2, SETTINGS_THREADS = 4, SETTINGS_ALL = 7 };
+
+model_settings settings_default(void);
+// Appends the options that `which` names; returns how many (at most 3).
+size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
+// A default configuration with these settings; refuses KV types that are not in this build.
+exit_code settings_apply(const model_settings *settings, wick_config *config);
+// Refuses more threads than the engine could get.
+exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);
+
+#endif

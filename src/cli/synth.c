@@ -1,0 +1,206 @@
+// cli/synth.c — writes a model with random weights of a known shape, for benchmarks and tests.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/math.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/synth_shape.h"
+#include "cli/synth_vocab.h"
+#include "cli/synth_weights.h"
+#include "format/gguf_writer.h"
+#include "platform/platform.h"
+
+typedef struct synth_job {
+  const synth_shape *shape;
+  const synth_mix *mix;
+  const char *path;
+  uint64_t seed;
+  FILE *stream;
+  wick_memory memory;
+  gguf_writer *writer;
+} synth_job;
+
+static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
+  const synth_job *job = context;
+  return fwrite(bytes, 1, size_bytes, job->stream) == size_bytes;
+}
+
+// ---- metadata ----
+
+static void add_text(gguf_writer *writer, const char *key, const char *text) {
+  gguf_writer_add_string(writer, key, text, strlen(text));
+}
+
+static void add_shape_u32(const synth_job *job, const char *key, uint32_t value) {
+  char name[96];
+  snprintf(name, sizeof name, "%s.%s", job->shape->architecture, key);
+  gguf_writer_add_u32(job->writer, name, value);
+}
+
+static void add_shape_f32(const synth_job *job, const char *key, float value) {
+  char name[96];
+  snprintf(name, sizeof name, "%s.%s", job->shape->architecture, key);
+  gguf_writer_add_f32(job->writer, name, value);
+}
+
+static void add_metadata(synth_job *job) {
+  const synth_shape *s = job->shape;
+  char name[96];
+  snprintf(name, sizeof name, "random weights in the shape of %s", s->name);
+  add_text(job->writer, "general.architecture", s->architecture);
+  add_text(job->writer, "general.name", name);
+  gguf_writer_add_u32(job->writer, "general.file_type", job->mix->file_type);
+  gguf_writer_add_u32(job->writer, "general.quantization_version", 2);
+  add_shape_u32(job, "context_length", s->context);
+  add_shape_u32(job, "embedding_length", s->hidden);
+  add_shape_u32(job, "block_count", s->layers);
+  add_shape_u32(job, "feed_forward_length", s->ffn);
+  add_shape_u32(job, "attention.head_count", s->heads);
+  add_shape_u32(job, "attention.head_count_kv", s->kv_heads);
+  add_shape_u32(job, "rope.dimension_count", s->hidden / s->heads);
+  add_shape_u32(job, "vocab_size", s->vocab);
+  add_shape_f32(job, "rope.freq_base", s->rope_theta);
+  add_shape_f32(job, "attention.layer_norm_rms_epsilon", s->norm_epsilon);
+  synth_add_vocab(job->writer, s, &job->memory);
+}
+
+// ---- tensors ----
+
+// Llama 3.1's stretching of long wavelengths: factor 32 above a context of 8192, as
+// convert_hf_to_gguf.py of llama.cpp writes it.
+static float rope_factor(const synth_shape *shape, uint64_t index) {
+  const double factor = 32, low = 1, high = 4, context = 8192, pi = 3.141592653589793;
+  const double head_dim = (double)shape->hidden / shape->heads;
+  const double wavelength =
+      2 * pi * math_pow((double)shape->rope_theta, 2 * (double)index / head_dim);
+  if (wavelength < context / high) return 1.0f;
+  if (wavelength > context / low) return (float)factor;
+  const double smooth = (context / wavelength - low) / (high - low);
+  return (float)(1 / ((1 - smooth) / factor + smooth));
+}
+
+static wick_status write_vector(synth_job *job, const synth_tensor *tensor, uint64_t seed,
+                                wick_error *error) {
+  synth_random random = {seed};
+  for (uint64_t i = 0; i < tensor->dims[0]; i++) {
+    float value = synth_random_f32(&random) * tensor->deviation;
+    if (tensor->content == SYNTH_NORM) value += 1.0f;
+    if (tensor->content == SYNTH_ROPE_FACTORS) value = rope_factor(job->shape, i);
+    const wick_status status = gguf_writer_write_data(job->writer, &value, sizeof value, error);
+    if (status != WICK_OK) return status;
+  }
+  return WICK_OK;
+}
+
+enum { STRIP_BYTES = 1024 * 1024 };
+
+static wick_status write_matrix(synth_job *job, const synth_tensor *tensor, uint64_t seed,
+                                uint8_t *strip, wick_error *error) {
+  const wick_type_facts *facts = type_facts(tensor->type);
+  const size_t strip_blocks = STRIP_BYTES / facts->block_bytes;
+  uint64_t left = tensor->dims[0] / facts->block_values * tensor->dims[1];
+  synth_filler filler;
+  synth_filler_init(&filler, tensor->type, tensor->deviation, seed);
+  while (left > 0) {
+    const size_t blocks = left < strip_blocks ? (size_t)left : strip_blocks;
+    synth_fill(&filler, strip, blocks);
+    const wick_status status =
+        gguf_writer_write_data(job->writer, strip, blocks * facts->block_bytes, error);
+    if (status != WICK_OK) return status;
+    left -= blocks;
+  }
+  return WICK_OK;
+}
+
+static wick_status write_tensors(synth_job *job, wick_error *error) {
+  uint8_t *strip = memory_alloc(&job->memory, STRIP_BYTES);
+  if (strip == NULL) return memory_fail(&job->memory, error, "a strip of weights", STRIP_BYTES);
+  wick_status status = WICK_OK;
+  const uint32_t count = synth_tensor_count(job->shape);
+  for (uint32_t i = 0; status == WICK_OK && i < count; i++) {
+    synth_tensor tensor;
+    synth_tensor_at(job->shape, job->mix, i, &tensor);
+    const uint64_t seed = hash_bytes(tensor.name, strlen(tensor.name), job->seed);
+    status = tensor.content == SYNTH_MATRIX ? write_matrix(job, &tensor, seed, strip, error)
+                                            : write_vector(job, &tensor, seed, error);
+  }
+  memory_free(&job->memory, strip);
+  return status;
+}
+
+static wick_status write_model(synth_job *job, wick_error *error) {
+  wick_status status = gguf_writer_create(&job->memory, write_bytes, job, 32, &job->writer, error);
+  if (status != WICK_OK) return status;
+  add_metadata(job);
+  const uint32_t count = synth_tensor_count(job->shape);
+  for (uint32_t i = 0; i < count; i++) {
+    synth_tensor tensor;
+    synth_tensor_at(job->shape, job->mix, i, &tensor);
+    gguf_writer_add_tensor(job->writer, tensor.name, tensor.type, tensor.dims, tensor.dim_count);
+  }
+  status = gguf_writer_write_header(job->writer, error);
+  if (status == WICK_OK) status = write_tensors(job, error);
+  if (status == WICK_OK) status = gguf_writer_finish(job->writer, error);
+  gguf_writer_destroy(job->writer);
+  return status;
+}
+
+// ---- the command ----
+
+static exit_code write_file(synth_job *job) {
+  const bool is_stdout = strcmp(job->path, "-") == 0;
+  job->stream = is_stdout ? stdout : fopen(job->path, "wb");
+  if (job->stream == NULL) {
+    report("cannot create %s: %s", job->path, strerror(errno));
+    return EXIT_FILE;
+  }
+  memory_init(&job->memory, 0, platform_alloc, platform_free);
+  wick_error error;
+  errno = 0;
+  wick_status status = write_model(job, &error);
+  const bool is_closed = is_stdout ? fflush(stdout) == 0 : fclose(job->stream) == 0;
+  if (status == WICK_OK && is_closed) return EXIT_DONE;
+  if (is_stdout && errno == EPIPE) return EXIT_DONE;
+  if (status != WICK_OK && status != WICK_E_IO) return report_error(job->path, &error);
+  report("cannot write %s: %s", job->path, strerror(errno));
+  return EXIT_FILE;
+}
+
+static bool find_names(synth_job *job, const char *shape, const char *mix) {
+  job->shape = synth_find_shape(shape);
+  job->mix = synth_find_mix(mix);
+  if (job->shape == NULL) report("there is no shape '%s' ('wick synth --help' lists them)", shape);
+  if (job->mix == NULL) report("there is no type '%s' ('wick synth --help' lists them)", mix);
+  return job->shape != NULL && job->mix != NULL;
+}
+
+// "shapes: tiny ...\ntypes:  f32 ..."
+static void list_names(char *out, size_t size_bytes) {
+  size_t used = (size_t)snprintf(out, size_bytes, "shapes:");
+  for (uint32_t i = 0; synth_shape_at(i) != NULL; i++)
+    used += (size_t)snprintf(out + used, size_bytes - used, " %s", synth_shape_at(i)->name);
+  used += (size_t)snprintf(out + used, size_bytes - used, "\ntypes: ");
+  for (uint32_t i = 0; synth_mix_at(i) != NULL; i++)
+    used += (size_t)snprintf(out + used, size_bytes - used, " %s", synth_mix_at(i)->name);
+}
+
+exit_code command_synth(int argc, char **argv) {
+  synth_job job = {.seed = 1};
+  char names[512];
+  list_names(names, sizeof names);
+  const args_option options[] = {
+      args_u64("--seed", &job.seed, "S", "of the weights (default: 1); the same gives the same"),
+  };
+  const args_spec spec = {"wick synth SHAPE TYPE OUT [--seed S]   (OUT: a file, or -)", names,
+                          options, sizeof options / sizeof options[0], 3};
+  const char *given[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  if (!find_names(&job, given[0], given[1])) return EXIT_USAGE;
+  job.path = given[2];
+  return write_file(&job);
+}

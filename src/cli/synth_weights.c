@@ -1,0 +1,134 @@
+// cli/synth_weights.c — random blocks. Layouts: ggml-common.h of ggml.
+#include "cli/synth_weights.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/math.h"
+
+static const float SQRT_3 = 1.7320508f;  // half the range of a uniform distribution of deviation 1
+
+static uint64_t random_u64(synth_random *random) {
+  random->state += 0x9e3779b97f4a7c15u;
+  return hash_mix_u64(random->state);
+}
+
+static void random_bytes(synth_random *random, uint8_t *out, size_t size_bytes) {
+  size_t at = 0;
+  for (; at + 8 <= size_bytes; at += 8) {
+    const uint64_t bits = random_u64(random);
+    memcpy(out + at, &bits, 8);
+  }
+  const uint64_t bits = random_u64(random);
+  memcpy(out + at, &bits, size_bytes - at);
+}
+
+float synth_random_f32(synth_random *random) {
+  return (float)(int32_t)(random_u64(random) >> 32) * 0x1p-31f;
+}
+
+// Standard deviation of a type's values under scale 1, when its codes are uniform.
+static float unit_deviation(wick_type type) {
+  switch (type) {
+    case WICK_TYPE_Q8_0:
+      return 73.6f;  // codes -127..127
+    case WICK_TYPE_Q4_0:
+      return 4.61f;  // -8..7
+    case WICK_TYPE_Q5_0:
+      return 9.23f;  // -16..15
+    case WICK_TYPE_Q4_K:
+      return 4.61f * 48.5f;  // 0..15 by sub-block scales 32..63
+    case WICK_TYPE_Q6_K:
+      return 18.47f * 97.3f;  // -32..31 by sub-block scales 64..127
+    default:
+      return 1.0f;
+  }
+}
+
+void synth_filler_init(synth_filler *filler, wick_type type, float deviation, uint64_t seed) {
+  *filler = (synth_filler){.random = {seed}, .type = type, .deviation = deviation};
+  for (int i = 0; i < SYNTH_SCALES; i++) {
+    const float spread = 0.75f + 0.5f * (float)(i / 2) / (SYNTH_SCALES / 2 - 1);
+    const float scale = deviation / unit_deviation(type) * spread;
+    filler->scales[i] = f16_of_f32(i % 2 == 0 ? scale : -scale);
+  }
+}
+
+static void put_scale(const synth_filler *filler, uint8_t *out, uint8_t random) {
+  memcpy(out, &filler->scales[random % SYNTH_SCALES], 2);
+}
+
+static void fill_floats(synth_filler *filler, uint8_t *out, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const float value = synth_random_f32(&filler->random) * filler->deviation * SQRT_3;
+    if (filler->type == WICK_TYPE_F32) {
+      memcpy(out + 4 * i, &value, 4);
+    } else {
+      const uint16_t half =
+          filler->type == WICK_TYPE_F16 ? f16_of_f32(value) : (uint16_t)(bits_of_f32(value) >> 16);
+      memcpy(out + 2 * i, &half, 2);
+    }
+  }
+}
+
+// {half scale, 32 codes}. llama-quantize writes no -128.
+static void finish_q8_0(const synth_filler *filler, uint8_t *block) {
+  put_scale(filler, block, block[0]);
+  for (int i = 2; i < 34; i++) block[i] = block[i] == 0x80 ? 0x81 : block[i];
+}
+
+// {half scale, half scale of the minima, 8 scales and 8 minima of 6 bits in 12 bytes, 128 bytes of
+// codes}. Each minimum equals its scale and the second half is 7.5 times the first: mean 0.
+static void finish_q4_k(const synth_filler *filler, uint8_t *block) {
+  const uint16_t scale = filler->scales[block[0] % SYNTH_SCALES];
+  const uint16_t minimum = f16_of_f32(7.5f * f32_of_f16(scale));
+  memcpy(block, &scale, 2);
+  memcpy(block + 2, &minimum, 2);
+  uint8_t *packed = block + 4;
+  for (int j = 0; j < 4; j++) {
+    const uint8_t low = 32 | (packed[j] & 31);       // of sub-block j
+    const uint8_t high = 32 | (packed[j + 4] & 31);  // of sub-block j + 4
+    packed[j] = (uint8_t)(low | (high >> 4) << 6);
+    packed[j + 4] = packed[j];
+    packed[j + 8] = (uint8_t)((high & 15) | (high & 15) << 4);
+  }
+}
+
+// {128 + 64 bytes of codes, 16 signed scales, half scale}
+static void finish_q6_k(const synth_filler *filler, uint8_t *block) {
+  for (int j = 192; j < 208; j++) {
+    const int magnitude = 64 | (block[j] & 63);
+    block[j] = (uint8_t)(block[j] & 64 ? -magnitude : magnitude);
+  }
+  put_scale(filler, block + 208, block[208]);
+}
+
+void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks) {
+  const wick_type_facts *facts = type_facts(filler->type);
+  if (facts->block_values == 1) {
+    fill_floats(filler, out, blocks);
+    return;
+  }
+  random_bytes(&filler->random, out, blocks * facts->block_bytes);
+  for (size_t i = 0; i < blocks; i++) {
+    uint8_t *block = out + i * facts->block_bytes;
+    switch (filler->type) {
+      case WICK_TYPE_Q8_0:
+        finish_q8_0(filler, block);
+        break;
+      case WICK_TYPE_Q4_0:
+      case WICK_TYPE_Q5_0:
+        put_scale(filler, block, block[0]);
+        break;
+      case WICK_TYPE_Q4_K:
+        finish_q4_k(filler, block);
+        break;
+      case WICK_TYPE_Q6_K:
+        finish_q6_k(filler, block);
+        break;
+      default:
+        assert(false);
+    }
+  }
+}

@@ -1,0 +1,30 @@
+// cli/synth_weights.h — random values in the block formats of GGUF files, made directly: random
+// codes under scales that give the wanted deviation.
+#ifndef WICK_CLI_SYNTH_WEIGHTS_H
+#define WICK_CLI_SYNTH_WEIGHTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/types.h"
+
+typedef struct synth_random {
+  uint64_t state;
+} synth_random;
+
+enum { SYNTH_SCALES = 64 };
+
+typedef struct synth_filler {
+  synth_random random;
+  wick_type type;
+  float deviation;
+  uint16_t scales[SYNTH_SCALES];  // half floats around what the deviation asks for, both signs
+} synth_filler;
+
+void synth_filler_init(synth_filler *filler, wick_type type, float deviation, uint64_t seed);
+// Writes `blocks` blocks of F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K or Q6_K; mean about 0.
+void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks);
+// Uniform in [-1, 1).
+float synth_random_f32(synth_random *random);
+
+#endif

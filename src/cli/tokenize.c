@@ -1,0 +1,75 @@
+// cli/tokenize.c — text to token ids. Needs a vocabulary and no weights.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/args.h"
+#include "cli/input.h"
+#include "cli/model_file.h"
+
+typedef struct tokenize_options {
+  const char *text, *path;
+  bool no_special, no_bos;
+} tokenize_options;
+
+static exit_code print_tokens(const int32_t *tokens, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    char text[16];
+    const int size = snprintf(text, sizeof text, "%s%d", i == 0 ? "" : " ", (int)tokens[i]);
+    fwrite(text, 1, (size_t)size, stdout);
+  }
+  output_write("\n", 1);
+  return output_end();
+}
+
+static exit_code encode(wick_engine *engine, const input_text *text, uint32_t flags) {
+  // mostly a byte gives a token at most; where it gives more, the first call says how many
+  size_t capacity = text->size_bytes + 8, count = 0;
+  int32_t *tokens = NULL;
+  wick_error error;
+  wick_status status;
+  do {
+    free(tokens);
+    if (count > capacity) capacity = count;
+    tokens = calloc(capacity, sizeof *tokens);
+    if (tokens == NULL) {
+      report("out of memory for the tokens");
+      return EXIT_MEMORY;
+    }
+    status = tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes, flags, tokens,
+                              capacity, &count, &error);
+  } while (status == WICK_E_FULL && count > capacity);
+  const exit_code code =
+      status == WICK_OK ? print_tokens(tokens, count) : report_error("tokenize", &error);
+  free(tokens);
+  return code;
+}
+
+exit_code command_tokenize(int argc, char **argv) {
+  tokenize_options given = {0};
+  const args_option options[] = {
+      args_string("-p", &given.text, "TEXT", "the text (default: standard input)"),
+      args_string("-f", &given.path, "FILE", "the text of a file, byte for byte"),
+      args_flag("--no-special", &given.no_special, "special tokens in the text are plain text"),
+      args_flag("--no-bos", &given.no_bos, "add no special tokens around the text"),
+  };
+  const args_spec spec = {"wick tokenize MODEL [-p TEXT | -f FILE] [options]",
+                          "Prints token ids separated by spaces. A GGUF without tensors will do.",
+                          options, sizeof options / sizeof options[0], 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+
+  input_text text;
+  exit_code code = input_read(given.text, given.path, model[0], &text);
+  if (code != EXIT_DONE) return code;
+  wick_engine *engine;
+  code = model_open_vocabulary(model[0], &engine);
+  if (code == EXIT_DONE) {
+    const uint32_t flags = (given.no_bos ? 0 : (uint32_t)TOKENIZE_ADD_SPECIAL) |
+                           (given.no_special ? 0 : (uint32_t)TOKENIZE_PARSE_SPECIAL);
+    code = encode(engine, &text, flags);
+    wick_engine_destroy(engine);
+  }
+  input_free(&text);
+  return code;
+}

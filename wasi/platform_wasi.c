@@ -1,0 +1,58 @@
+// wasi/platform_wasi.c — the portability contract on WASI preview 1 (wasi-libc). One thread: there
+// are no helpers to start, nor anybody who could wake the caller.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "platform/platform.h"
+
+void *platform_alloc(size_t size_bytes) {
+  return aligned_alloc(WICK_CACHE_LINE_BYTES, align_size(size_bytes, WICK_CACHE_LINE_BYTES));
+}
+
+void platform_free(void *block, size_t size_bytes) {
+  (void)size_bytes;
+  free(block);
+}
+
+uint64_t platform_now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+void platform_log(const char *line) { fprintf(stderr, "%s\n", line); }
+
+void platform_random(void *out, size_t size_bytes) {
+  enum { GETENTROPY_BYTES_MAX = 256 };
+  uint8_t *bytes = out;
+  while (size_bytes > 0) {
+    const size_t piece = size_bytes < GETENTROPY_BYTES_MAX ? size_bytes : GETENTROPY_BYTES_MAX;
+    if (getentropy(bytes, piece) != 0) abort();
+    bytes += piece;
+    size_bytes -= piece;
+  }
+}
+
+void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us) {
+  (void)address;
+  (void)expected;
+  (void)timeout_us;
+}
+
+void platform_wake32(const uint32_t *address, uint32_t count) {
+  (void)address;
+  (void)count;
+}
+
+bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {
+  (void)entry;
+  (void)argument;
+  (void)handle;
+  return false;
+}
+
+void platform_thread_join(uintptr_t handle) { (void)handle; }
