@@ -1,0 +1,157 @@
+// Starts the browsers of the tests: Chromium (playwright-core), Firefox (puppeteer-core) and
+// WebKitGTK (its WebDriver, spoken here by hand).
+
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { locate } from './locate.mjs';
+
+const quiet = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** @returns {Promise<import('playwright-core').Browser>} */
+export function launchChromium() {
+  return chromium.launch({ executablePath: locate('chromium').path, args: quiet });
+}
+
+/** @returns {Promise<import('puppeteer-core').Browser>} */
+export function launchFirefox() {
+  return puppeteer.launch({
+    browser: 'firefox',
+    executablePath: locate('firefox').path,
+    headless: true,
+  });
+}
+
+/** @returns {Promise<number>} */
+function findFreePort() {
+  return new Promise((settle, fail) => {
+    const server = createServer();
+    server.on('error', fail);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      server.close(() => settle(port));
+    });
+  });
+}
+
+/** @returns {string} WebKitGTK's small browser, wherever this Debian keeps it */
+function findMiniBrowser() {
+  for (const library of ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']) {
+    if (!existsSync(library)) continue;
+    for (const name of readdirSync(library).sort().reverse()) {
+      const path = `${library}/${name}/MiniBrowser`;
+      if (name.startsWith('webkit2gtk') && existsSync(path)) return path;
+    }
+  }
+  throw new Error('WebKitGTK has no MiniBrowser (tools/setup.sh browsers)');
+}
+
+/** A WebKitGTK window, driven by the few WebDriver commands that the tests need. */
+export class WebKitPage {
+  /** @param {import('node:child_process').ChildProcess} driver @param {string} base */
+  constructor(driver, base) {
+    this.driver = driver;
+    this.base = base;
+    this.session = '';
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {object} [body]
+   * @returns {Promise<any>}
+   */
+  async command(method, path, body) {
+    const response = await fetch(`${this.base}${this.session}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const { value } = await response.json();
+    if (!response.ok) throw new Error(`WebKit: ${value.error}: ${value.message}`);
+    return value;
+  }
+
+  /** @param {string} url */
+  async goto(url) {
+    await this.command('POST', '/url', { url });
+  }
+
+  /**
+   * Runs the body of an async function in the page and returns its JSON result.
+   * @param {string} body
+   * @param {...unknown} args
+   * @returns {Promise<any>}
+   */
+  async evaluate(body, ...args) {
+    const script = `const done = arguments[arguments.length - 1];
+      (async (...args) => { ${body} })(...[...arguments].slice(0, -1))
+        .then((value) => done({ value }), (error) => done({ error: String(error) }));`;
+    const result = await this.command('POST', '/execute/async', { script, args });
+    if (result.error !== undefined) throw new Error(result.error);
+    return result.value;
+  }
+
+  /** @returns {Promise<Buffer>} a PNG */
+  async screenshot() {
+    return Buffer.from(await this.command('GET', '/screenshot'), 'base64');
+  }
+
+  async close() {
+    await this.command('DELETE', '').catch(() => {});
+    const { pid, exitCode } = this.driver;
+    // the display server and the driver are one group
+    if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
+  }
+}
+
+/** @param {{scriptTimeoutMs?: number}} [options] @returns {Promise<WebKitPage>} */
+export async function launchWebKit({ scriptTimeoutMs = 120_000 } = {}) {
+  const port = await findFreePort();
+  const driver = spawn(
+    locate('xvfb').path,
+    ['-a', '-s', '-screen 0 1280x960x24', locate('webkitDriver').path, `--port=${port}`],
+    {
+      detached: true,
+      stdio: 'ignore',
+      // WebKit's sandbox refuses to start as root
+      env: { ...process.env, WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1' },
+    },
+  );
+  const page = new WebKitPage(driver, `http://127.0.0.1:${port}`);
+  try {
+    await untilReady(page);
+    const options = { binary: findMiniBrowser(), args: ['--automation'] };
+    const { sessionId } = await page.command('POST', '/session', {
+      capabilities: { alwaysMatch: { 'webkitgtk:browserOptions': options } },
+    });
+    page.session = `/session/${sessionId}`;
+    await page.command('POST', '/timeouts', { script: scriptTimeoutMs, pageLoad: 60_000 });
+    return page;
+  } catch (error) {
+    await page.close();
+    throw error;
+  }
+}
+
+/** @param {WebKitPage} page */
+async function untilReady(page) {
+  for (let tries = 0; ; tries++) {
+    try {
+      if ((await page.command('GET', '/status')).ready) return;
+    } catch (error) {
+      if (tries === 100) throw error;
+    }
+    await sleep(100);
+  }
+}
