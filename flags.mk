@@ -32,7 +32,7 @@ CHECKED := -O1 -g
 # ---- native ----
 # A helper thread and the command line are all that differs from the other hosts.
 NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
-NATIVE_LINK := -pthread
+NATIVE_LINK := -pthread -lm
 # The sanitizer builds meet the SIMD sources through SIMDe, which emulates WebAssembly's intrinsics.
 SIMDE_FLAGS := -DWICK_SIMDE=1
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -270,8 +270,13 @@ wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_b
   if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
   wick_error own;
   wick_error *filled = error == NULL ? &own : error;
-  return remember(
-      engine, loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled), filled);
+  wick_status status = loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled);
+  // of a directory alone the loader tells nobody
+  if (status == WICK_OK && engine->config.directory_only && !engine->is_directory_ready &&
+      loader_is_complete(engine->loader)) {
+    status = directory_ready(engine, filled);
+  }
+  return remember(engine, status, filled);
 }
 
 wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
