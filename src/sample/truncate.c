@@ -1,0 +1,158 @@
+// sample/truncate.c — radix selection on the bits of the logits (11 + 11 + 10), by count for top-k
+// and by weight for top-p. What cannot be among the chosen is passed over first: for top-k the
+// blocks whose largest logit is below the k-th largest of such, for top-p the far tail.
+#include "sample/truncate.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+logit_range logit_scan(const float *logits, uint32_t count, float *block_max) {
+  logit_range range = {INT32_MAX, INT32_MIN};
+  for (uint32_t first = 0; first < count; first += LOGIT_BLOCK) {
+    const uint32_t size = count - first < LOGIT_BLOCK ? count - first : LOGIT_BLOCK;
+    int32_t most = INT32_MIN;
+    for (uint32_t i = first; i < first + size; i++) {
+      const int32_t key = logit_key(logits[i]);
+      range.least = key < range.least ? key : range.least;
+      most = key > most ? key : most;
+    }
+    block_max[first / LOGIT_BLOCK] = logit_of_key(most);
+    range.most = most > range.most ? most : range.most;
+  }
+  return range;
+}
+
+// Logits to select from.
+typedef struct selection {
+  const int32_t *ids;  // NULL: 0, 1, 2, ...
+  const float *logits;
+  const float *weights;  // NULL: 1 each
+  uint32_t count;
+  const float *block_max;  // NULL: every block is looked at
+  float least;             // blocks whose largest logit is below are not
+} selection;
+
+static uint32_t block_end(const selection *from, uint32_t first) {
+  return from->count - first < LOGIT_BLOCK ? from->count : first + LOGIT_BLOCK;
+}
+
+static bool is_passed_over(const selection *from, uint32_t first) {
+  return from->block_max != NULL && from->block_max[first / LOGIT_BLOCK] < from->least;
+}
+
+static double weight_of(const selection *from, uint32_t i) {
+  return from->weights == NULL ? 1.0 : (double)from->weights[i];
+}
+
+// Orders as keys do, unsigned.
+static uint32_t digits_of(float logit) { return (uint32_t)logit_key(logit) ^ 0x80000000u; }
+
+static void count_digits(const selection *from, uint32_t known, uint32_t prefix, uint32_t shift,
+                         uint32_t digit_mask, double *buckets) {
+  memset(buckets, 0, TRUNCATE_BUCKETS * sizeof *buckets);
+  for (uint32_t first = 0; first < from->count; first += LOGIT_BLOCK) {
+    if (is_passed_over(from, first)) continue;
+    for (uint32_t i = first; i < block_end(from, first); i++) {
+      const uint32_t digits = digits_of(from->logits[i]);
+      if ((digits & known) == prefix) buckets[digits >> shift & digit_mask] += weight_of(from, i);
+    }
+  }
+}
+
+typedef struct threshold {
+  uint32_t digits;  // of the smallest key that stays
+  double above;     // weight of everything above it
+} threshold;
+
+// Where the weights, summed from the largest logit down, reach `target`.
+static threshold find_threshold(const selection *from, double target, double *buckets) {
+  static const uint32_t shifts[] = {21, 10, 0};
+  threshold found = {0, 0};
+  uint32_t known = 0;  // the bits that are decided
+  for (int level = 0; level < 3; level++) {
+    const uint32_t digit_mask = level < 2 ? 2047 : 1023;
+    count_digits(from, known, found.digits, shifts[level], digit_mask, buckets);
+    uint32_t digit = digit_mask;
+    while (digit > 0 && found.above + buckets[digit] < target) found.above += buckets[digit--];
+    found.digits |= digit << shifts[level];
+    known |= digit_mask << shifts[level];
+  }
+  return found;
+}
+
+// Gathers what is above the threshold, and of what is on it the first until `target` is reached.
+// Here and below each candidate is written and the count moves on when it stays: such a branch
+// would be foreseen wrongly too often. At most `room` stay.
+static void keep_above(candidates *kept, uint32_t room, const selection *from, threshold limit,
+                       double target) {
+  uint32_t used = 0;
+  double sum = limit.above;
+  for (uint32_t first = 0; first < from->count; first += LOGIT_BLOCK) {
+    if (is_passed_over(from, first)) continue;
+    for (uint32_t i = first; i < block_end(from, first) && used < room; i++) {
+      const uint32_t digits = digits_of(from->logits[i]);
+      bool stays = digits > limit.digits;
+      if (digits == limit.digits && sum < target) {
+        sum += weight_of(from, i);
+        stays = true;
+      }
+      kept->ids[used] = from->ids == NULL ? (int32_t)i : from->ids[i];
+      kept->logits[used] = from->logits[i];
+      used += stays ? 1 : 0;
+    }
+  }
+  kept->count = used;
+}
+
+void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const float *block_max,
+                    uint32_t k) {
+  const double target = (double)k;
+  selection from = {.logits = logits, .count = count};
+  const uint32_t blocks = count / LOGIT_BLOCK + (count % LOGIT_BLOCK != 0);
+  if (k < blocks) {
+    const selection maxima = {.logits = block_max, .count = blocks};
+    const threshold limit = find_threshold(&maxima, target, kept->buckets);
+    from.block_max = block_max;
+    from.least = logit_of_key((int32_t)(limit.digits ^ 0x80000000u));
+  }
+  const threshold limit = find_threshold(&from, target, kept->buckets);
+  keep_above(kept, k, &from, limit, target);
+}
+
+// All that is below `least` together weighs less than half of what top-p leaves out.
+static void drop_tail(candidates *kept, float max, double total, double mass) {
+  const double least = (double)max + math_log((1.0 - mass) * total / (2.0 * (double)kept->count));
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < kept->count; i++) {
+    const float logit = kept->logits[i];
+    kept->ids[used] = kept->ids[i];
+    kept->weights[used] = kept->weights[i];
+    kept->logits[used] = logit;
+    used += (double)logit < least ? 0 : 1;
+  }
+  kept->count = used;
+}
+
+void truncate_top_p(candidates *kept, float max, double mass) {
+  double total = 0;
+  for (uint32_t i = 0; i < kept->count; i++) total += (double)kept->weights[i];
+  drop_tail(kept, max, total, mass);
+  const selection from = {
+      .ids = kept->ids, .logits = kept->logits, .weights = kept->weights, .count = kept->count};
+  const double target = total * mass;
+  const threshold limit = find_threshold(&from, target, kept->buckets);
+  keep_above(kept, kept->count, &from, limit, target);
+}
+
+void truncate_min_p(candidates *kept, float max, double ratio) {
+  const double least = (double)max + math_log(ratio);
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < kept->count; i++) {
+    const float logit = kept->logits[i];
+    kept->ids[used] = kept->ids[i];
+    kept->logits[used] = logit;
+    used += (double)logit < least ? 0 : 1;
+  }
+  kept->count = used;
+}
