@@ -16,7 +16,7 @@ enum { TOKEN_NONE = -1 };
 
 typedef struct tokenizer tokenizer;
 
-typedef enum token_kind {   // tokenizer.ggml.token_type
+typedef enum token_kind {  // tokenizer.ggml.token_type
   TOKEN_NORMAL = 1,
   TOKEN_UNKNOWN = 2,
   TOKEN_CONTROL = 3,
@@ -37,19 +37,20 @@ uint64_t tokenizer_plan_bytes(const gguf_directory *directory);
 
 uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
-int32_t tokenizer_bos(const tokenizer *tokenizer);   // TOKEN_NONE when there is none
+int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE when there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
 bool tokenizer_adds_eos(const tokenizer *tokenizer);
-// Ends a generation: eos, eot, eom and the like (tokenizer.ggml.eot_token_id, <|im_end|>, <|eot_id|>,
+// Ends a generation: eos, eot, eom and the like (tokenizer.ggml.eot_token_id, <|im_end|>,
+// <|eot_id|>,
 // <|endoftext|>, <end_of_turn> … when they are control tokens, as llama.cpp decides it).
 bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // The id of a token by its exact text as it stands in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
 
 enum {
-  TOKENIZE_ADD_SPECIAL = 1,    // bos/eos as the model asks for
-  TOKENIZE_PARSE_SPECIAL = 2   // control tokens in the text become their ids, else plain text
+  TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model asks for
+  TOKENIZE_PARSE_SPECIAL = 2  // control tokens in the text become their ids, else plain text
 };
 
 // Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
@@ -68,10 +69,10 @@ size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer);
 
 // Streaming detokenisation that never emits half a UTF-8 character.
 typedef struct detokenizer {
-  uint8_t pending[4];      // beginning of a character that is not complete yet
+  uint8_t pending[4];  // beginning of a character that is not complete yet
   uint8_t pending_bytes;
-  bool at_start;           // SPM: the very first piece of a text loses its added space
-  bool special;            // also print control tokens
+  bool at_start;  // SPM: the very first piece of a text loses its added space
+  bool special;   // also print control tokens
 } detokenizer;
 
 // at_start: true when the ids are a whole text, false when they continue one (generation).

@@ -1,0 +1,129 @@
+// text/bpe.c — byte-level BPE (GPT-2): each byte has a printable character of its own, in which
+// vocabularies and merges are written; words are merged from bytes in order of the merges.
+#include <string.h>
+
+#include "base/text.h"
+#include "text/encode.h"
+
+// GPT-2's alphabet: bytes that print stand for themselves, the other 68 follow from U+0100 on.
+static uint32_t alphabet_of_byte(unsigned byte) {
+  if (byte <= 0x20) return 0x100 + byte;
+  if (byte < 0x7f) return byte;
+  if (byte <= 0xa0) return 0x121 + (byte - 0x7f);
+  return byte == 0xad ? 0x143 : byte;
+}
+
+// The way back; -1 for what is not in the alphabet.
+static int byte_of_alphabet(uint32_t code) {
+  if (code > 0x143 || code <= 0x20 || code == 0xad || (code >= 0x7f && code <= 0xa0)) return -1;
+  if (code < 0x100) return (int)code;
+  if (code <= 0x120) return (int)(code - 0x100);
+  return code == 0x143 ? 0xad : (int)(code - 0x121 + 0x7f);
+}
+
+void bpe_find_bytes(tokenizer *tokenizer) {
+  for (unsigned byte = 0; byte < 256; byte++) {
+    uint8_t text[4];
+    const size_t size_bytes = utf8_encode(alphabet_of_byte(byte), text);
+    tokenizer->byte_tokens[byte] = vocabulary_find(tokenizer, text, size_bytes);
+  }
+}
+
+static bool find_pair(const void *context, const merge_symbol *symbols, uint32_t left,
+                      uint32_t right, uint32_t end, uint32_t *order, int32_t *id) {
+  (void)end;
+  const tokenizer *tokenizer = context;
+  if (symbols[left].id == TOKEN_NONE || symbols[right].id == TOKEN_NONE) return false;
+  const uint32_t rank = vocabulary_find_rule(tokenizer, symbols[left].id, symbols[right].id);
+  if (rank == UINT32_MAX) return false;
+  *order = rank;
+  *id = tokenizer->rules[rank].joined;
+  return true;
+}
+
+// The token that a whole word is, or TOKEN_NONE.
+static int32_t find_word(const tokenizer *tokenizer, const uint8_t *word, size_t size_bytes,
+                         uint8_t *scratch) {
+  size_t used = 0;
+  for (size_t at = 0; at < size_bytes; at++) {
+    if (used + 2 > tokenizer->token_bytes_max + 1u) return TOKEN_NONE;
+    used += utf8_encode(alphabet_of_byte(word[at]), scratch + used);
+  }
+  return vocabulary_find(tokenizer, scratch, used);
+}
+
+static wick_status encode_word(encode_state *state, const uint8_t *word, size_t size_bytes,
+                               wick_error *error) {
+  const tokenizer *tokenizer = state->tokenizer;
+  if (!merger_reserve(&state->merger, size_bytes)) {
+    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+  }
+  merge_symbol *symbols = state->merger.symbols;
+  for (uint32_t at = 0; at < size_bytes; at++) {
+    symbols[at] = (merge_symbol){.previous = at > 0 ? at - 1 : SYMBOL_END,
+                                 .next = at + 1 < size_bytes ? at + 1 : SYMBOL_END,
+                                 .id = tokenizer->byte_tokens[word[at]]};
+  }
+  if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
+    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+  }
+  for (uint32_t at = 0; at != SYMBOL_END; at = symbols[at].next) {
+    if (symbols[at].id != TOKEN_NONE) sink_put(&state->sink, symbols[at].id);
+  }
+  return WICK_OK;
+}
+
+// Words of text that is valid UTF-8; `scratch` takes the longest token and 2 bytes.
+static wick_status encode_words(encode_state *state, const uint8_t *text, size_t size_bytes,
+                                uint8_t *scratch, wick_error *error) {
+  const tokenizer *tokenizer = state->tokenizer;
+  word_cursor cursor;
+  text_span word;
+  word_cursor_init(&cursor, tokenizer->pretokenizer, text, size_bytes);
+  while (word_cursor_next(&cursor, &word)) {
+    const uint8_t *begin = text + word.begin;
+    const size_t length = word.end - word.begin;
+    const int32_t whole = tokenizer->pretokenizer->ignores_merges
+                              ? find_word(tokenizer, begin, length, scratch)
+                              : TOKEN_NONE;
+    if (whole != TOKEN_NONE) {
+      sink_put(&state->sink, whole);
+      continue;
+    }
+    const wick_status status = encode_word(state, begin, length, error);
+    if (status != WICK_OK) return status;
+  }
+  return WICK_OK;
+}
+
+wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
+                       wick_error *error) {
+  const size_t scratch_bytes = state->tokenizer->token_bytes_max + 2u;
+  const bool is_valid = unicode_valid_bytes(text, size_bytes) == size_bytes;
+  const size_t repaired_max = is_valid ? 0 : 3 * size_bytes;
+  const wick_status status = encode_reserve(state, scratch_bytes + repaired_max, error);
+  if (status != WICK_OK) return status;
+  if (is_valid) return encode_words(state, text, size_bytes, state->copy, error);
+  uint8_t *repaired = state->copy + scratch_bytes;
+  const size_t repaired_bytes = unicode_repair(text, size_bytes, repaired);
+  return encode_words(state, repaired, repaired_bytes, state->copy, error);
+}
+
+size_t bpe_decode(gguf_string text, uint8_t *out) {
+  const uint8_t *bytes = (const uint8_t *)text.bytes;
+  size_t used = 0;
+  for (size_t at = 0; at < text.size_bytes;) {
+    uint32_t code;
+    const int length = utf8_decode(bytes + at, (size_t)text.size_bytes - at, &code);
+    const int byte = length > 0 ? byte_of_alphabet(code) : -1;
+    const size_t step = length > 0 ? (size_t)length : 1;
+    if (byte >= 0) {
+      out[used++] = (uint8_t)byte;
+    } else {  // not written in the alphabet: as it stands
+      memcpy(out + used, bytes + at, step);
+      used += step;
+    }
+    at += step;
+  }
+  return used;
+}

@@ -1,0 +1,24 @@
+// text/heap.h — a growing min-heap of 64-bit keys, for merges and for special tokens.
+#ifndef WICK_TEXT_HEAP_H
+#define WICK_TEXT_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+// All zero is an empty heap.
+typedef struct key_heap {
+  uint64_t *keys;
+  size_t count;
+  size_t capacity;
+} key_heap;
+
+// O(log n); false when memory is refused, and the heap is then as it was.
+bool heap_push(key_heap *heap, wick_memory *memory, uint64_t key);
+// Takes out the smallest key; the heap must not be empty. O(log n).
+uint64_t heap_pop(key_heap *heap);
+void heap_free(key_heap *heap, wick_memory *memory);
+
+#endif

@@ -1,0 +1,304 @@
+// text/pretokenize.c — hand-written matchers for the regular expressions of tokenizer.ggml.pre,
+// exact as llama.cpp runs them (src/unicode.cpp, src/llama-vocab.cpp), and the table of names.
+#include "text/pretokenize.h"
+
+// All but white space, letters and numbers: [^\s\p{L}\p{N}]
+enum { OTHERS = UNICODE_ANY & ~(UNICODE_SPACE | UNICODE_LETTER | UNICODE_NUMBER) };
+
+// ---- parts of patterns ----
+
+static size_t skip_class(const uint8_t *text, size_t at, size_t end, int classes) {
+  for (;;) {
+    const unicode_char c = unicode_at(text, at, end);
+    if ((c.kind & classes) == 0) return at;
+    at += c.size_bytes;
+  }
+}
+
+static size_t skip_digits(const uint8_t *text, size_t at, size_t end, unsigned count_max) {
+  for (unsigned count = 0; count < count_max; count++) {
+    const unicode_char c = unicode_at(text, at, end);
+    if (c.kind != UNICODE_NUMBER) break;
+    at += c.size_bytes;
+  }
+  return at;
+}
+
+static bool is_newline(unicode_char c) { return c.code == '\r' || c.code == '\n'; }
+
+static size_t skip_any_of(const uint8_t *text, size_t at, size_t end, const char *set) {
+  for (; at < end; at++) {
+    const char *p = set;
+    while (*p != '\0' && (uint8_t)*p != text[at]) p++;
+    if (*p == '\0') break;
+  }
+  return at;
+}
+
+static char lower_ascii(uint8_t byte) {
+  return (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
+}
+
+// 's|'t|'re|'ve|'m|'ll|'d: bytes of the one that begins at `at`, or 0.
+static size_t match_contraction(const uint8_t *text, size_t at, size_t end, bool ignore_case) {
+  if (end - at < 2 || text[at] != '\'') return 0;
+  const char a = ignore_case ? lower_ascii(text[at + 1]) : (char)text[at + 1];
+  if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
+  if (end - at < 3) return 0;
+  const char b = ignore_case ? lower_ascii(text[at + 2]) : (char)text[at + 2];
+  return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
+}
+
+// \s+(?!\S)|\s+ : white space but for the last one when something follows it.
+static size_t match_spaces(const uint8_t *text, size_t at, size_t end) {
+  size_t last = at, after = at;
+  for (;;) {
+    const unicode_char c = unicode_at(text, after, end);
+    if (c.kind != UNICODE_SPACE) break;
+    last = after;
+    after += c.size_bytes;
+  }
+  return after < end && last > at ? last : after;
+}
+
+// \s*[\r\n]+ : white space up to its last newline; `at` when there is none.
+static size_t match_newlines(const uint8_t *text, size_t at, size_t end) {
+  size_t newline_end = at;
+  for (;;) {
+    const unicode_char c = unicode_at(text, at, end);
+    if (c.kind != UNICODE_SPACE) return newline_end;
+    at += c.size_bytes;
+    if (is_newline(c)) newline_end = at;
+  }
+}
+
+// ' ?' and then a run of classes: its end, or `at` when there is no run.
+static size_t match_after_space(const uint8_t *text, size_t at, size_t end, int classes) {
+  const size_t begin = at < end && text[at] == ' ' ? at + 1 : at;
+  const size_t after = skip_class(text, begin, end, classes);
+  return after > begin ? after : at;
+}
+
+// ---- whole patterns ----
+
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+static bool find_gpt2_word(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                           size_t end, text_span *match) {
+  (void)stage;
+  static const uint8_t RUNS[3] = {UNICODE_LETTER, UNICODE_NUMBER, OTHERS};
+  size_t after = at + match_contraction(text, at, end, false);
+  for (size_t i = 0; i < 3 && after == at; i++) {
+    after = match_after_space(text, at, end, RUNS[i]);
+  }
+  if (after == at) after = match_spaces(text, at, end);
+  *match = (text_span){at, after};
+  return true;
+}
+
+// [^\r\n\p{L}\p{N}]? and then letters: its end, or `at`.
+static size_t match_led_letters(const uint8_t *text, size_t at, size_t end, int letters) {
+  const unicode_char c = unicode_at(text, at, end);
+  if ((c.kind & letters) != 0) return skip_class(text, at, end, letters);
+  if (is_newline(c) || c.kind == UNICODE_NUMBER) return at;
+  const size_t begin = at + c.size_bytes;
+  const size_t after = skip_class(text, begin, end, letters);
+  return after > begin ? after : at;
+}
+
+// The end of what llama3, qwen2 and gpt-4o have in common, after words of letters:
+// \p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[tail]*|\s*[\r\n]+|\s+(?!\S)|\s+
+static size_t match_rest(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                         size_t end) {
+  size_t after = skip_digits(text, at, end, stage->digits_max);
+  if (after > at) return after;
+  after = match_after_space(text, at, end, OTHERS & ~stage->letters);
+  if (after > at) return skip_any_of(text, after, end, stage->tail);
+  after = match_newlines(text, at, end);
+  return after > at ? after : match_spaces(text, at, end);
+}
+
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[letters]+| and so on
+static bool find_word(const pretokenize_stage *stage, const uint8_t *text, size_t at, size_t end,
+                      text_span *match) {
+  size_t after = at;
+  if (stage->has_contractions) after += match_contraction(text, at, end, true);
+  if (after == at) after = match_led_letters(text, at, end, stage->letters);
+  if (after == at) after = match_rest(stage, text, at, end);
+  *match = (text_span){at, after};
+  return true;
+}
+
+static bool is_digit(unicode_char c) { return c.code >= '0' && c.code <= '9'; }
+static bool is_number(unicode_char c) { return c.kind == UNICODE_NUMBER; }
+static bool is_symbol_of_falcon(unicode_char c) {
+  return c.kind == UNICODE_PUNCTUATION || (c.code < 128 && c.kind == UNICODE_SYMBOL);
+}
+static bool is_symbol_of_default(unicode_char c) { return is_symbol_of_falcon(c) && c.code != '`'; }
+
+// Characters of a set, count_min to count_max of them.
+static bool find_run(const pretokenize_stage *stage, const uint8_t *text, size_t at, size_t end,
+                     text_span *match) {
+  while (at < end) {
+    const unicode_char first = unicode_at(text, at, end);
+    size_t after = at;
+    if (stage->takes_space && first.kind == UNICODE_SPACE) after += first.size_bytes;
+    unsigned count = 0;
+    while (stage->count_max == 0 || count < stage->count_max) {
+      const unicode_char c = unicode_at(text, after, end);
+      if (c.size_bytes == 0 || !stage->contains(c)) break;
+      after += c.size_bytes;
+      count++;
+    }
+    if (count >= stage->count_min) {
+      *match = (text_span){at, after};
+      return true;
+    }
+    at += first.size_bytes;
+  }
+  return false;
+}
+
+// ---- the cursor ----
+
+void word_cursor_init(word_cursor *cursor, const pretokenizer *pretokenizer, const uint8_t *text,
+                      size_t size_bytes) {
+  *cursor = (word_cursor){.pretokenizer = pretokenizer, .text = text};
+  cursor->open[0] = (text_span){0, size_bytes};
+}
+
+// The next piece that a stage makes of its open span: a match, or the gap before one.
+static text_span cut_piece(word_cursor *cursor, size_t stage_index) {
+  const pretokenize_stage *stage = &cursor->pretokenizer->stages[stage_index];
+  text_span *open = &cursor->open[stage_index];
+  text_span *match = &cursor->match[stage_index];
+  text_span piece = *open;
+  if (match->begin < match->end) {  // found with the gap before it
+    piece = *match;
+    *match = (text_span){0, 0};
+  } else if (stage->find(stage, cursor->text, open->begin, open->end, match)) {
+    if (match->begin > open->begin) {
+      piece.end = match->begin;
+    } else {
+      piece = *match;
+      *match = (text_span){0, 0};
+    }
+  } else {
+    *match = (text_span){0, 0};
+  }
+  open->begin = piece.end;
+  return piece;
+}
+
+bool word_cursor_next(word_cursor *cursor, text_span *word) {
+  const size_t last = cursor->pretokenizer->stage_count - 1u;
+  size_t stage = last;
+  while (cursor->open[stage].begin == cursor->open[stage].end) {
+    if (stage == 0) return false;
+    stage--;
+  }
+  for (;;) {
+    const text_span piece = cut_piece(cursor, stage);
+    if (stage == last) {
+      *word = piece;
+      return true;
+    }
+    cursor->open[++stage] = piece;
+  }
+}
+
+// ---- names ----
+
+static const pretokenize_stage DEFAULT_STAGES[] = {
+    {.find = find_run, .contains = is_symbol_of_default, .count_min = 1},
+    {.find = find_gpt2_word},
+    {.find = find_run, .contains = is_number, .count_min = 1},
+    {.find = find_run, .contains = is_digit, .count_min = 3, .count_max = 3},
+};
+static const pretokenize_stage FALCON_STAGES[] = {
+    {.find = find_run, .contains = is_symbol_of_falcon, .count_min = 1},
+    {.find = find_gpt2_word},
+    {.find = find_run, .contains = is_digit, .count_min = 3, .count_max = 3},
+};
+static const pretokenize_stage GPT2_STAGES[] = {{.find = find_gpt2_word}};
+static const pretokenize_stage STARCODER_STAGES[] = {
+    {.find = find_run, .contains = is_number, .count_min = 1, .count_max = 1},
+    {.find = find_gpt2_word},
+};
+static const pretokenize_stage LLAMA3_STAGES[] = {
+    {.find = find_word,
+     .has_contractions = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage QWEN2_STAGES[] = {
+    {.find = find_word,
+     .has_contractions = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+
+#define STAGES(name) \
+  .stages = name##_STAGES, .stage_count = sizeof name##_STAGES / sizeof name##_STAGES[0]
+
+static const pretokenizer PRETOKENIZERS[] = {
+    {.name = "default", STAGES(DEFAULT)},
+    {.name = "gpt-2", STAGES(GPT2)},
+    {.name = "phi-2", STAGES(GPT2)},
+    {.name = "mpt", STAGES(GPT2)},
+    {.name = "olmo", STAGES(GPT2)},
+    {.name = "jais", STAGES(GPT2)},
+    {.name = "trillion", STAGES(GPT2)},
+    {.name = "granite-docling", STAGES(GPT2)},
+    {.name = "exaone4", STAGES(GPT2)},
+    {.name = "roberta-bpe", STAGES(GPT2)},
+    {.name = "jina-es", STAGES(GPT2)},
+    {.name = "jina-de", STAGES(GPT2)},
+    {.name = "jina-v1-en", STAGES(GPT2)},
+    {.name = "jina-v2-es", STAGES(GPT2)},
+    {.name = "jina-v2-de", STAGES(GPT2)},
+    {.name = "jina-v2-code", STAGES(GPT2)},
+    {.name = "gigachat", STAGES(GPT2)},
+    {.name = "a.x-4.0", STAGES(GPT2)},
+    {.name = "mellum", STAGES(GPT2)},
+    {.name = "modern-bert", STAGES(GPT2)},
+    {.name = "llama-bpe", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "llama3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "llama-v3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "falcon3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "falcon-h1", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "pixtral", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "midm-2.0", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "lfm2", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "jina-v5-nano", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
+    {.name = "dbrx", STAGES(LLAMA3)},
+    {.name = "smaug-bpe", STAGES(LLAMA3)},
+    {.name = "glm4", STAGES(LLAMA3)},
+    {.name = "chatglm-bpe", STAGES(LLAMA3)},
+    {.name = "qwen2", STAGES(QWEN2)},
+    {.name = "deepseek-r1-qwen", STAGES(QWEN2)},
+    {.name = "megrez", STAGES(QWEN2)},
+    {.name = "stablelm2", STAGES(QWEN2)},
+    {.name = "hunyuan", STAGES(QWEN2)},
+    {.name = "grok-2", STAGES(QWEN2)},
+    {.name = "solar-open", STAGES(QWEN2)},
+    {.name = "kormo", STAGES(QWEN2)},
+    {.name = "f2llmv2", STAGES(QWEN2)},
+    {.name = "starcoder", STAGES(STARCODER)},
+    {.name = "refact", STAGES(STARCODER)},
+    {.name = "command-r", STAGES(STARCODER)},
+    {.name = "smollm", STAGES(STARCODER)},
+    {.name = "codeshell", STAGES(STARCODER)},
+    {.name = "exaone", STAGES(STARCODER)},
+    {.name = "minerva-7b", STAGES(STARCODER)},
+    {.name = "mellum2", STAGES(STARCODER)},
+    {.name = "falcon", STAGES(FALCON)},
+};
+
+const pretokenizer *pretokenizer_find(gguf_string name) {
+  for (size_t i = 0; i < sizeof PRETOKENIZERS / sizeof PRETOKENIZERS[0]; i++) {
+    if (gguf_string_equals(name, PRETOKENIZERS[i].name)) return &PRETOKENIZERS[i];
+  }
+  return NULL;
+}

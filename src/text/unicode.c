@@ -1,0 +1,108 @@
+// text/unicode.c — lookup in the generated runs of classes; validation of UTF-8.
+#include "text/unicode.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "text/unicode_tables.h"
+
+enum { RUN_CLASS_BITS = 3, RUN_CLASS_MASK = 7, RUN_IS_LONG = 31 };
+
+// Bits of the public enum by the number that stands in the runs.
+static const uint8_t CLASS_BIT[8] = {
+    UNICODE_UNASSIGNED, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_PUNCTUATION,
+    UNICODE_SYMBOL,     UNICODE_MARK,   UNICODE_SPACE,  UNICODE_CONTROL,
+};
+
+static uint8_t class_of_ascii(uint32_t code) {
+  if ((code | 32) >= 'a' && (code | 32) <= 'z') return UNICODE_LETTER;
+  if (code >= '0' && code <= '9') return UNICODE_NUMBER;
+  if (code == ' ' || (code >= '\t' && code <= '\r')) return UNICODE_SPACE;
+  if (code < ' ' || code == 127) return UNICODE_CONTROL;
+  switch (code) {
+    case '$':
+    case '+':
+    case '<':
+    case '=':
+    case '>':
+    case '^':
+    case '`':
+    case '|':
+    case '~':
+      return UNICODE_SYMBOL;
+    default:
+      return UNICODE_PUNCTUATION;
+  }
+}
+
+uint8_t unicode_class(uint32_t code_point) {
+  if (code_point < 128) return class_of_ascii(code_point);
+  if (code_point > 0x10ffff) return UNICODE_UNASSIGNED;
+  size_t low = 0, high = UNICODE_STEPS;  // the last step that starts at or before the code point
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    if (UNICODE_STEP_START[middle] <= code_point) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  uint32_t start = UNICODE_STEP_START[low];
+  const uint8_t *run = UNICODE_RUNS + UNICODE_STEP_OFFSET[low];
+  for (;;) {
+    const uint8_t kind = *run & RUN_CLASS_MASK;
+    uint32_t length = *run++ >> RUN_CLASS_BITS;
+    if (length == RUN_IS_LONG) {
+      length = (uint32_t)(run[0] | run[1] << 8);
+      run += 2;
+    }
+    if (code_point - start < length) return CLASS_BIT[kind];
+    start += length;
+  }
+}
+
+unicode_char unicode_at(const uint8_t *text, size_t at, size_t end) {
+  if (at >= end) return (unicode_char){0};
+  const uint8_t *p = text + at;
+  if (p[0] < 0x80) return (unicode_char){p[0], class_of_ascii(p[0]), 1};
+  if (p[0] < 0xe0) {
+    const uint32_t code = (uint32_t)((p[0] & 0x1f) << 6 | (p[1] & 0x3f));
+    return (unicode_char){code, unicode_class(code), 2};
+  }
+  if (p[0] < 0xf0) {
+    const uint32_t code = (uint32_t)((p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f));
+    return (unicode_char){code, unicode_class(code), 3};
+  }
+  const uint32_t code =
+      (uint32_t)((p[0] & 0x07) << 18 | (p[1] & 0x3f) << 12 | (p[2] & 0x3f) << 6 | (p[3] & 0x3f));
+  return (unicode_char){code, unicode_class(code), 4};
+}
+
+size_t unicode_valid_bytes(const uint8_t *text, size_t size_bytes) {
+  size_t at = 0;
+  while (at < size_bytes) {
+    if (text[at] < 0x80) {
+      at++;
+      continue;
+    }
+    uint32_t code;
+    const int length = utf8_decode(text + at, size_bytes - at, &code);
+    if (length <= 0) break;
+    at += (size_t)length;
+  }
+  return at;
+}
+
+size_t unicode_repair(const uint8_t *text, size_t size_bytes, uint8_t *out) {
+  size_t at = 0, used = 0;
+  while (at < size_bytes) {
+    const size_t valid = unicode_valid_bytes(text + at, size_bytes - at);
+    memcpy(out + used, text + at, valid);
+    used += valid;
+    at += valid;
+    if (at == size_bytes) break;
+    at++;
+    used += utf8_encode(0xfffd, out + used);
+  }
+  return used;
+}

@@ -1,0 +1,43 @@
+// text/unicode.h — classes of code points (Unicode 15.1, the version of the reference tokenizers)
+// and reading of text that is known to be valid UTF-8. Nothing here knows of tokens.
+#ifndef WICK_TEXT_UNICODE_H
+#define WICK_TEXT_UNICODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Each code point has exactly one of these.
+enum {
+  UNICODE_UNASSIGNED = 1,
+  UNICODE_LETTER = 2,
+  UNICODE_NUMBER = 4,
+  UNICODE_PUNCTUATION = 8,
+  UNICODE_SYMBOL = 16,
+  UNICODE_MARK = 32,
+  UNICODE_SPACE = 64,     // white space, the controls \t \n \v \f \r and U+0085 among it
+  UNICODE_CONTROL = 128,  // category C, without the unassigned
+  UNICODE_ANY = 255
+};
+
+// O(1) for ASCII, O(log) beyond. Values above U+10FFFF are unassigned.
+uint8_t unicode_class(uint32_t code_point);
+
+// A character of a text: class 0 and size 0 stand for the end.
+typedef struct unicode_char {
+  uint32_t code;
+  uint8_t kind;  // its class
+  uint8_t size_bytes;
+} unicode_char;
+
+// The character at `at`, at most `end`. The text must be valid UTF-8.
+unicode_char unicode_at(const uint8_t *text, size_t at, size_t end);
+
+// How many bytes of the beginning are valid UTF-8.
+size_t unicode_valid_bytes(const uint8_t *text, size_t size_bytes);
+
+// Copies, with U+FFFD in place of each byte that belongs to no valid character; `out` takes
+// 3 * size_bytes. Returns the bytes written.
+size_t unicode_repair(const uint8_t *text, size_t size_bytes, uint8_t *out);
+
+#endif

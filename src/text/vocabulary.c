@@ -1,0 +1,155 @@
+// text/vocabulary.c — the two hash tables of a tokenizer: tokens by text, merges by pair.
+#include "text/vocabulary.h"
+
+#include <string.h>
+
+static const uint32_t HASH_START = 0x811c9dc5u;
+
+// FNV-1a, 32 bits: can be continued, so that a joined text need not be copied together.
+static uint32_t hash_add(uint32_t hash, const void *bytes, size_t size_bytes) {
+  const uint8_t *p = bytes;
+  for (size_t i = 0; i < size_bytes; i++) hash = (hash ^ p[i]) * 0x01000193u;
+  return hash;
+}
+
+// The finaliser of MurmurHash3 (Appleby): every bit of the input changes every bit.
+static uint32_t hash_finish(uint32_t hash) {
+  hash ^= hash >> 16;
+  hash *= 0x85ebca6bu;
+  hash ^= hash >> 13;
+  hash *= 0xc2b2ae35u;
+  return hash ^ hash >> 16;
+}
+
+static uint32_t hash_pair(int32_t left, int32_t right) {
+  return hash_finish((uint32_t)left * 0x9e3779b1u + hash_finish((uint32_t)right));
+}
+
+static uint32_t slot_of(const index_table *table, uint32_t hash, uint32_t index) {
+  return hash >> table->index_bits << table->index_bits | index;
+}
+
+static bool slot_may_match(const index_table *table, uint32_t slot, uint32_t hash) {
+  return slot >> table->index_bits == hash >> table->index_bits;
+}
+
+static uint32_t slot_index(const index_table *table, uint32_t slot) {
+  return slot & ((1u << table->index_bits) - 1);
+}
+
+gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id) {
+  const uint8_t *cursor = tokenizer->strings + tokenizer->offsets[id];
+  return gguf_next_string(&cursor);
+}
+
+// Whether a token's text is `left` and then `right`.
+static bool text_is_joined(const tokenizer *tokenizer, uint32_t id, gguf_string left,
+                           gguf_string right) {
+  const gguf_string text = vocabulary_text(tokenizer, (int32_t)id);
+  return text.size_bytes == left.size_bytes + right.size_bytes &&
+         memcmp(text.bytes, left.bytes, (size_t)left.size_bytes) == 0 &&
+         memcmp(text.bytes + left.size_bytes, right.bytes, (size_t)right.size_bytes) == 0;
+}
+
+int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right) {
+  if (left.size_bytes > tokenizer->token_bytes_max ||
+      right.size_bytes > tokenizer->token_bytes_max - left.size_bytes) {
+    return TOKEN_NONE;
+  }
+  const index_table *table = &tokenizer->by_text;
+  const uint32_t begun = hash_add(HASH_START, left.bytes, (size_t)left.size_bytes);
+  const uint32_t hash = hash_finish(hash_add(begun, right.bytes, (size_t)right.size_bytes));
+  for (uint32_t at = hash & table->mask;; at = (at + 1) & table->mask) {
+    const uint32_t slot = table->slots[at];
+    if (slot == INDEX_EMPTY) return TOKEN_NONE;
+    if (!slot_may_match(table, slot, hash)) continue;
+    const uint32_t id = slot_index(table, slot);
+    if (text_is_joined(tokenizer, id, left, right)) return (int32_t)id;
+  }
+}
+
+int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes) {
+  if (size_bytes == 0) return TOKEN_NONE;
+  return vocabulary_find_joined(tokenizer, (gguf_string){text, size_bytes}, (gguf_string){"", 0});
+}
+
+bool vocabulary_insert(tokenizer *tokenizer, int32_t id) {
+  const gguf_string text = vocabulary_text(tokenizer, id);
+  if (text.size_bytes == 0) return true;  // can never be met
+  index_table *table = &tokenizer->by_text;
+  const uint32_t hash = hash_finish(hash_add(HASH_START, text.bytes, (size_t)text.size_bytes));
+  uint32_t at = hash & table->mask;
+  for (int probe = 0; probe < INDEX_PROBES_MAX; probe++, at = (at + 1) & table->mask) {
+    const uint32_t slot = table->slots[at];
+    if (slot == INDEX_EMPTY) {
+      table->slots[at] = slot_of(table, hash, (uint32_t)id);
+      return true;
+    }
+    if (slot_may_match(table, slot, hash) &&
+        text_is_joined(tokenizer, slot_index(table, slot), text, (gguf_string){"", 0})) {
+      return true;
+    }
+  }
+  return false;
+}
+
+uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t right) {
+  const index_table *table = &tokenizer->by_pair;
+  const uint32_t hash = hash_pair(left, right);
+  for (uint32_t at = hash & table->mask;; at = (at + 1) & table->mask) {
+    const uint32_t slot = table->slots[at];
+    if (slot == INDEX_EMPTY) return UINT32_MAX;
+    if (!slot_may_match(table, slot, hash)) continue;
+    const merge_rule *rule = &tokenizer->rules[slot_index(table, slot)];
+    if (rule->left == left && rule->right == right) return slot_index(table, slot);
+  }
+}
+
+// Puts a rule into the table; of equal pairs the first stays. False: too many collide.
+static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
+  index_table *table = &tokenizer->by_pair;
+  const merge_rule *rule = &tokenizer->rules[rank];
+  const uint32_t hash = hash_pair(rule->left, rule->right);
+  uint32_t at = hash & table->mask;
+  for (int probe = 0; probe < INDEX_PROBES_MAX; probe++, at = (at + 1) & table->mask) {
+    const uint32_t slot = table->slots[at];
+    if (slot == INDEX_EMPTY) {
+      table->slots[at] = slot_of(table, hash, rank);
+      return true;
+    }
+    const merge_rule *other = &tokenizer->rules[slot_index(table, slot)];
+    if (other->left == rule->left && other->right == rule->right) return true;
+  }
+  return false;
+}
+
+// "left right": the space that parts them is the first one after the first byte.
+static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text) {
+  const merge_rule none = {TOKEN_NONE, TOKEN_NONE, TOKEN_NONE};
+  if (text.size_bytes < 3) return none;
+  size_t at = 1;
+  while (at < text.size_bytes && text.bytes[at] != ' ') at++;
+  if (at == text.size_bytes) return none;
+  const gguf_string left = {text.bytes, at};
+  const gguf_string right = {text.bytes + at + 1, text.size_bytes - at - 1};
+  merge_rule rule = none;
+  rule.left = vocabulary_find(tokenizer, left.bytes, (size_t)left.size_bytes);
+  if (rule.left == TOKEN_NONE) return none;
+  rule.right = vocabulary_find(tokenizer, right.bytes, (size_t)right.size_bytes);
+  if (rule.right == TOKEN_NONE) return none;
+  rule.joined = vocabulary_find_joined(tokenizer, left, right);
+  return rule.joined == TOKEN_NONE ? none : rule;
+}
+
+wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merges,
+                                   wick_error *error) {
+  const uint8_t *cursor = merges->data;
+  for (uint32_t rank = 0; rank < tokenizer->rule_count; rank++) {
+    tokenizer->rules[rank] = parse_merge(tokenizer, gguf_next_string(&cursor));
+    if (tokenizer->rules[rank].joined != TOKEN_NONE && !insert_rule(tokenizer, rank)) {
+      return wick_fail(error, WICK_E_FORMAT, merges->offset_bytes,
+                       "tokenizer.ggml.merges: rule %u collides with too many others", rank);
+    }
+  }
+  return WICK_OK;
+}

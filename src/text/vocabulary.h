@@ -1,0 +1,130 @@
+// text/vocabulary.h — what a tokenizer knows, and lookups in it. Internal to text/: others use
+// text/tokenizer.h.
+//
+// One block of memory holds the struct and all its tables; strings, scores and so on stay where
+// they are, in the directory.
+//
+//   offsets      4 B a token     where its string stands among the directory's
+//   flags        1 B a token     kind, stripping
+//   by_text      4 B a slot      hash table, at least 1.5 slots a token
+//   rules       12 B a merge     left id, right id, id of both joined; the index is the rank
+//   by_pair      4 B a slot      hash table, at least 1.5 slots a merge
+//   specials     4 B a special   ids sorted by text
+#ifndef WICK_TEXT_VOCABULARY_H
+#define WICK_TEXT_VOCABULARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "format/gguf.h"
+#include "text/pretokenize.h"
+#include "text/tokenizer.h"
+
+enum {
+  TOKENS_MAX = (1 << 21) - 1,
+  MERGES_MAX = 1 << 24,
+  TEXT_BYTES_MAX = 1 << 30,        // of one text to encode
+  SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
+  ENDS_MAX = 48,                   // tokens that end a generation
+  NAMED_TOKENS_MAX = 64            // tokens known by their text (text/roles.c)
+};
+
+// In the flags of a token, beside its kind.
+enum {
+  TOKEN_KIND_MASK = 7,
+  TOKEN_STRIPS_LEFT = 8,    // found in a text, it swallows the white space before it
+  TOKEN_STRIPS_RIGHT = 16,  // ... and after it
+};
+
+typedef enum tokenizer_family { FAMILY_SPM, FAMILY_BPE } tokenizer_family;
+
+// Open addressing with linear probing. A slot holds an index and, in the bits that it leaves, part
+// of its hash, so that a comparison that fails is rare.
+typedef struct index_table {
+  uint32_t *slots;  // INDEX_EMPTY or tag << index_bits | index
+  uint32_t mask;    // number of slots - 1, a power of two
+  uint32_t index_bits;
+} index_table;
+
+enum { INDEX_PROBES_MAX = 4096 };
+static const uint32_t INDEX_EMPTY = UINT32_MAX;
+
+typedef struct merge_rule {
+  int32_t left;  // TOKEN_NONE: the rule names what is no token
+  int32_t right;
+  int32_t joined;
+} merge_rule;
+
+struct tokenizer {
+  wick_memory *memory;
+  tokenizer_family family;
+  const pretokenizer *pretokenizer;  // BPE
+  const uint8_t *strings;            // first item of tokenizer.ggml.tokens
+  const uint8_t *scores;             // first item of tokenizer.ggml.scores (F32), or NULL
+  uint32_t token_count;
+  uint32_t token_bytes_max;  // of the longest text
+  uint32_t *offsets;
+  uint8_t *flags;
+  index_table by_text;
+  merge_rule *rules;
+  uint32_t rule_count;
+  index_table by_pair;
+  uint32_t *specials;  // sorted by text, bytewise
+  uint32_t special_count;
+  uint32_t special_first[257];    // [b] .. [b + 1]: those that begin with byte b
+  uint8_t special_begins[2][32];  // bit b: some begin with b; [0] of the user-defined ones only
+  int32_t byte_tokens[256];       // TOKEN_NONE where there is none
+  int32_t bos;
+  int32_t eos;
+  int32_t unknown;
+  int32_t ends[ENDS_MAX];
+  uint32_t end_count;
+  bool adds_bos;
+  bool adds_eos;
+  bool adds_space;  // SPM: a space before a text and after a special token
+};
+
+// ---- texts of tokens ----
+gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id);
+// Puts a token into the table; of equal texts the first stays. False: too many collide.
+bool vocabulary_insert(tokenizer *tokenizer, int32_t id);
+int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes);
+// The token whose text is two texts after each other.
+int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right);
+
+// ---- merges of BPE ----
+// Fills in the rules from the list and their table.
+wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merges,
+                                   wick_error *error);
+// The rank of joining two tokens, smaller is earlier; UINT32_MAX when no rule joins them.
+uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t right);
+
+// ---- roles of tokens: bos, ends, kinds that follow from the text (roles.c) ----
+wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *directory,
+                                  wick_error *error);
+
+// ---- special tokens in a text (special.c) ----
+// Fills in the sorted list; an error for one that is too long.
+wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error);
+
+// ---- the families ----
+// Where the ids go. `count` goes on counting when `tokens` is full.
+typedef struct token_sink {
+  int32_t *tokens;
+  size_t capacity;
+  size_t count;
+} token_sink;
+
+static inline void sink_put(token_sink *sink, int32_t token) {
+  if (sink->count < sink->capacity) sink->tokens[sink->count] = token;
+  sink->count++;
+}
+
+static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id) {
+  return (token_kind)(tokenizer->flags[id] & TOKEN_KIND_MASK);
+}
+
+#endif
