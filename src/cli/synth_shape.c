@@ -143,8 +143,9 @@ static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
 
 static void set_part(synth_tensor *tensor, const synth_shape *s, part which) {
   const uint64_t kv_dim = (uint64_t)s->hidden / s->heads * s->kv_heads;
-  // what the layers add up to stays of the embedding's size (Radford et al. 2019, section 2.3)
-  const float residual = 1.0f / __builtin_sqrtf(2.0f * (float)s->layers);
+  // whatever their number, the layers together outweigh the embedding: else the tied output would
+  // repeat its input
+  const float residual = 4.0f / __builtin_sqrtf(2.0f * (float)s->layers);
   switch (which) {
     case PART_EMBEDDING:
       set_matrix(tensor, s->hidden, s->vocab);
