@@ -110,7 +110,9 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  detokenizer_init(&made->detokenizer, false, wanted->print_special);
+  // What continues an empty text is a whole text.
+  const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0;
+  detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);
   for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->prompt[i]);
   *out = made;
   return WICK_OK;
