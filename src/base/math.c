@@ -66,10 +66,11 @@ double math_log(double x) {
 
 double math_pow(double base, double exponent) { return math_exp(exponent * math_log(base)); }
 
-// pi / 2 in three parts (Cody and Waite): products with integers below 2^24 are exact in the first two.
-static const double PIO2_1 = 1.57079632673412561417e+00;
-static const double PIO2_2 = 6.07710050630396597660e-11;
-static const double PIO2_3 = 2.02226624879595063154e-21;
+// pi / 2 in three parts (Cody and Waite), the first two of 30 bits and less: their products with
+// integers below 2^23 are exact.
+static const double PIO2_1 = 1.570796325802803;
+static const double PIO2_2 = 9.920935791635221e-10;
+static const double PIO2_3 = 5.170182981794105e-19;
 
 void math_sin_cos(double x, double *sine, double *cosine) {
   const double n = __builtin_floor(x * 0.63661977236758134308 + 0.5);
