@@ -9,6 +9,12 @@ bool q8_0_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
   return layout_bytes(rows, cols, Q8_0_BLOCK, sizeof(q8_0_record), bytes);
 }
 
+static bool q8_0_has_minus_128(const uint8_t *codes) {
+  bool found = false;
+  for (uint32_t j = 0; j < Q8_0_BLOCK; j++) found |= codes[j] == 0x80;
+  return found;
+}
+
 uint32_t q8_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                      uint32_t block_count, const uint8_t *file_blocks) {
   uint32_t flags = 0;
@@ -19,7 +25,7 @@ uint32_t q8_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
     memcpy(record->scales + layout_scale_offset(row), file_blocks, 2);
     layout_words_store(record->codes[0], row, file_blocks + 2, 8);
     if (layout_f16_is_wild(load_u16(file_blocks))) flags |= KERNEL_MATRIX_HAS_WILD_F16;
-    if (memchr(file_blocks + 2, 0x80, Q8_0_BLOCK)) flags |= KERNEL_MATRIX_HAS_MINUS_128;
+    if (q8_0_has_minus_128(file_blocks + 2)) flags |= KERNEL_MATRIX_HAS_MINUS_128;
   }
   return flags;
 }
