@@ -13,10 +13,13 @@ static inline bool checked_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
   return true;
 }
 
+// In 32-bit halves: clang turns a test by division into a 128-bit product, a call of __multi3.
 static inline bool checked_mul_u64(uint64_t a, uint64_t b, uint64_t *out) {
-  if (a != 0 && b > UINT64_MAX / a) return false;
-  *out = a * b;
-  return true;
+  const uint64_t a_high = a >> 32, b_high = b >> 32;
+  if (a_high != 0 && b_high != 0) return false;
+  const uint64_t middle = a_high * (uint32_t)b + (uint64_t)(uint32_t)a * b_high;
+  if (middle > UINT32_MAX) return false;
+  return checked_add_u64(middle << 32, (uint64_t)(uint32_t)a * (uint32_t)b, out);
 }
 
 static inline bool checked_add_size(size_t a, size_t b, size_t *out) {
