@@ -3,6 +3,7 @@
 // `numbers`, errors through `last_error`; the layouts that JavaScript knows are asserted below.
 #include <string.h>
 
+#include "api_json.h"
 #include "thread_web.h"
 #include "web_heap.h"
 #include "wick.h"
@@ -60,10 +61,6 @@ extern uint8_t __heap_base;
 WEB_EXPORT("start") void web_start(uint32_t helpers) {
   web_threads_expect(helpers);
   web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES);
-}
-
-WEB_EXPORT("helper_stack_bytes") uint32_t web_helper_stack_bytes(void) {
-  return WEB_HELPER_STACK_BYTES;
 }
 
 // Room for what JavaScript passes in: outside of the engine's budget, counted in linear memory.
@@ -143,56 +140,34 @@ WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
 
 // ---- The model ----
 
-// numbers: directory, tokenizer, weights, scratch, kv, total bytes; context, bytes of a page.
-WEB_EXPORT("memory_plan") wick_status web_memory_plan(const wick_engine *engine) {
-  wick_plan plan;
-  const wick_status status = wick_memory_plan(engine, &plan, &last_error);
-  if (status != WICK_OK) return status;
-  numbers[0] = plan.directory_bytes;
-  numbers[1] = plan.tokenizer_bytes;
-  numbers[2] = plan.weights_bytes;
-  numbers[3] = plan.scratch_bytes;
-  numbers[4] = plan.kv_bytes;
-  numbers[5] = plan.total_bytes;
-  numbers[6] = plan.context_tokens;
-  numbers[7] = plan.kv_page_bytes;
-  return WICK_OK;
+// Text that is cut where its room ends; `size_bytes` goes on counting.
+typedef struct text_room {
+  char *bytes;
+  size_t capacity_bytes, size_bytes;
+} text_room;
+
+static void write_text(void *context, const char *bytes, size_t size_bytes) {
+  text_room *room = context;
+  if (room->size_bytes < room->capacity_bytes) {
+    const size_t left = room->capacity_bytes - room->size_bytes;
+    memcpy(room->bytes + room->size_bytes, bytes, size_bytes < left ? size_bytes : left);
+  }
+  room->size_bytes += size_bytes;
 }
 
-// numbers: architecture (address, bytes), name (address, bytes), layers, hidden, heads, kv heads,
-// head dim, ffn, vocabulary, trained context, parameters.
-WEB_EXPORT("model_info") wick_status web_model_info(const wick_engine *engine) {
-  wick_model_info info;
-  const wick_status status = wick_model_get_info(engine, &info, &last_error);
-  if (status != WICK_OK) return status;
-  numbers[0] = (uintptr_t)info.architecture.bytes;
-  numbers[1] = info.architecture.size_bytes;
-  numbers[2] = (uintptr_t)info.name.bytes;
-  numbers[3] = info.name.size_bytes;
-  numbers[4] = info.layers;
-  numbers[5] = info.hidden;
-  numbers[6] = info.heads;
-  numbers[7] = info.kv_heads;
-  numbers[8] = info.head_dim;
-  numbers[9] = info.ffn;
-  numbers[10] = info.vocab;
-  numbers[11] = info.context_trained;
-  numbers[12] = info.parameters;
-  return WICK_OK;
+// JSON as api_json.h describes it; the answer is how many bytes it has, written as far as they fit.
+WEB_EXPORT("info_json")
+size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
+  text_room room = {out, capacity_bytes, 0};
+  wick_info_json(engine, write_text, &room);
+  return room.size_bytes;
 }
 
-// A metadata value that is a string; `key` is terminated. numbers: address, bytes. WICK_E_NODATA
-// when the file has none, WICK_E_FORMAT when it is no string.
-WEB_EXPORT("metadata_string")
-wick_status web_metadata_string(const wick_engine *engine, const char *key) {
-  const gguf_directory *directory = wick_directory(engine);
-  if (directory == NULL) return WICK_E_NODATA;
-  gguf_string text;
-  const wick_status status = gguf_get_string(directory, key, &text, &last_error);
-  if (status != WICK_OK) return status;
-  numbers[0] = (uintptr_t)text.bytes;
-  numbers[1] = text.size_bytes;
-  return WICK_OK;
+WEB_EXPORT("inspect_json")
+size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
+  text_room room = {out, capacity_bytes, 0};
+  wick_inspect_json(engine, write_text, &room);
+  return room.size_bytes;
 }
 
 // ---- Text ----
@@ -244,12 +219,14 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
   return WICK_OK;
 }
 
-// numbers: the ids of BOS and EOS as 32-bit patterns, TOKEN_NONE when there are none.
-WEB_EXPORT("special_tokens") wick_status web_special_tokens(wick_engine *engine) {
+// The bytes of one token, control tokens too. numbers: address, bytes.
+WEB_EXPORT("token_piece")
+wick_status web_token_piece(wick_engine *engine, int32_t token, uint8_t *scratch) {
   const tokenizer *model = wick_tokenizer(engine);
   if (model == NULL) return fail_without_tokenizer();
-  numbers[0] = (uint32_t)tokenizer_bos(model);
-  numbers[1] = (uint32_t)tokenizer_eos(model);
+  const uint8_t *bytes = scratch;
+  numbers[1] = tokenizer_piece(model, token, true, scratch, &bytes);
+  numbers[0] = (uintptr_t)bytes;
   return WICK_OK;
 }
 
