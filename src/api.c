@@ -128,8 +128,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   status = wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv,
                                error);
   if (status != WICK_OK) return status;
-  status = forward_create(engine->model, engine->kv, engine->threads, engine->config.batch_tokens,
-                          &engine->forward, error);
+  status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
+                          engine->config.batch_tokens, &engine->forward, error);
   if (status != WICK_OK) return status;
   const scheduler_parts parts = {.memory = &engine->memory,
                                  .model = engine->model,
@@ -328,7 +328,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
   plan->scratch_bytes =
       forward_plan_bytes(&engine->model->config, config->kernels, config->batch_tokens,
-                         thread_pool_threads(engine->threads));
+                         config->threads);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
   }

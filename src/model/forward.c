@@ -42,7 +42,8 @@ static void fill_frequencies(wick_forward *forward) {
 }
 
 wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_pool *threads,
-                           uint32_t batch_tokens, wick_forward **out, wick_error *error) {
+                           uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
+                           wick_error *error) {
   wick_memory *memory = model->memory;
   wick_forward *forward = memory_alloc_zeroed(memory, sizeof *forward);
   if (forward == NULL) return memory_fail(memory, error, "the forward pass", sizeof *forward);
@@ -50,11 +51,10 @@ wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_poo
   forward->kv = kv;
   forward->threads = threads;
   forward->kernels = model->kernels;
-  const uint32_t thread_count = thread_pool_threads(threads);
   const uint64_t bytes =
-      forward_plan_bytes(&model->config, model->kernels, batch_tokens, thread_count);
+      forward_plan_bytes(&model->config, model->kernels, batch_tokens, threads_max);
   void *block = bytes > SIZE_MAX ? NULL : memory_alloc(memory, (size_t)bytes);
-  scratch_plan(&model->config, model->kernels, batch_tokens, thread_count, &forward->scratch,
+  scratch_plan(&model->config, model->kernels, batch_tokens, threads_max, &forward->scratch,
                block);
   forward->frequencies = memory_alloc(memory, model->config.rope_dims / 2 * sizeof(double));
   forward->inputs = memory_alloc(memory, batch_tokens * sizeof(model_input));

@@ -24,9 +24,11 @@ typedef struct model_input {
 
 typedef struct wick_forward wick_forward;
 
-// Scratch for batches of up to `batch_tokens`. The model, pool of pages and threads must outlive it.
+// Scratch for batches of up to `batch_tokens` and for all the threads that were asked for: some may
+// come up later than this. The model, pool of pages and threads must outlive it.
 wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_pool *threads,
-                           uint32_t batch_tokens, wick_forward **out, wick_error *error);
+                           uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
+                           wick_error *error);
 void forward_destroy(wick_forward *forward);
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
                             uint32_t batch_tokens, uint32_t threads);

@@ -1,0 +1,152 @@
+// The law of the design: the logits of a token are the same to the last bit whatever the batch, the
+// chunks in which the prompt or the file came, the number of threads; and what a request may cost.
+#include "fixture_model.h"
+
+enum { PROMPT_TOKENS = 70 };
+
+typedef struct logits_record {
+  float *rows;   // [PROMPT_TOKENS, FIXTURE_VOCAB]
+  uint32_t count;
+} logits_record;
+
+static void record_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  logits_record *record = context;
+  memcpy(record->rows + (size_t)position * vocab, logits, vocab * sizeof(float));
+  record->count++;
+}
+
+static void fill_prompt(int32_t *tokens) {
+  uint64_t state = 7;
+  for (int i = 0; i < PROMPT_TOKENS; i++) tokens[i] = (int32_t)(fixture_random(&state) % 256);
+}
+
+typedef struct run_setup {
+  uint32_t batch_tokens, threads;
+  size_t piece_bytes;
+  kernel_kv_type kv;
+  const char *kernels;
+} run_setup;
+
+// Logits of every position, with the greedy continuation's ids after them.
+static bool run_logits(const fixture_file *file, const run_setup *setup, float *rows,
+                       int32_t *continuation, uint32_t continuation_count) {
+  wick_config config;
+  wick_config_default(&config);
+  config.batch_tokens = setup->batch_tokens;
+  config.threads = setup->threads;
+  config.k_type = config.v_type = setup->kv;
+  config.kernels = kernels_by_name(setup->kernels);
+  if (config.kernels == NULL) return false;
+  wick_engine *engine;
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return false;
+  if (!CHECK_EQ_INT(fixture_load(engine, file, setup->piece_bytes, &error), WICK_OK)) {
+    CHECK_EQ_STR(error.message, "");
+    wick_engine_destroy(engine);
+    return false;
+  }
+  int32_t tokens[PROMPT_TOKENS];
+  fill_prompt(tokens);
+  logits_record record = {rows, 0};
+  wick_request request;
+  wick_request_default(&request);
+  request.tokens = tokens;
+  request.token_count = PROMPT_TOKENS;
+  request.max_tokens = continuation_count;
+  request.ignore_end = true;
+  request.on_logits = record_logits;
+  request.on_logits_context = &record;
+  uint32_t id, out = 0;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    size_t bytes;
+    const uint8_t *at = wick_events_take(engine, &bytes);
+    for (size_t used = 0; used < bytes;) {
+      wick_event event;
+      memcpy(&event, at + used, sizeof event);
+      if (event.kind == WICK_EVENT_TOKEN && out < continuation_count) {
+        continuation[out++] = event.token;
+      }
+      if (event.kind == WICK_EVENT_DONE && event.finish == WICK_FINISH_ERROR) {
+        wick_error told = {0};
+        memcpy(told.message, at + used + sizeof event, event.text_bytes);
+        CHECK_EQ_STR(told.message, "");
+      }
+      used += event.size_bytes;
+    }
+  }
+  if (!CHECK_EQ_UINT(out, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
+  CHECK_EQ_UINT(record.count, PROMPT_TOKENS);
+  wick_engine_destroy(engine);
+  return true;
+}
+
+enum { ROWS = PROMPT_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
+
+static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *other) {
+  static float a[ROWS], b[ROWS];
+  int32_t text_a[CONTINUATION], text_b[CONTINUATION];
+  memset(a, 0, sizeof a);
+  memset(b, 1, sizeof b);
+  if (!run_logits(file, wanted, a, text_a, CONTINUATION)) return;
+  if (!run_logits(file, other, b, text_b, CONTINUATION)) return;
+  CHECK_EQ_MEM(a, b, sizeof a);
+  CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
+}
+
+static const char *const KERNELS[] = {"scalar", "simd128", "relaxed"};
+enum { KERNELS_COUNT = 3 };
+
+static void check_law(const fixture_shape *shape) {
+  fixture_file file = fixture_make(shape);
+  for (int k = 0; k < KERNELS_COUNT; k++) {
+    if (kernels_by_name(KERNELS[k]) == NULL) continue;
+    for (int kv = 0; kv < 2; kv++) {
+      const kernel_kv_type type = kv == 0 ? KERNEL_KV_F32 : KERNEL_KV_F16;
+      const run_setup whole = {128, 1, 0, type, KERNELS[k]};
+      const run_setup single = {1, 1, 0, type, KERNELS[k]};
+      const run_setup chunks = {7, 1, 1, type, KERNELS[k]};
+      const run_setup threads = {33, 3, 977, type, KERNELS[k]};
+      check_same(&file, &whole, &single);
+      check_same(&file, &whole, &chunks);
+      check_same(&file, &whole, &threads);
+    }
+  }
+  free(file.bytes);
+}
+
+TEST(logits_do_not_depend_on_batch_chunks_or_threads_f32) { check_law(&FIXTURE_DEFAULT); }
+
+TEST(logits_do_not_depend_on_batch_chunks_or_threads_f16) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  shape.type = WICK_TYPE_F16;
+  shape.has_biases = true;
+  check_law(&shape);
+}
+
+TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  shape.type = WICK_TYPE_Q8_0;
+  check_law(&shape);
+}
+
+// The same model on another number of KV heads gives other logits: the comparison can fail.
+TEST(the_comparison_sees_a_difference) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  fixture_file file = fixture_make(&shape);
+  static float a[ROWS], b[ROWS];
+  int32_t text[CONTINUATION];
+  const run_setup exact = {128, 1, 0, KERNEL_KV_F32, "scalar"};
+  const run_setup rounded = {128, 1, 0, KERNEL_KV_F16, "scalar"};
+  REQUIRE(run_logits(&file, &exact, a, text, CONTINUATION));
+  REQUIRE(run_logits(&file, &rounded, b, text, CONTINUATION));
+  CHECK(memcmp(a, b, sizeof a) != 0);
+  double worst = 0;
+  for (int i = 0; i < ROWS; i++) {
+    const double difference = (double)a[i] - (double)b[i];
+    if (difference > worst) worst = difference;
+    if (-difference > worst) worst = -difference;
+  }
+  CHECK(worst < 0.05);  // half precision in the pages costs little
+  free(file.bytes);
+}

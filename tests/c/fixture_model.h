@@ -1,0 +1,201 @@
+// tests/c/fixture_model.h — a tiny llama written in memory, so that the engine's laws are tested
+// without any file. Random weights, a byte-level tokenizer of 262 tokens.
+#ifndef WICK_TESTS_FIXTURE_MODEL_H
+#define WICK_TESTS_FIXTURE_MODEL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/math.h"
+#include "base/text.h"
+#include "check.h"
+#include "format/gguf_writer.h"
+#include "platform/platform.h"
+#include "wick.h"
+
+typedef struct fixture_shape {
+  wick_type type;            // of the matrices: F32, F16 or Q8_0
+  uint32_t hidden, ffn, heads, kv_heads, layers, context;
+  bool has_biases;
+  float poison;              // written over one weight when not 0 (NaN, Inf)
+} fixture_shape;
+
+enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
+
+static const fixture_shape FIXTURE_DEFAULT = {WICK_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
+
+typedef struct fixture_file {
+  uint8_t *bytes;
+  size_t size_bytes, capacity_bytes;
+} fixture_file;
+
+static bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
+  fixture_file *file = context;
+  if (file->size_bytes + size_bytes > file->capacity_bytes) {
+    file->capacity_bytes = 2 * (file->size_bytes + size_bytes);
+    file->bytes = realloc(file->bytes, file->capacity_bytes);
+  }
+  memcpy(file->bytes + file->size_bytes, bytes, size_bytes);
+  file->size_bytes += size_bytes;
+  return true;
+}
+
+static uint64_t fixture_random(uint64_t *state) {
+  *state += 0x9e3779b97f4a7c15u;
+  return hash_mix_u64(*state);
+}
+
+// About normal, mean 0, deviation 1.
+static float fixture_normal(uint64_t *state) {
+  float sum = 0;
+  for (int i = 0; i < 4; i++) sum += (float)(fixture_random(state) >> 40) / 16777216.0f;
+  return (sum - 2.0f) * 1.7320508f;
+}
+
+// The printable stand-in of a byte in GPT-2's byte-level alphabet, as UTF-8.
+static size_t fixture_byte_text(unsigned byte, char *out) {
+  uint32_t point = byte;
+  if (byte < 33) {
+    point = 256 + byte;
+  } else if (byte >= 127 && byte < 161) {
+    point = 256 + 33 + byte - 127;
+  } else if (byte == 173) {
+    point = 256 + 33 + 34;
+  }
+  return utf8_encode(point, (uint8_t *)out);
+}
+
+static void fixture_metadata(gguf_writer *w, const fixture_shape *shape) {
+  gguf_writer_add_string(w, "general.architecture", "llama", 5);
+  gguf_writer_add_string(w, "general.name", "fixture", 7);
+  gguf_writer_add_u32(w, "llama.block_count", shape->layers);
+  gguf_writer_add_u32(w, "llama.context_length", shape->context);
+  gguf_writer_add_u32(w, "llama.embedding_length", shape->hidden);
+  gguf_writer_add_u32(w, "llama.feed_forward_length", shape->ffn);
+  gguf_writer_add_u32(w, "llama.attention.head_count", shape->heads);
+  gguf_writer_add_u32(w, "llama.attention.head_count_kv", shape->kv_heads);
+  gguf_writer_add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  gguf_writer_add_string(w, "tokenizer.ggml.model", "gpt2", 4);
+  gguf_writer_add_string(w, "tokenizer.ggml.pre", "gpt-2", 5);
+  static const char *const SPECIALS[] = {"<|endoftext|>", "<|end|>", "th", "he", "in", "er"};
+  gguf_writer_add_strings(w, "tokenizer.ggml.tokens", FIXTURE_VOCAB);
+  for (unsigned byte = 0; byte < 256; byte++) {
+    char text[4];
+    gguf_writer_add_item(w, text, fixture_byte_text(byte, text));
+  }
+  int32_t types[FIXTURE_VOCAB];
+  for (int i = 0; i < FIXTURE_VOCAB; i++) types[i] = i == 256 || i == 257 ? 3 : 1;
+  for (int i = 0; i < 6; i++) gguf_writer_add_item(w, SPECIALS[i], strlen(SPECIALS[i]));
+  gguf_writer_add_array(w, "tokenizer.ggml.token_type", GGUF_I32, types, FIXTURE_VOCAB);
+  static const char *const MERGES[] = {"t h", "h e", "i n", "e r"};
+  gguf_writer_add_strings(w, "tokenizer.ggml.merges", 4);
+  for (int i = 0; i < 4; i++) gguf_writer_add_item(w, MERGES[i], 3);
+  gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", 256);
+  gguf_writer_add_u32(w, "tokenizer.ggml.eos_token_id", FIXTURE_END);
+}
+
+typedef struct fixture_tensor {
+  char name[48];
+  uint64_t dims[2];
+  wick_type type;
+} fixture_tensor;
+
+static void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t *count) {
+  const uint64_t hidden = s->hidden, ffn = s->ffn, dim = hidden / s->heads, kv = dim * s->kv_heads;
+  uint32_t n = 0;
+#define FIXTURE_ADD(kind, rows, cols, ...)                                                \
+  do {                                                                                    \
+    list[n].type = (kind), list[n].dims[0] = (cols), list[n].dims[1] = (rows);            \
+    text_format(list[n++].name, 48, __VA_ARGS__);                                         \
+  } while (0)
+  FIXTURE_ADD(s->type, FIXTURE_VOCAB, hidden, "token_embd.weight");
+  for (uint32_t i = 0; i < s->layers; i++) {
+    FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.attn_norm.weight", i);
+    FIXTURE_ADD(s->type, hidden, hidden, "blk.%u.attn_q.weight", i);
+    FIXTURE_ADD(s->type, kv, hidden, "blk.%u.attn_k.weight", i);
+    FIXTURE_ADD(s->type, kv, hidden, "blk.%u.attn_v.weight", i);
+    if (s->has_biases) FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.attn_q.bias", i);
+    FIXTURE_ADD(s->type, hidden, hidden, "blk.%u.attn_output.weight", i);
+    FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.ffn_norm.weight", i);
+    FIXTURE_ADD(s->type, ffn, hidden, "blk.%u.ffn_gate.weight", i);
+    FIXTURE_ADD(s->type, ffn, hidden, "blk.%u.ffn_up.weight", i);
+    FIXTURE_ADD(s->type, hidden, ffn, "blk.%u.ffn_down.weight", i);
+  }
+  FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "output_norm.weight");
+#undef FIXTURE_ADD
+  *count = n;
+}
+
+static void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state, float poison) {
+  const bool is_norm = t->dims[1] == 1;
+  uint8_t row[4096];
+  uint16_t half = 0;
+  for (uint64_t c = 0; c < t->dims[0]; c++) {
+    float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
+    if (poison != 0 && c == 0) value = poison;
+    if (t->type == WICK_TYPE_F32) memcpy(row + 4 * c, &value, 4);
+    if (t->type == WICK_TYPE_F16) {
+      half = f16_of_f32(value);
+      memcpy(row + 2 * c, &half, 2);
+    }
+    if (t->type == WICK_TYPE_Q8_0) {
+      half = f16_of_f32(poison != 0 ? poison : 0.0045f);
+      memcpy(row + c / 32 * 34, &half, 2);
+      row[c / 32 * 34 + 2 + c % 32] = poison != 0 ? 1 : (uint8_t)(int8_t)(value * 190.0f);
+    }
+  }
+  uint64_t bytes;
+  type_row_bytes(t->type, t->dims[0], &bytes);
+  wick_error error;
+  CHECK_EQ_INT(gguf_writer_write_data(w, row, (size_t)bytes, &error), WICK_OK);
+}
+
+// The file; free(file.bytes).
+static fixture_file fixture_make(const fixture_shape *shape) {
+  fixture_file file = {0};
+  wick_memory memory;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  gguf_writer *w;
+  wick_error error;
+  CHECK_EQ_INT(gguf_writer_create(&memory, fixture_write, &file, 32, &w, &error), WICK_OK);
+  fixture_metadata(w, shape);
+  static fixture_tensor list[64];
+  uint32_t count;
+  fixture_list(shape, list, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    gguf_writer_add_tensor(w, list[i].name, list[i].type, list[i].dims, list[i].dims[1] == 1 ? 1 : 2);
+  }
+  CHECK_EQ_INT(gguf_writer_write_header(w, &error), WICK_OK);
+  uint64_t state = 42;
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint64_t row = 0; row < list[i].dims[1]; row++) {
+      const bool is_poisoned = i == 5 && row == 3;  // blk.0.attn_output or attn_v
+      fixture_row(w, &list[i], &state, is_poisoned ? shape->poison : 0);
+    }
+  }
+  CHECK_EQ_INT(gguf_writer_finish(w, &error), WICK_OK);
+  gguf_writer_destroy(w);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  return file;
+}
+
+// Feeds the whole file as the engine asks for it, `piece_bytes` at a time (0: all that it asks).
+static wick_status fixture_load(wick_engine *engine, const fixture_file *file, size_t piece_bytes,
+                                wick_error *error) {
+  for (;;) {
+    uint32_t index;
+    uint64_t offset, length;
+    wick_load_next_range(engine, &index, &offset, &length);
+    if (length == 0) return WICK_OK;
+    if (offset >= file->size_bytes) return wick_load_end(engine, index, file->size_bytes, error);
+    uint64_t take = file->size_bytes - offset;
+    if (take > length) take = length;
+    if (piece_bytes != 0 && take > piece_bytes) take = piece_bytes;
+    const wick_status status =
+        wick_load_feed(engine, index, offset, file->bytes + offset, (size_t)take, error);
+    if (status != WICK_OK) return status;
+  }
+}
+
+#endif
