@@ -1,5 +1,5 @@
 // base/checked.h — arithmetic on numbers that a file or a caller supplied. Each function returns
-// false instead of wrapping. (No __builtin_mul_overflow on 64 bits: wasm32 would call __multi3.)
+// false instead of wrapping.
 #ifndef WICK_BASE_CHECKED_H
 #define WICK_BASE_CHECKED_H
 
