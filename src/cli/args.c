@@ -61,15 +61,15 @@ args_option args_token_list(const char *name, args_tokens *value, const char *va
 }
 
 static void print_usage(const args_spec *spec) {
-  printf("usage: %s\n", spec->usage);
+  output_format(OUTPUT_TEXT, "usage: %s\n", spec->usage);
   for (size_t i = 0; i < spec->option_count; i++) {
     const args_option *option = &spec->options[i];
     char left[40];
     snprintf(left, sizeof left, "%s%s%s", option->name, option->value_name ? " " : "",
              option->value_name ? option->value_name : "");
-    printf("  %-24s %s\n", left, option->help);
+    output_format(OUTPUT_TEXT, "  %-24s %s\n", left, option->help);
   }
-  if (spec->notes != NULL) printf("%s\n", spec->notes);
+  if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
 // Digits and nothing else, so that "-1", "0x10" and " 7" are refused.

@@ -1,11 +1,11 @@
 // cli/command.h — the commands of the command line, one file each, and what they have in common.
-// Text goes to stdout, everything else to stderr.
 #ifndef WICK_CLI_COMMAND_H
 #define WICK_CLI_COMMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/output.h"
 #include "wick.h"
 
 typedef enum exit_code {
@@ -38,14 +38,8 @@ void replace_controls(char *text);
 // The error of a call about `subject` (a file, a command), and the exit code of its kind.
 exit_code report_error(const char *subject, const wick_error *error);
 
-// ---- standard output (report.c) ----
-
-// Writes and flushes. False when nobody reads any more or the write fails: time to stop.
-bool output_write(const void *bytes, size_t size_bytes);
-// A json_sink (base/json.h) into a FILE.
-void output_json(void *file, const char *bytes, size_t size_bytes);
-// The exit code of a command that ended well: EXIT_DONE, unless what it wrote was lost. A reader
-// that went away (EPIPE) has had enough; that is no error.
+// The exit code of a command that ended well: EXIT_DONE, unless what it wrote to standard output
+// was lost.
 exit_code output_end(void);
 
 #endif

@@ -1,5 +1,4 @@
 // cli/detokenize.c — token ids to text. Needs a vocabulary and no weights.
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/args.h"
@@ -24,9 +23,9 @@ static exit_code decode(const tokenizer *vocabulary, const args_tokens *tokens, 
   detokenizer state;
   detokenizer_init(&state, true, special);
   for (size_t i = 0; i < tokens->count; i++) {
-    fwrite(piece, 1, detokenizer_feed(&state, vocabulary, tokens->ids[i], piece), stdout);
+    output_put(OUTPUT_TEXT, piece, detokenizer_feed(&state, vocabulary, tokens->ids[i], piece));
   }
-  output_write(piece, detokenizer_flush(&state, piece));
+  output_put(OUTPUT_TEXT, piece, detokenizer_flush(&state, piece));
   free(piece);
   return output_end();
 }

@@ -1,21 +1,36 @@
 // cli/input.c — reads prompts.
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L  // nanosleep
+#endif
 #include "cli/input.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { INPUT_BYTES_MAX = 256 * 1024 * 1024, INPUT_BYTES_FIRST = 64 * 1024 };
+
+size_t input_read_stream(FILE *stream, void *out, size_t size_bytes) {
+  for (;;) {
+    errno = 0;
+    const size_t got = fread(out, 1, size_bytes, stream);
+    const bool is_early = ferror(stream) && (errno == EAGAIN || errno == EINTR);
+    if (is_early) clearerr(stream);
+    if (got > 0 || !is_early) return got;
+    nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+  }
+}
 
 static exit_code read_stream(FILE *stream, const char *name, input_text *out) {
   size_t room_bytes = INPUT_BYTES_FIRST;
   out->bytes = malloc(room_bytes);
   while (out->bytes != NULL) {
     const size_t wanted = room_bytes - out->size_bytes;
-    const size_t got = fread(out->bytes + out->size_bytes, 1, wanted, stream);
+    const size_t got = input_read_stream(stream, out->bytes + out->size_bytes, wanted);
     out->size_bytes += got;
-    if (got < wanted) break;
+    if (got == 0) break;
+    if (got < wanted) continue;
     if (room_bytes == INPUT_BYTES_MAX) {
       report("%s: more than %d bytes of text", name, INPUT_BYTES_MAX);
       return EXIT_USAGE;

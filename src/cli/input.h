@@ -3,6 +3,7 @@
 #define WICK_CLI_INPUT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cli/command.h"
 
@@ -10,6 +11,10 @@ typedef struct input_text {
   char *bytes;  // input_free
   size_t size_bytes;
 } input_text;
+
+// fread that waits where a pipe that does not block has nothing yet: 0 only at the end, or when
+// ferror() tells of a failure.
+size_t input_read_stream(FILE *stream, void *out, size_t size_bytes);
 
 // The text of `-p` (text), else of the file of `-f` (path), else of standard input, byte for byte.
 // Both at once, or standard input when the model comes from there, is a usage error.

@@ -74,20 +74,20 @@ static void print_value(const gguf_value *value) {
     snprintf(type, sizeof type, "%s", wick_gguf_type_name(value->type));
   }
   cell_shorten(&shown);
-  printf("  %-42s %-15s %s\n", format_name(key, value->key), type, shown.text);
+  output_format(OUTPUT_TEXT, "  %-42s %-15s %s\n", format_name(key, value->key), type, shown.text);
 }
 
 static void print_metadata(const gguf_directory *directory) {
-  printf("metadata (%zu)\n", gguf_value_count(directory));
+  output_format(OUTPUT_TEXT, "metadata (%zu)\n", gguf_value_count(directory));
   for (size_t i = 0; i < gguf_value_count(directory); i++) print_value(gguf_value_at(directory, i));
 }
 
 // ---- tensors ----
 
 static void print_tensors(const loader *loader) {
-  printf("\ntensors (%zu)\n", loader_tensor_count(loader));
-  printf("  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset", "bytes",
-         loader_files(loader) > 1 ? "  file" : "");
+  output_format(OUTPUT_TEXT, "\ntensors (%zu)\n", loader_tensor_count(loader));
+  output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset",
+                "bytes", loader_files(loader) > 1 ? "  file" : "");
   for (size_t i = 0; i < loader_tensor_count(loader); i++) {
     const gguf_tensor *tensor = loader_tensor_at(loader, i);
     char name[VALUE_BYTES], shape[96] = "";
@@ -96,11 +96,11 @@ static void print_tensors(const loader *loader) {
       snprintf(shape + used, sizeof shape - used, "%s%llu", d == 0 ? "" : " x ",
                (unsigned long long)tensor->dims[d]);
     }
-    printf("  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
-           type_facts(tensor->type)->name, shape, (unsigned long long)tensor->offset_bytes,
-           (unsigned long long)tensor->size_bytes);
-    if (loader_files(loader) > 1) printf("  %4u", (unsigned)tensor->file + 1);
-    putchar('\n');
+    output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
+                  type_facts(tensor->type)->name, shape, (unsigned long long)tensor->offset_bytes,
+                  (unsigned long long)tensor->size_bytes);
+    if (loader_files(loader) > 1) output_format(OUTPUT_TEXT, "  %4u", (unsigned)tensor->file + 1);
+    output_format(OUTPUT_TEXT, "\n");
   }
 }
 
@@ -111,12 +111,12 @@ static void print_types(const loader *loader) {
     tensors[tensor->type]++;
     bytes[tensor->type] += tensor->size_bytes;
   }
-  printf("\ntypes\n");
+  output_format(OUTPUT_TEXT, "\ntypes\n");
   for (uint32_t type = 0; type < WICK_TYPE_COUNT; type++) {
     char text[32];
     if (tensors[type] == 0) continue;
-    printf("  %-8s %6llu tensors  %12s\n", type_facts(type)->name,
-           (unsigned long long)tensors[type], format_bytes(text, bytes[type]));
+    output_format(OUTPUT_TEXT, "  %-8s %6llu tensors  %12s\n", type_facts(type)->name,
+                  (unsigned long long)tensors[type], format_bytes(text, bytes[type]));
   }
 }
 
@@ -125,7 +125,8 @@ static void print_types(const loader *loader) {
 static void print_model(const wick_engine *engine) {
   wick_model_info info;
   if (wick_model_get_info(engine, &info, NULL) != WICK_OK) return;
-  printf(
+  output_format(
+      OUTPUT_TEXT,
       "\nmodel\n  %.*s, %llu parameters: %u layers, hidden %u, ffn %u, %u heads, %u KV heads, "
       "head_dim %u, vocabulary %u, context %u\n",
       (int)info.architecture.size_bytes, info.architecture.bytes,
@@ -139,7 +140,8 @@ static void print_plan(const wick_engine *engine) {
   wick_error error;
   if (wick_memory_plan(engine, &plan, &error) != WICK_OK) {
     replace_controls(error.message);
-    printf("\nmemory plan\n  none, this model does not run here: %s\n", error.message);
+    output_format(OUTPUT_TEXT, "\nmemory plan\n  none, this model does not run here: %s\n",
+                  error.message);
     return;
   }
   const struct {
@@ -148,19 +150,22 @@ static void print_plan(const wick_engine *engine) {
   } rows[] = {{"weights", plan.weights_bytes},     {"keys and values", plan.kv_bytes},
               {"scratch", plan.scratch_bytes},     {"directory", plan.directory_bytes},
               {"tokenizer", plan.tokenizer_bytes}, {"total", plan.total_bytes}};
-  printf("\nmemory plan for a context of %u tokens\n", (unsigned)plan.context_tokens);
+  output_format(OUTPUT_TEXT, "\nmemory plan for a context of %u tokens\n",
+                (unsigned)plan.context_tokens);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     char text[32];
-    printf("  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
+    output_format(OUTPUT_TEXT, "  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
   }
 }
 
 static void print_tables(const char *path, const wick_engine *engine) {
   const gguf_directory *directory = wick_directory(engine);
   char text[32];
-  printf("%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n", path,
-         (unsigned)gguf_version(directory), format_bytes(text, gguf_directory_bytes(directory)),
-         (unsigned long long)gguf_data_offset(directory), (unsigned)gguf_alignment(directory));
+  output_format(
+      OUTPUT_TEXT,
+      "%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n", path,
+      (unsigned)gguf_version(directory), format_bytes(text, gguf_directory_bytes(directory)),
+      (unsigned long long)gguf_data_offset(directory), (unsigned)gguf_alignment(directory));
   print_metadata(directory);
   print_tensors(wick_loader(engine));
   print_types(wick_loader(engine));
@@ -186,8 +191,8 @@ exit_code command_inspect(int argc, char **argv) {
   if (code == EXIT_DONE) code = model_open(model[0], &config, &engine);
   if (code != EXIT_DONE) return code;
   if (wants_json) {
-    wick_inspect_json(engine, output_json, stdout);
-    putchar('\n');
+    wick_inspect_json(engine, output_text_json, NULL);
+    output_format(OUTPUT_TEXT, "\n");
   } else {
     print_tables(strcmp(model[0], "-") == 0 ? "standard input" : model[0], engine);
   }

@@ -1,6 +1,4 @@
 // cli/logits.c — the logits of every position of a list of tokens, with FP32 keys and values.
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
@@ -14,25 +12,20 @@ typedef struct logits_options {
   model_settings model;
 } logits_options;
 
-typedef struct logits_file {
-  FILE *stream;
+typedef struct logits_sink {
+  output_file file;
   uint32_t positions;  // written so far
-  int failed_errno;
-} logits_file;
+} logits_sink;
 
 // wick_request.on_logits; every host of this program is little-endian.
 static void write_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
-  logits_file *file = context;
+  logits_sink *sink = context;
   (void)position;
-  if (file->failed_errno != 0) return;
-  errno = 0;
-  if (fwrite(logits, sizeof *logits, vocab, file->stream) != vocab) {
-    file->failed_errno = errno != 0 ? errno : EIO;
-  }
-  file->positions++;
+  output_file_write(&sink->file, logits, vocab * sizeof *logits);
+  sink->positions++;
 }
 
-static exit_code compute(const logits_options *given, wick_engine *engine, logits_file *file) {
+static exit_code compute(const logits_options *given, wick_engine *engine, logits_sink *sink) {
   wick_request request;
   wick_request_default(&request);
   request.tokens = given->tokens.ids;
@@ -40,34 +33,25 @@ static exit_code compute(const logits_options *given, wick_engine *engine, logit
   request.max_tokens = 1;
   request.ignore_end = true;
   request.on_logits = write_logits;
-  request.on_logits_context = file;
+  request.on_logits_context = sink;
   generation done;
-  exit_code code = generation_run(engine, &request, NULL, NULL, &done);
-  if (fflush(file->stream) != 0 && file->failed_errno == 0) file->failed_errno = errno;
-  if (code == EXIT_DONE && file->failed_errno != 0 && file->failed_errno != EPIPE) {
-    report("cannot write %s: %s", given->path, strerror(file->failed_errno));
-    code = EXIT_FILE;
-  }
-  if (code == EXIT_DONE && file->positions != given->tokens.count) {
-    report("%u of %zu positions were computed", (unsigned)file->positions, given->tokens.count);
-    code = EXIT_INTERNAL;
-  }
-  return code;
+  const exit_code code = generation_run(engine, &request, NULL, NULL, &done);
+  if (code != EXIT_DONE || sink->positions == given->tokens.count) return code;
+  report("%u of %zu positions were computed", (unsigned)sink->positions, given->tokens.count);
+  return EXIT_INTERNAL;
 }
 
 static exit_code write_file(const logits_options *given, wick_engine *engine) {
-  const bool is_stdout = strcmp(given->path, "-") == 0;
-  logits_file file = {.stream = is_stdout ? stdout : fopen(given->path, "wb")};
-  if (file.stream == NULL) {
-    report("cannot create %s: %s", given->path, strerror(errno));
+  logits_sink sink = {0};
+  if (!output_file_open(&sink.file, given->path)) {
+    report("cannot create %s: %s", given->path, strerror(sink.file.failed_errno));
     return EXIT_FILE;
   }
-  exit_code code = compute(given, engine, &file);
-  if (!is_stdout && fclose(file.stream) != 0 && code == EXIT_DONE) {
-    report("cannot write %s: %s", given->path, strerror(errno));
-    code = EXIT_FILE;
-  }
-  return code;
+  const exit_code code = compute(given, engine, &sink);
+  output_file_close(&sink.file);
+  if (code != EXIT_DONE || sink.file.failed_errno == 0) return code;
+  report("cannot write %s: %s", given->path, strerror(sink.file.failed_errno));
+  return EXIT_FILE;
 }
 
 static exit_code run_logits(const logits_options *given, const char *path) {

@@ -21,26 +21,27 @@ enum {
   LATER_COUNT = sizeof later_commands / sizeof later_commands[0]
 };
 
-static void print_help(FILE *out) {
-  fputs("wick runs GGUF language models.\n\nusage: wick COMMAND ...\n", out);
+static void print_help(output_stream out) {
+  output_format(out, "wick runs GGUF language models.\n\nusage: wick COMMAND ...\n");
   for (int i = 0; i < COMMAND_COUNT; i++)
-    fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
-  fputs(
+    output_format(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+  output_format(
+      out,
       "\n'wick COMMAND --help' lists a command's options. A MODEL is a file, or - for standard "
       "input;\nof a split model it is the first file. Text goes to standard output, everything "
       "else to\nstandard error. Exit status: 0 done, 2 usage, 3 file or model, 4 memory, 5 "
-      "internal.\n",
-      out);
+      "internal.\n");
 }
 
 int main(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : NULL;
   if (name == NULL) {
-    print_help(stderr);
+    print_help(OUTPUT_LOG);
+    output_flush(OUTPUT_LOG);
     return EXIT_USAGE;
   }
   if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-    print_help(stdout);
+    print_help(OUTPUT_TEXT);
     return (int)output_end();
   }
   for (int i = 0; i < COMMAND_COUNT; i++) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/input.h"
+
 enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096 };
 
 typedef struct model_source {
@@ -118,7 +120,7 @@ static exit_code end_of_stream(const model_source *source, wick_engine *engine) 
 // Offers the next piece at the stream's position, at most `wanted_bytes`.
 static exit_code feed_piece(model_source *source, wick_engine *engine, uint64_t wanted_bytes) {
   const size_t piece = wanted_bytes < PIECE_BYTES ? (size_t)wanted_bytes : PIECE_BYTES;
-  const size_t got = fread(source->piece, 1, piece, source->stream);
+  const size_t got = input_read_stream(source->stream, source->piece, piece);
   if (got == 0) return end_of_stream(source, engine);
   wick_error error;
   if (wick_load_feed(engine, source->file, source->position_bytes, source->piece, got, &error) !=
@@ -162,10 +164,11 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint32_t file;
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
-    if (length_bytes == 0) return end_of_stream(source, engine);  // the file is cut
-    exit_code code = EXIT_DONE;
-    if (source->stream == NULL || source->file != file) code = open_stream(source, file, engine);
-    if (code == EXIT_DONE) code = feed_range(source, engine, offset_bytes, length_bytes);
+    if (length_bytes == 0) return end_of_stream(source, engine);  // it is cut
+    // when a file is opened its size becomes known: then it is asked again
+    const bool is_open = source->stream != NULL && source->file == file;
+    const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
+                                   : open_stream(source, file, engine);
     if (code != EXIT_DONE) return code;
   }
   return EXIT_DONE;

@@ -1,5 +1,4 @@
-// cli/report.c — messages to stderr, text to stdout.
-#include <errno.h>
+// cli/report.c — messages, and the exit codes that go with them.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,9 @@ void report(const char *format, ...) {
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   replace_controls(line);
-  fprintf(stderr, "wick: %s\n", line);
+  output_flush(OUTPUT_TEXT);
+  output_format(OUTPUT_LOG, "wick: %s\n", line);
+  output_flush(OUTPUT_LOG);
 }
 
 static exit_code exit_code_of(wick_status status) {
@@ -56,26 +57,9 @@ exit_code report_error(const char *subject, const wick_error *error) {
   return exit_code_of(error->status);
 }
 
-static int output_errno;  // of the first write that failed, 0 as long as all is well
-
-bool output_write(const void *bytes, size_t size_bytes) {
-  if (output_errno != 0) return false;
-  errno = 0;
-  if (fwrite(bytes, 1, size_bytes, stdout) == size_bytes && fflush(stdout) == 0) return true;
-  output_errno = errno != 0 ? errno : EIO;
-  return false;
-}
-
-void output_json(void *file, const char *bytes, size_t size_bytes) {
-  fwrite(bytes, 1, size_bytes, file);  // a failure stays in the stream, output_end finds it
-}
-
 exit_code output_end(void) {
-  errno = 0;
-  if (output_errno == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
-    output_errno = errno != 0 ? errno : EIO;
-  }
-  if (output_errno == 0 || output_errno == EPIPE) return EXIT_DONE;
-  report("cannot write to standard output: %s", strerror(output_errno));
+  output_flush(OUTPUT_TEXT);
+  if (output_failure() == 0) return EXIT_DONE;
+  report("cannot write to standard output: %s", strerror(output_failure()));
   return EXIT_FILE;
 }

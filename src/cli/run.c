@@ -1,5 +1,4 @@
 // cli/run.c — continues a prompt and streams the text.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +60,7 @@ static void write_token_fields(const run_options *run, json_writer *json,
 static void print_logprobs(const run_options *run, const tokenizer *vocabulary,
                            const wick_event *event) {
   json_writer json;
-  json_begin(&json, output_json, stderr);
+  json_begin(&json, output_log_json, NULL);
   json_open(&json, NULL, '{');
   write_token_fields(run, &json, vocabulary, event->token, event->logprob);
   json_open(&json, "top", '[');
@@ -77,7 +76,8 @@ static void print_logprobs(const run_options *run, const tokenizer *vocabulary,
   }
   json_close(&json, '[');
   json_close(&json, '{');
-  fputc('\n', stderr);
+  output_put(OUTPUT_LOG, "\n", 1);
+  output_flush(OUTPUT_LOG);
 }
 
 static bool show_token(void *context, wick_engine *engine, const wick_event *event) {
@@ -86,7 +86,8 @@ static bool show_token(void *context, wick_engine *engine, const wick_event *eve
   if (run->scratch != NULL && event->token != TOKEN_NONE) {
     print_logprobs(run, wick_tokenizer(engine), event);
   }
-  return event->text_bytes == 0 || output_write(text, event->text_bytes);
+  output_put(OUTPUT_TEXT, text, event->text_bytes);
+  return output_flush(OUTPUT_TEXT);
 }
 
 static void print_stats(const wick_engine *engine, const generation *done, uint64_t load_us) {
@@ -97,7 +98,7 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
   wick_plan plan = {0};
   wick_memory_plan(engine, &plan, NULL);
   json_writer json;
-  json_begin(&json, output_json, stderr);
+  json_begin(&json, output_log_json, NULL);
   json_open(&json, NULL, '{');
   json_f64(&json, "load_ms", (double)load_us / 1e3);
   json_f64(&json, "ttft_ms", end->ttft_ms);
@@ -112,7 +113,8 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
   json_u64(&json, "threads", wick_engine_threads(engine));
   json_text(&json, "kernels", wick_engine_config(engine)->kernels->name);
   json_close(&json, '{');
-  fputc('\n', stderr);
+  output_put(OUTPUT_LOG, "\n", 1);
+  output_flush(OUTPUT_LOG);
 }
 
 static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t load_us) {
@@ -132,6 +134,7 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
   const exit_code code = generation_run(engine, &run->request, show_token, run, &done);
   free(run->scratch);
   if (code != EXIT_DONE) return code;
+  output_flush(OUTPUT_TEXT);
   if (run->wants_stats) print_stats(engine, &done, load_us);
   return output_end();
 }

@@ -1,7 +1,5 @@
 // cli/synth.c — writes a model with random weights of a known shape, for benchmarks and tests.
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -17,16 +15,15 @@
 typedef struct synth_job {
   const synth_shape *shape;
   const synth_mix *mix;
-  const char *path;
   uint64_t seed;
-  FILE *stream;
+  output_file file;
   wick_memory memory;
   gguf_writer *writer;
 } synth_job;
 
 static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
-  const synth_job *job = context;
-  return fwrite(bytes, 1, size_bytes, job->stream) == size_bytes;
+  synth_job *job = context;
+  return output_file_write(&job->file, bytes, size_bytes);
 }
 
 // ---- metadata ----
@@ -151,22 +148,18 @@ static wick_status write_model(synth_job *job, wick_error *error) {
 
 // ---- the command ----
 
-static exit_code write_file(synth_job *job) {
-  const bool is_stdout = strcmp(job->path, "-") == 0;
-  job->stream = is_stdout ? stdout : fopen(job->path, "wb");
-  if (job->stream == NULL) {
-    report("cannot create %s: %s", job->path, strerror(errno));
+static exit_code write_file(synth_job *job, const char *path) {
+  if (!output_file_open(&job->file, path)) {
+    report("cannot create %s: %s", path, strerror(job->file.failed_errno));
     return EXIT_FILE;
   }
   memory_init(&job->memory, 0, platform_alloc, platform_free);
   wick_error error;
-  errno = 0;
-  wick_status status = write_model(job, &error);
-  const bool is_closed = is_stdout ? fflush(stdout) == 0 : fclose(job->stream) == 0;
-  if (status == WICK_OK && is_closed) return EXIT_DONE;
-  if (is_stdout && errno == EPIPE) return EXIT_DONE;
-  if (status != WICK_OK && status != WICK_E_IO) return report_error(job->path, &error);
-  report("cannot write %s: %s", job->path, strerror(errno));
+  const wick_status status = write_model(job, &error);
+  output_file_close(&job->file);
+  if (status != WICK_OK && status != WICK_E_IO) return report_error(path, &error);
+  if (job->file.failed_errno == 0) return EXIT_DONE;
+  report("cannot write %s: %s", path, strerror(job->file.failed_errno));
   return EXIT_FILE;
 }
 
@@ -201,6 +194,5 @@ exit_code command_synth(int argc, char **argv) {
   const args_result parsed = args_parse(&spec, argc, argv, given);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
   if (!find_names(&job, given[0], given[1])) return EXIT_USAGE;
-  job.path = given[2];
-  return write_file(&job);
+  return write_file(&job, given[2]);
 }

@@ -15,9 +15,9 @@ static exit_code print_tokens(const int32_t *tokens, size_t count) {
   for (size_t i = 0; i < count; i++) {
     char text[16];
     const int size = snprintf(text, sizeof text, "%s%d", i == 0 ? "" : " ", (int)tokens[i]);
-    fwrite(text, 1, (size_t)size, stdout);
+    output_put(OUTPUT_TEXT, text, (size_t)size);
   }
-  output_write("\n", 1);
+  output_put(OUTPUT_TEXT, "\n", 1);
   return output_end();
 }
 

@@ -1,0 +1,150 @@
+// The engine's results against published text and llama.cpp's logits, through the command line:
+// natively (scalar kernels) and as WASI modules with plain and relaxed SIMD.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { native, plainHosts, relaxedHosts, temporaryFolder, wick } from './support/cli.mjs';
+import { locate } from './support/locate.mjs';
+
+const shared = locate('shared');
+const vectors = join(shared.path, 'vectors');
+const reference = join(vectors, 'reference');
+const stories = join(vectors, 'stories260K');
+const temporary = temporaryFolder();
+
+const hosts = [native, plainHosts[0], relaxedHosts[0]];
+
+const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'].concat(
+  ['llama-rope-linear', 'mistral-swa'],
+);
+const quantisedModels = ['llama-small-F16', 'llama-small-BF16', 'llama-256-Q8_0'].concat(
+  ['llama-256-Q4_0', 'llama-256-Q6_K', 'llama-tied-Q8_0', 'llama-tied-Q4_0'],
+);
+const refusedModels = [
+  { id: 'llama-rope-yarn', says: /yarn/ },
+  { id: 'llama-moe', says: /experts/ },
+];
+
+/** @returns {any} the manifest, whose NaNs JSON does not know */
+function readManifest() {
+  const text = readFileSync(join(reference, 'manifest.json'), 'utf8');
+  return JSON.parse(text.replace(/:NaN\b/g, ':null'));
+}
+const manifest = shared.skip ? undefined : readManifest();
+
+/** @param {string} id */
+const findModel = (id) => [...manifest.archs, ...manifest.quants].find((entry) => entry.id === id);
+
+/** @param {Uint8Array} bytes */
+function floatsOf(bytes) {
+  const copy = new Uint8Array(bytes); // at an aligned address
+  return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
+}
+
+/** @param {any} testCase */
+const readLogits = ({ golden, [golden]: { file } }) =>
+  floatsOf(readFileSync(join(reference, file)));
+
+/**
+ * @param {import('./support/cli.mjs').Host} host
+ * @param {string} model
+ * @param {number[]} tokens
+ */
+async function computeLogits(host, model, tokens) {
+  const args = ['logits', join(reference, model), '--tokens', tokens.join(','), '--out', '-'];
+  const { code, stdout, stderr } = await wick(host, args, { folders: [temporary] });
+  assert.equal(code, 0, stderr);
+  return floatsOf(stdout);
+}
+
+/** @param {Float32Array} found @param {Float32Array} wanted (its length counts) */
+function deviation(found, wanted) {
+  let squares = 0;
+  let largest = 0;
+  for (let i = 0; i < wanted.length; i++) {
+    const difference = Math.abs(found[i] - wanted[i]);
+    squares += difference * difference;
+    if (!(difference <= largest)) largest = difference; // a NaN stays
+  }
+  return { rmse: Math.sqrt(squares / wanted.length), largest };
+}
+
+/** @param {Float32Array} row */
+const argmax = (row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
+
+/**
+ * The greedy continuation is the argmax behind each position when it is fed as it should come out;
+ * it may differ where the two best are nearer to each other than twice the tolerance.
+ * @param {Float32Array} logits @param {any} testCase @param {number} vocab
+ * @param {number} tolerance
+ */
+function assertGreedy(logits, testCase, vocab, tolerance) {
+  for (const [step, token] of testCase.greedy.entries()) {
+    if (testCase.greedy_margins[step] < 2 * tolerance) continue;
+    const row = testCase.tokens.length - 1 + step;
+    const found = argmax(logits.subarray(row * vocab, (row + 1) * vocab));
+    assert.equal(found, token, `greedy step ${step}`);
+  }
+}
+
+for (const host of hosts) {
+  const skip = shared.skip || host.skip;
+
+  describe(`golden, ${host.name}`, { concurrency: 2, skip }, () => {
+    test('stories260K tells the published story', async () => {
+      const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
+      const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
+      assert.equal(code, 0, stderr);
+      const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
+      assert.equal(`${stdout}\n`, published);
+    });
+
+    for (const id of floatModels) {
+      test(`${id}: logits and greedy tokens`, async () => {
+        const tolerance = manifest.tolerances.f32.suggested_max_abs;
+        const { model, cases } = findModel(id);
+        for (const one of cases) {
+          const fed = [...one.tokens, ...one.greedy.slice(0, -1)];
+          const found = await computeLogits(host, model, fed);
+          const { largest } = deviation(found, readLogits(one));
+          assert.ok(largest <= tolerance, `${one.id}: off by ${largest}`);
+          assertGreedy(found, one, found.length / fed.length, tolerance);
+        }
+      });
+    }
+
+    for (const id of quantisedModels) {
+      test(`${id}: as near to the exact logits as llama.cpp`, async () => {
+        const { model, cases } = findModel(id);
+        for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
+          const found = await computeLogits(host, model, one.tokens);
+          const { rmse } = deviation(found, readLogits(one));
+          const bound = 1.25 * one.dev_llamacpp_quantised_x64.rmse;
+          assert.ok(rmse <= bound, `${one.id}: RMSE ${rmse}, at most ${bound}`);
+        }
+      });
+    }
+
+    test('a model in three files gives what the whole one gives', async () => {
+      const { files, same_case_as: whole } = manifest.split;
+      const { model, cases } = findModel(whole);
+      for (const one of cases) {
+        const parts = await computeLogits(host, files[0], one.tokens);
+        assert.deepEqual(parts, await computeLogits(host, model, one.tokens));
+      }
+    });
+
+    for (const { id, says } of refusedModels) {
+      test(`${id} is refused by name`, async () => {
+        const path = join(reference, findModel(id).model);
+        const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
+        assert.equal(code, 3);
+        assert.equal(stdout.length, 0);
+        assert.match(stderr, says);
+        assert.match(stderr, /WICK_E_UNSUPPORTED/);
+      });
+    }
+  });
+}
