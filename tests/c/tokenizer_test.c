@@ -1,0 +1,782 @@
+// tests/c/tokenizer_test.c — laws of the tokenizers on vocabularies of the test's own: merging and
+// special tokens against slow and plain versions, round trips, streams, memory, bad files, hostile
+// texts. What llama.cpp answers is tokenizer_vectors_test.c's.
+#include "text/tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "check.h"
+#include "platform/platform.h"
+#include "vocabulary_fixture.h"
+
+enum { TOKENS_TEST_MAX = 700, TEXT_TEST_MAX = 64, SPACE_TEXT = 8 };
+
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t limit) {
+  random_state = random_state * 1664525u + 1013904223u;
+  return (random_state >> 8) % limit;
+}
+
+static void report(const vocabulary_fixture *fixture) {
+  if (fixture->status != WICK_OK) printf("# %s\n", fixture->error.message);
+}
+
+// ---- merging against a plain version ----
+
+// A vocabulary over a few letters: the alphabet and tokens that join two that are there.
+typedef struct random_vocabulary {
+  fixture_token tokens[TOKENS_TEST_MAX];
+  char texts[TOKENS_TEST_MAX][TEXT_TEST_MAX];
+  size_t count;
+  char merge_texts[TOKENS_TEST_MAX][2 * TEXT_TEST_MAX];
+  const char *merges[TOKENS_TEST_MAX];
+  size_t merge_left[TOKENS_TEST_MAX], merge_right[TOKENS_TEST_MAX];
+  size_t merge_count;
+} random_vocabulary;
+
+static int find_text(const random_vocabulary *vocabulary, const char *text, size_t size) {
+  for (size_t i = 0; i < vocabulary->count; i++) {
+    const char *other = vocabulary->tokens[i].text;
+    if (strlen(other) == size && memcmp(other, text, size) == 0) return (int)i;
+  }
+  return -1;
+}
+
+static void add_joined(random_vocabulary *vocabulary, size_t left, size_t right, float score) {
+  char text[2 * TEXT_TEST_MAX];
+  const int size = snprintf(text, sizeof text, "%s%s", vocabulary->tokens[left].text,
+                            vocabulary->tokens[right].text);
+  if (size >= TEXT_TEST_MAX) return;
+  const int known = find_text(vocabulary, text, (size_t)size);
+  if (known < 0) {
+    char *own = vocabulary->texts[vocabulary->count];
+    memcpy(own, text, (size_t)size + 1);
+    vocabulary->tokens[vocabulary->count++] = (fixture_token){own, TOKEN_NORMAL, score};
+  }
+  const size_t rank = vocabulary->merge_count;
+  for (size_t i = 0; i < rank; i++) {
+    if (vocabulary->merge_left[i] == left && vocabulary->merge_right[i] == right) return;
+  }
+  snprintf(vocabulary->merge_texts[rank], sizeof vocabulary->merge_texts[rank], "%s %s",
+           vocabulary->tokens[left].text, vocabulary->tokens[right].text);
+  vocabulary->merges[rank] = vocabulary->merge_texts[rank];
+  vocabulary->merge_left[rank] = left;
+  vocabulary->merge_right[rank] = right;
+  vocabulary->merge_count++;
+}
+
+// `letters` different letters; the joined tokens begin at `first`.
+static size_t random_part(const random_vocabulary *vocabulary, size_t first, uint32_t letters) {
+  const size_t joined = vocabulary->count - first;
+  if (joined > 0 && random_below(2) == 0) return first + random_below((uint32_t)joined);
+  const char letter = (char)('a' + random_below(letters));
+  return (size_t)find_text(vocabulary, &letter, 1);
+}
+
+static void add_random_joined(random_vocabulary *vocabulary, uint32_t letters, size_t wanted) {
+  const size_t first = vocabulary->count;
+  while (vocabulary->merge_count < wanted) {
+    const size_t left = random_part(vocabulary, first, letters);
+    const size_t right = random_part(vocabulary, first, letters);
+    add_joined(vocabulary, left, right, -(float)random_below(20));
+  }
+}
+
+// A word as symbols that are joined one pair at a time, the best one each time.
+typedef struct plain_word {
+  int ids[TEXT_TEST_MAX * 2];
+  size_t count;
+} plain_word;
+
+static void join_at(plain_word *word, size_t at, int id) {
+  word->ids[at] = id;
+  memmove(&word->ids[at + 1], &word->ids[at + 2], (word->count - at - 2) * sizeof word->ids[0]);
+  word->count--;
+}
+
+static void merge_by_rank(const random_vocabulary *vocabulary, plain_word *word) {
+  for (size_t rank = 0; rank < vocabulary->merge_count;) {
+    bool was_found = false;
+    for (size_t at = 0; at + 1 < word->count && !was_found; at++) {
+      if ((size_t)word->ids[at] != vocabulary->merge_left[rank] ||
+          (size_t)word->ids[at + 1] != vocabulary->merge_right[rank]) {
+        continue;
+      }
+      const char *pair = vocabulary->merges[rank];
+      char joined[2 * TEXT_TEST_MAX];
+      const size_t gap = strcspn(pair, " ");
+      snprintf(joined, sizeof joined, "%.*s%s", (int)gap, pair, pair + gap + 1);
+      join_at(word, at, find_text(vocabulary, joined, strlen(joined)));
+      was_found = true;
+    }
+    rank = was_found ? 0 : rank + 1;
+  }
+}
+
+static void merge_by_score(const random_vocabulary *vocabulary, plain_word *word) {
+  for (;;) {
+    int best = -1;
+    size_t best_at = 0;
+    for (size_t at = 0; at + 1 < word->count; at++) {
+      char joined[TEXT_TEST_MAX * 2];
+      const int size =
+          snprintf(joined, sizeof joined, "%s%s", vocabulary->tokens[word->ids[at]].text,
+                   vocabulary->tokens[word->ids[at + 1]].text);
+      const int id = find_text(vocabulary, joined, (size_t)size);
+      if (id >= 0 && (best < 0 || vocabulary->tokens[id].score > vocabulary->tokens[best].score)) {
+        best = id;
+        best_at = at;
+      }
+    }
+    if (best < 0) return;
+    join_at(word, best_at, best);
+  }
+}
+
+static void check_merging(const char *model, uint32_t letters) {
+  static random_vocabulary vocabulary;
+  vocabulary.count = 0;
+  vocabulary.merge_count = 0;
+  const bool is_bpe = strcmp(model, "gpt2") == 0;
+  if (is_bpe) {
+    fixture_add_alphabet(vocabulary.tokens);
+    vocabulary.count = FIXTURE_ALPHABET;
+  } else {
+    static const char *const FIRST[] = {"<unk>", "<s>", "</s>", "a", "b", "c", "d", "e"};
+    for (size_t i = 0; i < 8; i++) {
+      vocabulary.tokens[i] = (fixture_token){FIRST[i],
+                                             i == 0  ? TOKEN_UNKNOWN
+                                             : i < 3 ? TOKEN_CONTROL
+                                                     : TOKEN_NORMAL,
+                                             0};
+    }
+    vocabulary.count = 8;
+  }
+  add_random_joined(&vocabulary, letters, 30 + random_below(60));
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = model,
+                                                          .pre = "gpt-2",
+                                                          .tokens = vocabulary.tokens,
+                                                          .token_count = vocabulary.count,
+                                                          .merges = vocabulary.merges,
+                                                          .merge_count = vocabulary.merge_count});
+  if (!CHECK_EQ_INT(fixture.status, WICK_OK)) report(&fixture);
+  for (int round = 0; round < 60 && fixture.status == WICK_OK; round++) {
+    char text[TEXT_TEST_MAX];
+    plain_word word = {.count = 1 + random_below(TEXT_TEST_MAX - 2)};
+    for (size_t i = 0; i < word.count; i++) {
+      text[i] = (char)('a' + random_below(letters));
+      word.ids[i] = find_text(&vocabulary, &text[i], 1);
+    }
+    const size_t size = word.count;
+    if (is_bpe) {
+      merge_by_rank(&vocabulary, &word);
+    } else {
+      merge_by_score(&vocabulary, &word);
+    }
+    size_t count = 0;
+    int32_t *found = fixture_encode(&fixture, text, size, 0, &count);
+    // SPM's added space has no token here: it comes out as three unknown bytes.
+    const size_t extra = is_bpe ? 0 : 3;
+    if (CHECK(found != NULL) && CHECK_EQ_UINT(count, word.count + extra)) {
+      for (size_t i = 0; i < word.count; i++) CHECK_EQ_INT(found[i + extra], word.ids[i]);
+    }
+    free(found);
+  }
+  fixture_close(&fixture);
+}
+
+TEST(bpe_merges_like_a_plain_version) {
+  for (uint32_t round = 0; round < 24; round++) check_merging("gpt2", 1 + round % 4);
+}
+
+TEST(spm_merges_like_a_plain_version) {
+  for (uint32_t round = 0; round < 24; round++) check_merging("llama", 1 + round % 4);
+}
+
+// ---- special tokens ----
+
+// Letters become themselves; everything else in these vocabularies is special.
+static size_t add_letters(fixture_token *tokens) {
+  fixture_add_alphabet(tokens);
+  return FIXTURE_ALPHABET;
+}
+
+static void open_bpe(vocabulary_fixture *fixture, const fixture_token *tokens, size_t count,
+                     const char *name) {
+  static const char *const MERGES[] = {"a b"};
+  fixture_open_vocabulary(fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                         .pre = "gpt-2",
+                                                         .name = name,
+                                                         .tokens = tokens,
+                                                         .token_count = count,
+                                                         .merges = MERGES,
+                                                         .merge_count = 1});
+  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) report(fixture);
+}
+
+// The plain version: each special token in turn, longest first, in all text that is still raw.
+static size_t partition_plainly(const fixture_token *tokens, const int *order, size_t order_count,
+                                const char *text, size_t size, bool controls, int32_t *out) {
+  int owner[256];  // -1: raw, -2: inside of a token, else the token that begins here
+  for (size_t i = 0; i < size; i++) owner[i] = -1;
+  for (size_t k = 0; k < order_count; k++) {
+    const fixture_token *token = &tokens[order[k]];
+    if (token->kind != TOKEN_USER_DEFINED && !controls) continue;
+    const size_t length = strlen(token->text);
+    for (size_t at = 0; at + length <= size; at++) {
+      bool fits = memcmp(text + at, token->text, length) == 0;
+      for (size_t i = at; i < at + length && fits; i++) fits = owner[i] == -1;
+      if (!fits) continue;
+      for (size_t i = at; i < at + length; i++) owner[i] = -2;
+      owner[at] = order[k];
+    }
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < size; i++) {
+    if (owner[i] == -1) out[count++] = (uint8_t)text[i];
+    if (owner[i] >= 0) out[count++] = owner[i];
+  }
+  return count;
+}
+
+static void check_specials(uint32_t special_count) {
+  static fixture_token tokens[TOKENS_TEST_MAX];
+  static char texts[64][16];
+  size_t count = add_letters(tokens);
+  int order[64];
+  for (uint32_t i = 0; i < special_count; i++) {
+    bool is_new = false;
+    while (!is_new) {
+      const size_t length = 2 + random_below(7);
+      for (size_t j = 0; j < length; j++) texts[i][j] = (char)('x' + random_below(2));
+      texts[i][length] = '\0';
+      is_new = true;
+      for (uint32_t j = 0; j < i; j++) is_new = is_new && strcmp(texts[i], texts[j]) != 0;
+    }
+    static const token_kind KINDS[] = {TOKEN_CONTROL, TOKEN_USER_DEFINED, TOKEN_UNKNOWN};
+    order[i] = (int)count;
+    tokens[count++] = (fixture_token){texts[i], KINDS[random_below(3)], 0};
+  }
+  for (uint32_t i = 1; i < special_count; i++) {  // stable, longest first
+    for (uint32_t j = i; j > 0; j--) {
+      if (strlen(tokens[order[j]].text) <= strlen(tokens[order[j - 1]].text)) break;
+      const int moved = order[j];
+      order[j] = order[j - 1];
+      order[j - 1] = moved;
+    }
+  }
+  vocabulary_fixture fixture;
+  open_bpe(&fixture, tokens, count, NULL);
+  for (int round = 0; round < 40 && fixture.status == WICK_OK; round++) {
+    char text[200];
+    int32_t wanted[200];
+    const size_t size = random_below(sizeof text);
+    for (size_t i = 0; i < size; i++) text[i] = (char)('x' + random_below(8) / 3);
+    for (uint32_t flags = 0; flags <= TOKENIZE_PARSE_SPECIAL; flags += TOKENIZE_PARSE_SPECIAL) {
+      const size_t wanted_count =
+          partition_plainly(tokens, order, special_count, text, size, flags != 0, wanted);
+      size_t found_count = 0;
+      int32_t *found = fixture_encode(&fixture, text, size, flags, &found_count);
+      if (CHECK(found != NULL) && CHECK_EQ_UINT(found_count, wanted_count)) {
+        CHECK_EQ_MEM(found, wanted, wanted_count * sizeof *wanted);
+      }
+      free(found);
+    }
+  }
+  fixture_close(&fixture);
+}
+
+TEST(special_tokens_are_found_as_by_a_plain_version) {
+  for (uint32_t round = 0; round < 40; round++) check_specials(1 + round);
+}
+
+static void check_ids(vocabulary_fixture *fixture, const char *text, uint32_t flags,
+                      const int32_t *wanted, size_t wanted_count) {
+  size_t count = 0;
+  int32_t *found = fixture_encode(fixture, text, strlen(text), flags, &count);
+  if (CHECK(found != NULL) && CHECK_EQ_UINT(count, wanted_count)) {
+    CHECK_EQ_MEM(found, wanted, count * sizeof *found);
+  } else {
+    printf("# '%s'\n", text);
+  }
+  free(found);
+}
+
+#define CHECK_IDS(fixture, text, flags, ...)                            \
+  check_ids((fixture), (text), (flags), (const int32_t[]){__VA_ARGS__}, \
+            sizeof(const int32_t[]){__VA_ARGS__} / sizeof(int32_t))
+
+TEST(special_tokens_of_phi_3_swallow_the_white_space_behind_them) {
+  fixture_token tokens[FIXTURE_ALPHABET + 3];
+  size_t count = add_letters(tokens);
+  tokens[count++] = (fixture_token){"<|user|>", TOKEN_CONTROL, 0};       // 256
+  tokens[count++] = (fixture_token){"<|endoftext|>", TOKEN_CONTROL, 0};  // 257
+  tokens[count++] = (fixture_token){"\n\n", TOKEN_USER_DEFINED, 0};      // 258
+  vocabulary_fixture fixture;
+  open_bpe(&fixture, tokens, count, "My Phi-3 mini");
+  CHECK_IDS(&fixture, "<|user|> \n\t<|user|>  a b", TOKENIZE_PARSE_SPECIAL, 256, 256, 'a', ' ',
+            'b');
+  CHECK_IDS(&fixture, "<|endoftext|> a", TOKENIZE_PARSE_SPECIAL, 257, ' ', 'a');
+  CHECK_IDS(&fixture, "<|user|>\n\n\na", TOKENIZE_PARSE_SPECIAL, 256, 'a');
+  CHECK_IDS(&fixture, "<|user|>\n\n\na", 0, '<', '|', 'u', 's', 'e', 'r', '|', '>', 258, 'a');
+  fixture_close(&fixture);
+  open_bpe(&fixture, tokens, count, "another");
+  CHECK_IDS(&fixture, "<|user|> a", TOKENIZE_PARSE_SPECIAL, 256, ' ', 'a');
+  fixture_close(&fixture);
+}
+
+TEST(ends_of_a_generation_are_known_by_their_text) {
+  fixture_token tokens[FIXTURE_ALPHABET + 8];
+  size_t count = add_letters(tokens);
+  tokens[count++] = (fixture_token){"<|im_end|>", TOKEN_NORMAL, 0};         // 256
+  tokens[count++] = (fixture_token){"<|im_start|>", TOKEN_CONTROL, 0};      // 257
+  tokens[count++] = (fixture_token){"<|fim_pad|>", TOKEN_USER_DEFINED, 0};  // 258
+  tokens[count++] = (fixture_token){"<|end|>", TOKEN_CONTROL, 0};           // 259
+  tokens[count++] = (fixture_token){"<|return|>", TOKEN_CONTROL, 0};        // 260
+  tokens[count++] = (fixture_token){"<|call|>", TOKEN_CONTROL, 0};          // 261
+  tokens[count++] = (fixture_token){"<|channel|>", TOKEN_CONTROL, 0};       // 262
+  vocabulary_fixture fixture;
+  open_bpe(&fixture, tokens, count, NULL);
+  CHECK(tokenizer_is_end(fixture.tokenizer, 256));
+  CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 256), TOKEN_CONTROL);
+  CHECK(!tokenizer_is_end(fixture.tokenizer, 257));
+  CHECK(tokenizer_is_end(fixture.tokenizer, 258));
+  CHECK(!tokenizer_is_end(fixture.tokenizer, 259));  // gpt-oss ends turns with the next two
+  CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 259), TOKEN_USER_DEFINED);
+  CHECK(tokenizer_is_end(fixture.tokenizer, 260));
+  CHECK(tokenizer_is_end(fixture.tokenizer, 261));
+  CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 262), TOKEN_USER_DEFINED);
+  CHECK(!tokenizer_is_end(fixture.tokenizer, TOKEN_NONE));
+  CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 9999), TOKEN_UNUSED);
+  CHECK_EQ_INT(tokenizer_find(fixture.tokenizer, "<|call|>", 8), 261);
+  CHECK_EQ_INT(tokenizer_find(fixture.tokenizer, "<|call", 6), TOKEN_NONE);
+  CHECK_EQ_INT(tokenizer_find(fixture.tokenizer, "", 0), TOKEN_NONE);
+  CHECK_EQ_INT(tokenizer_bos(fixture.tokenizer), TOKEN_NONE);
+  fixture_close(&fixture);
+}
+
+// ---- texts and back ----
+
+// Random characters of all planes; returns the bytes, at most `size`.
+static size_t random_text(uint8_t *text, size_t size) {
+  static const uint32_t LIMITS[] = {0x80, 0x80, 0x800, 0x2580, 0xd800, 0x20000};
+  size_t used = 0;
+  while (used + 4 <= size) used += utf8_encode(random_below(LIMITS[random_below(6)]), text + used);
+  return used;
+}
+
+// One of each pattern.
+static const char *const BUILT_IN[] = {"default", "gpt-2",  "llama-bpe",
+                                       "qwen2",   "smollm", "falcon"};
+
+TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
+  fixture_token tokens[FIXTURE_ALPHABET];
+  add_letters(tokens);
+  for (size_t i = 0; i < sizeof BUILT_IN / sizeof BUILT_IN[0]; i++) {
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                            .pre = BUILT_IN[i],
+                                                            .tokens = tokens,
+                                                            .token_count = FIXTURE_ALPHABET,
+                                                            .merges = (const char *[]){"a b"},
+                                                            .merge_count = 1});
+    if (!CHECK_EQ_INT(fixture.status, WICK_OK)) report(&fixture);
+    for (int round = 0; round < 20 && fixture.status == WICK_OK; round++) {
+      uint8_t text[500];
+      size_t count = 0, size_back = 0;
+      const size_t size = random_text(text, random_below(sizeof text));
+      int32_t *ids = fixture_encode(&fixture, text, size, 0, &count);
+      CHECK_EQ_UINT(count, size);  // there are no tokens but bytes
+      char *back = fixture_decode(&fixture, ids, count, &size_back);
+      if (CHECK_EQ_UINT(size_back, size)) CHECK_EQ_MEM(back, text, size);
+      free(back);
+      free(ids);
+    }
+    fixture_close(&fixture);
+  }
+}
+
+// The vocabulary of SPM that can write anything: bytes, the space mark, some letters.
+static void open_spm_bytes(vocabulary_fixture *fixture) {
+  static fixture_token tokens[3 + 256 + 4];
+  static char texts[256][SPACE_TEXT];
+  tokens[0] = (fixture_token){"<unk>", TOKEN_UNKNOWN, 0};
+  tokens[1] = (fixture_token){"<s>", TOKEN_CONTROL, 0};
+  tokens[2] = (fixture_token){"</s>", TOKEN_CONTROL, 0};
+  for (unsigned byte = 0; byte < 256; byte++) {
+    snprintf(texts[byte], sizeof texts[byte], "<0x%02X>", byte);
+    tokens[3 + byte] = (fixture_token){texts[byte], TOKEN_BYTE, 0};
+  }
+  tokens[259] = (fixture_token){"\xe2\x96\x81", TOKEN_NORMAL, -3};
+  tokens[260] = (fixture_token){"a", TOKEN_NORMAL, -4};
+  tokens[261] = (fixture_token){
+      "\xe2\x96\x81"
+      "a",
+      TOKEN_NORMAL, -1};
+  tokens[262] = (fixture_token){"\xc3\xa9", TOKEN_NORMAL, -2};
+  fixture_open_vocabulary(
+      fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = 263});
+  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) report(fixture);
+}
+
+TEST(any_text_comes_back_from_spm) {
+  vocabulary_fixture fixture;
+  open_spm_bytes(&fixture);
+  for (int round = 0; round < 200 && fixture.status == WICK_OK; round++) {
+    uint8_t text[300];
+    size_t count = 0, size_back = 0;
+    const size_t size = random_text(text, random_below(sizeof text));
+    int32_t *ids = fixture_encode(&fixture, text, size, 0, &count);
+    char *back = fixture_decode(&fixture, ids, count, &size_back);
+    if (CHECK_EQ_UINT(size_back, size)) CHECK_EQ_MEM(back, text, size);
+    free(back);
+    free(ids);
+  }
+  CHECK_IDS(&fixture, "a \xc3\xa9\x7f", 0, 261, 259, 262, 3 + 0x7f);
+  CHECK_IDS(&fixture, "a<s>a", TOKENIZE_PARSE_SPECIAL | TOKENIZE_ADD_SPECIAL, 1, 261, 1, 261);
+  CHECK_IDS(&fixture, "", TOKENIZE_ADD_SPECIAL, 1);
+  fixture_close(&fixture);
+}
+
+// ---- streams ----
+
+static void feed_all(detokenizer *state, const vocabulary_fixture *fixture, const int32_t *ids,
+                     size_t count, const char *const *wanted) {
+  char out[256];
+  for (size_t i = 0; i < count; i++) {
+    const size_t size = detokenizer_feed(state, fixture->tokenizer, ids[i], out);
+    out[size] = '\0';
+    if (!CHECK_EQ_STR(out, wanted[i])) printf("# piece %zu\n", i);
+  }
+}
+
+#define REPLACED "\xef\xbf\xbd"
+
+TEST(streams_only_whole_characters) {
+  vocabulary_fixture fixture;
+  open_spm_bytes(&fixture);
+  detokenizer state;
+  char out[64];
+  detokenizer_init(&state, true, false);
+  // U+1F642 byte by byte, then a cut one before a letter, then bytes that can begin nothing
+  feed_all(&state, &fixture, (const int32_t[]){261, 1, 3 + 0xf0, 3 + 0x9f, 3 + 0x99, 3 + 0x82, 261},
+           7, (const char *const[]){"a", "", "", "", "", "\xf0\x9f\x99\x82", " a"});
+  feed_all(&state, &fixture, (const int32_t[]){3 + 0xe2, 3 + 0x82, 260, 3 + 0xff, 3 + 0x80}, 5,
+           (const char *const[]){"", "", REPLACED "a", REPLACED, REPLACED});
+  feed_all(&state, &fixture, (const int32_t[]){3 + 0xf0, 3 + 0xf0, 3 + 0x41, 3 + 0xed, 3 + 0xa0}, 5,
+           (const char *const[]){"", REPLACED, REPLACED "A", "", REPLACED REPLACED});
+  CHECK_EQ_UINT(detokenizer_flush(&state, out), 0);
+  feed_all(&state, &fixture, (const int32_t[]){3 + 0xe2, 3 + 0x82}, 2,
+           (const char *const[]){"", ""});
+  CHECK_EQ_UINT(detokenizer_flush(&state, out), 3);
+  CHECK_EQ_MEM(out, REPLACED, 3);
+  CHECK_EQ_UINT(detokenizer_flush(&state, out), 0);
+  fixture_close(&fixture);
+}
+
+TEST(only_a_whole_text_loses_the_added_space) {
+  vocabulary_fixture fixture;
+  open_spm_bytes(&fixture);
+  detokenizer state;
+  detokenizer_init(&state, true, false);
+  feed_all(&state, &fixture, (const int32_t[]){1, 261, 261}, 3,
+           (const char *const[]){"", "a", " a"});
+  detokenizer_init(&state, false, false);
+  feed_all(&state, &fixture, (const int32_t[]){261}, 1, (const char *const[]){" a"});
+  detokenizer_init(&state, true, true);
+  feed_all(&state, &fixture, (const int32_t[]){1, 261, -1, 9999}, 4,
+           (const char *const[]){"<s>", " a", "", ""});
+  fixture_close(&fixture);
+}
+
+// ---- sizes and memory ----
+
+TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
+  vocabulary_fixture fixture;
+  open_spm_bytes(&fixture);
+  int32_t ids[4] = {-7, -7, -7, -7};
+  size_t count = 0;
+  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, TOKENIZE_ADD_SPECIAL, ids, 3, &count,
+                                &fixture.error),
+               WICK_E_FULL);
+  CHECK_EQ_UINT(count, 5);
+  CHECK_EQ_INT(ids[2], 260);
+  CHECK_EQ_INT(ids[3], -7);
+  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, 0, NULL, 0, &count, NULL),
+               WICK_E_FULL);
+  CHECK_EQ_UINT(count, 4);
+  fixture_close(&fixture);
+}
+
+static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_bytes) {
+  wick_memory memory;
+  wick_error error;
+  tokenizer *made;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  REQUIRE(tokenizer_create(&memory, fixture->directory, &made, &error) == WICK_OK);
+  const uint64_t plan = tokenizer_plan_bytes(fixture->directory);
+  CHECK(memory.bytes_peak <= plan);
+  CHECK(memory.bytes_peak * 10 >= plan * 9);
+  CHECK(metadata_bytes == 0 || memory.bytes_peak <= 2 * metadata_bytes);
+  tokenizer_destroy(made);
+}
+
+TEST(takes_the_memory_that_was_planned) {
+  vocabulary_fixture fixture;
+  open_spm_bytes(&fixture);
+  check_plan(&fixture, 0);
+  fixture_close(&fixture);
+}
+
+TEST(takes_at_most_twice_its_metadata_with_real_vocabularies) {
+  static const char *const FILES[] = {"qwen2", "llama-bpe", "gpt-2", "llama-spm", "phi-3"};
+  for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+    char relative[64];
+    snprintf(relative, sizeof relative, "vectors/vocab/ggml-vocab-%s.gguf", FILES[i]);
+    const char *path = check_shared(relative);
+    if (path == NULL) SKIP("no shared folder");
+    vocabulary_fixture fixture;
+    fixture_open_file(&fixture, path);
+    if (CHECK_EQ_INT(fixture.status, WICK_OK)) {
+      check_plan(&fixture, gguf_directory_bytes(fixture.directory));
+    }
+    fixture_close(&fixture);
+  }
+}
+
+// Fails the k-th allocation of reading a vocabulary and encoding, for every k.
+static void check_failing_allocations(const fixture_vocabulary *vocabulary, const char *text) {
+  size_t size, count;
+  uint8_t *bytes = fixture_write_vocabulary(vocabulary, &size);
+  vocabulary_fixture fixture;
+  fixture_open_bytes(&fixture, bytes, size);
+  free(bytes);
+  REQUIRE(fixture.status == WICK_OK);
+  tokenizer_destroy(fixture.tokenizer);
+  fixture.tokenizer = NULL;
+  bool failed = true;
+  for (uint64_t k = 1; failed; k++) {
+    wick_memory memory;
+    wick_error error = {0};
+    tokenizer *made = NULL;
+    int32_t ids[512];
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    memory.fail_at_call = k;
+    wick_status status = tokenizer_create(&memory, fixture.directory, &made, &error);
+    if (status == WICK_OK) {
+      const uint64_t blocks = memory.blocks_now;
+      status = tokenizer_encode(made, text, strlen(text), TOKENIZE_PARSE_SPECIAL, ids, 512, &count,
+                                &error);
+      CHECK_EQ_UINT(memory.blocks_now, blocks);
+    }
+    failed = memory.calls >= k;
+    CHECK_EQ_INT(status, failed ? WICK_E_NOMEM : WICK_OK);
+    CHECK_EQ_INT(error.status, status);
+    tokenizer_destroy(made);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+    CHECK(k < 100);
+  }
+  fixture_close(&fixture);
+}
+
+// Long enough to make every table grow.
+static const char LONG_TEXT[] =
+    "xyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxy"
+    "xyxyxy"
+    "\xff<s>"
+    "abababababababababababababababababababababababababababababababababababababababababababababab"
+    "ababababababababababababababababababababababababababababababababababababababababababababababab"
+    "ababab"
+    "ababababababababababababababababababababababababababababababababababababababababababababababab"
+    "ababab";
+
+TEST(failing_allocations_are_told_and_leak_nothing) {
+  static fixture_token tokens[FIXTURE_ALPHABET + 3];
+  size_t count = add_letters(tokens);
+  tokens[count++] = (fixture_token){"xy", TOKEN_USER_DEFINED, 0};
+  tokens[count++] = (fixture_token){"<s>", TOKEN_CONTROL, 0};
+  tokens[count++] = (fixture_token){"ab", TOKEN_NORMAL, -1};
+  static const char *const MERGES[] = {"a b"};
+  check_failing_allocations(&(fixture_vocabulary){.model = "gpt2",
+                                                  .pre = "llama-bpe",
+                                                  .tokens = tokens,
+                                                  .token_count = count,
+                                                  .merges = MERGES,
+                                                  .merge_count = 1},
+                            LONG_TEXT);
+  check_failing_allocations(
+      &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = count}, LONG_TEXT);
+}
+
+// ---- hostile texts and files ----
+
+// Encodes a megabyte; a quadratic version would take hours.
+static void check_time(vocabulary_fixture *fixture, const char *what, const uint8_t *text,
+                       size_t size) {
+  size_t count = 0;
+  const uint64_t begin_us = platform_now_us();
+  int32_t *ids = fixture_encode(fixture, text, size, TOKENIZE_PARSE_SPECIAL, &count);
+  const uint64_t elapsed_ms = (platform_now_us() - begin_us) / 1000;
+  CHECK(ids != NULL);
+  if (!CHECK(elapsed_ms < 6000)) printf("# %s: %llu ms\n", what, (unsigned long long)elapsed_ms);
+  free(ids);
+}
+
+static void check_hostile(const char *vocabulary) {
+  enum { MEGABYTE = 1000000 };
+  const char *path = check_shared(vocabulary);
+  if (path == NULL) SKIP("no shared folder");
+  vocabulary_fixture fixture;
+  fixture_open_file(&fixture, path);
+  uint8_t *text = malloc(MEGABYTE);
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK) && text != NULL);
+  memset(text, 'a', MEGABYTE);
+  check_time(&fixture, "one letter", text, MEGABYTE);
+  memset(text, ' ', MEGABYTE);
+  check_time(&fixture, "spaces", text, MEGABYTE);
+  for (size_t i = 0; i < MEGABYTE; i++) text[i] = (uint8_t)random_below(256);
+  check_time(&fixture, "random bytes", text, MEGABYTE);
+  static const char SPECIAL[] = "<|im_start|><s";
+  for (size_t i = 0; i < MEGABYTE; i++) text[i] = (uint8_t)SPECIAL[i % (sizeof SPECIAL - 1)];
+  check_time(&fixture, "special tokens", text, MEGABYTE);
+  free(text);
+  fixture_close(&fixture);
+}
+
+TEST(a_hostile_megabyte_is_encoded_in_time_by_bpe) {
+  check_hostile("vectors/vocab/ggml-vocab-qwen2.gguf");
+}
+
+TEST(a_hostile_megabyte_is_encoded_in_time_by_spm) {
+  check_hostile("vectors/vocab/ggml-vocab-llama-spm.gguf");
+}
+
+// Each merge makes the word's tokens twice as long: every symbol takes part in every round.
+TEST(deep_merges_are_made_in_time) {
+  static fixture_token tokens[FIXTURE_ALPHABET + 12];
+  static char texts[12][4100], merges[12][8200];
+  const char *merge_list[12];
+  size_t count = add_letters(tokens), length = 1;
+  for (size_t i = 0; i < 12; i++, length *= 2) {
+    memset(texts[i], 'q', 2 * length);
+    memset(merges[i], 'q', 2 * length + 1);
+    merges[i][length] = ' ';
+    merge_list[i] = merges[i];
+    tokens[count++] = (fixture_token){texts[i], TOKEN_NORMAL, 0};
+  }
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .pre = "gpt-2",
+                                                          .tokens = tokens,
+                                                          .token_count = count,
+                                                          .merges = merge_list,
+                                                          .merge_count = 12});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  const size_t size = 1 << 20;
+  uint8_t *text = malloc(size);
+  REQUIRE(text != NULL);
+  memset(text, 'q', size);
+  check_time(&fixture, "deep merges", text, size);
+  size_t found = 0;
+  int32_t *ids = fixture_encode(&fixture, text, size, 0, &found);
+  CHECK_EQ_UINT(found, size / 4096);
+  free(ids);
+  free(text);
+  fixture_close(&fixture);
+}
+
+static void check_refused(const fixture_vocabulary *vocabulary, wick_status status,
+                          const char *named) {
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, vocabulary);
+  CHECK_EQ_INT(fixture.status, status);
+  if (!CHECK(strstr(fixture.error.message, named) != NULL)) report(&fixture);
+  fixture_close(&fixture);
+}
+
+TEST(what_is_not_built_in_is_refused_by_name) {
+  static const fixture_token TOKENS[] = {{"a", TOKEN_NORMAL, 0}, {"b", TOKEN_NORMAL, 0}};
+  static const char *const MERGES[] = {"a b"};
+  fixture_vocabulary vocabulary = {.model = "gpt2",
+                                   .pre = "no-such-thing",
+                                   .tokens = TOKENS,
+                                   .token_count = 2,
+                                   .merges = MERGES,
+                                   .merge_count = 1};
+  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "no-such-thing");
+  vocabulary.model = "rwkv";
+  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "rwkv");
+  vocabulary.model = "none";
+  check_refused(&vocabulary, WICK_E_NODATA, "no tokenizer");
+  vocabulary.model = NULL;
+  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.model");
+  vocabulary.model = "gpt2";
+  vocabulary.pre = "gpt-2";
+  vocabulary.merges = NULL;
+  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.merges");
+  vocabulary.merges = MERGES;
+  vocabulary.token_count = 0;
+  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.tokens");
+  static char long_text[1025];
+  memset(long_text, 'x', 1024);
+  const fixture_token long_token = {long_text, TOKEN_CONTROL, 0};
+  vocabulary.tokens = &long_token;
+  vocabulary.token_count = 1;
+  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1024");
+}
+
+TEST(a_missing_pretokenizer_is_the_default_one) {
+  fixture_token tokens[FIXTURE_ALPHABET];
+  add_letters(tokens);
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .tokens = tokens,
+                                                          .token_count = FIXTURE_ALPHABET,
+                                                          .merges = (const char *[]){"a b"},
+                                                          .merge_count = 1});
+  CHECK_EQ_INT(fixture.status, WICK_OK);
+  fixture_close(&fixture);
+}
+
+TEST(odd_vocabularies_are_read_or_refused_in_words) {
+  static const struct {
+    const char *file;
+    wick_status status;
+    const char *named;
+  } CASES[] = {
+      {"tok-missing-model", WICK_E_FORMAT, "tokenizer.ggml.model"},
+      {"tok-unknown-model", WICK_E_UNSUPPORTED, "zzz"},
+      {"tok-no-tokens", WICK_E_FORMAT, "tokenizer.ggml.tokens"},
+      {"tok-type-count", WICK_E_FORMAT, "tokenizer.ggml.token_type"},
+      {"tok-type-wild", WICK_OK, ""},
+      {"tok-count-vs-embd", WICK_E_FORMAT, "tokenizer.ggml.token_type"},
+      {"tok-bos-out-of-range", WICK_OK, ""},
+      {"tok-merge-unknown", WICK_OK, ""},
+      {"tok-duplicate", WICK_OK, ""},
+      {"tok-invalid-utf8", WICK_OK, ""},
+      {"tok-array-of-numbers", WICK_E_FORMAT, "tokenizer.ggml.tokens"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    char relative[64];
+    snprintf(relative, sizeof relative, "vectors/reference/corrupt/%s.gguf", CASES[i].file);
+    const char *path = check_shared(relative);
+    if (path == NULL) SKIP("no shared folder");
+    vocabulary_fixture fixture;
+    fixture_open_file(&fixture, path);
+    if (!CHECK_EQ_INT(fixture.status, CASES[i].status) ||
+        !CHECK(strstr(fixture.error.message, CASES[i].named) != NULL)) {
+      printf("# %s: %s\n", CASES[i].file, fixture.error.message);
+    }
+    if (fixture.status == WICK_OK) {
+      size_t count = 0;
+      free(fixture_encode(&fixture, "a b\xff\n<s>", 8, TOKENIZE_PARSE_SPECIAL, &count));
+      CHECK_EQ_INT(fixture.status, WICK_OK);
+    }
+    fixture_close(&fixture);
+  }
+}
