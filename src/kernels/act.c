@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "kernels/families.h"
 
 size_t act_bytes_scalar(kernel_act_form form, uint32_t cols) {
   if (form == KERNEL_ACT_F32) return align_size((size_t)cols * sizeof(float), 64);
@@ -20,24 +21,36 @@ static uint32_t act_amax_bits(const float *x, uint32_t n) {
   return most;
 }
 
+static void act_block_sums(act_block *block) {
+  for (uint32_t i = 0; i < ACT_BLOCK; i++) {
+    const int32_t code = block->codes[i];
+    block->minus_sum -= code;
+    block->minus_sum_half[i / 16] -= code;
+    int16_t *all = &block->minus_pairs[i % 4 / 2],
+            *half = &block->minus_pairs_half[i / 16][i % 4 / 2];
+    *all = (int16_t)(*all - code);
+    *half = (int16_t)(*half - code);
+  }
+}
+
 // n: 1..32 values; the codes behind them are 0.
 static void act_block_make(const float *x, uint32_t n, act_block *block) {
   const uint32_t amax_bits = act_amax_bits(x, n);
-  const float amax = f32_of_bits(amax_bits);
   memset(block, 0, sizeof *block);
-  if (amax_bits >= 0x7f800000u) {
-    block->scale = f32_of_bits(0x7fc00000u);
+  if (amax_bits >= bits_of_f32(ACT_AMAX_END)) {
+    block->scale = block->scale_folded = f32_of_bits(0x7fc00000u);
     return;
   }
+  const float amax = f32_of_bits(amax_bits);
   if (amax < ACT_TINY) return;
   block->scale = amax / 127.0f;
+  block->scale_folded = block->scale * 0x1p112f;
   const float inverse = 127.0f / amax;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t bits = bits_of_f32(x[i] * inverse + ACT_ROUND);
     block->codes[i] = (int8_t)((int32_t)bits - (int32_t)bits_of_f32(ACT_ROUND));
-    block->sum_half[i / 16] += block->codes[i];
   }
-  block->sum = block->sum_half[0] + block->sum_half[1];
+  act_block_sums(block);
 }
 
 void act_make_scalar(kernel_act_form form, const float *x, uint32_t cols, void *act) {

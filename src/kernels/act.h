@@ -1,9 +1,13 @@
 // kernels/act.h — rows of activations in the form KERNEL_ACT_Q8.
 //
-// A row is cols / 32 blocks (the last is filled up with zeros), then whatever its variant adds: the
-// scalar reference reads the blocks of every variant. Codes are int8 in -127..127.
+// A row is cols / 32 blocks (the last is filled up with zeros), then in the SIMD variants the same
+// codes widened to 16 bits. The scalar reference reads the blocks of every variant.
 //
-//   row = [ act_block x blocks ][ to a multiple of 64 ][ simd128 alone: act_wide x blocks ]
+//   row = [ act_block x blocks ][ SIMD variants: act_wide x blocks ]
+//
+// A block's scale is amax / 127, so codes lie in -127..127. When amax is not finite or at least
+// ACT_AMAX_END, the scale is NaN: outputs are then NaN and the step fails. (ggml, whose activations
+// have f16 scales, overflows at 8.3e6.) When amax is below ACT_TINY, the block counts as zero.
 #ifndef WICK_KERNELS_ACT_H
 #define WICK_KERNELS_ACT_H
 
@@ -12,21 +16,29 @@
 
 enum { ACT_BLOCK = 32 };
 
+// The sums are negated, since they enter with a type's offset: (code - 8) x = code x + 8 (-x).
+// "pairs": column c with c % 4 < 2 in the first, the others in the second, as the 16-bit lanes of a
+// 32-bit lane add up.
 typedef struct act_block {
   int8_t codes[ACT_BLOCK];
-  float scale;          // amax / 127; NaN when a value is not finite; 0 when amax < ACT_TINY
-  int32_t sum;          // of all 32 codes
-  int32_t sum_half[2];  // of codes 0-15 and 16-31
+  float scale;
+  float scale_folded;              // scale * 2^112, for weight scales that are 2^112 too small
+  int32_t minus_sum;               // of all 32 codes
+  int32_t minus_sum_half[2];       // of codes 0-15 and 16-31
+  int16_t minus_pairs[2];          // of all 32 codes
+  int16_t minus_pairs_half[2][2];  // of codes 0-15 and 16-31
 } act_block;
 
-// The codes as 16-bit pairs in the order that masks and shifts by 8 take them out of 32-bit lanes:
-// for each k of 8 groups of 4 columns: 4k, 4k + 2, 4k + 1, 4k + 3.
+_Static_assert(sizeof(act_block) == 64, "a cache line, as the rows' strides are");
+
+// The codes as 16-bit pairs in the order in which masks and shifts by 8 take them out of 32-bit
+// lanes. Group k of 8 has columns 4k, 4k + 2, then 4k + 1, 4k + 3.
 typedef struct act_wide {
-  int16_t codes[ACT_BLOCK];
+  int16_t codes[8][2][2];
 } act_wide;
 
-// Below it a block counts as zero: 1 / scale must stay finite.
 #define ACT_TINY 0x1p-100f
+#define ACT_AMAX_END (127 * 0x1p15f)
 
 // Adding it leaves the value, rounded to the nearest even integer, in the low bits of the mantissa.
 #define ACT_ROUND 0x1.8p23f
@@ -34,14 +46,7 @@ typedef struct act_wide {
 static inline uint32_t act_blocks(uint32_t cols) { return ceil_div_u32(cols, ACT_BLOCK); }
 
 static inline size_t act_wide_offset(uint32_t cols) {
-  return align_size((size_t)act_blocks(cols) * sizeof(act_block), 64);
+  return (size_t)act_blocks(cols) * sizeof(act_block);
 }
-
-static inline const act_block *act_row(const void *act, size_t stride_bytes, uint32_t token) {
-  return (const act_block *)(const void *)((const uint8_t *)act + stride_bytes * token);
-}
-
-size_t act_bytes_scalar(kernel_act_form form, uint32_t cols);
-void act_make_scalar(kernel_act_form form, const float *x, uint32_t cols, void *act);
 
 #endif

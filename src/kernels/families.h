@@ -21,6 +21,11 @@ row_dequant_function q4_0_row_dequant, q8_0_row_dequant, q6_k_row_dequant;
 matmul_function f32_matmul_scalar, f16_matmul_scalar, bf16_matmul_scalar;
 matmul_function q4_0_matmul_scalar, q8_0_matmul_scalar, q6_k_matmul_scalar;
 
+// SIMD variants, where simd.h has vectors.
+matmul_function q4_0_matmul_simd128, q4_0_matmul_pairs, q4_0_matmul_quads;
+matmul_function q8_0_matmul_simd128, q8_0_matmul_pairs, q8_0_matmul_quads;
+matmul_function q6_k_matmul_simd128, q6_k_matmul_pairs, q6_k_matmul_quads;
+
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);
 
@@ -36,6 +41,12 @@ static inline void matmul_by_rows(const kernel_matrix *matrix, uint32_t row_firs
     }
   }
 }
+
+size_t act_bytes_scalar(kernel_act_form form, uint32_t cols);
+void act_make_scalar(kernel_act_form form, const float *x, uint32_t cols, void *act);
+
+size_t act_bytes_simd(kernel_act_form form, uint32_t cols);
+void act_make_simd(kernel_act_form form, const float *x, uint32_t cols, void *act);
 
 size_t kv_f32_bytes(uint32_t head_dim);
 uint32_t kv_f32_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);

@@ -6,43 +6,44 @@
 
 #include "kernels/act.h"
 #include "kernels/families.h"
+#include "kernels/simd.h"
 
 #define TYPE_OPS(family, form, variant) \
   {family##_matrix_bytes, family##_repack, family##_row_dequant, form, family##_matmul_##variant}
 
 #define KV_ABSENT {.k_bytes = kv_absent_bytes, .v_bytes = kv_absent_bytes}
 
+// What is the same in all tables.
+#define TABLE_COMMON                                                                    \
+  .attention_begin = attention_begin, .attention_end = attention_end,                   \
+  .kv = {[KERNEL_KV_F32] = {kv_f32_bytes, kv_f32_bytes, kv_f32_k_write, kv_f32_v_write, \
+                            kv_f32_k_read, kv_f32_v_read},                              \
+         [KERNEL_KV_F16] = {kv_f16_bytes, kv_f16_bytes, kv_f16_k_write, kv_f16_v_write, \
+                            kv_f16_k_read, kv_f16_v_read},                              \
+         [KERNEL_KV_Q8] = KV_ABSENT,                                                    \
+         [KERNEL_KV_Q4] = KV_ABSENT}
+
+#define TABLE_ATTENTION(variant)                                                             \
+  .attention_page = {[KERNEL_KV_F32] = {[KERNEL_KV_F32] = attention_page_f32_f32_##variant,  \
+                                        [KERNEL_KV_F16] = attention_page_f32_f16_##variant}, \
+                     [KERNEL_KV_F16] = {[KERNEL_KV_F32] = attention_page_f16_f32_##variant,  \
+                                        [KERNEL_KV_F16] = attention_page_f16_f16_##variant}}
+
+#define TABLE_TYPES(floats, integers)                                   \
+  .types = {[WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),    \
+            [WICK_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),    \
+            [WICK_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, floats),  \
+            [WICK_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, integers), \
+            [WICK_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, integers), \
+            [WICK_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, integers)}
+
 static const wick_kernels table_scalar = {
     .name = "scalar",
-    .types =
-        {
-            [WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, scalar),
-            [WICK_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, scalar),
-            [WICK_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, scalar),
-            [WICK_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, scalar),
-            [WICK_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, scalar),
-            [WICK_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, scalar),
-        },
+    TABLE_COMMON,
+    TABLE_TYPES(scalar, scalar),
+    TABLE_ATTENTION(scalar),
     .act_bytes = act_bytes_scalar,
     .act_make = act_make_scalar,
-    .kv =
-        {
-            [KERNEL_KV_F32] = {kv_f32_bytes, kv_f32_bytes, kv_f32_k_write, kv_f32_v_write,
-                               kv_f32_k_read, kv_f32_v_read},
-            [KERNEL_KV_F16] = {kv_f16_bytes, kv_f16_bytes, kv_f16_k_write, kv_f16_v_write,
-                               kv_f16_k_read, kv_f16_v_read},
-            [KERNEL_KV_Q8] = KV_ABSENT,
-            [KERNEL_KV_Q4] = KV_ABSENT,
-        },
-    .attention_begin = attention_begin,
-    .attention_page =
-        {
-            [KERNEL_KV_F32] = {[KERNEL_KV_F32] = attention_page_f32_f32_scalar,
-                               [KERNEL_KV_F16] = attention_page_f32_f16_scalar},
-            [KERNEL_KV_F16] = {[KERNEL_KV_F32] = attention_page_f16_f32_scalar,
-                               [KERNEL_KV_F16] = attention_page_f16_f16_scalar},
-        },
-    .attention_end = attention_end,
     .rms_norm = rms_norm_scalar,
     .rope = rope_scalar,
     .silu_mul = silu_mul_scalar,
@@ -50,10 +51,90 @@ static const wick_kernels table_scalar = {
     .scale = scale_scalar,
 };
 
-const wick_kernels *kernels_bind(void) { return &table_scalar; }
+#ifdef WICK_SIMD128
+static const wick_kernels table_simd128 = {
+    .name = "simd128",
+    TABLE_COMMON,
+    TABLE_TYPES(scalar, simd128),
+    TABLE_ATTENTION(scalar),
+    .act_bytes = act_bytes_simd,
+    .act_make = act_make_simd,
+    .rms_norm = rms_norm_scalar,
+    .rope = rope_scalar,
+    .silu_mul = silu_mul_scalar,
+    .add = add_scalar,
+    .scale = scale_scalar,
+};
+#endif
+
+#ifdef WICK_RELAXED
+// See simd_flavor: which of the two is faster depends on the CPU.
+static const wick_kernels table_pairs = {
+    .name = "relaxed-pairs",
+    TABLE_COMMON,
+    TABLE_TYPES(scalar, pairs),
+    TABLE_ATTENTION(scalar),
+    .act_bytes = act_bytes_simd,
+    .act_make = act_make_simd,
+    .rms_norm = rms_norm_scalar,
+    .rope = rope_scalar,
+    .silu_mul = silu_mul_scalar,
+    .add = add_scalar,
+    .scale = scale_scalar,
+};
+
+static const wick_kernels table_quads = {
+    .name = "relaxed-quads",
+    TABLE_COMMON,
+    TABLE_TYPES(scalar, quads),
+    TABLE_ATTENTION(scalar),
+    .act_bytes = act_bytes_simd,
+    .act_make = act_make_simd,
+    .rms_norm = rms_norm_scalar,
+    .rope = rope_scalar,
+    .silu_mul = silu_mul_scalar,
+    .add = add_scalar,
+    .scale = scale_scalar,
+};
+
+#endif
+
+#if defined(WICK_RELAXED) && defined(__wasm_simd128__)
+// Whether this CPU makes the dot of four products of two dots of two, which saturate at 16 bits:
+// x86 without VNNI does. With an operand beyond 7 bits the two differ: 4 * 127 * 255 when it is one
+// instruction on unsigned codes, -4 * 127 on signed ones, 2 * 32767 when it is made of pairs.
+static bool dot_is_made_of_pairs(void) {
+  volatile int8_t x = 127, code = -1;
+  const v128_t dot =
+      simd_dot_quads(wasm_i8x16_splat(x), wasm_i8x16_splat(code), wasm_i32x4_splat(0));
+  return wasm_i32x4_extract_lane(dot, 0) == 2 * 32767;
+}
+#endif
+
+const wick_kernels *kernels_bind(void) {
+#if defined(WICK_RELAXED) && defined(__wasm_simd128__)
+  return dot_is_made_of_pairs() ? &table_pairs : &table_quads;
+#elif defined(WICK_SIMD128)
+  return &table_simd128;
+#else
+  return &table_scalar;
+#endif
+}
 
 const wick_kernels *kernels_by_name(const char *name) {
-  const size_t length = strlen(table_scalar.name);
-  return strlen(name) == length && memcmp(name, table_scalar.name, length) == 0 ? &table_scalar
-                                                                                : NULL;
+  static const wick_kernels *const tables[] = {
+      &table_scalar,
+#ifdef WICK_SIMD128
+      &table_simd128,
+#endif
+#ifdef WICK_RELAXED
+      &table_pairs,
+      &table_quads,
+#endif
+  };
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    const size_t length = strlen(tables[i]->name);
+    if (strlen(name) == length && memcmp(name, tables[i]->name, length) == 0) return tables[i];
+  }
+  return NULL;
 }

@@ -103,7 +103,7 @@ typedef void (*kernel_attention_page)(const kernel_attention *state, const void 
                                       const void *v_page, uint32_t first, uint32_t last);
 
 typedef struct wick_kernels {
-  const char *name;                        // "scalar", "simd128" or "relaxed"
+  const char *name;  // "scalar", "simd128", "relaxed-pairs" or "relaxed-quads"
   kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
@@ -128,7 +128,7 @@ typedef struct wick_kernels {
 
 // The best table of this build (relaxed, else simd128, else scalar).
 const wick_kernels *kernels_bind(void);
-// By name, for tests: "scalar", "simd128", "relaxed"; NULL when this build has none such.
+// By name, for tests; NULL when this build has none such.
 const wick_kernels *kernels_by_name(const char *name);
 
 #endif

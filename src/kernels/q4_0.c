@@ -49,7 +49,7 @@ static float q4_0_row_dot(const kernel_matrix *matrix, uint32_t row, const void 
   for (uint32_t c = 0; c < matrix->cols; c += Q4_0_BLOCK, record++, x++) {
     uint8_t codes[16];
     layout_words_load(record->codes[0], row, codes, 4);
-    int32_t dot = -8 * x->sum;
+    int32_t dot = 8 * x->minus_sum;
     for (uint32_t j = 0; j < 16; j++) {
       dot += (codes[j] & 15) * x->codes[j] + (codes[j] >> 4) * x->codes[16 + j];
     }

@@ -91,7 +91,7 @@ static int32_t q6_k_part_dot(const q6_k_part *part, uint32_t row, const act_bloc
   for (uint32_t s = 0; s < 2; s++) {
     uint8_t codes[16];
     q6_k_codes_load(part->codes[s][row % 8 / 4], row, codes);
-    int32_t dot = -32 * x->sum_half[s];
+    int32_t dot = 32 * x->minus_sum_half[s];
     for (uint32_t j = 0; j < 16; j++) dot += codes[j] * x->codes[16 * s + j];
     sum += dot * part->sub_scales[q6_k_sub_scale_offset(row, s)];
   }

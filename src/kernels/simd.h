@@ -1,0 +1,119 @@
+// kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; natively, when WICK_SIMDE is
+// defined, SIMDe's emulation of the same intrinsics, so that sanitizers reach the SIMD sources.
+// Defines WICK_SIMD128 where there are vectors and WICK_RELAXED where there is relaxed SIMD, and
+// what several families share.
+#ifndef WICK_KERNELS_SIMD_H
+#define WICK_KERNELS_SIMD_H
+
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#define WICK_SIMD128 1
+#ifdef __wasm_relaxed_simd__
+#define WICK_RELAXED 1
+#endif
+#elif defined(WICK_SIMDE)
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/wasm/simd128.h>
+#define WICK_SIMD128 1
+#define WICK_RELAXED 1
+#endif
+
+#ifdef WICK_SIMD128
+
+#include <stdint.h>
+#include <string.h>
+
+#define SIMD_INLINE static inline __attribute__((always_inline))
+
+// How a kernel multiplies codes. PLAIN: 16-bit lanes, i32x4.dot_i16x8, products and sums of floats
+// rounded apart (bit for bit what the scalar reference gives). PAIRS and QUADS are relaxed SIMD
+// with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS uses
+// the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
+// looks).
+typedef enum simd_flavor { SIMD_PLAIN = 0, SIMD_PAIRS = 1, SIMD_QUADS = 2 } simd_flavor;
+
+#if defined(WICK_RELAXED) && defined(__wasm_simd128__)
+
+#define simd_dot_pairs(x, codes) wasm_i16x8_relaxed_dot_i8x16_i7x16(x, codes)
+#define simd_dot_quads(x, codes, sum) wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, codes, sum)
+#define simd_madd(a, b, c) wasm_f32x4_relaxed_madd(a, b, c)
+
+#elif defined(WICK_RELAXED)
+
+// Emulations that trap where the relaxed operation would depend on the CPU.
+static inline v128_t simd_dot_pairs(v128_t x, v128_t codes) {
+  int8_t a[16], b[16];
+  int16_t sums[8];
+  memcpy(a, &x, 16);
+  memcpy(b, &codes, 16);
+  for (int i = 0; i < 16; i++) {
+    if (b[i] < 0) __builtin_trap();
+  }
+  for (int i = 0; i < 8; i++) {
+    sums[i] = (int16_t)(a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1]);
+  }
+  return wasm_v128_load(sums);
+}
+
+static inline v128_t simd_dot_quads(v128_t x, v128_t codes, v128_t sum) {
+  return wasm_i32x4_add(sum, wasm_i32x4_extadd_pairwise_i16x8(simd_dot_pairs(x, codes)));
+}
+
+static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+}
+
+#else
+
+// The plain build has these names, so that one source serves both; its kernels never come here.
+static inline v128_t simd_dot_pairs(v128_t x, v128_t codes) { return wasm_v128_and(x, codes); }
+static inline v128_t simd_dot_quads(v128_t x, v128_t codes, v128_t sum) {
+  return wasm_i32x4_add(simd_dot_pairs(x, codes), sum);
+}
+static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+}
+
+#endif
+
+// sum + a * b, rounded once where the flavor fuses.
+SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
+  return flavor == SIMD_PLAIN ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);
+}
+
+// Rows 0-3 (low halves) or 4-7 (high halves) of 8 halves as floats, 2^112 too small: sign, exponent
+// and mantissa move to their places and the exponent's bias stays wrong. Subnormals come out right,
+// Inf and NaN do not (KERNEL_MATRIX_HAS_WILD_F16).
+SIMD_INLINE v128_t simd_f16_tiny(v128_t halves, uint32_t high) {
+  const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
+  return wasm_v128_and(wasm_i32x4_shr(top, 3), wasm_i32x4_splat((int32_t)0x8fffe000));
+}
+
+// The same at the right size. A subnormal's exponent field becomes that of 2^-15 where its leading
+// bit is not implied: adding min(0, v - 2^-14) takes it back. (Multiplying by 2^112 would do too
+// but costs 150 cycles per subnormal on many CPUs.)
+SIMD_INLINE v128_t simd_f16_exact(v128_t halves, uint32_t high) {
+  const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
+  const v128_t sign = wasm_v128_and(top, wasm_i32x4_splat(INT32_MIN));
+  const v128_t bits = wasm_v128_and(wasm_u32x4_shr(top, 3), wasm_i32x4_splat(0x0fffe000));
+  const v128_t value = wasm_i32x4_add(bits, wasm_i32x4_splat(112 << 23));
+  const v128_t excess = wasm_f32x4_sub(value, wasm_f32x4_splat(0x1p-14f));
+  const v128_t fix = wasm_f32x4_pmin(wasm_f32x4_splat(0), excess);
+  return wasm_v128_or(wasm_f32x4_add(value, fix), sign);
+}
+
+// Stores the first `count` (1 to 8) of 8 rows.
+SIMD_INLINE void simd_store_rows(float *y, v128_t low, v128_t high, uint32_t count) {
+  if (count >= 8) {
+    wasm_v128_store(y, low);
+    wasm_v128_store(y + 4, high);
+    return;
+  }
+  float rows[8];
+  wasm_v128_store(rows, low);
+  wasm_v128_store(rows + 4, high);
+  memcpy(y, rows, count * sizeof(float));
+}
+
+#endif
+#endif
