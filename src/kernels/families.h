@@ -25,6 +25,8 @@ matmul_function q4_0_matmul_scalar, q8_0_matmul_scalar, q6_k_matmul_scalar;
 matmul_function q4_0_matmul_simd128, q4_0_matmul_pairs, q4_0_matmul_quads;
 matmul_function q8_0_matmul_simd128, q8_0_matmul_pairs, q8_0_matmul_quads;
 matmul_function q6_k_matmul_simd128, q6_k_matmul_pairs, q6_k_matmul_quads;
+matmul_function f32_matmul_simd128, f16_matmul_simd128, bf16_matmul_simd128;
+matmul_function f32_matmul_relaxed, f16_matmul_relaxed, bf16_matmul_relaxed;
 
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);
@@ -66,6 +68,10 @@ void attention_begin(const kernel_attention *state);
 void attention_end(const kernel_attention *state, float *out);
 attention_page_function attention_page_f32_f32_scalar, attention_page_f32_f16_scalar;
 attention_page_function attention_page_f16_f32_scalar, attention_page_f16_f16_scalar;
+attention_page_function attention_page_f32_f32_simd128, attention_page_f32_f16_simd128;
+attention_page_function attention_page_f16_f32_simd128, attention_page_f16_f16_simd128;
+attention_page_function attention_page_f32_f32_relaxed, attention_page_f32_f16_relaxed;
+attention_page_function attention_page_f16_f32_relaxed, attention_page_f16_f16_relaxed;
 
 void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
 void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
@@ -73,5 +79,12 @@ void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, co
 void silu_mul_scalar(float *gate, const float *up, uint32_t n);
 void add_scalar(float *x, const float *y, uint32_t n);
 void scale_scalar(float *x, float factor, uint32_t n);
+
+void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
+void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
+                  bool interleaved);
+void silu_mul_simd128(float *gate, const float *up, uint32_t n);
+void add_simd128(float *x, const float *y, uint32_t n);
+void scale_simd128(float *x, float factor, uint32_t n);
 
 #endif

@@ -1,13 +1,10 @@
-// kernels/floats.c — weights that are floats: F32, F16, BF16; layout and scalar reference.
-//
-// A record is one column of 8 rows. F32: 8 floats. 16-bit types: lane i has row i in its low half
-// and row i + 4 in its high half, as the scales of layout.h.
-// Sums: even columns in one, odd columns in another, then even + odd.
+// kernels/floats.c — weights that are floats: F32, F16, BF16; layout and scalar reference. The
+// records are described in floats.h.
+#include "kernels/floats.h"
+
 #include "kernels/act.h"
 #include "kernels/families.h"
 #include "kernels/layout.h"
-
-enum { F32_RECORD_BYTES = 32, F16_RECORD_BYTES = 16 };
 
 bool f32_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
   return layout_bytes(rows, cols, 1, F32_RECORD_BYTES, bytes);

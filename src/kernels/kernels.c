@@ -29,6 +29,10 @@
                      [KERNEL_KV_F16] = {[KERNEL_KV_F32] = attention_page_f16_f32_##variant,  \
                                         [KERNEL_KV_F16] = attention_page_f16_f16_##variant}}
 
+#define TABLE_ROWS(variant)                                                               \
+  .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \
+  .add = add_##variant, .scale = scale_##variant
+
 #define TABLE_TYPES(floats, integers)                                   \
   .types = {[WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),    \
             [WICK_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),    \
@@ -42,28 +46,20 @@ static const wick_kernels table_scalar = {
     TABLE_COMMON,
     TABLE_TYPES(scalar, scalar),
     TABLE_ATTENTION(scalar),
+    TABLE_ROWS(scalar),
     .act_bytes = act_bytes_scalar,
     .act_make = act_make_scalar,
-    .rms_norm = rms_norm_scalar,
-    .rope = rope_scalar,
-    .silu_mul = silu_mul_scalar,
-    .add = add_scalar,
-    .scale = scale_scalar,
 };
 
 #ifdef WICK_SIMD128
 static const wick_kernels table_simd128 = {
     .name = "simd128",
     TABLE_COMMON,
-    TABLE_TYPES(scalar, simd128),
-    TABLE_ATTENTION(scalar),
+    TABLE_TYPES(simd128, simd128),
+    TABLE_ATTENTION(simd128),
+    TABLE_ROWS(simd128),
     .act_bytes = act_bytes_simd,
     .act_make = act_make_simd,
-    .rms_norm = rms_norm_scalar,
-    .rope = rope_scalar,
-    .silu_mul = silu_mul_scalar,
-    .add = add_scalar,
-    .scale = scale_scalar,
 };
 #endif
 
@@ -72,31 +68,22 @@ static const wick_kernels table_simd128 = {
 static const wick_kernels table_pairs = {
     .name = "relaxed-pairs",
     TABLE_COMMON,
-    TABLE_TYPES(scalar, pairs),
-    TABLE_ATTENTION(scalar),
+    TABLE_TYPES(relaxed, pairs),
+    TABLE_ATTENTION(relaxed),
+    TABLE_ROWS(simd128),
     .act_bytes = act_bytes_simd,
     .act_make = act_make_simd,
-    .rms_norm = rms_norm_scalar,
-    .rope = rope_scalar,
-    .silu_mul = silu_mul_scalar,
-    .add = add_scalar,
-    .scale = scale_scalar,
 };
 
 static const wick_kernels table_quads = {
     .name = "relaxed-quads",
     TABLE_COMMON,
-    TABLE_TYPES(scalar, quads),
-    TABLE_ATTENTION(scalar),
+    TABLE_TYPES(relaxed, quads),
+    TABLE_ATTENTION(relaxed),
+    TABLE_ROWS(simd128),
     .act_bytes = act_bytes_simd,
     .act_make = act_make_simd,
-    .rms_norm = rms_norm_scalar,
-    .rope = rope_scalar,
-    .silu_mul = silu_mul_scalar,
-    .add = add_scalar,
-    .scale = scale_scalar,
 };
-
 #endif
 
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
