@@ -1,0 +1,1 @@
+// js/cli.js — placeholder

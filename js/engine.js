@@ -1,0 +1,208 @@
+// js/engine.js — the package's face: createEngine starts workers and loads a model, an Engine passes
+// calls on to them. The thread that calls never computes.
+
+import { ChatCompletions, messagesOf } from './chat.js';
+import { abortError, throwIfAborted } from './errors.js';
+import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
+import { Generation, PieceReader } from './generation.js';
+import { infoOf } from './info.js';
+import { Link } from './link.js';
+import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
+import { argumentError, checkThreads, configOf, promptOf, settingsOf, sourceOf } from './options.js';
+import { compileModule, createMemory, isThreaded } from './wasm.js';
+
+/** @typedef {import('./index.js').EngineOptions} EngineOptions */
+/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
+
+/** Bundlers look for exactly these expressions. @type {Record<string, () => URL>} */
+const moduleUrls = {
+  'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
+  'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
+  'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
+};
+
+/** Compiled modules of the package's own files: a second engine needs not compile again. */
+const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
+
+/** @param {string} build */
+function ownModule(build) {
+  const found = compiled.get(build);
+  if (found) return found;
+  const module = compileModule(moduleUrls[build]());
+  compiled.set(build, module);
+  module.catch(() => compiled.delete(build));
+  return module;
+}
+
+/**
+ * @param {EngineOptions['wasm']} option
+ * @param {number} threads
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function findModule(option, threads) {
+  const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
+  if (option === undefined) return ownModule(build);
+  if (typeof option === 'string' || option instanceof URL) {
+    const folder = String(option);
+    return compileModule(folder.endsWith('/') ? `${folder}wick-${build}.wasm` : folder);
+  }
+  return compileModule(option);
+}
+
+/** @param {EngineOptions} options @returns {number} */
+function chooseThreads({ threads, worker, wasm }) {
+  if (threads !== undefined) checkThreads(threads);
+  const isOneWorker = typeof worker === 'object' && 'postMessage' in worker;
+  if (threads === 1 || isOneWorker || !hasSharedMemory()) return 1;
+  if (wasm instanceof WebAssembly.Module && !isThreaded(wasm)) return 1;
+  return threads ?? defaultThreads();
+}
+
+/**
+ * @param {EngineOptions} options
+ * @returns {Promise<Engine>}
+ */
+export async function createEngine(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw argumentError('createEngine wants an object of options');
+  }
+  const { signal } = options;
+  throwIfAborted(signal);
+  const wanted = chooseThreads(options);
+  const config = configOf(options, wanted);
+  const { description, source } = sourceOf(options);
+  const link = new Link((progress) => {
+    if (!signal?.aborted) options.onProgress?.(progress);
+  });
+  /** @type {(error: unknown) => void} */
+  let abort = () => {};
+  const aborted = new Promise((_, fail) => {
+    abort = () => fail(abortError(signal?.reason));
+  });
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    const loaded = startEngine(link, options, config, { description, source });
+    await Promise.race([loaded, aborted]);
+    return new Engine(link, infoOf(await link.call('info', [])));
+  } catch (error) {
+    await link.close();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/**
+ * @param {Link} link
+ * @param {EngineOptions} options
+ * @param {import('./native.js').NativeConfig} config
+ * @param {ReturnType<typeof sourceOf>} from
+ */
+async function startEngine(link, options, config, { description, source }) {
+  let { threads } = config;
+  // asked for first: a phone that refuses it gets the build without threads
+  const shared = threads > 1 ? createMemory({ shared: true, helpers: threads - 1 }) : undefined;
+  if (!shared) threads = 1;
+  link.startThreads(options.worker, threads);
+  const module = await findModule(options.wasm, threads);
+  link.check();
+  if (!isThreaded(module)) threads = 1;
+  link.keepThreads(threads);
+  const memory = threads > 1 ? shared : undefined;
+  const message = {
+    type: /** @type {const} */ ('init'),
+    module,
+    memory,
+    config: { ...config, threads },
+    source: description,
+    chatTemplate: options.chatTemplate,
+  };
+  await link.init(message, source);
+}
+
+export class Engine {
+  #link;
+  #info;
+
+  /** @param {Link} link @param {ReturnType<typeof infoOf>} info */
+  constructor(link, info) {
+    this.#link = link;
+    this.#info = info;
+    this.chat = { completions: new ChatCompletions(link, info.name ?? info.architecture ?? 'model') };
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions} [options]
+   * @returns {Generation}
+   */
+  generate(prompt, options = {}) {
+    const message = {
+      input: { prompt: promptOf(prompt) },
+      settings: settingsOf(options),
+      wantsTokens: false,
+    };
+    return new Generation(new PieceReader(this.#link, message, options));
+  }
+
+  /**
+   * @param {string} text
+   * @param {{addSpecial?: boolean, parseSpecial?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<number[]>}
+   */
+  async tokenize(text, { addSpecial = true, parseSpecial = true, signal } = {}) {
+    if (typeof text !== 'string') throw argumentError('tokenize wants a string');
+    const flags =
+      (addSpecial ? TOKENIZE_ADD_SPECIAL : 0) | (parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0);
+    return this.#link.call('tokenize', [text, flags], signal);
+  }
+
+  /**
+   * @param {ArrayLike<number>} tokens
+   * @param {{special?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<string>}
+   */
+  async detokenize(tokens, { special = false, signal } = {}) {
+    return this.#link.call('detokenize', [Array.from(tokens), special], signal);
+  }
+
+  /**
+   * @param {string} text
+   * @param {Parameters<Engine['tokenize']>[1]} [options]
+   * @returns {Promise<number>}
+   */
+  async countTokens(text, options) {
+    return (await this.tokenize(text, options)).length;
+  }
+
+  /**
+   * @param {unknown} messages
+   * @param {{addGenerationPrompt?: boolean, variables?: Record<string, unknown>,
+   *   signal?: AbortSignal | null}} [options]
+   * @returns {Promise<string>}
+   */
+  async applyTemplate(messages, { addGenerationPrompt = true, variables, signal } = {}) {
+    const given = { ...variables, add_generation_prompt: addGenerationPrompt };
+    return this.#link.call('applyTemplate', [messagesOf(messages), given], signal);
+  }
+
+  /** What the model is and what it takes, memory and threads as they are now. */
+  async info() {
+    this.#info = infoOf(await this.#link.call('info', []));
+    return this.#info;
+  }
+
+  /** The file's metadata and tensors (long values shortened), as `wick inspect --json` prints them. */
+  async inspect() {
+    return this.#link.call('inspect', []);
+  }
+
+  async close() {
+    await this.#link.close();
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+}

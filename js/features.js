@@ -1,0 +1,67 @@
+// js/features.js — what this place can run, each feature found out by itself: engines have any
+// combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
+
+import { WickError } from './errors.js';
+
+// (func (result v128) i32.const 0 i8x16.splat i8x16.popcnt)
+const simdProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0],
+  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
+];
+// (func (param v128 v128 v128) (result v128) i32x4.relaxed_dot_i8x16_i7x16_add_s)
+const relaxedProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0],
+  ...[10, 13, 1, 11, 0, 32, 0, 32, 1, 32, 2, 253, 147, 2, 11],
+];
+// (memory 1 1 shared) (func i32.const 0 i32.const 0 i32.const 0 i32.atomic.rmw.cmpxchg drop)
+const atomicsProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 5, 4, 1, 3, 1, 1],
+  ...[10, 15, 1, 13, 0, 65, 0, 65, 0, 65, 0, 254, 72, 2, 0, 26, 11],
+];
+
+/** @param {number[]} bytes */
+const isValid = (bytes) => WebAssembly.validate(new Uint8Array(bytes));
+
+/** @returns {boolean} whether memory can be shared with workers here */
+export function hasSharedMemory() {
+  if (typeof SharedArrayBuffer !== 'function') return false;
+  if (globalThis.crossOriginIsolated === false) return false;
+  try {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+    return memory.buffer instanceof SharedArrayBuffer && isValid(atomicsProbe);
+  } catch {
+    return false;
+  }
+}
+
+/** @returns {'relaxed' | 'simd128'} */
+export function detectSimd() {
+  if (typeof WebAssembly !== 'object') {
+    throw new WickError('UNSUPPORTED', 'There is no WebAssembly here');
+  }
+  if (!isValid(simdProbe)) {
+    throw new WickError('UNSUPPORTED', 'WebAssembly has no 128-bit SIMD here: the engine needs it');
+  }
+  return isValid(relaxedProbe) ? 'relaxed' : 'simd128';
+}
+
+/** @returns {number} logical processors, 1 when nobody tells */
+function countProcessors() {
+  const told = globalThis.navigator?.hardwareConcurrency;
+  if (told) return told;
+  const os = globalThis.process?.getBuiltinModule?.('node:os');
+  return os?.availableParallelism() ?? 1;
+}
+
+const DEFAULT_THREADS_MAX = 8;
+
+/**
+ * Half of the logical processors when there are many: two of them often share one core's arithmetic,
+ * and the page wants some, too.
+ * @returns {number}
+ */
+export function defaultThreads() {
+  const processors = countProcessors();
+  if (processors <= 2) return processors;
+  return Math.min(DEFAULT_THREADS_MAX, Math.max(2, Math.floor(processors / 2)));
+}

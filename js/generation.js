@@ -1,0 +1,204 @@
+// js/generation.js — one request as its reader sees it: an async iterable that starts when somebody
+// reads, stops when nobody does any more, and tells in the end how it went.
+
+import { abortError, fromPlainError, throwIfAborted } from './errors.js';
+
+/** @typedef {import('./link.js').Link} Link */
+/** @typedef {import('./link.js').RunningRequest} RunningRequest */
+/** @typedef {import('./protocol.js').Output} Output */
+/** @typedef {import('./protocol.js').Done} Done */
+/** @typedef {import('./protocol.js').TokenDetail} TokenDetail */
+
+/** A piece of text, with its token's details when those were asked for. */
+/** @typedef {{text: string, token: TokenDetail | undefined}} Piece */
+
+/** The engine hears of what was read in batches. */
+const ACKNOWLEDGE_EVERY = 32;
+
+export class PieceReader {
+  #link;
+  #message;
+  #signal;
+  #onPrefill;
+  /** @type {RunningRequest | undefined} */
+  #running;
+  #isStarted = false;
+  /** @type {Piece[]} */
+  #pieces = [];
+  #unacknowledged = 0;
+  /** @type {Done | undefined} */
+  #done;
+  /** @type {{error: unknown} | undefined} */
+  #failure;
+  /** Wakes the reader that waits for the next piece. @type {(() => void) | undefined} */
+  #wake;
+
+  /**
+   * @param {Link} link
+   * @param {Parameters<Link['generate']>[0]} message
+   * @param {{signal?: AbortSignal | null | undefined,
+   *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined}} options
+   */
+  constructor(link, message, { signal, onPrefill }) {
+    this.#link = link;
+    this.#message = message;
+    this.#signal = signal;
+    this.#onPrefill = onPrefill;
+  }
+
+  /** @returns {Done | undefined} how it went, once it has ended well */
+  get done() {
+    return this.#done;
+  }
+
+  /** Queues the request, once. */
+  start() {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    throwIfAborted(this.#signal);
+    this.#running = this.#link.generate(this.#message, {
+      onOutput: (output) => this.#receive(output),
+      fail: (error) => this.#fail(error),
+    });
+    this.#signal?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  #abort = () => {
+    this.#running?.cancel();
+    this.#fail(abortError(this.#signal?.reason));
+  };
+
+  /** @param {unknown} error */
+  #fail(error) {
+    if (this.#failure || this.#done) return;
+    this.#failure = { error };
+    this.#pieces = [];
+    this.#leave();
+  }
+
+  #leave() {
+    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#wake?.();
+  }
+
+  /** @param {Output} output */
+  #receive({ texts, tokens, prefill, done, error }) {
+    if (prefill) this.#onPrefill?.(prefill);
+    for (const [index, text] of texts.entries()) this.#pieces.push({ text, token: tokens[index] });
+    if (done || error) this.#running?.forget();
+    if (error) this.#fail(fromPlainError(error));
+    if (done) {
+      this.#done = done;
+      this.#leave();
+    }
+    this.#wake?.();
+  }
+
+  /** @returns {Promise<Piece | undefined>} nothing when it has ended */
+  async next() {
+    this.start();
+    for (;;) {
+      if (this.#failure) throw this.#failure.error;
+      const piece = this.#pieces.shift();
+      if (piece) {
+        this.#acknowledge();
+        return piece;
+      }
+      if (this.#done) return undefined;
+      await new Promise((settle) => {
+        this.#wake = () => settle(undefined);
+      });
+    }
+  }
+
+  #acknowledge() {
+    if (++this.#unacknowledged < ACKNOWLEDGE_EVERY) return;
+    this.#running?.acknowledge(this.#unacknowledged);
+    this.#unacknowledged = 0;
+  }
+
+  /** Nobody reads on. What is under way is cancelled. */
+  cancel() {
+    this.#isStarted = true;
+    if (!this.#done) this.#running?.cancel();
+    this.#fail(abortError());
+  }
+}
+
+/**
+ * What engine.generate gives.
+ * @implements {AsyncIterable<string>}
+ */
+export class Generation {
+  #reader;
+  #isTaken = false;
+
+  /** @param {PieceReader} reader */
+  constructor(reader) {
+    this.#reader = reader;
+  }
+
+  /** How it went; undefined until it has ended. */
+  get result() {
+    const done = this.#reader.done;
+    return done && resultOf(done);
+  }
+
+  /** @returns {AsyncGenerator<string, void, void>} */
+  [Symbol.asyncIterator]() {
+    if (this.#isTaken) throw new TypeError('A generation can be read only once');
+    this.#isTaken = true;
+    return readTexts(this.#reader);
+  }
+
+  /** @returns {Promise<string>} all of the text, when it has ended */
+  async text() {
+    let text = '';
+    for await (const piece of this) text += piece;
+    return text;
+  }
+}
+
+/** @param {PieceReader} reader */
+async function* readTexts(reader) {
+  try {
+    for (let piece = await reader.next(); piece; piece = await reader.next()) {
+      if (piece.text !== '') yield piece.text;
+    }
+  } finally {
+    reader.cancel();
+  }
+}
+
+/** @param {Done} done */
+function resultOf(done) {
+  return { finishReason: done.finish, usage: usageOf(done), timings: timingsOf(done) };
+}
+
+/** @param {Done} done */
+function usageOf(done) {
+  return {
+    promptTokens: done.promptTokens,
+    completionTokens: done.completionTokens,
+    cachedTokens: done.cachedTokens,
+  };
+}
+
+/** @param {Done} done */
+export function timingsOf(done) {
+  const { promptTokens, cachedTokens, completionTokens, queueMs, prefillMs, decodeMs, ttftMs } = done;
+  return {
+    queueMs,
+    prefillMs,
+    decodeMs,
+    ttftMs,
+    prefillTokensPerSecond: perSecond(promptTokens - cachedTokens, prefillMs),
+    // the first token comes with the prefill
+    decodeTokensPerSecond: perSecond(completionTokens - 1, decodeMs),
+  };
+}
+
+/** @param {number} count @param {number} ms */
+function perSecond(count, ms) {
+  return count > 0 && ms > 0 ? (count * 1000) / ms : 0;
+}

@@ -1,0 +1,375 @@
+// The public types of wick-llm.
+
+/** Bytes of a model: an address, a file, a Blob, or a stream. Exactly one of the four. */
+export interface ModelSource {
+  /**
+   * The address of a GGUF file, relative to the page. Of a split model, the address of any file (the
+   * others are found by -00001-of-0000N.gguf) or all of them.
+   */
+  url?: string | URL | (string | URL)[];
+  /** A File of the user's, or a path (Node, Deno, Bun). Arrays are the files of a split model. */
+  file?: Blob | string | URL | (Blob | string | URL)[];
+  blob?: Blob | Blob[];
+  /** Read once, from the beginning to the end; split models cannot be read so. */
+  stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+export interface Progress {
+  /** Bytes of the model that have arrived. */
+  loaded: number;
+  /** Known once the file's directory was read. */
+  total: number | undefined;
+  bytesPerSecond: number | undefined;
+  secondsLeft: number | undefined;
+  /** `retrying`: the connection broke and is being taken up again. */
+  phase: 'loading' | 'retrying' | 'ready';
+}
+
+export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
+
+export interface EngineOptions extends ModelSource {
+  /** Sent with every request for the model. */
+  headers?: HeadersInit;
+  /** Used instead of the worker's own: then the page fetches and passes the bytes on. */
+  fetch?: typeof globalThis.fetch;
+  /** How often in a row a broken download is taken up again; 5 by default. */
+  retries?: number;
+  /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
+  signal?: AbortSignal | null;
+  /** Called at most ten times a second. */
+  onProgress?: (progress: Progress) => void;
+  /** With the engine's own. By default half of the processors, 1 where memory cannot be shared. */
+  threads?: number;
+  /** Tokens of prompt and answer together; by default the model's, at most 4096. */
+  contextSize?: number;
+  /** Tokens that are computed together while the prompt is read, up to 512; 128 by default. */
+  batchSize?: number;
+  /** Type of the cached keys and values; `f16` by default. */
+  kvType?: KvType;
+  /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
+  memoryLimit?: number;
+  /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */
+  directoryOnly?: boolean;
+  /** Jinja text that replaces the model's own template, or `'chatml'`. */
+  chatTemplate?: 'chatml' | (string & {});
+  /**
+   * The worker's file where a bundler has lost it (`wick-llm/worker`), or a function that starts
+   * one worker a call. A single Worker runs without threads.
+   */
+  worker?: string | URL | Worker | (() => Worker) | (() => import('node:worker_threads').Worker);
+  /** The engine's WebAssembly: a file, or a folder (ending in `/`) that holds all builds. */
+  wasm?: string | URL | Response | WebAssembly.Module | BufferSource;
+}
+
+/** Starts a worker, loads a model into it, and answers when it is ready. */
+export function createEngine(options: EngineOptions): Promise<Engine>;
+
+export interface SamplingOptions {
+  /** 0 takes the likeliest token always; 0.8 by default. */
+  temperature?: number;
+  /** 40 by default; 0 switches it off. */
+  topK?: number;
+  /** 0.95 by default; 1 switches it off. */
+  topP?: number;
+  /** 0.05 by default; 0 switches it off. */
+  minP?: number;
+  /** 1 (off) by default. */
+  repeatPenalty?: number;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  /** How many tokens the penalties look back at; 64 by default. */
+  penaltyLast?: number;
+  /** The same seed gives the same text, on every host. */
+  seed?: number | bigint | null;
+  /** Added to the logits of tokens, by id; -100 forbids one. */
+  logitBias?: Record<string | number, number> | Map<number, number>;
+}
+
+export interface GenerateOptions extends SamplingOptions {
+  /** Until the context is full by default. */
+  maxTokens?: number;
+  /** The text ends before any of these. */
+  stop?: string | string[] | null;
+  signal?: AbortSignal | null;
+  /** Goes on after an end token, for measurements. */
+  ignoreEnd?: boolean;
+  /** Control tokens are part of the text. */
+  printSpecial?: boolean;
+  onPrefill?: (progress: { done: number; total: number }) => void;
+  /** @internal */
+  logprobs?: number;
+}
+
+export interface Timings {
+  queueMs: number;
+  prefillMs: number;
+  decodeMs: number;
+  /** From the call to the first token. */
+  ttftMs: number;
+  prefillTokensPerSecond: number;
+  decodeTokensPerSecond: number;
+}
+
+export interface GenerationResult {
+  /** `stop`: an end token or a stop string; `length`: maxTokens or the context's end. */
+  finishReason: 'stop' | 'length' | 'abort';
+  usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
+  timings: Timings;
+}
+
+/**
+ * A text that is being written. It starts when it is read; leaving the loop cancels it. Read once.
+ */
+export interface Generation extends AsyncIterable<string> {
+  [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
+  /** All of it, when it has ended. */
+  text(): Promise<string>;
+  /** Undefined until it has ended. */
+  readonly result: GenerationResult | undefined;
+}
+
+// ---- chat, in OpenAI's shape ----
+
+export interface ChatTextPart {
+  type: 'text';
+  text: string;
+}
+
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant' | (string & {});
+  content: string | ChatTextPart[];
+  name?: string;
+}
+
+export interface ChatCompletionRequest {
+  messages: ChatMessage[];
+  /** Accepted and ignored: an engine has one model. */
+  model?: string;
+  stream?: boolean | null;
+  stream_options?: { include_usage?: boolean } | null;
+  max_tokens?: number | null;
+  max_completion_tokens?: number | null;
+  temperature?: number | null;
+  top_p?: number | null;
+  top_k?: number | null;
+  min_p?: number | null;
+  repeat_penalty?: number | null;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
+  seed?: number | bigint | null;
+  stop?: string | string[] | null;
+  logit_bias?: Record<string | number, number> | null;
+  logprobs?: boolean | null;
+  /** Alternatives of each token, up to 20; needs `logprobs`. */
+  top_logprobs?: number | null;
+  /** Variables for the chat template, such as `enable_thinking`. */
+  chat_template_kwargs?: Record<string, unknown>;
+  signal?: AbortSignal | null;
+  onPrefill?: (progress: { done: number; total: number }) => void;
+}
+
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  /** A token need not be whole characters. */
+  bytes: number[];
+}
+
+export interface ChatLogprobs {
+  content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[];
+  refusal: null;
+}
+
+export interface ChatUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: { cached_tokens: number };
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: 'chat.completion';
+  created: number;
+  model: string;
+  choices: {
+    index: number;
+    message: { role: 'assistant'; content: string; refusal: null };
+    logprobs: ChatLogprobs | null;
+    finish_reason: 'stop' | 'length';
+  }[];
+  usage: ChatUsage;
+  timings: Timings;
+}
+
+export interface ChatCompletionChunk {
+  id: string;
+  object: 'chat.completion.chunk';
+  created: number;
+  model: string;
+  /** Empty in the chunk that `include_usage` adds at the end. */
+  choices: {
+    index: number;
+    delta: { role?: 'assistant'; content?: string };
+    logprobs: ChatLogprobs | null;
+    finish_reason: 'stop' | 'length' | null;
+  }[];
+  usage?: ChatUsage;
+  /** In the chunk that has the finish_reason. */
+  timings?: Timings;
+}
+
+/** Leaving the loop cancels the request. */
+export interface ChatStream extends AsyncIterable<ChatCompletionChunk> {
+  /** `abort()` ends the stream with an AbortError. */
+  readonly controller: AbortController;
+}
+
+export interface ChatCompletions {
+  create(
+    body: ChatCompletionRequest & { stream: true },
+    options?: { signal?: AbortSignal | null },
+  ): Promise<ChatStream>;
+  create(
+    body: ChatCompletionRequest & { stream?: false | null },
+    options?: { signal?: AbortSignal | null },
+  ): Promise<ChatCompletion>;
+  create(
+    body: ChatCompletionRequest,
+    options?: { signal?: AbortSignal | null },
+  ): Promise<ChatCompletion | ChatStream>;
+}
+
+// ---- the rest ----
+
+export interface SpecialToken {
+  id: number;
+  text: string;
+}
+
+export interface EngineInfo {
+  architecture: string | null;
+  name: string | null;
+  shape: {
+    parameters: number;
+    layers: number;
+    hidden: number;
+    heads: number;
+    kvHeads: number;
+    headDim: number;
+    ffn: number;
+    vocab: number;
+    contextTrained: number;
+  } | null;
+  contextSize: number;
+  tokenizer: {
+    model: string | null;
+    pre: string | null;
+    vocab: number;
+    bos: SpecialToken | null;
+    eos: SpecialToken | null;
+    addsBos: boolean;
+    addsEos: boolean;
+  } | null;
+  chatTemplate: string | null;
+  /** Tensors and bytes of each type in the file. */
+  types: Record<string, { tensors: number; bytes: number }>;
+  /** Of everything that was loaded, hexadecimal. */
+  fingerprint: string | null;
+  /** That compute: helpers that have not come in yet are not counted. */
+  threads: number;
+  /** `simd128` or `relaxed`. */
+  kernels: string;
+  kvType: KvType;
+  /** What the model needs, in bytes. */
+  plan: {
+    contextTokens: number;
+    weightsBytes: number;
+    kvBytes: number;
+    scratchBytes: number;
+    directoryBytes: number;
+    tokenizerBytes: number;
+    totalBytes: number;
+    kvPageBytes: number;
+  } | null;
+  /** With `directoryOnly`: why the model would not run. */
+  error: { status: string; message: string; offsetBytes: number | null } | null;
+  memory: {
+    /** WebAssembly's linear memory: it never shrinks until close(). */
+    linearBytes: number;
+    usedBytes: number;
+    peakBytes: number;
+    /** Made since the engine was created: decoding makes none. */
+    allocations: number;
+  };
+}
+
+export interface TokenizeOptions {
+  /** BOS and EOS as the model asks for; true by default. */
+  addSpecial?: boolean;
+  /** Control tokens in the text become their ids; true by default. */
+  parseSpecial?: boolean;
+  signal?: AbortSignal | null;
+}
+
+/** One model in a worker. Calls queue, first in, first out. */
+export interface Engine {
+  generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
+  readonly chat: { readonly completions: ChatCompletions };
+  tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
+  /** `special`: control tokens as text, too. */
+  detokenize(
+    tokens: ArrayLike<number>,
+    options?: { special?: boolean; signal?: AbortSignal | null },
+  ): Promise<string>;
+  countTokens(text: string, options?: TokenizeOptions): Promise<number>;
+  /** The conversation as the text that chat.completions would go on from. */
+  applyTemplate(
+    messages: ChatMessage[],
+    options?: {
+      addGenerationPrompt?: boolean;
+      variables?: Record<string, unknown>;
+      signal?: AbortSignal | null;
+    },
+  ): Promise<string>;
+  info(): Promise<EngineInfo>;
+  /** Metadata and tensors, as `wick inspect --json` prints them. */
+  inspect(): Promise<Record<string, any>>;
+  /** Ends the workers and gives the memory back. Closing twice is fine. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** docs/js-api.md lists what the codes mean. */
+export type WickErrorCode =
+  | 'ARG'
+  | 'CHANGED'
+  | 'CLOSED'
+  | 'CORS'
+  | 'FORMAT'
+  | 'HTTP'
+  | 'INTERNAL'
+  | 'IO'
+  | 'NETWORK'
+  | 'NODATA'
+  | 'NOMEM'
+  | 'NONFINITE'
+  | 'NOT_GGUF'
+  | 'NO_TEMPLATE'
+  | 'PAGES'
+  | 'PROMPT_TOO_LONG'
+  | 'SHAPE'
+  | 'TEMPLATE'
+  | 'TRUNCATED'
+  | 'UNSUPPORTED'
+  | 'WASM'
+  | 'WORKER_CRASHED'
+  | (string & {});
+
+/** The only error class. Aborted work rejects with a DOMException named AbortError instead. */
+export class WickError extends Error {
+  constructor(code: WickErrorCode, message: string, cause?: unknown);
+  readonly name: 'WickError';
+  readonly code: WickErrorCode;
+  readonly cause?: unknown;
+}

@@ -1,0 +1,41 @@
+// js/info.js — the engine's JSON about itself (src/api_json.h) in the package's names.
+
+/** @typedef {import('./index.js').EngineInfo} EngineInfo */
+
+/** @param {string} name */
+const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+/**
+ * Renames the members of one object, not of those inside.
+ * @param {Record<string, any> | null | undefined} object
+ * @returns {any}
+ */
+function renamed(object) {
+  if (object === null || object === undefined) return null;
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [camel(name), value]));
+}
+
+/** @param {any} raw wick_info_json and the worker's counters @returns {EngineInfo} */
+export function infoOf(raw) {
+  return {
+    architecture: raw.architecture ?? null,
+    name: raw.name ?? null,
+    shape: renamed(raw.shape),
+    contextSize: raw.plan?.context_tokens ?? 0,
+    tokenizer: renamed(raw.tokenizer),
+    chatTemplate: raw.chat_template ?? null,
+    types: raw.types ?? {},
+    fingerprint: raw.load.fingerprint ?? null,
+    threads: raw.threads,
+    kernels: raw.kernels,
+    kvType: raw.k_type,
+    plan: renamed(raw.plan),
+    error: renamed(raw.error),
+    memory: {
+      linearBytes: raw.linearBytes,
+      usedBytes: raw.bytesNow,
+      peakBytes: raw.bytesPeak,
+      allocations: raw.allocations,
+    },
+  };
+}

@@ -1,0 +1,270 @@
+// js/link.js — the page's end of the line to the engine's workers: calls and their answers, streams of
+// output, and what becomes of all of them when a worker dies or the engine is closed.
+
+import { abortError, fromPlainError, throwIfAborted, toPlainError, WickError } from './errors.js';
+import { startThread } from './spawn.js';
+
+/** @typedef {import('./protocol.js').ToWorker} ToWorker */
+/** @typedef {import('./protocol.js').FromWorker} FromWorker */
+/** @typedef {import('./protocol.js').Output} Output */
+/** @typedef {import('./source.js').Source} Source */
+/** @typedef {import('./source.js').ByteStream} ByteStream */
+
+/**
+ * Somebody who waits for messages with an id.
+ * @typedef {{onOutput?: (output: Output) => void, settle: (value: any) => void,
+ *   fail: (error: unknown) => void}} Waiter
+ */
+
+export class Link {
+  /** @type {import('./spawn.js').Thread[]} */
+  #threads = [];
+  /** @type {Map<number, Waiter>} */
+  #waiters = new Map();
+  #lastId = 0;
+  /** Why nothing can be asked any more. @type {WickError | undefined} */
+  #end;
+  /** @type {Waiter | undefined} */
+  #start;
+  #onProgress;
+  /** @type {PageSource | undefined} */
+  #pageSource;
+
+  /** @param {(progress: import('./protocol.js').Progress) => void} onProgress */
+  constructor(onProgress) {
+    this.#onProgress = onProgress;
+  }
+
+  /**
+   * Starts the engine's worker (the first one) and its helpers.
+   * @param {import('./spawn.js').WorkerOption | undefined} option
+   * @param {number} count
+   */
+  startThreads(option, count) {
+    for (let i = 0; i < count; i++) {
+      const thread = startThread(
+        option,
+        (message) => this.#receive(message),
+        (reason, cause) => this.#crash(reason, cause),
+      );
+      this.#threads.push(thread);
+      if (i > 0) thread.keepAlive(false);
+    }
+  }
+
+  /** @param {number} count the module takes no more @returns {void} */
+  keepThreads(count) {
+    for (const thread of this.#threads.splice(count)) thread.terminate();
+  }
+
+  /**
+   * @param {import('./protocol.js').InitMessage} message
+   * @param {Source | undefined} pageSource what the worker reads through this page
+   * @returns {Promise<void>} when the model is there
+   */
+  init(message, pageSource) {
+    this.#pageSource = pageSource && new PageSource(pageSource);
+    const { module, memory } = message;
+    return new Promise((settle, fail) => {
+      if (this.#end) {
+        fail(this.#end);
+        return;
+      }
+      this.#start = { settle, fail };
+      this.#send(message);
+      for (const [index, helper] of this.#threads.slice(1).entries()) {
+        helper.post({ type: 'helper', module, memory, index });
+      }
+    });
+  }
+
+  /** @param {ToWorker} message */
+  #send(message) {
+    this.#threads[0].post(message);
+  }
+
+  /** @param {FromWorker} message */
+  #receive(message) {
+    switch (message.type) {
+      case 'progress':
+        this.#onProgress(message.progress);
+        break;
+      case 'ready':
+        this.#start?.settle(undefined);
+        this.#start = undefined;
+        this.#rest();
+        break;
+      case 'failed':
+        this.#start?.fail(fromPlainError(message.error));
+        break;
+      case 'crashed':
+        this.#crash(message.message);
+        break;
+      case 'step':
+        for (const output of message.outputs) this.#waiters.get(output.id)?.onOutput?.(output);
+        break;
+      case 'result':
+        this.#take(message.id)?.settle(message.value);
+        break;
+      case 'error':
+        this.#take(message.id)?.fail(fromPlainError(message.error));
+        break;
+      case 'ask':
+        this.#answer(message.id, message.method, message.args);
+        break;
+    }
+  }
+
+  /** @param {number} id @param {string} method @param {number[]} args */
+  async #answer(id, method, args) {
+    const source = /** @type {PageSource} */ (this.#pageSource);
+    try {
+      const value = await source.answer(method, args);
+      const transfer = value instanceof Uint8Array ? [value.buffer] : [];
+      if (!this.#end) this.#threads[0].post({ type: 'answer', id, value }, transfer);
+    } catch (error) {
+      if (!this.#end) this.#send({ type: 'answer-error', id, error: toPlainError(error) });
+    }
+  }
+
+  // ---- waiting ----
+
+  /** @param {Waiter} waiter @returns {number} its id */
+  #wait(waiter) {
+    this.#lastId++;
+    this.#waiters.set(this.#lastId, waiter);
+    this.#threads[0].keepAlive(true);
+    return this.#lastId;
+  }
+
+  /** @param {number} id @returns {Waiter | undefined} */
+  #take(id) {
+    const waiter = this.#waiters.get(id);
+    this.#waiters.delete(id);
+    this.#rest();
+    return waiter;
+  }
+
+  /** An engine that nobody waits for does not keep a Node process alive. */
+  #rest() {
+    if (this.#waiters.size === 0 && !this.#end) this.#threads[0].keepAlive(false);
+  }
+
+  /** Throws when the engine has ended. */
+  check() {
+    if (this.#end) throw this.#end;
+  }
+
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @param {AbortSignal | null} [signal]
+   * @returns {Promise<any>}
+   */
+  async call(method, args, signal) {
+    this.check();
+    throwIfAborted(signal);
+    return new Promise((settle, fail) => {
+      const id = this.#wait({ settle, fail });
+      signal?.addEventListener('abort', () => this.#take(id)?.fail(abortError(signal.reason)), {
+        once: true,
+      });
+      this.#send({ type: 'call', id, method, args });
+    });
+  }
+
+  /**
+   * @param {Omit<import('./protocol.js').GenerateMessage, 'type' | 'id'>} message
+   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void}} waiter
+   * @returns {RunningRequest}
+   */
+  generate(message, waiter) {
+    this.check();
+    const id = this.#wait({ ...waiter, settle: () => {} });
+    this.#send({ type: 'generate', id, ...message });
+    return {
+      acknowledge: (count) => {
+        if (this.#waiters.has(id)) this.#send({ type: 'ack', id, count });
+      },
+      forget: () => void this.#take(id),
+      cancel: () => {
+        if (this.#take(id)) this.#send({ type: 'cancel', id });
+      },
+    };
+  }
+
+  // ---- the end ----
+
+  /** @param {string} reason @param {unknown} [cause] */
+  #crash(reason, cause) {
+    if (this.#end) return;
+    this.#stop(new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause));
+  }
+
+  /** @param {WickError} error what every pending and every later call gets */
+  #stop(error) {
+    this.#end = error;
+    const waiters = [...this.#waiters.values()];
+    this.#waiters.clear();
+    this.#start?.fail(error);
+    this.#start = undefined;
+    for (const { fail } of waiters) fail(error);
+    this.#pageSource?.cancel();
+    const threads = this.#threads;
+    this.#threads = [];
+    return Promise.all(threads.map((thread) => thread.terminate()));
+  }
+
+  /** Ends the workers and with them the memory. Closing twice is fine. */
+  async close() {
+    if (this.#end) return;
+    await this.#stop(new WickError('CLOSED', 'The engine is closed'));
+  }
+}
+
+/**
+ * @typedef {object} RunningRequest
+ * @property {(count: number) => void} acknowledge so many pieces were read
+ * @property {() => void} forget it has ended
+ * @property {() => void} cancel
+ */
+
+/** Bytes that only the page has (a stream, its own fetch), read when the worker asks for them. */
+class PageSource {
+  #source;
+  /** @type {Map<number, ByteStream>} */
+  #streams = new Map();
+  #opened = 0;
+
+  /** @param {Source} source */
+  constructor(source) {
+    this.#source = source;
+  }
+
+  /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
+  async answer(method, args) {
+    if (method === 'open') return this.#open(args[0], args[1]);
+    const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
+    if (method === 'read') {
+      const bytes = await stream?.read();
+      // a copy of its own: what is passed on is taken away from whoever made the stream
+      return bytes ? bytes.slice() : null;
+    }
+    stream?.cancel();
+    this.#streams.delete(args[0]);
+    return undefined;
+  }
+
+  /** @param {number} file @param {number} offset */
+  async #open(file, offset) {
+    const stream = await this.#source.open(file, offset);
+    const id = ++this.#opened;
+    this.#streams.set(id, stream);
+    return { id, position: stream.position, size: stream.size, canSeek: this.#source.canSeek };
+  }
+
+  cancel() {
+    for (const stream of this.#streams.values()) stream.cancel();
+    this.#streams.clear();
+  }
+}

@@ -1,0 +1,373 @@
+// js/native.js — web/exports.c with JavaScript's types: one engine in one instance of the module.
+// Knows calls, not memory (js/memory.js), and no messages (js/worker.js).
+
+import { codeOfStatus, WickError } from './errors.js';
+import { decodeEvents, Heap, Passed } from './memory.js';
+import { createMemory, instantiate, isThreaded } from './wasm.js';
+
+export const STEP_IDLE = 0;
+export const STEP_PROGRESS = 1;
+export const STEP_WAIT_BYTES = 2;
+
+export const EVENT_TOKEN = 1;
+export const EVENT_PREFILL = 2;
+export const EVENT_DONE = 3;
+
+export const FINISH_ERROR = 4;
+
+export const TOKENIZE_ADD_SPECIAL = 1;
+export const TOKENIZE_PARSE_SPECIAL = 2;
+
+const STATUS_FULL = 10;
+
+/** Bytes go into the module through a buffer of this size. */
+const STAGING_BYTES = 262144;
+
+const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
+/** @typedef {keyof typeof kvTypes} KvType */
+
+/**
+ * @typedef {object} NativeConfig
+ * @property {number} threads with the engine's own
+ * @property {number} contextSize tokens, 0: the default
+ * @property {number} batchSize tokens of a prefill step, 0: the default
+ * @property {KvType} kvType
+ * @property {number} memoryLimit bytes, 0: none
+ * @property {boolean} directoryOnly
+ */
+
+/**
+ * What is asked of the engine, every setting given.
+ * @typedef {object} NativeRequest
+ * @property {string | ArrayLike<number>} prompt
+ * @property {number} tokenizeFlags
+ * @property {number} maxTokens 0: until the context is full
+ * @property {number} temperature
+ * @property {number} topK
+ * @property {number} topP
+ * @property {number} minP
+ * @property {number} repeatPenalty
+ * @property {number} frequencyPenalty
+ * @property {number} presencePenalty
+ * @property {number} penaltyLast
+ * @property {bigint} seed
+ * @property {[token: number, bias: number][]} logitBias
+ * @property {number} logprobs alternatives of each token
+ * @property {string[]} stop
+ * @property {boolean} ignoreEnd
+ * @property {boolean} printSpecial
+ */
+
+export class NativeEngine {
+  #heap;
+  #exports;
+  #engine;
+  /** @type {{address: number, sizeBytes: number} | undefined} */
+  #staging;
+
+  /** @param {Heap} heap @param {import('./wasm.js').Exports} exports @param {number} engine */
+  constructor(heap, exports, engine) {
+    this.#heap = heap;
+    this.#exports = exports;
+    this.#engine = engine;
+  }
+
+  /**
+   * @param {WebAssembly.Module} module
+   * @param {WebAssembly.Memory | undefined} memory shared, when helpers come in; else made here
+   * @param {NativeConfig} config
+   * @param {{wasteBytes?: number}} [test] puts the heap this much higher, for tests of addresses
+   * @returns {Promise<NativeEngine>}
+   */
+  static async create(module, memory, config, { wasteBytes = 0 } = {}) {
+    const helpers = isThreaded(module) ? config.threads - 1 : 0;
+    const own = memory ?? createMemory({ shared: isThreaded(module), helpers });
+    if (!own) throw new WickError('NOMEM', 'There is no room for the engine: memory was refused');
+    /** @type {Heap | undefined} */
+    let heap;
+    const exports = await instantiate(module, own, {
+      log: (address, size) => console.debug(heap?.readText(address, size)),
+      random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
+    });
+    exports.start(helpers);
+    heap = new Heap(own, exports);
+    if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
+    return new NativeEngine(heap, exports, createEngine(heap, exports, config));
+  }
+
+  destroy() {
+    this.#exports.engine_destroy(this.#engine);
+    this.#freeStaging();
+  }
+
+  /** @param {number} status @param {string} [context] what was tried, to stand before the message */
+  #check(status, context) {
+    if (status !== 0) throw this.#lastError(context);
+  }
+
+  /** @param {string} [context] */
+  #lastError(context) {
+    return errorOf(this.#heap, context);
+  }
+
+  /**
+   * @template T
+   * @param {(passed: Passed) => T} call
+   * @returns {T}
+   */
+  #with(call) {
+    const passed = new Passed(this.#heap);
+    try {
+      return call(passed);
+    } catch (error) {
+      if (error instanceof RangeError) throw new WickError('NOMEM', error.message, error);
+      throw error;
+    } finally {
+      passed.free();
+    }
+  }
+
+  // ---- loading ----
+
+  /** @returns {{file: number, offset: number, length: number}} length 0: nothing more is wanted */
+  nextRange() {
+    this.#exports.load_next_range(this.#engine);
+    const heap = this.#heap;
+    return { file: heap.number(0), offset: heap.number(1), length: heap.number(2) };
+  }
+
+  /** @param {number} file @param {number} offset @param {Uint8Array} bytes any number of them */
+  feed(file, offset, bytes) {
+    const { address, sizeBytes } = this.#takeStaging();
+    for (let done = 0; done < bytes.byteLength; done += sizeBytes) {
+      const piece = bytes.subarray(done, done + sizeBytes);
+      this.#heap.write(address, piece);
+      this.#check(
+        this.#exports.load_feed(this.#engine, file, offset + done, address, piece.byteLength),
+      );
+    }
+    if (this.loadState().isComplete) this.#freeStaging();
+  }
+
+  #takeStaging() {
+    if (!this.#staging) {
+      const address = this.#heap.alloc(STAGING_BYTES);
+      if (address === 0) throw noRoom(this.#heap, STAGING_BYTES);
+      this.#staging = { address, sizeBytes: STAGING_BYTES };
+    }
+    return this.#staging;
+  }
+
+  #freeStaging() {
+    if (this.#staging) this.#heap.free(this.#staging.address, this.#staging.sizeBytes);
+    this.#staging = undefined;
+  }
+
+  /** @param {number} file @param {number} sizeBytes where the file ends */
+  endFile(file, sizeBytes) {
+    this.#check(this.#exports.load_end(this.#engine, file, sizeBytes));
+  }
+
+  loadState() {
+    this.#exports.load_state(this.#engine);
+    const heap = this.#heap;
+    return {
+      bytesWanted: heap.number(0),
+      bytesPlaced: heap.number(1),
+      files: heap.number(3),
+      layersReady: heap.number(4),
+      isDirectoryReady: heap.number(5) !== 0,
+      isComplete: heap.number(6) !== 0,
+    };
+  }
+
+  // ---- the model ----
+
+  /** @returns {any} what src/api_json.h's wick_info_json says */
+  info() {
+    return this.#json(this.#exports.info_json);
+  }
+
+  /** @returns {any} what src/api_json.h's wick_inspect_json says */
+  inspect() {
+    return this.#json(this.#exports.inspect_json);
+  }
+
+  /** @param {(engine: number, out: number, capacity: number) => number} write */
+  #json(write) {
+    return this.#with((passed) => {
+      const sizeBytes = write(this.#engine, 0, 0) >>> 0;
+      const out = passed.room(sizeBytes);
+      write(this.#engine, out, sizeBytes);
+      return JSON.parse(this.#heap.readText(out, sizeBytes));
+    });
+  }
+
+  /** What the gate counts (src/base/memory.h), and the linear memory around it. */
+  counters() {
+    this.#exports.engine_counters(this.#engine);
+    const heap = this.#heap;
+    return {
+      bytesNow: heap.number(1),
+      bytesPeak: heap.number(2),
+      allocations: heap.number(3),
+      blocksNow: heap.number(4),
+      threads: heap.number(5),
+      linearBytes: heap.sizeBytes,
+    };
+  }
+
+  // ---- text ----
+
+  /** @param {string} text @param {number} flags @returns {Int32Array} */
+  tokenize(text, flags) {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(text);
+      let capacity = sizeBytes + 16;
+      let tokens = passed.room(capacity * 4);
+      /** @returns {number} */
+      const call = () =>
+        this.#exports.tokenize(this.#engine, address, sizeBytes, flags, tokens, capacity);
+      let status = call();
+      if (status === STATUS_FULL) {
+        capacity = this.#heap.number(0);
+        tokens = passed.room(capacity * 4);
+        status = call();
+      }
+      this.#check(status);
+      return this.#heap.readInts(tokens, this.#heap.number(0));
+    });
+  }
+
+  /**
+   * @param {ArrayLike<number>} tokens
+   * @param {{whole: boolean, special: boolean}} options
+   * @returns {string}
+   */
+  detokenize(tokens, { whole, special }) {
+    return this.#with((passed) => {
+      const room = this.#exports.detokenize_bytes_max(this.#engine, tokens.length) >>> 0;
+      const out = passed.room(room);
+      const ids = passed.ints(tokens);
+      const flags = [Number(whole), Number(special)];
+      this.#check(this.#exports.detokenize(this.#engine, ids, tokens.length, ...flags, out));
+      return this.#heap.readText(out, this.#heap.number(0));
+    });
+  }
+
+  /** @param {number} token @returns {Uint8Array} its bytes, which need not be whole characters */
+  tokenBytes(token) {
+    return this.#with((passed) => {
+      const scratch = passed.room(this.#exports.detokenize_bytes_max(this.#engine, 1) >>> 0);
+      this.#check(this.#exports.token_piece(this.#engine, token, scratch));
+      return this.#heap.read(this.#heap.number(0), this.#heap.number(1));
+    });
+  }
+
+  // ---- requests ----
+
+  /** @param {NativeRequest} request @returns {number} its number */
+  submit(request) {
+    return this.#with((passed) => {
+      const id = this.#exports.request_submit(this.#engine, passed.record(fieldsOf(request, passed)));
+      if (id === 0) throw this.#lastError();
+      return id >>> 0;
+    });
+  }
+
+  /** @param {number} id */
+  cancel(id) {
+    this.#exports.request_cancel(this.#engine, id);
+  }
+
+  /** @param {number} budgetUs @returns {number} STEP_* */
+  step(budgetUs) {
+    return this.#exports.step(this.#engine, budgetUs);
+  }
+
+  /** @returns {import('./memory.js').EngineEvent[]} */
+  takeEvents() {
+    const address = this.#exports.events_take(this.#engine);
+    const sizeBytes = this.#heap.number(0);
+    return sizeBytes === 0 ? [] : decodeEvents(this.#heap.read(address, sizeBytes));
+  }
+}
+
+/** @param {Heap} heap @param {number} sizeBytes */
+function noRoom(heap, sizeBytes) {
+  const text = `no room for ${sizeBytes} bytes beside ${heap.sizeBytes} of linear memory`;
+  return new WickError('NOMEM', text);
+}
+
+/** @param {Heap} heap @param {string} [context] */
+function errorOf(heap, context) {
+  const { status, offset, message } = heap.lastError();
+  const code = codeOfStatus(status);
+  const text = context ? `${context}: ${message}` : message;
+  return new WickError(code, text, { status: `WICK_E_${code}`, offset });
+}
+
+/**
+ * @param {Heap} heap
+ * @param {import('./wasm.js').Exports} exports
+ * @param {NativeConfig} config
+ * @returns {number} the engine's address
+ */
+function createEngine(heap, exports, config) {
+  const passed = new Passed(heap);
+  const kv = kvTypes[config.kvType];
+  const fields = [
+    config.memoryLimit >>> 0,
+    Math.floor(config.memoryLimit / 2 ** 32),
+    config.threads,
+    config.contextSize,
+    config.batchSize,
+    kv,
+    kv,
+    Number(config.directoryOnly),
+  ];
+  const engine = exports.engine_create(passed.record(fields.map((u32) => ({ u32 })))) >>> 0;
+  passed.free();
+  if (engine === 0) throw errorOf(heap);
+  return engine;
+}
+
+/**
+ * The fields of web/exports.c's web_request.
+ * @param {NativeRequest} request
+ * @param {Passed} passed
+ * @returns {({u32: number} | {f32: number})[]}
+ */
+function fieldsOf(request, passed) {
+  const isText = typeof request.prompt === 'string';
+  const text = isText ? passed.text(String(request.prompt)) : { address: 0, sizeBytes: 0 };
+  const tokens = isText ? [] : /** @type {ArrayLike<number>} */ (request.prompt);
+  const stops = request.stop.map((stop) => passed.text(stop));
+  const bias = request.logitBias.flatMap(([token, value]) => [{ u32: token }, { f32: value }]);
+  return [
+    { u32: text.address },
+    { u32: text.sizeBytes },
+    { u32: tokens.length > 0 ? passed.ints(tokens) : 0 },
+    { u32: tokens.length },
+    { u32: request.tokenizeFlags },
+    { u32: request.maxTokens },
+    { f32: request.temperature },
+    { u32: request.topK },
+    { f32: request.topP },
+    { f32: request.minP },
+    { f32: request.repeatPenalty },
+    { f32: request.frequencyPenalty },
+    { f32: request.presencePenalty },
+    { u32: request.penaltyLast },
+    { u32: Number(request.seed & 0xffffffffn) },
+    { u32: Number((request.seed >> 32n) & 0xffffffffn) },
+    { u32: bias.length > 0 ? passed.record(bias) : 0 },
+    { u32: request.logitBias.length },
+    { u32: request.logprobs },
+    { u32: stops.length > 0 ? passed.ints(stops.map(({ address }) => address)) : 0 },
+    { u32: stops.length > 0 ? passed.ints(stops.map(({ sizeBytes }) => sizeBytes)) : 0 },
+    { u32: stops.length },
+    { u32: Number(request.ignoreEnd) },
+    { u32: Number(request.printSpecial) },
+  ];
+}

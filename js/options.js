@@ -1,0 +1,218 @@
+// js/options.js — what callers pass in, checked and completed: a wrong type is said by name here, what
+// depends on the model is said by the engine.
+
+import { WickError } from './errors.js';
+import { HttpSource } from './fetch.js';
+import { splitNames } from './names.js';
+import { BlobSource, StreamSource } from './source.js';
+
+/** @typedef {import('./index.js').EngineOptions} EngineOptions */
+/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./protocol.js').Settings} Settings */
+/** @typedef {import('./source.js').Source} Source */
+/** @typedef {import('./source.js').SourceDescription} SourceDescription */
+
+/** @param {string} message */
+export const argumentError = (message) => new WickError('ARG', message);
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {{min: number, max?: number, whole?: boolean}} range
+ * @returns {number}
+ */
+function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, whole = false }) {
+  const number = /** @type {number} */ (value);
+  const fits = typeof value === 'number' && number >= min && number <= max;
+  if (fits && (!whole || Number.isInteger(number))) return number;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw argumentError(`${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${value}`);
+}
+
+const U32_MAX = 2 ** 32 - 1;
+
+/** llama.cpp's defaults, which GGUF models are made and tried with. */
+const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
+
+/** @param {GenerateOptions} options @returns {Settings} */
+export function settingsOf(options) {
+  /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
+  const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
+  const count = { min: 0, max: U32_MAX, whole: true };
+  return {
+    maxTokens: number('maxTokens', 0, count),
+    temperature: number('temperature', defaults.temperature, { min: 0 }),
+    topK: number('topK', defaults.topK, count),
+    topP: number('topP', defaults.topP, { min: 0, max: 1 }),
+    minP: number('minP', defaults.minP, { min: 0, max: 1 }),
+    repeatPenalty: number('repeatPenalty', 1, { min: 0 }),
+    frequencyPenalty: number('frequencyPenalty', 0, { min: -100, max: 100 }),
+    presencePenalty: number('presencePenalty', 0, { min: -100, max: 100 }),
+    penaltyLast: number('penaltyLast', 0, count),
+    seed: seedOf(options.seed),
+    logitBias: biasOf(options.logitBias),
+    logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
+    stop: stopsOf(options.stop),
+    ignoreEnd: options.ignoreEnd === true,
+    printSpecial: options.printSpecial === true,
+  };
+}
+
+/** @param {number | bigint | null | undefined} seed @returns {bigint} */
+function seedOf(seed) {
+  if (seed === undefined || seed === null) return crypto.getRandomValues(new BigUint64Array(1))[0];
+  if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
+  if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
+  throw argumentError(`seed must be a whole number, not ${seed}`);
+}
+
+/** @param {GenerateOptions['logitBias']} bias @returns {[number, number][]} */
+function biasOf(bias) {
+  const pairs = bias instanceof Map ? [...bias] : Object.entries(bias ?? {});
+  return pairs.map(([key, value]) => {
+    const token = checkNumber('a token of logitBias', Number(key), { min: 0, max: U32_MAX, whole: true });
+    if (typeof value !== 'number' || Number.isNaN(value)) {
+      throw argumentError(`logitBias of token ${key} must be a number, not ${value}`);
+    }
+    return [token, value];
+  });
+}
+
+/** @param {unknown} stop @returns {string[]} */
+function stopsOf(stop) {
+  const stops = stop === undefined || stop === null ? [] : typeof stop === 'string' ? [stop] : stop;
+  if (Array.isArray(stops) && stops.every((item) => typeof item === 'string')) return stops;
+  throw argumentError('stop must be a string or an array of strings');
+}
+
+/** @param {unknown} prompt @returns {string | number[]} */
+export function promptOf(prompt) {
+  if (typeof prompt === 'string') return prompt;
+  const tokens = Array.isArray(prompt) || ArrayBuffer.isView(prompt) ? Array.from(/** @type {any} */ (prompt)) : [];
+  if (tokens.length > 0 && tokens.every((token) => Number.isInteger(token))) return tokens;
+  throw argumentError('The prompt must be a string or an array of token ids');
+}
+
+// ---- the engine's own ----
+
+/**
+ * @param {EngineOptions} options
+ * @param {number} threads
+ * @returns {import('./native.js').NativeConfig}
+ */
+export function configOf(options, threads) {
+  const { contextSize = 0, batchSize = 0, kvType = 'f16', memoryLimit = 0 } = options;
+  if (!['f32', 'f16', 'q8', 'q4'].includes(kvType)) {
+    throw argumentError(`kvType must be 'f32', 'f16', 'q8' or 'q4', not ${kvType}`);
+  }
+  return {
+    threads,
+    contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
+    batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
+    kvType,
+    memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
+    directoryOnly: options.directoryOnly === true,
+  };
+}
+
+const THREADS_MAX = 64;
+
+/** @param {unknown} threads */
+export function checkThreads(threads) {
+  return checkNumber('threads', threads, { min: 1, max: THREADS_MAX, whole: true });
+}
+
+const RETRIES = 5;
+
+/**
+ * Where the model comes from: `description` travels to the worker, `source` (if any) stays here and
+ * is read through messages.
+ * @param {EngineOptions} options
+ * @returns {{description: SourceDescription, source: Source | undefined}}
+ */
+export function sourceOf(options) {
+  const given = (/** @type {const} */ (['url', 'file', 'blob', 'stream'])).filter(
+    (name) => options[name] !== undefined && options[name] !== null,
+  );
+  if (given.length !== 1) {
+    const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
+    throw argumentError(`createEngine wants one of url, file, blob and stream: ${found}`);
+  }
+  if (options.url !== undefined) return urlSource(options);
+  if (options.stream !== undefined) return onPage(new StreamSource(options.stream));
+  const files = [options.file ?? options.blob].flat();
+  if (files.every((file) => typeof file === 'string' || file instanceof URL)) {
+    return pathSource(/** @type {(string | URL)[]} */ (files));
+  }
+  if (files.every((file) => file instanceof Blob)) return blobSource(files);
+  throw argumentError(`${given[0]} must be a Blob, a File or a path, or an array of them`);
+}
+
+/** @param {Source} source @returns {ReturnType<typeof sourceOf>} */
+function onPage(source) {
+  const { files, canSeek } = source;
+  return { description: { kind: 'page', files, canSeek }, source };
+}
+
+/** @param {EngineOptions} options */
+function urlSource(options) {
+  const urls = namesOf([options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href));
+  if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
+  const headers = Object.fromEntries(new Headers(options.headers ?? {}));
+  const retries = checkNumber('retries', options.retries ?? RETRIES, { min: 0, whole: true });
+  if (options.fetch) {
+    return onPage(new HttpSource({ urls, headers, retries, fetch: options.fetch }));
+  }
+  return {
+    description: /** @type {const} */ ({ kind: 'url', urls, headers, retries }),
+    source: undefined,
+  };
+}
+
+/** @param {string | URL} url */
+function absoluteUrl(url) {
+  try {
+    return new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
+  } catch {
+    throw argumentError(`${url} is not an address`);
+  }
+}
+
+/** @param {string[]} names all of a split model's, or one of them */
+function namesOf(names) {
+  return names.length === 1 ? splitNames(names[0]) : names;
+}
+
+/** @param {(string | URL)[]} files */
+function pathSource(files) {
+  const url = globalThis.process?.getBuiltinModule?.('node:url');
+  const paths = files.map((file) => {
+    const isUrl = file instanceof URL || file.startsWith('file:');
+    return isUrl && url ? url.fileURLToPath(file) : String(file);
+  });
+  return {
+    description: /** @type {const} */ ({ kind: 'path', paths: namesOf(paths) }),
+    source: undefined,
+  };
+}
+
+/** @param {Blob[]} files @returns {ReturnType<typeof sourceOf>} */
+function blobSource(files) {
+  const blobs = [...files].sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+  // A slice is a plain Blob: Node clones no File. Where a Blob does not survive either, it is read here.
+  const plain = blobs.map((blob) => blob.slice());
+  const description = /** @type {const} */ ({ kind: 'blob', blobs: plain });
+  return canClone(plain[0]) ? { description, source: undefined } : onPage(new BlobSource(blobs));
+}
+
+/** @param {Blob} blob */
+const nameOf = (blob) => ('name' in blob ? String(blob.name) : '');
+
+/** @param {Blob} blob */
+function canClone(blob) {
+  try {
+    return structuredClone(blob) instanceof Blob;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,72 @@
+// js/protocol.js — the shapes of the messages between the page and its workers, and nothing else.
+
+/** @typedef {import('./errors.js').PlainError} PlainError */
+/** @typedef {import('./native.js').NativeConfig} NativeConfig */
+/** @typedef {import('./native.js').NativeRequest} NativeRequest */
+/** @typedef {import('./source.js').SourceDescription} SourceDescription */
+/** @typedef {import('./template.js').PlainMessage} PlainMessage */
+
+/**
+ * The first message makes a worker what it is: a helper hears nothing after it.
+ * @typedef {{type: 'helper', module: WebAssembly.Module, memory: WebAssembly.Memory,
+ *   index: number}} HelperMessage
+ *
+ * @typedef {{type: 'init', module: WebAssembly.Module, memory: WebAssembly.Memory | undefined,
+ *   config: NativeConfig, source: SourceDescription,
+ *   chatTemplate: string | undefined}} InitMessage
+ */
+
+/**
+ * What is generated from: a prompt, or a conversation that the worker renders.
+ * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
+ *   variables: Record<string, unknown>}} Input
+ *
+ * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags'>} Settings
+ *
+ * @typedef {{type: 'generate', id: number, input: Input, settings: Settings,
+ *   wantsTokens: boolean}} GenerateMessage
+ */
+
+/**
+ * To the engine's worker. `ack` says how many pieces of a request's text were taken by its reader.
+ * @typedef {HelperMessage | InitMessage | GenerateMessage |
+ *   {type: 'cancel', id: number} |
+ *   {type: 'ack', id: number, count: number} |
+ *   {type: 'call', id: number, method: string, args: unknown[]} |
+ *   {type: 'answer', id: number, value: unknown} |
+ *   {type: 'answer-error', id: number, error: PlainError}} ToWorker
+ */
+
+/**
+ * @typedef {{loaded: number, total: number | undefined, bytesPerSecond: number | undefined,
+ *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'ready'}} Progress
+ *
+ * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
+ * @typedef {TokenLogprob & {top: TokenLogprob[]}} TokenDetail
+ *
+ * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,
+ *   completionTokens: number, queueMs: number, prefillMs: number, decodeMs: number,
+ *   ttftMs: number}} Done
+ */
+
+/**
+ * What one step of the engine brought a request: `texts` are the pieces that can be shown, `tokens`
+ * (when asked for) as many details.
+ * @typedef {{id: number, texts: string[], tokens: TokenDetail[],
+ *   prefill: {done: number, total: number} | undefined, done: Done | undefined,
+ *   error: PlainError | undefined}} Output
+ */
+
+/**
+ * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has).
+ * @typedef {{type: 'ready'} |
+ *   {type: 'failed', error: PlainError} |
+ *   {type: 'crashed', message: string} |
+ *   {type: 'progress', progress: Progress} |
+ *   {type: 'step', outputs: Output[]} |
+ *   {type: 'result', id: number, value: unknown} |
+ *   {type: 'error', id: number, error: PlainError} |
+ *   {type: 'ask', id: number, method: string, args: number[]}} FromWorker
+ */
+
+export {};

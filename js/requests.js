@@ -1,0 +1,161 @@
+// js/requests.js — the requests under way in the engine's worker: first in, first out, from the
+// page's numbers to the engine's and from its events to what the page is told.
+
+import { codeOfStatus, toPlainError, WickError } from './errors.js';
+import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.js';
+
+/** @typedef {import('./native.js').NativeEngine} NativeEngine */
+/** @typedef {import('./native.js').NativeRequest} NativeRequest */
+/** @typedef {import('./memory.js').EngineEvent} EngineEvent */
+/** @typedef {import('./protocol.js').Output} Output */
+
+/** The engine's own queue (wick_config.requests_max); more wait here. */
+const SUBMITTED_MAX = 64;
+/** So many pieces may lie unread before the engine rests, if nobody else wants it. */
+const UNREAD_MAX = 256;
+
+const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
+
+/**
+ * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
+ *   unread: number}} Entry
+ */
+
+export class RequestTable {
+  #native;
+  /** @type {Entry[]} */
+  #waiting = [];
+  /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
+  #submitted = new Map();
+  /** @type {Output[]} what is to be told besides the engine's events */
+  #refused = [];
+
+  /** @param {NativeEngine} native */
+  constructor(native) {
+    this.#native = native;
+  }
+
+  /** @param {number} id the page's @param {NativeRequest} request @param {boolean} wantsTokens */
+  add(id, request, wantsTokens) {
+    this.#waiting.push({ id, request, wantsTokens, number: 0, unread: 0 });
+    this.#submitWaiting();
+  }
+
+  #submitWaiting() {
+    while (this.#waiting.length > 0 && this.#submitted.size < SUBMITTED_MAX) {
+      const entry = /** @type {Entry} */ (this.#waiting.shift());
+      try {
+        entry.number = this.#native.submit(entry.request);
+        this.#submitted.set(entry.number, entry);
+      } catch (error) {
+        if (!(error instanceof WickError)) throw error;
+        this.#refused.push({ ...emptyOutput(entry.id), error: toPlainError(inWords(error)) });
+      }
+    }
+  }
+
+  /** @param {number} id unknown ones have ended meanwhile */
+  cancel(id) {
+    this.#waiting = this.#waiting.filter((entry) => entry.id !== id);
+    const entry = this.#find(id);
+    if (entry) this.#native.cancel(entry.number);
+  }
+
+  /** @param {number} id @param {number} count pieces that were read */
+  acknowledge(id, count) {
+    const entry = this.#find(id);
+    if (entry) entry.unread -= count;
+  }
+
+  /** @param {number} id */
+  #find(id) {
+    for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
+    return undefined;
+  }
+
+  /** @returns {boolean} whether somebody would read what a step brings */
+  canStep() {
+    if (this.#refused.length > 0) return true;
+    for (const { unread } of this.#submitted.values()) if (unread < UNREAD_MAX) return true;
+    return false;
+  }
+
+  /** @returns {Output[]} what the last step brought, an entry a request */
+  collect() {
+    /** @type {Map<number, Output>} */
+    const outputs = new Map();
+    for (const event of this.#native.takeEvents()) this.#add(event, outputs);
+    this.#submitWaiting();
+    const refused = this.#refused;
+    this.#refused = [];
+    return [...outputs.values(), ...refused];
+  }
+
+  /** @param {EngineEvent} event @param {Map<number, Output>} outputs */
+  #add(event, outputs) {
+    const entry = this.#submitted.get(event.request);
+    if (!entry) return;
+    const output = outputs.get(entry.id) ?? emptyOutput(entry.id);
+    outputs.set(entry.id, output);
+    if (event.kind === EVENT_PREFILL) {
+      output.prefill = { done: event.tokensCached, total: event.tokensPrompt };
+    } else if (event.kind === EVENT_TOKEN) {
+      this.#addToken(event, entry, output);
+    } else if (event.kind === EVENT_DONE) {
+      this.#submitted.delete(event.request);
+      this.#addDone(event, entry, output);
+    }
+  }
+
+  /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
+  #addToken(event, entry, output) {
+    if (event.text === '' && !entry.wantsTokens) return;
+    output.texts.push(event.text);
+    entry.unread++;
+    if (!entry.wantsTokens) return;
+    const top = event.top.map(({ token, logprob }) => this.#logprob(token, logprob));
+    output.tokens.push({ ...this.#logprob(event.token, event.logprob), top });
+  }
+
+  /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
+  #addDone(event, entry, output) {
+    if (event.finish === FINISH_ERROR) {
+      output.error = toPlainError(inWords(new WickError(codeOfStatus(event.status), event.text)));
+      return;
+    }
+    // what was held back while it could have become a stop string
+    if (event.text !== '') {
+      output.texts.push(event.text);
+      if (entry.wantsTokens) output.tokens.push({ ...emptyToken, top: [] });
+    }
+    output.done = {
+      finish: finishes[event.finish],
+      promptTokens: event.tokensPrompt,
+      cachedTokens: event.tokensCached,
+      completionTokens: event.tokensOut,
+      queueMs: event.queueMs,
+      prefillMs: event.prefillMs,
+      decodeMs: event.decodeMs,
+      ttftMs: event.ttftMs,
+    };
+  }
+
+  /** @param {number} token @param {number} logprob */
+  #logprob(token, logprob) {
+    const bytes = this.#native.tokenBytes(token);
+    return { token, text: new TextDecoder().decode(bytes), bytes: Array.from(bytes), logprob };
+  }
+}
+
+const emptyToken = { token: -1, text: '', bytes: [], logprob: 0 };
+
+/** @param {number} id @returns {Output} */
+function emptyOutput(id) {
+  return { id, texts: [], tokens: [], prefill: undefined, done: undefined, error: undefined };
+}
+
+/** @param {WickError} error the queue is never full, so it was the prompt @returns {WickError} */
+function inWords(error) {
+  if (error.code !== 'FULL') return error;
+  return new WickError('PROMPT_TOO_LONG', error.message, error.cause);
+}

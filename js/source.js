@@ -1,0 +1,198 @@
+// js/source.js — where a model's bytes come from: addresses, blobs, files of the disk, a stream. A
+// source opens any of its files at an offset and gives a stream of bytes from there on.
+
+import { WickError } from './errors.js';
+import { HttpSource } from './fetch.js';
+import { fileIsMissing, nameOfFile } from './names.js';
+
+/**
+ * A file being read. `position` is the offset of the next byte, `size` the file's when it is known
+ * for sure.
+ * @typedef {object} ByteStream
+ * @property {number} position
+ * @property {number | undefined} size
+ * @property {() => Promise<Uint8Array | null>} read the next bytes, null at the end
+ * @property {() => void} cancel
+ */
+
+/**
+ * @typedef {object} Source
+ * @property {number} files how many are known by name
+ * @property {boolean} canSeek whether a file can be opened again, and at an offset
+ * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
+ *   `offset`, never behind it
+ */
+
+/**
+ * A source as it travels to the worker.
+ * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number} |
+ *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
+ *   {kind: 'page', files: number, canSeek: boolean}} SourceDescription
+ */
+
+/**
+ * @param {Exclude<SourceDescription, {kind: 'page'}>} description
+ * @param {(attempt: number) => void} onRetry
+ * @returns {Source}
+ */
+export function createSource(description, onRetry) {
+  switch (description.kind) {
+    case 'url':
+      return new HttpSource({ ...description, onRetry });
+    case 'blob':
+      return new BlobSource(description.blobs);
+    case 'path':
+      return new PathSource(description.paths);
+  }
+}
+
+const PIECE_BYTES = 1 << 20;
+
+/** Blobs and Files, read piece by piece: a whole model never lies in JavaScript's memory. */
+export class BlobSource {
+  canSeek = true;
+  #blobs;
+
+  /** @param {Blob[]} blobs */
+  constructor(blobs) {
+    this.#blobs = blobs;
+    this.files = blobs.length;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file >= this.files) throw fileIsMissing(file, this.files);
+    const blob = this.#blobs[file];
+    return {
+      position: offset,
+      size: blob.size,
+      async read() {
+        if (this.position >= blob.size) return null;
+        const piece = blob.slice(this.position, this.position + PIECE_BYTES);
+        const bytes = new Uint8Array(await readBlob(piece));
+        this.position += bytes.byteLength;
+        return bytes;
+      },
+      cancel() {},
+    };
+  }
+}
+
+/** @param {Blob} blob */
+async function readBlob(blob) {
+  try {
+    return await blob.arrayBuffer();
+  } catch (error) {
+    // a File whose file was changed or removed after it was chosen
+    throw new WickError('IO', `The file could not be read: ${error}`, error);
+  }
+}
+
+/** Files of the disk, where there is node:fs (Node, Deno, Bun). */
+class PathSource {
+  canSeek = true;
+  #paths;
+
+  /** @param {string[]} paths */
+  constructor(paths) {
+    this.#paths = paths;
+    this.files = paths.length;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    const path = nameOfFile(this.#paths, file);
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+    if (!fs) throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
+    try {
+      const handle = await fs.promises.open(path, 'r');
+      const { size } = await handle.stat();
+      return new PathStream(handle, offset, size);
+    } catch (error) {
+      throw new WickError('IO', `${path} cannot be read: ${error}`, error);
+    }
+  }
+}
+
+class PathStream {
+  #handle;
+  #buffer = new Uint8Array(PIECE_BYTES);
+
+  /** @param {import('node:fs').promises.FileHandle} handle @param {number} position @param {number} size */
+  constructor(handle, position, size) {
+    this.#handle = handle;
+    this.position = position;
+    // a pipe has no size, and nothing but the order it comes in
+    this.size = size > 0 ? size : undefined;
+  }
+
+  async read() {
+    const at = this.size === undefined ? null : this.position;
+    const { bytesRead } = await this.#handle.read(this.#buffer, 0, PIECE_BYTES, at);
+    this.position += bytesRead;
+    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
+  }
+
+  cancel() {
+    this.#handle.close().catch(() => {});
+  }
+}
+
+/** A stream: one file, once, from its beginning. */
+export class StreamSource {
+  canSeek = false;
+  files = 1;
+  #iterator;
+  #isOpen = false;
+
+  /** @param {AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>} stream */
+  constructor(stream) {
+    this.#iterator = iterate(stream);
+  }
+
+  /** @param {number} file @param {number} _offset @returns {Promise<ByteStream>} */
+  async open(file, _offset) {
+    if (file > 0) throw fileIsMissing(file, 1);
+    if (this.#isOpen) throw new WickError('INTERNAL', 'A stream can be read only once');
+    this.#isOpen = true;
+    const iterator = this.#iterator;
+    return {
+      position: 0,
+      size: undefined,
+      async read() {
+        const { done, value } = await readStream(iterator);
+        if (done) return null;
+        if (!ArrayBuffer.isView(value)) {
+          throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
+        }
+        this.position += value.byteLength;
+        return value;
+      },
+      cancel() {
+        iterator.return?.().catch(() => {});
+      },
+    };
+  }
+}
+
+/** @param {AsyncIterator<Uint8Array>} iterator */
+async function readStream(iterator) {
+  try {
+    return await iterator.next();
+  } catch (error) {
+    throw new WickError('IO', `The stream failed: ${error}`, error);
+  }
+}
+
+/** @param {AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>} stream */
+function iterate(stream) {
+  if (Symbol.asyncIterator in stream) return stream[Symbol.asyncIterator]();
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (stream).getReader();
+  return {
+    next: () => /** @type {Promise<IteratorResult<Uint8Array>>} */ (reader.read()),
+    return: async () => {
+      await reader.cancel();
+      return { done: /** @type {const} */ (true), value: undefined };
+    },
+  };
+}

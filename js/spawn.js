@@ -1,0 +1,105 @@
+// js/spawn.js — starts workers, web ones and Node's, and makes one kind of them.
+
+import { WickError } from './errors.js';
+
+/** @typedef {import('node:worker_threads').Worker} NodeWorker */
+/** @typedef {URL | string | Worker | NodeWorker | (() => Worker | NodeWorker)} WorkerOption */
+
+/**
+ * A worker of either kind. `onEnd` hears of a worker that failed or went away by itself.
+ * @typedef {object} Thread
+ * @property {(message: unknown, transfer?: Transferable[]) => void} post
+ * @property {() => Promise<void>} terminate
+ * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
+ */
+
+/**
+ * @param {WorkerOption | undefined} option
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+export function startThread(option, onMessage, onEnd) {
+  const worker = startWorker(option);
+  return 'addEventListener' in worker
+    ? adaptWeb(worker, onMessage, onEnd)
+    : adaptNode(worker, onMessage, onEnd);
+}
+
+/** @param {WorkerOption | undefined} option @returns {Worker | NodeWorker} */
+function startWorker(option) {
+  if (typeof option === 'function') return option();
+  if (typeof option === 'object' && 'postMessage' in option) return option;
+  if (typeof Worker === 'function') return startWebWorker(option);
+  const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
+  return new threads.Worker(
+    option === undefined ? new URL('./worker.js', import.meta.url) : new URL(option),
+  );
+}
+
+/** @param {URL | string | undefined} option */
+function startWebWorker(option) {
+  if (option !== undefined) {
+    const url = new URL(option, globalThis.location?.href);
+    return isElsewhere(url) ? startByBlob(url) : new Worker(url, { type: 'module' });
+  }
+  if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());
+  // Bundlers look for exactly this expression.
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+}
+
+const workerUrl = () => new URL('./worker.js', import.meta.url);
+
+/** @param {URL} url @returns {boolean} whether a worker of that address would be refused */
+function isElsewhere(url) {
+  const here = globalThis.location?.origin;
+  return here !== undefined && url.protocol.startsWith('http') && url.origin !== here;
+}
+
+/** @param {URL} url on another origin, such as a CDN, that lets everybody read it */
+function startByBlob(url) {
+  const text = `import ${JSON.stringify(url.href)};`;
+  const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  const worker = new Worker(blob, { type: 'module' });
+  worker.addEventListener('message', () => URL.revokeObjectURL(blob), { once: true });
+  return worker;
+}
+
+/**
+ * @param {Worker} worker
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+function adaptWeb(worker, onMessage, onEnd) {
+  worker.addEventListener('message', ({ data }) => onMessage(data));
+  worker.addEventListener('messageerror', () => onEnd('it sent what cannot be received'));
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    onEnd(event.message || 'its file could not be loaded', event.error ?? undefined);
+  });
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer ?? []),
+    terminate: async () => worker.terminate(),
+    keepAlive: () => {},
+  };
+}
+
+/**
+ * @param {NodeWorker} worker
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+function adaptNode(worker, onMessage, onEnd) {
+  worker.on('message', onMessage);
+  worker.on('messageerror', (error) => onEnd('it sent what cannot be received', error));
+  worker.on('error', (error) => onEnd(String(error), error));
+  worker.on('exit', (code) => onEnd(`it ended with code ${code}`));
+  return {
+    post: (message, transfer) => worker.postMessage(message, /** @type {any} */ (transfer ?? [])),
+    terminate: async () => void (await worker.terminate()),
+    keepAlive: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
+  };
+}

@@ -1,0 +1,110 @@
+// js/wasm.js — from a URL, response, bytes or module to a running instance of the engine's code.
+
+import { WickError } from './errors.js';
+
+export const WASM_PAGE_BYTES = 65536;
+/** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
+const INITIAL_PAGES = 16;
+/** A helper's stack (web/thread_web.h, WEB_HELPER_STACK_BYTES). */
+const HELPER_STACK_BYTES = 131072;
+/** 4, 2, 1 and 0.5 GiB: phones refuse the first ones. */
+const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
+
+/**
+ * @param {URL | string | Response | WebAssembly.Module | BufferSource} source
+ * @returns {Promise<WebAssembly.Module>}
+ */
+export async function compileModule(source) {
+  try {
+    if (source instanceof WebAssembly.Module) return source;
+    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
+      return await WebAssembly.compile(/** @type {BufferSource} */ (source));
+    }
+    if (typeof Response === 'function' && source instanceof Response) {
+      return await compileResponse(source);
+    }
+    return await compileUrl(new URL(String(source), globalThis.location?.href));
+  } catch (error) {
+    if (error instanceof WickError) throw error;
+    throw new WickError('WASM', `The engine's WebAssembly could not be loaded: ${error}`, error);
+  }
+}
+
+/** @param {URL} url */
+async function compileUrl(url) {
+  if (url.protocol === 'file:') {
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+    if (fs) return WebAssembly.compile(await fs.promises.readFile(url));
+  }
+  return compileResponse(await fetch(url, { credentials: 'same-origin' }));
+}
+
+/** @param {Response} response */
+async function compileResponse(response) {
+  if (!response.ok) {
+    throw new WickError('WASM', `${response.url} answered ${response.status}`, {
+      status: response.status,
+      url: response.url,
+    });
+  }
+  const type = response.headers.get('Content-Type') ?? '';
+  if (type.startsWith('application/wasm') && typeof WebAssembly.compileStreaming === 'function') {
+    return WebAssembly.compileStreaming(response);
+  }
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** @param {WebAssembly.Module} module @returns {boolean} whether it is a build with threads */
+export function isThreaded(module) {
+  return WebAssembly.Module.exports(module).some(({ name }) => name === 'helper_main');
+}
+
+/**
+ * The largest memory that is granted; it is reserved, not used.
+ * @param {{shared: boolean, helpers: number}} options
+ * @returns {WebAssembly.Memory | undefined} nothing when even the smallest was refused
+ */
+export function createMemory({ shared, helpers }) {
+  const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
+  for (const maximum of MAXIMUM_PAGES) {
+    try {
+      return new WebAssembly.Memory({ initial, maximum, shared });
+    } catch {
+      // the next one is smaller
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The functions of web/exports.c. Addresses may come back negative: js/memory.js makes them unsigned.
+ * @typedef {Record<string, (...values: number[]) => number> &
+ *   {__stack_pointer: WebAssembly.Global, __heap_base: WebAssembly.Global}} Exports
+ */
+
+/**
+ * @param {WebAssembly.Module} module
+ * @param {WebAssembly.Memory} memory
+ * @param {{log: (address: number, size: number) => void,
+ *   random: (address: number, size: number) => void}} host
+ * @returns {Promise<Exports>}
+ */
+export async function instantiate(module, memory, { log, random }) {
+  const now_us = () => performance.now() * 1000;
+  const instance = await WebAssembly.instantiate(module, { env: { memory, now_us, log, random } });
+  return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
+}
+
+/**
+ * A helper's whole life: this thread is one from now on and hears no messages any more.
+ * @param {WebAssembly.Module} module
+ * @param {WebAssembly.Memory} memory
+ * @param {number} index from 0
+ */
+export async function runHelper(module, memory, index) {
+  const silent = () => {};
+  const exports = await instantiate(module, memory, { log: silent, random: silent });
+  const base = exports.__heap_base.value >>> 0;
+  exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
+  exports.helper_main(index);
+}

@@ -1,0 +1,306 @@
+// js/worker.js — the engine's worker and its helpers (the first message says which): one bundled file
+// that is valid as a classic and as a module script, in browsers, Deno and Node. It steps the engine
+// and lets messages in between; it never waits.
+
+import { fromPlainError, toPlainError, WickError } from './errors.js';
+import { loadModel } from './load.js';
+import {
+  NativeEngine,
+  STEP_PROGRESS,
+  TOKENIZE_ADD_SPECIAL,
+  TOKENIZE_PARSE_SPECIAL,
+} from './native.js';
+import { ProgressMeter } from './progress.js';
+import { RequestTable } from './requests.js';
+import { createSource } from './source.js';
+import { ChatTemplate, noTemplate } from './template.js';
+import { runHelper } from './wasm.js';
+
+/** @typedef {import('./protocol.js').ToWorker} ToWorker */
+/** @typedef {import('./protocol.js').FromWorker} FromWorker */
+/** @typedef {import('./source.js').Source} Source */
+
+/** How long a step may take: the latency of a cancel, and of a token that is ready. */
+const STEP_BUDGET_US = 15_000;
+
+class EngineWorker {
+  #post;
+  /** @type {NativeEngine | undefined} */
+  #native;
+  /** @type {RequestTable | undefined} */
+  #requests;
+  /** @type {string | undefined} */
+  #chatTemplate;
+  /** @type {ChatTemplate | undefined} */
+  #template;
+  #specialTexts = { bos_token: '', eos_token: '' };
+  #isStepping = false;
+  #channel = new MessageChannel();
+  /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
+  #asks = new Map();
+  #asked = 0;
+
+  /** @param {(message: FromWorker) => void} post */
+  constructor(post) {
+    this.#post = post;
+    this.#channel.port1.onmessage = () => this.#guard(() => this.#step());
+  }
+
+  /** @param {ToWorker} message */
+  receive(message) {
+    this.#guard(() => this.#handle(message));
+  }
+
+  /** @param {ToWorker} message */
+  #handle(message) {
+    switch (message.type) {
+      case 'init':
+        this.#start(message).catch((error) => this.#failStart(error));
+        break;
+      case 'generate':
+        this.#generate(message);
+        break;
+      case 'cancel':
+        this.#requests?.cancel(message.id);
+        this.#wake();
+        break;
+      case 'ack':
+        this.#requests?.acknowledge(message.id, message.count);
+        this.#wake();
+        break;
+      case 'call':
+        this.#call(message.id, message.method, message.args);
+        break;
+      case 'answer':
+        this.#takeAsk(message.id)?.settle(message.value);
+        break;
+      case 'answer-error':
+        this.#takeAsk(message.id)?.fail(fromPlainError(message.error));
+        break;
+    }
+  }
+
+  /**
+   * A trap leaves the module's memory in no state that anybody could go on with.
+   * @param {() => void} action
+   */
+  #guard(action) {
+    try {
+      action();
+    } catch (error) {
+      this.#post({ type: 'crashed', message: String(error) });
+    }
+  }
+
+  // ---- start ----
+
+  /** @param {import('./protocol.js').InitMessage} message */
+  async #start({ module, memory, config, source, chatTemplate }) {
+    this.#chatTemplate = chatTemplate;
+    const native = await NativeEngine.create(module, memory, config);
+    this.#native = native;
+    this.#requests = new RequestTable(native);
+    const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
+    /** @param {import('./protocol.js').Progress['phase']} [phase] */
+    const report = (phase) => {
+      const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
+      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
+    };
+    const opened =
+      source.kind === 'page' ? this.#pageSource(source) : createSource(source, () => report('retrying'));
+    await loadModel(native, opened, () => {
+      report();
+      this.#wake();
+    });
+    report('ready');
+    const info = native.info();
+    this.#chatTemplate ??= info.chat_template ?? undefined;
+    this.#specialTexts = {
+      bos_token: info.tokenizer?.bos?.text ?? '',
+      eos_token: info.tokenizer?.eos?.text ?? '',
+    };
+    this.#post({ type: 'ready' });
+  }
+
+  /** @param {unknown} error */
+  #failStart(error) {
+    if (error instanceof WickError) this.#post({ type: 'failed', error: toPlainError(error) });
+    else this.#post({ type: 'crashed', message: String(error) });
+  }
+
+  // ---- bytes that only the page has ----
+
+  /** @param {{files: number, canSeek: boolean}} description @returns {Source} */
+  #pageSource({ files, canSeek }) {
+    /** @type {Source} */
+    const source = {
+      files,
+      canSeek,
+      open: async (file, offset) => {
+        const opened = /** @type {OpenedStream} */ (await this.#ask('open', [file, offset]));
+        source.canSeek = opened.canSeek;
+        return new PageStream(opened, (method, args) => this.#ask(method, args));
+      },
+    };
+    return source;
+  }
+
+  /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
+  #ask(method, args) {
+    const id = ++this.#asked;
+    return new Promise((settle, fail) => {
+      this.#asks.set(id, { settle, fail });
+      this.#post({ type: 'ask', id, method, args });
+    });
+  }
+
+  /** @param {number} id */
+  #takeAsk(id) {
+    const ask = this.#asks.get(id);
+    this.#asks.delete(id);
+    return ask;
+  }
+
+  // ---- calls ----
+
+  /** @param {number} id @param {string} method @param {unknown[]} args */
+  #call(id, method, args) {
+    try {
+      this.#post({ type: 'result', id, value: this.#answer(method, args) });
+    } catch (error) {
+      if (!(error instanceof WickError)) throw error;
+      this.#post({ type: 'error', id, error: toPlainError(error) });
+    }
+  }
+
+  /** @param {string} method @param {any[]} args @returns {unknown} */
+  #answer(method, args) {
+    const native = /** @type {NativeEngine} */ (this.#native);
+    switch (method) {
+      case 'tokenize':
+        return Array.from(native.tokenize(args[0], args[1]));
+      case 'detokenize':
+        return native.detokenize(args[0], { whole: true, special: args[1] });
+      case 'applyTemplate':
+        return this.#chat().render(args[0], args[1]);
+      case 'info':
+        return { ...native.info(), ...native.counters() };
+      case 'inspect':
+        return native.inspect();
+      default:
+        throw new WickError('INTERNAL', `unknown call ${method}`);
+    }
+  }
+
+  #chat() {
+    if (this.#template) return this.#template;
+    if (this.#chatTemplate === undefined) throw noTemplate();
+    this.#template = new ChatTemplate(this.#chatTemplate, this.#specialTexts);
+    return this.#template;
+  }
+
+  // ---- generation ----
+
+  /** @param {import('./protocol.js').GenerateMessage} message */
+  #generate({ id, input, settings, wantsTokens }) {
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    try {
+      requests.add(id, { ...settings, ...this.#prompt(input) }, wantsTokens);
+      this.#wake();
+    } catch (error) {
+      if (!(error instanceof WickError)) throw error;
+      this.#post({ type: 'error', id, error: toPlainError(error) });
+    }
+  }
+
+  /** @param {import('./protocol.js').Input} input */
+  #prompt(input) {
+    const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+    if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
+    const prompt = this.#chat().render(input.messages, input.variables);
+    // Most templates begin with the BOS that the tokenizer would add, too.
+    const bos = this.#specialTexts.bos_token;
+    const hasBos = bos !== '' && prompt.startsWith(bos);
+    return { prompt, tokenizeFlags: hasBos ? TOKENIZE_PARSE_SPECIAL : all };
+  }
+
+  /** Goes on stepping, unless it does already. */
+  #wake() {
+    if (this.#isStepping || !this.#requests?.canStep()) return;
+    this.#isStepping = true;
+    this.#channel.port2.postMessage(0);
+  }
+
+  #step() {
+    const native = /** @type {NativeEngine} */ (this.#native);
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    const result = native.step(STEP_BUDGET_US);
+    const outputs = requests.collect();
+    if (outputs.length > 0) this.#post({ type: 'step', outputs });
+    this.#isStepping = result === STEP_PROGRESS && requests.canStep();
+    // after this message come those that have arrived meanwhile, then the next step
+    if (this.#isStepping) this.#channel.port2.postMessage(0);
+  }
+}
+
+/**
+ * @typedef {{id: number, position: number, size: number | undefined,
+ *   canSeek: boolean}} OpenedStream
+ */
+
+/** A stream that the page reads; the next piece is asked for while this one is being used. */
+class PageStream {
+  #id;
+  #ask;
+  /** @type {Promise<Uint8Array | null>} */
+  #next;
+
+  /**
+   * @param {OpenedStream} opened
+   * @param {(method: string, args: number[]) => Promise<unknown>} ask
+   */
+  constructor({ id, position, size }, ask) {
+    this.#id = id;
+    this.#ask = ask;
+    this.position = position;
+    this.size = size;
+    this.#next = this.#readAhead();
+  }
+
+  #readAhead() {
+    const next = /** @type {Promise<Uint8Array | null>} */ (this.#ask('read', [this.#id]));
+    next.catch(() => {}); // whoever reads it hears of it
+    return next;
+  }
+
+  async read() {
+    const bytes = await this.#next;
+    if (bytes === null) return null;
+    this.#next = this.#readAhead();
+    this.position += bytes.byteLength;
+    return bytes;
+  }
+
+  cancel() {
+    this.#ask('cancel', [this.#id]).catch(() => {});
+  }
+}
+
+// ---- the thread ----
+
+/**
+ * Where messages come from: the worker itself, or Node's port to the thread that started it.
+ * @returns {{postMessage: (message: FromWorker) => void,
+ *   onmessage: ((event: {data: any}) => void) | null}}
+ */
+function findPort() {
+  if (typeof globalThis.postMessage === 'function') return /** @type {any} */ (globalThis);
+  return /** @type {any} */ (globalThis.process.getBuiltinModule('node:worker_threads').parentPort);
+}
+
+const port = findPort();
+const worker = new EngineWorker((message) => port.postMessage(message));
+port.onmessage = ({ data }) => {
+  if (data.type === 'helper') runHelper(data.module, data.memory, data.index);
+  else worker.receive(data);
+};

@@ -1,0 +1,71 @@
+// Puts the npm package together in dist/: two bundles (the page's and the worker's), types, the
+// engine's WebAssembly, the command line, the built-in models. Prints the JavaScript's sizes.
+
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const dist = join(root, 'dist');
+
+/** @type {import('esbuild').BuildOptions} */
+const common = {
+  bundle: true,
+  minify: true,
+  target: ['es2022', 'chrome111', 'firefox111', 'safari16.4', 'node20'],
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+async function bundle() {
+  await build({
+    ...common,
+    format: 'esm',
+    entryPoints: [join(root, 'js/index.js'), join(root, 'js/model.js')],
+    outdir: dist,
+  });
+  // A classic script as well as a module: no import, no export, no import.meta.
+  await build({
+    ...common,
+    format: 'iife',
+    entryPoints: [join(root, 'js/worker.js')],
+    outfile: join(dist, 'worker.js'),
+  });
+  await build({
+    ...common,
+    minify: false,
+    format: 'esm',
+    platform: 'node',
+    external: ['./index.js'],
+    entryPoints: [join(root, 'js/cli.js')],
+    outfile: join(dist, 'cli.js'),
+  });
+}
+
+/** @param {string} from a folder @param {string} to @param {RegExp} names */
+function copyAll(from, to, names) {
+  if (!existsSync(join(root, from))) return;
+  mkdirSync(join(dist, to), { recursive: true });
+  for (const name of readdirSync(join(root, from)).filter((file) => names.test(file))) {
+    copyFileSync(join(root, from, name), join(dist, to, name));
+  }
+}
+
+rmSync(dist, { recursive: true, force: true });
+await bundle();
+copyAll('js', '.', /\.d\.ts$/);
+copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
+copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);
+copyAll('examples/models', 'models', /\.gguf$/);
+
+const kb = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(1)} KB`;
+let gzipped = 0;
+for (const name of ['index.js', 'worker.js']) {
+  const bytes = readFileSync(join(dist, name));
+  const small = gzipSync(bytes, { level: 9 }).byteLength;
+  gzipped += small;
+  console.log(`  dist/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`);
+}
+console.log(`  JavaScript, with templates: ${kb(gzipped)} gzipped`);
