@@ -16,12 +16,16 @@ const temporary = temporaryFolder();
 
 const hosts = [native, plainHosts[0], relaxedHosts[0]];
 
-const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'].concat(
-  ['llama-rope-linear', 'mistral-swa'],
-);
-const quantisedModels = ['llama-small-F16', 'llama-small-BF16', 'llama-256-Q8_0'].concat(
-  ['llama-256-Q4_0', 'llama-256-Q6_K', 'llama-tied-Q8_0', 'llama-tied-Q4_0'],
-);
+const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'].concat([
+  'llama-rope-linear',
+  'mistral-swa',
+]);
+const quantisedModels = ['llama-small-F16', 'llama-small-BF16', 'llama-256-Q8_0'].concat([
+  'llama-256-Q4_0',
+  'llama-256-Q6_K',
+  'llama-tied-Q8_0',
+  'llama-tied-Q4_0',
+]);
 const refusedModels = [
   { id: 'llama-rope-yarn', says: /yarn/ },
   { id: 'llama-moe', says: /experts/ },

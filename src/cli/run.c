@@ -90,20 +90,27 @@ static bool show_token(void *context, wick_engine *engine, const wick_event *eve
   return output_flush(OUTPUT_TEXT);
 }
 
+static double round_to_thousandths(double value) {
+  return (double)(int64_t)(value * 1000 + 0.5) / 1000;
+}
+
+static double rate(uint32_t tokens, double elapsed_ms) {
+  return elapsed_ms > 0 ? round_to_thousandths(tokens / elapsed_ms * 1000) : 0;
+}
+
 static void print_stats(const wick_engine *engine, const generation *done, uint64_t load_us) {
   const wick_event *end = &done->end;
-  const double decode_s = end->decode_ms / 1e3, prefill_s = end->prefill_ms / 1e3;
   // the first token comes with the prefill
-  const double decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
+  const uint32_t decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
   wick_plan plan = {0};
   wick_memory_plan(engine, &plan, NULL);
   json_writer json;
   json_begin(&json, output_log_json, NULL);
   json_open(&json, NULL, '{');
-  json_f64(&json, "load_ms", (double)load_us / 1e3);
-  json_f64(&json, "ttft_ms", end->ttft_ms);
-  json_f64(&json, "prefill_tok_s", prefill_s > 0 ? end->tokens_prompt / prefill_s : 0);
-  json_f64(&json, "decode_tok_s", decode_s > 0 ? decoded / decode_s : 0);
+  json_f64(&json, "load_ms", round_to_thousandths((double)load_us / 1e3));
+  json_f64(&json, "ttft_ms", round_to_thousandths(end->ttft_ms));
+  json_f64(&json, "prefill_tok_s", rate(end->tokens_prompt, end->prefill_ms));
+  json_f64(&json, "decode_tok_s", rate(decoded, end->decode_ms));
   json_u64(&json, "prompt_tokens", end->tokens_prompt);
   json_u64(&json, "completion_tokens", end->tokens_out);
   json_text(&json, "finish_reason", generation_finish_name(end->finish));

@@ -1,0 +1,22 @@
+// Runs Wick's WASI module under Node (or Deno: deno run -A run.mjs):
+//
+//   node run.mjs wick.wasm model.gguf "Once upon a time"
+//
+// The model's folder is all that the module sees of the file system.
+
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import process from 'node:process';
+import { WASI } from 'node:wasi';
+
+const [modulePath, modelPath, prompt] = process.argv.slice(2);
+const model = `/models/${basename(modelPath)}`;
+const wasi = new WASI({
+  version: 'preview1',
+  args: ['wick', 'run', model, '-p', prompt, '-n', '64'],
+  preopens: { '/models': dirname(resolve(modelPath)) },
+  returnOnExit: true,
+});
+const module = await WebAssembly.compile(await readFile(modulePath));
+const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+process.exitCode = wasi.start(instance);

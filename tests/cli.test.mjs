@@ -1,0 +1,435 @@
+// The command line as its contract says it: commands, options, streams, exit codes.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { native, temporaryFolder, wick } from './support/cli.mjs';
+import { built, locate } from './support/locate.mjs';
+import { run } from './support/process.mjs';
+
+const shared = locate('shared');
+const vectors = join(shared.path, 'vectors');
+const stories = join(vectors, 'stories260K/stories260K-f32.gguf');
+const temporary = temporaryFolder();
+const program = built('native/wick');
+
+/** @param {string[]} args @param {Parameters<typeof wick>[2]} [options] */
+const cli = (args, options) => wick(native, args, options);
+
+/**
+ * @param {string[]} args @param {Parameters<typeof wick>[2]} [options]
+ * @returns {Promise<string>} what it printed; it must have ended well
+ */
+async function text(args, options) {
+  const { code, stdout, stderr } = await cli(args, options);
+  assert.equal(code, 0, stderr);
+  return stdout.toString();
+}
+
+/**
+ * It must end with `code`, print nothing, and say why in one line.
+ * @param {string[]} args @param {number} code @param {RegExp} says
+ * @param {Parameters<typeof wick>[2]} [options]
+ */
+async function assertRefused(args, code, says, options) {
+  const result = await cli(args, options);
+  assert.equal(result.code, code, result.stderr);
+  assert.equal(result.stdout.length, 0, 'something was printed');
+  assert.match(result.stderr, /^wick: [^\n]*\n$/);
+  assert.match(result.stderr, says);
+}
+
+describe('the command line itself', () => {
+  test('without a command it shows its commands and exits 2', async () => {
+    const { code, stdout, stderr } = await cli([]);
+    assert.equal(code, 2);
+    assert.equal(stdout.length, 0);
+    assert.match(stderr, /usage: wick COMMAND/);
+  });
+
+  test('help goes to standard output', async () => {
+    assert.match(await text(['help']), /usage: wick COMMAND/);
+    for (const command of ['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'synth'])
+      assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
+  });
+
+  /** @type {[string, string[], RegExp][]} */
+  const mistakes = [
+    ['an unknown command', ['sing'], /no command 'sing'/],
+    ['a command that is not there yet', ['perplexity', 'x.gguf'], /not there yet/],
+    ['an unknown option', ['run', 'x.gguf', '--tempo', '1'], /unknown option '--tempo'/],
+    ['a missing model', ['run'], /something is missing \(usage: wick run MODEL/],
+    ['too many models', ['run', 'a', 'b'], /too much/],
+    ['a missing value', ['run', 'x', '-n'], /-n needs a value: -n N/],
+    ['no number', ['run', 'x', '-n', 'ten'], /-n takes a whole number .* not 'ten'/],
+    ['a negative count', ['run', 'x', '-n', '-3'], /-n takes a whole number/],
+    ['a number with a tail', ['run', 'x', '--ctx', '128k'], /--ctx takes a whole number/],
+    ['a number too large', ['run', 'x', '-n', '99999999999999999999'], /-n takes a whole/],
+    ['a number out of its range', ['run', 'x', '--top-p', '1.5'], /from 0 to 1, not '1.5'/],
+    ['NaN', ['run', 'x', '--temp', 'nan'], /--temp takes a number/],
+    ['an unknown choice', ['run', 'x', '--kv', 'q5'], /one of f32, f16, q8, q4, not 'q5'/],
+    ['a flag with a value', ['run', 'x', '--stats=yes'], /--stats takes no value/],
+    ['no tokens', ['logits', 'x', '--out', 'y'], /--tokens is missing/],
+    ['a word among the tokens', ['logits', 'x', '--tokens', '1,two'], /not 'two'/],
+    ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
+    ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /from -p or from -f/],
+    ['model and prompt from one pipe', ['run', '-'], /standard input is the model already/],
+    ['an unknown shape', ['synth', 'gpt-5', 'q8_0', 'x'], /no shape 'gpt-5'/],
+    ['an unknown type', ['synth', 'tiny', 'q9', 'x'], /no type 'q9'/],
+  ];
+  for (const [what, args, says] of mistakes) {
+    test(`${what}: exit 2`, () => assertRefused(args, 2, says));
+  }
+
+  test('options may stand anywhere, long ones with =, behind -- there are none', async () => {
+    await assertRefused(['run', '--temp=0.5', '-n', '3', '--', '--odd', '--names'], 2, /too much/);
+    await assertRefused(['run', '-n', '3', '--temp=0.5', '-p', 'a', '--', '--odd'], 3, /--odd/);
+  });
+});
+
+describe('files', () => {
+  test('a file that is not there: exit 3', () =>
+    assertRefused(['inspect', join(temporary, 'none.gguf')], 3, /cannot open .*none.gguf/));
+
+  test('a folder: exit 3', () => assertRefused(['inspect', temporary], 3, /wick-cli-/));
+
+  test('a file that is no GGUF: exit 3', () =>
+    assertRefused(['run', program, '-p', 'a'], 3, /not a GGUF file.*WICK_E_FORMAT at byte 0/));
+
+  test('an empty pipe: exit 3', () =>
+    assertRefused(['inspect', '-'], 3, /standard input: .*WICK_E_TRUNCATED/));
+
+  test('a prompt from a file that is not there: exit 3', () =>
+    assertRefused(['run', 'x', '-f', join(temporary, 'none')], 3, /cannot open/));
+
+  test('names in a file cannot steer a terminal', async () => {
+    const model = join(temporary, 'steer.gguf');
+    await text(['synth', 'tiny', 'q8_0', model]);
+    const bytes = readFileSync(model);
+    bytes.write('gener\x1bl.', bytes.indexOf('general.name'));
+    bytes.write('\x1b', bytes.indexOf('output_norm.weight'));
+    writeFileSync(model, bytes);
+    for (const args of [
+      ['inspect', model],
+      ['inspect', '--json', model],
+      ['run', model, '-p', 'a'],
+    ]) {
+      const { stdout, stderr } = await cli(args);
+      assert.ok(!`${stdout}${stderr}`.includes('\x1b'));
+    }
+  });
+});
+
+describe('run', { concurrency: 2, skip: shared.skip }, () => {
+  const prompt = ['-p', 'Once upon a time'];
+  const story = ', there was a little girl named Lily.';
+
+  test('prints the continuation alone', async () => {
+    assert.equal(await text(['run', stories, ...prompt, '-n', '11', '--kv', 'f32']), story);
+  });
+
+  test('the model may come through a pipe, the prompt from a file or standard input', async () => {
+    const file = join(temporary, 'prompt.txt');
+    writeFileSync(file, prompt[1]);
+    const wanted = await text(['run', stories, ...prompt, '-n', '20']);
+    const model = readFileSync(stories);
+    assert.equal(await text(['run', '-', ...prompt, '-n', '20'], { input: model }), wanted);
+    assert.equal(await text(['run', stories, '-f', file, '-n', '20']), wanted);
+    assert.equal(await text(['run', stories, '-n', '20'], { input: prompt[1] }), wanted);
+    assert.equal(await text(['run', stories, '-f', '-', '-n', '20'], { input: prompt[1] }), wanted);
+  });
+
+  test('a cut pipe and a cut file are told as such', async () => {
+    const cut = readFileSync(stories).subarray(0, 500_000);
+    const file = join(temporary, 'cut.gguf');
+    writeFileSync(file, cut);
+    await assertRefused(['run', file, ...prompt], 3, /cut.gguf: .*TRUNCATED/);
+    await assertRefused(['run', '-', ...prompt], 3, /standard input: .*TRUNCATED/, { input: cut });
+  });
+
+  test('a seed makes a random choice repeatable, another one changes it', async () => {
+    const args = ['run', stories, ...prompt, '-n', '40', '--temp', '1.5', '--seed'];
+    const first = await text([...args, '7']);
+    assert.equal(await text([...args, '7']), first);
+    assert.notEqual(await text([...args, '8']), first);
+  });
+
+  test('without a seed runs differ, greedy ones do not', async () => {
+    const hot = ['run', stories, ...prompt, '-n', '60', '--temp', '2'];
+    assert.notEqual(await text(hot), await text(hot));
+    const greedy = ['run', stories, ...prompt, '-n', '60'];
+    assert.equal(await text(greedy), await text([...greedy, '--temp', '0', '--seed', '5']));
+  });
+
+  test('ends before a stop string', async () => {
+    const args = ['run', stories, ...prompt, '-n', '60', '--stats', '--stop', 'xyz'];
+    const { stdout, stderr } = await cli([...args, '--stop', ' girl named']);
+    assert.equal(stdout.toString(), ', there was a little');
+    assert.equal(JSON.parse(stderr).finish_reason, 'stop');
+  });
+
+  test('--stats is one JSON line on standard error', async () => {
+    const { stderr } = await cli(['run', stories, ...prompt, '-n', '50', '--stats']);
+    assert.match(stderr, /^\{[^\n]*\}\n$/);
+    const stats = JSON.parse(stderr);
+    assert.equal(stats.completion_tokens, 50);
+    assert.equal(stats.prompt_tokens, 5);
+    assert.equal(stats.finish_reason, 'length');
+    assert.equal(stats.decode_allocations, 0, 'decoding must not allocate');
+    assert.equal(stats.threads, 1);
+    for (const name of ['load_ms', 'ttft_ms', 'prefill_tok_s', 'decode_tok_s'])
+      assert.ok(stats[name] > 0, name);
+    const size = readFileSync(stories).length;
+    assert.ok(stats.memory_bytes_peak > 0.9 * size && stats.memory_bytes_peak < 3 * size);
+    assert.ok(stats.memory_bytes_peak <= 1.1 * stats.memory_bytes_planned);
+  });
+
+  test('--logprobs prints a JSON line for each token', async () => {
+    const args = ['run', stories, ...prompt, '-n', '12', '--logprobs', '3'];
+    const { stdout, stderr } = await cli(args);
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.equal(lines.length, 12);
+    assert.equal(lines.map((line) => line.text).join(''), stdout.toString());
+    for (const { token, logprob, top } of lines) {
+      assert.equal(top.length, 3);
+      assert.equal(top[0].token, token, 'greedy takes the likeliest');
+      assert.ok(logprob <= 0 && logprob === top[0].logprob && top[1].logprob <= logprob);
+    }
+  });
+
+  test('keeps to the context, and refuses what does not fit', async () => {
+    const { stderr } = await cli(['run', stories, ...prompt, '--ctx', '64', '--stats']);
+    const stats = JSON.parse(stderr);
+    assert.equal(stats.finish_reason, 'length');
+    assert.equal(stats.prompt_tokens + stats.completion_tokens, 65); // the last one is not fed
+    const long = 'Lily ran. '.repeat(40);
+    await assertRefused(['run', stories, '-p', long, '--ctx', '64'], 2, /\d{3}.*\b64\b/);
+    await assertRefused(['run', stories, ...prompt, '--ctx', '513'], 2, /513.*512/);
+  });
+
+  test('KV types that are not there yet are refused', () =>
+    assertRefused(['run', stories, ...prompt, '--kv', 'q8'], 2, /--kv q8 is not there yet/));
+
+  test('threads give the same text', async () => {
+    const args = ['run', stories, ...prompt, '-n', '40'];
+    const { stdout, stderr } = await cli([...args, '--threads', '2', '--stats']);
+    assert.equal(JSON.parse(stderr).threads, 2);
+    assert.equal(stdout.toString(), await text(args));
+  });
+
+  test('ends quietly when nobody reads any more', async () => {
+    const child = spawn(program, ['run', stories, ...prompt, '--ctx', '512']);
+    let complaint = '';
+    child.stderr.on('data', (bytes) => (complaint += bytes));
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    const [code, signal] = await once(child, 'close');
+    assert.ok(code === 0 || signal === 'SIGPIPE', `${code} ${signal}`);
+    assert.equal(complaint, '');
+  });
+
+  test('text that is lost is told: exit 3', async () => {
+    const args = ['-c', `"${program}" run "${stories}" -p Once -n 5 >/dev/full`];
+    const { code, stderr } = await run('/bin/sh', args);
+    assert.equal(code, 3);
+    assert.match(stderr, /cannot write to standard output: /);
+  });
+});
+
+describe('logits', { skip: shared.skip }, () => {
+  test('a file and standard output get the same, [tokens, vocab] floats', async () => {
+    const out = join(temporary, 'logits.f32');
+    await text(['logits', stories, '--tokens', '1,403,407', '--out', out]);
+    const { code, stdout } = await cli(['logits', stories, '--tokens', '1 403 407', '--out', '-']);
+    assert.equal(code, 0);
+    assert.equal(stdout.length, 3 * 512 * 4);
+    assert.deepEqual(readFileSync(out), stdout);
+  });
+
+  test('bad ids, no ids and files that cannot be written are refused', async () => {
+    const out = join(temporary, 'bad.f32');
+    const args = ['logits', stories, '--out', out, '--tokens'];
+    await assertRefused([...args, '1,512'], 2, /512/);
+    await assertRefused([...args, '1,-1'], 2, /-1/);
+    await assertRefused([...args, ''], 2, /empty/);
+    const nowhere = join(temporary, 'none', 'x.f32');
+    await assertRefused(['logits', stories, '--tokens', '1', '--out', nowhere], 3, /cannot create/);
+    await assertRefused(['logits', stories, '--tokens', '1', '--out', '/dev/full'], 3, /write/);
+  });
+});
+
+describe('tokenize and detokenize', { skip: shared.skip }, () => {
+  const vocabulary = join(vectors, 'vocab/ggml-vocab-qwen2.gguf');
+  const spm = join(vectors, 'vocab/ggml-vocab-llama-spm.gguf');
+  const hello = 'Hello, wörld! 你好 🙂\n';
+
+  test('a vocabulary without tensors will do, in both directions', async () => {
+    for (const model of [vocabulary, spm]) {
+      const ids = await text(['tokenize', model, '-p', hello]);
+      assert.match(ids, /^\d+( \d+)*\n$/);
+      assert.equal(await text(['detokenize', model, '--tokens', ids]), hello);
+    }
+  });
+
+  test('--no-bos adds nothing, --no-special leaves special tokens in the text as text', async () => {
+    const ids = async (/** @type {string[]} */ ...args) =>
+      (await text(['tokenize', ...args])).trim().split(' ').map(Number);
+    const bare = await ids(spm, '--no-bos', '-p', hello);
+    assert.deepEqual(await ids(spm, '-p', hello), [1, ...bare]);
+    const special = ['-p', '<|im_end|>'];
+    const [id, ...more] = await ids(vocabulary, ...special);
+    assert.equal(more.length, 0);
+    assert.ok((await ids(vocabulary, '--no-special', ...special)).length > 1);
+    const args = ['detokenize', vocabulary, '--tokens', String(id)];
+    assert.equal(await text(args), '');
+    assert.equal(await text([...args, '--special']), '<|im_end|>');
+  });
+
+  test('an empty text has no tokens but those that are added', async () => {
+    assert.equal(await text(['tokenize', vocabulary, '-p', '']), '\n');
+    assert.equal(await text(['tokenize', spm, '-p', '']), '1\n');
+    assert.equal(await text(['detokenize', vocabulary, '--tokens', '']), '');
+  });
+
+  test('ids out of the vocabulary: exit 2', async () => {
+    const args = ['detokenize', vocabulary, '--tokens'];
+    await assertRefused([...args, '5,151936'], 2, /token 151936 is not in the vocabulary/);
+    await assertRefused([...args, '-5'], 2, /token -5/);
+  });
+
+  test('a tokenizer that is not built in: exit 3', () =>
+    assertRefused(
+      ['tokenize', join(vectors, 'vocab/ggml-vocab-bert-bge.gguf'), '-p', 'a'],
+      3,
+      /tokenizer/,
+    ));
+});
+
+describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
+  const reference = join(vectors, 'reference');
+
+  test('the tables show metadata, tensors, types and the plan', async () => {
+    const shown = await text(['inspect', stories]);
+    assert.match(shown, /GGUF version 3/);
+    assert.match(shown, /llama\.context_length +u32 +512\n/);
+    assert.match(shown, /tokenizer\.ggml\.tokens +string\[512\] +\["<unk>","<s>"/);
+    assert.match(shown, /blk\.0\.attn_q\.weight +F32 +64 x 64 +\d+ +16384\n/);
+    assert.match(shown, /F32 +47 tensors +1\.04 MB/);
+    assert.match(shown, /memory plan for a context of 512 tokens/);
+  });
+
+  test('--json is one object, whose plan follows --ctx and --kv', async () => {
+    const model = join(reference, 'models/llama-256-Q4_0.gguf');
+    const { gguf, metadata, tensors, info } = JSON.parse(await text(['inspect', model, '--json']));
+    assert.equal(gguf.version, 3);
+    const heads = metadata.find((/** @type {any} */ m) => m.key === 'llama.attention.head_count');
+    assert.deepEqual(heads, { key: heads.key, type: 'u32', value: heads.value });
+    assert.equal(tensors.length, 21);
+    assert.deepEqual(Object.keys(info.types).sort(), ['F32', 'Q4_0', 'Q6_K']);
+    assert.equal(info.shape.layers, 2);
+    const wide = ['inspect', model, '--json', '--kv', 'f32', '--ctx'];
+    const [half, whole] = await Promise.all(
+      ['128', '256'].map(async (n) => JSON.parse(await text([...wide, n])).info.plan),
+    );
+    assert.equal(whole.kv_bytes, 2 * half.kv_bytes);
+    assert.equal(whole.context_tokens, 256);
+  });
+
+  test('a split model is one model', async () => {
+    const parts = join(reference, 'split/llama-small-F16-00001-of-00003.gguf');
+    const whole = join(reference, 'models/llama-small-F16.gguf');
+    const split = JSON.parse(await text(['inspect', parts, '--json']));
+    const { tensors, info } = JSON.parse(await text(['inspect', whole, '--json']));
+    assert.equal(split.info.load.files, 3);
+    assert.deepEqual(split.info.types, info.types);
+    assert.equal(split.tensors.length, tensors.length);
+    const second = parts.replace('00001-of', '00002-of');
+    await assertRefused(['inspect', second], 3, /file 2 of 3/);
+    await assertRefused(['run', '-', '-p', 'a'], 3, /split/, { input: readFileSync(parts) });
+    const alone = join(temporary, 'alone.gguf');
+    copyFileSync(parts, alone);
+    await assertRefused(['run', alone, '-p', 'a'], 3, /give the first one, named like/);
+  });
+
+  test('says why a model does not run', async () => {
+    const moe = join(reference, 'models/llama-moe.gguf');
+    assert.match(await text(['inspect', moe]), /does not run here: .*experts/);
+    const { info } = JSON.parse(await text(['inspect', moe, '--json']));
+    assert.equal(info.plan, null);
+    assert.equal(info.error.status, 'WICK_E_UNSUPPORTED');
+  });
+
+  test('every unusual file is shown as valid JSON or refused, never more', async () => {
+    const files = readdirSync(join(reference, 'corrupt'));
+    assert.ok(files.length > 100);
+    let shown = 0;
+    for (const file of files) {
+      const path = join(reference, 'corrupt', file);
+      const { code, signal, stdout, stderr } = await cli(['inspect', '--json', path]);
+      assert.ok(code === 0 || code === 3, `${file}: ${code} ${signal} ${stderr}`);
+      if (code === 3) continue;
+      assert.ok(JSON.parse(stdout.toString()).metadata.length > 0, file);
+      shown++;
+    }
+    assert.ok(shown >= 8, `${shown} files were shown`);
+  });
+});
+
+describe('synth', { concurrency: 2 }, () => {
+  /** @param {string[]} args */
+  async function digest(args) {
+    const { code, stdout, stderr } = await cli(['synth', ...args, '-']);
+    assert.equal(code, 0, stderr);
+    return createHash('sha256').update(stdout).digest('hex');
+  }
+
+  test('the same seed gives the same file, another one another', async () => {
+    const first = await digest(['tiny', 'q4_k_m']);
+    assert.equal(await digest(['tiny', 'q4_k_m', '--seed', '1']), first);
+    assert.notEqual(await digest(['tiny', 'q4_k_m', '--seed', '2']), first);
+  });
+
+  for (const type of ['f32', 'f16', 'bf16', 'q8_0', 'q4_0', 'q6_k']) {
+    test(`a model of ${type} runs`, async () => {
+      const model = join(temporary, `tiny-${type}.gguf`);
+      await text(['synth', 'tiny', type, model]);
+      const args = ['run', model, '-p', 'some words here', '-n', '16', '--stats'];
+      const { code, stdout, stderr } = await cli(args);
+      assert.equal(code, 0, stderr);
+      const { completion_tokens } = JSON.parse(stderr);
+      assert.ok(completion_tokens > 0 && stdout.length > 0);
+    });
+  }
+
+  test('its vocabulary takes any text and gives it back', async () => {
+    const model = join(temporary, 'vocabulary.gguf');
+    await text(['synth', 'tiny', 'q8_0', model]);
+    const any = 'the Quick brown\tfox — 123, ñandú 漢字 🦊\n';
+    const ids = await text(['tokenize', model, '-p', any]);
+    assert.equal(await text(['detokenize', model, '--tokens', ids]), any);
+    assert.ok(ids.split(' ').length < Buffer.byteLength(any), 'merges are used');
+  });
+
+  test('types are those that llama-quantize takes', async () => {
+    // as the published Qwen2.5-0.5B-Instruct files have them
+    const wanted = {
+      q4_k_m: { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 },
+      q4_0: { F32: 121, Q4_0: 168, Q8_0: 1 },
+    };
+    for (const [type, counts] of Object.entries(wanted)) {
+      const pipe = `"${program}" synth qwen2.5-0.5b ${type} - | "${program}" inspect - --json`;
+      const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
+      assert.equal(code, 0, stderr);
+      const { types } = JSON.parse(stdout.toString()).info;
+      const found = Object.entries(types).map(([name, { tensors }]) => [name, tensors]);
+      assert.deepEqual(Object.fromEntries(found), counts);
+    }
+  });
+});
