@@ -8,7 +8,14 @@ import { Generation, PieceReader } from './generation.js';
 import { infoOf } from './info.js';
 import { Link } from './link.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
-import { argumentError, checkThreads, configOf, promptOf, settingsOf, sourceOf } from './options.js';
+import {
+  argumentError,
+  checkThreads,
+  configOf,
+  promptOf,
+  settingsOf,
+  sourceOf,
+} from './options.js';
 import { compileModule, createMemory, isThreaded } from './wasm.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
@@ -129,7 +136,9 @@ export class Engine {
   constructor(link, info) {
     this.#link = link;
     this.#info = info;
-    this.chat = { completions: new ChatCompletions(link, info.name ?? info.architecture ?? 'model') };
+    this.chat = {
+      completions: new ChatCompletions(link, info.name ?? info.architecture ?? 'model'),
+    };
   }
 
   /**

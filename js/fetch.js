@@ -231,7 +231,11 @@ class HttpStream {
     if (error instanceof WickError) return error;
     const tries = this.#attempts > 0 ? ` (taken up ${this.#attempts} times)` : '';
     const words = `The download of ${this.#url} broke off after ${this.position} bytes${tries}`;
-    return new WickError('NETWORK', `${words}: ${error instanceof Error ? error.message : error}`, error);
+    return new WickError(
+      'NETWORK',
+      `${words}: ${error instanceof Error ? error.message : error}`,
+      error,
+    );
   }
 }
 

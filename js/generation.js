@@ -186,7 +186,8 @@ function usageOf(done) {
 
 /** @param {Done} done */
 export function timingsOf(done) {
-  const { promptTokens, cachedTokens, completionTokens, queueMs, prefillMs, decodeMs, ttftMs } = done;
+  const { promptTokens, cachedTokens, completionTokens, queueMs, prefillMs, decodeMs, ttftMs } =
+    done;
   return {
     queueMs,
     prefillMs,

@@ -304,6 +304,25 @@ export interface EngineInfo {
   };
 }
 
+export type MetadataValue = string | number | boolean | null;
+
+export interface ModelInspection {
+  gguf: { version: number; alignment: number; directory_bytes: number; data_offset: number };
+  metadata: (
+    | { key: string; type: string; value: MetadataValue }
+    | { key: string; type: 'array'; item_type: string; count: number; first: MetadataValue[] }
+  )[];
+  tensors: {
+    name: string;
+    type: string;
+    shape: number[];
+    file: number;
+    offset_bytes: number;
+    size_bytes: number;
+  }[];
+  info: Record<string, unknown>;
+}
+
 export interface TokenizeOptions {
   /** BOS and EOS as the model asks for; true by default. */
   addSpecial?: boolean;
@@ -334,7 +353,7 @@ export interface Engine {
   ): Promise<string>;
   info(): Promise<EngineInfo>;
   /** Metadata and tensors, as `wick inspect --json` prints them. */
-  inspect(): Promise<Record<string, any>>;
+  inspect(): Promise<ModelInspection>;
   /** Ends the workers and gives the memory back. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

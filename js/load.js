@@ -48,7 +48,9 @@ class Streams {
   /** @param {number} file @param {number} offset */
   async #start(file, offset) {
     if (this.#open.size >= STREAMS_MAX) {
-      const [oldest, stream] = /** @type {[number, ByteStream]} */ (this.#open.entries().next().value);
+      const [oldest, stream] = /** @type {[number, ByteStream]} */ (
+        this.#open.entries().next().value
+      );
       this.#open.delete(oldest);
       stream.cancel();
     }

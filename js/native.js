@@ -269,7 +269,10 @@ export class NativeEngine {
   /** @param {NativeRequest} request @returns {number} its number */
   submit(request) {
     return this.#with((passed) => {
-      const id = this.#exports.request_submit(this.#engine, passed.record(fieldsOf(request, passed)));
+      const id = this.#exports.request_submit(
+        this.#engine,
+        passed.record(fieldsOf(request, passed)),
+      );
       if (id === 0) throw this.#lastError();
       return id >>> 0;
     });

@@ -70,7 +70,11 @@ function seedOf(seed) {
 function biasOf(bias) {
   const pairs = bias instanceof Map ? [...bias] : Object.entries(bias ?? {});
   return pairs.map(([key, value]) => {
-    const token = checkNumber('a token of logitBias', Number(key), { min: 0, max: U32_MAX, whole: true });
+    const token = checkNumber('a token of logitBias', Number(key), {
+      min: 0,
+      max: U32_MAX,
+      whole: true,
+    });
     if (typeof value !== 'number' || Number.isNaN(value)) {
       throw argumentError(`logitBias of token ${key} must be a number, not ${value}`);
     }
@@ -88,7 +92,10 @@ function stopsOf(stop) {
 /** @param {unknown} prompt @returns {string | number[]} */
 export function promptOf(prompt) {
   if (typeof prompt === 'string') return prompt;
-  const tokens = Array.isArray(prompt) || ArrayBuffer.isView(prompt) ? Array.from(/** @type {any} */ (prompt)) : [];
+  const tokens =
+    Array.isArray(prompt) || ArrayBuffer.isView(prompt)
+      ? Array.from(/** @type {any} */ (prompt))
+      : [];
   if (tokens.length > 0 && tokens.every((token) => Number.isInteger(token))) return tokens;
   throw argumentError('The prompt must be a string or an array of token ids');
 }
@@ -131,7 +138,7 @@ const RETRIES = 5;
  * @returns {{description: SourceDescription, source: Source | undefined}}
  */
 export function sourceOf(options) {
-  const given = (/** @type {const} */ (['url', 'file', 'blob', 'stream'])).filter(
+  const given = /** @type {const} */ (['url', 'file', 'blob', 'stream']).filter(
     (name) => options[name] !== undefined && options[name] !== null,
   );
   if (given.length !== 1) {
@@ -156,7 +163,9 @@ function onPage(source) {
 
 /** @param {EngineOptions} options */
 function urlSource(options) {
-  const urls = namesOf([options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href));
+  const urls = namesOf(
+    [options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href),
+  );
   if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
   const headers = Object.fromEntries(new Headers(options.headers ?? {}));
   const retries = checkNumber('retries', options.retries ?? RETRIES, { min: 0, whole: true });

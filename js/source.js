@@ -62,20 +62,29 @@ export class BlobSource {
   /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
   async open(file, offset) {
     if (file >= this.files) throw fileIsMissing(file, this.files);
-    const blob = this.#blobs[file];
-    return {
-      position: offset,
-      size: blob.size,
-      async read() {
-        if (this.position >= blob.size) return null;
-        const piece = blob.slice(this.position, this.position + PIECE_BYTES);
-        const bytes = new Uint8Array(await readBlob(piece));
-        this.position += bytes.byteLength;
-        return bytes;
-      },
-      cancel() {},
-    };
+    return new BlobStream(this.#blobs[file], offset);
   }
+}
+
+class BlobStream {
+  #blob;
+
+  /** @param {Blob} blob @param {number} position */
+  constructor(blob, position) {
+    this.#blob = blob;
+    this.position = position;
+    this.size = blob.size;
+  }
+
+  async read() {
+    if (this.position >= this.size) return null;
+    const piece = this.#blob.slice(this.position, this.position + PIECE_BYTES);
+    const bytes = new Uint8Array(await readBlob(piece));
+    this.position += bytes.byteLength;
+    return bytes;
+  }
+
+  cancel() {}
 }
 
 /** @param {Blob} blob */
@@ -155,23 +164,32 @@ export class StreamSource {
     if (file > 0) throw fileIsMissing(file, 1);
     if (this.#isOpen) throw new WickError('INTERNAL', 'A stream can be read only once');
     this.#isOpen = true;
-    const iterator = this.#iterator;
-    return {
-      position: 0,
-      size: undefined,
-      async read() {
-        const { done, value } = await readStream(iterator);
-        if (done) return null;
-        if (!ArrayBuffer.isView(value)) {
-          throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
-        }
-        this.position += value.byteLength;
-        return value;
-      },
-      cancel() {
-        iterator.return?.().catch(() => {});
-      },
-    };
+    return new IteratorStream(this.#iterator);
+  }
+}
+
+class IteratorStream {
+  position = 0;
+  size = undefined;
+  #iterator;
+
+  /** @param {AsyncIterator<Uint8Array>} iterator */
+  constructor(iterator) {
+    this.#iterator = iterator;
+  }
+
+  async read() {
+    const { done, value } = await readStream(this.#iterator);
+    if (done) return null;
+    if (!ArrayBuffer.isView(value)) {
+      throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
+    }
+    this.position += value.byteLength;
+    return value;
+  }
+
+  cancel() {
+    this.#iterator.return?.().catch(() => {});
   }
 }
 

@@ -107,7 +107,9 @@ class EngineWorker {
       meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
     };
     const opened =
-      source.kind === 'page' ? this.#pageSource(source) : createSource(source, () => report('retrying'));
+      source.kind === 'page'
+        ? this.#pageSource(source)
+        : createSource(source, () => report('retrying'));
     await loadModel(native, opened, () => {
       report();
       this.#wake();
