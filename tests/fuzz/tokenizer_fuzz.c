@@ -1,0 +1,220 @@
+// tests/fuzz/tokenizer_fuzz.c — any text with vocabularies of every family, and any vocabulary.
+// The first byte chooses: small vocabularies of our own, of which the text must come back from its
+// tokens; or the rest is a GGUF file, with which a fixed text must be encoded without a fault.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/gguf_writer.h"
+#include "platform/platform.h"
+#include "text/tokenizer.h"
+#include "text/unicode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { TOKENS = 259 + 12, TEXT_MAX = 1 << 16 };
+
+static const char *const PRETOKENIZERS[] = {"default", "gpt-2",  "llama-bpe",
+                                            "qwen2",   "smollm", "falcon"};
+enum { PRETOKENIZER_COUNT = sizeof PRETOKENIZERS / sizeof PRETOKENIZERS[0] };
+enum { VOCABULARY_COUNT = PRETOKENIZER_COUNT + 1 };  // the last one is SPM's
+
+typedef struct vocabulary {
+  gguf_directory *directory;
+  tokenizer *tokenizer;
+} vocabulary;
+
+static wick_memory memory;
+static vocabulary vocabularies[VOCABULARY_COUNT];
+
+typedef struct growing_file {
+  uint8_t *bytes;
+  size_t size_bytes;
+} growing_file;
+
+static bool append(void *context, const void *bytes, size_t size_bytes) {
+  growing_file *file = context;
+  file->bytes = realloc(file->bytes, file->size_bytes + size_bytes);
+  if (file->bytes == NULL) abort();
+  memcpy(file->bytes + file->size_bytes, bytes, size_bytes);
+  file->size_bytes += size_bytes;
+  return true;
+}
+
+// Token of a byte: BPE's alphabet or SPM's "<0xHH>".
+static size_t byte_token(unsigned byte, bool is_spm, char out[8]) {
+  static const char DIGITS[] = "0123456789ABCDEF";
+  if (is_spm) {
+    const char text[6] = {'<', '0', 'x', DIGITS[byte >> 4], DIGITS[byte & 15], '>'};
+    memcpy(out, text, sizeof text);
+    return sizeof text;
+  }
+  const bool prints = (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
+  const unsigned other = byte <= 0x20 ? byte : byte == 0xad ? 67 : byte - 0x7f + 33;
+  return utf8_encode(prints ? byte : 0x100 + other, (uint8_t *)out);
+}
+
+static void write_tokens(gguf_writer *writer, bool is_spm) {
+  static const char *const BPE_MORE[] = {"aa", "ab", "aaa", "aaaa", "ba", "11", "Ġa"};
+  static const char *const SPM_MORE[] = {"a", "b", "aa", "ab", "aaa", "\xe2\x96\x81", "▁a"};
+  static const char *const SPECIAL[] = {"<s>", "<s><s>", "</s>", "\n\n", "  "};
+  int32_t kinds[TOKENS];
+  float scores[TOKENS];
+  gguf_writer_add_strings(writer, "tokenizer.ggml.tokens", TOKENS);
+  gguf_writer_add_item(writer, "<unk>", 5);
+  kinds[0] = TOKEN_UNKNOWN;
+  for (unsigned byte = 0; byte < 256; byte++) {
+    char text[8];
+    gguf_writer_add_item(writer, text, byte_token(byte, is_spm, text));
+    kinds[1 + byte] = is_spm ? TOKEN_BYTE : TOKEN_NORMAL;
+  }
+  for (size_t i = 0; i < 7; i++) {
+    const char *text = is_spm ? SPM_MORE[i] : BPE_MORE[i];
+    gguf_writer_add_item(writer, text, strlen(text));
+    kinds[257 + i] = TOKEN_NORMAL;
+  }
+  for (size_t i = 0; i < 5; i++) {
+    gguf_writer_add_item(writer, SPECIAL[i], strlen(SPECIAL[i]));
+    kinds[264 + i] = i < 3 ? TOKEN_CONTROL : TOKEN_USER_DEFINED;
+  }
+  gguf_writer_add_item(writer, "\xc3\xa9", 2);
+  gguf_writer_add_item(writer, "unused", 6);
+  kinds[269] = is_spm ? TOKEN_NORMAL : TOKEN_UNUSED;
+  kinds[270] = TOKEN_UNUSED;
+  for (size_t i = 0; i < TOKENS; i++) scores[i] = -(float)(i % 7);
+  gguf_writer_add_array(writer, "tokenizer.ggml.token_type", GGUF_I32, kinds, TOKENS);
+  gguf_writer_add_array(writer, "tokenizer.ggml.scores", GGUF_F32, scores, TOKENS);
+}
+
+static bool open_vocabulary(const uint8_t *bytes, size_t size, vocabulary *out) {
+  wick_error error;
+  size_t used;
+  *out = (vocabulary){0};
+  if (gguf_directory_create(&memory, &out->directory, &error) != WICK_OK) abort();
+  return gguf_directory_feed(out->directory, bytes, size, &used, &error) == WICK_OK &&
+         gguf_directory_finish(out->directory, &error) == WICK_OK &&
+         tokenizer_create(&memory, out->directory, &out->tokenizer, &error) == WICK_OK;
+}
+
+static void write_vocabulary(size_t index) {
+  static const char *const MERGES[] = {"a a", "a b", "aa a", "aa aa", "b a", "1 1", "Ġ a"};
+  const bool is_spm = index == PRETOKENIZER_COUNT;
+  growing_file file = {0};
+  gguf_writer *writer;
+  wick_error error;
+  if (gguf_writer_create(&memory, append, &file, 32, &writer, &error) != WICK_OK) abort();
+  gguf_writer_add_string(writer, "tokenizer.ggml.model", is_spm ? "llama" : "gpt2", is_spm ? 5 : 4);
+  if (!is_spm) {
+    const char *pre = PRETOKENIZERS[index];
+    gguf_writer_add_string(writer, "tokenizer.ggml.pre", pre, strlen(pre));
+    gguf_writer_add_strings(writer, "tokenizer.ggml.merges", 7);
+    for (size_t i = 0; i < 7; i++) gguf_writer_add_item(writer, MERGES[i], strlen(MERGES[i]));
+  }
+  write_tokens(writer, is_spm);
+  if (gguf_writer_write_header(writer, &error) != WICK_OK) abort();
+  gguf_writer_destroy(writer);
+  if (!open_vocabulary(file.bytes, file.size_bytes, &vocabularies[index])) abort();
+  free(file.bytes);
+}
+
+static void require(bool condition) {
+  if (!condition) __builtin_trap();
+}
+
+// Ids of the text; from malloc().
+static int32_t *encode(tokenizer *tokenizer, const uint8_t *text, size_t size, uint32_t flags,
+                       size_t *count) {
+  wick_error error;
+  const size_t capacity = 3 * size + 8;
+  int32_t *ids = malloc(capacity * sizeof *ids);
+  if (ids == NULL) abort();
+  require(tokenizer_encode(tokenizer, (const char *)text, size, flags, ids, capacity, count,
+                           &error) == WICK_OK);
+  for (size_t i = 0; i < *count; i++) {
+    require(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_vocab(tokenizer));
+  }
+  return ids;
+}
+
+// What ids stand for; from malloc(). Each piece keeps to the promised size and is whole.
+static uint8_t *decode(const tokenizer *tokenizer, const int32_t *ids, size_t count, size_t *size) {
+  const size_t piece_max = tokenizer_piece_bytes_max(tokenizer) + 16;
+  uint8_t *text = malloc((count + 1) * piece_max);
+  char *piece = malloc(piece_max);
+  if (text == NULL || piece == NULL) abort();
+  detokenizer state;
+  detokenizer_init(&state, true, true);
+  *size = 0;
+  for (size_t i = 0; i <= count; i++) {
+    const size_t got = i < count ? detokenizer_feed(&state, tokenizer, ids[i], piece)
+                                 : detokenizer_flush(&state, piece);
+    require(got <= piece_max && unicode_valid_bytes((const uint8_t *)piece, got) == got);
+    memcpy(text + *size, piece, got);
+    *size += got;
+  }
+  free(piece);
+  return text;
+}
+
+static void check_text(vocabulary *chosen, bool is_spm, const uint8_t *text, size_t size,
+                       uint32_t flags) {
+  size_t count, size_back;
+  int32_t *ids = encode(chosen->tokenizer, text, size, flags, &count);
+  uint8_t *back = decode(chosen->tokenizer, ids, count, &size_back);
+  // Special tokens make SPM add spaces, and U+2581 comes back as one; bad bytes are replaced.
+  const bool is_valid = unicode_valid_bytes(text, size) == size;
+  const bool is_exact = is_valid && (!is_spm || flags == 0);
+  bool has_mark = false;
+  for (size_t i = 0; i + 2 < size; i++) has_mark |= memcmp(text + i, "\xe2\x96\x81", 3) == 0;
+  bool has_special = false;
+  for (size_t i = 0; i < size; i++) has_special |= text[i] == '\n' || text[i] == ' ';
+  if (is_exact && !(is_spm && (has_mark || has_special))) {
+    require(size_back == size && memcmp(back, text, size) == 0);
+  } else if (!is_spm) {
+    uint8_t *repaired = malloc(3 * size + 1);
+    if (repaired == NULL) abort();
+    require(unicode_repair(text, size, repaired) == size_back);
+    require(memcmp(repaired, back, size_back) == 0);
+    free(repaired);
+  }
+  free(back);
+  free(ids);
+}
+
+static void check_file(const uint8_t *bytes, size_t size) {
+  static const uint8_t TEXT[] = "Hello <s>w\xc3\xb6rld</s> 123  \n\n\tIt's \xff aaaa <|im_end|>!?";
+  vocabulary opened;
+  const uint64_t before = memory.bytes_now;
+  if (open_vocabulary(bytes, size, &opened)) {
+    const uint64_t directory_only = memory.bytes_now;
+    tokenizer *again = NULL;
+    wick_error error;
+    require(tokenizer_create(&memory, opened.directory, &again, &error) == WICK_OK);
+    require(memory.bytes_now - directory_only <= tokenizer_plan_bytes(opened.directory));
+    tokenizer_destroy(again);
+    size_t count, size_back;
+    int32_t *ids = encode(opened.tokenizer, TEXT, sizeof TEXT - 1, TOKENIZE_PARSE_SPECIAL, &count);
+    free(decode(opened.tokenizer, ids, count, &size_back));
+    free(ids);
+    tokenizer_destroy(opened.tokenizer);
+  }
+  gguf_directory_destroy(opened.directory);
+  require(memory.bytes_now == before);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (vocabularies[0].tokenizer == NULL) {
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    for (size_t i = 0; i < VOCABULARY_COUNT; i++) write_vocabulary(i);
+  }
+  if (size == 0 || size > TEXT_MAX) return 0;
+  const size_t choice = data[0] & 127;
+  if (choice >= VOCABULARY_COUNT) {
+    check_file(data + 1, size - 1);
+  } else {
+    check_text(&vocabularies[choice], choice == PRETOKENIZER_COUNT, data + 1, size - 1,
+               data[0] >> 7 != 0 ? TOKENIZE_PARSE_SPECIAL : 0);
+  }
+  return 0;
+}
