@@ -109,7 +109,8 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
 # that are shipped. Other files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
 TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
-FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c))
+FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
+  tests/c/gguf_files.c tests/c/load_sink.c
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive

@@ -225,7 +225,7 @@ static wick_status lay_out(gguf_directory *directory) {
   return status != WICK_OK ? status : check_overlaps(directory);
 }
 
-wick_status gguf_complete(gguf_directory *directory) {
+void gguf_complete(gguf_directory *directory) {
   settle(directory);
   wick_status status =
       build_index(directory, &directory->value_index, value_name, directory->value_count, "key");
@@ -234,6 +234,5 @@ wick_status gguf_complete(gguf_directory *directory) {
     status = build_index(directory, &directory->tensor_index, tensor_name, directory->tensor_count,
                          "tensor");
   }
-  if (status == WICK_OK) status = lay_out(directory);
-  return status;
+  if (status == WICK_OK) lay_out(directory);
 }

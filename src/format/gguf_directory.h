@@ -72,6 +72,6 @@ const char *gguf_type_name(gguf_value_type type);
 
 // Called after the last entry: pointers, indexes, alignment, the layout of the data. Fills
 // directory->failure when it fails.
-wick_status gguf_complete(gguf_directory *directory);
+void gguf_complete(gguf_directory *directory);
 
 #endif

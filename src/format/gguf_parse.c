@@ -454,11 +454,11 @@ wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, si
                                 size_t *used, wick_error *error) {
   *used = 0;
   if (directory->failure.status == WICK_OK && directory->stage != GGUF_AT_END) {
-    wick_status status = take_input(directory, bytes, size_bytes, used);
+    const wick_status status = take_input(directory, bytes, size_bytes, used);
     if (status == WICK_OK && directory->stage == GGUF_AT_END) {
       *used -= directory->size_bytes - directory->position;
       directory->size_bytes = directory->position;
-      status = gguf_complete(directory);
+      gguf_complete(directory);
     }
   }
   if (directory->failure.status != WICK_OK && error != NULL) *error = directory->failure;

@@ -67,7 +67,8 @@ bool loader_is_complete(const loader *loader);  // everything wanted is placed
 bool loader_tensor_is_done(const loader *loader, uint32_t index);
 uint64_t loader_bytes_wanted(const loader *loader);  // directory and wanted tensors, known so far
 uint64_t loader_bytes_placed(const loader *loader);
-uint64_t loader_fingerprint(const loader *loader);  // of everything placed, whatever the order
+// Of the directories and of the wanted tensors' bytes that came, whatever their order and pieces.
+uint64_t loader_fingerprint(const loader *loader);
 
 uint32_t loader_files(const loader *loader);  // 1, or split.count once known
 // The model's directory: file 0's metadata, all files' tensors.

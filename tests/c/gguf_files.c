@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "check.h"
 #include "platform/platform.h"
 
 uint64_t random_u64(uint64_t *state) {
@@ -17,6 +16,7 @@ uint64_t random_below(uint64_t *state, uint64_t bound) { return random_u64(state
 
 bool file_write(void *context, const void *bytes, size_t size_bytes) {
   memory_file *file = context;
+  if (size_bytes == 0) return true;
   if (file->size_bytes + size_bytes > file->capacity_bytes) {
     file->capacity_bytes = 2 * (file->size_bytes + size_bytes);
     file->bytes = realloc(file->bytes, file->capacity_bytes);
@@ -98,7 +98,7 @@ memory_file sample_make(const sample_spec *spec) {
   gguf_writer *writer = NULL;
   wick_status status = gguf_writer_create(
       &memory, file_write, &file, spec->alignment == 0 ? 32 : spec->alignment, &writer, &error);
-  if (!CHECK_EQ_INT(status, WICK_OK)) return file;
+  if (status != WICK_OK) abort();
   declare_all(writer, spec);
   const uint64_t file_bytes = gguf_writer_file_bytes(writer);
   status = gguf_writer_write_header(writer, &error);
@@ -113,9 +113,7 @@ memory_file sample_make(const sample_spec *spec) {
   if (status == WICK_OK) status = gguf_writer_finish(writer, &error);
   free(data);
   gguf_writer_destroy(writer);
-  if (!CHECK_EQ_STR(status == WICK_OK ? "" : error.message, "")) file_free(&file);
-  CHECK_EQ_UINT(file.size_bytes, file_bytes);
-  CHECK_EQ_UINT(memory.blocks_now, 0);
+  if (status != WICK_OK || file.size_bytes != file_bytes || memory.blocks_now != 0) abort();
   return file;
 }
 

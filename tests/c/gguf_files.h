@@ -36,8 +36,7 @@ typedef struct sample_tensor {
 } sample_tensor;
 
 // A file of these tensors with random bytes. `file` of `files` when files > 1 (split.* keys, with
-// all_tensors as the sum over the files). Fails the running test and gives an empty file when the
-// writer fails.
+// all_tensors as the sum over the files). Aborts when the writer fails.
 typedef struct sample_spec {
   const sample_tensor *tensors;
   size_t tensor_count;
