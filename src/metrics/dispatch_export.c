@@ -1,7 +1,9 @@
 // metrics/dispatch_export.c — the counters as JSON and as Prometheus text.
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "metrics/dispatch.h"
 
@@ -15,17 +17,6 @@ typedef struct writer {
   bool is_full;
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void put(writer *to, const char *format, ...) {
-  if (to->is_full) return;
-  const size_t room_bytes = to->size_bytes - to->used_bytes;
-  va_list arguments;
-  va_start(arguments, format);
-  const size_t written = text_format_list(to->out + to->used_bytes, room_bytes, format, arguments);
-  va_end(arguments);
-  to->used_bytes += written;
-  to->is_full = written + 1 >= room_bytes;  // perhaps cut
-}
-
 typedef unsigned long long ull;
 
 // "+Inf" counts them all; the others what is at most the edge.
@@ -35,44 +26,75 @@ static ull cumulative(const uint64_t *edges, int edge) {
   return sum;
 }
 
-static void put_json_lane(writer *to, const wick_dispatch *dispatch, wick_lane lane) {
-  put(to, "\"%s\":{\"dispatches\":%llu,\"latency_us_mean\":%g,", LANE_NAMES[lane],
-      (ull)wick_dispatch_count(dispatch, lane), wick_dispatch_latency_us_mean(dispatch, lane));
-  put(to, "\"latency_us_min\":%llu,\"latency_us_max\":%llu,\"latency_us_stddev\":%g,",
-      (ull)wick_dispatch_latency_us_min(dispatch, lane),
-      (ull)wick_dispatch_latency_us_max(dispatch, lane),
-      wick_dispatch_latency_us_stddev(dispatch, lane));
-  put(to, "\"latency_cv_pct\":%g,\"latency_us_p50\":%g,\"latency_us_p95\":%g,\"latency_us_p99\":%g",
-      wick_dispatch_latency_cv_pct(dispatch, lane), wick_dispatch_latency_us_p50(dispatch, lane),
-      wick_dispatch_latency_us_p95(dispatch, lane), wick_dispatch_latency_us_p99(dispatch, lane));
+// ---- JSON ----
+
+static void put_bytes(void *context, const char *bytes, size_t size_bytes) {
+  writer *to = context;
+  if (to->is_full || size_bytes >= to->size_bytes - to->used_bytes) {
+    to->is_full = true;
+    return;
+  }
+  memcpy(to->out + to->used_bytes, bytes, size_bytes);
+  to->used_bytes += size_bytes;
+  to->out[to->used_bytes] = '\0';
+}
+
+static void put_json_lane(json_writer *json, const wick_dispatch *dispatch, wick_lane lane) {
+  json_open(json, LANE_NAMES[lane], '{');
+  json_u64(json, "dispatches", wick_dispatch_count(dispatch, lane));
+  json_f64(json, "latency_us_mean", wick_dispatch_latency_us_mean(dispatch, lane));
+  json_u64(json, "latency_us_min", wick_dispatch_latency_us_min(dispatch, lane));
+  json_u64(json, "latency_us_max", wick_dispatch_latency_us_max(dispatch, lane));
+  json_f64(json, "latency_us_stddev", wick_dispatch_latency_us_stddev(dispatch, lane));
+  json_f64(json, "latency_cv_pct", wick_dispatch_latency_cv_pct(dispatch, lane));
+  json_f64(json, "latency_us_p50", wick_dispatch_latency_us_p50(dispatch, lane));
+  json_f64(json, "latency_us_p95", wick_dispatch_latency_us_p95(dispatch, lane));
+  json_f64(json, "latency_us_p99", wick_dispatch_latency_us_p99(dispatch, lane));
   if (lane < WICK_LANE_COUNT) {
     const wick_latency *latency = &dispatch->lanes[lane];
-    put(to, ",\"latency_count\":%llu,\"latency_us_sum\":%llu,\"latency_us_le\":{",
-        (ull)latency->latency_count, (ull)latency->latency_us_sum);
+    json_u64(json, "latency_count", latency->latency_count);
+    json_u64(json, "latency_us_sum", latency->latency_us_sum);
+    json_open(json, "latency_us_le", '{');
     for (int edge = 0; edge < WICK_DISPATCH_EDGES; edge++) {
-      put(to, "%s\"%s\":%llu", edge == 0 ? "" : ",", EDGE_NAMES[edge],
-          cumulative(latency->edges, edge));
+      json_u64(json, EDGE_NAMES[edge], cumulative(latency->edges, edge));
     }
-    put(to, "}");
+    json_close(json, '{');
   }
-  put(to, "}");
+  json_close(json, '{');
 }
 
 static void put_json(writer *to, const wick_dispatch *dispatch, uint64_t now_us) {
-  put(to, "{\"elapsed_s\":%g,\"timer_grain_us\":%u,\"dispatches\":%llu,\"gpu_ratio\":%g,",
-      wick_dispatch_elapsed_s(dispatch, now_us), dispatch->timer_grain_us,
-      (ull)wick_dispatch_total(dispatch), wick_dispatch_gpu_ratio(dispatch));
-  put(to, "\"throughput_rps\":%g,\"speedup_ratio\":%g,\"lanes\":{",
-      wick_dispatch_throughput_rps(dispatch, now_us),
-      wick_dispatch_speedup_ratio(dispatch, WICK_LANE_CPU, WICK_LANE_GPU));
+  json_writer json;
+  json_begin(&json, put_bytes, to);
+  json_open(&json, NULL, '{');
+  json_f64(&json, "elapsed_s", wick_dispatch_elapsed_s(dispatch, now_us));
+  json_u64(&json, "timer_grain_us", dispatch->timer_grain_us);
+  json_u64(&json, "dispatches", wick_dispatch_total(dispatch));
+  json_f64(&json, "gpu_ratio", wick_dispatch_gpu_ratio(dispatch));
+  json_f64(&json, "throughput_rps", wick_dispatch_throughput_rps(dispatch, now_us));
+  json_f64(&json, "speedup_ratio",
+           wick_dispatch_speedup_ratio(dispatch, WICK_LANE_CPU, WICK_LANE_GPU));
+  json_open(&json, "lanes", '{');
   for (int lane = 0; lane < WICK_LANE_COUNT; lane++) {
-    put_json_lane(to, dispatch, (wick_lane)lane);
-    put(to, lane + 1 < WICK_LANE_COUNT ? "," : "},");
+    put_json_lane(&json, dispatch, (wick_lane)lane);
   }
-  put_json_lane(to, dispatch, WICK_LANE_CPU);
-  put(to, ",");
-  put_json_lane(to, dispatch, WICK_LANE_GPU);
-  put(to, "}");
+  json_close(&json, '{');
+  put_json_lane(&json, dispatch, WICK_LANE_CPU);
+  put_json_lane(&json, dispatch, WICK_LANE_GPU);
+  json_close(&json, '{');
+}
+
+// ---- Prometheus ----
+
+__attribute__((format(printf, 2, 3))) static void put(writer *to, const char *format, ...) {
+  if (to->is_full) return;
+  const size_t room_bytes = to->size_bytes - to->used_bytes;
+  va_list arguments;
+  va_start(arguments, format);
+  const size_t written = text_format_list(to->out + to->used_bytes, room_bytes, format, arguments);
+  va_end(arguments);
+  to->used_bytes += written;
+  to->is_full = written + 1 >= room_bytes;  // perhaps cut
 }
 
 static void put_prometheus(writer *to, const wick_dispatch *dispatch, uint64_t now_us) {

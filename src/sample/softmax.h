@@ -5,24 +5,22 @@
 
 #include <stdint.h>
 
-#include "base/math.h"
+#include "kernels/exp.h"
 
-// e^x for x <= 0, relative error below 1.2e-7; 0 below -87 (-Inf included). 2^n e^r with |r| <= ln
-// 2 / 2, the polynomial of Cephes (Moshier 1989). Branchless, so that loops over it are vectorised.
+// e^x for x <= 0, relative error below 1.2e-7; 0 below -87 (-Inf included). As the kernels'
+// exp_f32, but without a branch, so that loops over it are vectorised.
 static inline float softmax_exp(float x) {
-  const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  const float shifted = x * 1.44269504f + magic;
-  const float n = shifted - magic;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  const float fraction = p * (r * r) + r + 1.0f;
-  const float scale = f32_of_bits((bits_of_f32(shifted) - bits_of_f32(magic) + 127u) << 23);
-  return x < -87.0f ? 0.0f : fraction * scale;
+  const float rounded = x * EXP_LOG2_E + EXP_ROUND;
+  const float n = rounded - EXP_ROUND;
+  const float r = (x - n * EXP_LN2_HIGH) - n * EXP_LN2_LOW;
+  float p = EXP_P0 * r + EXP_P1;
+  p = p * r + EXP_P2;
+  p = p * r + EXP_P3;
+  p = p * r + EXP_P4;
+  p = p * r + EXP_P5;
+  p = p * (r * r) + (r + 1.0f);
+  const float power = f32_of_bits(bits_of_f32(p) + (bits_of_f32(rounded) << 23));
+  return x < EXP_LEAST ? 0.0f : power;
 }
 
 // The sum of e^(logits[i] - max) over i, in an order of its own.

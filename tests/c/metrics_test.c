@@ -200,7 +200,7 @@ TEST(json_names_every_lane_and_alias) {
       "{\"elapsed_s\":2,\"timer_grain_us\":5,\"dispatches\":4,\"gpu_ratio\":0.25,"
       "\"throughput_rps\":2,\"speedup_ratio\":0.00105,\"lanes\":{\"scalar\":{\"dispatches\":0,",
       "\"relaxed\":{\"dispatches\":3,\"latency_us_mean\":2100,\"latency_us_min\":100,"
-      "\"latency_us_max\":6000,\"latency_us_stddev\":3377.87,",
+      "\"latency_us_max\":6000,\"latency_us_stddev\":3377.86915",
       "\"latency_count\":3,\"latency_us_sum\":6300,\"latency_us_le\":{\"100\":1,\"500\":2,"
       "\"1000\":2,\"5000\":2,\"10000\":3,\"50000\":3,\"100000\":3,\"500000\":3,\"1000000\":3,"
       "\"+Inf\":3}}",
