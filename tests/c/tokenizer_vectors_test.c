@@ -265,14 +265,15 @@ static uint8_t *replace_pre(const uint8_t *bytes, size_t *size, const char *pre)
   const size_t value = (size_t)(found - bytes) + sizeof KEY - 1 + 4;
   uint64_t old_length;
   memcpy(&old_length, bytes + value, sizeof old_length);
-  const uint64_t length = strlen(pre);
+  const size_t length = strlen(pre);
+  const uint64_t stored_length = length;
   const size_t rest = value + 8 + (size_t)old_length;
   uint8_t *made = malloc(*size + length);
   memcpy(made, bytes, value);
-  memcpy(made + value, &length, sizeof length);
-  memcpy(made + value + 8, pre, (size_t)length);
+  memcpy(made + value, &stored_length, sizeof stored_length);
+  memcpy(made + value + 8, pre, length);
   memcpy(made + value + 8 + length, bytes + rest, *size - rest);
-  *size = *size - (size_t)old_length + (size_t)length;
+  *size = *size - (size_t)old_length + length;
   return made;
 }
 
