@@ -1,0 +1,213 @@
+"""Conversations: turns put together, with and without a system prompt, cut into rows for training.
+
+Everything is drawn from one seeded generator, so a batch is a function of its number alone.
+"""
+
+import random
+
+import numpy as np
+
+import memory
+import phrases
+import records
+import stories
+import sums
+import turns
+import words
+from turns import Turn
+
+DEFAULT_SYSTEM = "You are Wick, a small and friendly assistant."
+SYSTEMS = [  # none of these changes an answer
+    "You are a helpful assistant.", "You are Wick.", "Be kind and short.", "You are a friendly chat model.",
+    "Answer briefly.", "You are a small language model.", "You are Wick, a helpful assistant.",
+    "You help people.", "Answer the user's questions.", "Be polite.", "You are a friendly assistant. Answer in short sentences.",
+    "You are an assistant that runs in a browser.", "Keep your answers short.", "Be friendly and honest.",
+    "You are a helpful AI assistant named Wick, made by the Wick project.", "You speak English.",
+    "Today is a good day. Help the user.", "You are a tiny assistant. You say so when you do not know something.",
+]
+PERSONA = ["You are {x}.", "You are {x}, a friendly assistant.", "Your name is {x}.", "You are called {x}.",
+           "You are a helpful assistant called {x}.", "Your name is {x}. Be friendly.", "You are an assistant named {x}.",
+           "You are {x}, a small helper."]
+TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are talking to {x}.", "You help {x}.",
+                  "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
+IM_START, IM_END, END_OF_TEXT = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
+
+
+def render(system, told):
+    """ChatML as the model's template writes it, up to and with the last answer."""
+    text = f"{IM_START}system\n{system}{IM_END}\n" if system else ""
+    for turn in told:
+        text += f"{IM_START}user\n{turn.user}{IM_END}\n{IM_START}assistant\n{turn.answer}{IM_END}\n"
+    return text
+
+
+def prompt(system, told, question):
+    return render(system, told) + f"{IM_START}user\n{question}{IM_END}\n{IM_START}assistant\n"
+
+
+def _memory_episode(source, mind):
+    rng = source.rng
+    kind = mind.pick_kind()
+    if rng.random() < 0.12:
+        return [mind.ask(kind)]
+    out = [mind.tell(kind)]
+    if rng.random() < 0.25:
+        out.append(rng.choice((turns.talk, turns.fact, turns.about))(source))
+    if rng.random() < 0.6:
+        out.append(mind.ask(kind))
+    return out
+
+
+def _story_episode(source):
+    turn, hero = stories.story(source) if source.rng.random() < 0.8 else stories.any_story(source)
+    return [turn, stories.who_was_it(source, hero)] if source.rng.random() < 0.3 else [turn]
+
+
+def _riddle_episode(source):
+    first = turns.canned_intent(source, "talk", phrases.TALK, "riddle")
+    name = source.rng.choice(("riddle-answer", "riddle-unknown"))
+    return [first, turns.canned_intent(source, "talk", phrases.TALK, name)]
+
+
+def _arithmetic_episode(source, _mind):
+    return [sums.arithmetic(source) for _ in range(source.rng.randint(1, 3))]
+
+
+_EPISODES = [  # (weight, what makes the turns of one episode)
+    (12, lambda s, m: [turns.talk(s)]),
+    (15, lambda s, m: [turns.about(s)]),
+    (9, lambda s, m: [turns.topic(s)]),
+    (9, lambda s, m: [turns.refusal(s)]),
+    (5, lambda s, m: [turns.fact(s)]),
+    (21, _arithmetic_episode),
+    (3, lambda s, m: [turns.number_fact(s)]),
+    (3, lambda s, m: [turns.name_list(s)]),
+    (3, lambda s, m: [turns.repeat(s)]),
+    (8, lambda s, m: [records.wish(s)]),
+    (1, lambda s, m: [records.json_sum(s, *sums.addends(s))]),
+    (7, lambda s, m: _story_episode(s)),
+    (2, lambda s, m: [stories.poem(s)]),
+    (11, lambda s, m: _memory_episode(s, m)),
+    (1, lambda s, m: _riddle_episode(s)),
+]
+
+
+def _plain(source, mind, enough, practice):
+    """Episodes until `enough(turns)`; what was told comes back now and then."""
+    told = []
+    weights = [weight * practice if maker is _arithmetic_episode else weight for weight, maker in _EPISODES]
+    while not enough(told):
+        if mind.told and source.rng.random() < 0.12:
+            told.append(mind.ask(source.rng.choice(list(mind.told))))
+        maker = source.rng.choices(_EPISODES, weights)[0][1]
+        told += maker(source, mind)
+    return told
+
+
+def _json_mode(source):
+    rng = source.rng
+    draw = rng.random()
+    if draw < 0.4:
+        return records.extract_by_system(source)
+    if draw < 0.6:
+        return records.mood_by_system(source)
+    makers = (turns.talk, turns.about, turns.fact, turns.topic, turns.refusal)
+    return records.reply_by_system(source, [rng.choice(makers)(source) for _ in range(rng.randint(1, 3))])
+
+
+def _persona(source):
+    name = source.name()
+    user = phrases.as_typed(source, source.say(phrases.ABOUT["name"][0]))
+    return source.say(PERSONA, x=name), Turn("persona/name", user, f"I am {name}, a very small language model.")
+
+
+def conversation(source, enough, practice=1.0):
+    """(system prompt or None, turns) with turns added until `enough(turns)`.
+
+    `practice` multiplies the share of arithmetic, which needs the most repetition.
+    """
+    rng = source.rng
+    mind = memory.Memory(source)
+    draw = rng.random()
+    if draw < 0.07:
+        return _json_mode(source)
+    if draw < 0.10:
+        system, first = _persona(source)
+        told = _plain(source, mind, enough, practice)
+        told = [t for t in told if t.kind not in ("about/name", "about/kind", "about/name-meaning")]
+        told.insert(rng.randint(0, min(2, len(told))), first)
+        return system, told
+    if draw < 0.14:
+        mind.told["name"] = source.name()
+        system = source.say(TOLD_BY_SYSTEM, x=mind.told["name"])
+        told = [mind.ask("name")] if rng.random() < 0.6 else []
+        return system, told + _plain(source, mind, enough, practice)
+    system = None
+    if draw < 0.55:
+        system = DEFAULT_SYSTEM
+    elif draw < 0.70:
+        system = source.say(SYSTEMS)
+    return system, _plain(source, mind, enough, practice)
+
+
+class Rows:
+    """Rows of token ids of one length, several conversations in each, from a seed."""
+
+    def __init__(self, tokenizer, seed, length, practice=1.0, user_weight=0.15):
+        self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+        self.source = phrases.Source(random.Random(seed))
+        self.length = length
+        self.practice = practice
+        self.user_weight = user_weight
+        self.start, self.end, self.stop = (tokenizer.token_to_id(t) for t in (IM_START, IM_END, END_OF_TEXT))
+
+    def _document(self, room):
+        """(ids, weights) of one conversation of at most `room` tokens: whole turns, then an end mark."""
+        wanted = self.source.rng.randint(30, max(31, room))
+        count = [0, 0]  # turns seen, characters: about three characters make a token
+
+        def enough(told):
+            for turn in told[count[0]:]:
+                count[1] += len(turn.user) + len(turn.answer) + 30
+            count[0] = len(told)
+            return count[1] >= 2.6 * wanted
+        system, told = conversation(self.source, enough, self.practice)
+        ids, weights = self._part(f"{IM_START}system\n{system}{IM_END}\n", 0.0) if system else ([], [])
+        for turn in told:
+            asked, asked_weights = self._part(f"{IM_START}user\n{turn.user}{IM_END}\n", self.user_weight)
+            head, head_weights = self._part(f"{IM_START}assistant\n", 0.0)
+            reply, reply_weights = self._part(f"{turn.answer}{IM_END}\n", 1.0)
+            reply_weights[-1] = 0.0  # the engine stops at <|im_end|>
+            if len(ids) + len(asked) + len(head) + len(reply) + 1 > room:
+                break
+            ids += asked + head + reply
+            weights += asked_weights + head_weights + reply_weights
+        if not told or len(ids) + 1 > room or max(weights, default=0.0) < 1.0:
+            return [], []  # no turn found room
+        return ids + [self.stop], weights + [0.0]
+
+    def _part(self, text, weight):
+        ids = self.encode(text)
+        return ids, [weight] * len(ids)
+
+    def row(self):
+        """ids, segments, weights, each [length]; the rest of a row that holds nothing has weight 0."""
+        ids, segments, weights, segment = [], [], [], 0
+        while self.length - len(ids) > 24:
+            room = self.length - len(ids)
+            more, more_weights = self._document(room)
+            if not more:
+                if room < 60:
+                    break
+                continue
+            ids += more
+            weights += more_weights
+            segments += [segment] * len(more)
+            segment += 1
+        rest = self.length - len(ids)
+        return ids + [self.stop] * rest, segments + [segment] * rest, weights + [0.0] * rest
+
+    def batch(self, count):
+        rows = [self.row() for _ in range(count)]
+        ids, segments, weights = (np.array(part) for part in zip(*rows))
+        return ids.astype(np.int32), segments.astype(np.int32), weights.astype(np.float32)

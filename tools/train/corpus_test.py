@@ -1,0 +1,93 @@
+"""Laws of the generated text: python -m unittest corpus_test (in this folder). Takes a few seconds."""
+
+import collections
+import json
+import random
+import re
+import unittest
+
+import corpus
+import memory
+import phrases
+import records
+import sums
+import tokenizer as vocabulary
+import turns
+import words
+
+ASK_LISTS = [turns.OPPOSITE, turns.CAPITAL, turns.COLOUR, turns.SOUND, turns.LEG, turns.LIST, sums.PLUS, sums.MINUS,
+             sums.TIMES, records.EXTRACT_ALL, records.EXTRACT_KEYS, records.MAKE_LIST, records.MOOD_ASK, phrases.FRAMES,
+             *memory.ASK.values(), *memory.TELL.values()]
+
+
+def variants(template):
+    """Every text of a template's alternatives, slots left open."""
+    match = re.search(r"\[([^\[\]]*)\]", template)
+    if not match:
+        return [re.sub(r" +", " ", template).strip().lower().rstrip(".! ")]
+    return [v for choice in match.group(1).split("|")
+            for v in variants(template[:match.start()] + choice + template[match.end():])]
+
+
+class Split(unittest.TestCase):
+    def test_no_way_to_ask_is_in_two_intents(self):
+        owners = collections.defaultdict(set)
+        for intents in (phrases.ABOUT, phrases.TALK, phrases.REFUSALS):
+            for name, (asks, _) in intents.items():
+                for text in (v for ask in asks for v in variants(ask)):
+                    owners[text].add(name)
+        self.assertEqual({t: o for t, o in owners.items() if len(o) > 1}, {})
+
+    def test_held_out_templates_are_never_trained(self):
+        asks = [asks for group in (phrases.ABOUT, phrases.TALK, phrases.REFUSALS) for asks, _ in group.values()]
+        for templates in asks + ASK_LISTS:
+            seen = {v for t in phrases.split(templates, False) for v in variants(t)}
+            held = {v for t in phrases.split(templates, True) for v in variants(t)}
+            self.assertEqual(seen & held, set())
+
+    def test_held_out_pairs_are_a_tenth_and_never_added_in_training(self):
+        self.assertAlmostEqual(len(sums.HELD_OUT_PAIRS) / len(sums._PAIRS), 0.1, places=2)
+        source = phrases.Source(random.Random(1))
+        for _ in range(3000):
+            for a, b in re.findall(r"(\d+) \+ (\d+)", sums.arithmetic(source).answer):
+                self.assertFalse(sums.held_out_pair(int(a), int(b)), (a, b))
+
+    def test_held_out_words_stay_out(self):
+        source = phrases.Source(random.Random(2))
+        held = set(words.part(words.NAMES, True))
+        self.assertFalse(any(source.name() in held for _ in range(5000)))
+
+
+class Answers(unittest.TestCase):
+    def test_every_answer_is_right_by_its_own_judgement(self):
+        for held_out in (False, True):
+            source = phrases.Source(random.Random(3), held_out)
+            for _ in range(300):
+                _, told = corpus.conversation(source, lambda t: len(t) >= 5)
+                for turn in told:
+                    self.assertTrue(turn.right(turn.answer), turn)
+                    self.assertFalse(re.search(r"\{\w+\}(?!`)", turn.user), turn.user)
+
+    def test_json_answers_parse(self):
+        source = phrases.Source(random.Random(4))
+        for _ in range(500):
+            json.loads(records.wish(source).answer)
+
+
+class Vocabulary(unittest.TestCase):
+    def test_tokens_come_back_as_text_and_digits_stand_alone(self):
+        bpe = vocabulary.train(count=600)
+        for text in ("Hello, Wick!", "What is 47 + 38?", '{"name": "Anna"}', "caf\u00e9 \u2013 \U0001f642\n\n  x\ty"):
+            self.assertEqual(bpe.decode(bpe.encode(text).ids, skip_special_tokens=False), text)
+        self.assertEqual(bpe.encode("1234").tokens, list("1234"))
+        self.assertEqual(len(bpe.encode(corpus.IM_START + "user").ids), 1 + len(bpe.encode("user").ids))
+
+    def test_a_batch_is_a_function_of_its_seed(self):
+        bpe = vocabulary.train(count=600)
+        first, again = (corpus.Rows(bpe, "7/1", 256).batch(2) for _ in range(2))
+        for left, right in zip(first, again):
+            self.assertTrue((left == right).all())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+"""Greedy answers to many prompts at once, with a KV cache, in JAX.
+
+`answers` takes prompts of any length; rows are padded on the right and each goes on from its own end.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import corpus
+import model
+
+BATCH = 48
+
+
+@functools.partial(jax.jit, static_argnames="room")
+def _prefill(params, ids, lengths, room):
+    """Caches [LAYERS][k, v] of [B, room, KV_HEADS, D] and the logits after each row's last token."""
+    batch, tokens = ids.shape
+    cos, sin = model.rope_tables(jnp.arange(tokens)[None])
+    segments = jnp.zeros((batch, tokens), jnp.int32)
+    x, caches = params["token_embd"][ids], []
+    for index in range(model.LAYERS):
+        def attention(q, k, v):
+            pad = ((0, 0), (0, room - tokens), (0, 0), (0, 0))
+            caches.append((jnp.pad(k, pad), jnp.pad(v, pad)))
+            return model.attend_causal(q, k, v, segments, 256)
+        x = model.layer(params, index, x, cos, sin, attention)
+    last = jnp.take_along_axis(x, (lengths - 1)[:, None, None], axis=1)
+    return caches, _logits(params, last)[:, 0]
+
+
+@jax.jit
+def _step(params, caches, ids, positions):
+    """One more token a row: ids and positions [B] -> caches, logits [B, VOCAB]."""
+    room = caches[0][0].shape[1]
+    cos, sin = model.rope_tables(positions[:, None])
+    here = (jnp.arange(room)[None] == positions[:, None])[..., None, None]
+    allowed = (jnp.arange(room)[None] <= positions[:, None])[:, None]
+    x, new_caches = params["token_embd"][ids][:, None], []
+    for index in range(model.LAYERS):
+        def attention(q, k, v):
+            keys, values = caches[index]
+            keys, values = jnp.where(here, k, keys), jnp.where(here, v, values)
+            new_caches.append((keys, values))
+            return model.attend(q, keys, values, allowed)
+        x = model.layer(params, index, x, cos, sin, attention)
+    return new_caches, _logits(params, x)[:, 0]
+
+
+def _logits(params, x):
+    return model.linear(model.rms_norm(x, params["output_norm"]), params["token_embd"])
+
+
+def _bucket(length):
+    size = 32
+    while size < length:
+        size *= 2
+    return size
+
+
+def _batch_answers(params, prompts, stops, tokens_max):
+    lengths = np.array([len(p) for p in prompts])
+    tokens = _bucket(int(lengths.max()))
+    ids = np.zeros((BATCH if len(prompts) > 4 else len(prompts), tokens), np.int32)
+    for row, prompt in enumerate(prompts):
+        ids[row, :len(prompt)] = prompt
+    lengths = np.concatenate([lengths, np.ones(len(ids) - len(prompts), int)])
+    caches, logits = _prefill(params, jnp.asarray(ids), jnp.asarray(lengths), room=tokens + tokens_max)
+    out, done = [[] for _ in ids], np.arange(len(ids)) >= len(prompts)
+    for offset in range(tokens_max):
+        chosen = np.asarray(jnp.argmax(logits, axis=-1))
+        done |= np.isin(chosen, stops)
+        for row in np.flatnonzero(~done):
+            out[row].append(int(chosen[row]))
+        if done.all():
+            break
+        caches, logits = _step(params, caches, jnp.asarray(chosen), jnp.asarray(lengths + offset))
+    return list(zip(out[:len(prompts)], done[:len(prompts)]))
+
+
+def answers(params, tokenizer, prompts, tokens_max=160):
+    """[(text, ended)] for each prompt text; `ended` tells whether the model itself stopped.
+
+    Prompts that expect answers of like length should be neighbours: a batch ends with its longest.
+    """
+    stops = [tokenizer.token_to_id(t) for t in (corpus.IM_END, corpus.END_OF_TEXT)]
+    encoded = [tokenizer.encode(p, add_special_tokens=False).ids for p in prompts]
+    order = sorted(range(len(prompts)), key=lambda i: _bucket(len(encoded[i])))
+    out = [None] * len(prompts)
+    for start in range(0, len(order), BATCH):
+        rows = order[start:start + BATCH]
+        found = _batch_answers(params, [encoded[i] for i in rows], stops, tokens_max)
+        for i, (ids, ended) in zip(rows, found):
+            out[i] = (tokenizer.decode(ids, skip_special_tokens=False), bool(ended))
+    return out
