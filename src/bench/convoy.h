@@ -1,0 +1,79 @@
+// bench/convoy.h — the convoy test: do short requests suffer when long ones are served beside them?
+// And the saturation test: does the engine hold up under load? Judgements on measured latencies.
+#ifndef WICK_BENCH_CONVOY_H
+#define WICK_BENCH_CONVOY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum wick_workload {
+  WICK_WORKLOAD_SHORT_QA = 0,     // 32 tokens in, 64 out
+  WICK_WORKLOAD_LONG_CONTEXT = 1  // 2048 in, 512 out
+} wick_workload;
+
+uint32_t wick_workload_tokens_in(wick_workload workload);
+uint32_t wick_workload_tokens_out(wick_workload workload);
+
+typedef struct wick_convoy_config {
+  uint32_t long_requests, short_requests;
+  double p99_increase_pct_max;
+  double hol_blocking_ms_max;  // queued while a long prefill holds the engine
+  double kv_fragmentation_pct_max;
+} wick_convoy_config;
+
+extern const wick_convoy_config WICK_CONVOY_CONFIG_DEFAULT;  // 10, 100, 50 %, 500 ms, 15 %
+
+typedef struct wick_convoy_request {
+  wick_workload workload;
+  double queue_ms, ttft_ms, total_ms;
+} wick_convoy_request;
+
+// Writes total_ms of the requests of one kind, in order; returns how many. total_ms: [count].
+size_t wick_convoy_collect(const wick_convoy_request *requests, size_t count,
+                           wick_workload workload, double *total_ms);
+
+// Why a convoy failed: bits.
+enum {
+  WICK_CONVOY_P99_INCREASE = 1 << 0,
+  WICK_CONVOY_HOL_BLOCKING = 1 << 1,
+  WICK_CONVOY_KV_FRAGMENTATION = 1 << 2,
+  WICK_CONVOY_NO_DATA = 1 << 3  // something is missing, NaN, or the baseline is 0
+};
+
+typedef struct wick_convoy_result {
+  uint32_t long_requests;
+  size_t short_requests;  // measured in the convoy
+  double baseline_short_ms_p99, convoy_short_ms_p99;
+  double p99_increase_pct;
+  double hol_blocking_ms_max, hol_blocking_ms_mean;
+  double kv_fragmentation_pct;
+  uint32_t reasons;  // bits; 0 when passed
+  bool passed;
+} wick_convoy_result;
+
+typedef struct wick_convoy_samples {
+  const double *values;
+  size_t count;
+} wick_convoy_samples;
+
+// Total latencies of short requests served alone and beside the long ones, and the times they were
+// blocked. A limit fails when exceeded, not when met. scratch: as many as the longest has.
+void wick_convoy_judge(const wick_convoy_config *config, wick_convoy_samples baseline_ms,
+                       wick_convoy_samples convoy_ms, wick_convoy_samples hol_blocking_ms,
+                       double kv_fragmentation_pct, double *scratch, wick_convoy_result *out);
+
+typedef struct wick_saturation_config {
+  double load_pct, throughput_drop_pct_max, p99_increase_pct_max;
+} wick_saturation_config;
+
+extern const wick_saturation_config WICK_SATURATION_CONFIG_DEFAULT;  // 50, 30, 100
+
+// Whether throughput and p99 latency under load stay within the limits; false without data.
+bool wick_saturation_passes(const wick_saturation_config *config, double throughput_tok_s_alone,
+                            double throughput_tok_s_loaded, double ms_p99_alone,
+                            double ms_p99_loaded);
+
+#endif

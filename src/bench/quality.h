@@ -1,0 +1,48 @@
+// bench/quality.h — how far a quantised model's next-token distribution is from the reference's:
+// Kullback-Leibler divergence of the softmaxes, in nats (as llama.cpp's perplexity tool reports
+// it).
+#ifndef WICK_BENCH_QUALITY_H
+#define WICK_BENCH_QUALITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA when empty, WICK_E_NONFINITE when a
+// logit is NaN or +Inf or all are -Inf.
+wick_status wick_log_softmax_f64(const float *logits, size_t count, double *out);
+
+typedef struct wick_quality {
+  bool passed;          // kl_nats < kl_nats_max
+  double kl_nats;       // of the reference from the candidate; +Inf when it cannot be told
+  double kl_nats_max;   // the limit
+  bool top1_agrees;     // same most probable token (the lowest id among equals)
+  const char *message;  // static; "" when passed
+} wick_quality;
+
+// One position. Always fills *out; a status other than WICK_OK has not passed: WICK_E_SHAPE
+// (lengths differ), WICK_E_NODATA (empty), WICK_E_NONFINITE. Nothing is skipped: p > 0 where q = 0
+// is +Inf.
+wick_status wick_quality_check(const float *reference, size_t reference_count,
+                               const float *candidate, size_t candidate_count, double kl_nats_max,
+                               wick_quality *out);
+
+typedef struct wick_quality_summary {
+  size_t positions;
+  bool passed;  // kl_nats_mean < kl_nats_max
+  double kl_nats_mean, kl_nats_p99, kl_nats_max_seen;
+  double top1_agreement_ratio;
+} wick_quality_summary;
+
+// Many positions: reference and candidate are [positions, vocab]. scratch: [2 * positions].
+// Statuses as above; nothing is filled then.
+wick_status wick_quality_check_positions(const float *reference, const float *candidate,
+                                         size_t positions, size_t vocab, double kl_nats_max,
+                                         double *scratch, wick_quality_summary *out);
+
+// The limit for a GGML type (format/types.h): Q8_0 0.01, Q4_K 0.05, Q4_0 0.10; false for others.
+bool wick_quality_kl_nats_limit(uint32_t type, double *kl_nats_max);
+
+#endif
