@@ -5,32 +5,42 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { INPUT_BYTES_MAX = 256 * 1024 * 1024, INPUT_BYTES_FIRST = 64 * 1024 };
+enum { INPUT_BYTES_MAX = 256 * 1024 * 1024, INPUT_BYTES_FIRST = 64 * 1024, PAUSE_NS = 1000 * 1000 };
 
-size_t input_read_stream(FILE *stream, void *out, size_t size_bytes) {
-  for (;;) {
-    errno = 0;
-    const size_t got = fread(out, 1, size_bytes, stream);
-    const bool is_early = ferror(stream) && (errno == EAGAIN || errno == EINTR);
-    if (is_early) clearerr(stream);
-    if (got > 0 || !is_early) return got;
-    nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes) {
+  *got_bytes = 0;
+  while (*got_bytes < size_bytes) {
+    const ssize_t got = read(fd, (char *)out + *got_bytes, size_bytes - *got_bytes);
+    if (got == 0) break;
+    if (got > 0) {
+      *got_bytes += (size_t)got;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);  // the pipe is empty
+    } else if (errno != EINTR) {
+      return false;
+    }
   }
+  return true;
 }
 
-static exit_code read_stream(FILE *stream, const char *name, input_text *out) {
+static exit_code read_descriptor(int fd, const char *name, input_text *out) {
   size_t room_bytes = INPUT_BYTES_FIRST;
   out->bytes = malloc(room_bytes);
   while (out->bytes != NULL) {
     const size_t wanted = room_bytes - out->size_bytes;
-    const size_t got = input_read_stream(stream, out->bytes + out->size_bytes, wanted);
+    size_t got;
+    if (!input_read_fd(fd, out->bytes + out->size_bytes, wanted, &got)) {
+      report("cannot read %s: %s", name, strerror(errno));
+      return EXIT_FILE;
+    }
     out->size_bytes += got;
-    if (got == 0) break;
-    if (got < wanted) continue;
+    if (got < wanted) return EXIT_DONE;
     if (room_bytes == INPUT_BYTES_MAX) {
       report("%s: more than %d bytes of text", name, INPUT_BYTES_MAX);
       return EXIT_USAGE;
@@ -40,23 +50,18 @@ static exit_code read_stream(FILE *stream, const char *name, input_text *out) {
     if (more == NULL) input_free(out);
     out->bytes = more;
   }
-  if (out->bytes == NULL) {
-    report("out of memory for the text of %s", name);
-    return EXIT_MEMORY;
-  }
-  if (!ferror(stream)) return EXIT_DONE;
-  report("cannot read %s: %s", name, strerror(errno));
-  return EXIT_FILE;
+  report("out of memory for the text of %s", name);
+  return EXIT_MEMORY;
 }
 
 static exit_code read_file(const char *path, input_text *out) {
-  FILE *stream = fopen(path, "rb");
-  if (stream == NULL) {
+  const int fd = open(path, O_RDONLY);
+  if (fd < 0) {
     report("cannot open %s: %s", path, strerror(errno));
     return EXIT_FILE;
   }
-  const exit_code code = read_stream(stream, path, out);
-  fclose(stream);
+  const exit_code code = read_descriptor(fd, path, out);
+  close(fd);
   return code;
 }
 
@@ -79,16 +84,12 @@ exit_code input_read(const char *text, const char *path, const char *model, inpu
   }
   if (text != NULL) return copy_text(text, out);
   const bool is_stdin = path == NULL || strcmp(path, "-") == 0;
-  if (!is_stdin) {
-    const exit_code code = read_file(path, out);
-    if (code != EXIT_DONE) input_free(out);
-    return code;
-  }
-  if (strcmp(model, "-") == 0) {
+  if (is_stdin && strcmp(model, "-") == 0) {
     report("standard input is the model already: give the text with -p or -f");
     return EXIT_USAGE;
   }
-  const exit_code code = read_stream(stdin, "standard input", out);
+  const exit_code code =
+      is_stdin ? read_descriptor(STDIN_FILENO, "standard input", out) : read_file(path, out);
   if (code != EXIT_DONE) input_free(out);
   return code;
 }

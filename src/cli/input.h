@@ -2,8 +2,8 @@
 #ifndef WICK_CLI_INPUT_H
 #define WICK_CLI_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "cli/command.h"
 
@@ -12,9 +12,9 @@ typedef struct input_text {
   size_t size_bytes;
 } input_text;
 
-// fread that waits where a pipe that does not block has nothing yet: 0 only at the end, or when
-// ferror() tells of a failure.
-size_t input_read_stream(FILE *stream, void *out, size_t size_bytes);
+// Reads from a descriptor until `out` is full or the file ends, waiting where a pipe that does not
+// block has nothing yet. False when reading failed (errno), whatever *got holds.
+bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes);
 
 // The text of `-p` (text), else of the file of `-f` (path), else of standard input, byte for byte.
 // Both at once, or standard input when the model comes from there, is a usage error.

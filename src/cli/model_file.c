@@ -1,26 +1,29 @@
 // cli/model_file.c — feeds models to engines by ask and offer (load/load.h).
 #if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L  // fseeko, ftello
+#define _POSIX_C_SOURCE 200809L  // pread
 #endif
 #include "cli/model_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/input.h"
 
-enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096 };
+enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096, NONE = -1 };
 
 typedef struct model_source {
   const char *path;           // as the user gave it
   char name[NAME_BYTES_MAX];  // of the open file, for messages
-  FILE *stream;               // NULL: none is open
+  int fd;                     // NONE: none is open
   uint32_t file;              // which of a split model's
   uint64_t position_bytes;
-  bool can_seek;
-  uint8_t *piece;  // PIECE_BYTES
+  bool is_regular;  // has a size and can be read anywhere
+  uint8_t *piece;   // PIECE_BYTES
 } model_source;
 
 // ---- names of split models ----
@@ -62,52 +65,42 @@ static exit_code name_file(model_source *source, uint32_t file) {
 
 // ---- one file ----
 
-static void close_stream(model_source *source) {
-  if (source->stream != NULL && source->stream != stdin) fclose(source->stream);
-  source->stream = NULL;
+static void close_file(model_source *source) {
+  if (source->fd != NONE && source->fd != STDIN_FILENO) close(source->fd);
+  source->fd = NONE;
 }
 
-// Sets can_seek, and tells the engine the size of a file that has one: what is cut is then known
+// Sets is_regular, and tells the engine the size of a file that has one: what is cut is then known
 // before it is read.
-static exit_code measure_stream(model_source *source, wick_engine *engine) {
-  source->can_seek = source->stream != stdin && fseeko(source->stream, 0, SEEK_END) == 0;
-  if (!source->can_seek) return EXIT_DONE;
-  const off_t size_bytes = ftello(source->stream);
+static exit_code measure_file(model_source *source, wick_engine *engine) {
+  struct stat facts;
+  source->is_regular =
+      source->fd != STDIN_FILENO && fstat(source->fd, &facts) == 0 && S_ISREG(facts.st_mode);
   wick_error error;
-  if (size_bytes < 0 || fseeko(source->stream, 0, SEEK_SET) != 0) {
-    report("%s: %s", source->name, strerror(errno));
-    return EXIT_FILE;
-  }
-  if (wick_load_end(engine, source->file, (uint64_t)size_bytes, &error) == WICK_OK)
+  if (!source->is_regular ||
+      wick_load_end(engine, source->file, (uint64_t)facts.st_size, &error) == WICK_OK)
     return EXIT_DONE;
   return report_error(source->name, &error);
 }
 
-static exit_code open_stream(model_source *source, uint32_t file, wick_engine *engine) {
-  close_stream(source);
+static exit_code open_file(model_source *source, uint32_t file, wick_engine *engine) {
+  close_file(source);
   source->file = file;
   source->position_bytes = 0;
   const exit_code named = name_file(source, file);
   if (named != EXIT_DONE) return named;
   if (strcmp(source->path, "-") == 0) {
     memcpy(source->name, "standard input", sizeof "standard input");
-    source->stream = stdin;
+    source->fd = STDIN_FILENO;
   } else {
-    source->stream = fopen(source->name, "rb");
+    source->fd = open(source->name, O_RDONLY);
   }
-  if (source->stream == NULL) {
-    report("cannot open %s: %s", source->name, strerror(errno));
-    return EXIT_FILE;
-  }
-  setvbuf(source->stream, NULL, _IONBF, 0);  // pieces are large: no second copy
-  return measure_stream(source, engine);
+  if (source->fd >= 0) return measure_file(source, engine);
+  report("cannot open %s: %s", source->name, strerror(errno));
+  return EXIT_FILE;
 }
 
-static exit_code end_of_stream(const model_source *source, wick_engine *engine) {
-  if (ferror(source->stream)) {
-    report("cannot read %s: %s", source->name, strerror(errno));
-    return EXIT_FILE;
-  }
+static exit_code end_of_file(const model_source *source, wick_engine *engine) {
   wick_error error;
   const uint64_t size_bytes = source->position_bytes;
   if (wick_load_end(engine, source->file, size_bytes, &error) != WICK_OK)
@@ -117,26 +110,28 @@ static exit_code end_of_stream(const model_source *source, wick_engine *engine) 
   return EXIT_FILE;
 }
 
-// Offers the next piece at the stream's position, at most `wanted_bytes`.
+// Reads the next bytes at the source's position: of a pipe as many as there is room for.
+static bool read_piece(const model_source *source, size_t size_bytes, size_t *got_bytes) {
+  if (!source->is_regular) return input_read_fd(source->fd, source->piece, size_bytes, got_bytes);
+  const ssize_t got = pread(source->fd, source->piece, size_bytes, (off_t)source->position_bytes);
+  *got_bytes = got > 0 ? (size_t)got : 0;
+  return got >= 0;
+}
+
+// Offers the next piece at the source's position, at most `wanted_bytes`.
 static exit_code feed_piece(model_source *source, wick_engine *engine, uint64_t wanted_bytes) {
   const size_t piece = wanted_bytes < PIECE_BYTES ? (size_t)wanted_bytes : PIECE_BYTES;
-  const size_t got = input_read_stream(source->stream, source->piece, piece);
-  if (got == 0) return end_of_stream(source, engine);
+  size_t got;
+  if (!read_piece(source, piece, &got)) {
+    report("cannot read %s: %s", source->name, strerror(errno));
+    return EXIT_FILE;
+  }
+  if (got == 0) return end_of_file(source, engine);
   wick_error error;
   if (wick_load_feed(engine, source->file, source->position_bytes, source->piece, got, &error) !=
       WICK_OK)
     return report_error(source->name, &error);
   source->position_bytes += got;
-  return EXIT_DONE;
-}
-
-static exit_code seek_stream(model_source *source, uint64_t offset_bytes) {
-  if (source->position_bytes == offset_bytes) return EXIT_DONE;
-  if (offset_bytes > INT64_MAX || fseeko(source->stream, (off_t)offset_bytes, SEEK_SET) != 0) {
-    report("%s: cannot seek to byte %llu", source->name, (unsigned long long)offset_bytes);
-    return EXIT_FILE;
-  }
-  source->position_bytes = offset_bytes;
   return EXIT_DONE;
 }
 
@@ -149,8 +144,9 @@ static bool is_loaded(const wick_engine *engine) {
 // Reads one range that the engine asked for; a pipe: the next piece, whatever is asked.
 static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
                             uint64_t length_bytes) {
-  if (!source->can_seek) return feed_piece(source, engine, PIECE_BYTES);
-  exit_code code = seek_stream(source, offset_bytes);
+  if (!source->is_regular) return feed_piece(source, engine, PIECE_BYTES);
+  source->position_bytes = offset_bytes;
+  exit_code code = EXIT_DONE;
   for (uint64_t left = length_bytes; code == EXIT_DONE && left > 0 && !is_loaded(engine);) {
     const uint64_t before = source->position_bytes;
     code = feed_piece(source, engine, left);
@@ -164,11 +160,11 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint32_t file;
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
-    if (length_bytes == 0) return end_of_stream(source, engine);  // it is cut
+    if (length_bytes == 0) return end_of_file(source, engine);  // it is cut
     // when a file is opened its size becomes known: then it is asked again
-    const bool is_open = source->stream != NULL && source->file == file;
+    const bool is_open = source->fd != NONE && source->file == file;
     const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
-                                   : open_stream(source, file, engine);
+                                   : open_file(source, file, engine);
     if (code != EXIT_DONE) return code;
   }
   return EXIT_DONE;
@@ -177,7 +173,7 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine) {
   wick_error error;
   *engine = NULL;
-  model_source source = {.path = path, .piece = malloc(PIECE_BYTES)};
+  model_source source = {.path = path, .fd = NONE, .piece = malloc(PIECE_BYTES)};
   if (source.piece == NULL) {
     report("out of memory for reading %s", path);
     return EXIT_MEMORY;
@@ -189,7 +185,7 @@ exit_code model_open(const char *path, const wick_config *config, wick_engine **
   } else {
     code = feed_model(&source, *engine);
   }
-  close_stream(&source);
+  close_file(&source);
   free(source.piece);
   if (code != EXIT_DONE && *engine != NULL) {
     wick_engine_destroy(*engine);

@@ -15,6 +15,7 @@ typedef struct run_options {
   model_settings model;
   wick_request request;
   args_strings stops;
+  size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
   uint8_t *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
@@ -125,10 +126,9 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
 }
 
 static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t load_us) {
-  size_t stop_bytes[ARGS_STRINGS_MAX];
-  for (uint32_t i = 0; i < run->stops.count; i++) stop_bytes[i] = strlen(run->stops.items[i]);
+  for (uint32_t i = 0; i < run->stops.count; i++) run->stop_bytes[i] = strlen(run->stops.items[i]);
   run->request.stops = run->stops.items;
-  run->request.stop_bytes = stop_bytes;
+  run->request.stop_bytes = run->stop_bytes;
   run->request.stop_count = run->stops.count;
   if (run->request.sampling.logprobs > 0) {
     run->scratch = malloc(tokenizer_piece_bytes_max(wick_tokenizer(engine)));
