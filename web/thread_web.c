@@ -29,7 +29,10 @@ void web_threads_expect(uint32_t helpers) {
   place_count = helpers < THREADS_MAX - 1 ? helpers : THREADS_MAX - 1;
 }
 
-void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us) {
+// Never inlined: the baseline compiler of V8 11.3 (Node 20) loses the address in a caller's local
+// when the instruction stands in a loop, and the second round waits at address 0.
+__attribute__((noinline)) void platform_wait32(const uint32_t *address, uint32_t expected,
+                                               uint64_t timeout_us) {
   const int64_t timeout_ns =
       timeout_us > INT64_MAX / 1000 ? INT64_MAX : (int64_t)(timeout_us * 1000);
   __builtin_wasm_memory_atomic_wait32((int *)(uintptr_t)address, (int)expected, timeout_ns);
