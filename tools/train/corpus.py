@@ -153,9 +153,9 @@ def conversation(source, enough, practice=1.0):
 class Rows:
     """Rows of token ids of one length, several conversations in each, from a seed."""
 
-    def __init__(self, tokenizer, seed, length, practice=1.0, user_weight=0.15):
+    def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, user_weight=0.15):
         self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-        self.source = phrases.Source(random.Random(seed))
+        self.source = phrases.Source(random.Random(seed), by_parts=by_parts)
         self.length = length
         self.practice = practice
         self.user_weight = user_weight

@@ -6,7 +6,10 @@ import random
 import re
 import unittest
 
+import jinja2
+
 import corpus
+import export
 import memory
 import phrases
 import records
@@ -50,7 +53,8 @@ class Split(unittest.TestCase):
         source = phrases.Source(random.Random(1))
         for _ in range(3000):
             for a, b in re.findall(r"(\d+) \+ (\d+)", sums.arithmetic(source).answer):
-                self.assertFalse(sums.held_out_pair(int(a), int(b)), (a, b))
+                a, b = int(a), int(b)
+                self.assertFalse(sums.held_out_pair(a, b) and not sums.seen_as_part(a, b), (a, b))
 
     def test_held_out_words_stay_out(self):
         source = phrases.Source(random.Random(2))
@@ -87,6 +91,18 @@ class Vocabulary(unittest.TestCase):
         first, again = (corpus.Rows(bpe, "7/1", 256).batch(2) for _ in range(2))
         for left, right in zip(first, again):
             self.assertTrue((left == right).all())
+
+
+class Template(unittest.TestCase):
+    def test_the_template_of_the_file_writes_what_was_trained(self):
+        template = jinja2.Environment().from_string(export.CHAT_TEMPLATE)
+        turn = turns.Turn("test", "Hello", "Hi!\nHow are you?")
+        asked = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": turn.answer},
+                 {"role": "user", "content": "Well."}]
+        rendered = template.render(messages=asked, add_generation_prompt=True)
+        self.assertEqual(rendered, corpus.prompt(corpus.DEFAULT_SYSTEM, [turn], "Well."))
+        told = [{"role": "system", "content": "Be kind."}, *asked[:2]]
+        self.assertEqual(template.render(messages=told), corpus.render("Be kind.", [turn]))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ _SLOT = re.compile(r"\{(\w+)\}")
 class Source:
     """Where fillings and templates come from: the seeded generator and which side of the split."""
 
-    def __init__(self, rng, held_out=False):
+    def __init__(self, rng, held_out=False, by_parts=True):
         self.rng = rng
         self.held_out = held_out
+        self.by_parts = by_parts  # whether sums are answered by way of tens and ones
 
     def word(self, words_list):
         return self.rng.choice(words.part(words_list, self.held_out))

@@ -6,6 +6,7 @@ Every answer is one line of JSON with `", "` and `": "` between its parts, as js
 import json
 
 import phrases
+import sums
 import turns
 import words
 from turns import Turn
@@ -221,7 +222,7 @@ def make_object(source):
 
 def json_sum(source, a, b):
     user = source.say(SUM_WAYS, a=a, b=b)
-    return _json_turn("json/sum", user, {"sum": f"{a} + {b}", "result": a + b})
+    return _json_turn("json/sum", user, {"sum": sums.plus_chain(source, a, b).rsplit(" = ", 1)[0], "result": a + b})
 
 
 def reply_by_system(source, plain_turns):

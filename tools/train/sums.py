@@ -1,7 +1,8 @@
 """Small arithmetic: sums of numbers below 100, differences, products of the small table, in many words.
 
 The answer says the sum again before its result, so that the result always stands right after
-`a + b =` however the question was put. One pair in ten of two-digit sums (either order) is held out.
+`a + b =` however the question was put, and goes by way of tens and ones (`47 + 38 = 70 + 15 = 85`), so
+that no digit needs a hidden carry. One pair in ten of two-digit sums (either order) is held out.
 """
 
 import random
@@ -63,6 +64,24 @@ def held_out_pair(a, b):
     return (min(a, b), max(a, b)) in HELD_OUT_PAIRS
 
 
+def seen_as_part(a, b):
+    """Whether a + b may stand in the middle of another sum's answer, as 70 + 15 does."""
+    low, high = min(a, b), max(a, b)
+    return (low <= 18 and high % 10 == 0) or (high <= 18 and low % 10 == 0)
+
+
+def plus_chain(source, a, b):
+    tens, ones = a - a % 10 + b - b % 10, a % 10 + b % 10
+    parts = f"{tens} + {ones} = " if tens and source.by_parts else ""
+    return f"{a} + {b} = {parts}{a + b}"
+
+
+def minus_chain(source, a, b):
+    tens, ones = b - b % 10, b % 10
+    parts = f"{a - tens} - {ones} = " if tens and ones and source.by_parts else ""
+    return f"{a} - {b} = {parts}{a - b}"
+
+
 def addends(source):
     rng = source.rng
     while True:
@@ -77,22 +96,21 @@ def addends(source):
 
 
 def add_turn(source, a, b):
-    answer = f"{a} + {b} = {a + b}"
     user = phrases.as_typed(source, source.say(PLUS, a=a, b=b))
-    return Turn("sum/plus", user, answer + ".")
+    return Turn("sum/plus", user, plus_chain(source, a, b) + ".")
 
 
-def _story_turn(source, templates, kind, a, b, result, sign):
+def _story_turn(source, templates, kind, a, b, chain):
     first, second = source.name(), source.name()
     thing = source.rng.choice([o for o in words.OBJECTS if o[-1] not in "hyfsx"])
     user = source.say(templates, a=a, b=b, o=thing, name=first, name2=second)
-    return Turn(kind, user, f"{a} {sign} {b} = {result}. That makes {result} {thing}s.")
+    return Turn(kind, user, f"{chain}. That makes {chain.split()[-1]} {thing}s.")
 
 
 def plus(source):
     a, b = addends(source)
     if source.rng.random() < 0.12:
-        return _story_turn(source, GAIN, "sum/story", a, b, a + b, "+")
+        return _story_turn(source, GAIN, "sum/story", a, b, plus_chain(source, a, b))
     return add_turn(source, a, b)
 
 
@@ -101,9 +119,9 @@ def minus(source):
     a = rng.randint(1, 99) if rng.random() < 0.7 else rng.randint(1, 20)
     b = rng.randint(0, a)
     if rng.random() < 0.12:
-        return _story_turn(source, LOSE, "minus/story", a, b, a - b, "-")
+        return _story_turn(source, LOSE, "minus/story", a, b, minus_chain(source, a, b))
     user = phrases.as_typed(source, source.say(MINUS, a=a, b=b))
-    return Turn("minus/plain", user, f"{a} - {b} = {a - b}.")
+    return Turn("minus/plain", user, minus_chain(source, a, b) + ".")
 
 
 def times(source):
@@ -124,7 +142,7 @@ def many(source):
     pairs = [addends(source) for _ in range(source.rng.randint(2, 12))]
     asked = ", ".join(f"{a} + {b}" for a, b in pairs)
     user = source.rng.choice(["Calculate: ", "Solve these: ", "Add up: ", "What is ", ""]) + asked
-    return Turn("sum/many", user, "\n".join(f"{a} + {b} = {a + b}" for a, b in pairs))
+    return Turn("sum/many", user, "\n".join(plus_chain(source, a, b) for a, b in pairs))
 
 
 def arithmetic(source):

@@ -22,6 +22,7 @@ SEED = 20
 STEPS_SHORT = 1400  # rows of 256 tokens
 STEPS_TOTAL = 2200  # then rows of 512, and every eighth step one row of CONTEXT tokens
 STEPS_WARMUP = 60
+STEP_BY_PARTS = 800  # sums in one go first, which teaches sizes; then by tens and ones, which makes them right
 STEP_DECAY = 900  # from here the rate falls linearly to a fiftieth
 STEP_QUANTISED = 1600  # from here every second step computes with what Q4_0 would keep
 LONG_EVERY = 8
@@ -31,12 +32,12 @@ MOMENTUM, DECAY = 0.95, 0.02
 
 
 def shape_of_step(step):
-    """(rows, tokens in a row, share of arithmetic) of a step; about 4,096 tokens each."""
+    """(rows, tokens in a row, share of arithmetic, sums by parts) of a step; about 4,096 tokens each."""
     if step < STEPS_SHORT:
-        return 16, 256, 1.5
+        return 16, 256, 1.5, step >= STEP_BY_PARTS
     if step % LONG_EVERY == 0:
-        return 1, model.CONTEXT, 1.0
-    return 8, 512, 1.0
+        return 1, model.CONTEXT, 1.0, True
+    return 8, 512, 1.0, True
 
 
 def rate_factor(step):
@@ -133,8 +134,8 @@ def run(folder):
     steps = {False: make_step(False), True: make_step(True)}
     recent, started = [], time.time()
     for step in range(first, STEPS_TOTAL):
-        rows, length, practice = shape_of_step(step)
-        batch = corpus.Rows(tokenizer, f"{SEED}/{step}", length, practice).batch(rows)
+        rows, *manner = shape_of_step(step)
+        batch = corpus.Rows(tokenizer, f"{SEED}/{step}", *manner).batch(rows)
         quantised = step >= STEP_QUANTISED and step % 2 == 1
         params, state, value = steps[quantised](
             params, state, *map(jnp.asarray, batch), rate_factor(step), step + 1.0)
