@@ -112,7 +112,7 @@ wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double co
     scratch[b] = sum / (double)count;
   }
   wick_stat_sort(scratch, resamples);
-  // A hair more, because 1000 * (1 - 0.95) / 2 is 24.999... in doubles.
+  // A hair more, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
   const uint32_t low = (uint32_t)((double)resamples * (1 - confidence) / 2 + 1e-9);
   *out = (wick_interval){scratch[low], scratch[resamples - 1 - low]};
   return WICK_OK;

@@ -144,6 +144,12 @@ TEST(bn_05) {
   check_ci(100, 44.55, 56.28);
   for (int i = 0; i < 9; i++) values[i] = 2.5;
   check_ci(9, 2.5, 2.5);
+  fill_range(1, 100);
+  wick_interval ninety;
+  CHECK_EQ_INT(wick_stat_bootstrap_ci(values, 100, 0.9, 1000, 1, scratch, &ninety), WICK_OK);
+  CHECK(scratch[49] < scratch[50]);
+  CHECK_NEAR(ninety.low, scratch[50], 0);
+  CHECK_NEAR(ninety.high, scratch[949], 0);
   uint64_t state = WICK_BOOTSTRAP_SEED_DEFAULT;
   const uint64_t picks[] = {5, 1, 2, 2, 0, 6, 1, 6};
   for (int i = 0; i < 8; i++) CHECK_EQ_UINT(splitmix64_next(&state) >> 61, picks[i]);
