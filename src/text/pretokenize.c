@@ -128,6 +128,43 @@ static bool find_word(const pretokenize_stage *stage, const uint8_t *text, size_
   return true;
 }
 
+// The letters of a word in mixed case, [^a-z]*[^A-Z]+|[^a-z]+[^A-Z]* of them: capitals, then small
+// letters; letters beyond ASCII are both. `at` when there are none.
+static size_t match_cased_letters(const uint8_t *text, size_t at, size_t end) {
+  size_t capitals_end = at, last_small_end = at;
+  for (;;) {
+    const unicode_char c = unicode_at(text, capitals_end, end);
+    if (c.kind != UNICODE_LETTER || (c.code >= 'a' && c.code <= 'z')) break;
+    capitals_end += c.size_bytes;
+    if (c.code >= 128) last_small_end = capitals_end;
+  }
+  size_t after = capitals_end;
+  for (;;) {
+    const unicode_char c = unicode_at(text, after, end);
+    if (c.kind != UNICODE_LETTER || (c.code >= 'A' && c.code <= 'Z')) break;
+    after += c.size_bytes;
+  }
+  if (after > capitals_end) return after;
+  // No small letter follows. The last capital that can also be a small one ends the word.
+  return last_small_end > at ? last_small_end : capitals_end;
+}
+
+// [^\r\n\p{L}\p{N}]? and letters in mixed case, then maybe a contraction, or what remains
+static bool find_cased_word(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                            size_t end, text_span *match) {
+  const unicode_char c = unicode_at(text, at, end);
+  const bool leads = c.kind != UNICODE_LETTER && c.kind != UNICODE_NUMBER && !is_newline(c);
+  const size_t begin = leads ? at + c.size_bytes : at;
+  size_t after = match_cased_letters(text, begin, end);
+  if (after == begin) {
+    after = match_rest(stage, text, at, end);
+  } else if (stage->has_contractions) {
+    after += match_contraction(text, after, end, true);
+  }
+  *match = (text_span){at, after};
+  return true;
+}
+
 static bool is_digit(unicode_char c) { return c.code >= '0' && c.code <= '9'; }
 static bool is_number(unicode_char c) { return c.kind == UNICODE_NUMBER; }
 static bool is_symbol_of_falcon(unicode_char c) {
@@ -238,6 +275,30 @@ static const pretokenize_stage QWEN2_STAGES[] = {
      .letters = UNICODE_LETTER,
      .tail = "\r\n"},
 };
+static const pretokenize_stage QWEN35_STAGES[] = {
+    {.find = find_word,
+     .has_contractions = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER | UNICODE_MARK,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage SEED_CODER_STAGES[] = {
+    {.find = find_word,
+     .has_contractions = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER,
+     .tail = ""},
+};
+static const pretokenize_stage GPT4O_STAGES[] = {
+    {.find = find_cased_word,
+     .has_contractions = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n/"},
+};
+static const pretokenize_stage TEKKEN_STAGES[] = {
+    {.find = find_cased_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n/"},
+};
 
 #define STAGES(name) \
   .stages = name##_STAGES, .stage_count = sizeof name##_STAGES / sizeof name##_STAGES[0]
@@ -285,6 +346,17 @@ static const pretokenizer PRETOKENIZERS[] = {
     {.name = "solar-open", STAGES(QWEN2)},
     {.name = "kormo", STAGES(QWEN2)},
     {.name = "f2llmv2", STAGES(QWEN2)},
+    {.name = "bailingmoe", STAGES(QWEN2)},
+    {.name = "bailingmoe2", STAGES(QWEN2)},
+    {.name = "llada-moe", STAGES(QWEN2)},
+    {.name = "qwen35", STAGES(QWEN35)},
+    {.name = "seed-coder", STAGES(SEED_CODER)},
+    {.name = "gpt-4o", STAGES(GPT4O)},
+    {.name = "llama4", STAGES(GPT4O)},
+    {.name = "kanana2", STAGES(GPT4O)},
+    {.name = "talkie", STAGES(GPT4O)},
+    {.name = "minimax-m2", STAGES(GPT4O)},
+    {.name = "tekken", STAGES(TEKKEN), .ignores_merges = true, .adds_bos = true},
     {.name = "starcoder", STAGES(STARCODER)},
     {.name = "refact", STAGES(STARCODER)},
     {.name = "command-r", STAGES(STARCODER)},
