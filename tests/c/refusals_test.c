@@ -1,8 +1,8 @@
 // tests/c/refusals_test.c — the table of refusals, tests/corrupt/expected.tsv, as far as the reader
 // and the loader have a say: for each corrupt or unusual file of the reference set the stage that
 // refuses it, the status, the key or tensor that is named, and the offset. Files that a later stage
-// refuses (model, tokenizer) must be loaded. What was found is written to refusals.tsv in the
-// folder for temporary files, in the form of the table.
+// refuses (model, tokenizer, generation) must be loaded. What was found is written to refusals.tsv
+// in the folder for temporary files, in the form of the table.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,11 +86,11 @@ static void describe(const char *name, const memory_file *file, uint64_t piece_b
 
 // What the loader must say for a line of the table: later stages' files are accepted by it.
 static void wanted_of_loader(const char *line, const char *name, char out[LINE_BYTES_MAX]) {
-  const char *stage = line + strlen(name) + 1;
-  if (strncmp(stage, "model\t", 6) == 0 || strncmp(stage, "tokenizer\t", 10) == 0) {
-    snprintf(out, LINE_BYTES_MAX, "%s\taccepted\t-\t-\t-", name);
-  } else {
+  const char *stage = line + strlen(name);
+  if (strncmp(stage, "\tdirectory\t", 11) == 0 || strncmp(stage, "\tdata\t", 6) == 0) {
     snprintf(out, LINE_BYTES_MAX, "%s", line);
+  } else {
+    snprintf(out, LINE_BYTES_MAX, "%s\taccepted\t-\t-\t-", name);
   }
 }
 
