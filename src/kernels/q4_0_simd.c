@@ -5,61 +5,41 @@
 
 #ifdef WICK_SIMD128
 
-// Four codes of each of 4 rows from 16-bit lanes, as pairs of columns two apart: bits 0-3 of the
-// lanes are columns 4k and 4k + 2, then 16 and 18 further on, 4k + 1 and 4k + 3, 17 and 19.
-SIMD_INLINE v128_t q4_0_nibbles(v128_t bytes, uint32_t index) {
-  const v128_t low = index > 0 ? wasm_u16x8_shr(bytes, 4 * index) : bytes;
-  return index < 3 ? wasm_v128_and(low, wasm_i16x8_splat(15)) : low;
-}
-
-SIMD_INLINE void q4_0_dots_plain(const q4_0_record *record, uint32_t half, uint32_t halves,
-                                 const int32_t *x, const int32_t *second, uint32_t tokens,
-                                 v128_t *dots) {
-  for (uint32_t i = 0; i < halves * tokens; i++) {
-    dots[i] = tile_dot_start(x, i % tokens, tokens, 3, SIMD_PLAIN);
-  }
-#pragma nounroll
-  for (uint32_t k = 0; k < 4; k++, second += 2 * tokens) {
-    v128_t bytes[2];
-    for (uint32_t h = 0; h < halves; h++) {
-      bytes[h] = wasm_v128_load(record->codes[k] + (half + h) * 16);
-    }
-    for (uint32_t n = 0; n < 4; n++) {
-      const uint32_t word = n % 2 * 8 + n / 2;
-      for (uint32_t h = 0; h < halves; h++) {
-        const v128_t codes = q4_0_nibbles(bytes[h], n);
-        for (uint32_t t = 0; t < tokens; t++) {
-          v128_t *dot = &dots[h * tokens + t];
-          *dot = tile_dot(*dot, tile_splat(second, word, t, tokens), codes, SIMD_PLAIN);
-        }
-      }
+// Codes of one nibble of column group k, `halves` x 4 rows, times the words `word` of all tokens.
+SIMD_INLINE void q4_0_group(const q4_0_record *record, uint32_t k, uint32_t half, uint32_t halves,
+                            uint32_t nibble, v128_t mask, const int32_t *x, uint32_t word,
+                            uint32_t tokens, simd_flavor flavor, v128_t *dots) {
+  v128_t splats[TILE_TOKENS];
+  // Loaded again for every nibble: V8 would spill what is kept.
+  if (tokens == 4) SIMD_FORGET();
+  tile_splats(x, word, tokens, splats);
+  for (uint32_t h = 0; h < halves; h++) {
+    v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
+    if (nibble > 0) codes = wasm_u16x8_shr(codes, 4 * nibble);
+    if (nibble < 3) codes = wasm_v128_and(codes, mask);
+    for (uint32_t t = 0; t < tokens; t++) {
+      v128_t *dot = &dots[h * tokens + t];
+      *dot = tile_dot(*dot, splats[t], codes, flavor);
     }
   }
 }
 
+// PLAIN: nibble n of the 16-bit lanes is column 4k and 4k + 2; 16 further on; 4k + 1 and 4k + 3; 16
+// further on.
 SIMD_INLINE void q4_0_dots(const uint8_t *bytes, uint32_t half, uint32_t halves, const int32_t *x,
                            const int32_t *second, uint32_t tokens, simd_flavor flavor,
                            v128_t *dots) {
   const q4_0_record *record = (const q4_0_record *)(const void *)bytes;
-  if (flavor == SIMD_PLAIN) {
-    q4_0_dots_plain(record, half, halves, x, second, tokens, dots);
-    return;
-  }
-  for (uint32_t i = 0; i < halves * tokens; i++) {
-    dots[i] = tile_dot_start(x, i % tokens, tokens, 3, flavor);
-  }
-  const v128_t mask = wasm_i8x16_splat(15);
+  const bool plain = flavor == SIMD_PLAIN;
+  tile_dots_start(x, halves, tokens, 3, flavor, dots);
+  const v128_t mask = wasm_v128_load(plain ? simd_mask.low_4_of_16 : simd_mask.low_4);
+  const int32_t *words = plain ? second : x;
 #pragma nounroll
-  for (uint32_t k = 0; k < 4; k++, x += tokens) {
-    for (uint32_t h = 0; h < halves; h++) {
-      const v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
-      const v128_t low = wasm_v128_and(codes, mask);
-      const v128_t high = wasm_v128_and(wasm_u16x8_shr(codes, 4), mask);
-      for (uint32_t t = 0; t < tokens; t++) {
-        v128_t *dot = &dots[h * tokens + t];
-        *dot = tile_dot(*dot, tile_splat(x, 0, t, tokens), low, flavor);
-        *dot = tile_dot(*dot, tile_splat(x, 4, t, tokens), high, flavor);
-      }
+  for (uint32_t k = 0; k < 4; k++, words += (plain ? 2 : 1) * tokens) {
+    SIMD_OPAQUE(words);
+    for (uint32_t n = 0; n < (plain ? 4 : 2); n++) {
+      const uint32_t word = plain ? n % 2 * 8 + n / 2 : 4 * n;
+      q4_0_group(record, k, half, halves, n, mask, words, word, tokens, flavor, dots);
     }
   }
   for (uint32_t i = 0; i < halves * tokens; i++) dots[i] = tile_dot_total(dots[i], flavor);

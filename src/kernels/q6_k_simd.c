@@ -7,7 +7,7 @@
 
 // Codes of 4 rows x 16 columns: four vectors of 4 x 4.
 SIMD_INLINE void q6_k_codes(const uint8_t bytes[3][16], v128_t codes[4]) {
-  const v128_t low = wasm_i8x16_splat(63);
+  const v128_t low = wasm_v128_load(simd_mask.low_6);
   const v128_t a = wasm_v128_load(bytes[0]), b = wasm_v128_load(bytes[1]);
   const v128_t c = wasm_v128_load(bytes[2]);
   codes[0] = wasm_v128_and(a, low);
@@ -27,50 +27,55 @@ SIMD_INLINE v128_t q6_k_sub_scales(v128_t stored, uint32_t index, simd_flavor fl
       wasm_i8x16_shuffle(top, top, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15), 8);
 }
 
-// Sums of 16 columns of 4 rows and one token, the offset 32 included: within 16 bits in every lane.
-SIMD_INLINE v128_t q6_k_sub_block_dot(const v128_t codes[4], const int32_t *x,
-                                      const int32_t *second, uint32_t sub_block, uint32_t token,
-                                      uint32_t tokens, simd_flavor flavor) {
+// Group g of 4 columns of a sub-block: adds to the dots of `tokens` tokens.
+SIMD_INLINE void q6_k_group(v128_t codes, uint32_t group, const int32_t *x, const int32_t *second,
+                            uint32_t tokens, simd_flavor flavor, v128_t *dots) {
+  v128_t splats[TILE_TOKENS];
   if (flavor == SIMD_PLAIN) {
-    const v128_t low = wasm_i16x8_splat(0xff);
-    v128_t dot =
-        wasm_i32x4_shl(tile_splat(x, ACT_WORD_MINUS_SUM_HALF + sub_block, token, tokens), 5);
-    for (uint32_t g = 0; g < 4; g++) {
-      const uint32_t word = sub_block * 8 + g * 2;
-      dot = tile_dot(dot, tile_splat(second, word, token, tokens), wasm_v128_and(codes[g], low),
-                     SIMD_PLAIN);
-      dot = tile_dot(dot, tile_splat(second, word + 1, token, tokens), wasm_u16x8_shr(codes[g], 8),
-                     SIMD_PLAIN);
-    }
-    return dot;
+    const v128_t even = wasm_v128_and(codes, wasm_v128_load(simd_mask.low_8_of_16));
+    const v128_t odd = wasm_u16x8_shr(codes, 8);
+    tile_splats(second, 2 * group, tokens, splats);
+    for (uint32_t t = 0; t < tokens; t++) dots[t] = tile_dot(dots[t], splats[t], even, flavor);
+    tile_splats(second, 2 * group + 1, tokens, splats);
+    for (uint32_t t = 0; t < tokens; t++) dots[t] = tile_dot(dots[t], splats[t], odd, flavor);
+    return;
   }
-  v128_t dot =
-      flavor == SIMD_PAIRS
-          ? wasm_i16x8_shl(tile_splat(x, ACT_WORD_MINUS_PAIRS_HALF + sub_block, token, tokens), 5)
-          : wasm_i32x4_shl(tile_splat(x, ACT_WORD_MINUS_SUM_HALF + sub_block, token, tokens), 5);
+  tile_splats(x, group, tokens, splats);
+  for (uint32_t t = 0; t < tokens; t++) dots[t] = tile_dot(dots[t], splats[t], codes, flavor);
+}
+
+// Dots of a sub-block of 16 columns with 4 rows, the offset 32 included, times the sub-scale: added
+// to `sums`. In PAIRS a dot is within 16 bits in every lane.
+SIMD_INLINE void q6_k_sub_block(const q6_k_part *part, uint32_t sub_block, uint32_t half,
+                                const int32_t *x, const int32_t *second, uint32_t tokens,
+                                simd_flavor flavor, v128_t *sums) {
+  const bool pairs = flavor == SIMD_PAIRS;
+  const v128_t scale =
+      q6_k_sub_scales(wasm_v128_load(part->sub_scales), half * 2 + sub_block, flavor);
+  v128_t codes[4], dots[TILE_TOKENS];
+  q6_k_codes(part->codes[sub_block][half], codes);
+  tile_splats(x, (pairs ? ACT_WORD_MINUS_PAIRS_HALF : ACT_WORD_MINUS_SUM_HALF) + sub_block, tokens,
+              dots);
+  for (uint32_t t = 0; t < tokens; t++) {
+    dots[t] = pairs ? wasm_i16x8_shl(dots[t], 5) : wasm_i32x4_shl(dots[t], 5);
+  }
   for (uint32_t g = 0; g < 4; g++) {
-    dot = tile_dot(dot, tile_splat(x, sub_block * 4 + g, token, tokens), codes[g], flavor);
+    q6_k_group(codes[g], sub_block * 4 + g, x, second, tokens, flavor, dots);
   }
-  return dot;
+  for (uint32_t t = 0; t < tokens; t++) {
+    const v128_t scaled =
+        pairs ? wasm_i32x4_dot_i16x8(dots[t], scale) : wasm_i32x4_mul(dots[t], scale);
+    sums[t] = sub_block == 0 ? scaled : wasm_i32x4_add(sums[t], scaled);
+  }
 }
 
 SIMD_INLINE void q6_k_dots(const uint8_t *bytes, uint32_t half, uint32_t halves, const int32_t *x,
                            const int32_t *second, uint32_t tokens, simd_flavor flavor,
                            v128_t *dots) {
   const q6_k_part *part = (const q6_k_part *)(const void *)bytes;
-  const v128_t stored = wasm_v128_load(part->sub_scales);
-  for (uint32_t s = 0; s < 2; s++) {
-    for (uint32_t h = 0; h < halves; h++) {
-      const v128_t scale = q6_k_sub_scales(stored, (half + h) * 2 + s, flavor);
-      v128_t codes[4];
-      q6_k_codes(part->codes[s][half + h], codes);
-      for (uint32_t t = 0; t < tokens; t++) {
-        const v128_t dot = q6_k_sub_block_dot(codes, x, second, s, t, tokens, flavor);
-        const v128_t scaled =
-            flavor == SIMD_PAIRS ? wasm_i32x4_dot_i16x8(dot, scale) : wasm_i32x4_mul(dot, scale);
-        v128_t *sum = &dots[h * tokens + t];
-        *sum = s == 0 ? scaled : wasm_i32x4_add(*sum, scaled);
-      }
+  for (uint32_t h = 0; h < halves; h++) {
+    for (uint32_t s = 0; s < 2; s++) {
+      q6_k_sub_block(part, s, half + h, x, second, tokens, flavor, dots + h * tokens);
     }
   }
 }

@@ -10,17 +10,22 @@
 // up, odd ones masked, and the sum, below 2^27, is shifted down.
 SIMD_INLINE void q8_0_dots_wide(const q8_0_record *record, uint32_t half, uint32_t halves,
                                 const int32_t *second, uint32_t tokens, v128_t *dots) {
-  const v128_t mask = wasm_i16x8_splat((int16_t)0xff00);
+  const v128_t mask = wasm_v128_load(simd_mask.high_8_of_16);
   for (uint32_t i = 0; i < halves * tokens; i++) dots[i] = wasm_i32x4_splat(0);
 #pragma nounroll
   for (uint32_t k = 0; k < 8; k++, second += 2 * tokens) {
-    for (uint32_t h = 0; h < halves; h++) {
-      const v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
-      const v128_t even = wasm_i16x8_shl(codes, 8), odd = wasm_v128_and(codes, mask);
-      for (uint32_t t = 0; t < tokens; t++) {
-        v128_t *dot = &dots[h * tokens + t];
-        *dot = tile_dot(*dot, tile_splat(second, 0, t, tokens), even, SIMD_PLAIN);
-        *dot = tile_dot(*dot, tile_splat(second, 1, t, tokens), odd, SIMD_PLAIN);
+    SIMD_OPAQUE(second);
+    for (uint32_t odd = 0; odd < 2; odd++) {
+      v128_t splats[TILE_TOKENS];
+      if (tokens == 4) SIMD_FORGET();  // so that V8 has registers enough
+      tile_splats(second, odd, tokens, splats);
+      for (uint32_t h = 0; h < halves; h++) {
+        v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
+        codes = odd ? wasm_v128_and(codes, mask) : wasm_i16x8_shl(codes, 8);
+        for (uint32_t t = 0; t < tokens; t++) {
+          v128_t *dot = &dots[h * tokens + t];
+          *dot = tile_dot(*dot, splats[t], codes, SIMD_PLAIN);
+        }
       }
     }
   }
@@ -40,16 +45,22 @@ SIMD_INLINE void q8_0_dots(const uint8_t *bytes, uint32_t half, uint32_t halves,
   for (uint32_t i = 0; i < halves * tokens; i++) dots[i] = wasm_i32x4_splat(0);
 #pragma nounroll
   for (uint32_t k = 0; k < 8; k++, x += tokens, second += tokens) {
+    SIMD_OPAQUE(x);
+    SIMD_OPAQUE(second);
+    v128_t magnitudes[TILE_TOKENS], signs[TILE_TOKENS];
+    tile_splats(x, 0, tokens, magnitudes);
+    if (tokens == 1) {
+      signs[0] = wasm_i8x16_gt(wasm_i8x16_splat(0), magnitudes[0]);
+      magnitudes[0] = wasm_i8x16_abs(magnitudes[0]);
+    } else {
+      tile_splats(second, 0, tokens, signs);
+    }
     for (uint32_t t = 0; t < tokens; t++) {
-      const v128_t splat = tile_splat(x, 0, t, tokens);
-      const v128_t sign = tokens == 1 ? wasm_i8x16_gt(wasm_i8x16_splat(0), splat)
-                                      : tile_splat(second, 0, t, tokens);
-      const v128_t magnitude = tokens == 1 ? wasm_i8x16_abs(splat) : splat;
       for (uint32_t h = 0; h < halves; h++) {
         const v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
-        const v128_t signed_codes = wasm_i8x16_sub(wasm_v128_xor(codes, sign), sign);
+        const v128_t signed_codes = wasm_i8x16_sub(wasm_v128_xor(codes, signs[t]), signs[t]);
         v128_t *dot = &dots[h * tokens + t];
-        *dot = simd_dot_quads(signed_codes, magnitude, *dot);
+        *dot = simd_dot_quads(signed_codes, magnitudes[t], *dot);
       }
     }
   }

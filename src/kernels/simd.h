@@ -76,6 +76,23 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #endif
 
+// Hides from the compiler how `pointer` came about, so that offsets from it become those of the
+// load instructions; without it loops are rewritten to count one index and add each offset apart.
+#define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+
+// Keeps values that were stored in memory: the compiler may not carry them in registers past this.
+#define SIMD_FORGET() __asm__ volatile("" ::: "memory")
+
+// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions); what
+// was loaded from memory it keeps in a register.
+typedef struct simd_masks {
+  uint8_t low_4[16];  // 0x0f in every byte
+  uint8_t low_6[16];  // 0x3f
+  uint8_t low_4_of_16[16], low_8_of_16[16], high_8_of_16[16];
+} simd_masks;
+
+extern const simd_masks simd_mask;
+
 // sum + a * b, rounded once where the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
   return flavor == SIMD_PLAIN ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);

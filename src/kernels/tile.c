@@ -99,12 +99,12 @@ static void run_group(const tile_job *job, uint32_t r, uint32_t first, uint32_t 
   }
 }
 
-// tokens: 2 to 8.
+// tokens: 2 to 4.
 static void run_tile(const tile_job *job, const uint8_t *act, size_t stride_bytes,
                      uint32_t tokens) {
   int32_t x[TILE_BLOCKS * TILE_WORDS * TILE_TOKENS];
   int32_t second[TILE_BLOCKS * TILE_WORDS * TILE_TOKENS];
-  const uint32_t log2_tokens = tokens == 2 ? 1 : tokens <= 4 ? 2 : 3;
+  const uint32_t log2_tokens = tokens == 2 ? 1 : 2;
   const uint8_t *act_wide_rows = act + act_wide_offset(job->matrix->cols);
   for (uint32_t first = 0; first < job->block_count; first += TILE_BLOCKS) {
     const uint32_t left = job->block_count - first;

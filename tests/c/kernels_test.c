@@ -650,6 +650,44 @@ static void bench_read(void *context) {
   for (size_t i = 0; i < BENCH_BYTES; i += 65536) read_strip(bytes + i, 65536);
 }
 
+#ifdef WICK_RELAXED
+enum { PEAK_STEPS = 512 };
+
+// 8 independent sums, one operand changing: what the relaxed dots can do, in registers.
+#define PEAK_STRIP(name, STEP)                                                           \
+  __attribute__((noinline)) static void name(const uint8_t *bytes) {                     \
+    v128_t sums[8] = {0}, x = wasm_v128_load(bytes), codes = wasm_v128_load(bytes + 16); \
+    const v128_t one = wasm_v128_load(bytes + 32);                                       \
+    _Pragma("nounroll") for (int i = 0; i < PEAK_STEPS; i++) {                           \
+      for (int k = 0; k < 8; k++) sums[k] = STEP(sums[k]);                               \
+      x = wasm_v128_xor(x, one);                                                         \
+    }                                                                                    \
+    for (int k = 1; k < 8; k++) sums[0] ^= sums[k];                                      \
+    bench_sink += (uint64_t)wasm_i64x2_extract_lane(sums[0], 0);                         \
+  }
+#define STEP_QUADS(sum) simd_dot_quads(x, codes, sum)
+#define STEP_PAIRS(sum) wasm_i16x8_add(sum, simd_dot_pairs(x, sum &codes))
+PEAK_STRIP(peak_quads_strip, STEP_QUADS)
+PEAK_STRIP(peak_pairs_strip, STEP_PAIRS)
+
+static void peak_quads(void *context) {
+  for (int i = 0; i < 500; i++) peak_quads_strip(context);
+}
+
+static void peak_pairs(void *context) {
+  for (int i = 0; i < 500; i++) peak_pairs_strip(context);
+}
+
+static void bench_peaks(void) {
+  uint8_t bytes[48] = {1, 2, 3, 4};
+  const double macs = 500.0 * (double)PEAK_STEPS * 8 * 16 * 1e-9;
+  printf("#   dot peak in GMAC/s: quads %.1f, pairs (and an and) %.1f\n",
+         macs / bench_seconds(peak_quads, bytes), macs / bench_seconds(peak_pairs, bytes));
+}
+#else
+static void bench_peaks(void) {}
+#endif
+
 typedef struct bench_product {
   const wick_kernels *kernels;
   const kernel_matrix *matrix;
@@ -724,6 +762,7 @@ TEST(bench_products) {
   memset(memory, 1, BENCH_BYTES);
   printf("#   reading %.2f GB/s; kernels_bind: %s\n",
          (double)BENCH_BYTES / bench_seconds(bench_read, memory) * 1e-9, kernels_bind()->name);
+  bench_peaks();
   const char *only = getenv("WICK_BENCH_TYPE");
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     if (only != NULL && strcmp(only, type_facts(type_cases[i].type)->name) != 0) continue;

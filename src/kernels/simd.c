@@ -1,0 +1,16 @@
+// kernels/simd.c — the masks of simd.h, in a file of their own so that they stay in memory.
+#include "kernels/simd.h"
+
+#include <stdint.h>
+
+#ifdef WICK_SIMD128
+
+#define SIXTEEN(a, b) {a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b}
+
+const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
+                              .low_6 = SIXTEEN(63, 63),
+                              .low_4_of_16 = SIXTEEN(15, 0),
+                              .low_8_of_16 = SIXTEEN(255, 0),
+                              .high_8_of_16 = SIXTEEN(0, 255)};
+
+#endif
