@@ -178,7 +178,9 @@ static bool find_run(const pretokenize_stage *stage, const uint8_t *text, size_t
   while (at < end) {
     const unicode_char first = unicode_at(text, at, end);
     size_t after = at;
-    if (stage->takes_space && first.kind == UNICODE_SPACE) after += first.size_bytes;
+    const bool is_taken =
+        stage->takes_space ? first.kind == UNICODE_SPACE : stage->takes_blank && first.code == ' ';
+    if (is_taken) after += first.size_bytes;
     unsigned count = 0;
     while (stage->count_max == 0 || count < stage->count_max) {
       const unicode_char c = unicode_at(text, after, end);
@@ -193,6 +195,88 @@ static bool find_run(const pretokenize_stage *stage, const uint8_t *text, size_t
     at += first.size_bytes;
   }
   return false;
+}
+
+// ---- DeepSeek ----
+
+static bool is_letter(unicode_char c) { return c.kind == UNICODE_LETTER; }
+static bool is_punctuation(unicode_char c) { return c.kind == UNICODE_PUNCTUATION; }
+
+// [一-龥ࠀ-一가-퟿]
+static bool is_cjk_of_deepseek_coder(unicode_char c) {
+  return c.kind != UNICODE_SPACE &&
+         ((c.code >= 0x800 && c.code <= 0x9fa5) || (c.code >= 0xac00 && c.code <= 0xd7ff));
+}
+
+// [一-龥぀-ゟ゠-ヿ]
+static bool is_cjk_of_deepseek_v3(unicode_char c) {
+  return (c.code >= 0x4e00 && c.code <= 0x9fa5) || (c.code >= 0x3040 && c.code <= 0x30ff);
+}
+
+// [\p{P}\p{S}] as the reference runs it: its list of ASCII symbols lacks the tilde.
+static bool is_sign(unicode_char c) {
+  return (c.kind & (UNICODE_PUNCTUATION | UNICODE_SYMBOL)) != 0 && c.code != '~';
+}
+
+static size_t skip_signs(const uint8_t *text, size_t at, size_t end) {
+  for (;;) {
+    const unicode_char c = unicode_at(text, at, end);
+    if (c.size_bytes == 0 || !is_sign(c)) return at;
+    at += c.size_bytes;
+  }
+}
+
+static size_t skip_ascii_letters(const uint8_t *text, size_t at, size_t end) {
+  while (at < end && (text[at] | 32) >= 'a' && (text[at] | 32) <= 'z') at++;
+  return at;
+}
+
+// [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|
+// \s*[\r\n]+|\s+(?!\S)|\s+ : the end of a match at `at`, or `at`.
+static size_t match_deepseek_v3(const uint8_t *text, size_t at, size_t end) {
+  enum { LETTERS = UNICODE_LETTER | UNICODE_MARK };
+  const unicode_char c = unicode_at(text, at, end);
+  size_t after = at;
+  if (c.code < 128 && (c.kind & (UNICODE_PUNCTUATION | UNICODE_SYMBOL)) != 0) {
+    after = skip_ascii_letters(text, at + 1, end);
+    if (after > at + 1) return after;
+  }
+  const bool leads = !is_newline(c) && c.kind != UNICODE_LETTER && !is_sign(c);
+  const size_t begin = leads ? at + c.size_bytes : at;
+  after = skip_class(text, begin, end, LETTERS);
+  if (after > begin) return after;
+  if (c.kind == UNICODE_MARK) return begin;
+  const size_t signs = c.code == ' ' ? at + 1 : at;
+  after = skip_signs(text, signs, end);
+  if (after > signs) return skip_any_of(text, after, end, "\r\n");
+  after = match_newlines(text, at, end);
+  return after > at ? after : match_spaces(text, at, end);
+}
+
+static bool find_deepseek_v3(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                             size_t end, text_span *match) {
+  (void)stage;
+  while (at < end) {
+    const size_t after = match_deepseek_v3(text, at, end);
+    if (after > at) {
+      *match = (text_span){at, after};
+      return true;
+    }
+    at += unicode_at(text, at, end).size_bytes;
+  }
+  return false;
+}
+
+// ---- BLOOM ----
+
+// [^(\s|.,!?…。，、।۔،)]
+static bool is_word_of_bloom(unicode_char c) {
+  static const uint32_t BREAKS[] = {'(',    ')',    '|',    '.',    ',',   '!',   '?',
+                                    0x2026, 0x3002, 0xff0c, 0x3001, 0x964, 0x6d4, 0x60c};
+  for (size_t i = 0; i < sizeof BREAKS / sizeof BREAKS[0]; i++) {
+    if (c.code == BREAKS[i]) return false;
+  }
+  return c.kind != UNICODE_SPACE;
 }
 
 // ---- the cursor ----
@@ -299,6 +383,25 @@ static const pretokenize_stage GPT4O_STAGES[] = {
 static const pretokenize_stage TEKKEN_STAGES[] = {
     {.find = find_cased_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n/"},
 };
+static const pretokenize_stage DEEPSEEK_CODER_STAGES[] = {
+    {.find = find_run, .contains = is_newline, .count_min = 1, .count_max = 1},
+    {.find = find_run, .contains = is_letter, .count_min = 1, .takes_space = true},
+    {.find = find_run, .contains = is_punctuation, .count_min = 1, .takes_space = true},
+    {.find = find_run, .contains = is_cjk_of_deepseek_coder, .count_min = 1},
+    {.find = find_run, .contains = is_number, .count_min = 1, .count_max = 1},
+};
+static const pretokenize_stage DEEPSEEK_V3_STAGES[] = {
+    {.find = find_run, .contains = is_number, .count_min = 1, .count_max = 3},
+    {.find = find_run, .contains = is_cjk_of_deepseek_v3, .count_min = 1},
+    {.find = find_deepseek_v3},
+};
+static const pretokenize_stage BLOOM_STAGES[] = {
+    {.find = find_run, .contains = is_word_of_bloom, .count_min = 1, .takes_blank = true},
+};
+static const pretokenize_stage VIKING_STAGES[] = {
+    {.find = find_run, .contains = is_word_of_bloom, .count_min = 1, .takes_blank = true},
+    {.find = find_run, .contains = is_number, .count_min = 1, .count_max = 1},
+};
 
 #define STAGES(name) \
   .stages = name##_STAGES, .stage_count = sizeof name##_STAGES / sizeof name##_STAGES[0]
@@ -366,6 +469,14 @@ static const pretokenizer PRETOKENIZERS[] = {
     {.name = "minerva-7b", STAGES(STARCODER)},
     {.name = "mellum2", STAGES(STARCODER)},
     {.name = "falcon", STAGES(FALCON)},
+    {.name = "deepseek-coder", STAGES(DEEPSEEK_CODER)},
+    {.name = "deepseek-v3", STAGES(DEEPSEEK_V3)},
+    {.name = "hunyuan-dense", STAGES(DEEPSEEK_V3)},
+    {.name = "joyai-llm", STAGES(DEEPSEEK_V3)},
+    {.name = "bloom", STAGES(BLOOM)},
+    {.name = "gpt3-finnish", STAGES(BLOOM)},
+    {.name = "poro-chat", STAGES(BLOOM)},
+    {.name = "viking", STAGES(VIKING)},
 };
 
 const pretokenizer *pretokenizer_find(gguf_string name) {

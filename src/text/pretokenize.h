@@ -29,6 +29,7 @@ typedef struct pretokenize_stage {
   uint8_t count_min;                 // find_run: characters of a run, 0 for max: any number
   uint8_t count_max;
   bool takes_space;       // find_run: one white space before the run belongs to it
+  bool takes_blank;       // ... or one U+0020
   bool has_contractions;  // find_word: 's 't 're 've 'm 'll 'd in any case
   uint8_t digits_max;     // find_word, find_cased_word: digits of a number
   uint8_t letters;        // find_word: classes of letters

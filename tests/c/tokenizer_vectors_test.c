@@ -316,10 +316,8 @@ static void open_entry(vocabulary_fixture *fixture, const vector_entry *entry) {
 }
 
 // Pre-tokenizers that are refused by name.
-static const char *const REFUSED[] = {
-    "afmoe",       "bloom",        "chameleon",     "deepseek-coder", "deepseek-llm",
-    "deepseek-v3", "gpt3-finnish", "hunyuan-dense", "kimi-k2",        "poro-chat",
-    "superbpe",    "viking",       "youtu"};
+static const char *const REFUSED[] = {"afmoe",   "chameleon", "deepseek-llm",
+                                      "kimi-k2", "superbpe",  "youtu"};
 
 static bool is_refused(const char *pre) {
   for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
