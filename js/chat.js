@@ -78,7 +78,8 @@ function settingsOfBody(body) {
     seed: body.seed ?? undefined,
     stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
-    logprobs: topLogprobs,
+    // without alternatives the engine would not work the token's own out
+    logprobs: body.logprobs ? Math.max(topLogprobs, 1) : 0,
   });
 }
 
@@ -141,7 +142,7 @@ async function collect(reader, head, body) {
   const details = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     content += piece.text;
-    details.push(...logprobsOf(piece));
+    details.push(...logprobsOf(piece, body));
   }
   const done = /** @type {Done} */ (reader.done);
   return {
@@ -193,7 +194,9 @@ export class ChatStream {
     try {
       yield this.#chunk({ role: 'assistant', content: '' }, null, null);
       for (let piece = await reader.next(); piece; piece = await reader.next()) {
-        const logprobs = withLogprobs ? { content: logprobsOf(piece), refusal: null } : null;
+        const logprobs = withLogprobs
+          ? { content: logprobsOf(piece, this.#body), refusal: null }
+          : null;
         yield this.#chunk({ content: piece.text }, logprobs, null);
       }
       const done = /** @type {Done} */ (reader.done);
@@ -229,10 +232,16 @@ function usageOf({ promptTokens, completionTokens, cachedTokens }) {
   };
 }
 
-/** @param {Piece} piece @returns {object[]} OpenAI's shape; none for text that is no token's */
-function logprobsOf({ token }) {
+/**
+ * @param {Piece} piece
+ * @param {ChatCompletionRequest} body
+ * @returns {object[]} OpenAI's shape; none for text that is no token's
+ */
+function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];
   /** @param {import('./protocol.js').TokenLogprob} one */
   const shaped = ({ text, bytes, logprob }) => ({ token: text, logprob, bytes });
-  return [{ ...shaped(token), top_logprobs: token.top.map(shaped) }];
+  return [
+    { ...shaped(token), top_logprobs: token.top.slice(0, body.top_logprobs ?? 0).map(shaped) },
+  ];
 }
