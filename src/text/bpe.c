@@ -109,6 +109,45 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
   return encode_words(state, repaired, repaired_bytes, state->copy, error);
 }
 
+// A line or a run of newlines. Newlines are a token as they are, whatever the merges say.
+static wick_status encode_line(encode_state *state, const uint8_t *line, size_t size_bytes,
+                               wick_error *error) {
+  const tokenizer *tokenizer = state->tokenizer;
+  if (line[0] == '\n') {
+    const int32_t id = vocabulary_find(tokenizer, line, size_bytes);
+    if (id != TOKEN_NONE) {
+      sink_put(&state->sink, id);
+      return WICK_OK;
+    }
+  }
+  if (!merger_reserve(&state->merger, size_bytes)) {
+    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+  }
+  spm_split_characters(tokenizer, line, (uint32_t)size_bytes, state->merger.symbols);
+  if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
+    return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+  }
+  spm_put_symbols(state, line, (uint32_t)size_bytes);
+  return WICK_OK;
+}
+
+wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
+                                  wick_error *error) {
+  // First the text, repaired (a byte becomes 3 at most), then the same with spaces marked.
+  const wick_status reserved = encode_reserve(state, 12 * size_bytes + 3, error);
+  if (reserved != WICK_OK) return reserved;
+  const size_t repaired = unicode_repair(text, size_bytes, state->copy);
+  uint8_t *marked = state->copy + repaired;
+  const size_t marked_bytes = spm_mark_spaces(state->copy, repaired, false, marked);
+  for (size_t begin = 0, end; begin < marked_bytes; begin = end) {
+    end = begin + 1;
+    while (end < marked_bytes && (marked[end] == '\n') == (marked[begin] == '\n')) end++;
+    const wick_status status = encode_line(state, marked + begin, end - begin, error);
+    if (status != WICK_OK) return status;
+  }
+  return WICK_OK;
+}
+
 size_t bpe_decode(gguf_string text, uint8_t *out) {
   const uint8_t *bytes = (const uint8_t *)text.bytes;
   size_t used = 0;

@@ -20,8 +20,8 @@ size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, 
     case TOKEN_USER_DEFINED:
       break;
     case TOKEN_NORMAL:
-      return tokenizer->family == FAMILY_SPM ? spm_decode(text, scratch)
-                                             : bpe_decode(text, scratch);
+      return tokenizer->family == FAMILY_BPE ? bpe_decode(text, scratch)
+                                             : spm_decode(text, scratch);
     case TOKEN_BYTE: {
       const int value = spm_byte_value(text);
       if (value < 0) return 0;

@@ -21,6 +21,14 @@ wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *e
 // SPM; `leads` puts the space of tokenizer.adds_space before the text.
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,
                        wick_error *error);
+// Copies with each space as U+2581, one before the text if `leads`; returns the bytes written, at
+// most 3 * (size_bytes + 1).
+size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
+// Links one symbol a character, of bytes that need not be valid UTF-8.
+void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
+                          merge_symbol *symbols);
+// Ids of the symbols of a text; a character that is no token comes out as its bytes.
+void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
 // Fills in byte_tokens.
 void spm_find_bytes(tokenizer *tokenizer);
 // The bytes of a token's text, written to `out`, which takes its size.
@@ -30,6 +38,9 @@ int spm_byte_value(gguf_string text);
 
 wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error);
+// BPE on characters instead of bytes, spaces written as in SPM (gemma4).
+wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
+                                  wick_error *error);
 void bpe_find_bytes(tokenizer *tokenizer);
 size_t bpe_decode(gguf_string text, uint8_t *out);
 

@@ -42,9 +42,8 @@ static uint32_t lead_bytes(uint8_t lead) {
   return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-// Links one symbol a character.
-static void split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
-                             merge_symbol *symbols) {
+void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
+                          merge_symbol *symbols) {
   uint32_t previous = SYMBOL_END;
   for (uint32_t at = 0; at < size_bytes;) {
     const uint32_t left = size_bytes - at;
@@ -57,8 +56,7 @@ static void split_characters(const tokenizer *tokenizer, const uint8_t *text, ui
   }
 }
 
-// A character that is no token comes out as its bytes.
-static void put_symbols(encode_state *state, uint32_t size_bytes) {
+void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes) {
   const merge_symbol *symbols = state->merger.symbols;
   for (uint32_t at = 0; at != SYMBOL_END; at = symbols[at].next) {
     if (symbols[at].id != TOKEN_NONE) {
@@ -67,14 +65,13 @@ static void put_symbols(encode_state *state, uint32_t size_bytes) {
     }
     const uint32_t end = symbols[at].next == SYMBOL_END ? size_bytes : symbols[at].next;
     for (uint32_t i = at; i < end; i++) {
-      const int32_t id = state->tokenizer->byte_tokens[state->copy[i]];
+      const int32_t id = state->tokenizer->byte_tokens[text[i]];
       if (id != TOKEN_NONE) sink_put(&state->sink, id);
     }
   }
 }
 
-// Copies with spaces marked; returns the bytes written, at most 3 * (size_bytes + 1).
-static size_t mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out) {
+size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out) {
   size_t used = 0;
   if (leads) {
     memcpy(out, SPACE_MARK, SPACE_MARK_BYTES);
@@ -98,17 +95,17 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
   const wick_status status = encode_reserve(state, size_bytes + spaces * SPACE_MARK_BYTES, error);
   if (status != WICK_OK) return status;
   const size_t marked =
-      mark_spaces(text, size_bytes, leads && state->tokenizer->adds_space, state->copy);
+      spm_mark_spaces(text, size_bytes, leads && state->tokenizer->adds_space, state->copy);
   const spm_text context = {state->tokenizer, state->copy};
   if (!merger_reserve(&state->merger, marked)) {
     return memory_fail(state->tokenizer->memory, error, "tokenizing",
                        marked * sizeof(merge_symbol));
   }
-  split_characters(state->tokenizer, state->copy, (uint32_t)marked, state->merger.symbols);
+  spm_split_characters(state->tokenizer, state->copy, (uint32_t)marked, state->merger.symbols);
   if (!merger_run(&state->merger, (uint32_t)marked, find_pair, &context)) {
     return memory_fail(state->tokenizer->memory, error, "tokenizing", marked * sizeof(uint64_t));
   }
-  put_symbols(state, (uint32_t)marked);
+  spm_put_symbols(state, state->copy, (uint32_t)marked);
   return WICK_OK;
 }
 

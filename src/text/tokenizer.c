@@ -160,6 +160,10 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   *family = FAMILY_SPM;
   *pre = NULL;
   if (gguf_string_equals(model, "llama")) return WICK_OK;
+  if (gguf_string_equals(model, "gemma4")) {
+    *family = FAMILY_CHARACTER_BPE;
+    return WICK_OK;
+  }
   const uint64_t offset_bytes = gguf_find(directory, "tokenizer.ggml.model")->offset_bytes;
   if (!gguf_string_equals(model, "gpt2")) {
     return wick_fail(error, WICK_E_UNSUPPORTED, offset_bytes,
@@ -195,7 +199,7 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
       {"tokenizer.ggml.tokens", GGUF_STRING, true, true, &lists->tokens},
       {"tokenizer.ggml.token_type", GGUF_I32, false, true, &lists->kinds},
       {"tokenizer.ggml.scores", GGUF_F32, false, family == FAMILY_SPM, &lists->scores},
-      {"tokenizer.ggml.merges", GGUF_STRING, true, family == FAMILY_BPE, &lists->merges},
+      {"tokenizer.ggml.merges", GGUF_STRING, true, family != FAMILY_SPM, &lists->merges},
   };
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
     if (!keys[i].is_read) continue;
@@ -242,12 +246,14 @@ static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *di
     status = vocabulary_read_merges(tokenizer, lists->merges, error);
   }
   if (status == WICK_OK) status = vocabulary_read_roles(tokenizer, directory, error);
+  // Files that say otherwise are known to be wrong.
+  if (tokenizer->family == FAMILY_CHARACTER_BPE) tokenizer->adds_bos = true;
   if (status == WICK_OK) status = special_index(tokenizer, lists->tokens->offset_bytes, error);
   if (status != WICK_OK) return status;
-  if (tokenizer->family == FAMILY_SPM) {
-    spm_find_bytes(tokenizer);
-  } else {
+  if (tokenizer->family == FAMILY_BPE) {
     bpe_find_bytes(tokenizer);
+  } else {
+    spm_find_bytes(tokenizer);
   }
   return WICK_OK;
 }
@@ -258,6 +264,7 @@ static void set_defaults(tokenizer *tokenizer) {
     tokenizer->adds_bos = tokenizer->pretokenizer->adds_bos;
     return;
   }
+  if (tokenizer->family == FAMILY_CHARACTER_BPE) return;
   tokenizer->adds_bos = true;
   tokenizer->adds_space = true;
   tokenizer->unknown = 0;
@@ -341,6 +348,9 @@ static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t
   if (size_bytes == 0) return WICK_OK;
   if (state->tokenizer->family == FAMILY_SPM) {
     return spm_encode(state, text, size_bytes, leads, error);
+  }
+  if (state->tokenizer->family == FAMILY_CHARACTER_BPE) {
+    return bpe_encode_characters(state, text, size_bytes, error);
   }
   return bpe_encode(state, text, size_bytes, error);
 }

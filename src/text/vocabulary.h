@@ -26,7 +26,7 @@
 enum {
   TOKENS_MAX = (1 << 21) - 1,
   MERGES_MAX = 1 << 24,
-  TEXT_BYTES_MAX = 1 << 30,        // of one text to encode
+  TEXT_BYTES_MAX = 1 << 28,        // of one text to encode: 12 times that fits 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
   ENDS_MAX = 48,                   // tokens that end a generation
   NAMED_TOKENS_MAX = 64            // tokens known by their text (text/roles.c)
@@ -39,7 +39,11 @@ enum {
   TOKEN_STRIPS_RIGHT = 16,  // ... and after it
 };
 
-typedef enum tokenizer_family { FAMILY_SPM, FAMILY_BPE } tokenizer_family;
+typedef enum tokenizer_family {
+  FAMILY_SPM,
+  FAMILY_BPE,           // on bytes, each written as a character (GPT-2)
+  FAMILY_CHARACTER_BPE  // on characters, spaces written as in SPM (gemma4)
+} tokenizer_family;
 
 // Open addressing with linear probing. A slot holds an index and, in the bits that it leaves, part
 // of its hash, so that a comparison that fails is rare.

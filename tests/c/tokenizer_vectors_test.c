@@ -78,6 +78,7 @@ TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gpt_2) { check_vocabulary("gpt-
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_llama_bpe) { check_vocabulary("llama-bpe", 46); }
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_qwen2) { check_vocabulary("qwen2", 46); }
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_starcoder) { check_vocabulary("starcoder", 46); }
+TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gemma_4) { check_vocabulary("gemma-4", 45); }
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_falcon) { check_vocabulary("falcon", 46); }
 
 // ---- vectors/reference/tokenizer.json ----
