@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
 import { built, locate } from './support/locate.mjs';
 import { run } from './support/process.mjs';
@@ -53,7 +53,9 @@ describe('the command line itself', () => {
 
   test('help goes to standard output', async () => {
     assert.match(await text(['help']), /usage: wick COMMAND/);
-    for (const command of ['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'synth'])
+    for (const command of [
+      ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'synth'],
+    ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
   });
 
@@ -431,5 +433,53 @@ describe('synth', { concurrency: 2 }, () => {
       const found = Object.entries(types).map(([name, { tensors }]) => [name, tensors]);
       assert.deepEqual(Object.fromEntries(found), counts);
     }
+  });
+});
+
+describe('bench', () => {
+  const model = join(temporary, 'bench.gguf');
+  const short = ['-p', '40', '-n', '20', '-r', '5'];
+  before(() => text(['synth', 'tiny', 'q8_0', model]));
+
+  test('--format json has a run for each number of threads', async () => {
+    const args = ['bench', model, ...short, '--threads', '1,2', '--format', 'json'];
+    const { prompt_tokens, decode_tokens, runs } = JSON.parse(await text(args));
+    assert.deepEqual([prompt_tokens, decode_tokens], [40, 20]);
+    assert.deepEqual(
+      runs.map((/** @type {any} */ one) => one.threads),
+      [1, 2],
+    );
+    for (const { prefill_tok_s, decode_tok_s, ttft_ms, itl_ms, decode_allocations } of runs) {
+      for (const figures of [prefill_tok_s, decode_tok_s, ttft_ms]) {
+        const sorted = figures.values.toSorted(
+          (/** @type {number} */ a, /** @type {number} */ b) => a - b,
+        );
+        assert.equal(sorted.length, 5);
+        assert.equal(figures.median, sorted[2]);
+        assert.ok(sorted[0] > 0 && figures.mean_low >= sorted[0]);
+        assert.ok(figures.mean_low <= figures.mean && figures.mean <= figures.mean_high);
+      }
+      assert.ok(Math.abs(40_000 / ttft_ms.values[0] - prefill_tok_s.values[0]) < 1);
+      assert.ok(itl_ms.p50 > 0 && itl_ms.p50 <= itl_ms.p95 && itl_ms.p95 <= itl_ms.p99);
+      assert.equal(decode_allocations, 0);
+    }
+  });
+
+  test('the table has a row for each test', async () => {
+    const shown = await text(['bench', model, ...short]);
+    assert.match(shown, /bench\.gguf: llama, 1\.\d million parameters/);
+    assert.match(shown, /^\| 1 \| \w+ \| prefill 40 \| \d+\.\d\d \|/m);
+    assert.match(shown, /^\| 1 \| \w+ \| decode 20 \| \d+\.\d\d \|/m);
+    assert.match(shown, /time to the first token \d+\.\d\d ms.*p95.*p99/);
+    assert.doesNotMatch(
+      await text(['bench', model, '-n', '0', '-p', '5', '-r', '1']),
+      /decode|p50/,
+    );
+  });
+
+  test('what cannot be measured is refused', async () => {
+    await assertRefused(['bench', model, '--threads', '1,0'], 2, /from 1 to 64, not 0/);
+    await assertRefused(['bench', '-', '--threads', '1,2'], 2, /one number of threads only/);
+    await assertRefused(['bench', model, '-p', '5000'], 2, /5000.*2048/);
   });
 });

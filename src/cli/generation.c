@@ -53,19 +53,29 @@ static void take_events(generation_loop *loop) {
   }
 }
 
-exit_code generation_run(wick_engine *engine, const wick_request *request,
-                         generation_on_token on_token, void *context, generation *done) {
-  generation_loop loop = {.engine = engine, .on_token = on_token, .context = context, .done = done};
-  *done = (generation){0};
+static exit_code run_loop(generation_loop *loop, const wick_request *request, uint64_t step_us) {
+  *loop->done = (generation){0};
   wick_error error;
-  if (wick_request_submit(engine, request, &loop.request, &error) != WICK_OK)
+  if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK)
     return report_error("prompt", &error);
-  while (!loop.is_done) {
-    const wick_step_result result = wick_step(engine, STEP_US);
-    take_events(&loop);
-    if (result == WICK_STEP_PROGRESS || loop.is_done) continue;
+  while (!loop->is_done) {
+    const wick_step_result result = wick_step(loop->engine, step_us);
+    take_events(loop);
+    if (result == WICK_STEP_PROGRESS || loop->is_done) continue;
     report("the engine stopped before the request was done");
     return EXIT_INTERNAL;
   }
-  return loop.code;
+  return loop->code;
+}
+
+exit_code generation_run(wick_engine *engine, const wick_request *request,
+                         generation_on_token on_token, void *context, generation *done) {
+  generation_loop loop = {.engine = engine, .on_token = on_token, .context = context, .done = done};
+  return run_loop(&loop, request, STEP_US);
+}
+
+exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
+                                  generation_on_token on_token, void *context, generation *done) {
+  generation_loop loop = {.engine = engine, .on_token = on_token, .context = context, .done = done};
+  return run_loop(&loop, request, 0);
 }

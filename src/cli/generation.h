@@ -16,6 +16,9 @@ typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wi
 // be NULL.
 exit_code generation_run(wick_engine *engine, const wick_request *request,
                          generation_on_token on_token, void *context, generation *done);
+// The same, taking events after every unit of the engine's work: for measurements.
+exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
+                                  generation_on_token on_token, void *context, generation *done);
 // "stop", "length", "abort", "error", "none".
 const char *generation_finish_name(uint32_t finish);
 

@@ -10,11 +10,12 @@ static const command commands[] = {
     {"tokenize", "text to token ids", command_tokenize},
     {"detokenize", "token ids to text", command_detokenize},
     {"inspect", "metadata, tensors and the memory plan", command_inspect},
+    {"bench", "measures prefill and decode", command_bench},
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
 
 // Named in the documentation, and not there yet.
-static const char *const later_commands[] = {"chat", "bench", "perplexity", "quantize", "embed"};
+static const char *const later_commands[] = {"chat", "perplexity", "quantize", "embed"};
 
 enum {
   COMMAND_COUNT = sizeof commands / sizeof commands[0],

@@ -1,5 +1,10 @@
 // cli/settings.c — options shared by commands.
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L  // nanosleep
+#endif
 #include "cli/settings.h"
+
+#include <time.h>
 
 #include "thread/pool.h"
 
@@ -43,7 +48,13 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
 }
 
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {
-  const uint32_t threads = wick_engine_threads(engine);
+  // helpers count from when they arrive
+  enum { ARRIVAL_MS_MAX = WICK_THREADS == 0 ? 0 : 5000 };
+  uint32_t threads = wick_engine_threads(engine);
+  for (int ms = 0; threads < settings->threads && ms < ARRIVAL_MS_MAX; ms++) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    threads = wick_engine_threads(engine);
+  }
   if (threads >= settings->threads) return EXIT_DONE;
   report("--threads %u: only %u can be had here", (unsigned)settings->threads, (unsigned)threads);
   return EXIT_USAGE;

@@ -18,7 +18,7 @@ model_settings settings_default(void);
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
 // A default configuration with these settings; refuses KV types that are not in this build.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
-// Refuses more threads than the engine could get.
+// Waits for the engine's helpers; refuses more threads than it could get.
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);
 
 #endif
