@@ -48,8 +48,8 @@ function floatsOf(bytes) {
 }
 
 /** @param {any} testCase */
-const readLogits = ({ golden, [golden]: { file } }) =>
-  floatsOf(readFileSync(join(reference, file)));
+const readLogits = (testCase) =>
+  floatsOf(readFileSync(join(reference, testCase[testCase.golden].file)));
 
 /**
  * @param {import('./support/cli.mjs').Host} host

@@ -18,5 +18,6 @@ const wasi = new WASI({
   returnOnExit: true,
 });
 const module = await WebAssembly.compile(await readFile(modulePath));
-const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
+const instance = await WebAssembly.instantiate(module, imports);
 process.exitCode = wasi.start(instance);
