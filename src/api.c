@@ -334,6 +334,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   }
   sampler_config sampling;
   sampler_config_default(&sampling);
+  sampling.temperature = 1.0f;  // without top-k a sampler keeps the most
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes =
       (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
