@@ -7,12 +7,10 @@
 
 // Codes of one nibble of column group k, `halves` x 4 rows, times the words `word` of all tokens.
 SIMD_INLINE void q4_0_group(const q4_0_record *record, uint32_t k, uint32_t half, uint32_t halves,
-                            uint32_t nibble, v128_t mask, const int32_t *x, uint32_t word,
+                            uint32_t nibble, v128_t mask, const int32_t *words, uint32_t word,
                             uint32_t tokens, simd_flavor flavor, v128_t *dots) {
   v128_t splats[TILE_TOKENS];
-  // Loaded again for every nibble: V8 would spill what is kept.
-  if (tokens == 4) SIMD_FORGET();
-  tile_splats(x, word, tokens, splats);
+  tile_splats(words, word, tokens, splats);
   for (uint32_t h = 0; h < halves; h++) {
     v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
     if (nibble > 0) codes = wasm_u16x8_shr(codes, 4 * nibble);
@@ -25,21 +23,24 @@ SIMD_INLINE void q4_0_group(const q4_0_record *record, uint32_t k, uint32_t half
 }
 
 // PLAIN: nibble n of the 16-bit lanes is column 4k and 4k + 2; 16 further on; 4k + 1 and 4k + 3; 16
-// further on.
+// further on. Four tokens: one nibble after the other, else operands of several would be alive.
 SIMD_INLINE void q4_0_dots(const uint8_t *bytes, uint32_t half, uint32_t halves, const int32_t *x,
                            const int32_t *second, uint32_t tokens, simd_flavor flavor,
                            v128_t *dots) {
   const q4_0_record *record = (const q4_0_record *)(const void *)bytes;
   const bool plain = flavor == SIMD_PLAIN;
-  tile_dots_start(x, halves, tokens, 3, flavor, dots);
+  const uint32_t nibbles = plain ? 4 : 2, passes = tokens == 4 ? nibbles : 1;
   const v128_t mask = wasm_v128_load(plain ? simd_mask.low_4_of_16 : simd_mask.low_4);
-  const int32_t *words = plain ? second : x;
+  tile_dots_start(x, halves, tokens, 3, flavor, dots);
+  for (uint32_t pass = 0; pass < passes; pass++) {
+    const int32_t *words = plain ? second : x;
 #pragma nounroll
-  for (uint32_t k = 0; k < 4; k++, words += (plain ? 2 : 1) * tokens) {
-    SIMD_OPAQUE(words);
-    for (uint32_t n = 0; n < (plain ? 4 : 2); n++) {
-      const uint32_t word = plain ? n % 2 * 8 + n / 2 : 4 * n;
-      q4_0_group(record, k, half, halves, n, mask, words, word, tokens, flavor, dots);
+    for (uint32_t k = 0; k < 4; k++, words += (plain ? 2 : 1) * tokens) {
+      SIMD_OPAQUE(words);
+      for (uint32_t n = pass; n < nibbles; n += passes) {
+        const uint32_t word = plain ? n % 2 * 8 + n / 2 : 4 * n;
+        q4_0_group(record, k, half, halves, n, mask, words, word, tokens, flavor, dots);
+      }
     }
   }
   for (uint32_t i = 0; i < halves * tokens; i++) dots[i] = tile_dot_total(dots[i], flavor);

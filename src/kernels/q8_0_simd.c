@@ -10,21 +10,24 @@
 // up, odd ones masked, and the sum, below 2^27, is shifted down.
 SIMD_INLINE void q8_0_dots_wide(const q8_0_record *record, uint32_t half, uint32_t halves,
                                 const int32_t *second, uint32_t tokens, v128_t *dots) {
+  const uint32_t passes = tokens == 4 ? 2 : 1;  // even, then odd: operands of one at a time
   const v128_t mask = wasm_v128_load(simd_mask.high_8_of_16);
   for (uint32_t i = 0; i < halves * tokens; i++) dots[i] = wasm_i32x4_splat(0);
+  for (uint32_t pass = 0; pass < passes; pass++) {
+    const int32_t *words = second;
 #pragma nounroll
-  for (uint32_t k = 0; k < 8; k++, second += 2 * tokens) {
-    SIMD_OPAQUE(second);
-    for (uint32_t odd = 0; odd < 2; odd++) {
-      v128_t splats[TILE_TOKENS];
-      if (tokens == 4) SIMD_FORGET();  // so that V8 has registers enough
-      tile_splats(second, odd, tokens, splats);
-      for (uint32_t h = 0; h < halves; h++) {
-        v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
-        codes = odd ? wasm_v128_and(codes, mask) : wasm_i16x8_shl(codes, 8);
-        for (uint32_t t = 0; t < tokens; t++) {
-          v128_t *dot = &dots[h * tokens + t];
-          *dot = tile_dot(*dot, splats[t], codes, SIMD_PLAIN);
+    for (uint32_t k = 0; k < 8; k++, words += 2 * tokens) {
+      SIMD_OPAQUE(words);
+      for (uint32_t odd = pass; odd < 2; odd += passes) {
+        v128_t splats[TILE_TOKENS];
+        tile_splats(words, odd, tokens, splats);
+        for (uint32_t h = 0; h < halves; h++) {
+          v128_t codes = wasm_v128_load(record->codes[k] + (half + h) * 16);
+          codes = odd ? wasm_v128_and(codes, mask) : wasm_i16x8_shl(codes, 8);
+          for (uint32_t t = 0; t < tokens; t++) {
+            v128_t *dot = &dots[h * tokens + t];
+            *dot = tile_dot(*dot, splats[t], codes, SIMD_PLAIN);
+          }
         }
       }
     }
