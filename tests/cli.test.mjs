@@ -429,9 +429,16 @@ describe('synth', { concurrency: 2 }, () => {
       const pipe = `"${program}" synth qwen2.5-0.5b ${type} - | "${program}" inspect - --json`;
       const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
       assert.equal(code, 0, stderr);
-      const { types } = JSON.parse(stdout.toString()).info;
+      const { info, tensors } = JSON.parse(stdout.toString());
+      const { types } = info;
       const found = Object.entries(types).map(([name, { tensors }]) => [name, tensors]);
       assert.deepEqual(Object.fromEntries(found), counts);
+      const sixBits = tensors.filter((/** @type {any} */ t) => t.type === 'Q6_K');
+      const layers = sixBits.map(
+        (/** @type {any} */ t) => t.name.match(/^blk\.(\d+)\.ffn_down\./)[1],
+      );
+      const wantedLayers = type === 'q4_k_m' ? [0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23] : [];
+      assert.deepEqual(layers.map(Number), wantedLayers);
     }
   });
 });
