@@ -44,4 +44,7 @@ wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size
 void bpe_find_bytes(tokenizer *tokenizer);
 size_t bpe_decode(gguf_string text, uint8_t *out);
 
+wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
+                       wick_error *error);
+
 #endif

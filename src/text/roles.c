@@ -246,6 +246,7 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
       {"tokenizer.ggml.bos_token_id", &tokenizer->bos},
       {"tokenizer.ggml.eos_token_id", &tokenizer->eos},
       {"tokenizer.ggml.unknown_token_id", &tokenizer->unknown},
+      {"tokenizer.ggml.seperator_token_id", &tokenizer->separator},  // the format's spelling
   };
   wick_status status;
   for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
@@ -261,11 +262,16 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
       {"tokenizer.ggml.add_bos_token", &tokenizer->adds_bos},
       {"tokenizer.ggml.add_eos_token", &tokenizer->adds_eos},
       {"tokenizer.ggml.add_space_prefix", &tokenizer->adds_space},
+      {"tokenizer.ggml.normalizer.lowercase", &tokenizer->lowers_case},
   };
   for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
     status = optional(gguf_get_bool(directory, flags[i].key, flags[i].flag, error));
     if (status != WICK_OK) return status;
   }
+  tokenizer->strips_accents = tokenizer->lowers_case;
+  status = optional(gguf_get_bool(directory, "tokenizer.ggml.normalizer.strip_accents",
+                                  &tokenizer->strips_accents, error));
+  if (status != WICK_OK) return status;
   status = read_named(tokenizer, directory, error);
   if (status != WICK_OK) return status;
   add_end(tokenizer, tokenizer->eos);

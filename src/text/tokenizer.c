@@ -120,7 +120,8 @@ static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *l
                       .specials = (uint32_t *)(void *)(block + layout.specials),
                       .bos = TOKEN_NONE,
                       .eos = TOKEN_NONE,
-                      .unknown = TOKEN_NONE};
+                      .unknown = TOKEN_NONE,
+                      .separator = TOKEN_NONE};
   init_table(&made->by_text, block + layout.text_slots, layout.text_slot_count,
              lists->tokens->count);
   if (lists->merges != NULL && lists->merges->count > 0) {
@@ -160,6 +161,10 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   *family = FAMILY_SPM;
   *pre = NULL;
   if (gguf_string_equals(model, "llama")) return WICK_OK;
+  if (gguf_string_equals(model, "bert")) {
+    *family = FAMILY_WPM;
+    return WICK_OK;
+  }
   if (gguf_string_equals(model, "gemma4")) {
     *family = FAMILY_CHARACTER_BPE;
     return WICK_OK;
@@ -189,6 +194,7 @@ static wick_status check_length(const gguf_value *list, uint64_t count, const ch
 static wick_status read_lists(const gguf_directory *directory, tokenizer_family family,
                               vocabulary_lists *lists, wick_error *error) {
   *lists = (vocabulary_lists){0};
+  const bool has_merges = family == FAMILY_BPE || family == FAMILY_CHARACTER_BPE;
   const struct {
     const char *key;
     gguf_value_type type;
@@ -199,7 +205,7 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
       {"tokenizer.ggml.tokens", GGUF_STRING, true, true, &lists->tokens},
       {"tokenizer.ggml.token_type", GGUF_I32, false, true, &lists->kinds},
       {"tokenizer.ggml.scores", GGUF_F32, false, family == FAMILY_SPM, &lists->scores},
-      {"tokenizer.ggml.merges", GGUF_STRING, true, family != FAMILY_SPM, &lists->merges},
+      {"tokenizer.ggml.merges", GGUF_STRING, true, has_merges, &lists->merges},
   };
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
     if (!keys[i].is_read) continue;
@@ -258,18 +264,33 @@ static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *di
   return WICK_OK;
 }
 
+static int32_t token_if_there(const tokenizer *tokenizer, int32_t id) {
+  return (uint32_t)id < tokenizer->token_count ? id : TOKEN_NONE;
+}
+
 // What holds when the file does not say it. Source: llama.cpp's defaults.
 static void set_defaults(tokenizer *tokenizer) {
-  if (tokenizer->family == FAMILY_BPE) {
-    tokenizer->adds_bos = tokenizer->pretokenizer->adds_bos;
-    return;
+  switch (tokenizer->family) {
+    case FAMILY_SPM:
+      tokenizer->adds_bos = true;
+      tokenizer->adds_space = true;
+      tokenizer->unknown = 0;
+      tokenizer->bos = token_if_there(tokenizer, 1);
+      tokenizer->eos = token_if_there(tokenizer, 2);
+      break;
+    case FAMILY_BPE:
+      tokenizer->adds_bos = tokenizer->pretokenizer->adds_bos;
+      break;
+    case FAMILY_WPM:
+      tokenizer->adds_bos = true;
+      tokenizer->lowers_case = true;
+      tokenizer->unknown = token_if_there(tokenizer, 100);
+      tokenizer->bos = token_if_there(tokenizer, 101);
+      tokenizer->separator = token_if_there(tokenizer, 102);
+      break;
+    case FAMILY_CHARACTER_BPE:
+      break;
   }
-  if (tokenizer->family == FAMILY_CHARACTER_BPE) return;
-  tokenizer->adds_bos = true;
-  tokenizer->adds_space = true;
-  tokenizer->unknown = 0;
-  if (tokenizer->token_count > 1) tokenizer->bos = 1;
-  if (tokenizer->token_count > 2) tokenizer->eos = 2;
 }
 
 wick_status tokenizer_create(wick_memory *memory, const gguf_directory *directory, tokenizer **out,
@@ -346,13 +367,17 @@ wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *e
 static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 bool leads, wick_error *error) {
   if (size_bytes == 0) return WICK_OK;
-  if (state->tokenizer->family == FAMILY_SPM) {
-    return spm_encode(state, text, size_bytes, leads, error);
+  switch (state->tokenizer->family) {
+    case FAMILY_SPM:
+      return spm_encode(state, text, size_bytes, leads, error);
+    case FAMILY_BPE:
+      return bpe_encode(state, text, size_bytes, error);
+    case FAMILY_CHARACTER_BPE:
+      return bpe_encode_characters(state, text, size_bytes, error);
+    case FAMILY_WPM:
+      return wpm_encode(state, text, size_bytes, error);
   }
-  if (state->tokenizer->family == FAMILY_CHARACTER_BPE) {
-    return bpe_encode_characters(state, text, size_bytes, error);
-  }
-  return bpe_encode(state, text, size_bytes, error);
+  return WICK_E_CORRUPT;
 }
 
 static wick_status encode_fragments(encode_state *state, special_search *search,
@@ -396,6 +421,9 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
   memory_free(tokenizer->memory, state.copy);
   if (status != WICK_OK) return status;
   if (adds_special && tokenizer_adds_eos(tokenizer)) sink_put(&state.sink, tokenizer->eos);
+  if (adds_special && tokenizer->family == FAMILY_WPM && tokenizer->separator != TOKEN_NONE) {
+    sink_put(&state.sink, tokenizer->separator);
+  }
   *count = state.sink.count;
   if (*count <= capacity) return WICK_OK;
   return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,

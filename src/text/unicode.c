@@ -61,6 +61,57 @@ uint8_t unicode_class(uint32_t code_point) {
   }
 }
 
+// A number of 7 bits a byte.
+static uint32_t read_number(const uint8_t **at) {
+  uint32_t number = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const uint8_t byte = *(*at)++;
+    number |= (uint32_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) return number;
+  }
+}
+
+// Looks up in groups that are ordered by their first code point.
+static uint32_t map_code_point(const uint8_t *groups, const uint8_t *groups_end,
+                               const unicode_map_step *steps, size_t step_count, uint32_t code) {
+  if (code < steps[0].first) return code;
+  size_t low = 0, high = step_count;
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    if (steps[middle].first <= code) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  const uint8_t *at = groups + steps[low].offset;
+  uint32_t first = steps[low].last_first, value = steps[low].last_value;
+  uint32_t mapped = code;
+  while (at < groups_end) {
+    const uint32_t head = read_number(&at);
+    first += head >> 2;
+    if (first > code) break;
+    const uint32_t count = read_number(&at) + 1;
+    const uint32_t change = read_number(&at);
+    value += (change & 1) != 0 ? 0u - (change + 1) / 2 : change / 2;
+    const uint32_t stride = (head & 3) == 2 ? 2 : 1;
+    const uint32_t distance = code - first;
+    const bool is_member = distance % stride == 0 && distance / stride < count;
+    mapped = !is_member ? code : (head & 3) == 0 ? value : value + distance;
+  }
+  return mapped;
+}
+
+uint32_t unicode_lower(uint32_t code_point) {
+  return map_code_point(UNICODE_LOWER, UNICODE_LOWER + sizeof UNICODE_LOWER, UNICODE_LOWER_STEPS,
+                        UNICODE_LOWER_STEP_COUNT, code_point);
+}
+
+uint32_t unicode_base(uint32_t code_point) {
+  return map_code_point(UNICODE_BASE, UNICODE_BASE + sizeof UNICODE_BASE, UNICODE_BASE_STEPS,
+                        UNICODE_BASE_STEP_COUNT, code_point);
+}
+
 unicode_char unicode_at(const uint8_t *text, size_t at, size_t end) {
   if (at >= end) return (unicode_char){0};
   const uint8_t *p = text + at;

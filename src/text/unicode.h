@@ -23,6 +23,11 @@ enum {
 // O(1) for ASCII, O(log) beyond. Values above U+10FFFF are unassigned.
 uint8_t unicode_class(uint32_t code_point);
 
+// The first code point of what a character is in lower case, and of its canonical decomposition
+// (the letter without its accents; of a Hangul syllable the leading consonant). O(log n).
+uint32_t unicode_lower(uint32_t code_point);
+uint32_t unicode_base(uint32_t code_point);
+
 // A character of a text: class 0 and size 0 stand for the end.
 typedef struct unicode_char {
   uint32_t code;

@@ -51,14 +51,10 @@ static bool text_is_joined(const tokenizer *tokenizer, uint32_t id, gguf_string 
          memcmp(text.bytes + left.size_bytes, right.bytes, (size_t)right.size_bytes) == 0;
 }
 
-int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right) {
-  if (left.size_bytes > tokenizer->token_bytes_max ||
-      right.size_bytes > tokenizer->token_bytes_max - left.size_bytes) {
-    return TOKEN_NONE;
-  }
+// The token of a hash that is `left` and then `right`, or TOKEN_NONE.
+static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_string left,
+                           gguf_string right) {
   const index_table *table = &tokenizer->by_text;
-  const uint32_t begun = hash_add(HASH_START, left.bytes, (size_t)left.size_bytes);
-  const uint32_t hash = hash_finish(hash_add(begun, right.bytes, (size_t)right.size_bytes));
   for (uint32_t at = hash & table->mask;; at = (at + 1) & table->mask) {
     const uint32_t slot = table->slots[at];
     if (slot == INDEX_EMPTY) return TOKEN_NONE;
@@ -66,6 +62,33 @@ int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, ggu
     const uint32_t id = slot_index(table, slot);
     if (text_is_joined(tokenizer, id, left, right)) return (int32_t)id;
   }
+}
+
+int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right) {
+  if (left.size_bytes > tokenizer->token_bytes_max ||
+      right.size_bytes > tokenizer->token_bytes_max - left.size_bytes) {
+    return TOKEN_NONE;
+  }
+  const uint32_t begun = hash_add(HASH_START, left.bytes, (size_t)left.size_bytes);
+  const uint32_t hash = hash_finish(hash_add(begun, right.bytes, (size_t)right.size_bytes));
+  return find_hashed(tokenizer, hash, left, right);
+}
+
+int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
+                                size_t *length) {
+  size_t length_max = size_bytes < PREFIX_BYTES_MAX ? size_bytes : PREFIX_BYTES_MAX;
+  if (length_max > tokenizer->token_bytes_max) length_max = tokenizer->token_bytes_max;
+  uint32_t begun = HASH_START;
+  int32_t best = TOKEN_NONE;
+  for (size_t tried = 1; tried <= length_max; tried++) {
+    begun = hash_add(begun, text + tried - 1, 1);
+    const gguf_string prefix = {(const char *)text, tried};
+    const int32_t id = find_hashed(tokenizer, hash_finish(begun), prefix, (gguf_string){"", 0});
+    if (id == TOKEN_NONE) continue;
+    best = id;
+    *length = tried;
+  }
+  return best;
 }
 
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes) {

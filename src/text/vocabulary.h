@@ -28,6 +28,7 @@ enum {
   MERGES_MAX = 1 << 24,
   TEXT_BYTES_MAX = 1 << 28,        // of one text to encode: 12 times that fits 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
+  PREFIX_BYTES_MAX = 1024,         // of a token that is searched for as a prefix
   ENDS_MAX = 48,                   // tokens that end a generation
   NAMED_TOKENS_MAX = 64            // tokens known by their text (text/roles.c)
 };
@@ -41,8 +42,9 @@ enum {
 
 typedef enum tokenizer_family {
   FAMILY_SPM,
-  FAMILY_BPE,           // on bytes, each written as a character (GPT-2)
-  FAMILY_CHARACTER_BPE  // on characters, spaces written as in SPM (gemma4)
+  FAMILY_BPE,            // on bytes, each written as a character (GPT-2)
+  FAMILY_CHARACTER_BPE,  // on characters, spaces written as in SPM (gemma4)
+  FAMILY_WPM             // BERT
 } tokenizer_family;
 
 // Open addressing with linear probing. A slot holds an index and, in the bits that it leaves, part
@@ -84,11 +86,14 @@ struct tokenizer {
   int32_t bos;
   int32_t eos;
   int32_t unknown;
+  int32_t separator;  // WPM: ends every text
   int32_t ends[ENDS_MAX];
   uint32_t end_count;
   bool adds_bos;
   bool adds_eos;
-  bool adds_space;  // SPM: a space before a text and after a special token
+  bool strips_accents;  // WPM
+  bool lowers_case;     // WPM
+  bool adds_space;      // SPM: a space before a text and after a special token
 };
 
 // ---- texts of tokens ----
@@ -96,6 +101,9 @@ gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id);
 // Puts a token into the table; of equal texts the first stays. False: too many collide.
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id);
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes);
+// The longest token with which a text begins, of at most PREFIX_BYTES_MAX bytes; O(those).
+int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
+                                size_t *length);
 // The token whose text is two texts after each other.
 int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right);
 

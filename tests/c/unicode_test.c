@@ -60,6 +60,27 @@ TEST(counts_of_classes_are_those_of_unicode_15_1) {
   CHECK_EQ_UINT(counts[7], 139745);
 }
 
+// Sums over all of Unicode 15.1, from another implementation.
+TEST(lower_case_and_bases_are_those_of_unicode_15_1) {
+  uint32_t lower_count = 0, base_count = 0, lower_sum = 0, base_sum = 0;
+  for (uint32_t code = 0; code < 0x110000; code++) {
+    const uint32_t lower = unicode_lower(code), base = unicode_base(code);
+    lower_count += lower != code;
+    base_count += base != code;
+    lower_sum = lower_sum * 31 + lower;
+    base_sum = base_sum * 31 + base;
+  }
+  CHECK_EQ_UINT(lower_count, 1433u);
+  CHECK_EQ_UINT(base_count, 13233u);
+  CHECK_EQ_UINT(lower_sum, 1098535568u);
+  CHECK_EQ_UINT(base_sum, 3727384850u);
+  CHECK_EQ_UINT(unicode_lower('Q'), 'q');
+  CHECK_EQ_UINT(unicode_lower(0x130), 'i');
+  CHECK_EQ_UINT(unicode_base(0xc9), 'E');
+  CHECK_EQ_UINT(unicode_base(0x1e69), 's');
+  CHECK_EQ_UINT(unicode_base(0xac01), 0x1100);
+}
+
 TEST(reads_back_every_character) {
   for (uint32_t code = 0; code < 0x110000; code++) {
     uint8_t text[4];

@@ -1,4 +1,5 @@
-"""Writes src/text/unicode_tables.h: the class of every code point, as runs of bytes.
+"""Writes src/text/unicode_tables.h: the class of every code point, lower case, bases of composed
+characters, all as bytes that are read from the nearest entry of an index.
 
     python3.13 tools/unicode/generate.py > src/text/unicode_tables.h
 
@@ -52,6 +53,62 @@ def encode_runs(runs):
     return data, index
 
 
+def find_pairs(mapping):
+    """(code point, other code point) wherever the mapping's first character differs."""
+    pairs = []
+    for code_point in range(CODE_POINTS):
+        other = ord(mapping(chr(code_point))[0])
+        if other != code_point:
+            pairs.append((code_point, other))
+    return pairs
+
+
+def group_pairs(pairs):
+    """(first, count, stride, value, step): first + k * stride becomes value + k * step."""
+    groups = []
+    at = 0
+    while at < len(pairs):
+        first, value = pairs[at]
+        best = (1, 1, 0)
+        for stride, step in ((1, 0), (1, 1), (2, 2)):
+            count = 1
+            while (at + count < len(pairs)
+                   and pairs[at + count] == (first + count * stride, value + count * step)):
+                count += 1
+            if count > best[0]:
+                best = (count, stride, step)
+        count, stride, step = best
+        groups.append((first, count, stride, value, step))
+        at += count
+    return groups
+
+
+def encode_number(number):
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return out
+
+
+def encode_groups(groups):
+    """Distance to the last group's first << 2 | form, count - 1, zigzag distance of the values."""
+    forms = {(1, 0): 0, (1, 1): 1, (2, 2): 2}
+    data = bytearray()
+    index = []
+    last_first = last_value = 0
+    for number, (first, count, stride, value, step) in enumerate(groups):
+        if number % RUNS_PER_STEP == 0:
+            index.append((first, len(data), last_first, last_value))
+        data += encode_number((first - last_first) << 2 | forms[stride, step])
+        data += encode_number(count - 1)
+        change = value - last_value
+        data += encode_number(change * 2 if change >= 0 else -change * 2 - 1)
+        last_first, last_value = first, value
+    return data, index
+
+
 def print_table(kind, name, values, form):
     print(f"static const {kind} {name}[{len(values)}] = {{")
     line = "   "
@@ -80,6 +137,25 @@ def main():
     print("// First code point and byte offset of every 32nd run.")
     print_table("uint32_t", "UNICODE_STEP_START", [start for start, _ in index], "0x%x")
     print_table("uint16_t", "UNICODE_STEP_OFFSET", [offset for _, offset in index], "%d")
+    print("// Maps: groups of code points as numbers of 7 bits a byte, the lowest first: distance from")
+    print("// the last group's first << 2 | form, count - 1, distance of the values in zigzag. Forms:")
+    print("// 0 all become one, 1 each becomes the next, 2 every other becomes every other.")
+    print("typedef struct unicode_map_step {")
+    print("  uint32_t first;       // of the group that begins here")
+    print("  uint32_t offset;      // its byte")
+    print("  uint32_t last_first;  // of the group before it")
+    print("  uint32_t last_value;")
+    print("} unicode_map_step;")
+    for name, mapping in (("LOWER", str.lower), ("BASE", lambda c: unicodedata.normalize("NFD", c))):
+        groups = group_pairs(find_pairs(mapping))
+        data, index = encode_groups(groups)
+        print(f"// {len(groups)} groups, {len(data) + 16 * len(index)} bytes.")
+        print_table("uint8_t", f"UNICODE_{name}", list(data), "%d")
+        print(f"static const unicode_map_step UNICODE_{name}_STEPS[{len(index)}] = {{")
+        for step in index:
+            print("    {0x%x, %d, 0x%x, 0x%x}," % step)
+        print("};")
+        print(f"enum {{ UNICODE_{name}_STEP_COUNT = {len(index)} }};")
     print("// clang-format on")
 
 

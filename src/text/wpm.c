@@ -1,0 +1,76 @@
+// text/wpm.c — WordPiece as BERT models use it: text is stripped of accents and put in lower case,
+// cut at white space, punctuation and Chinese characters; each word becomes the longest tokens that
+// fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018), as
+// llama.cpp does it.
+#include <string.h>
+
+#include "base/text.h"
+#include "text/encode.h"
+
+static const uint8_t WORD_MARK[3] = {0xe2, 0x96, 0x81};  // U+2581 begins the first token of a word
+enum { WORD_MARK_BYTES = sizeof WORD_MARK };
+
+// The blocks of Chinese characters that BERT knows.
+static bool is_chinese(uint32_t code) {
+  return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf) ||
+         (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b73f) ||
+         (code >= 0x2b740 && code <= 0x2b81f) || (code >= 0x2b920 && code <= 0x2ceaf) ||
+         (code >= 0xf900 && code <= 0xfaff) || (code >= 0x2f800 && code <= 0x2fa1f);
+}
+
+static bool stands_alone(uint32_t code, uint8_t kind) {
+  return kind == UNICODE_PUNCTUATION || (code < 0x7f && kind == UNICODE_SYMBOL) || is_chinese(code);
+}
+
+// The word that has been gathered in state->copy, behind the mark.
+static void put_word(encode_state *state, size_t *word_bytes) {
+  const size_t size_bytes = *word_bytes;
+  *word_bytes = WORD_MARK_BYTES;
+  if (size_bytes == WORD_MARK_BYTES) return;
+  const size_t count_before = state->sink.count;
+  for (size_t at = 0; at < size_bytes;) {
+    size_t length;
+    const int32_t id =
+        vocabulary_find_longest(state->tokenizer, state->copy + at, size_bytes - at, &length);
+    if (id == TOKEN_NONE) {  // then the whole word is unknown
+      state->sink.count = count_before;
+      break;
+    }
+    sink_put(&state->sink, id);
+    at += length;
+  }
+  if (state->sink.count == count_before && state->tokenizer->unknown != TOKEN_NONE) {
+    sink_put(&state->sink, state->tokenizer->unknown);
+  }
+}
+
+wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
+                       wick_error *error) {
+  const tokenizer *tokenizer = state->tokenizer;
+  // A character of 2 bytes may have a small letter of 3.
+  const wick_status status = encode_reserve(state, 2 * size_bytes + WORD_MARK_BYTES + 4, error);
+  if (status != WICK_OK) return status;
+  memcpy(state->copy, WORD_MARK, WORD_MARK_BYTES);
+  size_t word_bytes = WORD_MARK_BYTES;
+  for (size_t at = 0; at < size_bytes;) {
+    uint32_t code;
+    const int length = utf8_decode(text + at, size_bytes - at, &code);
+    at += length > 0 ? (size_t)length : 1;
+    if (length <= 0) continue;  // no character: left out
+    if (tokenizer->strips_accents) code = unicode_base(code);
+    const uint8_t kind = unicode_class(code);
+    if (kind == UNICODE_SPACE) {
+      put_word(state, &word_bytes);
+      continue;
+    }
+    if (code == 0xfffd || kind == UNICODE_CONTROL) continue;
+    if (tokenizer->strips_accents && kind == UNICODE_MARK) continue;
+    const bool is_alone = stands_alone(code, kind);
+    if (is_alone) put_word(state, &word_bytes);
+    if (tokenizer->lowers_case) code = unicode_lower(code);
+    word_bytes += utf8_encode(code, state->copy + word_bytes);
+    if (is_alone) put_word(state, &word_bytes);
+  }
+  put_word(state, &word_bytes);
+  return WICK_OK;
+}
