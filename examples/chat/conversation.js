@@ -1,0 +1,206 @@
+// examples/chat/conversation.js — the messages of one conversation: what was said, how it looks,
+// and the answer that is being written.
+
+import { byId } from './dom.js';
+import { addCopyButtons, renderMarkdown } from './markdown.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('../../js/index.d.ts').Timings} Timings */
+/** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Message */
+
+/** @type {Message[]} */
+let messages = [];
+/** @type {AbortController | undefined} */
+let running;
+/** What suits the model, where the user has not said. */
+let temperature = 0.7;
+
+const log = byId('log');
+
+/** @param {'user' | 'assistant'} role */
+function addMessage(role) {
+  const article = document.createElement('article');
+  article.className = `message ${role}`;
+  const who = document.createElement('h3');
+  who.className = 'who';
+  who.textContent = role === 'user' ? 'You' : 'Model';
+  const body = document.createElement('div');
+  body.className = 'body';
+  article.append(who, body);
+  log.append(article);
+  byId('welcome').hidden = true;
+  return { article, body };
+}
+
+/** Follows the text down unless the reader has scrolled up. */
+function keepInView() {
+  if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) {
+    log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  }
+}
+
+/** @param {Timings | undefined} timings @param {number} tokens @param {string | null} reason */
+function describe(timings, tokens, reason) {
+  if (!timings) return 'stopped';
+  const facts = [`${tokens} tokens`];
+  if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
+  facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+  if (reason === 'length') facts.push('the longest allowed answer was reached');
+  return facts.join(' · ');
+}
+
+/** @param {HTMLElement} article @param {string} facts @param {string} text @param {Engine} engine */
+function addFooter(article, facts, text, engine) {
+  for (const old of log.querySelectorAll('.regenerate')) old.remove();
+  const footer = document.createElement('footer');
+  const note = document.createElement('span');
+  note.textContent = facts;
+  footer.append(note);
+  const copy = document.createElement('button');
+  copy.textContent = 'Copy';
+  copy.addEventListener('click', () => navigator.clipboard.writeText(text));
+  const again = document.createElement('button');
+  again.textContent = 'Regenerate';
+  again.className = 'regenerate';
+  again.addEventListener('click', () => regenerate(engine));
+  footer.append(copy, again);
+  article.append(footer);
+}
+
+/** @returns {{role: string, content: string}[]} what the model is given */
+function prompt() {
+  const system = messages.at(-1)?.system ?? settings.system;
+  const said = messages.map(({ role, content }) => ({ role, content }));
+  return system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
+}
+
+/** @param {Engine} engine @param {AbortSignal} signal */
+function request(engine, signal) {
+  const random = Math.floor(Math.random() * 2 ** 32);
+  return engine.chat.completions.create({
+    messages: prompt(),
+    stream: true,
+    stream_options: { include_usage: true },
+    temperature: settings.temperature ?? temperature,
+    top_k: settings.topK,
+    top_p: settings.topP,
+    min_p: settings.minP,
+    repeat_penalty: settings.repeatPenalty,
+    max_tokens: settings.maxTokens,
+    seed: settings.seed ?? random,
+    signal,
+  });
+}
+
+/** @param {boolean} isBusy */
+function setBusy(isBusy) {
+  byId('send').hidden = isBusy;
+  byId('stop').hidden = !isBusy;
+  log.setAttribute('aria-busy', String(isBusy));
+}
+
+/**
+ * Renders at most once a frame, however many tokens come.
+ * @param {HTMLElement} body
+ */
+function makeRenderer(body) {
+  let text = '';
+  let isScheduled = false;
+  const render = () => {
+    isScheduled = false;
+    renderMarkdown(body, text);
+    keepInView();
+  };
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      text += piece;
+      if (!isScheduled) requestAnimationFrame(render);
+      isScheduled = true;
+    },
+    finish() {
+      render();
+      addCopyButtons(body);
+      return text;
+    },
+  };
+}
+
+/** @param {Engine} engine */
+async function answer(engine) {
+  running = new AbortController();
+  const { article, body } = addMessage('assistant');
+  const renderer = makeRenderer(body);
+  body.classList.add('waiting');
+  setBusy(true);
+  keepInView();
+  /** @type {Timings | undefined} */
+  let timings;
+  let tokens = 0;
+  /** @type {string | null} */
+  let reason = null;
+  /** @type {unknown} */
+  let problem;
+  try {
+    for await (const chunk of await request(engine, running.signal)) {
+      const choice = chunk.choices[0];
+      if (choice?.delta.content) renderer.add(choice.delta.content);
+      reason = choice?.finish_reason ?? reason;
+      timings = chunk.timings ?? timings;
+      tokens = chunk.usage?.completion_tokens ?? tokens;
+    }
+  } catch (error) {
+    if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
+  }
+  running = undefined;
+  body.classList.remove('waiting');
+  const text = renderer.finish();
+  setBusy(false);
+  if (problem) {
+    article.remove();
+    throw problem;
+  }
+  messages.push({ role: 'assistant', content: text });
+  addFooter(article, describe(timings, tokens, reason), text, engine);
+  byId('announcer').textContent = `The model answered: ${text}`;
+  keepInView();
+}
+
+/** @param {Engine} engine @param {string} text @param {string} [system] for this message alone */
+export async function say(engine, text, system) {
+  if (running) return;
+  messages.push({ role: 'user', content: text, ...(system && { system }) });
+  const { body } = addMessage('user');
+  body.textContent = text;
+  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  await answer(engine);
+}
+
+/** @param {Engine} engine */
+async function regenerate(engine) {
+  if (running || messages.at(-1)?.role !== 'assistant') return;
+  messages.pop();
+  log.querySelector('.message:last-of-type')?.remove();
+  await answer(engine).catch((error) =>
+    log.dispatchEvent(new CustomEvent('problem', { detail: error })),
+  );
+}
+
+/** @param {number} value */
+export function setTemperature(value) {
+  temperature = value;
+}
+
+/** @returns {boolean} whether there was something to stop */
+export function stop() {
+  running?.abort();
+  return running !== undefined;
+}
+
+export function clear() {
+  stop();
+  messages = [];
+  for (const article of log.querySelectorAll('.message')) article.remove();
+  byId('welcome').hidden = false;
+}

@@ -1,0 +1,50 @@
+// examples/chat/loading.js — loading a model: progress, cancelling, and errors in words.
+
+import { byId, formatBytes, formatDuration } from './dom.js';
+
+/** @typedef {import('../../js/index.d.ts').Progress} Progress */
+
+/** @param {string} name */
+export function showLoading(name) {
+  byId('loading-what').textContent = `Loading ${name}`;
+  byId('loading-facts').textContent = 'Starting';
+  byId('loading-bar').removeAttribute('value');
+  byId('loading').hidden = false;
+}
+
+export function hideLoading() {
+  byId('loading').hidden = true;
+}
+
+/** @param {Progress} progress */
+export function showProgress({ loaded, total, bytesPerSecond, secondsLeft, phase }) {
+  const bar = /** @type {HTMLProgressElement} */ (byId('loading-bar'));
+  if (total) bar.value = Math.min(1, loaded / total);
+  const facts = [total ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded)];
+  if (bytesPerSecond) facts.push(`${formatBytes(bytesPerSecond)}/s`);
+  if (secondsLeft !== undefined && secondsLeft > 0)
+    facts.push(`${formatDuration(secondsLeft)} left`);
+  if (phase === 'retrying') facts.push('the connection broke, trying again');
+  byId('loading-facts').textContent = facts.join(' · ');
+}
+
+/** @type {(() => void) | undefined} */
+let retry;
+
+/** @param {string} text @param {(() => void)} [again] what the button for another try does */
+export function showProblem(text, again) {
+  retry = again;
+  byId('problem-text').textContent = text;
+  byId('retry-loading').hidden = again === undefined;
+  byId('problem').hidden = false;
+}
+
+export function hideProblem() {
+  byId('problem').hidden = true;
+}
+
+byId('dismiss-problem').addEventListener('click', hideProblem);
+byId('retry-loading').addEventListener('click', () => {
+  hideProblem();
+  retry?.();
+});

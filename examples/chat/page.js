@@ -1,0 +1,211 @@
+// examples/chat/page.js — the page put together: which model, what is said, what the buttons do.
+
+import { createEngine, WickError } from 'wick-llm';
+import suggestions from '../models/suggestions.json' with { type: 'json' };
+import * as conversation from './conversation.js';
+import { byId } from './dom.js';
+import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
+import { models, nameOfUrl } from './models.js';
+import { settings } from './settings.js';
+
+/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {{name: string, source: {url: string} | {file: File[]}, isBuiltIn?: boolean}} Wish */
+
+/** @type {Engine | undefined} */
+let engine;
+/** @type {AbortController | undefined} */
+let loading;
+
+/** @param {unknown} error @returns {string} */
+function inWords(error) {
+  if (error instanceof WickError) return error.message;
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function showFacts() {
+  const info = await engine?.info();
+  if (!info) return;
+  const parameters = info.shape ? info.shape.parameters : 0;
+  const size =
+    parameters > 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`;
+  byId('facts').textContent = [
+    `${size} parameters`,
+    `context ${info.contextSize}`,
+    info.threads > 1 ? `${info.threads} threads` : 'one thread',
+    info.kernels,
+    crossOriginIsolated ? '' : 'not isolated: no threads',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** @param {boolean} isReady @param {boolean} [isBuiltIn] */
+function setReady(isReady, isBuiltIn = false) {
+  /** @type {HTMLButtonElement} */ (byId('send')).disabled = !isReady;
+  byId('suggestions').hidden = !(isReady && isBuiltIn);
+}
+
+/** @param {Wish} wish */
+async function load(wish) {
+  loading?.abort();
+  conversation.stop();
+  hideProblem();
+  setReady(false);
+  const own = new AbortController();
+  loading = own;
+  const before = engine;
+  engine = undefined;
+  await before?.close();
+  showLoading(wish.name);
+  try {
+    const made = await createEngine({
+      ...wish.source,
+      signal: own.signal,
+      onProgress: showProgress,
+      ...(settings.threads && { threads: settings.threads }),
+    });
+    if (loading !== own) return void made.close();
+    engine = made;
+    byId('model-name').textContent = wish.name;
+    // A very small model does best with its likeliest words.
+    conversation.setTemperature(wish.isBuiltIn ? 0 : 0.7);
+    setReady(true, wish.isBuiltIn);
+    await showFacts();
+  } catch (error) {
+    if (loading !== own) return;
+    byId('model-name').textContent = 'No model';
+    byId('facts').textContent = '';
+    if (/** @type {Error} */ (error).name !== 'AbortError') {
+      showProblem(`${wish.name} could not be loaded. ${inWords(error)}`, () => load(wish));
+    }
+  } finally {
+    if (loading === own) {
+      loading = undefined;
+      hideLoading();
+    }
+  }
+}
+
+// ---- choosing a model ----
+
+const modelDialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
+const urlField = /** @type {HTMLInputElement} */ (byId('model-url'));
+const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
+
+function listModels() {
+  for (const model of models) {
+    const label = document.createElement('label');
+    label.className = 'choice';
+    const radio = document.createElement('input');
+    radio.type = 'radio';
+    radio.name = 'model';
+    radio.value = model.id;
+    radio.checked = model.isBuiltIn ?? false;
+    const note = document.createElement('small');
+    note.textContent = model.note;
+    label.append(radio, model.name, note);
+    byId('model-list').append(label);
+  }
+}
+
+/** @returns {Wish | undefined} what the dialog says: a file, an address, or one of the list */
+function readWish() {
+  const files = [...(fileField.files ?? [])];
+  if (files.length > 0) return { name: files[0].name, source: { file: files } };
+  const url = urlField.value.trim();
+  if (url !== '') return { name: nameOfUrl(url), source: { url } };
+  const id = new FormData(/** @type {HTMLFormElement} */ (byId('model-form'))).get('model');
+  const model = models.find((m) => m.id === id);
+  return model && { name: model.name, source: { url: model.url }, isBuiltIn: model.isBuiltIn };
+}
+
+byId('choose-model').addEventListener('click', () => {
+  modelDialog.returnValue = '';
+  modelDialog.showModal();
+});
+modelDialog.addEventListener('close', () => {
+  const wish = modelDialog.returnValue === 'load' ? readWish() : undefined;
+  fileField.value = '';
+  if (wish) load(wish);
+});
+byId('cancel-loading').addEventListener('click', () => loading?.abort());
+
+// ---- a file dropped on the page ----
+
+addEventListener('dragover', (event) => {
+  event.preventDefault();
+  byId('drop-hint').hidden = false;
+});
+addEventListener('dragleave', (event) => {
+  if (event.relatedTarget === null) byId('drop-hint').hidden = true;
+});
+addEventListener('drop', (event) => {
+  event.preventDefault();
+  byId('drop-hint').hidden = true;
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (files.length > 0) load({ name: files[0].name, source: { file: files } });
+});
+
+// ---- talking ----
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+
+function fitPrompt() {
+  promptField.style.height = 'auto';
+  promptField.style.height = `${promptField.scrollHeight}px`;
+}
+
+/** @param {string} text @param {string} [system] */
+async function send(text, system) {
+  if (!engine || text.trim() === '') return;
+  hideProblem();
+  await conversation.say(engine, text.trim(), system).catch((error) => showProblem(inWords(error)));
+}
+
+byId('composer').addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (!engine) return;
+  const text = promptField.value;
+  promptField.value = '';
+  fitPrompt();
+  send(text);
+});
+promptField.addEventListener('input', fitPrompt);
+promptField.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
+});
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape' && document.querySelector('dialog[open]') === null)
+    conversation.stop();
+});
+byId('stop').addEventListener('click', conversation.stop);
+byId('new-chat').addEventListener('click', () => {
+  conversation.clear();
+  promptField.focus();
+});
+byId('log').addEventListener('problem', (event) =>
+  showProblem(inWords(/** @type {CustomEvent} */ (event).detail)),
+);
+
+for (const {
+  label,
+  prompt,
+  system,
+} of /** @type {{label: string, prompt: string, system?: string}[]} */ (suggestions)) {
+  const button = document.createElement('button');
+  button.textContent = label;
+  button.title = prompt;
+  button.addEventListener('click', () => send(prompt, system));
+  byId('suggestions').append(button);
+}
+
+listModels();
+const asked = new URL(location.href).searchParams.get('model');
+const first = /** @type {import('./models.js').ModelChoice} */ (models.find((m) => m.isBuiltIn));
+load(
+  asked
+    ? { name: nameOfUrl(asked), source: { url: asked } }
+    : { name: first.name, source: { url: first.url }, isBuiltIn: true },
+);

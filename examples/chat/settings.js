@@ -1,0 +1,79 @@
+// examples/chat/settings.js — what the user may set, kept in this browser where it lets us.
+
+import { byId } from './dom.js';
+
+/**
+ * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
+ *   repeatPenalty: number, maxTokens: number, seed: number | undefined,
+ *   threads: number | undefined}} Settings
+ */
+
+/** @type {Readonly<Settings>} */
+const defaults = {
+  system: '',
+  temperature: undefined, // what suits the model
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repeatPenalty: 1,
+  maxTokens: 1024,
+  seed: undefined,
+  threads: undefined,
+};
+
+const key = 'wick-chat-settings';
+
+/** @returns {Settings} */
+function readStored() {
+  try {
+    return { ...defaults, ...JSON.parse(localStorage.getItem(key) ?? '{}') };
+  } catch {
+    return { ...defaults }; // no storage here, or not ours
+  }
+}
+
+/** @type {Settings} */
+export const settings = readStored();
+
+function store() {
+  try {
+    localStorage.setItem(key, JSON.stringify(settings));
+  } catch {
+    // A page without storage forgets its settings, that is all.
+  }
+}
+
+const dialog = /** @type {HTMLDialogElement} */ (byId('settings-dialog'));
+const form = /** @type {HTMLFormElement} */ (byId('settings-form'));
+
+/** @param {string} name @returns {HTMLInputElement} */
+const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
+
+function fillForm() {
+  for (const name of Object.keys(defaults)) {
+    const value = /** @type {Record<string, unknown>} */ (settings)[name];
+    field(name).value = String(value ?? '');
+  }
+}
+
+function readForm() {
+  const own = /** @type {Record<string, unknown>} */ (settings);
+  settings.system = field('system').value;
+  for (const name of Object.keys(defaults).filter((n) => n !== 'system')) {
+    const text = field(name).value.trim();
+    const fallback = /** @type {Record<string, unknown>} */ (defaults)[name];
+    own[name] = text === '' || !field(name).checkValidity() ? fallback : Number(text);
+  }
+}
+
+byId('open-settings').addEventListener('click', () => {
+  fillForm();
+  dialog.returnValue = '';
+  dialog.showModal();
+});
+
+dialog.addEventListener('close', () => {
+  if (dialog.returnValue === 'reset') Object.assign(settings, defaults);
+  if (dialog.returnValue === 'save') readForm();
+  store();
+});

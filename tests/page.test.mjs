@@ -1,0 +1,312 @@
+// The demo page in Chromium as a person uses it; in Firefox and WebKitGTK it loads and answers once.
+// Screenshots go to build/screenshots.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildChat, site } from '../examples/chat/build.mjs';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium, launchFirefox, launchWebKit } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
+
+const chromium = locate('chromium');
+const pictures = resolve(root, 'build/screenshots');
+const modelFile = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
+const answered = '.message.assistant footer';
+const timeout = 60_000;
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  await buildChat();
+  server = await serve({ root: site });
+  if (!chromium.skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+/**
+ * @param {string} [address]
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function openPage(address = server.url, options = {}) {
+  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext(
+    options,
+  );
+  const page = await context.newPage();
+  page.setDefaultTimeout(timeout);
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.goto(address);
+  return { page, problems, close: () => context.close() };
+}
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {Page} page */
+const waitUntilReady = (page) => page.waitForSelector('#send:not([disabled])');
+
+/** @param {Page} page @param {string} text */
+async function ask(page, text) {
+  const before = await page.locator(answered).count();
+  await page.fill('#prompt', text);
+  await page.keyboard.press('Enter');
+  await page.locator(answered).nth(before).waitFor();
+  return (await page.locator('.message.assistant .body').last().innerText()).trim();
+}
+
+/**
+ * A server that serves the model from another origin in a way of its own.
+ * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => void} answer
+ */
+async function serveModel(answer) {
+  const own = createServer((request, response) => {
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+    answer(request, response);
+  });
+  await new Promise((settle) => own.listen(0, '127.0.0.1', () => settle(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (own.address());
+  return {
+    url: `http://127.0.0.1:${port}/model.gguf`,
+    close: () => {
+      own.closeAllConnections();
+      own.close();
+    },
+  };
+}
+
+for (const [name, options] of Object.entries({
+  light: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('light') },
+  dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
+  phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
+})) {
+  test(`the built-in model answers (${name})`, { skip: chromium.skip }, async () => {
+    const { page, problems, close } = await openPage(server.url, options);
+    await waitUntilReady(page);
+    await page.screenshot({ path: `${pictures}/${name}-welcome.png` });
+    assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+    assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
+    assert.match(await page.locator(answered).last().innerText(), /tokens\/s.*first after/s);
+    await page.screenshot({ path: `${pictures}/${name}-chat.png` });
+    const sideways = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    assert.equal(sideways, 0, 'the page does not scroll sideways');
+    await page.click('#choose-model');
+    await page.screenshot({ path: `${pictures}/${name}-models.png` });
+    await page.keyboard.press('Escape');
+    await page.click('#open-settings');
+    await page.screenshot({ path: `${pictures}/${name}-settings.png` });
+    assert.deepEqual(problems, []);
+    await close();
+  });
+}
+
+test('stopping keeps what was written, and the next question is answered', {
+  skip: chromium.skip,
+}, async () => {
+  const { page, close } = await openPage();
+  await waitUntilReady(page);
+  await page.click('#open-settings');
+  await page.fill('[name=temperature]', '2');
+  await page.fill('[name=minP]', '0');
+  await page.click('#settings-form [value=save]');
+  await page.fill('#prompt', 'Tell me a long story about a fox, a lamp and a river.');
+  await page.keyboard.press('Enter');
+  await page.locator('.message.assistant .body:not(:empty)').waitFor();
+  await page.click('#stop', { timeout: 500 }).catch(() => {}); // it may have ended by itself
+  await page.locator(answered).first().waitFor();
+  await page.click('#open-settings');
+  await page.click('#settings-form [value=reset]');
+  await page.click('#new-chat');
+  assert.equal(await page.locator('.message').count(), 0);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await page.click('.regenerate');
+  await page.locator('.regenerate').waitFor();
+  assert.equal(await page.locator('.message').count(), 2);
+  await close();
+});
+
+test('a dropped file is loaded', { skip: chromium.skip }, async () => {
+  const { page, close } = await openPage();
+  await waitUntilReady(page);
+  const bytes = readFileSync(modelFile).toString('base64');
+  await page.evaluate(async (text) => {
+    const data = new DataTransfer();
+    const body = await (await fetch(`data:application/octet-stream;base64,${text}`)).arrayBuffer();
+    data.items.add(new File([body], 'dropped.gguf'));
+    dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+  }, bytes);
+  await page.waitForFunction(
+    "document.getElementById('model-name').textContent === 'dropped.gguf'",
+  );
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await close();
+});
+
+test('a file that is no model is refused in words, and the page works on', {
+  skip: chromium.skip,
+}, async () => {
+  const { page, close } = await openPage();
+  await waitUntilReady(page);
+  await page.setInputFiles('#model-file', {
+    name: 'letter.gguf',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('Dear reader, this is no model at all.'),
+  });
+  await page.click('#choose-model');
+  await page.click('#load-model');
+  await page.waitForSelector('#problem:not([hidden])');
+  assert.match(await page.innerText('#problem-text'), /letter\.gguf could not be loaded\. .*GGUF/s);
+  await page.screenshot({ path: `${pictures}/light-problem.png` });
+  await page.click('#choose-model');
+  await page.click('#load-model');
+  await waitUntilReady(page);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await close();
+});
+
+test('a broken address is told in words', { skip: chromium.skip }, async () => {
+  const { page, close } = await openPage();
+  await waitUntilReady(page);
+  await page.click('#choose-model');
+  await page.fill('#model-url', `${server.url}missing.gguf`);
+  await page.click('#load-model');
+  await page.waitForSelector('#problem:not([hidden])');
+  assert.match(await page.innerText('#problem-text'), /404/);
+  assert.equal(await page.isVisible('#retry-loading'), true);
+  await close();
+});
+
+test('an interrupted download is taken up again', { skip: chromium.skip }, async () => {
+  const bytes = readFileSync(modelFile);
+  let requests = 0;
+  const model = await serveModel((request, response) => {
+    requests++;
+    response.setHeader('ETag', '"one"');
+    response.setHeader('Accept-Ranges', 'bytes');
+    response.setHeader('Access-Control-Allow-Headers', '*');
+    response.setHeader('Access-Control-Expose-Headers', '*');
+    if (request.method === 'OPTIONS') return void response.writeHead(204).end();
+    const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0);
+    const headers = { 'Content-Length': bytes.length - from };
+    if (from > 0) {
+      response.writeHead(206, {
+        ...headers,
+        'Content-Range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`,
+      });
+    } else {
+      response.writeHead(200, headers);
+    }
+    if (requests > 1) return void response.end(bytes.subarray(from));
+    response.write(bytes.subarray(0, bytes.length >> 1));
+    setTimeout(() => response.destroy(), 300);
+  });
+  const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
+  await waitUntilReady(page);
+  assert.ok(requests > 1);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await close();
+  model.close();
+});
+
+test('cancelling a download leaves a page that works', { skip: chromium.skip }, async () => {
+  const bytes = readFileSync(modelFile);
+  const model = await serveModel((_, response) => {
+    response.writeHead(200, { 'Content-Length': bytes.length });
+    response.write(bytes.subarray(0, bytes.length >> 1)); // and nothing more
+  });
+  const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
+  await page.waitForFunction(
+    "document.getElementById('loading-facts').textContent.includes(' of ')",
+  );
+  await page.screenshot({ path: `${pictures}/light-loading.png` });
+  await page.click('#cancel-loading');
+  await page.waitForSelector('#loading', { state: 'hidden' });
+  await page.click('#choose-model');
+  await page.click('#load-model');
+  await waitUntilReady(page);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await close();
+  model.close();
+});
+
+test('without cross-origin isolation one thread answers', { skip: chromium.skip }, async () => {
+  const plain = await serve({ root: site, isolated: false });
+  const { page, close } = await openPage(plain.url);
+  assert.equal(await page.evaluate('crossOriginIsolated'), false);
+  await waitUntilReady(page);
+  assert.match(await page.innerText('#facts'), /one thread/);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  await close();
+  await plain.close();
+});
+
+test('an answer cannot run scripts', { skip: chromium.skip }, async () => {
+  const { page, close } = await openPage();
+  await waitUntilReady(page);
+  await page.fill(
+    '#prompt',
+    '<img src=x onerror="window.hacked=1"><script>window.hacked=1</scr' + 'ipt>',
+  );
+  await page.keyboard.press('Enter');
+  await page.locator(answered).first().waitFor();
+  assert.equal(await page.evaluate('window.hacked'), undefined);
+  assert.equal(await page.locator('.message img, .message script').count(), 0);
+  await close();
+});
+
+const waitReadyScript = `!document.getElementById('send').disabled`;
+const askScript = `document.getElementById('prompt').value = 'What is Wick?';
+  document.getElementById('composer').requestSubmit();`;
+const answerScript = `document.querySelector('${answered}') ? document.querySelector('.message.assistant .body').textContent : ''`;
+
+test('Firefox loads the page and answers', {
+  skip: locate('firefox').skip,
+  timeout: 120_000,
+}, async () => {
+  const firefox = await launchFirefox();
+  try {
+    const page = await firefox.newPage();
+    await page.goto(server.url);
+    await page.waitForFunction(waitReadyScript, { timeout });
+    await page.evaluate(askScript);
+    const answer = await page.waitForFunction(answerScript, { timeout });
+    assert.match(String(await answer.jsonValue()), /\w+ \w+/);
+  } finally {
+    await firefox.close();
+  }
+});
+
+test('WebKitGTK loads the page and answers', {
+  skip: locate('webkitDriver').skip,
+  timeout: 120_000,
+}, async () => {
+  const page = await launchWebKit();
+  try {
+    await page.goto(server.url);
+    const untilTrue = (/** @type {string} */ condition) =>
+      page.evaluate(`for (;;) {
+        const value = ${condition};
+        if (value) return value;
+        await new Promise((settle) => setTimeout(settle, 50));
+      }`);
+    await untilTrue(waitReadyScript);
+    await page.evaluate(askScript);
+    assert.match(await untilTrue(answerScript), /\w+ \w+/);
+    writeFileSync(`${pictures}/webkit-chat.png`, await page.screenshot());
+  } finally {
+    await page.close();
+  }
+});
