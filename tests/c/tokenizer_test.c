@@ -374,8 +374,9 @@ static size_t random_text(uint8_t *text, size_t size) {
 }
 
 // One of each pattern.
-static const char *const BUILT_IN[] = {"default", "gpt-2",  "llama-bpe",
-                                       "qwen2",   "smollm", "falcon"};
+static const char *const BUILT_IN[] = {
+    "default",    "gpt-2",  "llama-bpe", "qwen2",          "smollm",      "falcon", "qwen35",
+    "seed-coder", "gpt-4o", "tekken",    "deepseek-coder", "deepseek-v3", "bloom",  "viking"};
 
 TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];
@@ -611,6 +612,14 @@ TEST(failing_allocations_are_told_and_leak_nothing) {
                             LONG_TEXT);
   check_failing_allocations(
       &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = count}, LONG_TEXT);
+  check_failing_allocations(
+      &(fixture_vocabulary){.model = "bert", .tokens = tokens, .token_count = count}, LONG_TEXT);
+  check_failing_allocations(&(fixture_vocabulary){.model = "gemma4",
+                                                  .tokens = tokens,
+                                                  .token_count = count,
+                                                  .merges = MERGES,
+                                                  .merge_count = 1},
+                            LONG_TEXT);
 }
 
 // ---- hostile texts and files ----
@@ -654,6 +663,10 @@ TEST(a_hostile_megabyte_is_encoded_in_time_by_bpe) {
 
 TEST(a_hostile_megabyte_is_encoded_in_time_by_spm) {
   check_hostile("vectors/vocab/ggml-vocab-llama-spm.gguf");
+}
+
+TEST(a_hostile_megabyte_is_encoded_in_time_by_wordpiece) {
+  check_hostile("vectors/vocab/ggml-vocab-bert-bge.gguf");
 }
 
 // Each merge makes the word's tokens twice as long: every symbol takes part in every round.
