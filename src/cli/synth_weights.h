@@ -12,12 +12,13 @@ typedef struct synth_random {
   uint64_t state;
 } synth_random;
 
-enum { SYNTH_SCALES = 64 };
+enum { SYNTH_SCALES = 64, SYNTH_HALVES = 4096 };
 
 typedef struct synth_filler {
   synth_random random;
   wick_type type;
   float deviation;
+  uint16_t halves[SYNTH_HALVES];  // F16, BF16: the values to choose from
   uint16_t scales[SYNTH_SCALES];  // half floats around what the deviation asks for, both signs
 } synth_filler;
 
