@@ -306,12 +306,13 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     await assertRefused([...args, '-5'], 2, /token -5/);
   });
 
-  test('a tokenizer that is not built in: exit 3', () =>
-    assertRefused(
-      ['tokenize', join(vectors, 'vocab/ggml-vocab-bert-bge.gguf'), '-p', 'a'],
-      3,
-      /tokenizer/,
-    ));
+  test('a tokenizer that is not built in, or none: exit 3 and its name', async () => {
+    const corrupt = join(vectors, 'reference/corrupt');
+    const unknown = ['tokenize', join(corrupt, 'tok-unknown-model.gguf'), '-p', 'a'];
+    await assertRefused(unknown, 3, /tokenizer model 'zzz' is not supported .*UNSUPPORTED/);
+    const missing = ['tokenize', join(corrupt, 'tok-missing-model.gguf'), '-p', 'a'];
+    await assertRefused(missing, 3, /tokenizer.ggml.model is missing/);
+  });
 });
 
 describe('inspect', { concurrency: 2, skip: shared.skip }, () => {

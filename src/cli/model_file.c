@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/input.h"
+#include "platform/platform.h"
 
 enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096, NONE = -1 };
 
@@ -194,14 +195,26 @@ exit_code model_open(const char *path, const wick_config *config, wick_engine **
   return code;
 }
 
+// The engine opened the file but could not use its tokenizer: asks once more, for the reason.
+static exit_code report_tokenizer(const char *path, const wick_engine *engine) {
+  wick_memory memory;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  wick_error error = {.status = WICK_E_NODATA, .offset_bytes = WICK_NO_OFFSET};
+  snprintf(error.message, sizeof error.message, "the file has no tokenizer");
+  tokenizer *made = NULL;
+  tokenizer_create(&memory, wick_directory(engine), &made, &error);
+  tokenizer_destroy(made);
+  return report_error(path, &error);
+}
+
 exit_code model_open_vocabulary(const char *path, wick_engine **engine) {
   wick_config config;
   wick_config_default(&config);
   config.directory_only = true;
-  const exit_code code = model_open(path, &config, engine);
+  exit_code code = model_open(path, &config, engine);
   if (code != EXIT_DONE || wick_tokenizer(*engine) != NULL) return code;
-  report("%s: the file has no tokenizer that can be used", path);
+  code = report_tokenizer(path, *engine);
   wick_engine_destroy(*engine);
   *engine = NULL;
-  return EXIT_FILE;
+  return code;
 }
