@@ -19,6 +19,7 @@ const hosts = [native, plainHosts[0], relaxedHosts[0]];
 const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'].concat([
   'llama-rope-linear',
   'mistral-swa',
+  'qwen2',
 ]);
 const quantisedModels = ['llama-small-F16', 'llama-small-BF16', 'llama-256-Q8_0'].concat([
   'llama-256-Q4_0',
