@@ -210,14 +210,15 @@ SIMD_INLINE void tile_strip_256(const uint8_t *records, uint32_t blocks, const i
       blocks_per_record, record_bytes, second, {name##_strip_1, name##_strip_2, name##_strip_4}};
 
 // The product of a type: by tiles, or by the scalar reference where a scale is Inf or NaN.
-#define TILE_MATMUL(name, reference, type)                                                         \
-  void name(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,   \
-            size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                 \
-    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                              \
-      reference(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride);          \
-    } else {                                                                                       \
-      tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type); \
-    }                                                                                              \
+#define TILE_MATMUL(name, reference, type)                                                       \
+  void name(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act, \
+            size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {               \
+    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                            \
+      reference(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride);        \
+    } else {                                                                                     \
+      tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,       \
+                  &(type));                                                                      \
+    }                                                                                            \
   }
 
 #endif
