@@ -60,8 +60,7 @@ double math_log(double x) {
   for (int k = 23; k >= 3; k -= 2) series = (series + 1.0 / (double)k) * z;
   const double correction = 2.0 * s * series;
   // log(1 + f) = f - s * f + 2 s (series), since 2 s = f - s f
-  return (double)exponent * LN2_HIGH +
-         (f - (s * f - (correction + (double)exponent * LN2_LOW)));
+  return (double)exponent * LN2_HIGH + (f - (s * f - (correction + (double)exponent * LN2_LOW)));
 }
 
 double math_pow(double base, double exponent) { return math_exp(exponent * math_log(base)); }

@@ -9,7 +9,7 @@
 
 // Doubles, relative error below 4e-16 (exp, log), absolute below 4e-16 (sin, cos for |x| < 1e7).
 double math_exp(double x);
-double math_log(double x);                 // -inf at 0, NaN below
+double math_log(double x);                      // -inf at 0, NaN below
 double math_pow(double base, double exponent);  // base > 0
 void math_sin_cos(double x, double *sine, double *cosine);
 
@@ -27,8 +27,8 @@ static inline float f32_of_bits(uint32_t bits) {
 
 static inline float f32_of_bf16(uint16_t half) { return f32_of_bits((uint32_t)half << 16); }
 
-float f32_of_f16(uint16_t half);     // exact, subnormals, Inf and NaN included
-uint16_t f16_of_f32(float value);    // round to nearest even; overflow to Inf
+float f32_of_f16(uint16_t half);   // exact, subnormals, Inf and NaN included
+uint16_t f16_of_f32(float value);  // round to nearest even; overflow to Inf
 static inline int math_is_finite_f32(float value) {
   return (bits_of_f32(value) & 0x7f800000u) != 0x7f800000u;
 }

@@ -9,24 +9,24 @@
 
 typedef enum wick_status {
   WICK_OK = 0,
-  WICK_E_ARG = 1,         // the caller broke the contract: null, zero, unknown id or enum
-  WICK_E_PAGES = 2,       // KV pool short of pages
-  WICK_E_SEQ = 3,         // no such sequence
-  WICK_E_RANGE = 4,       // position or offset outside of what is reserved
-  WICK_E_CORRUPT = 5,     // an invariant of ours is broken
-  WICK_E_OVERFLOW = 6,    // arithmetic on sizes does not fit
-  WICK_E_NOMEM = 7,       // allocation or growth refused, or over the budget
-  WICK_E_SHAPE = 8,       // dimensions against bytes against type
-  WICK_E_NONFINITE = 9,   // NaN or Inf where numbers were expected
-  WICK_E_FULL = 10,       // capacity reached (context, queue, table)
-  WICK_E_BUSY = 11,       // referenced or in use
-  WICK_E_NODATA = 12,     // nothing there yet
-  WICK_E_MISMATCH = 13,   // saved for another model or version
-  WICK_E_IO = 14,         // storage or stream failed
-  WICK_E_FORMAT = 15,     // the file is not what its format promises
+  WICK_E_ARG = 1,           // the caller broke the contract: null, zero, unknown id or enum
+  WICK_E_PAGES = 2,         // KV pool short of pages
+  WICK_E_SEQ = 3,           // no such sequence
+  WICK_E_RANGE = 4,         // position or offset outside of what is reserved
+  WICK_E_CORRUPT = 5,       // an invariant of ours is broken
+  WICK_E_OVERFLOW = 6,      // arithmetic on sizes does not fit
+  WICK_E_NOMEM = 7,         // allocation or growth refused, or over the budget
+  WICK_E_SHAPE = 8,         // dimensions against bytes against type
+  WICK_E_NONFINITE = 9,     // NaN or Inf where numbers were expected
+  WICK_E_FULL = 10,         // capacity reached (context, queue, table)
+  WICK_E_BUSY = 11,         // referenced or in use
+  WICK_E_NODATA = 12,       // nothing there yet
+  WICK_E_MISMATCH = 13,     // saved for another model or version
+  WICK_E_IO = 14,           // storage or stream failed
+  WICK_E_FORMAT = 15,       // the file is not what its format promises
   WICK_E_UNSUPPORTED = 16,  // well formed, but not something this build runs
-  WICK_E_TRUNCATED = 17,  // the file ended early
-  WICK_E_ABORTED = 18,    // the caller asked to stop
+  WICK_E_TRUNCATED = 17,    // the file ended early
+  WICK_E_ABORTED = 18,      // the caller asked to stop
   WICK_STATUS_COUNT = 19
 } wick_status;
 
