@@ -17,7 +17,7 @@ LLVM=19
 WASI_LIBC=0.0~git20241209.574b88d-2
 BINARYEN=120-4
 SUITE=trixie
-NODE_MIN=20.10
+NODE_MIN=20.16
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 chain=$root/.toolchain
