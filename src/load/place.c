@@ -163,24 +163,17 @@ static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, ui
   return WICK_OK;
 }
 
-// Widens [*first, *end) over bytes that nobody wants, up to the next wanted ones on both sides.
-static void widen(const load_file *file, uint64_t *first, uint64_t *end) {
-  const uint32_t low = load_find_wanted(file, *first);
-  const uint32_t high = load_find_wanted(file, *end);
-  if (low == file->wanted_count ||
-      gguf_tensor_at(file->directory, file->wanted[low])->offset_bytes >= *first) {
-    *first = 0;
-    if (low > 0) {
-      const gguf_tensor *before = gguf_tensor_at(file->directory, file->wanted[low - 1]);
-      *first = before->offset_bytes + before->size_bytes;
-    }
+// A range that begins where nobody wants the bytes begins at the end of the wanted ones before, so
+// that unwanted bytes leave no gaps.
+static uint64_t widen_first(const load_file *file, uint64_t first) {
+  const uint32_t number = load_find_wanted(file, first);
+  if (number < file->wanted_count &&
+      gguf_tensor_at(file->directory, file->wanted[number])->offset_bytes < first) {
+    return first;
   }
-  if (high == file->wanted_count) {
-    *end = UINT64_MAX;
-  } else {
-    const gguf_tensor *after = gguf_tensor_at(file->directory, file->wanted[high]);
-    if (after->offset_bytes > *end) *end = after->offset_bytes;
-  }
+  if (number == 0) return 0;
+  const gguf_tensor *before = gguf_tensor_at(file->directory, file->wanted[number - 1]);
+  return before->offset_bytes + before->size_bytes;
 }
 
 static wick_status reserve_carries(loader *loader, wick_error *error) {
@@ -202,9 +195,8 @@ wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
                            const uint8_t *bytes, size_t size_bytes, wick_error *error) {
   load_file *at = &loader->files[file];
   const uint64_t end = offset_bytes + size_bytes;
-  uint64_t wide_first = offset_bytes, wide_end = end;
-  widen(at, &wide_first, &wide_end);
-  wick_status status = ranges_reserve(&at->present, loader->memory, wide_first, wide_end, error);
+  const uint64_t wide_first = widen_first(at, offset_bytes);
+  wick_status status = ranges_reserve(&at->present, loader->memory, wide_first, end, error);
   if (status == WICK_OK) status = reserve_carries(loader, error);
   if (status != WICK_OK) return status;
   uint64_t first = ranges_next_missing(&at->present, offset_bytes);
@@ -215,6 +207,6 @@ wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
     if (status != WICK_OK) return status;
     first = ranges_next_missing(&at->present, fresh_end);
   }
-  ranges_add(&at->present, wide_first, wide_end);
+  ranges_add(&at->present, wide_first, end);
   return WICK_OK;
 }

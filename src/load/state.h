@@ -27,8 +27,8 @@ typedef struct load_file {
   uint32_t first_tensor;  // index over all files of this file's first tensor
   uint32_t wanted_count;
   uint32_t *wanted;  // this file's wanted tensors in the order of their bytes
-  // Bytes that came. What lies between wanted tensors counts with its neighbours, so that gaps
-  // are only counted where bytes are wanted.
+  // Bytes that came. Unwanted ones count with what is wanted after them, so that gaps are only
+  // counted where bytes are wanted.
   load_ranges present;
 } load_file;
 

@@ -124,7 +124,7 @@ static void add_every_type(gguf_writer *writer) {
   gguf_writer_add_array(writer, "i32s", GGUF_I32, (const int32_t[]){1, -2, 3}, 3);
   gguf_writer_add_array(writer, "bools", GGUF_BOOL, (const uint8_t[]){0, 1}, 2);
   gguf_writer_add_array(writer, "u64s", GGUF_U64, (const uint64_t[]){7, UINT64_MAX}, 2);
-  gguf_writer_add_array(writer, "f64s", GGUF_F64, (const double[]){-1.75, NAN, 1e300, -1e300}, 4);
+  gguf_writer_add_array(writer, "f64s", GGUF_F64, (const double[]){-1.75, NAN, 0x1p63, -1e300}, 4);
   gguf_writer_add_array(writer, "none", GGUF_U8, NULL, 0);
   gguf_writer_add_strings(writer, "strings", 3);
   gguf_writer_add_item(writer, "a", 1);

@@ -96,6 +96,12 @@ static uint64_t sample_fingerprint(const memory_file *file, uint64_t unwanted) {
 
 // ---- any pieces, any order ----
 
+// Between two wanted tensors: 128 KiB that nobody wants, then 1 MiB, then 9 MiB that are wanted.
+static const sample_tensor BIG_TENSORS[] = {
+    {"a", WICK_TYPE_F32, 1, {64}},        {"small hole", WICK_TYPE_I8, 1, {131072}},
+    {"b", WICK_TYPE_F32, 1, {64}},        {"big hole", WICK_TYPE_I8, 1, {1048576}},
+    {"c", WICK_TYPE_I8, 2, {1024, 9216}}, {"tail", WICK_TYPE_F32, 1, {64}}};
+
 TEST(chunks_of_any_size_give_the_same_tensors) {
   static const uint64_t CHUNKS[] = {1, 2, 3, 17, 18, 19, 34, 210, 1000, 4096, 1000000};
   memory_file file = sample_model();
@@ -124,6 +130,35 @@ TEST(whole_rows_are_placed_at_once) {
   }
   CHECK_EQ_UINT(sink.places, rows);
   close_loader(loader);
+  file_free(&file);
+}
+
+// 9 MiB in 9216 rows, and four tensors of one row.
+TEST(pieces_of_many_rows_cut_none) {
+  memory_file file =
+      sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
+  loader *loader = open_loader(1 << 3);
+  CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_OK);
+  CHECK_EQ_UINT(sink.places, 9216 + 4);
+  close_loader(loader);
+  file_free(&file);
+}
+
+// Bytes that nobody wants do not count as gaps.
+TEST(unwanted_bytes_may_come_in_any_pieces) {
+  memory_file file =
+      sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
+  const uint64_t end = directory_end(&file);
+  for (int last = 0; last < 2; last++) {
+    loader *loader = open_loader(last ? 31 : 62);  // only the last one or the first one is wanted
+    CHECK_EQ_INT(feed(loader, 0, &file, 0, end), WICK_OK);
+    for (uint64_t i = 0; i < LOAD_RANGES_MAX + 10; i++) {
+      CHECK_EQ_INT(feed(loader, 0, &file, 200000 + 2 * i, 200001 + 2 * i), WICK_OK);
+    }
+    CHECK_EQ_INT(feed_as_asked(loader, &file), WICK_OK);
+    check_loaded(loader, &file, "with unwanted pieces");
+    close_loader(loader);
+  }
   file_free(&file);
 }
 
@@ -319,12 +354,6 @@ TEST(what_is_asked_for_is_enough) {
   file_free(&file);
 }
 
-// Between two wanted tensors: 128 KiB that nobody wants, then 1 MiB, then 9 MiB that are wanted.
-static const sample_tensor BIG_TENSORS[] = {
-    {"a", WICK_TYPE_F32, 1, {64}},        {"small hole", WICK_TYPE_I8, 1, {131072}},
-    {"b", WICK_TYPE_F32, 1, {64}},        {"big hole", WICK_TYPE_I8, 1, {1048576}},
-    {"c", WICK_TYPE_I8, 2, {1024, 9216}}, {"tail", WICK_TYPE_F32, 1, {64}}};
-
 TEST(ranges_join_over_small_holes_and_end_at_8_mib) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
@@ -387,6 +416,7 @@ TEST(progress_is_told) {
   const gguf_tensor *first = loader_tensor_at(loader, 0);
   CHECK_EQ_INT(feed(loader, 0, &file, end, first->offset_bytes + first->size_bytes - 1), WICK_OK);
   CHECK(!loader_tensor_is_done(loader, 0));
+  CHECK(!loader_is_complete(loader));
   CHECK_EQ_UINT(loader_bytes_placed(loader), end + first->size_bytes - 1);
   CHECK_EQ_INT(feed(loader, 0, &file, end, file.size_bytes), WICK_OK);
   CHECK(loader_tensor_is_done(loader, 0));
@@ -424,6 +454,21 @@ TEST(every_byte_that_is_wanted_counts_in_the_fingerprint) {
   // a metadata value: the architecture's name
   file.bytes[24 + 8 + 20 + 4 + 8] ^= 1;
   CHECK(sample_fingerprint(&file, unwanted) != fingerprint);
+  file_free(&file);
+}
+
+TEST(tensors_that_change_places_change_the_fingerprint) {
+  static const sample_tensor TWINS[] = {{"a", WICK_TYPE_F32, 1, {64}},
+                                        {"b", WICK_TYPE_F32, 1, {64}}};
+  memory_file file = sample_make(&(sample_spec){.tensors = TWINS, .tensor_count = 2, .seed = 8});
+  const uint64_t fingerprint = sample_fingerprint(&file, 0);
+  uint8_t *first = file.bytes + file.size_bytes - 512;
+  for (size_t i = 0; i < 256; i++) {
+    const uint8_t byte = first[i];
+    first[i] = first[256 + i];
+    first[256 + i] = byte;
+  }
+  CHECK(sample_fingerprint(&file, 0) != fingerprint);
   file_free(&file);
 }
 
