@@ -2,7 +2,7 @@
 // calls on to them. The thread that calls never computes.
 
 import { ChatCompletions, messagesOf } from './chat.js';
-import { abortError, throwIfAborted } from './errors.js';
+import { abortError, throwIfAborted, WickError } from './errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
 import { Generation, PieceReader } from './generation.js';
 import { infoOf } from './info.js';
@@ -16,7 +16,7 @@ import {
   settingsOf,
   sourceOf,
 } from './options.js';
-import { compileModule, createMemory, isThreaded } from './wasm.js';
+import { compileModule, isThreaded } from './wasm.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
 /** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
@@ -106,21 +106,27 @@ export async function createEngine(options) {
  * @param {import('./native.js').NativeConfig} config
  * @param {ReturnType<typeof sourceOf>} from
  */
-async function startEngine(link, options, config, { description, source }) {
-  let { threads } = config;
-  // asked for first: a phone that refuses it gets the build without threads
-  const shared = threads > 1 ? createMemory({ shared: true, helpers: threads - 1 }) : undefined;
-  if (!shared) threads = 1;
-  link.startThreads(options.worker, threads);
-  const module = await findModule(options.wasm, threads);
+async function startEngine(link, options, config, from) {
+  link.startThreads(options.worker, config.threads);
+  try {
+    await loadEngine(link, options, config, from);
+  } catch (error) {
+    const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
+    if (!isRefused) throw error;
+    // phones: less can be reserved than what helpers would need
+    await loadEngine(link, options, { ...config, threads: 1 }, from);
+  }
+}
+
+/** @type {typeof startEngine} */
+async function loadEngine(link, options, config, { description, source }) {
+  const module = await findModule(options.wasm, config.threads);
   link.check();
-  if (!isThreaded(module)) threads = 1;
+  const threads = isThreaded(module) ? config.threads : 1;
   link.keepThreads(threads);
-  const memory = threads > 1 ? shared : undefined;
   const message = {
     type: /** @type {const} */ ('init'),
     module,
-    memory,
     config: { ...config, threads },
     source: description,
     chatTemplate: options.chatTemplate,

@@ -58,23 +58,24 @@ export class Link {
   }
 
   /**
-   * @param {import('./protocol.js').InitMessage} message
+   * @param {Omit<import('./protocol.js').InitMessage, 'helpers'>} message
    * @param {Source | undefined} pageSource what the worker reads through this page
    * @returns {Promise<void>} when the model is there
    */
   init(message, pageSource) {
     this.#pageSource = pageSource && new PageSource(pageSource);
-    const { module, memory } = message;
     return new Promise((settle, fail) => {
       if (this.#end) {
         fail(this.#end);
         return;
       }
       this.#start = { settle, fail };
-      this.#send(message);
-      for (const [index, helper] of this.#threads.slice(1).entries()) {
-        helper.post({ type: 'helper', module, memory, index });
-      }
+      const ports = this.#threads.slice(1).map((helper, index) => {
+        const { port1, port2 } = new MessageChannel();
+        helper.post({ type: 'helper', module: message.module, index, port: port1 }, [port1]);
+        return port2;
+      });
+      this.#threads[0].post({ ...message, helpers: ports }, ports);
     });
   }
 

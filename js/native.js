@@ -74,23 +74,28 @@ export class NativeEngine {
 
   /**
    * @param {WebAssembly.Module} module
-   * @param {WebAssembly.Memory | undefined} memory shared, when helpers come in; else made here
    * @param {NativeConfig} config
-   * @param {{wasteBytes?: number}} [test] puts the heap this much higher, for tests of addresses
+   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, wasteBytes?: number}} [options]
+   *   `onMemory` hears of the memory as soon as it is there (helpers want it); `wasteBytes` puts the
+   *   heap this much higher, for tests of addresses
    * @returns {Promise<NativeEngine>}
    */
-  static async create(module, memory, config, { wasteBytes = 0 } = {}) {
+  static async create(module, config, { onMemory, wasteBytes = 0 } = {}) {
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
-    const own = memory ?? createMemory({ shared: isThreaded(module), helpers });
-    if (!own) throw new WickError('NOMEM', 'There is no room for the engine: memory was refused');
+    const memory = createMemory({ shared: isThreaded(module), helpers });
+    if (!memory) {
+      const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
+      throw new WickError(code, 'There is no room for the engine: memory was refused');
+    }
+    onMemory?.(memory);
     /** @type {Heap | undefined} */
     let heap;
-    const exports = await instantiate(module, own, {
+    const exports = await instantiate(module, memory, {
       log: (address, size) => console.debug(heap?.readText(address, size)),
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
     });
     exports.start(helpers);
-    heap = new Heap(own, exports);
+    heap = new Heap(memory, exports);
     if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
     return new NativeEngine(heap, exports, createEngine(heap, exports, config));
   }

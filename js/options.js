@@ -208,17 +208,20 @@ function pathSource(files) {
 /** @param {Blob[]} files @returns {ReturnType<typeof sourceOf>} */
 function blobSource(files) {
   const blobs = [...files].sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
-  // A slice is a plain Blob: Node clones no File. Where a Blob does not survive either, it is read here.
-  const plain = blobs.map((blob) => blob.slice());
-  const description = /** @type {const} */ ({ kind: 'blob', blobs: plain });
-  return canClone(plain[0]) ? { description, source: undefined } : onPage(new BlobSource(blobs));
+  if (!canSend(blobs[0])) return onPage(new BlobSource(blobs));
+  return { description: { kind: 'blob', blobs }, source: undefined };
 }
 
 /** @param {Blob} blob */
 const nameOf = (blob) => ('name' in blob ? String(blob.name) : '');
 
-/** @param {Blob} blob */
-function canClone(blob) {
+/**
+ * Whether the worker can read it by itself. Not so in Node: it clones no File, and Node 20 crashes when
+ * a worker reads a Blob of a file.
+ * @param {Blob} blob
+ */
+function canSend(blob) {
+  if (typeof Worker !== 'function') return false;
   try {
     return structuredClone(blob) instanceof Blob;
   } catch {

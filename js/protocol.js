@@ -8,10 +8,12 @@
 
 /**
  * The first message makes a worker what it is: a helper hears nothing after it.
- * @typedef {{type: 'helper', module: WebAssembly.Module, memory: WebAssembly.Memory,
- *   index: number}} HelperMessage
+ * Helpers get the memory from the engine's worker through ports of their own: the page never has it,
+ * so that it is gone with the workers.
+ * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
+ *   port: MessagePort}} HelperMessage
  *
- * @typedef {{type: 'init', module: WebAssembly.Module, memory: WebAssembly.Memory | undefined,
+ * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
  *   config: NativeConfig, source: SourceDescription,
  *   chatTemplate: string | undefined}} InitMessage
  */

@@ -33,9 +33,8 @@ function startWorker(option) {
   if (typeof Worker === 'function') return startWebWorker(option);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
-  return new threads.Worker(
-    option === undefined ? new URL('./worker.js', import.meta.url) : new URL(option),
-  );
+  // Flags of the process need not be ones that a worker takes (--input-type).
+  return new threads.Worker(option === undefined ? workerUrl() : new URL(option), { execArgv: [] });
 }
 
 /** @param {URL | string | undefined} option */
@@ -96,10 +95,16 @@ function adaptNode(worker, onMessage, onEnd) {
   worker.on('message', onMessage);
   worker.on('messageerror', (error) => onEnd('it sent what cannot be received', error));
   worker.on('error', (error) => onEnd(String(error), error));
-  worker.on('exit', (code) => onEnd(`it ended with code ${code}`));
+  let isEnding = false;
+  worker.on('exit', (code) => {
+    if (!isEnding) onEnd(`it ended with code ${code}`);
+  });
   return {
     post: (message, transfer) => worker.postMessage(message, /** @type {any} */ (transfer ?? [])),
-    terminate: async () => void (await worker.terminate()),
+    terminate: async () => {
+      isEnding = true;
+      await worker.terminate();
+    },
     keepAlive: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
   };
 }

@@ -35,7 +35,7 @@ class EngineWorker {
   #template;
   #specialTexts = { bos_token: '', eos_token: '' };
   #isStepping = false;
-  #channel = new MessageChannel();
+  #yield;
   /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
   #asks = new Map();
   #asked = 0;
@@ -43,7 +43,7 @@ class EngineWorker {
   /** @param {(message: FromWorker) => void} post */
   constructor(post) {
     this.#post = post;
-    this.#channel.port1.onmessage = () => this.#guard(() => this.#step());
+    this.#yield = makeYield(() => this.#guard(() => this.#step()));
   }
 
   /** @param {ToWorker} message */
@@ -95,9 +95,13 @@ class EngineWorker {
   // ---- start ----
 
   /** @param {import('./protocol.js').InitMessage} message */
-  async #start({ module, memory, config, source, chatTemplate }) {
+  async #start({ module, helpers, config, source, chatTemplate }) {
     this.#chatTemplate = chatTemplate;
-    const native = await NativeEngine.create(module, memory, config);
+    const native = await NativeEngine.create(module, config, {
+      onMemory: (memory) => {
+        for (const helper of helpers) helper.postMessage(memory);
+      },
+    });
     this.#native = native;
     this.#requests = new RequestTable(native);
     const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
@@ -230,7 +234,7 @@ class EngineWorker {
   #wake() {
     if (this.#isStepping || !this.#requests?.canStep()) return;
     this.#isStepping = true;
-    this.#channel.port2.postMessage(0);
+    this.#yield();
   }
 
   #step() {
@@ -240,8 +244,7 @@ class EngineWorker {
     const outputs = requests.collect();
     if (outputs.length > 0) this.#post({ type: 'step', outputs });
     this.#isStepping = result === STEP_PROGRESS && requests.canStep();
-    // after this message come those that have arrived meanwhile, then the next step
-    if (this.#isStepping) this.#channel.port2.postMessage(0);
+    if (this.#isStepping) this.#yield();
   }
 }
 
@@ -291,6 +294,19 @@ class PageStream {
 // ---- the thread ----
 
 /**
+ * A function that has `action` run after the messages that have arrived meanwhile.
+ * @param {() => void} action
+ * @returns {() => void}
+ */
+function makeYield(action) {
+  // Node handles up to a thousand messages of one port in a row, posted by their own handler or not.
+  if (typeof setImmediate === 'function') return () => void setImmediate(action);
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = action;
+  return () => port2.postMessage(0);
+}
+
+/**
  * Where messages come from: the worker itself, or Node's port to the thread that started it.
  * @returns {{postMessage: (message: FromWorker) => void,
  *   onmessage: ((event: {data: any}) => void) | null}}
@@ -300,9 +316,22 @@ function findPort() {
   return /** @type {any} */ (globalThis.process.getBuiltinModule('node:worker_threads').parentPort);
 }
 
+/** @param {import('./protocol.js').HelperMessage} message */
+function becomeHelper({ module, index, port }) {
+  port.onmessage = ({ data }) => {
+    // an exception of a task, not of a promise, is heard outside
+    runHelper(module, data, index).catch((error) => setTimeout(() => raise(error)));
+  };
+}
+
+/** @param {unknown} error */
+function raise(error) {
+  throw error;
+}
+
 const port = findPort();
 const worker = new EngineWorker((message) => port.postMessage(message));
 port.onmessage = ({ data }) => {
-  if (data.type === 'helper') runHelper(data.module, data.memory, data.index);
+  if (data.type === 'helper') becomeHelper(data);
   else worker.receive(data);
 };

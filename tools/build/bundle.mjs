@@ -1,14 +1,24 @@
 // Puts the npm package together in dist/: two bundles (the page's and the worker's), types, the
 // engine's WebAssembly, the command line, the built-in models. Prints the JavaScript's sizes.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-const dist = join(root, 'dist');
+// Put together aside and then moved, so that whoever uses the old one is disturbed for a moment only.
+const final = join(root, 'dist');
+const dist = join(root, 'build/dist');
 
 /** @type {import('esbuild').BuildOptions} */
 const common = {
@@ -60,12 +70,17 @@ copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);
 copyAll('examples/models', 'models', /\.gguf$/);
 
+rmSync(final, { recursive: true, force: true });
+renameSync(dist, final);
+
 const kb = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(1)} KB`;
 let gzipped = 0;
 for (const name of ['index.js', 'worker.js']) {
-  const bytes = readFileSync(join(dist, name));
+  const bytes = readFileSync(join(final, name));
   const small = gzipSync(bytes, { level: 9 }).byteLength;
   gzipped += small;
-  console.log(`  dist/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`);
+  console.log(
+    `  dist/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`,
+  );
 }
 console.log(`  JavaScript, with templates: ${kb(gzipped)} gzipped`);

@@ -1,0 +1,722 @@
+// The npm package under Node: every way to a model, text and chat, stopping, queueing, failing, closing.
+
+import assert from 'node:assert/strict';
+import { createReadStream, openAsBlob, readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { serve } from '../tools/serve.mjs';
+import { locate } from './support/locate.mjs';
+import {
+  createEngine,
+  dist,
+  hasCode,
+  isAbort,
+  modelPath,
+  openEngine,
+  sleep,
+  synthesize,
+  temporaryFolder,
+  waitUntil,
+} from './support/package.mjs';
+
+const shared = locate('shared');
+const folder = temporaryFolder();
+const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
+const greedy = { temperature: 0 };
+
+/** Big enough that an answer takes longer than anybody wants to wait. */
+const slowModel = join(folder, 'slow.gguf');
+await synthesize('100mb', 'q8_0', slowModel);
+
+/** @param {AsyncIterable<string>} pieces */
+async function join_(pieces) {
+  let text = '';
+  for await (const piece of pieces) text += piece;
+  return text;
+}
+
+/** @param {import('../js/index.js').Generation} generation */
+function resultOf(generation) {
+  const { result } = generation;
+  if (!result) throw new Error('it has not ended');
+  return result;
+}
+
+/** @param {import('../js/index.js').Engine} engine */
+async function assertSpeaks(engine) {
+  const text = await engine.generate('Hello', { ...greedy, maxTokens: 4, ignoreEnd: true }).text();
+  assert.ok(text.length > 0);
+}
+
+describe('ways to a model', () => {
+  /** @type {string} */
+  let wanted;
+  /** @param {import('../js/index.js').Engine} engine */
+  const answer = (engine) =>
+    engine.generate('Once upon a time', { ...greedy, maxTokens: 12 }).text();
+
+  test('file: a path', async (t) => {
+    wanted = await answer(await openEngine(t));
+    assert.ok(wanted.length > 0);
+  });
+
+  test('file: a URL of the disk, as wick-llm/model gives it', async (t) => {
+    const { modelUrl } = await import(pathToFileURL(join(dist, 'model.js')).href);
+    const engine = await openEngine(t, { url: modelUrl });
+    assert.equal(await answer(engine), wanted);
+  });
+
+  test('url', async (t) => {
+    const server = await serve({ root: join(dist, 'models') });
+    t.after(() => server.close());
+    const engine = await openEngine(t, { url: `${server.url}wick-2.6m-q8_0.gguf` });
+    assert.equal(await answer(engine), wanted);
+  });
+
+  test('blob and File', async (t) => {
+    const blob = await openAsBlob(modelPath);
+    assert.equal(await answer(await openEngine(t, { blob })), wanted);
+    const { File } = await import('node:buffer');
+    const file = /** @type {any} */ (new File([/** @type {any} */ (blob)], 'model.gguf'));
+    assert.equal(await answer(await openEngine(t, { file })), wanted);
+  });
+
+  test('stream: of the web, and any async iterable of bytes', async (t) => {
+    const handle = await open(modelPath);
+    t.after(() => handle.close());
+    const web = /** @type {any} */ (handle.readableWebStream({ type: 'bytes' }));
+    assert.equal(await answer(await openEngine(t, { stream: web })), wanted);
+    const stream = createReadStream(modelPath, { highWaterMark: 1000 });
+    assert.equal(await answer(await openEngine(t, { stream })), wanted);
+  });
+
+  test('fetch: the page’s own, with headers', async (t) => {
+    /** @type {string[]} */
+    const seen = [];
+    /** @type {typeof fetch} */
+    const own = async (url, init) => {
+      seen.push(`${url} ${new Headers(init?.headers).get('x-key')}`);
+      return new Response(readFileSync(modelPath));
+    };
+    const options = { url: 'https://models.invalid/a.gguf', headers: { 'X-Key': 'abc' } };
+    const engine = await openEngine(t, { ...options, fetch: own });
+    assert.equal(await answer(engine), wanted);
+    assert.deepEqual(seen, ['https://models.invalid/a.gguf abc']);
+  });
+
+  test('a split model by one name, by all names, as blobs in any order', {
+    skip: shared.skip,
+  }, async (t) => {
+    const split = join(shared.path, 'vectors/reference/split');
+    const { readdirSync } = await import('node:fs');
+    const names = readdirSync(split)
+      .filter((name) => name.endsWith('.gguf'))
+      .sort();
+    const paths = names.map((name) => join(split, name));
+    const texts = [];
+    for (const file of [paths[1], paths]) texts.push(await answer(await openEngine(t, { file })));
+    const { File } = await import('node:buffer');
+    const files = paths.map(
+      (path, i) => /** @type {any} */ (new File([readFileSync(path)], names[i])),
+    );
+    texts.push(await answer(await openEngine(t, { file: files.reverse() })));
+    const server = await serve({ root: split });
+    t.after(() => server.close());
+    texts.push(await answer(await openEngine(t, { url: server.url + names[0] })));
+    const deaf = await serve({ root: split, ranges: false });
+    t.after(() => deaf.close());
+    texts.push(await answer(await openEngine(t, { url: deaf.url + names[0] })));
+    assert.deepEqual(new Set(texts), new Set([texts[0]]));
+    await assert.rejects(createEngine({ stream: createReadStream(paths[0]) }), hasCode('ARG'));
+  });
+
+  test('what is wrong with the options is said', async () => {
+    const wrong = /** @type {any[]} */ ([
+      undefined,
+      {},
+      { url: 'a', file: 'b' },
+      { file: 7 },
+      { file: modelPath, threads: 0 },
+      { file: modelPath, threads: 1.5 },
+      { file: modelPath, contextSize: -1 },
+      { file: modelPath, kvType: 'f64' },
+      { url: 'not an address' },
+    ]);
+    for (const options of wrong) await assert.rejects(createEngine(options), hasCode('ARG'));
+    await assert.rejects(createEngine({ file: join(folder, 'none.gguf') }), hasCode('IO'));
+    await assert.rejects(createEngine({ file: modelPath, contextSize: 1e6 }), hasCode('ARG'));
+    await assert.rejects(createEngine({ file: modelPath, kvType: 'q4' }), hasCode('UNSUPPORTED'));
+  });
+
+  test('what is wrong with the file is said, with its place', async () => {
+    const bytes = readFileSync(modelPath);
+    const cut = new Blob([bytes.subarray(0, 1_000_000)]);
+    await assert.rejects(createEngine({ blob: cut }), hasCode('TRUNCATED'));
+    await assert.rejects(createEngine({ blob: new Blob([]) }), hasCode('TRUNCATED'));
+    const page = new Blob(['<!DOCTYPE html><title>Sign in</title>']);
+    await assert.rejects(createEngine({ blob: page }), hasCode('NOT_GGUF'));
+    const other = new Blob([new Uint8Array(5000).fill(65)]);
+    await assert.rejects(createEngine({ blob: other }), (error) => {
+      assert.ok(hasCode('FORMAT')(error));
+      assert.equal(/** @type {any} */ (error).cause.offset, 0);
+      return true;
+    });
+  });
+
+  test('a model over the memory limit is refused before its weights are read', async () => {
+    let read = 0;
+    /** @param {AsyncIterable<Uint8Array>} stream */
+    async function* counted(stream) {
+      for await (const bytes of stream) {
+        read += bytes.byteLength;
+        yield bytes;
+      }
+    }
+    const stream = counted(createReadStream(slowModel));
+    const refused = createEngine({ stream, memoryLimit: 50e6, threads: 1 });
+    await assert.rejects(refused, (error) => {
+      assert.match(/** @type {Error} */ (error).message, /needs \d+ bytes .* budget is 50000000/);
+      return hasCode('NOMEM')(error);
+    });
+    assert.ok(read < 4e6, `${read} bytes were read`);
+  });
+
+  test('the directory alone: looks and tokenizes without the weights', async (t) => {
+    const engine = await openEngine(t, { file: modelPath, directoryOnly: true });
+    const { metadata, tensors } = await engine.inspect();
+    assert.ok(metadata.some(({ key }) => key === 'general.architecture'));
+    assert.equal(tensors.length, 38);
+    assert.ok((await engine.countTokens('Hello there')) > 1);
+    const info = await engine.info();
+    assert.ok(info.memory.linearBytes < 2_500_000, `${info.memory.linearBytes}`);
+    await assert.rejects(engine.generate('Hello').text(), hasCode('NODATA'));
+  });
+
+  test('progress is told from the first bytes to the last', async (t) => {
+    /** @type {import('../js/index.js').Progress[]} */
+    const told = [];
+    await openEngine(t, { file: slowModel, onProgress: (progress) => told.push(progress) });
+    const last = told[told.length - 1];
+    assert.equal(last.phase, 'ready');
+    assert.equal(last.loaded, last.total);
+    assert.ok(told.every(({ loaded }, i) => i === 0 || loaded >= told[i - 1].loaded));
+  });
+});
+
+describe('text', () => {
+  test('stories260K tells the published text, alone and with a helper', {
+    skip: shared.skip,
+  }, async (t) => {
+    const stories = join(shared.path, 'vectors/stories260K');
+    const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
+    for (const threads of [1, 2]) {
+      const file = join(stories, 'stories260K-f32.gguf');
+      const engine = await openEngine(t, { file, kvType: 'f32', threads });
+      if (threads === 2) {
+        await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
+      }
+      const text = await engine.generate('', { ...greedy, maxTokens: 256 }).text();
+      assert.equal(`${text}\n`, published);
+    }
+  });
+
+  test('one thread and two give the same text, seeds repeat it', async (t) => {
+    const one = await openEngine(t);
+    const two = await openEngine(t, { file: modelPath, threads: 2 });
+    await waitUntil(async () => (await two.info()).threads === 2, 'the helper');
+    const options = { seed: 7, temperature: 1, maxTokens: 40 };
+    const text = await one.generate('Once', options).text();
+    assert.equal(await two.generate('Once', options).text(), text);
+    assert.equal(await one.generate('Once', { ...options, seed: 7n }).text(), text);
+    assert.notEqual(await one.generate('Once', { ...options, seed: 8 }).text(), text);
+    const free = { temperature: 1, maxTokens: 40 };
+    assert.notEqual(
+      await one.generate('Once', free).text(),
+      await one.generate('Once', free).text(),
+    );
+  });
+
+  test('streams pieces and tells in the end how it went', async (t) => {
+    const engine = await openEngine(t);
+    /** @type {{done: number, total: number}[]} */
+    const prefills = [];
+    const generation = engine.generate('Tell me', {
+      ...greedy,
+      maxTokens: 10,
+      ignoreEnd: true,
+      onPrefill: (progress) => prefills.push(progress),
+    });
+    assert.equal(generation.result, undefined);
+    const pieces = [];
+    for await (const piece of generation) pieces.push(piece);
+    assert.ok(pieces.length > 1);
+    const { finishReason, usage, timings } = resultOf(generation);
+    assert.equal(finishReason, 'length');
+    assert.equal(usage.completionTokens, 10);
+    assert.equal(usage.promptTokens, await engine.countTokens('Tell me'));
+    assert.ok(timings.decodeTokensPerSecond > 0 && timings.ttftMs > 0);
+    assert.deepEqual(prefills.at(-1), { done: usage.promptTokens, total: usage.promptTokens });
+    await assert.rejects(join_(generation), TypeError);
+  });
+
+  test('a prompt may be ids; stop strings end the text before them', async (t) => {
+    const engine = await openEngine(t);
+    const prompt = 'Count: one, two, three';
+    const ids = await engine.tokenize(prompt);
+    const options = { ...greedy, maxTokens: 30, ignoreEnd: true };
+    const text = await engine.generate(prompt, options).text();
+    assert.equal(await engine.generate(ids, options).text(), text);
+    const stop = text.slice(8, 11);
+    const stopped = engine.generate(prompt, { ...options, stop });
+    assert.equal(await stopped.text(), text.slice(0, text.indexOf(stop)));
+    assert.equal(stopped.result?.finishReason, 'stop');
+  });
+
+  test('logit bias forbids a token', async (t) => {
+    const engine = await openEngine(t);
+    const options = { ...greedy, maxTokens: 1, ignoreEnd: true };
+    const first = await engine.generate('Hello', options).text();
+    const [token] = await engine.tokenize(first, { addSpecial: false });
+    const logitBias = { [token]: -100 };
+    assert.notEqual(await engine.generate('Hello', { ...options, logitBias }).text(), first);
+  });
+
+  test('tokens and back', async (t) => {
+    const engine = await openEngine(t);
+    for (const text of ['Hello there', 'Grüße, 世界 🙂', '']) {
+      const tokens = await engine.tokenize(text);
+      assert.equal(await engine.detokenize(tokens), text);
+      assert.equal(await engine.countTokens(text), tokens.length);
+    }
+    const [special] = await engine.tokenize('<|im_end|>');
+    assert.equal(await engine.detokenize([special]), '');
+    assert.equal(await engine.detokenize([special], { special: true }), '<|im_end|>');
+    assert.ok((await engine.countTokens('<|im_end|>', { parseSpecial: false })) > 1);
+    await assert.rejects(engine.detokenize([99999]), hasCode('ARG'));
+    const long = 'a long text '.repeat(20_000);
+    assert.equal(await engine.detokenize(await engine.tokenize(long)), long);
+  });
+
+  test('settings out of range are refused by name', async (t) => {
+    const engine = await openEngine(t);
+    for (const [name, value] of Object.entries({
+      temperature: -1,
+      topP: 2,
+      maxTokens: 1.5,
+      seed: 0.5,
+      stop: [1],
+      topK: -1,
+    })) {
+      assert.throws(
+        () => engine.generate('x', { [name]: value }),
+        (error) => {
+          assert.match(/** @type {Error} */ (error).message, new RegExp(name));
+          return hasCode('ARG')(error);
+        },
+      );
+    }
+    assert.throws(() => engine.generate(/** @type {any} */ (7)), hasCode('ARG'));
+    const biased = engine.generate('x', { logitBias: { 5000: 1 } });
+    await assert.rejects(biased.text(), hasCode('ARG'));
+  });
+
+  test('a full context ends with length, a prompt over it is refused with both numbers', async (t) => {
+    const engine = await openEngine(t, { file: modelPath, contextSize: 32 });
+    const full = engine.generate('Hello', { ...greedy, ignoreEnd: true });
+    await full.text();
+    const { finishReason, usage } = resultOf(full);
+    assert.equal(finishReason, 'length');
+    // the last token needs no place any more
+    assert.equal(usage.promptTokens + usage.completionTokens, 33);
+    const over = engine.generate('word '.repeat(100));
+    await assert.rejects(over.text(), (error) => {
+      assert.match(/** @type {Error} */ (error).message, /\d{3}.*32|32.*\d{3}/);
+      return hasCode('PROMPT_TOO_LONG')(error);
+    });
+    await assertSpeaks(engine);
+  });
+});
+
+describe('chat', () => {
+  test('an answer in OpenAI’s shape', async (t) => {
+    const engine = await openEngine(t);
+    const answer = await engine.chat.completions.create({
+      messages: [...question],
+      ...greedy,
+      logprobs: true,
+      top_logprobs: 3,
+    });
+    assert.equal(answer.object, 'chat.completion');
+    assert.match(answer.id, /^chatcmpl-/);
+    assert.equal(answer.model, 'Wick 2.6M');
+    const [choice] = answer.choices;
+    assert.equal(choice.finish_reason, 'stop');
+    assert.equal(choice.message.role, 'assistant');
+    assert.match(choice.message.content, /Wick/);
+    const { prompt_tokens, completion_tokens, total_tokens } = answer.usage;
+    assert.equal(prompt_tokens + completion_tokens, total_tokens);
+    const text = await engine.applyTemplate([...question]);
+    assert.equal(prompt_tokens, await engine.countTokens(text));
+    const details = choice.logprobs?.content ?? [];
+    assert.equal(details.length, completion_tokens);
+    assert.equal(
+      Buffer.concat(details.map(({ bytes }) => Buffer.from(bytes))).toString(),
+      choice.message.content,
+    );
+    for (const { token, logprob, top_logprobs } of details) {
+      assert.equal(top_logprobs.length, 3);
+      assert.equal(top_logprobs[0].token, token); // greedy takes the likeliest
+      assert.ok(logprob <= 0 && logprob >= top_logprobs[1].logprob);
+    }
+    assert.ok(answer.timings.ttftMs > 0);
+  });
+
+  test('the same, streamed', async (t) => {
+    const engine = await openEngine(t);
+    const body = { messages: [...question], ...greedy };
+    const whole = await engine.chat.completions.create(body);
+    const stream = await engine.chat.completions.create({
+      ...body,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    /** @type {import('../js/index.js').ChatCompletionChunk[]} */
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    assert.ok(
+      chunks.every(({ object, id }) => object === 'chat.completion.chunk' && id === chunks[0].id),
+    );
+    assert.deepEqual(chunks[0].choices[0].delta, { role: 'assistant', content: '' });
+    const text = chunks.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
+    assert.equal(text, whole.choices[0].message.content);
+    const [last, usage] = chunks.slice(-2);
+    assert.equal(last.choices[0].finish_reason, 'stop');
+    assert.ok((last.timings?.decodeTokensPerSecond ?? 0) > 0);
+    assert.deepEqual(usage.choices, []);
+    assert.deepEqual(usage.usage, whole.usage);
+    assert.ok(chunks.slice(0, -2).every(({ choices }) => choices[0].finish_reason === null));
+  });
+
+  test('max_tokens, stop, text parts', async (t) => {
+    const engine = await openEngine(t);
+    const parts = [{ type: /** @type {const} */ ('text'), text: 'What is Wick?' }];
+    const short = await engine.chat.completions.create({
+      messages: [{ role: 'user', content: parts }],
+      ...greedy,
+      max_tokens: 3,
+    });
+    assert.equal(short.choices[0].finish_reason, 'length');
+    assert.equal(short.usage.completion_tokens, 3);
+    const whole = await engine.chat.completions.create({ messages: [...question], ...greedy });
+    const text = whole.choices[0].message.content;
+    const stop = text.slice(10, 14);
+    const stopped = await engine.chat.completions.create({
+      messages: [...question],
+      ...greedy,
+      stop: ['never', stop],
+    });
+    assert.equal(stopped.choices[0].finish_reason, 'stop');
+    assert.equal(stopped.choices[0].message.content, text.slice(0, text.indexOf(stop)));
+  });
+
+  test('what is not there yet is refused, not ignored', async (t) => {
+    const { chat } = await openEngine(t);
+    const messages = [...question];
+    for (const more of [
+      { n: 2 },
+      { tools: [] },
+      { response_format: { type: 'json_object' } },
+      { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
+    ]) {
+      const body = /** @type {any} */ ({ messages, ...more });
+      await assert.rejects(chat.completions.create(body), hasCode('UNSUPPORTED'));
+    }
+    for (const body of /** @type {any[]} */ ([
+      {},
+      { messages: [] },
+      { messages: [{}] },
+      { messages, top_logprobs: 2 },
+    ])) {
+      await assert.rejects(chat.completions.create(body), hasCode('ARG'));
+    }
+  });
+
+  test('templates: the model’s, another, one that refuses, one that is wrong', async (t) => {
+    const engine = await openEngine(t);
+    const conversation = [{ role: 'system', content: 'Be brief.' }, ...question];
+    const text =
+      '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is Wick?<|im_end|>\n';
+    assert.equal(await engine.applyTemplate(conversation), `${text}<|im_start|>assistant\n`);
+    assert.equal(await engine.applyTemplate(conversation, { addGenerationPrompt: false }), text);
+    const own = await openEngine(t, {
+      file: modelPath,
+      chatTemplate:
+        '{% if x %}{{ raise_exception("not so") }}{% endif %}{{ messages[0].content }}!',
+    });
+    assert.equal(await own.applyTemplate([...question]), 'What is Wick?!');
+    await assert.rejects(own.applyTemplate([...question], { variables: { x: 1 } }), (error) => {
+      assert.match(/** @type {Error} */ (error).message, /not so/);
+      return hasCode('TEMPLATE')(error);
+    });
+    const broken = await openEngine(t, { file: modelPath, chatTemplate: '{% if' });
+    await assert.rejects(broken.applyTemplate([...question]), hasCode('TEMPLATE'));
+    await assertSpeaks(broken);
+  });
+
+  test('a model without a template says so', { skip: shared.skip }, async (t) => {
+    const file = join(shared.path, 'vectors/stories260K/stories260K-q8_0.gguf');
+    const engine = await openEngine(t, { file });
+    const refused = engine.chat.completions.create({ messages: [...question] });
+    await assert.rejects(refused, hasCode('NO_TEMPLATE'));
+    const chatml = await openEngine(t, { file, chatTemplate: 'chatml' });
+    const answer = await chatml.chat.completions.create({ messages: [...question], max_tokens: 4 });
+    assert.equal(answer.usage.completion_tokens, 4);
+  });
+});
+
+describe('stopping', () => {
+  /** @param {() => Promise<unknown>} action @returns {Promise<number>} */
+  async function msUntilAbort(action) {
+    const start = performance.now();
+    await assert.rejects(action, isAbort);
+    return performance.now() - start;
+  }
+
+  test('abort while loading: at once, and everything is gone', async () => {
+    const controller = new AbortController();
+    let pulls = 0;
+    async function* endless() {
+      yield readFileSync(modelPath).subarray(0, 100_000);
+      for (;;) {
+        pulls++;
+        await sleep(5);
+        yield new Uint8Array(0);
+      }
+    }
+    const loading = createEngine({ stream: endless(), signal: controller.signal, threads: 2 });
+    loading.catch(() => {});
+    await waitUntil(() => pulls > 3, 'the load to begin');
+    controller.abort();
+    assert.ok((await msUntilAbort(() => loading)) < 100);
+    const before = pulls;
+    await sleep(50);
+    assert.ok(pulls <= before + 1, 'the stream is read on');
+    const aborted = AbortSignal.abort();
+    await assert.rejects(createEngine({ file: modelPath, signal: aborted }), isAbort);
+  });
+
+  test('abort while prefilling, decoding and queued; the engine works on', async (t) => {
+    const engine = await openEngine(t, { file: slowModel, contextSize: 2048 });
+    const prompt = await engine.tokenize('lorem ipsum '.repeat(300));
+    for (const [during, ids] of /** @type {const} */ ([
+      ['prefill', prompt],
+      ['decode', prompt.slice(0, 4)],
+    ])) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const running = engine.generate(ids, { signal, ignoreEnd: true }).text();
+      running.catch(() => {});
+      const queued = engine.generate(ids, { signal }).text();
+      queued.catch(() => {});
+      await sleep(during === 'prefill' ? 100 : 400);
+      controller.abort();
+      const ms = await msUntilAbort(() => running);
+      await assert.rejects(queued, isAbort);
+      assert.ok(ms < 100, `aborted after ${ms} ms in ${during}`);
+      // the engine itself must have let go, not only its caller
+      const start = performance.now();
+      await engine.tokenize('Hello');
+      const answeredMs = performance.now() - start;
+      assert.ok(answeredMs < 300, `${during}: answered after ${answeredMs} ms`);
+    }
+    await assertSpeaks(engine);
+    await assert.rejects(engine.generate('x', { signal: AbortSignal.abort() }).text(), isAbort);
+    const why = new Error('because');
+    const reasoned = engine.generate('x', { signal: AbortSignal.abort(why) }).text();
+    await assert.rejects(reasoned, (error) => error === why);
+  });
+
+  test('leaving the loop cancels the request', async (t) => {
+    const engine = await openEngine(t, { file: slowModel, contextSize: 2048 });
+    for await (const piece of engine.generate('Hello', { ignoreEnd: true })) {
+      assert.equal(typeof piece, 'string');
+      break;
+    }
+    const start = performance.now();
+    await engine.generate('Hello', { maxTokens: 1 }).text();
+    assert.ok(performance.now() - start < 1500, 'the cancelled request went on');
+  });
+
+  test('a chat stream ends by its controller and by a signal', async (t) => {
+    const engine = await openEngine(t);
+    const stream = await engine.chat.completions.create({ messages: [...question], stream: true });
+    await assert.rejects(async () => {
+      for await (const _ of stream) stream.controller.abort();
+    }, isAbort);
+    const controller = new AbortController();
+    const other = await engine.chat.completions.create(
+      { messages: [...question], stream: true },
+      { signal: controller.signal },
+    );
+    await assert.rejects(async () => {
+      for await (const _ of other) controller.abort();
+    }, isAbort);
+    await assertSpeaks(engine);
+  });
+
+  test('a reader that does not read stops the engine, not another request', async (t) => {
+    const engine = await openEngine(t);
+    const lazy = engine.generate('Hello', { ...greedy, ignoreEnd: true, maxTokens: 1500 });
+    const pieces = lazy[Symbol.asyncIterator]();
+    await pieces.next();
+    await sleep(1500);
+    const { value: held } = await pieces.next(); // still there, and not finished behind our back
+    assert.equal(typeof held, 'string');
+    assert.equal(lazy.result, undefined);
+    const text = await engine.generate('Hi', { maxTokens: 2, ignoreEnd: true }).text();
+    assert.ok(text.length > 0);
+    let count = 2;
+    for await (const _ of { [Symbol.asyncIterator]: () => pieces }) count++;
+    assert.equal(resultOf(lazy).usage.completionTokens, 1500);
+    assert.ok(count > 100);
+  });
+});
+
+describe('several calls', () => {
+  test('queue first in, first out, more than the engine’s own queue holds', async (t) => {
+    const engine = await openEngine(t);
+    /** @type {number[]} */
+    const order = [];
+    const texts = Array.from({ length: 100 }, (_, index) => {
+      const onPrefill = () => order.push(index);
+      return engine.generate('Hello', { maxTokens: 2, ignoreEnd: true, onPrefill }).text();
+    });
+    assert.equal((await Promise.all(texts)).length, 100);
+    assert.deepEqual(
+      order,
+      Array.from({ length: 100 }, (_, index) => index),
+    );
+  });
+
+  test('calls are answered while a text is being written', async (t) => {
+    const engine = await openEngine(t, { file: slowModel });
+    const writing = engine.generate('Hello', { maxTokens: 20, ignoreEnd: true });
+    const text = writing.text();
+    await sleep(50);
+    await engine.tokenize('Hello');
+    assert.equal(writing.result, undefined);
+    await text;
+  });
+});
+
+describe('the end', () => {
+  test('close: pending and later calls fail by type, twice is fine', async () => {
+    const engine = await createEngine({ file: slowModel, threads: 2 });
+    const pending = engine.generate('Hello', { ignoreEnd: true }).text();
+    pending.catch(() => {});
+    await sleep(50);
+    await engine.close();
+    await assert.rejects(pending, hasCode('CLOSED'));
+    await engine.close();
+    await assert.rejects(engine.generate('Hello').text(), hasCode('CLOSED'));
+    await assert.rejects(engine.tokenize('Hello'), hasCode('CLOSED'));
+    await assert.rejects(
+      engine.chat.completions.create({ messages: [...question] }),
+      hasCode('CLOSED'),
+    );
+    await assert.rejects(engine.info(), hasCode('CLOSED'));
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test('close gives the memory back', async () => {
+    const held = () => process.memoryUsage().rss / 1e6;
+    const cycle = async (/** @type {number} */ threads) => {
+      const engine = await createEngine({ file: slowModel, threads });
+      const during = held();
+      await engine.close();
+      return during;
+    };
+    await cycle(1);
+    for (const threads of [1, 2]) {
+      const before = held();
+      for (let i = 0; i < 4; i++) await cycle(threads);
+      await waitUntil(() => held() < before + 120, `${held()} MB, before ${before} MB`);
+    }
+  });
+
+  test('a worker that dies is a typed error on every pending and later call', async () => {
+    /** @type {Worker[]} */
+    const workers = [];
+    const worker = () => {
+      const made = new Worker(join(dist, 'worker.js'));
+      workers.push(made);
+      return made;
+    };
+    const engine = await createEngine({ file: slowModel, worker, threads: 2 });
+    const pending = [
+      engine.generate('Hello', { ignoreEnd: true }).text(),
+      engine.generate('Hello').text(),
+      engine.tokenize('Hello'.repeat(1000)),
+    ];
+    for (const call of pending) call.catch(() => {});
+    await workers[0].terminate();
+    for (const call of pending.slice(0, 2)) await assert.rejects(call, hasCode('WORKER_CRASHED'));
+    await assert.rejects(engine.tokenize('x'), hasCode('WORKER_CRASHED'));
+    await assert.rejects(engine.generate('x').text(), hasCode('WORKER_CRASHED'));
+    await waitUntil(() => workers[1].threadId === -1, 'the helper to be ended, too');
+    await engine.close();
+  });
+
+  test('a worker that dies while loading, and one that is not there', async () => {
+    const worker = () => {
+      const made = new Worker(join(dist, 'worker.js'));
+      setTimeout(() => made.terminate(), 150);
+      return made;
+    };
+    async function* endless() {
+      for (;;) {
+        await sleep(5);
+        yield new Uint8Array(0);
+      }
+    }
+    const loading = createEngine({ stream: endless(), worker, threads: 1 });
+    await assert.rejects(loading, hasCode('WORKER_CRASHED'));
+    const missing = pathToFileURL(join(folder, 'no_worker.js'));
+    const lost = createEngine({ file: modelPath, worker: missing });
+    await assert.rejects(lost, hasCode('WORKER_CRASHED'));
+    const noModule = createEngine({
+      file: modelPath,
+      wasm: pathToFileURL(join(folder, 'no.wasm')),
+    });
+    await assert.rejects(noModule, hasCode('WASM'));
+  });
+
+  test('an engine that nobody waits for lets the process end', async () => {
+    const { run } = await import('./support/process.mjs');
+    const script = `
+      const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
+      const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, threads: 2 });
+      console.log((await engine.generate('Hello', { maxTokens: 2 }).text()).length > 0);`;
+    const args = ['--input-type=module', '-e', script];
+    const { code, stdout, stderr } = await run(process.execPath, args, { timeoutMs: 20_000 });
+    assert.equal(`${code} ${stdout}${stderr}`, '0 true\n');
+  });
+});
+
+describe('builds', () => {
+  test('wasm: bytes, a module, a response, a folder', async (t) => {
+    const path = join(dist, 'wasm/wick-simd128-single.wasm');
+    const bytes = readFileSync(path);
+    const folder = pathToFileURL(join(dist, 'wasm/'));
+    const module = await WebAssembly.compile(bytes);
+    for (const wasm of [bytes, module, new Response(bytes), folder, pathToFileURL(path)]) {
+      const engine = await openEngine(t, { file: modelPath, wasm, threads: 2 });
+      const { threads } = await engine.info();
+      if (wasm !== folder) assert.equal(threads, 1);
+      await assertSpeaks(engine);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+// The npm package as it is shipped (dist/), and what its tests share: models, engines that are closed
+// after the test, waiting.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { built, root } from './locate.mjs';
+import { run } from './process.mjs';
+
+export const dist = resolve(root, 'dist');
+if (!existsSync(dist)) throw new Error('dist/ is missing: run make');
+
+/** @type {typeof import('../../js/index.js')} */
+const entry = await import(pathToFileURL(join(dist, 'index.js')).href);
+export const { createEngine, WickError } = entry;
+
+/** The built-in chat model. */
+export const modelPath = join(dist, 'models/wick-2.6m-q8_0.gguf');
+
+/** @typedef {import('../../js/index.js').EngineOptions} EngineOptions */
+
+/**
+ * An engine that is closed when the test ends, whatever becomes of it.
+ * @param {import('node:test').TestContext} t
+ * @param {EngineOptions} [options] the built-in model by default, on one thread
+ */
+export async function openEngine(t, options = { file: modelPath }) {
+  const engine = await createEngine({ threads: 1, ...options });
+  t.after(() => engine.close());
+  return engine;
+}
+
+/** @returns {string} a folder that is removed after the tests of this file */
+export function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'wick-js-'));
+  after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/**
+ * Writes a model with random weights.
+ * @param {string} shape
+ * @param {string} type
+ * @param {string} path
+ */
+export async function synthesize(shape, type, path) {
+  const { code, stderr } = await run(built('native/wick'), ['synth', shape, type, path]);
+  if (code !== 0) throw new Error(stderr);
+}
+
+/** @param {number} ms */
+export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
+
+/**
+ * @param {() => boolean | Promise<boolean>} condition
+ * @param {string} what is waited for
+ */
+export async function waitUntil(condition, what, timeoutMs = 10_000) {
+  for (const end = Date.now() + timeoutMs; !(await condition()); await sleep(5)) {
+    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+  }
+}
+
+/** @param {string} code @returns {(error: any) => boolean} for assert.rejects */
+export const hasCode = (code) => (error) => {
+  if (error instanceof WickError && error.code === code) return true;
+  throw new Error(`expected ${code}, got ${error?.code ?? error?.name}: ${error?.message}`);
+};
+
+/** @param {any} error */
+export const isAbort = (error) => error?.name === 'AbortError';
