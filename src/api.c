@@ -24,8 +24,8 @@ struct wick_engine {
   scheduler *scheduler;
   uint32_t context_tokens;
   bool is_directory_ready;
-  wick_error load_error;        // status WICK_OK: none
-  wick_error model_error;       // directory only: why the model does not run
+  wick_error load_error;   // status WICK_OK: none
+  wick_error model_error;  // directory only: why the model does not run
 };
 
 void wick_config_default(wick_config *config) {
@@ -125,8 +125,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status != WICK_OK) return status;
   const wick_kv_shape shape = kv_shape(engine);
-  status = wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv,
-                               error);
+  status =
+      wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv, error);
   if (status != WICK_OK) return status;
   status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
                           engine->config.batch_tokens, &engine->forward, error);
@@ -147,8 +147,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = tokenizer_create(&engine->memory, loader_directory(engine->loader),
                                         &engine->tokenizer, &engine->model_error);
-  if (status == WICK_E_NOMEM) return wick_fail(error, status, WICK_NO_OFFSET, "%s",
-                                               engine->model_error.message);
+  if (status == WICK_E_NOMEM)
+    return wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->model_error.message);
   status = read_model(engine, &engine->model_error);
   if (status == WICK_OK) return WICK_OK;
   model_destroy(engine->model);
@@ -164,8 +164,8 @@ static wick_status directory_ready(void *context, wick_error *error) {
   if (engine->config.directory_only) {
     status = look_at_directory(engine, error);
   } else {
-    status = tokenizer_create(&engine->memory, loader_directory(engine->loader),
-                              &engine->tokenizer, error);
+    status = tokenizer_create(&engine->memory, loader_directory(engine->loader), &engine->tokenizer,
+                              error);
     if (status == WICK_E_NODATA) {
       status = wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                          "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
@@ -326,9 +326,8 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
                       .weights_bytes = engine->model->weights_bytes,
                       .directory_bytes = gguf_directory_bytes(directory),
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
-  plan->scratch_bytes =
-      forward_plan_bytes(&engine->model->config, config->kernels, config->batch_tokens,
-                         config->threads);
+  plan->scratch_bytes = forward_plan_bytes(&engine->model->config, config->kernels,
+                                           config->batch_tokens, config->threads);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
   }
@@ -336,8 +335,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   sampler_config_default(&sampling);
   sampling.temperature = 1.0f;  // without top-k a sampler keeps the most
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
-  plan->kv_bytes =
-      (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
+  plan->kv_bytes = (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
                       plan->scratch_bytes + plan->kv_bytes;
   return WICK_OK;

@@ -1,6 +1,7 @@
-// wick.h — the engine as hosts see it: the command line, the web's exports, an edge component. Plain
-// structs, no callbacks into the host except where said. One thread calls; the engine never blocks:
-// work happens inside wick_step, which returns after at most about budget_us (a layer's time more).
+// wick.h — the engine as hosts see it: the command line, the web's exports, an edge component.
+// Plain structs, no callbacks into the host except where said. One thread calls; the engine never
+// blocks: work happens inside wick_step, which returns after at most about budget_us (a layer's
+// time more).
 //
 //   wick_engine_create -> { wick_load_next_range, wick_load_feed }* -> wick_request_submit
 //     -> { wick_step, wick_events_take }* -> wick_engine_destroy
@@ -31,8 +32,8 @@ typedef struct wick_config {
   uint32_t requests_max;      // queued and running together; 0: 64
   kernel_kv_type k_type, v_type;
   const wick_kernels *kernels;  // NULL: kernels_bind()
-  bool directory_only;        // metadata, tensor list and tokenizer, no weights
-  uint64_t fail_at_call;      // tests: the k-th allocation answers NULL; 0: never
+  bool directory_only;          // metadata, tensor list and tokenizer, no weights
+  uint64_t fail_at_call;        // tests: the k-th allocation answers NULL; 0: never
 } wick_config;
 
 // F16 KV, everything else 0.
@@ -69,19 +70,19 @@ void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 
 const gguf_directory *wick_directory(const wick_engine *engine);  // NULL until it is ready
 const loader *wick_loader(const wick_engine *engine);
-tokenizer *wick_tokenizer(wick_engine *engine);                   // NULL until it is ready
+tokenizer *wick_tokenizer(wick_engine *engine);  // NULL until it is ready
 
 // ---- The plan: what the model needs, before a byte of weights is fetched ----
 
 typedef struct wick_plan {
-  uint64_t directory_bytes;   // metadata and tensor list as kept
+  uint64_t directory_bytes;  // metadata and tensor list as kept
   uint64_t tokenizer_bytes;
-  uint64_t weights_bytes;     // in kernel layout
-  uint64_t scratch_bytes;     // activations of a micro-batch, logits, sampling
-  uint64_t kv_bytes;          // one full context
+  uint64_t weights_bytes;  // in kernel layout
+  uint64_t scratch_bytes;  // activations of a micro-batch, logits, sampling
+  uint64_t kv_bytes;       // one full context
   uint64_t total_bytes;
   uint32_t context_tokens;
-  uint32_t kv_page_bytes;     // 16 tokens, all layers
+  uint32_t kv_page_bytes;  // 16 tokens, all layers
 } wick_plan;
 
 // For the engine's configuration, as soon as the directory is ready (WICK_E_NODATA before).
@@ -90,7 +91,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
 typedef struct wick_model_info {
   gguf_string architecture, name;
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
-  uint64_t parameters;        // values of all tensors
+  uint64_t parameters;  // values of all tensors
 } wick_model_info;
 wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
                                 wick_error *error);
@@ -100,19 +101,19 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 // wick_request: schedule/request.h
 void wick_request_default(wick_request *request);
 
-// Queues a request (first in, first out). Its prompt is tokenised and its pages are reserved here or
-// when its turn comes; everything is copied. WICK_E_ARG (empty prompt, id out of the vocabulary),
-// WICK_E_FULL (prompt over the context: both numbers are in the message; or the queue is full),
-// WICK_E_NODATA (directory not ready). May be submitted while weights are still arriving.
+// Queues a request (first in, first out). Its prompt is tokenised and its pages are reserved here
+// or when its turn comes; everything is copied. WICK_E_ARG (empty prompt, id out of the
+// vocabulary), WICK_E_FULL (prompt over the context: both numbers are in the message; or the queue
+// is full), WICK_E_NODATA (directory not ready). May be submitted while weights are still arriving.
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error);
 // Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 typedef enum wick_step_result {
-  WICK_STEP_IDLE = 0,         // nothing to do
-  WICK_STEP_PROGRESS = 1,     // call again (take the events first)
-  WICK_STEP_WAIT_BYTES = 2    // the next layer's weights are not there yet
+  WICK_STEP_IDLE = 0,       // nothing to do
+  WICK_STEP_PROGRESS = 1,   // call again (take the events first)
+  WICK_STEP_WAIT_BYTES = 2  // the next layer's weights are not there yet
 } wick_step_result;
 
 // Works for about budget_us (0: one unit of work). Parks between layers. Failures of a request

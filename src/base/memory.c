@@ -32,8 +32,8 @@ void *memory_alloc(wick_memory *memory, size_t size_bytes) {
   size_t total;
   if (!checked_add_size(size_bytes, HEADER_BYTES + WICK_CACHE_LINE_BYTES, &total)) return NULL;
   total = align_size(size_bytes, WICK_CACHE_LINE_BYTES) + HEADER_BYTES;
-  if (memory->budget_bytes != 0 && (total > memory->budget_bytes ||
-                                    memory->bytes_now > memory->budget_bytes - total)) {
+  if (memory->budget_bytes != 0 &&
+      (total > memory->budget_bytes || memory->bytes_now > memory->budget_bytes - total)) {
     return NULL;
   }
   uint8_t *base = memory->host_alloc(total);

@@ -11,17 +11,18 @@
 enum { WICK_CACHE_LINE_BYTES = 64, WICK_CACHE_LINE_FLOATS = 16 };
 
 typedef struct wick_memory {
-  uint64_t budget_bytes;      // 0: none
-  uint64_t bytes_now;         // held by callers now, headers included
+  uint64_t budget_bytes;  // 0: none
+  uint64_t bytes_now;     // held by callers now, headers included
   uint64_t bytes_peak;
-  uint64_t calls;             // allocations asked for since creation; decoding must not move it
-  uint64_t blocks_now;        // allocations not yet freed; 0 after everything was closed
-  uint64_t fail_at_call;      // 0: never; k: the k-th call from creation answers NULL
+  uint64_t calls;         // allocations asked for since creation; decoding must not move it
+  uint64_t blocks_now;    // allocations not yet freed; 0 after everything was closed
+  uint64_t fail_at_call;  // 0: never; k: the k-th call from creation answers NULL
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
 } wick_memory;
 
-// The host's functions are handed in (platform_alloc, platform_free), so that base needs no platform.
+// The host's functions are handed in (platform_alloc, platform_free), so that base needs no
+// platform.
 void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
 

@@ -7,11 +7,13 @@
 #include "base/text.h"
 
 static const char *const NAMES[WICK_STATUS_COUNT] = {
-    "WICK_OK",           "WICK_E_ARG",       "WICK_E_PAGES",  "WICK_E_SEQ",
-    "WICK_E_RANGE",      "WICK_E_CORRUPT",   "WICK_E_OVERFLOW", "WICK_E_NOMEM",
-    "WICK_E_SHAPE",      "WICK_E_NONFINITE", "WICK_E_FULL",   "WICK_E_BUSY",
-    "WICK_E_NODATA",     "WICK_E_MISMATCH",  "WICK_E_IO",     "WICK_E_FORMAT",
-    "WICK_E_UNSUPPORTED", "WICK_E_TRUNCATED", "WICK_E_ABORTED",
+    "WICK_OK",          "WICK_E_ARG",         "WICK_E_PAGES",
+    "WICK_E_SEQ",       "WICK_E_RANGE",       "WICK_E_CORRUPT",
+    "WICK_E_OVERFLOW",  "WICK_E_NOMEM",       "WICK_E_SHAPE",
+    "WICK_E_NONFINITE", "WICK_E_FULL",        "WICK_E_BUSY",
+    "WICK_E_NODATA",    "WICK_E_MISMATCH",    "WICK_E_IO",
+    "WICK_E_FORMAT",    "WICK_E_UNSUPPORTED", "WICK_E_TRUNCATED",
+    "WICK_E_ABORTED",
 };
 
 const char *wick_status_name(wick_status status) {

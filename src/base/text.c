@@ -8,7 +8,7 @@ typedef struct text_sink {
   char *out;
   size_t room_bytes;  // without the terminator
   size_t used_bytes;
-  bool is_full;       // once something did not fit, nothing more is written
+  bool is_full;  // once something did not fit, nothing more is written
 } text_sink;
 
 int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point) {

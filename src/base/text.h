@@ -1,4 +1,5 @@
-// base/text.h — a small formatter, so that the engine needs no libc's printf (web builds have none).
+// base/text.h — a small formatter, so that the engine needs no libc's printf (web builds have
+// none).
 #ifndef WICK_BASE_TEXT_H
 #define WICK_BASE_TEXT_H
 

@@ -21,8 +21,8 @@ size_t wick_kv_page_bytes(const wick_kernels *kernels, const wick_kv_shape *shap
 }
 
 wick_status wick_kv_pool_create(wick_memory *memory, const wick_kernels *kernels,
-                                const wick_kv_shape *shape, uint32_t pages_max,
-                                wick_kv_pool **out, wick_error *error) {
+                                const wick_kv_shape *shape, uint32_t pages_max, wick_kv_pool **out,
+                                wick_error *error) {
   const size_t page_bytes = wick_kv_page_bytes(kernels, shape);
   if (page_bytes == 0) {
     return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
@@ -80,8 +80,7 @@ static wick_status grow_lists(wick_kv_pool *pool, uint32_t pages, wick_error *er
 
 wick_status kv_pool_grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
   size_t bytes;
-  if (!checked_mul_size(pool->page_bytes, pages, &bytes) ||
-      pages > INT32_MAX - pool->page_count) {
+  if (!checked_mul_size(pool->page_bytes, pages, &bytes) || pages > INT32_MAX - pool->page_count) {
     return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u KV pages do not fit", pages);
   }
   const wick_status status = grow_lists(pool, pages, error);
@@ -127,8 +126,7 @@ void *wick_kv_page_k(const wick_kv_pool *pool, int32_t page, uint32_t layer, uin
 void *wick_kv_page_v(const wick_kv_pool *pool, int32_t page, uint32_t layer, uint32_t head) {
   const size_t heads = pool->shape.kv_heads;
   const size_t pair = pool->k_head_bytes + pool->v_head_bytes;
-  const size_t at =
-      layer * heads * pair + heads * pool->k_head_bytes + head * pool->v_head_bytes;
+  const size_t at = layer * heads * pair + heads * pool->k_head_bytes + head * pool->v_head_bytes;
   return pool->pages[page].data + at;
 }
 

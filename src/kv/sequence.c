@@ -96,9 +96,8 @@ wick_status wick_kv_seq_extend(wick_kv_pool *pool, uint32_t id, uint32_t tokens,
   }
   if (status != WICK_OK) return status;
   for (uint32_t i = seq->entry_count; i < entries; i++) {
-    seq->table[i] = (wick_kv_entry){.page = kv_page_take(pool),
-                                    .position = i * KERNEL_PAGE_TOKENS,
-                                    .last = KERNEL_PAGE_TOKENS};
+    seq->table[i] = (wick_kv_entry){
+        .page = kv_page_take(pool), .position = i * KERNEL_PAGE_TOKENS, .last = KERNEL_PAGE_TOKENS};
   }
   seq->entry_count = entries;
   return WICK_OK;
@@ -122,8 +121,8 @@ wick_status wick_kv_seq_truncate(wick_kv_pool *pool, uint32_t id, uint32_t token
   kv_seq *seq = find_seq(pool, id);
   if (seq == NULL) return unknown_seq(id, error);
   if (tokens > seq->token_count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u holds %u tokens, not %u", id, seq->token_count, tokens);
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u", id,
+                     seq->token_count, tokens);
   }
   const uint32_t entries = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
   while (seq->entry_count > entries) {
@@ -162,8 +161,10 @@ uint32_t wick_kv_row_write(wick_kv_pool *pool, uint32_t id, uint32_t layer, uint
   const uint32_t dim = pool->shape.head_dim;
   uint32_t bad = 0;
   for (uint32_t head = 0; head < pool->shape.kv_heads; head++) {
-    bad += k_ops->k_write(wick_kv_page_k(pool, entry->page, layer, head), slot, k + head * dim, dim);
-    bad += v_ops->v_write(wick_kv_page_v(pool, entry->page, layer, head), slot, v + head * dim, dim);
+    bad +=
+        k_ops->k_write(wick_kv_page_k(pool, entry->page, layer, head), slot, k + head * dim, dim);
+    bad +=
+        v_ops->v_write(wick_kv_page_v(pool, entry->page, layer, head), slot, v + head * dim, dim);
   }
   return bad;
 }

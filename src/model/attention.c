@@ -60,15 +60,15 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
   const unsigned bad = atomic_load(&job.nonfinite);
   if (bad == 0) return WICK_OK;
   return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                   "%u keys or values of layer %u are not finite or too large for the KV type",
-                   bad, attention->layer);
+                   "%u keys or values of layer %u are not finite or too large for the KV type", bad,
+                   attention->layer);
 }
 
 // The state of one unit of work: the query heads of one KV head, for one token.
 typedef struct attention_unit {
   const model_attention *attention;
-  const float *q;           // [group, head_dim] not rotated
-  float *rotated;           // [group, head_dim]
+  const float *q;  // [group, head_dim] not rotated
+  float *rotated;  // [group, head_dim]
   float *cos_sin;
   uint32_t token, kv_head, group;
 } attention_unit;

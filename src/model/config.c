@@ -17,7 +17,7 @@ typedef struct key_reader {
   const gguf_directory *directory;
   const char *architecture;
   wick_error *error;
-  wick_status status;     // of the first failure; later calls do nothing
+  wick_status status;  // of the first failure; later calls do nothing
 } key_reader;
 
 static void make_key(const key_reader *reader, const char *name, char key[KEY_BYTES]) {
@@ -38,14 +38,14 @@ static uint32_t read_count(key_reader *reader, const char *name, uint32_t least,
   if (reader->status != WICK_OK) return value;
   const wick_status status = gguf_get_u32(reader->directory, key, &value, reader->error);
   if (status == WICK_E_NODATA && fallback == 0) {
-    reader->status = wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                               "the key '%s' is missing", key);
+    reader->status =
+        wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);
   } else if (status != WICK_OK && status != WICK_E_NODATA) {
     reader->status = status;
   } else if (value < least || value > most) {
-    reader->status = wick_fail(reader->error, WICK_E_FORMAT, offset_of(reader, key),
-                               "'%s' is %u, which is not within %u and %u", key, value, least,
-                               most);
+    reader->status =
+        wick_fail(reader->error, WICK_E_FORMAT, offset_of(reader, key),
+                  "'%s' is %u, which is not within %u and %u", key, value, least, most);
   }
   return value;
 }
@@ -58,8 +58,8 @@ static double read_number(key_reader *reader, const char *name, double least, do
   if (reader->status != WICK_OK) return value;
   const wick_status status = gguf_get_f64(reader->directory, key, &value, reader->error);
   if (status == WICK_E_NODATA && fallback == 0) {
-    reader->status = wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                               "the key '%s' is missing", key);
+    reader->status =
+        wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);
   } else if (status != WICK_OK && status != WICK_E_NODATA) {
     reader->status = status;
   } else if (!(value > least && value < 1e30)) {
@@ -88,10 +88,9 @@ static wick_status read_family(const gguf_directory *directory, wick_model_confi
   config->family = find_family(name);
   if (config->family != NULL) return WICK_OK;
   const int shown = name.size_bytes > 48 ? 48 : (int)name.size_bytes;
-  return wick_fail(error, WICK_E_UNSUPPORTED,
-                   gguf_find(directory, "general.architecture")->offset_bytes,
-                   "the architecture '%.*s' (general.architecture) is not supported", shown,
-                   name.bytes);
+  return wick_fail(
+      error, WICK_E_UNSUPPORTED, gguf_find(directory, "general.architecture")->offset_bytes,
+      "the architecture '%.*s' (general.architecture) is not supported", shown, name.bytes);
 }
 
 static void read_rope_scaling(key_reader *reader, wick_model_config *config) {
@@ -174,11 +173,10 @@ wick_status model_config_read(const gguf_directory *directory, const gguf_tensor
   config->kv_heads =
       read_count(&reader, "attention.head_count_kv", 1, MODEL_HEADS_MAX, config->heads);
   config->context_trained = read_count(&reader, "context_length", 1, UINT32_MAX, 0);
-  config->norm_epsilon =
-      (float)read_number(&reader, "attention.layer_norm_rms_epsilon", 0, 0);
+  config->norm_epsilon = (float)read_number(&reader, "attention.layer_norm_rms_epsilon", 0, 0);
   config->rope_theta = read_number(&reader, "rope.freq_base", 0, 10000.0);
   refuse_experts(&reader);
-  if (reader.status != WICK_OK) return reader.status;
+  if (reader.status != WICK_OK || config->heads == 0) return reader.status;
   const uint32_t even = config->hidden / config->heads;
   config->head_dim =
       read_count(&reader, "attention.key_length", 1, MODEL_HEAD_DIM_MAX, even == 0 ? 1 : even);

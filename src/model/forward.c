@@ -15,11 +15,11 @@ struct wick_forward {
   thread_pool *threads;
   const wick_kernels *kernels;
   model_scratch scratch;
-  double *frequencies;       // [rope_dims / 2], radians a position
-  model_input *inputs;       // [batch_tokens]
-  uint32_t *wanted;          // [batch_tokens] inputs that want logits
+  double *frequencies;  // [rope_dims / 2], radians a position
+  model_input *inputs;  // [batch_tokens]
+  uint32_t *wanted;     // [batch_tokens] inputs that want logits
   uint32_t count, wanted_count;
-  uint32_t layer;            // to run next
+  uint32_t layer;  // to run next
 };
 
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
@@ -54,8 +54,7 @@ wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_poo
   const uint64_t bytes =
       forward_plan_bytes(&model->config, model->kernels, batch_tokens, threads_max);
   void *block = bytes > SIZE_MAX ? NULL : memory_alloc(memory, (size_t)bytes);
-  scratch_plan(&model->config, model->kernels, batch_tokens, threads_max, &forward->scratch,
-               block);
+  scratch_plan(&model->config, model->kernels, batch_tokens, threads_max, &forward->scratch, block);
   forward->frequencies = memory_alloc(memory, model->config.rope_dims / 2 * sizeof(double));
   forward->inputs = memory_alloc(memory, batch_tokens * sizeof(model_input));
   forward->wanted = memory_alloc(memory, batch_tokens * sizeof(uint32_t));
@@ -219,8 +218,8 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
   // hidden += attention Wo   [tokens, hidden]
   model_product output =
       product_of(forward, s->attention, s->q_stride, wick_q_dim(&forward->model->config));
-  product_add_residual(&output, &layer->attn_output, layer->attn_output_bias, s->normed,
-                       s->hidden, s->hidden_stride);
+  product_add_residual(&output, &layer->attn_output, layer->attn_output_bias, s->normed, s->hidden,
+                       s->hidden_stride);
   product_run(&output);
   feed_forward(forward, layer);
   return WICK_OK;

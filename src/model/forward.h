@@ -43,7 +43,8 @@ wick_status forward_layer(wick_forward *forward, wick_error *error);
 // After the last layer: rows that want logits, in the order of the inputs.
 uint32_t forward_logits_count(const wick_forward *forward);
 // Computes up to SCRATCH_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
-// the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first + i).
+// the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first
+// + i).
 uint32_t forward_logits_compute(wick_forward *forward, uint32_t first);
 const float *forward_logits(const wick_forward *forward, uint32_t row);
 uint32_t forward_logits_input(const wick_forward *forward, uint32_t index);

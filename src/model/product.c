@@ -15,8 +15,7 @@ void product_add(model_product *product, const kernel_matrix *matrix, const floa
 
 void product_add_residual(model_product *product, const kernel_matrix *matrix, const float *bias,
                           float *y, float *residual, size_t stride) {
-  product->targets[product->target_count++] =
-      (product_target){matrix, bias, y, stride, residual};
+  product->targets[product->target_count++] = (product_target){matrix, bias, y, stride, residual};
 }
 
 static void make_activations(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -29,16 +28,16 @@ static void make_activations(void *context, uint32_t first, uint32_t last, uint3
   }
 }
 
-static void run_strip(const model_product *product, const product_target *target, uint32_t row_first,
-                      uint32_t row_last) {
+static void run_strip(const model_product *product, const product_target *target,
+                      uint32_t row_first, uint32_t row_last) {
   const kernel_type_ops *ops = &product->kernels->types[target->matrix->type];
   if (ops->act_form == KERNEL_ACT_Q8) {
     ops->matmul(target->matrix, row_first, row_last, product->act,
                 product->kernels->act_bytes(KERNEL_ACT_Q8, product->cols), product->tokens,
                 target->y, target->y_stride);
   } else {
-    ops->matmul(target->matrix, row_first, row_last, product->x,
-                product->x_stride * sizeof(float), product->tokens, target->y, target->y_stride);
+    ops->matmul(target->matrix, row_first, row_last, product->x, product->x_stride * sizeof(float),
+                product->tokens, target->y, target->y_stride);
   }
   const uint32_t rows = row_last - row_first;
   for (uint32_t t = 0; t < product->tokens; t++) {

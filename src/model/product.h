@@ -12,19 +12,19 @@ enum { PRODUCT_MATRICES_MAX = 3 };
 
 typedef struct product_target {
   const kernel_matrix *matrix;
-  const float *bias;        // [rows] or NULL
-  float *y;                 // [tokens, rows], y_stride floats apart
+  const float *bias;  // [rows] or NULL
+  float *y;           // [tokens, rows], y_stride floats apart
   size_t y_stride;
-  float *residual;          // += y when not NULL, same stride
+  float *residual;  // += y when not NULL, same stride
 } product_target;
 
 typedef struct model_product {
   const wick_kernels *kernels;
   thread_pool *threads;
-  const float *x;           // [tokens, cols], rows on cache lines
-  size_t x_stride;          // floats
+  const float *x;   // [tokens, cols], rows on cache lines
+  size_t x_stride;  // floats
   uint32_t cols, tokens;
-  uint8_t *act;             // room for `tokens` rows in a quantised form
+  uint8_t *act;  // room for `tokens` rows in a quantised form
   product_target targets[PRODUCT_MATRICES_MAX];
   uint32_t target_count;
 } model_product;

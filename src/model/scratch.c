@@ -51,8 +51,8 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   scratch->cos_sin = take(block, &at, rows * config->rope_dims);
   scratch->logits = take(block, &at, (uint64_t)SCRATCH_LOGITS_ROWS * scratch->vocab_stride);
   // Rotated queries, their accumulators, maximum and sum, and one rotation of a shifted page.
-  scratch->per_thread_stride = line_floats(2 * group * config->head_dim) +
-                               2 * line_floats(group) + line_floats(config->rope_dims);
+  scratch->per_thread_stride = line_floats(2 * group * config->head_dim) + 2 * line_floats(group) +
+                               line_floats(config->rope_dims);
   scratch->per_thread = take(block, &at, (uint64_t)threads * scratch->per_thread_stride);
   scratch->size_bytes = at;
 }

@@ -1,5 +1,5 @@
-// model/scratch.h — every buffer of a forward pass, planned from the model's own shapes and taken in
-// one block, so that running allocates nothing.
+// model/scratch.h — every buffer of a forward pass, planned from the model's own shapes and taken
+// in one block, so that running allocates nothing.
 #ifndef WICK_MODEL_SCRATCH_H
 #define WICK_MODEL_SCRATCH_H
 
@@ -17,16 +17,16 @@ enum { SCRATCH_LOGITS_ROWS = 4 };
 typedef struct model_scratch {
   uint32_t batch_tokens, threads;
   uint32_t hidden_stride, q_stride, kv_stride, ffn_stride, vocab_stride;
-  float *hidden;        // [batch, hidden], the residual stream
-  float *normed;        // [batch, hidden]
-  float *q;             // [batch, q_dim]
-  float *k, *v;         // [batch, kv_dim]
-  float *attention;     // [batch, q_dim]
-  float *gate, *up;     // [batch, ffn]
-  uint8_t *act;         // [batch] activations of the widest row in form Q8
-  float *cos_sin;       // [batch, rope_dims]
-  float *logits;        // [SCRATCH_LOGITS_ROWS, vocab]
-  float *per_thread;    // [threads] of per_thread_stride: attention's state
+  float *hidden;      // [batch, hidden], the residual stream
+  float *normed;      // [batch, hidden]
+  float *q;           // [batch, q_dim]
+  float *k, *v;       // [batch, kv_dim]
+  float *attention;   // [batch, q_dim]
+  float *gate, *up;   // [batch, ffn]
+  uint8_t *act;       // [batch] activations of the widest row in form Q8
+  float *cos_sin;     // [batch, rope_dims]
+  float *logits;      // [SCRATCH_LOGITS_ROWS, vocab]
+  float *per_thread;  // [threads] of per_thread_stride: attention's state
   uint32_t per_thread_stride;
   uint64_t size_bytes;  // of the whole block
   void *block;

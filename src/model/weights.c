@@ -1,4 +1,5 @@
-// model/weights.c — binding: one list says which tensors a layer has, their shapes, and where they go.
+// model/weights.c — binding: one list says which tensors a layer has, their shapes, and where they
+// go.
 #include "model/weights.h"
 
 #include <stddef.h>
@@ -8,12 +9,20 @@
 #include "base/math.h"
 #include "base/text.h"
 
-typedef enum dimension { DIM_ONE, DIM_HIDDEN, DIM_Q, DIM_KV, DIM_FFN, DIM_VOCAB, DIM_ROPE } dimension;
+typedef enum dimension {
+  DIM_ONE,
+  DIM_HIDDEN,
+  DIM_Q,
+  DIM_KV,
+  DIM_FFN,
+  DIM_VOCAB,
+  DIM_ROPE
+} dimension;
 
 typedef struct tensor_spec {
-  const char *name;       // after "blk.N." for a layer's
-  size_t member;          // offset in model_layer or wick_model
-  dimension rows, cols;   // a vector has rows DIM_ONE
+  const char *name;      // after "blk.N." for a layer's
+  size_t member;         // offset in model_layer or wick_model
+  dimension rows, cols;  // a vector has rows DIM_ONE
   bool is_required;
 } tensor_spec;
 
@@ -53,13 +62,20 @@ enum { MODEL_SPEC_COUNT = sizeof MODEL_SPECS / sizeof *MODEL_SPECS };
 
 static uint32_t size_of_dimension(const wick_model_config *config, dimension which) {
   switch (which) {
-    case DIM_ONE: return 1;
-    case DIM_HIDDEN: return config->hidden;
-    case DIM_Q: return wick_q_dim(config);
-    case DIM_KV: return wick_kv_dim(config);
-    case DIM_FFN: return config->ffn;
-    case DIM_VOCAB: return config->vocab;
-    case DIM_ROPE: return config->rope_dims / 2;
+    case DIM_ONE:
+      return 1;
+    case DIM_HIDDEN:
+      return config->hidden;
+    case DIM_Q:
+      return wick_q_dim(config);
+    case DIM_KV:
+      return wick_kv_dim(config);
+    case DIM_FFN:
+      return config->ffn;
+    case DIM_VOCAB:
+      return config->vocab;
+    case DIM_ROPE:
+      return config->rope_dims / 2;
   }
   return 0;
 }
@@ -194,8 +210,7 @@ wick_status model_create(wick_memory *memory, const wick_kernels *kernels,
   model->memory = memory;
   model->kernels = kernels;
   const int32_t at = tensors->find(tensors->context, "token_embd.weight");
-  const gguf_tensor *embedding =
-      at < 0 ? NULL : tensors->at(tensors->context, (uint32_t)at);
+  const gguf_tensor *embedding = at < 0 ? NULL : tensors->at(tensors->context, (uint32_t)at);
   wick_status status = model_config_read(directory, embedding, &model->config, error);
   if (status == WICK_OK) status = allocate_lists(model, tensors, error);
   if (status == WICK_OK) status = bind_all(model, tensors, error);
@@ -269,8 +284,8 @@ wick_status model_place(wick_model *model, uint32_t tensor, uint32_t type, uint3
   const model_binding *binding = &model->bindings[tensor];
   if (binding->matrix != NULL) {
     const kernel_type_ops *ops = &model->kernels->types[type];
-    const uint32_t flags = ops->repack(binding->data, binding->matrix->cols, row, first_block,
-                                       block_count, blocks);
+    const uint32_t flags =
+        ops->repack(binding->data, binding->matrix->cols, row, first_block, block_count, blocks);
     binding->matrix->flags |= flags;
   } else if (type == WICK_TYPE_F32) {
     memcpy(*binding->vector + first_block, blocks, block_count * sizeof(float));

@@ -14,15 +14,15 @@
 
 // Matrices have data == NULL and vectors are NULL where a model has none.
 typedef struct model_layer {
-  float *attn_norm;              // [hidden]
-  kernel_matrix q, k, v;         // [q_dim or kv_dim, hidden]
+  float *attn_norm;       // [hidden]
+  kernel_matrix q, k, v;  // [q_dim or kv_dim, hidden]
   float *q_bias, *k_bias, *v_bias;
-  kernel_matrix attn_output;     // [hidden, q_dim]
+  kernel_matrix attn_output;  // [hidden, q_dim]
   float *attn_output_bias;
-  float *ffn_norm;               // [hidden]
-  kernel_matrix gate, up;        // [ffn, hidden]
+  float *ffn_norm;         // [hidden]
+  kernel_matrix gate, up;  // [ffn, hidden]
   float *gate_bias, *up_bias;
-  kernel_matrix down;            // [hidden, ffn]
+  kernel_matrix down;  // [hidden, ffn]
   float *down_bias;
 } model_layer;
 
@@ -32,9 +32,9 @@ enum { MODEL_LAYER_NONE = -1 };
 typedef struct model_binding {
   kernel_matrix *matrix;
   float **vector;
-  uint8_t *data;                 // its place, once the weights are allocated
-  uint64_t size_bytes;           // there, a multiple of a cache line
-  int32_t layer;                 // MODEL_LAYER_NONE: embedding, output, final norm
+  uint8_t *data;        // its place, once the weights are allocated
+  uint64_t size_bytes;  // there, a multiple of a cache line
+  int32_t layer;        // MODEL_LAYER_NONE: embedding, output, final norm
 } model_binding;
 
 typedef struct wick_model {
@@ -42,17 +42,17 @@ typedef struct wick_model {
   const wick_kernels *kernels;
   wick_model_config config;
   model_layer *layers;
-  kernel_matrix embedding;       // [vocab, hidden]
-  kernel_matrix output;          // [vocab, hidden]; the embedding itself when tied
-  float *output_norm;            // [hidden]
+  kernel_matrix embedding;  // [vocab, hidden]
+  kernel_matrix output;     // [vocab, hidden]; the embedding itself when tied
+  float *output_norm;       // [hidden]
   float *output_bias;
-  float *rope_factors;           // [rope_dims / 2], divide the frequencies
+  float *rope_factors;  // [rope_dims / 2], divide the frequencies
   bool is_tied;
-  uint8_t *weights;              // the segment
+  uint8_t *weights;  // the segment
   uint64_t weights_bytes;
-  model_binding *bindings;       // one a tensor of the file
+  model_binding *bindings;  // one a tensor of the file
   uint32_t binding_count;
-  uint32_t *layer_missing;       // [layers + 1] tensors still to come; the last: outside of layers
+  uint32_t *layer_missing;  // [layers + 1] tensors still to come; the last: outside of layers
   bool is_embedding_ready;
 } wick_model;
 
@@ -61,7 +61,7 @@ typedef struct model_tensors {
   void *context;
   uint32_t count;
   const gguf_tensor *(*at)(void *context, uint32_t index);
-  int32_t (*find)(void *context, const char *name);   // -1: absent
+  int32_t (*find)(void *context, const char *name);  // -1: absent
 } model_tensors;
 
 // Reads the hyper-parameters, checks every tensor's shape and type, and sums what the weights will

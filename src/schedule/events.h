@@ -13,7 +13,7 @@ typedef struct event_buffer {
   wick_memory *memory;
   uint8_t *bytes;
   size_t capacity_bytes, used_bytes;
-  size_t text_bytes_max;   // of one record
+  size_t text_bytes_max;  // of one record
 } event_buffer;
 
 // Room for many records whose text takes up to text_bytes_max.
@@ -26,8 +26,7 @@ bool events_have_room(const event_buffer *events, uint32_t records);
 // Appends a record; size_bytes, top_count and text_bytes are filled in here. Text over the maximum
 // is cut at a character.
 void events_put(event_buffer *events, const wick_event *event, const int32_t *top_tokens,
-                const float *top_logprobs, uint32_t top_count, const char *text,
-                size_t text_bytes);
+                const float *top_logprobs, uint32_t top_count, const char *text, size_t text_bytes);
 const uint8_t *events_take(event_buffer *events, size_t *size_bytes);
 
 #endif

@@ -8,8 +8,7 @@
 enum { DETOKENIZER_TAIL_BYTES = 16 };
 
 size_t request_text_bytes_max(const tokenizer *tokenizer) {
-  return tokenizer_piece_bytes_max(tokenizer) + 2 * DETOKENIZER_TAIL_BYTES +
-         STOP_STRING_BYTES_MAX;
+  return tokenizer_piece_bytes_max(tokenizer) + 2 * DETOKENIZER_TAIL_BYTES + STOP_STRING_BYTES_MAX;
 }
 
 static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
@@ -39,8 +38,8 @@ static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
   // A token stands for at least a byte, but for the few special ones at either end and SPM's space.
-  size_t capacity = wanted->text_bytes < context_tokens ? wanted->text_bytes + 8
-                                                        : (size_t)context_tokens;
+  size_t capacity =
+      wanted->text_bytes < context_tokens ? wanted->text_bytes + 8 : (size_t)context_tokens;
   request->prompt = memory_alloc_array(memory, capacity, sizeof(int32_t));
   if (request->prompt == NULL) return memory_fail(memory, error, "the prompt", capacity);
   size_t count = 0;
@@ -53,8 +52,8 @@ static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
 }
 
 static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
-                               const wick_request *wanted, uint32_t vocab,
-                               uint32_t context_tokens, request *request, wick_error *error) {
+                               const wick_request *wanted, uint32_t vocab, uint32_t context_tokens,
+                               request *request, wick_error *error) {
   if (wanted->tokens != NULL && wanted->token_count > context_tokens) {
     return prompt_too_long(wanted->token_count, context_tokens, error);
   }
@@ -96,8 +95,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
                            wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
-  wick_status status =
-      make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+  wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
   if (status != WICK_OK) {
     request_destroy(memory, made);
@@ -105,8 +103,8 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   }
   // The last token that comes out is not fed any more, so one more than the room fits.
   const uint32_t room = context_tokens - made->prompt_count + 1;
-  made->tokens_max = wanted->max_tokens == 0 || wanted->max_tokens > room ? room
-                                                                        : wanted->max_tokens;
+  made->tokens_max =
+      wanted->max_tokens == 0 || wanted->max_tokens > room ? room : wanted->max_tokens;
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;

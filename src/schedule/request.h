@@ -20,13 +20,13 @@ typedef struct wick_request {
   const int32_t *tokens;
   size_t token_count;
 
-  uint32_t max_tokens;          // 0: until the context is full
+  uint32_t max_tokens;  // 0: until the context is full
   sampler_config sampling;
-  const char *const *stops;     // stop strings, copied
+  const char *const *stops;  // stop strings, copied
   const size_t *stop_bytes;
   uint32_t stop_count;
-  bool ignore_end;              // go on after an end token (benchmarks)
-  bool print_special;           // control tokens as text
+  bool ignore_end;     // go on after an end token (benchmarks)
+  bool print_special;  // control tokens as text
 
   // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
@@ -37,22 +37,22 @@ typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING, REQUEST_DONE } req
 
 // A request with everything that it will need until its end: running it allocates nothing.
 typedef struct request {
-  struct request *next;         // first in, first out
+  struct request *next;  // first in, first out
   uint32_t id;
   request_phase phase;
   bool is_cancelled;
   int32_t *prompt;
   uint32_t prompt_count, tokens_max;  // tokens_max: most that may come out
-  uint32_t fed;                 // tokens in the KV pages
+  uint32_t fed;                       // tokens in the KV pages
   uint32_t tokens_out;
   int32_t last_token;
-  uint32_t sequence;            // WICK_KV_SEQ_NONE until it runs
+  uint32_t sequence;  // WICK_KV_SEQ_NONE until it runs
   bool ignore_end;
-  bool is_stopped;              // a stop string came: nothing more is shown
+  bool is_stopped;  // a stop string came: nothing more is shown
   sampler *sampler;
-  stop_matcher *stops;          // NULL: none
+  stop_matcher *stops;  // NULL: none
   detokenizer detokenizer;
-  char *piece, *shown;          // a token's text; what of it may be shown
+  char *piece, *shown;  // a token's text; what of it may be shown
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
   uint64_t submitted_us, started_us, first_token_us;

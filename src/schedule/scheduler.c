@@ -9,14 +9,14 @@ typedef enum pass_phase { PASS_NONE, PASS_LAYERS, PASS_LOGITS } pass_phase;
 
 struct scheduler {
   scheduler_parts parts;
-  request *first, *last;      // queue; the first one runs
+  request *first, *last;  // queue; the first one runs
   uint32_t count;
   uint32_t id_next;
   event_buffer events;
-  model_input *batch;         // [batch_tokens]
+  model_input *batch;  // [batch_tokens]
   pass_phase phase;
-  uint32_t pass_tokens;       // of the running request in this pass
-  uint32_t pass_logits;       // rows of logits dealt with
+  uint32_t pass_tokens;  // of the running request in this pass
+  uint32_t pass_logits;  // rows of logits dealt with
 };
 
 // A unit of work puts at most this many records: rows of logits, or a token and an end.
@@ -75,8 +75,8 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
                              wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   if (scheduler->count >= parts->requests_max) {
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "%u requests are waiting, the most there may be",
-                     scheduler->count);
+    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+                     "%u requests are waiting, the most there may be", scheduler->count);
   }
   request *made;
   const wick_status status =
@@ -194,8 +194,7 @@ static void begin_pass(scheduler *scheduler, const request *request) {
                                           is_last || request->on_logits != NULL};
     }
   } else {
-    scheduler->batch[0] =
-        (model_input){request->last_token, request->fed, request->sequence, true};
+    scheduler->batch[0] = (model_input){request->last_token, request->fed, request->sequence, true};
     count = 1;
   }
   scheduler->pass_tokens = count;
@@ -264,8 +263,7 @@ static void logits_round(scheduler *scheduler, request *request) {
     const uint32_t position = scheduler->batch[input].position;
     const float *logits = forward_logits(parts->forward, i);
     if (request->on_logits != NULL && position < request->prompt_count) {
-      request->on_logits(request->on_logits_context, position, logits,
-                         parts->model->config.vocab);
+      request->on_logits(request->on_logits_context, position, logits, parts->model->config.vocab);
     }
     if (position + 1 < request->prompt_count) continue;
     sample_row(scheduler, request, logits);

@@ -1,5 +1,5 @@
-// schedule/scheduler.h — requests in, batches through the forward pass, events out. Requests run one
-// after the other, first in, first out; a unit of work is one layer or one round of logits.
+// schedule/scheduler.h — requests in, batches through the forward pass, events out. Requests run
+// one after the other, first in, first out; a unit of work is one layer or one round of logits.
 #ifndef WICK_SCHEDULE_SCHEDULER_H
 #define WICK_SCHEDULE_SCHEDULER_H
 
@@ -29,8 +29,8 @@ typedef struct scheduler_parts {
 typedef enum scheduler_result {
   SCHEDULER_IDLE,
   SCHEDULER_PROGRESS,
-  SCHEDULER_WAIT_BYTES,    // the next layer's weights are not there yet
-  SCHEDULER_WAIT_EVENTS    // the event buffer is full
+  SCHEDULER_WAIT_BYTES,  // the next layer's weights are not there yet
+  SCHEDULER_WAIT_EVENTS  // the event buffer is full
 } scheduler_result;
 
 wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick_error *error);

@@ -5,7 +5,7 @@
 enum { PROMPT_TOKENS = 70 };
 
 typedef struct logits_record {
-  float *rows;   // [PROMPT_TOKENS, FIXTURE_VOCAB]
+  float *rows;  // [PROMPT_TOKENS, FIXTURE_VOCAB]
   uint32_t count;
 } logits_record;
 

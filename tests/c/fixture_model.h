@@ -15,10 +15,10 @@
 #include "wick.h"
 
 typedef struct fixture_shape {
-  wick_type type;            // of the matrices: F32, F16 or Q8_0
+  wick_type type;  // of the matrices: F32, F16 or Q8_0
   uint32_t hidden, ffn, heads, kv_heads, layers, context;
   bool has_biases;
-  float poison;              // written over one weight when not 0 (NaN, Inf)
+  float poison;  // written over one weight when not 0 (NaN, Inf)
 } fixture_shape;
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
@@ -104,10 +104,10 @@ typedef struct fixture_tensor {
 static void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t *count) {
   const uint64_t hidden = s->hidden, ffn = s->ffn, dim = hidden / s->heads, kv = dim * s->kv_heads;
   uint32_t n = 0;
-#define FIXTURE_ADD(kind, rows, cols, ...)                                                \
-  do {                                                                                    \
-    list[n].type = (kind), list[n].dims[0] = (cols), list[n].dims[1] = (rows);            \
-    text_format(list[n++].name, 48, __VA_ARGS__);                                         \
+#define FIXTURE_ADD(kind, rows, cols, ...)                                     \
+  do {                                                                         \
+    list[n].type = (kind), list[n].dims[0] = (cols), list[n].dims[1] = (rows); \
+    text_format(list[n++].name, 48, __VA_ARGS__);                              \
   } while (0)
   FIXTURE_ADD(s->type, FIXTURE_VOCAB, hidden, "token_embd.weight");
   for (uint32_t i = 0; i < s->layers; i++) {
@@ -164,7 +164,8 @@ static fixture_file fixture_make(const fixture_shape *shape) {
   uint32_t count;
   fixture_list(shape, list, &count);
   for (uint32_t i = 0; i < count; i++) {
-    gguf_writer_add_tensor(w, list[i].name, list[i].type, list[i].dims, list[i].dims[1] == 1 ? 1 : 2);
+    gguf_writer_add_tensor(w, list[i].name, list[i].type, list[i].dims,
+                           list[i].dims[1] == 1 ? 1 : 2);
   }
   CHECK_EQ_INT(gguf_writer_write_header(w, &error), WICK_OK);
   uint64_t state = 42;
