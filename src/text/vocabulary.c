@@ -146,8 +146,22 @@ static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   return false;
 }
 
-// "left right": the space that parts them is the first one after the first byte.
-static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text) {
+// Merges usually make tokens in the order of their ids: the last one made or the one after it saves
+// looking up the text.
+static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string left,
+                         gguf_string right) {
+  for (int32_t id = last; id <= last + 1; id++) {
+    if (id >= 0 && (uint32_t)id < tokenizer->token_count &&
+        text_is_joined(tokenizer, (uint32_t)id, left, right)) {
+      return id;
+    }
+  }
+  return vocabulary_find_joined(tokenizer, left, right);
+}
+
+// "left right": the space that parts them is the first one after the first byte. `last`: the token
+// that the merge before made.
+static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text, int32_t last) {
   const merge_rule none = {TOKEN_NONE, TOKEN_NONE, TOKEN_NONE};
   if (text.size_bytes < 3) return none;
   size_t at = 1;
@@ -160,16 +174,20 @@ static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text) {
   if (rule.left == TOKEN_NONE) return none;
   rule.right = vocabulary_find(tokenizer, right.bytes, (size_t)right.size_bytes);
   if (rule.right == TOKEN_NONE) return none;
-  rule.joined = vocabulary_find_joined(tokenizer, left, right);
+  rule.joined = find_made(tokenizer, last, left, right);
   return rule.joined == TOKEN_NONE ? none : rule;
 }
 
 wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merges,
                                    wick_error *error) {
   const uint8_t *cursor = merges->data;
+  int32_t last = TOKEN_NONE;
   for (uint32_t rank = 0; rank < tokenizer->rule_count; rank++) {
-    tokenizer->rules[rank] = parse_merge(tokenizer, gguf_next_string(&cursor));
-    if (tokenizer->rules[rank].joined != TOKEN_NONE && !insert_rule(tokenizer, rank)) {
+    const merge_rule rule = parse_merge(tokenizer, gguf_next_string(&cursor), last);
+    tokenizer->rules[rank] = rule;
+    if (rule.joined == TOKEN_NONE) continue;
+    last = rule.joined;
+    if (!insert_rule(tokenizer, rank)) {
       return wick_fail(error, WICK_E_FORMAT, merges->offset_bytes,
                        "tokenizer.ggml.merges: rule %u collides with too many others", rank);
     }

@@ -457,6 +457,7 @@ static void feed_all(detokenizer *state, const vocabulary_fixture *fixture, cons
 }
 
 #define REPLACED "\xef\xbf\xbd"
+#define REPLACED_TWICE REPLACED REPLACED
 
 TEST(streams_only_whole_characters) {
   vocabulary_fixture fixture;
@@ -470,7 +471,7 @@ TEST(streams_only_whole_characters) {
   feed_all(&state, &fixture, (const int32_t[]){3 + 0xe2, 3 + 0x82, 260, 3 + 0xff, 3 + 0x80}, 5,
            (const char *const[]){"", "", REPLACED "a", REPLACED, REPLACED});
   feed_all(&state, &fixture, (const int32_t[]){3 + 0xf0, 3 + 0xf0, 3 + 0x41, 3 + 0xed, 3 + 0xa0}, 5,
-           (const char *const[]){"", REPLACED, REPLACED "A", "", REPLACED REPLACED});
+           (const char *const[]){"", REPLACED, REPLACED "A", "", REPLACED_TWICE});
   CHECK_EQ_UINT(detokenizer_flush(&state, out), 0);
   feed_all(&state, &fixture, (const int32_t[]){3 + 0xe2, 3 + 0x82}, 2,
            (const char *const[]){"", ""});
@@ -642,8 +643,8 @@ static void check_hostile(const char *vocabulary) {
   if (path == NULL) SKIP("no shared folder");
   vocabulary_fixture fixture;
   fixture_open_file(&fixture, path);
-  uint8_t *text = malloc(MEGABYTE);
-  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK) && text != NULL);
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  static uint8_t text[MEGABYTE];
   memset(text, 'a', MEGABYTE);
   check_time(&fixture, "one letter", text, MEGABYTE);
   memset(text, ' ', MEGABYTE);
@@ -653,7 +654,6 @@ static void check_hostile(const char *vocabulary) {
   static const char SPECIAL[] = "<|im_start|><s";
   for (size_t i = 0; i < MEGABYTE; i++) text[i] = (uint8_t)SPECIAL[i % (sizeof SPECIAL - 1)];
   check_time(&fixture, "special tokens", text, MEGABYTE);
-  free(text);
   fixture_close(&fixture);
 }
 

@@ -283,7 +283,7 @@ static uint8_t *replace_pre(const uint8_t *bytes, size_t *size, const char *pre)
   uint8_t *made = malloc(*size + length);
   memcpy(made, bytes, value);
   memcpy(made + value, &stored_length, sizeof stored_length);
-  memcpy(made + value + 8, pre, length);
+  for (size_t i = 0; i < length; i++) made[value + 8 + i] = (uint8_t)pre[i];
   memcpy(made + value + 8 + length, bytes + rest, *size - rest);
   *size = *size - (size_t)old_length + length;
   return made;
@@ -382,7 +382,8 @@ TEST(encodes_and_decodes_as_llama_cpp_with_every_pretokenizer) {
     for (size_t j = 0; j < count && cases == NULL; j++) {
       if (strcmp(entries[j].name, entries[i].same_as) == 0) cases = entries[j].cases;
     }
-    if (CHECK(cases != NULL)) check_entry(&entries[i], cases);
+    CHECK(cases != NULL);
+    if (cases != NULL) check_entry(&entries[i], cases);
   }
   free(text);
 }

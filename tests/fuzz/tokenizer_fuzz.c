@@ -37,8 +37,9 @@ typedef struct growing_file {
 
 static bool append(void *context, const void *bytes, size_t size_bytes) {
   growing_file *file = context;
-  file->bytes = realloc(file->bytes, file->size_bytes + size_bytes);
-  if (file->bytes == NULL) abort();
+  uint8_t *grown = realloc(file->bytes, file->size_bytes + size_bytes);
+  if (grown == NULL) abort();
+  file->bytes = grown;
   memcpy(file->bytes + file->size_bytes, bytes, size_bytes);
   file->size_bytes += size_bytes;
   return true;
