@@ -1,0 +1,225 @@
+// The web build's memory: its allocator, its peak against the plan, no growth while decoding, addresses
+// above 2 GiB.
+
+import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadModel } from '../js/load.js';
+import { Heap, Passed } from '../js/memory.js';
+import { NativeEngine, STEP_IDLE } from '../js/native.js';
+import { createSource } from '../js/source.js';
+import { createMemory, instantiate } from '../js/wasm.js';
+import { built } from './support/locate.mjs';
+import { modelPath, openEngine, synthesize, temporaryFolder } from './support/package.mjs';
+
+const folder = temporaryFolder();
+const builds = ['simd128-single', 'simd128-threads'];
+
+/** @param {string} build */
+const compile = (build) => WebAssembly.compile(readFileSync(built(`web/wick-${build}.wasm`)));
+
+/** A small generator, so that a failure can be repeated (Marsaglia's xorshift32). */
+function makeRandom(seed = 1) {
+  let state = seed;
+  return (/** @type {number} */ below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+/** @param {{helpers?: number}} [options] */
+async function startInstance({ helpers = 0 } = {}) {
+  const module = await compile(helpers > 0 ? 'simd128-threads' : 'simd128-single');
+  const memory = createMemory({ shared: helpers > 0, helpers });
+  if (!memory) throw new Error('memory was refused');
+  const silent = () => {};
+  const exports = await instantiate(module, memory, { log: silent, random: silent });
+  exports.start(helpers);
+  return { memory, exports };
+}
+
+test('the allocator: blocks are aligned, apart, kept, and join when they are free', async () => {
+  const { memory, exports } = await startInstance();
+  const random = makeRandom();
+  /** @type {{address: number, size: number, mark: number}[]} */
+  const held = [];
+  let most = 0;
+  for (let round = 0; round < 4000; round++) {
+    if (held.length > 0 && random(100) < 48) {
+      const [{ address, size, mark }] = held.splice(random(held.length), 1);
+      const bytes = new Uint8Array(memory.buffer, address, size);
+      assert.ok(bytes[0] === mark && bytes[size - 1] === mark, `round ${round}: overwritten`);
+      exports.free(address, size);
+    } else {
+      const size = 1 + random(random(20) === 0 ? 2_000_000 : 5000);
+      const address = exports.alloc(size) >>> 0;
+      assert.ok(address > 0 && address % 64 === 0);
+      const mark = random(256);
+      const bytes = new Uint8Array(memory.buffer, address, size);
+      bytes[0] = mark;
+      bytes[size - 1] = mark;
+      held.push({ address, size, mark });
+    }
+    most = Math.max(
+      most,
+      held.reduce((sum, { size }) => sum + size, 0),
+    );
+  }
+  const byAddress = held.sort((a, b) => a.address - b.address);
+  byAddress.forEach(({ address, size }, i) => {
+    assert.ok(i + 1 === byAddress.length || address + size <= byAddress[i + 1].address);
+  });
+  const grown = memory.buffer.byteLength;
+  assert.ok(grown < most * 1.5 + 2 ** 20, `${grown} bytes for ${most}`);
+  for (const { address, size } of held) exports.free(address, size);
+  const all = grown - exports.__heap_base.value - 64;
+  assert.notEqual(exports.alloc(all) >>> 0, 0, 'the free blocks did not join');
+  assert.equal(memory.buffer.byteLength, grown);
+});
+
+test('the allocator: a big block grows the memory by what is missing, a bigger one is refused', async () => {
+  const { memory, exports } = await startInstance({ helpers: 1 });
+  const before = memory.buffer.byteLength;
+  const free = before - exports.__heap_base.value - 131072;
+  assert.notEqual(exports.alloc(100_000_000) >>> 0, 0);
+  assert.ok(memory.buffer.byteLength - before <= 100_000_000 - free + 65_536 + 64);
+  assert.equal(exports.alloc(4_200_000_000) >>> 0, 0);
+  assert.equal(exports.alloc(0xffffffff) >>> 0, 0);
+  assert.notEqual(exports.alloc(1000) >>> 0, 0);
+});
+
+test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async (t) => {
+  const file = join(folder, '100mb.gguf');
+  await synthesize('100mb', 'q8_0', file);
+  for (const threads of [1, 2]) {
+    const engine = await openEngine(t, { file, threads, contextSize: 256 });
+    // the whole context, so that all pages are there
+    const full = engine.generate(await engine.tokenize('a '.repeat(230)), { ignoreEnd: true });
+    await full.text();
+    assert.equal(full.result?.finishReason, 'length');
+    const { plan, memory } = await engine.info();
+    if (!plan) throw new Error('no plan');
+    const planned = statSync(file).size + plan.kvBytes + plan.scratchBytes;
+    const ratio = memory.linearBytes / planned;
+    t.diagnostic(
+      `${threads} thread(s): ${memory.linearBytes} bytes, ${ratio.toFixed(3)} of the plan`,
+    );
+    assert.ok(ratio <= 1.1, `${ratio} times the plan`);
+    await engine.close();
+  }
+});
+
+/**
+ * @param {string} build
+ * @param {number} wasteBytes
+ */
+async function loadDirectly(build, wasteBytes) {
+  const config = {
+    threads: 1,
+    contextSize: 0,
+    batchSize: 0,
+    kvType: /** @type {const} */ ('f16'),
+    memoryLimit: 0,
+    directoryOnly: false,
+  };
+  const native = await NativeEngine.create(await compile(build), config, { wasteBytes });
+  const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
+  await loadModel(native, source, () => {});
+  return native;
+}
+
+/** @type {import('../js/native.js').NativeRequest} */
+const request = {
+  prompt: '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n',
+  tokenizeFlags: 3,
+  maxTokens: 40,
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  repeatPenalty: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  penaltyLast: 0,
+  seed: 1n,
+  logitBias: [[5, -1]],
+  logprobs: 2,
+  stop: ['never said'],
+  ignoreEnd: true,
+  printSpecial: false,
+};
+
+/** @param {NativeEngine} native @param {() => void} [onStep] */
+function speak(native, onStep = () => {}) {
+  native.submit(request);
+  let text = '';
+  let result;
+  do {
+    result = native.step(0);
+    for (const event of native.takeEvents()) text += event.text;
+    onStep();
+  } while (result !== STEP_IDLE);
+  return text;
+}
+
+test('addresses above 2 GiB: the same text, tokens and facts as below', async () => {
+  for (const build of builds) {
+    const low = await loadDirectly(build, 0);
+    const high = await loadDirectly(build, 2.2 * 2 ** 30);
+    assert.ok(high.counters().linearBytes > 2.2 * 2 ** 30);
+    const text = speak(low);
+    assert.ok(text.length > 20);
+    assert.equal(speak(high), text);
+    const tokens = high.tokenize(text, 0);
+    assert.deepEqual(tokens, low.tokenize(text, 0));
+    assert.equal(high.detokenize(tokens, { whole: true, special: false }), text);
+    assert.deepEqual(high.tokenBytes(tokens[0]), low.tokenBytes(tokens[0]));
+    assert.deepEqual(high.info().plan, low.info().plan);
+    assert.throws(() => high.submit(/** @type {any} */ ({ ...request, prompt: [7777] })), {
+      code: 'ARG',
+    });
+    low.destroy();
+    high.destroy();
+  }
+});
+
+test('decoding allocates nothing and grows nothing', async () => {
+  for (const build of builds) {
+    const native = await loadDirectly(build, 0);
+    speak(native);
+    /** @type {{allocations: number, linearBytes: number}[]} */
+    const seen = [];
+    speak(native, () => {
+      const { allocations, linearBytes } = native.counters();
+      seen.push({ allocations, linearBytes });
+    });
+    // submitting takes memory, and so does the first step (the request's pages)
+    const decoding = seen.slice(2);
+    assert.ok(decoding.length > 40);
+    for (const state of decoding) assert.deepEqual(state, decoding[0]);
+    native.destroy();
+    assert.equal(new Set(decoding.map(({ linearBytes }) => linearBytes)).size, 1);
+  }
+});
+
+test('destroying an engine frees every block', async () => {
+  const { memory, exports } = await startInstance();
+  const heap = new Heap(memory, exports);
+  const passed = new Passed(heap);
+  const config = passed.record(Array.from({ length: 8 }, () => ({ u32: 0 })));
+  const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0);
+  await loadModel(
+    native,
+    createSource({ kind: 'path', paths: [modelPath] }, () => {}),
+    () => {},
+  );
+  speak(native);
+  native.destroy();
+  passed.free();
+  const grown = memory.buffer.byteLength;
+  assert.notEqual(exports.alloc(grown - exports.__heap_base.value - 64) >>> 0, 0);
+  assert.equal(memory.buffer.byteLength, grown);
+});
