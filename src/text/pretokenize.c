@@ -208,6 +208,73 @@ static bool is_cjk_of_deepseek_coder(unicode_char c) {
          ((c.code >= 0x800 && c.code <= 0x9fa5) || (c.code >= 0xac00 && c.code <= 0xd7ff));
 }
 
+typedef struct code_range {
+  uint32_t first;
+  uint32_t last;
+} code_range;
+
+static bool is_in_ranges(uint32_t code, const code_range *ranges, size_t count) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (ranges[middle].last < code) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < count && ranges[low].first <= code;
+}
+
+// Letters with case, of an older Unicode, as deepseek-llm's pattern lists them.
+static bool is_letter_of_deepseek_llm(unicode_char c) {
+  static const code_range RANGES[] = {
+      {0x41, 0x5a},       {0x61, 0x7a},       {0xb5, 0xb5},       {0xc0, 0xd6},
+      {0xd8, 0xf6},       {0xf8, 0x1ba},      {0x1bc, 0x1bf},     {0x1c4, 0x293},
+      {0x295, 0x2af},     {0x370, 0x373},     {0x376, 0x377},     {0x37b, 0x37d},
+      {0x37f, 0x37f},     {0x386, 0x386},     {0x388, 0x38a},     {0x38c, 0x38c},
+      {0x38e, 0x3a1},     {0x3a3, 0x3f5},     {0x3f7, 0x481},     {0x48a, 0x52f},
+      {0x531, 0x556},     {0x10a0, 0x10c5},   {0x13a0, 0x13f5},   {0x13f8, 0x13fd},
+      {0x1c90, 0x1cba},   {0x1cbd, 0x1cbf},   {0x1d00, 0x1d2b},   {0x1d6b, 0x1d77},
+      {0x1d79, 0x1d9a},   {0x1e00, 0x1f15},   {0x1f18, 0x1f1d},   {0x1f20, 0x1f45},
+      {0x1f48, 0x1f4d},   {0x1f50, 0x1f57},   {0x1f59, 0x1f59},   {0x1f5b, 0x1f5b},
+      {0x1f5d, 0x1f5d},   {0x1f5f, 0x1f7d},   {0x1f80, 0x1fb4},   {0x1fb6, 0x1fbc},
+      {0x1fbe, 0x1fbe},   {0x1fc2, 0x1fc4},   {0x1fc6, 0x1fcc},   {0x1fd0, 0x1fd3},
+      {0x1fd6, 0x1fdb},   {0x1fe0, 0x1fec},   {0x1ff2, 0x1ff4},   {0x1ff6, 0x1ffc},
+      {0x2102, 0x2102},   {0x2107, 0x2107},   {0x210a, 0x2113},   {0x2115, 0x2115},
+      {0x2119, 0x211d},   {0x2124, 0x2124},   {0x2126, 0x2126},   {0x2128, 0x2128},
+      {0x212a, 0x212d},   {0x212f, 0x2134},   {0x2139, 0x2139},   {0x213c, 0x213f},
+      {0x2145, 0x2149},   {0x214e, 0x214e},   {0x2183, 0x2184},   {0x2c00, 0x2c7b},
+      {0x2c7e, 0x2ce4},   {0x2ceb, 0x2cee},   {0x2cf2, 0x2cf3},   {0xa640, 0xa66d},
+      {0xa680, 0xa69b},   {0xa722, 0xa76f},   {0xa771, 0xa787},   {0xa78b, 0xa78e},
+      {0xab70, 0xabbf},   {0xfb00, 0xfb06},   {0xfb13, 0xfb17},   {0xff21, 0xff3a},
+      {0xff41, 0xff5a},   {0x10400, 0x1044f}, {0x104b0, 0x104d3}, {0x104d8, 0x104fb},
+      {0x10c80, 0x10cb2}, {0x10cc0, 0x10cf2}, {0x118a0, 0x118df}, {0x1e900, 0x1e943}};
+  return is_in_ranges(c.code, RANGES, sizeof RANGES / sizeof RANGES[0]);
+}
+
+// [!-/:-~！-／：-～‘-‟　-。]
+static bool is_sign_of_deepseek_llm(unicode_char c) {
+  static const code_range RANGES[] = {{'!', '/'},       {':', '~'},       {0x2018, 0x201f},
+                                      {0x3001, 0x3002}, {0xff01, 0xff0f}, {0xff1a, 0xff5e}};
+  return is_in_ranges(c.code, RANGES, sizeof RANGES / sizeof RANGES[0]);
+}
+
+// \s+$
+static bool find_last_spaces(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                             size_t end, text_span *match) {
+  (void)stage;
+  size_t begin = end;
+  while (begin > at) {
+    size_t before = begin - 1;
+    while (before > at && (text[before] & 0xc0) == 0x80) before--;
+    if (unicode_at(text, before, end).kind != UNICODE_SPACE) break;
+    begin = before;
+  }
+  *match = (text_span){begin, end};
+  return begin < end;
+}
+
 // [一-龥぀-ゟ゠-ヿ]
 static bool is_cjk_of_deepseek_v3(unicode_char c) {
   return (c.code >= 0x4e00 && c.code <= 0x9fa5) || (c.code >= 0x3040 && c.code <= 0x30ff);
@@ -383,6 +450,14 @@ static const pretokenize_stage GPT4O_STAGES[] = {
 static const pretokenize_stage TEKKEN_STAGES[] = {
     {.find = find_cased_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n/"},
 };
+static const pretokenize_stage DEEPSEEK_LLM_STAGES[] = {
+    {.find = find_run, .contains = is_newline, .count_min = 1, .count_max = 1},
+    {.find = find_run, .contains = is_letter_of_deepseek_llm, .count_min = 1, .takes_space = true},
+    {.find = find_run, .contains = is_sign_of_deepseek_llm, .count_min = 1, .takes_space = true},
+    {.find = find_last_spaces},
+    {.find = find_run, .contains = is_cjk_of_deepseek_coder, .count_min = 1},
+    {.find = find_run, .contains = is_number, .count_min = 1},
+};
 static const pretokenize_stage DEEPSEEK_CODER_STAGES[] = {
     {.find = find_run, .contains = is_newline, .count_min = 1, .count_max = 1},
     {.find = find_run, .contains = is_letter, .count_min = 1, .takes_space = true},
@@ -469,6 +544,7 @@ static const pretokenizer PRETOKENIZERS[] = {
     {.name = "minerva-7b", STAGES(STARCODER)},
     {.name = "mellum2", STAGES(STARCODER)},
     {.name = "falcon", STAGES(FALCON)},
+    {.name = "deepseek-llm", STAGES(DEEPSEEK_LLM)},
     {.name = "deepseek-coder", STAGES(DEEPSEEK_CODER)},
     {.name = "deepseek-v3", STAGES(DEEPSEEK_V3)},
     {.name = "hunyuan-dense", STAGES(DEEPSEEK_V3)},

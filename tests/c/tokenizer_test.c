@@ -374,9 +374,10 @@ static size_t random_text(uint8_t *text, size_t size) {
 }
 
 // One of each pattern.
-static const char *const BUILT_IN[] = {
-    "default",    "gpt-2",  "llama-bpe", "qwen2",          "smollm",      "falcon", "qwen35",
-    "seed-coder", "gpt-4o", "tekken",    "deepseek-coder", "deepseek-v3", "bloom",  "viking"};
+static const char *const BUILT_IN[] = {"default",     "gpt-2",  "llama-bpe",    "qwen2",
+                                       "smollm",      "falcon", "qwen35",       "seed-coder",
+                                       "gpt-4o",      "tekken", "deepseek-llm", "deepseek-coder",
+                                       "deepseek-v3", "bloom",  "viking"};
 
 TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];

@@ -90,6 +90,9 @@ TEST(encodes_as_llama_cpp_with_the_vocabulary_of_bert_bge) {
   check_vocabulary("bert-bge", 46, false);
 }
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gemma_4) { check_vocabulary("gemma-4", 45, true); }
+TEST(encodes_as_llama_cpp_with_the_vocabulary_of_deepseek_llm) {
+  check_vocabulary("deepseek-llm", 46, true);
+}
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_falcon) { check_vocabulary("falcon", 46, true); }
 
 // ---- vectors/reference/tokenizer.json ----
@@ -328,8 +331,7 @@ static void open_entry(vocabulary_fixture *fixture, const vector_entry *entry) {
 }
 
 // Pre-tokenizers that are refused by name.
-static const char *const REFUSED[] = {"afmoe",   "chameleon", "deepseek-llm",
-                                      "kimi-k2", "superbpe",  "youtu"};
+static const char *const REFUSED[] = {"afmoe", "chameleon", "kimi-k2", "superbpe", "youtu"};
 
 static bool is_refused(const char *pre) {
   for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {

@@ -17,8 +17,9 @@ enum { TOKENS = 259 + 12, TEXT_MAX = 1 << 16 };
 
 // One of each pattern; then the families that have none.
 static const char *const PRETOKENIZERS[] = {
-    "default",    "gpt-2",  "llama-bpe", "qwen2",          "smollm",      "falcon", "qwen35",
-    "seed-coder", "gpt-4o", "tekken",    "deepseek-coder", "deepseek-v3", "bloom",  "viking"};
+    "default",      "gpt-2",          "llama-bpe",   "qwen2",  "smollm",
+    "falcon",       "qwen35",         "seed-coder",  "gpt-4o", "tekken",
+    "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom",  "viking"};
 enum { PRETOKENIZER_COUNT = sizeof PRETOKENIZERS / sizeof PRETOKENIZERS[0] };
 enum { CHOICE_SPM = PRETOKENIZER_COUNT, CHOICE_GEMMA4, CHOICE_BERT, VOCABULARY_COUNT };
 
