@@ -49,4 +49,8 @@ static inline size_t act_wide_offset(uint32_t cols) {
   return (size_t)act_blocks(cols) * sizeof(act_block);
 }
 
+static inline const act_block *act_row(const void *act, size_t stride_bytes, uint32_t token) {
+  return (const act_block *)(const void *)((const uint8_t *)act + stride_bytes * token);
+}
+
 #endif

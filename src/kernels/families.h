@@ -13,20 +13,25 @@ typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, ui
                              const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                              size_t y_stride);
 
-matrix_bytes_function f32_matrix_bytes, f16_matrix_bytes, bf16_matrix_bytes;
-matrix_bytes_function q4_0_matrix_bytes, q8_0_matrix_bytes, q6_k_matrix_bytes;
-repack_function f32_repack, f16_repack, bf16_repack, q4_0_repack, q8_0_repack, q6_k_repack;
-row_dequant_function f32_row_dequant, f16_row_dequant, bf16_row_dequant;
-row_dequant_function q4_0_row_dequant, q8_0_row_dequant, q6_k_row_dequant;
-matmul_function f32_matmul_scalar, f16_matmul_scalar, bf16_matmul_scalar;
-matmul_function q4_0_matmul_scalar, q8_0_matmul_scalar, q6_k_matmul_scalar;
+// A type's functions: scalar, and the SIMD variants where simd.h has vectors.
+#define KERNEL_FAMILY(name)                                    \
+  matrix_bytes_function name##_matrix_bytes;                   \
+  repack_function name##_repack;                               \
+  row_dequant_function name##_row_dequant;                     \
+  matmul_function name##_matmul_scalar, name##_matmul_simd128; \
+  matmul_function name##_matmul_pairs, name##_matmul_quads, name##_matmul_relaxed
 
-// SIMD variants, where simd.h has vectors.
-matmul_function q4_0_matmul_simd128, q4_0_matmul_pairs, q4_0_matmul_quads;
-matmul_function q8_0_matmul_simd128, q8_0_matmul_pairs, q8_0_matmul_quads;
-matmul_function q6_k_matmul_simd128, q6_k_matmul_pairs, q6_k_matmul_quads;
-matmul_function f32_matmul_simd128, f16_matmul_simd128, bf16_matmul_simd128;
-matmul_function f32_matmul_relaxed, f16_matmul_relaxed, bf16_matmul_relaxed;
+KERNEL_FAMILY(f32);
+KERNEL_FAMILY(f16);
+KERNEL_FAMILY(bf16);
+KERNEL_FAMILY(q4_0);
+KERNEL_FAMILY(q4_1);
+KERNEL_FAMILY(q5_0);
+KERNEL_FAMILY(q5_1);
+KERNEL_FAMILY(q8_0);
+KERNEL_FAMILY(q4_k);
+KERNEL_FAMILY(q5_k);
+KERNEL_FAMILY(q6_k);
 
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);

@@ -4,13 +4,7 @@
 // nibble) and its two high bits in qh[l] at 2g.
 #include "kernels/q6_k.h"
 
-#include "kernels/act.h"
-#include "kernels/families.h"
-#include "kernels/layout.h"
-
-bool q6_k_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
-  return layout_bytes(rows, cols, Q6_K_BLOCK, sizeof(q6_k_record), bytes);
-}
+#include "kernels/blocks.h"
 
 static void q6_k_file_codes(const uint8_t *file, uint8_t codes[Q6_K_BLOCK]) {
   for (uint32_t c = 0; c < Q6_K_BLOCK; c++) {
@@ -66,54 +60,18 @@ uint32_t q6_k_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   return flags;
 }
 
-static const q6_k_record *q6_k_records(const kernel_matrix *matrix, uint32_t row) {
-  const size_t offset = layout_record_offset(matrix->cols, row, 0, Q6_K_BLOCK, sizeof(q6_k_record));
-  return (const q6_k_record *)(const void *)(matrix->data + offset);
-}
-
-void q6_k_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
-  const q6_k_record *record = q6_k_records(matrix, row);
-  for (uint32_t c = 0; c < matrix->cols; c += Q6_K_BLOCK, record++) {
-    const float scale = layout_scale_load(record->scales, row);
-    for (uint32_t s = 0; s < 16; s++, out += 16) {
-      const q6_k_part *part = &record->parts[s / 2];
-      const float d = scale * (float)part->sub_scales[q6_k_sub_scale_offset(row, s % 2)];
-      uint8_t codes[16];
-      q6_k_codes_load(part->codes[s % 2][row % 8 / 4], row, codes);
-      for (uint32_t j = 0; j < 16; j++) out[j] = d * (float)(codes[j] - 32);
-    }
-  }
-}
-
-// The integer dot of 32 columns, sub-scales applied: below 2^24, so exact as a float.
-static int32_t q6_k_part_dot(const q6_k_part *part, uint32_t row, const act_block *x) {
-  int32_t sum = 0;
+static void q6_k_load(const uint8_t *bytes, uint32_t row, uint32_t part_index, block_part *out) {
+  const q6_k_record *record = (const q6_k_record *)(const void *)bytes;
+  const q6_k_part *part = &record->parts[part_index];
+  out->scale = layout_scale_load(record->scales, row);
   for (uint32_t s = 0; s < 2; s++) {
     uint8_t codes[16];
     q6_k_codes_load(part->codes[s][row % 8 / 4], row, codes);
-    int32_t dot = 32 * x->minus_sum_half[s];
-    for (uint32_t j = 0; j < 16; j++) dot += codes[j] * x->codes[16 * s + j];
-    sum += dot * part->sub_scales[q6_k_sub_scale_offset(row, s)];
+    for (uint32_t j = 0; j < 16; j++) out->codes[16 * s + j] = (int8_t)(codes[j] - 32);
+    out->sub_scales[s] = part->sub_scales[q6_k_sub_scale_offset(row, s)];
   }
-  return sum;
 }
 
-static float q6_k_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
-  const q6_k_record *record = q6_k_records(matrix, row);
-  const act_block *x = act_row;
-  float sum = 0;
-  for (uint32_t c = 0; c < matrix->cols; c += Q6_K_BLOCK, record++) {
-    const float scale = layout_scale_load(record->scales, row);
-    for (uint32_t p = 0; p < Q6_K_PARTS; p++, x++) {
-      sum += (float)q6_k_part_dot(&record->parts[p], row, x) * (scale * x->scale);
-    }
-  }
-  return sum;
-}
+static const block_type q6_k_type = {Q6_K_BLOCK, sizeof(q6_k_record), BLOCK_SUB, q6_k_load};
 
-void q6_k_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
-                        const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
-                        size_t y_stride) {
-  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
-                 q6_k_row_dot);
-}
+BLOCK_FUNCTIONS(q6_k, q6_k_type)

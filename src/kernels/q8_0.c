@@ -1,13 +1,7 @@
 // kernels/q8_0.c — Q8_0: layout and scalar reference. The record is drawn in q8_0.h.
 #include "kernels/q8_0.h"
 
-#include "kernels/act.h"
-#include "kernels/families.h"
-#include "kernels/layout.h"
-
-bool q8_0_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {
-  return layout_bytes(rows, cols, Q8_0_BLOCK, sizeof(q8_0_record), bytes);
-}
+#include "kernels/blocks.h"
 
 static bool q8_0_has_minus_128(const uint8_t *codes) {
   bool found = false;
@@ -30,38 +24,13 @@ uint32_t q8_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   return flags;
 }
 
-static const q8_0_record *q8_0_records(const kernel_matrix *matrix, uint32_t row) {
-  const size_t offset = layout_record_offset(matrix->cols, row, 0, Q8_0_BLOCK, sizeof(q8_0_record));
-  return (const q8_0_record *)(const void *)(matrix->data + offset);
+static void q8_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
+  const q8_0_record *record = (const q8_0_record *)(const void *)bytes;
+  (void)part;
+  layout_words_load(record->codes[0], row, (uint8_t *)out->codes, 8);
+  out->scale = layout_scale_load(record->scales, row);
 }
 
-void q8_0_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {
-  const q8_0_record *record = q8_0_records(matrix, row);
-  for (uint32_t c = 0; c < matrix->cols; c += Q8_0_BLOCK, record++, out += Q8_0_BLOCK) {
-    int8_t codes[Q8_0_BLOCK];
-    layout_words_load(record->codes[0], row, (uint8_t *)codes, 8);
-    const float scale = layout_scale_load(record->scales, row);
-    for (uint32_t j = 0; j < Q8_0_BLOCK; j++) out[j] = (float)codes[j] * scale;
-  }
-}
+static const block_type q8_0_type = {Q8_0_BLOCK, sizeof(q8_0_record), BLOCK_SIGNED, q8_0_load};
 
-static float q8_0_row_dot(const kernel_matrix *matrix, uint32_t row, const void *act_row) {
-  const q8_0_record *record = q8_0_records(matrix, row);
-  const act_block *x = act_row;
-  float sum = 0;
-  for (uint32_t c = 0; c < matrix->cols; c += Q8_0_BLOCK, record++, x++) {
-    int8_t codes[Q8_0_BLOCK];
-    layout_words_load(record->codes[0], row, (uint8_t *)codes, 8);
-    int32_t dot = 0;
-    for (uint32_t j = 0; j < Q8_0_BLOCK; j++) dot += codes[j] * x->codes[j];
-    sum += (float)dot * (layout_scale_load(record->scales, row) * x->scale);
-  }
-  return sum;
-}
-
-void q8_0_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
-                        const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
-                        size_t y_stride) {
-  matmul_by_rows(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,
-                 q8_0_row_dot);
-}
+BLOCK_FUNCTIONS(q8_0, q8_0_type)

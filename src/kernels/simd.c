@@ -9,7 +9,10 @@
 
 const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
                               .low_6 = SIXTEEN(63, 63),
-                              .low_4_of_16 = SIXTEEN(15, 0),
+                              .low_7 = SIXTEEN(127, 127),
+                              .low_1 = SIXTEEN(1, 1),
+                              .fifth = SIXTEEN(16, 16),
+                              .top = SIXTEEN(128, 128),
                               .low_8_of_16 = SIXTEEN(255, 0),
                               .high_8_of_16 = SIXTEEN(0, 255)};
 

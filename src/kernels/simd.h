@@ -88,7 +88,11 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 typedef struct simd_masks {
   uint8_t low_4[16];  // 0x0f in every byte
   uint8_t low_6[16];  // 0x3f
-  uint8_t low_4_of_16[16], low_8_of_16[16], high_8_of_16[16];
+  uint8_t low_7[16];  // 0x7f
+  uint8_t low_1[16];  // 0x01
+  uint8_t fifth[16];  // 0x10
+  uint8_t top[16];    // 0x80
+  uint8_t low_8_of_16[16], high_8_of_16[16];
 } simd_masks;
 
 extern const simd_masks simd_mask;

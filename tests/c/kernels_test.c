@@ -62,8 +62,10 @@ typedef struct type_case {
 } type_case;
 
 static const type_case type_cases[] = {
-    {WICK_TYPE_F32, {0}, 0},  {WICK_TYPE_F16, {0}, 1},  {WICK_TYPE_BF16, {0}, 0},
-    {WICK_TYPE_Q4_0, {0}, 1}, {WICK_TYPE_Q8_0, {0}, 1}, {WICK_TYPE_Q6_K, {208}, 1},
+    {WICK_TYPE_F32, {0}, 0},     {WICK_TYPE_F16, {0}, 1},     {WICK_TYPE_BF16, {0}, 0},
+    {WICK_TYPE_Q4_0, {0}, 1},    {WICK_TYPE_Q4_1, {0, 2}, 2}, {WICK_TYPE_Q5_0, {0}, 1},
+    {WICK_TYPE_Q5_1, {0, 2}, 2}, {WICK_TYPE_Q8_0, {0}, 1},    {WICK_TYPE_Q4_K, {0, 2}, 2},
+    {WICK_TYPE_Q5_K, {0, 2}, 2}, {WICK_TYPE_Q6_K, {208}, 1},
 };
 enum { TYPE_CASES = sizeof type_cases / sizeof type_cases[0] };
 
@@ -605,7 +607,13 @@ TEST(activation_function_and_sums) {
 
 // ---- measuring ----
 
-enum { BENCH_COLS = 2048, BENCH_BYTES = 96 << 20, BENCH_STRIP_ROWS = 256, BENCH_ROUNDS = 9 };
+enum {
+  BENCH_COLS = 2048,
+  BENCH_BYTES = 96 << 20,
+  BENCH_STRIP_ROWS = 256,
+  BENCH_ROUNDS = 9,
+  BENCH_LEAST_US = 20000
+};
 
 typedef void bench_function(void *context);
 
@@ -613,7 +621,8 @@ typedef void bench_function(void *context);
 static double bench_seconds(bench_function *run, void *context) {
   double least = 1e9;
   run(context);
-  for (int i = 0; i < BENCH_ROUNDS; i++) {
+  const uint64_t begin_us = platform_now_us();
+  for (int i = 0; i < BENCH_ROUNDS || platform_now_us() - begin_us < BENCH_LEAST_US; i++) {
     const uint64_t start_us = platform_now_us();
     run(context);
     least = fmin(least, (double)(platform_now_us() - start_us) * 1e-6);
@@ -741,10 +750,11 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
   const double rate = (double)big.bytes / bench_one(kernels, &big, 1) * 1e-9;
   free(big.data);
   test_matrix little = bench_matrix(type, 1 << 20);
-  const double macs = (double)little.matrix.rows * (double)BENCH_COLS * 1e-9;
   const double cached = (double)little.bytes / bench_one(kernels, &little, 1) * 1e-9;
   printf("#   %-14s %-6s %6.2f GB/s (%3.0f %% of reading, in cache %6.2f)  GMAC/s: ", kernels->name,
          type_facts(type->type)->name, rate, 100 * rate / read, cached);
+  little.matrix.rows = 64;
+  const double macs = (double)little.matrix.rows * (double)BENCH_COLS * 1e-9;
   static const uint32_t batches[] = {2, 4, 8, 64};
   for (uint32_t i = 0; i < 4; i++) {
     printf(" %" PRIu32 ": %5.1f", batches[i],

@@ -1,0 +1,73 @@
+// kernels/blocks.h — what all block-quantised types have in common, and their scalar reference.
+//
+// A "part" is 32 columns of a row, as one block of activations is: a block of 32 columns, or an
+// eighth of a block of 256. In every type a weight of a part is
+//
+//   (scale * sub_scale) * code - min * sub_min
+//
+// with sub-scales and sub-minima per 16 columns; the kind says which of them there are. Products
+// add per part, in this order: the integer dot times (scale * activation scale), then the minimum
+// times the activations' sum. SIMD variants keep the order.
+#ifndef WICK_KERNELS_BLOCKS_H
+#define WICK_KERNELS_BLOCKS_H
+
+#include "kernels/act.h"
+#include "kernels/families.h"
+#include "kernels/layout.h"
+
+enum { BLOCK_PART = 32, BLOCK_SUPER = 256, BLOCK_PARTS = 8 };
+
+typedef enum block_kind {
+  BLOCK_CODES = 0,     // scale * code
+  BLOCK_MINS = 1,      // scale * code - min
+  BLOCK_SUB = 2,       // scale * sub_scale * code
+  BLOCK_SUB_MINS = 3,  // scale * sub_scale * code - min * sub_min
+  BLOCK_SIGNED = 4     // scale * code, codes of 8 bits and a sign
+} block_kind;
+
+// One part of one row. Codes with their offset taken off.
+typedef struct block_part {
+  int8_t codes[BLOCK_PART];
+  float scale, min;
+  int32_t sub_scales[2], sub_mins[2];
+} block_part;
+
+// Reads part `part` (0..7; 0 when blocks have 32 columns) of row `row` from a record. What the kind
+// has not is left alone.
+typedef void block_part_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out);
+
+typedef struct block_type {
+  uint32_t columns;       // of a block: 32 or 256
+  uint32_t record_bytes;  // 8 rows x columns
+  block_kind kind;
+  block_part_load *load;
+} block_type;
+
+static inline const uint8_t *block_record(const kernel_matrix *matrix, uint32_t row,
+                                          uint32_t block_index, const block_type *type) {
+  return matrix->data +
+         layout_record_offset(matrix->cols, row, block_index, type->columns, type->record_bytes);
+}
+
+void block_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out,
+                       const block_type *type);
+void block_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                  size_t y_stride, const block_type *type);
+
+// The functions of a type that its facts determine.
+#define BLOCK_FUNCTIONS(name, type)                                                              \
+  bool name##_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {                      \
+    return layout_bytes(rows, cols, (type).columns, (type).record_bytes, bytes);                 \
+  }                                                                                              \
+  void name##_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out) {               \
+    block_row_dequant(matrix, row, out, &(type));                                                \
+  }                                                                                              \
+  void name##_matmul_scalar(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,  \
+                            const void *act, size_t act_stride_bytes, uint32_t tokens, float *y, \
+                            size_t y_stride) {                                                   \
+    block_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,        \
+                 &(type));                                                                       \
+  }
+
+#endif
