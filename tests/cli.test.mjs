@@ -54,7 +54,7 @@ describe('the command line itself', () => {
   test('help goes to standard output', async () => {
     assert.match(await text(['help']), /usage: wick COMMAND/);
     for (const command of [
-      ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'synth'],
+      ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'perplexity', 'synth'],
     ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
   });
@@ -62,7 +62,7 @@ describe('the command line itself', () => {
   /** @type {[string, string[], RegExp][]} */
   const mistakes = [
     ['an unknown command', ['sing'], /no command 'sing'/],
-    ['a command that is not there yet', ['perplexity', 'x.gguf'], /not there yet/],
+    ['a command that is not there yet', ['quantize', 'x.gguf'], /not there yet/],
     ['an unknown option', ['run', 'x.gguf', '--tempo', '1'], /unknown option '--tempo'/],
     ['a missing model', ['run'], /something is missing \(usage: wick run MODEL/],
     ['too many models', ['run', 'a', 'b'], /too much/],

@@ -1,0 +1,215 @@
+// cli/perplexity.c — how well a model predicts a text, and how far its distribution is from that of
+// another run (other KV types, other weights), token by token.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/math.h"
+#include "bench/quality.h"
+#include "bench/stats.h"
+#include "cli/args.h"
+#include "cli/generation.h"
+#include "cli/input.h"
+#include "cli/model_file.h"
+#include "cli/settings.h"
+
+typedef struct perplexity_options {
+  const char *path;       // -f
+  const char *reference;  // --kl
+  const char *save;       // --save
+  model_settings model;
+} perplexity_options;
+
+// What is summed over the positions of all windows.
+typedef struct perplexity_sums {
+  const int32_t *window;  // the tokens of the window that is running
+  uint32_t window_count;
+  FILE *reference;       // rows of float32 [vocab], in order, or NULL
+  output_file *save;     // or NULL
+  float *reference_row;  // [vocab]
+  double *log_softmax;   // [vocab]
+  double *kl;            // [tokens]
+  size_t positions;      // with logits
+  size_t predicted;      // with a next token to predict
+  size_t agreed;         // same likeliest token as the reference
+  double nll_nats;
+  const char *failure;  // why it went wrong, or NULL
+} perplexity_sums;
+
+static void compare_row(perplexity_sums *sums, const float *logits, uint32_t vocab) {
+  if (fread(sums->reference_row, sizeof(float), vocab, sums->reference) != vocab) {
+    sums->failure = "the reference holds fewer positions than the text";
+    return;
+  }
+  wick_quality quality;
+  if (wick_quality_check(sums->reference_row, vocab, logits, vocab, 1e30, &quality) != WICK_OK) {
+    sums->failure = quality.message;
+    return;
+  }
+  sums->kl[sums->positions] = quality.kl_nats;
+  sums->agreed += quality.top1_agrees;
+}
+
+// wick_request.on_logits
+static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  perplexity_sums *sums = context;
+  if (sums->failure != NULL) return;
+  if (sums->save != NULL) output_file_write(sums->save, logits, vocab * sizeof *logits);
+  if (sums->reference != NULL) compare_row(sums, logits, vocab);
+  sums->positions++;
+  if (position + 1 >= sums->window_count) return;
+  if (wick_log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
+    sums->failure = "logits are not finite";
+    return;
+  }
+  sums->nll_nats -= sums->log_softmax[sums->window[position + 1]];
+  sums->predicted++;
+}
+
+static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t count,
+                             size_t window_tokens, perplexity_sums *sums) {
+  for (size_t at = 0; at < count; at += window_tokens) {
+    wick_request request;
+    wick_request_default(&request);
+    sums->window = tokens + at;
+    sums->window_count = (uint32_t)(count - at < window_tokens ? count - at : window_tokens);
+    request.tokens = sums->window;
+    request.token_count = sums->window_count;
+    request.max_tokens = 1;
+    request.ignore_end = true;
+    request.on_logits = take_row;
+    request.on_logits_context = sums;
+    generation done;
+    const exit_code code = generation_run(engine, &request, NULL, NULL, &done);
+    if (code != EXIT_DONE) return code;
+    if (sums->failure != NULL) {
+      report("perplexity: %s", sums->failure);
+      return EXIT_FILE;
+    }
+  }
+  return EXIT_DONE;
+}
+
+static void print_result(const perplexity_sums *sums) {
+  const double nll = sums->nll_nats / (double)sums->predicted;
+  output_format(OUTPUT_TEXT, "{\"tokens\":%zu,\"nll_nats\":%.6f,\"perplexity\":%.4f",
+                sums->positions, nll, math_exp(nll));
+  if (sums->reference != NULL) {
+    double sum = 0, p99 = 0;
+    for (size_t i = 0; i < sums->positions; i++) sum += sums->kl[i];
+    wick_stat_percentile(sums->kl, sums->positions, 990, sums->kl + sums->positions, &p99);
+    output_format(
+        OUTPUT_TEXT, ",\"kl_nats_mean\":%.8f,\"kl_nats_p99\":%.8f,\"top1_agreement\":%.4f",
+        sum / (double)sums->positions, p99, (double)sums->agreed / (double)sums->positions);
+  }
+  output_format(OUTPUT_TEXT, "}\n");
+}
+
+static exit_code tokenize_text(wick_engine *engine, const input_text *text, int32_t **tokens,
+                               size_t *count) {
+  wick_error error;
+  const size_t capacity = text->size_bytes + 8;
+  *tokens = malloc(capacity * sizeof **tokens);
+  if (*tokens == NULL) {
+    report("out of memory for %zu tokens", capacity);
+    return EXIT_MEMORY;
+  }
+  const wick_status status =
+      tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes, TOKENIZE_ADD_SPECIAL,
+                       *tokens, capacity, count, &error);
+  if (status != WICK_OK) return report_error("perplexity", &error);
+  if (*count >= 2) return EXIT_DONE;
+  report("the text has %zu tokens, at least 2 are needed", *count);
+  return EXIT_USAGE;
+}
+
+static bool make_room(perplexity_sums *sums, uint32_t vocab, size_t count) {
+  sums->reference_row = malloc(vocab * sizeof(float));
+  sums->log_softmax = malloc(vocab * sizeof(double));
+  sums->kl = malloc(2 * count * sizeof(double));  // and room to sort them
+  return sums->reference_row != NULL && sums->log_softmax != NULL && sums->kl != NULL;
+}
+
+static exit_code measure(const perplexity_options *given, wick_engine *engine,
+                         const input_text *text, perplexity_sums *sums) {
+  int32_t *tokens = NULL;
+  size_t count = 0;
+  wick_plan plan;
+  wick_error error;
+  wick_model_info info;
+  exit_code code = tokenize_text(engine, text, &tokens, &count);
+  if (code == EXIT_DONE && (wick_memory_plan(engine, &plan, &error) != WICK_OK ||
+                            wick_model_get_info(engine, &info, &error) != WICK_OK)) {
+    code = report_error(given->path, &error);
+  }
+  if (code == EXIT_DONE && !make_room(sums, info.vocab, count)) {
+    report("out of memory");
+    code = EXIT_MEMORY;
+  }
+  if (code == EXIT_DONE) code = run_windows(engine, tokens, count, plan.context_tokens, sums);
+  if (code == EXIT_DONE) print_result(sums);
+  free(tokens);
+  free(sums->reference_row);
+  free(sums->log_softmax);
+  free(sums->kl);
+  return code;
+}
+
+static exit_code measure_with_files(const perplexity_options *given, wick_engine *engine,
+                                    const input_text *text) {
+  perplexity_sums sums = {0};
+  output_file save;
+  if (given->reference != NULL && (sums.reference = fopen(given->reference, "rb")) == NULL) {
+    report("cannot open %s: %s", given->reference, strerror(errno));
+    return EXIT_FILE;
+  }
+  exit_code code = EXIT_DONE;
+  if (given->save != NULL) {
+    if (output_file_open(&save, given->save)) {
+      sums.save = &save;
+    } else {
+      report("cannot create %s: %s", given->save, strerror(save.failed_errno));
+      code = EXIT_FILE;
+    }
+  }
+  if (code == EXIT_DONE) code = measure(given, engine, text, &sums);
+  if (sums.reference != NULL) fclose(sums.reference);
+  if (sums.save == NULL) return code;
+  output_file_close(&save);
+  if (code != EXIT_DONE || save.failed_errno == 0) return code;
+  report("cannot write %s: %s", given->save, strerror(save.failed_errno));
+  return EXIT_FILE;
+}
+
+static exit_code run_perplexity(const perplexity_options *given, const char *path) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  input_text text = {0};
+  exit_code code = input_read(NULL, given->path, path, &text);
+  if (code == EXIT_DONE) code = settings_apply(&given->model, &config);
+  if (code == EXIT_DONE) code = model_open(path, &config, &engine);
+  if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
+  if (code == EXIT_DONE) code = measure_with_files(given, engine, &text);
+  if (engine != NULL) wick_engine_destroy(engine);
+  input_free(&text);
+  return code == EXIT_DONE ? output_end() : code;
+}
+
+exit_code command_perplexity(int argc, char **argv) {
+  perplexity_options given = {.model = settings_default()};
+  args_option options[8] = {
+      args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
+      args_string("--kl", &given.reference, "REF.f32",
+                  "logits of another run of this text: tells the divergence from them"),
+      args_string("--save", &given.save, "FILE", "writes this run's logits, for --kl"),
+  };
+  const args_spec spec = {
+      "wick perplexity MODEL -f FILE [options]",
+      "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
+      options, 3 + settings_list(&given.model, SETTINGS_ALL, options + 3), 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed == ARGS_HELP) return output_end();
+  return parsed == ARGS_OK ? run_perplexity(&given, model[0]) : EXIT_USAGE;
+}
