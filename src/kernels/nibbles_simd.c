@@ -102,15 +102,19 @@ SIMD_INLINE void k_super(const uint8_t *record, strip_super *super) {
   }
 }
 
+// Byte `index` of each lane, below 64. (Shifted as if it had a sign: knowing that it has none, the
+// compiler would convert unsigned integers, which takes V8 eight instructions.)
+SIMD_INLINE v128_t k_sub_float(v128_t bytes, uint32_t index) {
+  return wasm_f32x4_convert_i32x4(wasm_i32x4_shr(wasm_i32x4_shl(bytes, 24 - 8 * index), 24));
+}
+
 SIMD_INLINE void k_scales_take(const uint8_t *record, uint32_t part, const strip_super *super,
                                strip_scales *scales) {
-  const v128_t bytes = wasm_v128_load(super->subs[part]), low = wasm_i32x4_splat(255);
+  const v128_t bytes = wasm_v128_load(super->subs[part]);
   (void)record;
   for (uint32_t h = 0; h < 2; h++) {
-    const v128_t scale = wasm_v128_and(wasm_u32x4_shr(bytes, 8 * h), low);
-    const v128_t min = wasm_v128_and(wasm_u32x4_shr(bytes, 16 + 8 * h), low);
-    scales->scales[h] = wasm_f32x4_mul(super->scales[h], wasm_f32x4_convert_i32x4(scale));
-    scales->mins[h] = wasm_f32x4_mul(super->mins[h], wasm_f32x4_convert_i32x4(min));
+    scales->scales[h] = wasm_f32x4_mul(super->scales[h], k_sub_float(bytes, h));
+    scales->mins[h] = wasm_f32x4_mul(super->mins[h], k_sub_float(bytes, 2 + h));
   }
 }
 
@@ -130,9 +134,9 @@ SIMD_INLINE void q5_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   fifth_take(&state[half], codes);
 }
 
-#define NIBBLES(record, parts_, kind_, offset_, folded_)                                     \
-  .record_bytes = sizeof(record), .parts = parts_, .kind = kind_, .steps = 4, .per_step = 2, \
-  .step_groups = 1, .code_groups = 4, .offset = offset_, .folded = folded_
+#define NIBBLES(record, parts_, kind_, offset_, folded_)                                       \
+  .record_bytes = sizeof(record), .parts = (parts_), .kind = (kind_), .steps = 4, .per_step = 2, \
+  .step_groups = 1, .code_groups = 4, .offset = (offset_), .folded = (folded_)
 
 static const strip_type q4_0_strip = {NIBBLES(q4_0_record, 1, BLOCK_CODES, 8, true), q4_0_super,
                                       strip_scales_of_super, strip_begin_nothing, q4_0_codes};
