@@ -29,9 +29,13 @@ KERNEL_FAMILY(q4_1);
 KERNEL_FAMILY(q5_0);
 KERNEL_FAMILY(q5_1);
 KERNEL_FAMILY(q8_0);
+KERNEL_FAMILY(q2_k);
+KERNEL_FAMILY(q3_k);
 KERNEL_FAMILY(q4_k);
 KERNEL_FAMILY(q5_k);
 KERNEL_FAMILY(q6_k);
+KERNEL_FAMILY(iq4_nl);
+KERNEL_FAMILY(iq4_xs);
 
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);

@@ -63,4 +63,19 @@ static inline void layout_words_load(const uint8_t *codes, uint32_t row, uint8_t
 // A 16-bit float with exponent 31: Inf or NaN.
 static inline bool layout_f16_is_wild(uint16_t half) { return (half & 0x7c00u) == 0x7c00u; }
 
+// Copies a 16-bit float to its place; the flag that it calls for.
+static inline uint32_t layout_half_store(uint8_t halves[16], uint32_t row, const uint8_t *from) {
+  memcpy(halves + layout_scale_offset(row), from, 2);
+  return layout_f16_is_wild(load_u16(from)) ? KERNEL_MATRIX_HAS_WILD_F16 : 0;
+}
+
+static inline uint32_t load_u32(const uint8_t *bytes) {
+  uint32_t value;
+  memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+#define RECORD_AT(type, data, cols, row, block, columns) \
+  ((type *)(void *)((data) + layout_record_offset(cols, row, block, columns, sizeof(type))))
+
 #endif

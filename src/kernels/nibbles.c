@@ -3,6 +3,7 @@
 #include "kernels/nibbles.h"
 
 #include "kernels/blocks.h"
+#include "kernels/sixbits.h"
 
 // ---- codes of one row of a part ----
 
@@ -39,22 +40,7 @@ static void fifth_store(uint8_t fifth[32], uint32_t row, uint32_t bits) {
   }
 }
 
-// Copies a 16-bit float to its place; the flag that it calls for.
-static uint32_t half_store(uint8_t halves[16], uint32_t row, const uint8_t *from) {
-  memcpy(halves + layout_scale_offset(row), from, 2);
-  return layout_f16_is_wild(load_u16(from)) ? KERNEL_MATRIX_HAS_WILD_F16 : 0;
-}
-
-static uint32_t load_u32(const uint8_t *bytes) {
-  uint32_t value;
-  memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
 // ---- blocks of 32 columns: the file's bytes of codes go over as they are ----
-
-#define RECORD_AT(type, data, cols, row, block, columns) \
-  ((type *)(void *)((data) + layout_record_offset(cols, row, block, columns, sizeof(type))))
 
 static void q4_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
   const q4_0_record *record = (const q4_0_record *)(const void *)bytes;
@@ -69,7 +55,7 @@ uint32_t q4_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q4_0_record *record = RECORD_AT(q4_0_record, data, cols, row, first_block, BLOCK_PART);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file);
+    flags |= layout_half_store(record->scales, row, file);
     layout_words_store(record->codes[0], row, file + 2, 4);
   }
   return flags;
@@ -89,7 +75,8 @@ uint32_t q4_1_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q4_1_record *record = RECORD_AT(q4_1_record, data, cols, row, first_block, BLOCK_PART);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file) | half_store(record->mins, row, file + 2);
+    flags |= layout_half_store(record->scales, row, file) |
+             layout_half_store(record->mins, row, file + 2);
     layout_words_store(record->codes[0], row, file + 4, 4);
   }
   return flags;
@@ -109,7 +96,7 @@ uint32_t q5_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q5_0_record *record = RECORD_AT(q5_0_record, data, cols, row, first_block, BLOCK_PART);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file);
+    flags |= layout_half_store(record->scales, row, file);
     fifth_store(record->fifth, row, load_u32(file + 2));
     layout_words_store(record->codes[0], row, file + 6, 4);
   }
@@ -131,7 +118,8 @@ uint32_t q5_1_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q5_1_record *record = RECORD_AT(q5_1_record, data, cols, row, first_block, BLOCK_PART);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file) | half_store(record->mins, row, file + 2);
+    flags |= layout_half_store(record->scales, row, file) |
+             layout_half_store(record->mins, row, file + 2);
     fifth_store(record->fifth, row, load_u32(file + 4));
     layout_words_store(record->codes[0], row, file + 8, 4);
   }
@@ -156,29 +144,14 @@ static void k_subs_of_file(const uint8_t *subs, uint32_t part, uint8_t *scale, u
   }
 }
 
-static void k_sub_store(k_scales subs, uint32_t byte, uint32_t part, uint8_t value) {
-  if (part < 3) {
-    subs[part][byte] = (uint8_t)(subs[part][byte] | value);
-    return;
-  }
-  for (uint32_t v = 0; v < 3; v++) {
-    subs[v][byte] = (uint8_t)(subs[v][byte] | (value >> (2 * v) & 3) << 6);
-  }
-}
-
-static uint32_t k_sub_load(const k_scales subs, uint32_t byte, uint32_t part) {
-  if (part < 3) return subs[part][byte] & 63;
-  return (uint32_t)(subs[0][byte] >> 6 | subs[1][byte] >> 6 << 2 | subs[2][byte] >> 6 << 4);
-}
-
 static uint32_t k_sub_byte(uint32_t row) { return row % 4 * 4 + row % 8 / 4; }
 
-static void k_subs_store(k_scales subs[2], uint32_t row, const uint8_t *file) {
+static void k_subs_store(sixbits subs[2], uint32_t row, const uint8_t *file) {
   for (uint32_t p = 0; p < 8; p++) {
     uint8_t scale, min;
     k_subs_of_file(file, p, &scale, &min);
-    k_sub_store(subs[p / 4], k_sub_byte(row), p % 4, scale);
-    k_sub_store(subs[p / 4], k_sub_byte(row) + 2, p % 4, min);
+    sixbits_store(subs[p / 4], k_sub_byte(row), p % 4, scale);
+    sixbits_store(subs[p / 4], k_sub_byte(row) + 2, p % 4, min);
   }
 }
 
@@ -186,8 +159,8 @@ static void k_subs_store(k_scales subs[2], uint32_t row, const uint8_t *file) {
 static void k_scale_load(const q4_k_record *record, uint32_t row, uint32_t part, block_part *out) {
   const uint32_t byte = k_sub_byte(row);
   const uint8_t(*subs)[16] = record->subs[part / 4];
-  out->scale = layout_scale_load(record->scales, row) * (float)k_sub_load(subs, byte, part % 4);
-  out->min = layout_scale_load(record->mins, row) * (float)k_sub_load(subs, byte + 2, part % 4);
+  out->scale = layout_scale_load(record->scales, row) * (float)sixbits_load(subs, byte, part % 4);
+  out->min = layout_scale_load(record->mins, row) * (float)sixbits_load(subs, byte + 2, part % 4);
 }
 
 static void q4_k_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
@@ -216,7 +189,8 @@ uint32_t q4_k_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q4_k_record *record = RECORD_AT(q4_k_record, data, cols, row, first_block, BLOCK_SUPER);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file) | half_store(record->mins, row, file + 2);
+    flags |= layout_half_store(record->scales, row, file) |
+             layout_half_store(record->mins, row, file + 2);
     k_subs_store(record->subs, row, file + K_SUBS_OFFSET);
     for (uint32_t p = 0; p < 8; p++) {
       k_nibbles_store(record->codes[p], row, file + K_SUBS_OFFSET + K_SUBS_BYTES, p);
@@ -231,7 +205,8 @@ uint32_t q5_k_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   uint32_t flags = 0;
   q5_k_record *record = RECORD_AT(q5_k_record, data, cols, row, first_block, BLOCK_SUPER);
   for (uint32_t b = 0; b < block_count; b++, record++, file += FILE_BYTES) {
-    flags |= half_store(record->scales, row, file) | half_store(record->mins, row, file + 2);
+    flags |= layout_half_store(record->scales, row, file) |
+             layout_half_store(record->mins, row, file + 2);
     k_subs_store(record->subs, row, file + K_SUBS_OFFSET);
     for (uint32_t p = 0; p < 8; p++) {
       uint32_t bits = 0;

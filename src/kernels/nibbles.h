@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "kernels/sixbits.h"
+
 typedef struct q4_0_record {
   uint8_t scales[16];
   uint8_t codes[4][32];
@@ -31,14 +33,11 @@ typedef struct q5_1_record {
   uint8_t codes[4][32];
 } q5_1_record;
 
-// The 6-bit sub-scales and sub-minima of 4 parts of 8 rows, 3 x 16 bytes: byte j of vector v has
-// part v's value in its low 6 bits and bits 2v and 2v + 1 of part 3's in its high 2. The 4 bytes of
-// lane i are row i's sub-scale, row i + 4's, row i's sub-minimum, row i + 4's.
-typedef uint8_t k_scales[3][16];
-
+// Sub-scales and sub-minima of 4 parts each. The 4 bytes of lane i are row i's sub-scale, row i +
+// 4's, row i's sub-minimum, row i + 4's.
 typedef struct q4_k_record {
   uint8_t scales[16], mins[16];
-  k_scales subs[2];
+  sixbits subs[2];
   uint8_t codes[8][4][32];
 } q4_k_record;
 
@@ -49,7 +48,7 @@ typedef struct q5_k_part {
 
 typedef struct q5_k_record {
   uint8_t scales[16], mins[16];
-  k_scales subs[2];
+  sixbits subs[2];
   q5_k_part parts[8];
 } q5_k_record;
 

@@ -87,7 +87,7 @@ SIMD_INLINE void q5_1_codes(const uint8_t *record, uint32_t part, uint32_t step,
 
 // ---- blocks of 256 columns ----
 
-// Sub-scales and sub-minima of all parts as bytes, in the lane order of k_scales.
+// Sub-scales and sub-minima of all parts as bytes, in the lane order of sixbits.
 SIMD_INLINE void k_super(const uint8_t *record, strip_super *super) {
   const q4_k_record *k = RECORD(q4_k_record, record);
   const v128_t scales = wasm_v128_load(k->scales), mins = wasm_v128_load(k->mins);
@@ -134,7 +134,7 @@ SIMD_INLINE void q5_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   fifth_take(&state[half], codes);
 }
 
-#define NIBBLES(record, parts_, kind_, offset_, folded_)                                       \
+#define NIBBLES(record, parts_, kind_, offset_, folded_)                                         \
   .record_bytes = sizeof(record), .parts = (parts_), .kind = (kind_), .steps = 4, .per_step = 2, \
   .step_groups = 1, .code_groups = 4, .offset = (offset_), .folded = (folded_)
 

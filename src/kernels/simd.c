@@ -12,6 +12,8 @@ const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
                               .low_7 = SIXTEEN(127, 127),
                               .low_1 = SIXTEEN(1, 1),
                               .fifth = SIXTEEN(16, 16),
+                              .third = SIXTEEN(4, 4),
+                              .low_2 = SIXTEEN(3, 3),
                               .top = SIXTEEN(128, 128),
                               .low_8_of_16 = SIXTEEN(255, 0),
                               .high_8_of_16 = SIXTEEN(0, 255)};

@@ -37,6 +37,7 @@ typedef enum simd_flavor { SIMD_PLAIN = 0, SIMD_PAIRS = 1, SIMD_QUADS = 2 } simd
 #define simd_dot_pairs(x, codes) wasm_i16x8_relaxed_dot_i8x16_i7x16(x, codes)
 #define simd_dot_quads(x, codes, sum) wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, codes, sum)
 #define simd_madd(a, b, c) wasm_f32x4_relaxed_madd(a, b, c)
+#define simd_table(values, indexes) wasm_i8x16_relaxed_swizzle(values, indexes)
 
 #elif defined(WICK_RELAXED)
 
@@ -91,11 +92,26 @@ typedef struct simd_masks {
   uint8_t low_7[16];  // 0x7f
   uint8_t low_1[16];  // 0x01
   uint8_t fifth[16];  // 0x10
+  uint8_t third[16];  // 0x04
+  uint8_t low_2[16];  // 0x03
   uint8_t top[16];    // 0x80
   uint8_t low_8_of_16[16], high_8_of_16[16];
 } simd_masks;
 
 extern const simd_masks simd_mask;
+
+// values[index] for indexes below 16.
+#ifndef __wasm_simd128__
+static inline v128_t simd_table(v128_t values, v128_t indexes) {
+  uint8_t from[16], at[16], to[16];
+  memcpy(from, &values, 16);
+  memcpy(at, &indexes, 16);
+  for (int i = 0; i < 16; i++) to[i] = from[at[i] & 15];
+  return wasm_v128_load(to);
+}
+#elif !defined(simd_table)
+#define simd_table(values, indexes) wasm_i8x16_swizzle(values, indexes)
+#endif
 
 // sum + a * b, rounded once where the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {

@@ -65,7 +65,8 @@ static const type_case type_cases[] = {
     {WICK_TYPE_F32, {0}, 0},     {WICK_TYPE_F16, {0}, 1},     {WICK_TYPE_BF16, {0}, 0},
     {WICK_TYPE_Q4_0, {0}, 1},    {WICK_TYPE_Q4_1, {0, 2}, 2}, {WICK_TYPE_Q5_0, {0}, 1},
     {WICK_TYPE_Q5_1, {0, 2}, 2}, {WICK_TYPE_Q8_0, {0}, 1},    {WICK_TYPE_Q4_K, {0, 2}, 2},
-    {WICK_TYPE_Q5_K, {0, 2}, 2}, {WICK_TYPE_Q6_K, {208}, 1},
+    {WICK_TYPE_Q5_K, {0, 2}, 2}, {WICK_TYPE_Q6_K, {208}, 1},  {WICK_TYPE_Q2_K, {80, 82}, 2},
+    {WICK_TYPE_Q3_K, {108}, 1},  {WICK_TYPE_IQ4_NL, {0}, 1},  {WICK_TYPE_IQ4_XS, {0}, 1},
 };
 enum { TYPE_CASES = sizeof type_cases / sizeof type_cases[0] };
 
