@@ -26,13 +26,15 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
-.PHONY: setup-core setup-dev setup-all
+.PHONY: setup-core setup-dev setup-bench setup-all
 setup-core:
 	@tools/setup.sh core
 setup-dev:
 	@tools/setup.sh core dev
+setup-bench:
+	@tools/setup.sh core browsers bench
 setup-all:
-	@tools/setup.sh core dev browsers edge
+	@tools/setup.sh core dev browsers edge bench
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
@@ -193,11 +195,14 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo sizes clean distclean help
+.PHONY: setup demo bench-peers sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it by itself)
 
 demo: all ## builds, serves the demo page and prints its address
 	$(Q)$(NODE) examples/chat/serve.mjs
+
+bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)
+	$(Q)$(NODE) tools/bench/peers.mjs
 
 sizes: ## the raw and gzipped size of what was built
 	@$(NODE) tools/build/sizes.mjs

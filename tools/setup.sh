@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge]        (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [bench]        (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld (apt), wasi-libc and binaryen (Debian trixie, unpacked
 #             privately), the locked npm packages
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format, SIMDe (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
 #   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
+#   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
+#             tools/bench/
 #
 # What apt does not manage goes to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers. Versions are pinned here and in the lock files.
@@ -199,6 +201,18 @@ npm_edge() {
   cd "$root"
 }
 
+# Without the optional packages: they are binaries for other systems and GPUs, 600 MB of them. Not by
+# `npm ci`: it wants all of them in the lock file, and not every registry has them all.
+npm_bench() {
+  [ "$arch" = x86_64 ] || die "native llama.cpp is locked for x86_64 only, this is $arch"
+  say "installing with npm, into .toolchain/bench/: node-llama-cpp (tools/bench/package-lock.json)"
+  mkdir -p "$chain/bench"
+  cp .npmrc tools/bench/package.json tools/bench/package-lock.json "$chain/bench/"
+  cd "$chain/bench"
+  run npm-bench npm install --omit=optional --ignore-scripts
+  cd "$root"
+}
+
 pip_edge() {
   say "installing with pip, into .toolchain/edge/python/: wasmtime (tools/edge/requirements.txt)"
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -235,11 +249,15 @@ part_edge() {
   once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge
 }
 
+part_bench() {
+  once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
+}
+
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge" ;;
+    core | dev | browsers | edge | bench) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge bench" ;;
   esac
 done
 cd "$root"

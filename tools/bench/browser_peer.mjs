@@ -1,0 +1,54 @@
+// Wick and wllama as peers: pages of one Chromium, each in a context of its own.
+
+/**
+ * One side of a comparison.
+ * @typedef {object} Peer
+ * @property {(method: 'load' | 'measure' | 'facts', argument: object) => Promise<any>} call
+ * @property {() => Promise<void>} close
+ */
+
+const MINUTES_10 = 600_000;
+
+/**
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} address of page.html, with ?peer=
+ * @returns {Promise<Peer>}
+ */
+export async function openPage(browser, address) {
+  const page = await (await browser.newContext()).newPage();
+  page.setDefaultTimeout(MINUTES_10);
+  await page.goto(address);
+  await page.waitForFunction('globalThis.peer !== undefined');
+  return {
+    call: (method, argument) =>
+      page.evaluate(
+        ([name, value]) => /** @type {any} */ (globalThis).peer[name](value),
+        /** @type {[string, object]} */ ([method, argument]),
+      ),
+    close: () => page.context().close(),
+  };
+}
+
+/**
+ * From the navigation to the first token, in a browser context that has never seen the page: no
+ * cache, no compiled code.
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} address of cold.html, with all that it needs
+ * @returns {Promise<number>} milliseconds
+ */
+export async function measureCold(browser, address) {
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(MINUTES_10);
+    const session = await context.newCDPSession(page);
+    await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+    await page.goto(address);
+    const handle = await page.waitForFunction('globalThis.cold');
+    const { firstTokenMs, error } = await handle.jsonValue();
+    if (error) throw new Error(error);
+    return firstTokenMs;
+  } finally {
+    await context.close();
+  }
+}

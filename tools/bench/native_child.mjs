@@ -1,0 +1,66 @@
+// Native llama.cpp (node-llama-cpp) in a process of its own: started by native_peer.mjs, which sends
+// {id, method, argument} and gets {id, value} or {id, error}.
+
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+/** Not a dependency of the package: tools/setup.sh bench puts it into .toolchain/bench. */
+const { getLlama } = await import(pathToFileURL(process.argv[2]).href);
+
+/** @type {any} */
+let sequence;
+
+/** @returns {string} which build of the kernels llama.cpp chose for this processor */
+function cpuVariant() {
+  const found = readFileSync('/proc/self/maps', 'utf8').match(/libggml-cpu-(\w+)\.so/);
+  return found ? found[1] : 'unknown';
+}
+
+/** @type {Record<string, (argument: any) => Promise<unknown>>} */
+const methods = {
+  async load({ path, threads, context }) {
+    const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads });
+    const model = await llama.loadModel({ modelPath: path });
+    const made = await model.createContext({
+      contextSize: context,
+      batchSize: context,
+      threads,
+      sequences: 1,
+    });
+    sequence = made.getSequence();
+    return { release: llama.llamaCppRelease?.release, variant: cpuVariant() };
+  },
+
+  /** Greedy: the first token comes with the prefill, the others one by one. */
+  async measure({ tokens: prompt, count }) {
+    await sequence.clearHistory();
+    const next = { generateNext: { token: true, options: { temperature: 0 } } };
+    const last = prompt.length - 1;
+    const start = performance.now();
+    const answer = await sequence.controlledEvaluate([
+      ...prompt.slice(0, last),
+      [prompt[last], next],
+    ]);
+    const prefilled = performance.now();
+    let token = answer[last].next.token;
+    for (let i = 1; i < count; i++) {
+      token = (await sequence.controlledEvaluate([[token, next]]))[0].next.token;
+    }
+    const end = performance.now();
+    return {
+      promptTokens: prompt.length,
+      tokens: count,
+      prefill: (prompt.length / (prefilled - start)) * 1000,
+      decode: ((count - 1) / (end - prefilled)) * 1000,
+    };
+  },
+};
+
+process.on('message', async (/** @type {any} */ { id, method, argument }) => {
+  try {
+    process.send?.({ id, value: await methods[method](argument) });
+  } catch (error) {
+    process.send?.({ id, error: String(error) });
+  }
+});
+process.on('disconnect', () => process.exit());
