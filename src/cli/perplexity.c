@@ -160,7 +160,8 @@ static exit_code measure_with_files(const perplexity_options *given, wick_engine
                                     const input_text *text) {
   perplexity_sums sums = {0};
   output_file save;
-  if (given->reference != NULL && (sums.reference = fopen(given->reference, "rb")) == NULL) {
+  if (given->reference != NULL) sums.reference = fopen(given->reference, "rb");
+  if (given->reference != NULL && sums.reference == NULL) {
     report("cannot open %s: %s", given->reference, strerror(errno));
     return EXIT_FILE;
   }
