@@ -1,1 +1,318 @@
-// js/cli.js — placeholder
+#!/usr/bin/env node
+// js/cli.js — the package's command, `wick`: the command line's WebAssembly under node:wasi. That build
+// has one thread, so `run --threads 2` and more goes through the package's engine instead, with the
+// same options, output and exit codes.
+
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { parse, relative, resolve, sep } from 'node:path';
+import process from 'node:process';
+import { detectSimd } from './features.js';
+
+/** @typedef {import('./index.js').Engine} Engine */
+/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
+
+const EXIT_USAGE = 2;
+const EXIT_FILE = 3;
+const EXIT_MEMORY = 4;
+const EXIT_INTERNAL = 5;
+
+/** Options without a value; all others have one. */
+const flags = new Set(['--help', '-h', '--json', '--no-bos', '--no-special', '--stats']);
+const pathOptions = new Set(['-f', '--kl', '--out']);
+
+/**
+ * @typedef {{option: string, value: string | undefined} | {positional: string}} Argument
+ */
+
+/** @param {string[]} args behind the command @returns {Argument[]} as src/cli/args.c takes them apart */
+function takeApart(args) {
+  /** @type {Argument[]} */
+  const found = [];
+  let areOptionsOver = false;
+  for (let at = 0; at < args.length; at++) {
+    const argument = args[at];
+    if (areOptionsOver || argument === '-' || !argument.startsWith('-')) {
+      found.push({ positional: argument });
+    } else if (argument === '--') {
+      areOptionsOver = true;
+    } else {
+      const [, name, joined] = /^(--[^=]*)=(.*)$/s.exec(argument) ?? [
+        undefined,
+        argument,
+        undefined,
+      ];
+      const isFlag = flags.has(name) || joined !== undefined;
+      found.push({ option: name, value: isFlag ? joined : args[++at] });
+    }
+  }
+  return found;
+}
+
+/** @param {Argument[]} found @returns {string[]} */
+function putTogether(found) {
+  const positionals = found.flatMap((one) => ('positional' in one ? [one.positional] : []));
+  const options = found.flatMap((one) => {
+    if ('positional' in one) return [];
+    return one.value === undefined ? [one.option] : [one.option, one.value];
+  });
+  return [...options, '--', ...positionals];
+}
+
+/** The package's files: beside this one, or in the repository where `make` has put them. */
+const home = new URL(
+  existsSync(new URL('wasi', import.meta.url)) ? './' : '../dist/',
+  import.meta.url,
+);
+
+// ---- the WASI build ----
+
+const { root } = parse(resolve('.'));
+
+/** @param {string} path @returns {string} as the module sees it: it has the whole disk at / */
+const guestPath = (path) => `/${relative(root, resolve(path)).replaceAll(sep, '/')}`;
+
+/** @param {string} command @param {Argument[]} found @returns {Argument[]} */
+function withGuestPaths(command, found) {
+  const pathAt = command === 'synth' ? 2 : 0;
+  let positionals = 0;
+  return found.map((one) => {
+    if ('positional' in one) {
+      const isPath = command === 'quantize' ? positionals < 2 : positionals === pathAt;
+      positionals++;
+      return isPath && one.positional !== '-' ? { positional: guestPath(one.positional) } : one;
+    }
+    const isPath = pathOptions.has(one.option) && one.value !== undefined && one.value !== '-';
+    return isPath ? { ...one, value: guestPath(one.value ?? '') } : one;
+  });
+}
+
+/** @returns {Promise<typeof import('node:wasi').WASI>} without the warning that it is experimental */
+async function importWasi() {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  const { WASI } = await import('node:wasi');
+  process.emitWarning = emitWarning;
+  return WASI;
+}
+
+/** @param {string[]} args @param {{stdout?: number}} [options] @returns {Promise<number>} the exit code */
+async function runWasi(args, { stdout = 1 } = {}) {
+  const WASI = await importWasi();
+  const name = detectSimd() === 'relaxed' ? 'wick-relaxed.wasm' : 'wick.wasm';
+  const wasi = new WASI({
+    version: 'preview1',
+    args: ['wick', ...args],
+    env: process.env,
+    preopens: { '/': root },
+    returnOnExit: true,
+    stdout,
+  });
+  const bytes = readFileSync(new URL(`wasi/${name}`, home));
+  const module = await WebAssembly.compile(bytes);
+  const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
+  return wasi.start(await WebAssembly.instantiate(module, imports));
+}
+
+// ---- run with threads ----
+
+/** The command line's options that are settings of generate(). @type {Record<string, keyof GenerateOptions>} */
+const settings = {
+  '-n': 'maxTokens',
+  '--temp': 'temperature',
+  '--top-k': 'topK',
+  '--top-p': 'topP',
+  '--min-p': 'minP',
+  '--repeat-penalty': 'repeatPenalty',
+  '--frequency-penalty': 'frequencyPenalty',
+  '--presence-penalty': 'presencePenalty',
+  '--logprobs': 'logprobs',
+};
+
+/** Ends the command with a message. */
+class Exit extends Error {
+  /** @param {number} code @param {string} [message] */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** @param {Argument[]} found options that the WASI build has checked */
+function readRunOptions(found) {
+  /** @type {Map<string, string | undefined>} */
+  const last = new Map();
+  /** @type {string[]} */
+  const stop = [];
+  /** @type {string[]} */
+  const positionals = [];
+  for (const one of found) {
+    if ('positional' in one) positionals.push(one.positional);
+    else if (one.option === '--stop') stop.push(String(one.value));
+    else last.set(one.option, one.value);
+  }
+  /** @type {GenerateOptions} */
+  const generation = { temperature: 0, topK: 0, topP: 1, minP: 0, stop };
+  for (const [option, name] of Object.entries(settings)) {
+    const value = last.get(option);
+    if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
+  }
+  const seed = last.get('--seed');
+  if (seed !== undefined) generation.seed = BigInt(seed);
+  return { last, generation, positionals };
+}
+
+/** @param {Map<string, string | undefined>} last @param {string} model @returns {string} */
+function readPrompt(last, model) {
+  const text = last.get('-p');
+  const path = last.get('-f');
+  if (text !== undefined && path !== undefined) {
+    throw new Exit(EXIT_USAGE, 'the text comes from -p or from -f, not from both');
+  }
+  if (text !== undefined) return text;
+  const isInput = path === undefined || path === '-';
+  if (isInput && model === '-') {
+    const message = 'standard input is the model already: give the text with -p or -f';
+    throw new Exit(EXIT_USAGE, message);
+  }
+  try {
+    return readFileSync(isInput ? 0 : path, 'utf8');
+  } catch (error) {
+    throw new Exit(EXIT_FILE, `cannot open ${path ?? 'standard input'}: ${error}`);
+  }
+}
+
+/** @param {any} error of the package @returns {Exit} */
+function exitFor(error) {
+  const { code, message } = error;
+  if (['ARG', 'PROMPT_TOO_LONG'].includes(code)) return new Exit(EXIT_USAGE, message);
+  if (['NOMEM', 'PAGES'].includes(code)) return new Exit(EXIT_MEMORY, message);
+  const isOurs = code === undefined || ['INTERNAL', 'WASM', 'WORKER_CRASHED'].includes(code);
+  return new Exit(isOurs ? EXIT_INTERNAL : EXIT_FILE, message);
+}
+
+const HELPERS_MS_MAX = 5000;
+
+/** @param {Engine} engine @param {number} threads */
+async function awaitHelpers(engine, threads) {
+  let found = 0;
+  for (const end = Date.now() + HELPERS_MS_MAX; found < threads && Date.now() < end; ) {
+    found = (await engine.info()).threads;
+  }
+  if (found >= threads) return;
+  throw new Exit(EXIT_USAGE, `--threads ${threads}: only ${found} can be had here`);
+}
+
+/** @param {string} text @returns {Promise<void>} when it was written */
+function print(text) {
+  return new Promise((settle, fail) => {
+    const failed = (/** @type {Error} */ error) =>
+      fail(new Exit(EXIT_FILE, `cannot write to standard output: ${error.message}`));
+    process.stdout.once('error', failed);
+    process.stdout.write(text, (error) => {
+      process.stdout.off('error', failed);
+      if (error) failed(error);
+      else settle();
+    });
+  });
+}
+
+/** @param {number} value a float32 @returns {number} the one with the fewest digits that reads back */
+function shortest(value) {
+  const digits = [6, 7, 8].find((count) => Math.fround(Number(value.toPrecision(count))) === value);
+  return digits === undefined ? Number(value.toPrecision(9)) : Number(value.toPrecision(digits));
+}
+
+/** @param {import('./index.js').TokenDetail} detail */
+function printLogprobs({ top, ...one }) {
+  /** @param {import('./index.js').TokenAlternative} shown */
+  const fields = ({ token, text, logprob }) => ({ token, text, logprob: shortest(logprob) });
+  process.stderr.write(`${JSON.stringify({ ...fields(one), top: top.map(fields) })}\n`);
+}
+
+/** @param {number} value */
+const rounded = (value) => Math.round(value * 1000) / 1000;
+
+/**
+ * @param {Engine} engine
+ * @param {import('./index.js').GenerationResult} result
+ * @param {number} loadMs
+ */
+async function printStats(engine, { finishReason, usage, timings }, loadMs) {
+  const { memory, plan, threads, kernels } = await engine.info();
+  const stats = {
+    load_ms: rounded(loadMs),
+    ttft_ms: rounded(timings.ttftMs),
+    prefill_tok_s: rounded(timings.prefillTokensPerSecond),
+    decode_tok_s: rounded(timings.decodeTokensPerSecond),
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    finish_reason: finishReason,
+    memory_bytes_peak: memory.peakBytes,
+    memory_bytes_planned: plan?.totalBytes,
+    threads,
+    kernels,
+  };
+  process.stderr.write(`${JSON.stringify(stats)}\n`);
+}
+
+/** @param {Argument[]} found @param {number} threads */
+async function runThreaded(found, threads) {
+  const { last, generation, positionals } = readRunOptions(found);
+  if (positionals.length !== 1) {
+    const problem = positionals.length < 1 ? 'something is missing' : 'too much';
+    throw new Exit(EXIT_USAGE, `${problem} (usage: wick run MODEL [-p TEXT | -f FILE] [options])`);
+  }
+  const [model] = positionals;
+  const prompt = readPrompt(last, model);
+  /** @type {typeof import('./index.js')} */
+  const { createEngine } = await import(new URL('index.js', home).href);
+  const start = performance.now();
+  const engine = await createEngine({
+    ...(model === '-' ? { stream: process.stdin } : { file: model }),
+    threads,
+    contextSize: Number(last.get('--ctx') ?? 0),
+    kvType: /** @type {any} */ (last.get('--kv')),
+  });
+  const loadMs = performance.now() - start;
+  await awaitHelpers(engine, threads);
+  if (generation.logprobs) generation.onToken = printLogprobs;
+  const text = engine.generate(prompt, generation);
+  for await (const piece of text) await print(piece);
+  if (text.result && last.has('--stats')) await printStats(engine, text.result, loadMs);
+  await engine.close();
+}
+
+/** @param {Argument[]} found @returns {number} how many are asked for, 0 when that is not a number */
+function threadsOf(found) {
+  const given = found.findLast((one) => 'option' in one && one.option === '--threads');
+  const value = given && 'value' in given ? given.value : undefined;
+  return /^\d+$/.test(value ?? '') ? Number(value) : 0;
+}
+
+/** @param {string[]} argv @returns {Promise<number>} the exit code */
+async function main([command, ...args]) {
+  if (command === undefined) return runWasi([]);
+  const found = takeApart(args);
+  const isHelp = found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option));
+  const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];
+  const threads = threadsOf(found);
+  if (command !== 'run' || isHelp || threads < 2) return runWasi(guestArgs);
+  // The options are checked by the program that knows them: its help comes when all are right.
+  const nowhere = openSync(devNull, 'w');
+  const checked = await runWasi([...guestArgs.slice(0, guestArgs.indexOf('--')), '--help'], {
+    stdout: nowhere,
+  });
+  closeSync(nowhere);
+  if (checked !== 0) return checked;
+  await runThreaded(found, threads);
+  return 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const { code, message } = error instanceof Exit ? error : exitFor(error);
+  process.stderr.write(`wick: ${message}\n`);
+  process.exit(code);
+}

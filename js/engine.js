@@ -93,7 +93,8 @@ export async function createEngine(options) {
     await Promise.race([loaded, aborted]);
     return new Engine(link, infoOf(await link.call('info', [])));
   } catch (error) {
-    await link.close();
+    const closing = link.close();
+    if (!signal?.aborted) await closing;
     throw error;
   } finally {
     signal?.removeEventListener('abort', abort);
@@ -156,7 +157,7 @@ export class Engine {
     const message = {
       input: { prompt: promptOf(prompt) },
       settings: settingsOf(options),
-      wantsTokens: false,
+      wantsTokens: options.onToken !== undefined,
     };
     return new Generation(new PieceReader(this.#link, message, options));
   }

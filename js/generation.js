@@ -20,6 +20,7 @@ export class PieceReader {
   #message;
   #signal;
   #onPrefill;
+  #onToken;
   /** @type {RunningRequest | undefined} */
   #running;
   #isStarted = false;
@@ -37,13 +38,15 @@ export class PieceReader {
    * @param {Link} link
    * @param {Parameters<Link['generate']>[0]} message
    * @param {{signal?: AbortSignal | null | undefined,
-   *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined}} options
+   *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
+   *   onToken?: ((token: TokenDetail) => void) | undefined}} options
    */
-  constructor(link, message, { signal, onPrefill }) {
+  constructor(link, message, { signal, onPrefill, onToken }) {
     this.#link = link;
     this.#message = message;
     this.#signal = signal;
     this.#onPrefill = onPrefill;
+    this.#onToken = onToken;
   }
 
   /** @returns {Done | undefined} how it went, once it has ended well */
@@ -84,6 +87,7 @@ export class PieceReader {
   /** @param {Output} output */
   #receive({ texts, tokens, prefill, done, error }) {
     if (prefill) this.#onPrefill?.(prefill);
+    if (this.#onToken) for (const token of tokens) if (token.token >= 0) this.#onToken(token);
     for (const [index, text] of texts.entries()) this.#pieces.push({ text, token: tokens[index] });
     if (done || error) this.#running?.forget();
     if (error) this.#fail(fromPlainError(error));

@@ -27,6 +27,12 @@ export interface Progress {
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
 
+/** A web Worker, or one of node:worker_threads. */
+export interface WorkerLike {
+  postMessage(message: unknown): void;
+  terminate(): unknown;
+}
+
 export interface EngineOptions extends ModelSource {
   /** Sent with every request for the model. */
   headers?: HeadersInit;
@@ -56,7 +62,7 @@ export interface EngineOptions extends ModelSource {
    * The worker's file where a bundler has lost it (`wick-llm/worker`), or a function that starts
    * one worker a call. A single Worker runs without threads.
    */
-  worker?: string | URL | Worker | (() => Worker) | (() => import('node:worker_threads').Worker);
+  worker?: string | URL | WorkerLike | (() => WorkerLike);
   /** The engine's WebAssembly: a file, or a folder (ending in `/`) that holds all builds. */
   wasm?: string | URL | Response | WebAssembly.Module | BufferSource;
 }
@@ -96,8 +102,23 @@ export interface GenerateOptions extends SamplingOptions {
   /** Control tokens are part of the text. */
   printSpecial?: boolean;
   onPrefill?: (progress: { done: number; total: number }) => void;
-  /** @internal */
+  /** Called for each token; its text may come with a later one (half a character, a stop string). */
+  onToken?: (token: TokenDetail) => void;
+  /** How many alternatives onToken is told of, up to 20. */
   logprobs?: number;
+}
+
+export interface TokenAlternative {
+  token: number;
+  /** As it stands in the vocabulary; bytes that are no whole characters become U+FFFD. */
+  text: string;
+  bytes: number[];
+  /** 0 unless `logprobs` was asked for. */
+  logprob: number;
+}
+
+export interface TokenDetail extends TokenAlternative {
+  top: TokenAlternative[];
 }
 
 export interface Timings {
@@ -278,7 +299,7 @@ export interface EngineInfo {
   fingerprint: string | null;
   /** That compute: helpers that have not come in yet are not counted. */
   threads: number;
-  /** `simd128` or `relaxed`. */
+  /** The kernels in use: `simd128`, or `relaxed` with a suffix for what suits this processor. */
   kernels: string;
   kvType: KvType;
   /** What the model needs, in bytes. */

@@ -16,6 +16,9 @@ import { startThread } from './spawn.js';
  *   fail: (error: unknown) => void}} Waiter
  */
 
+/** So long a worker may take to let its helpers go, before all of them are ended anyway. */
+const CLOSE_MS_MAX = 1000;
+
 export class Link {
   /** @type {import('./spawn.js').Thread[]} */
   #threads = [];
@@ -26,6 +29,8 @@ export class Link {
   #end;
   /** @type {Waiter | undefined} */
   #start;
+  /** @type {(() => void) | undefined} */
+  #onClosed;
   #onProgress;
   /** @type {PageSource | undefined} */
   #pageSource;
@@ -37,7 +42,7 @@ export class Link {
 
   /**
    * Starts the engine's worker (the first one) and its helpers.
-   * @param {import('./spawn.js').WorkerOption | undefined} option
+   * @param {import('./spawn.js').WorkerOption} option
    * @param {number} count
    */
   startThreads(option, count) {
@@ -97,6 +102,9 @@ export class Link {
         break;
       case 'failed':
         this.#start?.fail(fromPlainError(message.error));
+        break;
+      case 'closed':
+        this.#onClosed?.();
         break;
       case 'crashed':
         this.#crash(message.message);
@@ -202,8 +210,11 @@ export class Link {
     this.#stop(new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause));
   }
 
-  /** @param {WickError} error what every pending and every later call gets */
-  #stop(error) {
+  /**
+   * @param {WickError} error what every pending and every later call gets
+   * @param {{isPolite?: boolean}} [options] whether the workers are asked first
+   */
+  async #stop(error, { isPolite = false } = {}) {
     this.#end = error;
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
@@ -213,13 +224,27 @@ export class Link {
     this.#pageSource?.cancel();
     const threads = this.#threads;
     this.#threads = [];
-    return Promise.all(threads.map((thread) => thread.terminate()));
+    if (isPolite && threads.length > 1) await this.#askToClose(threads[0]);
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+
+  /** Helpers that wait cannot be ended everywhere. @param {import('./spawn.js').Thread} engine */
+  #askToClose(engine) {
+    return new Promise((settle) => {
+      const timer = setTimeout(settle, CLOSE_MS_MAX);
+      this.#onClosed = () => {
+        clearTimeout(timer);
+        settle(undefined);
+      };
+      engine.keepAlive(true);
+      engine.post({ type: 'close' });
+    });
   }
 
   /** Ends the workers and with them the memory. Closing twice is fine. */
   async close() {
     if (this.#end) return;
-    await this.#stop(new WickError('CLOSED', 'The engine is closed'));
+    await this.#stop(new WickError('CLOSED', 'The engine is closed'), { isPolite: true });
   }
 }
 

@@ -21,12 +21,14 @@ class Streams {
   /** @type {Map<number, ByteStream>} */
   #open = new Map();
   #native;
+  #isClosed;
   #source;
 
-  /** @param {NativeEngine} native @param {Source} source */
-  constructor(native, source) {
+  /** @param {NativeEngine} native @param {Source} source @param {() => boolean} isClosed */
+  constructor(native, source, isClosed) {
     this.#native = native;
     this.#source = source;
+    this.#isClosed = isClosed;
   }
 
   /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
@@ -55,7 +57,8 @@ class Streams {
       stream.cancel();
     }
     const stream = await this.#source.open(file, offset);
-    if (stream.size !== undefined) this.#native.endFile(file, stream.size);
+    const { size } = stream;
+    if (size !== undefined && !this.#isClosed()) this.#native.endFile(file, size);
     return stream;
   }
 
@@ -69,23 +72,26 @@ class Streams {
  * Reads until the engine wants nothing more.
  * @param {NativeEngine} native
  * @param {Source} source
- * @param {() => void} onBytes called after each piece
+ * @param {{onBytes?: () => void, isClosed?: () => boolean}} [options] `onBytes` is called after each
+ *   piece; `isClosed` tells that the engine is gone, and nobody wants the rest
  * @returns {Promise<void>}
  */
-export async function loadModel(native, source, onBytes) {
-  const streams = new Streams(native, source);
+export async function loadModel(native, source, { onBytes, isClosed = () => false } = {}) {
+  const streams = new Streams(native, source, isClosed);
   try {
     for (let want = native.nextRange(); want.length > 0; want = native.nextRange()) {
       const stream = await streams.at(want.file, want.offset);
+      if (isClosed()) return;
       const { position } = stream;
       const bytes = await stream.read();
+      if (isClosed()) return;
       if (bytes === null) {
         native.endFile(want.file, position);
         throw new WickError('TRUNCATED', `The model ends at byte ${position}: more is wanted`);
       }
       if (position === 0) refusePage(bytes);
       native.feed(want.file, stream.position - bytes.byteLength, bytes);
-      onBytes();
+      onBytes?.();
     }
   } finally {
     streams.cancel();

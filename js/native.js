@@ -100,9 +100,11 @@ export class NativeEngine {
     return new NativeEngine(heap, exports, createEngine(heap, exports, config));
   }
 
+  /** The last call: frees everything and lets the helpers go. */
   destroy() {
     this.#exports.engine_destroy(this.#engine);
     this.#freeStaging();
+    this.#exports.helpers_dismiss?.();
   }
 
   /** @param {number} status @param {string} [context] what was tried, to stand before the message */

@@ -33,6 +33,7 @@
  * To the engine's worker. `ack` says how many pieces of a request's text were taken by its reader.
  * @typedef {HelperMessage | InitMessage | GenerateMessage |
  *   {type: 'cancel', id: number} |
+ *   {type: 'close'} |
  *   {type: 'ack', id: number, count: number} |
  *   {type: 'call', id: number, method: string, args: unknown[]} |
  *   {type: 'answer', id: number, value: unknown} |
@@ -63,6 +64,7 @@
  * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has).
  * @typedef {{type: 'ready'} |
  *   {type: 'failed', error: PlainError} |
+ *   {type: 'closed'} |
  *   {type: 'crashed', message: string} |
  *   {type: 'progress', progress: Progress} |
  *   {type: 'step', outputs: Output[]} |

@@ -3,7 +3,7 @@
 import { WickError } from './errors.js';
 
 /** @typedef {import('node:worker_threads').Worker} NodeWorker */
-/** @typedef {URL | string | Worker | NodeWorker | (() => Worker | NodeWorker)} WorkerOption */
+/** @typedef {import('./index.js').EngineOptions['worker']} WorkerOption */
 
 /**
  * A worker of either kind. `onEnd` hears of a worker that failed or went away by itself.
@@ -14,7 +14,7 @@ import { WickError } from './errors.js';
  */
 
 /**
- * @param {WorkerOption | undefined} option
+ * @param {WorkerOption} option
  * @param {(message: any) => void} onMessage
  * @param {(reason: string, cause?: unknown) => void} onEnd
  * @returns {Thread}
@@ -26,15 +26,17 @@ export function startThread(option, onMessage, onEnd) {
     : adaptNode(worker, onMessage, onEnd);
 }
 
-/** @param {WorkerOption | undefined} option @returns {Worker | NodeWorker} */
+/** @param {WorkerOption} option @returns {Worker | NodeWorker} */
 function startWorker(option) {
-  if (typeof option === 'function') return option();
-  if (typeof option === 'object' && 'postMessage' in option) return option;
-  if (typeof Worker === 'function') return startWebWorker(option);
+  const made = typeof option === 'function' ? option() : option;
+  if (typeof made === 'object' && 'postMessage' in made) {
+    return /** @type {Worker | NodeWorker} */ (made);
+  }
+  if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
   // Flags of the process need not be ones that a worker takes (--input-type).
-  return new threads.Worker(option === undefined ? workerUrl() : new URL(option), { execArgv: [] });
+  return new threads.Worker(made === undefined ? workerUrl() : new URL(made), { execArgv: [] });
 }
 
 /** @param {URL | string | undefined} option */

@@ -35,6 +35,7 @@ class EngineWorker {
   #template;
   #specialTexts = { bos_token: '', eos_token: '' };
   #isStepping = false;
+  #isClosed = false;
   #yield;
   /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
   #asks = new Map();
@@ -48,6 +49,7 @@ class EngineWorker {
 
   /** @param {ToWorker} message */
   receive(message) {
+    if (this.#isClosed) return;
     this.#guard(() => this.#handle(message));
   }
 
@@ -70,6 +72,9 @@ class EngineWorker {
         break;
       case 'call':
         this.#call(message.id, message.method, message.args);
+        break;
+      case 'close':
+        this.#close();
         break;
       case 'answer':
         this.#takeAsk(message.id)?.settle(message.value);
@@ -114,10 +119,14 @@ class EngineWorker {
       source.kind === 'page'
         ? this.#pageSource(source)
         : createSource(source, () => report('retrying'));
-    await loadModel(native, opened, () => {
+    const isClosed = () => this.#isClosed;
+    if (isClosed()) return;
+    const onBytes = () => {
       report();
       this.#wake();
-    });
+    };
+    await loadModel(native, opened, { onBytes, isClosed });
+    if (isClosed()) return;
     report('ready');
     const info = native.info();
     this.#chatTemplate ??= info.chat_template ?? undefined;
@@ -132,6 +141,13 @@ class EngineWorker {
   #failStart(error) {
     if (error instanceof WickError) this.#post({ type: 'failed', error: toPlainError(error) });
     else this.#post({ type: 'crashed', message: String(error) });
+  }
+
+  /** The helpers wait somewhere in the module: they must be let go before they can be ended. */
+  #close() {
+    this.#isClosed = true;
+    this.#native?.destroy();
+    this.#post({ type: 'closed' });
   }
 
   // ---- bytes that only the page has ----
@@ -238,6 +254,7 @@ class EngineWorker {
   }
 
   #step() {
+    if (this.#isClosed) return;
     const native = /** @type {NativeEngine} */ (this.#native);
     const requests = /** @type {RequestTable} */ (this.#requests);
     const result = native.step(STEP_BUDGET_US);

@@ -127,7 +127,7 @@ async function loadDirectly(build, wasteBytes) {
   };
   const native = await NativeEngine.create(await compile(build), config, { wasteBytes });
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
-  await loadModel(native, source, () => {});
+  await loadModel(native, source);
   return native;
 }
 
@@ -211,11 +211,8 @@ test('destroying an engine frees every block', async () => {
   const passed = new Passed(heap);
   const config = passed.record(Array.from({ length: 8 }, () => ({ u32: 0 })));
   const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0);
-  await loadModel(
-    native,
-    createSource({ kind: 'path', paths: [modelPath] }, () => {}),
-    () => {},
-  );
+  const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
+  await loadModel(native, source);
   speak(native);
   native.destroy();
   passed.free();

@@ -2,6 +2,7 @@
 //
 //   EMPTY --platform_thread_start--> GIVEN --the helper--> TAKEN --entry returns--> LEFT
 //     ^------------- platform_thread_join (GIVEN: withdrawn; LEFT: after the wait) ---'
+//   EMPTY --web_helpers_dismiss--> GONE, for ever
 #include "thread_web.h"
 
 #include <limits.h>
@@ -12,7 +13,13 @@
 
 #if WICK_THREADS
 
-typedef enum place_state { PLACE_EMPTY, PLACE_GIVEN, PLACE_TAKEN, PLACE_LEFT } place_state;
+typedef enum place_state {
+  PLACE_EMPTY,
+  PLACE_GIVEN,
+  PLACE_TAKEN,
+  PLACE_LEFT,
+  PLACE_GONE
+} place_state;
 
 typedef struct helper_place {
   _Atomic uint32_t state;  // place_state
@@ -51,17 +58,24 @@ static void enter(helper_place *place, uint32_t state) {
   platform_wake32((const uint32_t *)&place->state, UINT_MAX);
 }
 
-// A helper's whole life, on the stack that JavaScript has set. It ends with its worker.
+// A helper's whole life, on the stack that JavaScript has set.
 __attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index) {
   helper_place *place = &places[index];
   for (;;) {
     wait_while(&place->state, PLACE_EMPTY);
+    if (atomic_load(&place->state) == PLACE_GONE) return;
     uint32_t given = PLACE_GIVEN;
     if (!atomic_compare_exchange_strong(&place->state, &given, PLACE_TAKEN)) continue;
     place->entry(place->argument);
     enter(place, PLACE_LEFT);
     wait_while(&place->state, PLACE_LEFT);
   }
+}
+
+// Sends the helpers home when all engines are destroyed: JavaScriptCore (for long) and Deno cannot
+// end a worker that waits.
+__attribute__((export_name("helpers_dismiss"))) void web_helpers_dismiss(void) {
+  for (uint32_t i = 0; i < place_count; i++) enter(&places[i], PLACE_GONE);
 }
 
 bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {

@@ -48,7 +48,6 @@ async function bundle() {
     minify: false,
     format: 'esm',
     platform: 'node',
-    external: ['./index.js'],
     entryPoints: [join(root, 'js/cli.js')],
     outfile: join(dist, 'cli.js'),
   });

@@ -1,0 +1,312 @@
+// The npm package as files: what is in it, types, bundlers' expectations, other runtimes, examples, the
+// documentation's code, the command.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
+import { gzipSync } from 'node:zlib';
+import { serve } from '../tools/serve.mjs';
+import { locate, locateRelaxedNode, root } from './support/locate.mjs';
+import { createEngine, dist, modelPath, openEngine, temporaryFolder } from './support/package.mjs';
+import { run } from './support/process.mjs';
+
+const folder = temporaryFolder();
+const read = (/** @type {string} */ name) => readFileSync(join(dist, name), 'utf8');
+const builds = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
+
+/** @param {string} program @param {string[]} args @param {Parameters<typeof run>[2]} [options] */
+async function text(program, args, options) {
+  const { code, stdout, stderr } = await run(program, args, options);
+  assert.equal(code, 0, stderr);
+  return stdout.toString();
+}
+
+describe('files', () => {
+  test('the package holds what its exports name, and nothing else', async () => {
+    const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
+    const files = npm[0].files.map((/** @type {any} */ { path }) => path);
+    for (const name of [
+      ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'cli.js'],
+      ...builds.map((build) => `wasm/wick-${build}.wasm`),
+      ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
+      ...['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'],
+    ]) {
+      assert.ok(files.includes(`dist/${name}`), `dist/${name} is missing`);
+    }
+    const strange = files.filter(
+      (/** @type {string} */ path) => !/^(dist\/|LICENSE$|README\.md$|package\.json$)/.test(path),
+    );
+    assert.deepEqual(strange, []);
+  });
+
+  test('the names of package.json lead to files', async () => {
+    const names = ['wick-llm', 'wick-llm/worker', 'wick-llm/model', 'wick-llm/package.json'].concat(
+      builds.map((build) => `wick-llm/wasm/wick-${build}.wasm`),
+    );
+    const script = `for (const name of ${JSON.stringify(names)})
+      if (!existsSync(new URL(import.meta.resolve(name)))) throw new Error(name);`;
+    const file = join(root, 'build/resolve_names.mjs');
+    writeFileSync(file, `import { existsSync } from 'node:fs';\n${script}\n`);
+    await text(process.execPath, [file]);
+    rmSync(file);
+  });
+
+  test('JavaScript with templates has at most 80 KB gzipped, a build 150 KB', () => {
+    const size = (/** @type {string} */ name) =>
+      gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
+    assert.ok(size('index.js') + size('worker.js') <= 80_000);
+    for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 150_000, build);
+  });
+
+  test('bundlers find the worker and the builds by their literals', () => {
+    const source = read('index.js');
+    const worker =
+      /new Worker\(new URL\("\.\/worker\.js",\s*import\.meta\.url\),\s*\{\s*type:\s*"module"\s*\}\)/;
+    assert.match(source, worker);
+    for (const build of builds) {
+      const literal = `new URL("./wasm/wick-${build}.wasm",import.meta.url)`;
+      assert.ok(source.includes(literal), build);
+    }
+    assert.doesNotMatch(source, /\bimport\s*\(|\brequire\(|from\s*"/);
+  });
+
+  test('the worker is valid as a classic script and as a module', async (t) => {
+    const source = read('worker.js');
+    assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\bexport\b\s*[{*]/);
+    new Script(source);
+    for (const name of ['worker.cjs', 'worker.mjs']) {
+      copyFileSync(join(dist, 'worker.js'), join(folder, name));
+      const worker = pathToFileURL(join(folder, name));
+      const engine = await openEngine(t, { file: modelPath, worker, threads: 2 });
+      assert.ok((await engine.countTokens('Hello')) > 0, name);
+    }
+  });
+});
+
+describe('types', () => {
+  for (const resolution of ['nodenext', 'bundler']) {
+    test(`as users with ${resolution} see them`, async () => {
+      const tsc = join(root, 'node_modules/.bin/tsc');
+      const project = join(root, `tests/types/tsconfig.${resolution}.json`);
+      const { code, stdout } = await run(tsc, ['--project', project]);
+      assert.equal(code, 0, stdout.toString());
+    });
+  }
+});
+
+describe('other runtimes', () => {
+  const question = join(root, 'examples/node/chat.mjs');
+  const relaxed = locateRelaxedNode();
+  const deno = locate('deno');
+
+  test('examples/node, in this Node', async () => {
+    assert.match(await text(process.execPath, [question]), /Wick/);
+    assert.ok(
+      (await text(process.execPath, [question, 'Tell me a story.', modelPath])).length > 20,
+    );
+  });
+
+  test('examples/node, in a Node with relaxed SIMD', { skip: relaxed.skip }, async () => {
+    assert.match(await text(relaxed.path, [question]), /Wick/);
+  });
+
+  test('the relaxed build is taken where it runs, alone and with a helper', {
+    skip: relaxed.skip,
+  }, async () => {
+    const script = `
+      const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
+      const texts = [];
+      for (const threads of [1, 2]) {
+        const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, threads });
+        while ((await engine.info()).threads < threads);
+        texts.push((await engine.info()).kernels.replace(/-.*/, ''));
+        texts.push(await engine.generate('Once', { temperature: 0, maxTokens: 30, ignoreEnd: true }).text());
+        await engine.close();
+      }
+      console.log(JSON.stringify(texts));`;
+    const [one, alone, two, helped] = JSON.parse(
+      await text(relaxed.path, ['--input-type=module', '-e', script]),
+    );
+    assert.deepEqual([one, two], ['relaxed', 'relaxed']);
+    assert.equal(helped, alone);
+  });
+
+  test('examples/deno: with helpers, and it ends', { skip: deno.skip }, async () => {
+    const args = ['run', '--quiet', '-A', join(root, 'examples/deno/chat.mjs')];
+    assert.match(await text(deno.path, args, { timeoutMs: 30_000 }), /Wick/);
+  });
+});
+
+describe('documentation', () => {
+  test('docs/js-api.md: its blocks run as one program', async () => {
+    const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+    const blocks = [...source.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
+    assert.ok(blocks.length >= 6);
+    const file = join(root, 'build/documentation_blocks.mjs');
+    writeFileSync(file, blocks.join('\n'));
+    const printed = await text(process.execPath, [file]);
+    rmSync(file);
+    assert.match(printed, /TimeoutError\ntrue IO .*no-such-file/);
+  });
+
+  test('docs/js-api.md names every code of js/', async () => {
+    const { readdirSync } = await import('node:fs');
+    const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+    const js = readdirSync(join(root, 'js')).filter((name) => name.endsWith('.js'));
+    const codes = js.flatMap((name) => {
+      const text = readFileSync(join(root, 'js', name), 'utf8');
+      return [...text.matchAll(/new WickError\(\s*'([A-Z_]+)'/g)].map(([, code]) => code);
+    });
+    for (const code of new Set(codes)) assert.ok(source.includes(`\`${code}\``), code);
+  });
+});
+
+describe('the command', () => {
+  const cli = join(root, 'js/cli.js');
+  const wick = (
+    /** @type {string[]} */ args,
+    /** @type {Parameters<typeof run>[2]} */ options = {},
+  ) => run(process.execPath, [cli, ...args], { cwd: join(dist, 'models'), ...options });
+  const model = 'wick-2.6m-q8_0.gguf';
+  const prompt = '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n';
+
+  test('run: the same text, stats and logprobs with one thread and with two', async () => {
+    const args = ['run', model, '-p', prompt, '-n', '30', '--logprobs', '2', '--stats'];
+    const results = [];
+    for (const threads of ['1', '2']) results.push(await wick([...args, '--threads', threads]));
+    for (const { code, stderr } of results) assert.equal(code, 0, stderr);
+    assert.equal(results[1].stdout.toString(), results[0].stdout.toString());
+    const [one, two] = results.map(({ stderr }) => stderr.trim().split('\n'));
+    assert.deepEqual(two.slice(0, -1), one.slice(0, -1));
+    const [statsOne, statsTwo] = [one, two].map((lines) => JSON.parse(lines[lines.length - 1]));
+    assert.equal(statsTwo.threads, 2);
+    assert.equal(statsTwo.completion_tokens, statsOne.completion_tokens);
+    const same = Object.keys(statsOne).filter((name) => name !== 'decode_allocations');
+    assert.deepEqual(Object.keys(statsTwo), same);
+  });
+
+  test('run with threads: prompts, pipes, settings', async () => {
+    const file = join(folder, 'prompt.txt');
+    writeFileSync(file, prompt);
+    const fromFile = await wick(['run', model, '-f', file, '-n', '9', '--threads', '2']);
+    const fromInput = await wick(['run', model, '-n', '9', '--threads=2'], { input: prompt });
+    assert.equal(fromFile.stdout.toString(), fromInput.stdout.toString());
+    const bytes = readFileSync(modelPath);
+    const piped = await wick(['run', '-', '-p', prompt, '-n', '9', '--threads', '2'], {
+      input: bytes,
+    });
+    assert.equal(piped.stdout.toString(), fromFile.stdout.toString());
+    const sampled = ['run', model, '-p', 'Once', '-n', '20', '--temp', '1', '--seed', '5'];
+    const [two, one] = [await wick([...sampled, '--threads', '2']), await wick(sampled)];
+    assert.equal(two.stdout.toString(), one.stdout.toString());
+  });
+
+  test('exit codes are those of the contract, threads or not', async () => {
+    for (const threads of ['1', '2']) {
+      const more = ['--threads', threads];
+      for (const [code, args] of /** @type {[number, string[]][]} */ ([
+        [2, ['run', ...more, '-p', 'x']],
+        [2, ['run', model, ...more, '--temp', 'q']],
+        [2, ['run', model, ...more, '--no-such-option']],
+        [2, ['run', model, ...more, '-p', 'x', '--ctx', '999999']],
+        [3, ['run', 'none.gguf', ...more, '-p', 'x']],
+        [3, ['run', '../index.js', ...more, '-p', 'x']],
+      ])) {
+        const found = await wick(args);
+        assert.equal(found.code, code, `${args}: ${found.stderr}`);
+        assert.match(found.stderr, /^wick: [^\n]+\n$/);
+        assert.equal(found.stdout.length, 0);
+      }
+    }
+  });
+
+  test('the other commands, with paths from here', async () => {
+    const ids = await text(process.execPath, [cli, 'tokenize', model, '-p', 'Hello there'], {
+      cwd: join(dist, 'models'),
+    });
+    assert.match(ids, /^\d+( \d+)*\n$/);
+    const back = await wick(['detokenize', `../models/${model}`, '--tokens', ids.trim()]);
+    assert.equal(back.stdout.toString().trim(), 'Hello there');
+    const { stdout } = await wick(['inspect', model, '--json']);
+    assert.ok(JSON.parse(stdout.toString()).tensors.length > 0);
+    const made = join(folder, 'tiny.gguf');
+    assert.equal((await wick(['synth', 'tiny', 'q8_0', made])).code, 0);
+    assert.ok(existsSync(made));
+    assert.equal((await wick(['help'])).code, 0);
+    assert.equal((await wick([])).code, 2);
+  });
+});
+
+describe('the server of the demo', () => {
+  /** @param {string} url @param {Record<string, string>} [headers] */
+  const get = (url, headers = {}) => fetch(url, { headers });
+
+  test('files, types, isolation, nothing outside', async (t) => {
+    mkdirSync(join(folder, 'site/sub'), { recursive: true });
+    writeFileSync(join(folder, 'site/index.html'), '<p>hello');
+    writeFileSync(join(folder, 'site/sub/a.wasm'), '0123456789');
+    writeFileSync(join(folder, 'secret.txt'), 'secret');
+    const { url, close } = await serve({ root: join(folder, 'site') });
+    t.after(close);
+    const page = await get(url);
+    assert.equal(await page.text(), '<p>hello');
+    assert.match(page.headers.get('Content-Type') ?? '', /^text\/html/);
+    assert.equal(page.headers.get('Cross-Origin-Opener-Policy'), 'same-origin');
+    assert.equal(page.headers.get('Cross-Origin-Embedder-Policy'), 'require-corp');
+    assert.equal((await get(`${url}sub/a.wasm`)).headers.get('Content-Type'), 'application/wasm');
+    for (const path of [
+      'none',
+      'sub',
+      '..%2fsecret.txt',
+      '%2e%2e/secret.txt',
+      'sub/..%2f..%2fsecret.txt',
+    ]) {
+      assert.equal((await get(url + path)).status, 404, path);
+    }
+    const plain = await serve({ root: join(folder, 'site'), isolated: false, cors: true });
+    t.after(plain.close);
+    const { headers } = await get(plain.url);
+    assert.equal(headers.get('Cross-Origin-Opener-Policy'), null);
+    assert.equal(headers.get('Access-Control-Allow-Origin'), '*');
+  });
+
+  test('ranges', async (t) => {
+    mkdirSync(join(folder, 'site/sub'), { recursive: true });
+    writeFileSync(join(folder, 'site/sub/a.wasm'), '0123456789');
+    const { url, close } = await serve({ root: join(folder, 'site') });
+    t.after(close);
+    const file = `${url}sub/a.wasm`;
+    const tag = (await get(file)).headers.get('ETag') ?? '';
+    for (const [range, status, body, more] of /** @type {[string, number, string, any][]} */ ([
+      ['bytes=3-', 206, '3456789', {}],
+      ['bytes=3-4', 206, '34', {}],
+      ['bytes=-2', 206, '89', {}],
+      ['bytes=3-', 206, '3456789', { 'If-Range': tag }],
+      ['bytes=3-', 200, '0123456789', { 'If-Range': '"other"' }],
+      ['bytes=10-', 416, '', {}],
+      ['nonsense', 200, '0123456789', {}],
+    ])) {
+      const response = await get(file, { Range: range, ...more });
+      assert.equal(response.status, status, range);
+      assert.equal(await response.text(), body, range);
+    }
+    const deaf = await serve({ root: join(folder, 'site'), ranges: false });
+    t.after(deaf.close);
+    assert.equal((await get(`${deaf.url}sub/a.wasm`, { Range: 'bytes=3-' })).status, 200);
+  });
+});
+
+test('an engine is ready soon (told, not asserted)', async (t) => {
+  const wasm = await WebAssembly.compile(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')));
+  const times = [];
+  for (let i = 0; i < 5; i++) {
+    const start = performance.now();
+    const engine = await createEngine({ file: modelPath, wasm });
+    times.push(performance.now() - start);
+    await engine.close();
+  }
+  t.diagnostic(`createEngine, module compiled: ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+});

@@ -1,0 +1,73 @@
+// What users write, as TypeScript sees it: compiled, never run. Lines that must not compile say so.
+
+import type { ChatCompletion, ChatCompletionChunk, ChatStream, Generation } from 'wick-llm';
+import { createEngine, type Engine, WickError } from 'wick-llm';
+import modelUrl, { smallModelUrl } from 'wick-llm/model';
+
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const check = <T extends true>(_?: T) => {};
+
+export async function ways(
+  file: File,
+  stream: ReadableStream<Uint8Array>,
+  module: WebAssembly.Module,
+) {
+  await createEngine({ url: modelUrl });
+  await createEngine({ url: ['a-00001-of-00002.gguf', smallModelUrl], headers: { a: 'b' } });
+  await createEngine({ file, threads: 2, kvType: 'f16', signal: AbortSignal.timeout(1000) });
+  await createEngine({
+    blob: new Blob([]),
+    onProgress: ({ loaded, total }) => loaded / (total ?? 1),
+  });
+  await createEngine({ stream, worker: () => new Worker('w.js'), wasm: module });
+  await createEngine({ file, worker: new Worker('w.js') });
+  // @ts-expect-error a type that is not there
+  await createEngine({ url: 'a', kvType: 'f8' });
+  // @ts-expect-error a wrong name
+  await createEngine({ url: 'a', contextLength: 5 });
+  // @ts-expect-error no options
+  await createEngine();
+}
+
+export async function text(engine: Engine) {
+  const generation = engine.generate('Hello', {
+    maxTokens: 5,
+    seed: 1n,
+    logitBias: new Map([[1, 2]]),
+  });
+  check<Same<typeof generation, Generation>>();
+  for await (const piece of generation) check<Same<typeof piece, string>>();
+  const reason: 'stop' | 'length' | 'abort' | undefined = generation.result?.finishReason;
+  const whole: string = await engine.generate([1, 2], { stop: ['a'] }).text();
+  const tokens: number[] = await engine.tokenize(whole, { addSpecial: false });
+  const count: number = await engine.countTokens(await engine.detokenize(tokens));
+  // @ts-expect-error OpenAI's spelling belongs to chat
+  engine.generate('Hello', { max_tokens: 5 });
+  // @ts-expect-error a prompt is needed
+  engine.generate();
+  return [reason, count];
+}
+
+export async function chat(engine: Engine, isStream: boolean) {
+  const messages = [{ role: 'user', content: 'Hello' }];
+  const answer = await engine.chat.completions.create({ messages, max_tokens: 5 });
+  check<Same<typeof answer, ChatCompletion>>();
+  const stream = await engine.chat.completions.create({ messages, stream: true }, { signal: null });
+  check<Same<typeof stream, ChatStream>>();
+  for await (const chunk of stream) check<Same<typeof chunk, ChatCompletionChunk>>();
+  const either = await engine.chat.completions.create({ messages, stream: isStream });
+  check<Same<typeof either, ChatCompletion | ChatStream>>();
+  const content: string = answer.choices[0].message.content;
+  // @ts-expect-error messages are needed
+  await engine.chat.completions.create({ max_tokens: 5 });
+  return content;
+}
+
+export async function rest(error: unknown) {
+  await using engine = await createEngine({ url: modelUrl });
+  const { plan, shape, memory } = await engine.info();
+  const { metadata } = await engine.inspect();
+  if (error instanceof WickError && error.code === 'NOMEM') return error.cause;
+  return [plan?.totalBytes, shape?.layers, memory.linearBytes, metadata[0].key];
+}
