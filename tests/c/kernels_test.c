@@ -725,7 +725,7 @@ static test_matrix bench_matrix(const type_case *type, size_t bytes) {
   many.matrix.rows = (uint32_t)(64 * times);
   many.bytes = few.bytes * times;
   many.data = aligned_alloc(64, (size_t)many.bytes);
-  for (size_t i = 0; i < times; i++) memcpy(many.data + i * few.bytes, few.data, few.bytes);
+  for (size_t i = 0; i < times; i++) memcpy(many.data + i * (size_t)few.bytes, few.data, (size_t)few.bytes);
   many.matrix.data = many.data;
   free(few.data);
   return many;
