@@ -23,30 +23,26 @@ ASK_LISTS = [turns.OPPOSITE, turns.CAPITAL, turns.COLOUR, turns.SOUND, turns.LEG
              *memory.ASK.values(), *memory.TELL.values()]
 
 
-def variants(template):
-    """Every text of a template's alternatives, slots left open."""
-    match = re.search(r"\[([^\[\]]*)\]", template)
-    if not match:
-        return [re.sub(r" +", " ", template).strip().lower().rstrip(".! ")]
-    return [v for choice in match.group(1).split("|")
-            for v in variants(template[:match.start()] + choice + template[match.end():])]
-
-
 class Split(unittest.TestCase):
     def test_no_way_to_ask_is_in_two_intents(self):
         owners = collections.defaultdict(set)
         for intents in (phrases.ABOUT, phrases.TALK, phrases.REFUSALS):
             for name, (asks, _) in intents.items():
-                for text in (v for ask in asks for v in variants(ask)):
+                for text in (v for ask in asks.early + asks.late + asks.held_out for v in phrases.variants(ask)):
                     owners[text].add(name)
         self.assertEqual({t: o for t, o in owners.items() if len(o) > 1}, {})
 
     def test_held_out_templates_are_never_trained(self):
+        pairs = [(phrases.split(templates, False), phrases.split(templates, True)) for templates in ASK_LISTS]
+        for group in (phrases.ABOUT, phrases.TALK, phrases.REFUSALS):
+            pairs += [(asks.early + asks.late, asks.held_out) for asks, _ in group.values()]
+        for trained, held_out in pairs:
+            seen = {v.rstrip("?") for t in trained for v in phrases.variants(t)}
+            self.assertEqual(seen & {v.rstrip("?") for t in held_out for v in phrases.variants(t)}, set())
+
+    def test_nearly_every_intent_has_ways_to_ask_held_out(self):
         asks = [asks for group in (phrases.ABOUT, phrases.TALK, phrases.REFUSALS) for asks, _ in group.values()]
-        for templates in asks + ASK_LISTS:
-            seen = {v for t in phrases.split(templates, False) for v in variants(t)}
-            held = {v for t in phrases.split(templates, True) for v in variants(t)}
-            self.assertEqual(seen & held, set())
+        self.assertGreater(sum(bool(a.held_out) for a in asks), 0.9 * len(asks))
 
     def test_held_out_pairs_are_a_tenth_and_never_added_in_training(self):
         self.assertAlmostEqual(len(sums.HELD_OUT_PAIRS) / len(sums._PAIRS), 0.1, places=2)

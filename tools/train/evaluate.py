@@ -48,9 +48,9 @@ def question_cases(source, times):
     cases = []
     for family, intents in (("about", phrases.ABOUT), ("talk", phrases.TALK), ("refusal", phrases.REFUSALS)):
         for name, (asks, _) in intents.items():
-            if len(asks) < phrases.HELD_OUT_EVERY:
+            if not asks.held_out:
                 continue
-            for index in range(times * len(phrases.split(asks, True))):
+            for index in range(times * len(asks.held_out)):
                 turn = turns.canned_intent(source, family, intents, name)
                 cases.append(Case("questions", turn, _system(index)))
     for name in phrases.TOPICS:

@@ -19,32 +19,30 @@ import model
 import tokenizer as vocabulary
 
 SEED = 20
-STEPS_SHORT = 1400  # rows of 256 tokens
-STEPS_TOTAL = 2200  # then rows of 512, and every eighth step one row of CONTEXT tokens
-STEPS_WARMUP = 60
+STEPS_TOTAL = 2700
+STEPS_SHORT = 1400  # rows of 256 tokens; then rows of 512 and, every eighth step, one row of CONTEXT tokens
 STEP_BY_PARTS = 800  # sums in one go first, which teaches sizes; then by tens and ones, which makes them right
-STEP_DECAY = 900  # from here the rate falls linearly to a fiftieth
-STEP_QUANTISED = 1600  # from here every second step computes with what Q4_0 would keep
+STEP_WIDE = 1600  # the plainest ways to ask first; then all of them
+STEP_QUANTISED = 2200  # from here every second step computes with what Q4_0 would keep
 LONG_EVERY = 8
+RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2700, 0.01))  # step, share of the full rate
 CHECKPOINT_EVERY = 200
 RATE_MUON, RATE_ADAM = 0.02, 0.003
 MOMENTUM, DECAY = 0.95, 0.02
 
 
 def shape_of_step(step):
-    """(rows, tokens in a row, share of arithmetic, sums by parts) of a step; about 4,096 tokens each."""
+    """(rows, tokens in a row, share of arithmetic, sums by parts, wide); about 4,096 tokens a step."""
+    by_parts, wide = step >= STEP_BY_PARTS, step >= STEP_WIDE
     if step < STEPS_SHORT:
-        return 16, 256, 1.5, step >= STEP_BY_PARTS
+        return 16, 256, 1.5, by_parts, wide
     if step % LONG_EVERY == 0:
-        return 1, model.CONTEXT, 1.0, True
-    return 8, 512, 1.0, True
+        return 1, model.CONTEXT, 1.0, by_parts, wide
+    return 8, 512, 1.2 if wide else 1.0, by_parts, wide
 
 
 def rate_factor(step):
-    if step < STEPS_WARMUP:
-        return (step + 1) / STEPS_WARMUP
-    left = (STEPS_TOTAL - step) / (STEPS_TOTAL - STEP_DECAY)
-    return max(0.02, min(1.0, left))
+    return float(np.interp(step, *zip(*RATES)))
 
 
 def orthogonal(matrix):

@@ -29,7 +29,7 @@ def canned(source, family, intents, weight=None):
 
 def canned_intent(source, family, intents, name):
     asks, answers = intents[name]
-    user = phrases.as_typed(source, source.say(asks))
+    user = phrases.asked(source, source.say(asks))
     return Turn(f"{family}/{name}", user, source.rng.choice(answers), lambda text: text.strip() in answers)
 
 
@@ -63,6 +63,8 @@ def topic_named(source, name):
         frame = frame.replace("What does {topic} mean", "What are {topic}")
     text = frame.replace("{it}", "they" if plural else "it").replace("{be}", "are" if plural else "is")
     text = phrases.fill(source, text.replace("{topic}", way.lstrip("+")))
+    if source.wide and not source.held_out and source.rng.random() < 0.2:
+        text = phrases.shaken(source, text)
     user = phrases.as_typed(source, text[0].upper() + text[1:], keep_case=source.rng.random() < 0.7)
     return Turn(f"topic/{name}", user, answers[0])
 
