@@ -22,6 +22,7 @@ struct wick_engine {
   wick_kv_pool *kv;
   wick_forward *forward;
   scheduler *scheduler;
+  wick_ops *ops;  // NULL: metrics are off
   uint32_t context_tokens;
   bool is_directory_ready;
   wick_error load_error;   // status WICK_OK: none
@@ -42,6 +43,7 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   if (config->batch_tokens == 0) config->batch_tokens = BATCH_TOKENS_DEFAULT;
   if (config->requests_max == 0) config->requests_max = REQUESTS_DEFAULT;
   if (config->kernels == NULL) config->kernels = kernels_bind();
+  if (config->timer_grain_us == 0) config->timer_grain_us = 1;
   if (config->threads > THREADS_MAX) {
     return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be",
                      config->threads, (int)THREADS_MAX);
@@ -131,11 +133,13 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
                           engine->config.batch_tokens, &engine->forward, error);
   if (status != WICK_OK) return status;
+  forward_measure(engine->forward, engine->ops);
   const scheduler_parts parts = {.memory = &engine->memory,
                                  .model = engine->model,
                                  .tokenizer = engine->tokenizer,
                                  .kv = engine->kv,
                                  .forward = engine->forward,
+                                 .ops = engine->ops,
                                  .now_us = platform_now_us,
                                  .batch_tokens = engine->config.batch_tokens,
                                  .context_tokens = engine->context_tokens,
@@ -196,6 +200,24 @@ static void tensor_done(void *context, uint32_t tensor) {
 
 // ---- Life ----
 
+static wick_lane lane_of(const wick_kernels *kernels) {
+  for (int lane = WICK_LANE_SCALAR; lane < WICK_LANE_RELAXED; lane++) {
+    const char *name = wick_lane_name((wick_lane)lane);
+    if (memcmp(kernels->name, name, strlen(name) + 1) == 0) return (wick_lane)lane;
+  }
+  return WICK_LANE_RELAXED;
+}
+
+static wick_status create_metrics(wick_engine *engine, wick_error *error) {
+  engine->ops = memory_alloc(&engine->memory, sizeof *engine->ops);
+  if (engine->ops == NULL) {
+    return memory_fail(&engine->memory, error, "the metrics", sizeof *engine->ops);
+  }
+  wick_ops_init(engine->ops, lane_of(engine->config.kernels), platform_now_us,
+                engine->config.timer_grain_us);
+  return WICK_OK;
+}
+
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error) {
   wick_config chosen = *config;
   wick_status status = check_config(&chosen, error);
@@ -208,6 +230,7 @@ wick_status wick_engine_create(const wick_config *config, wick_engine **out, wic
   engine->memory = memory;
   engine->config = chosen;
   status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
+  if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
     const loader_sink sink = {engine, directory_ready, is_wanted, place, tensor_done};
     status = loader_create(&engine->memory, &sink, chosen.directory_only, &engine->loader, error);
@@ -229,6 +252,7 @@ void wick_engine_destroy(wick_engine *engine) {
   tokenizer_destroy(engine->tokenizer);
   loader_destroy(engine->loader);
   thread_pool_destroy(engine->threads);
+  memory_free(&engine->memory, engine->ops);
   wick_memory memory = engine->memory;
   memory_free(&memory, engine);
   if (memory.blocks_now != 0) platform_log("wick: memory was not given back");
@@ -239,6 +263,8 @@ uint32_t wick_engine_threads(const wick_engine *engine) {
   return thread_pool_threads(engine->threads);
 }
 const wick_config *wick_engine_config(const wick_engine *engine) { return &engine->config; }
+
+wick_ops *wick_metrics(wick_engine *engine) { return engine->ops; }
 
 // ---- Loading ----
 

@@ -17,6 +17,7 @@
 #include "format/gguf.h"
 #include "kernels/kernels.h"
 #include "load/load.h"
+#include "metrics/ops.h"
 #include "sample/sampler.h"
 #include "schedule/event_types.h"
 #include "schedule/request.h"
@@ -33,6 +34,8 @@ typedef struct wick_config {
   kernel_kv_type k_type, v_type;
   const wick_kernels *kernels;  // NULL: kernels_bind()
   bool directory_only;          // metadata, tensor list and tokenizer, no weights
+  bool metrics;                 // ops are timed: wick_metrics
+  uint32_t timer_grain_us;      // how fine the host's clock is, told with the metrics; 0: 1
   uint64_t fail_at_call;        // tests: the k-th allocation answers NULL; 0: never
 } wick_config;
 
@@ -47,6 +50,9 @@ const wick_memory *wick_engine_memory(const wick_engine *engine);
 uint32_t wick_engine_threads(const wick_engine *engine);
 // The configuration in force: zeros replaced by what was chosen.
 const wick_config *wick_engine_config(const wick_engine *engine);
+
+// What its ops took since the start or the last wick_ops_reset; NULL unless config.metrics.
+wick_ops *wick_metrics(wick_engine *engine);
 
 // ---- Loading: ask and offer (load/load.h has the details) ----
 

@@ -16,6 +16,7 @@ typedef struct bench_options {
   model_settings model;
   args_tokens threads;
   uint32_t format;  // index into format_names
+  bool wants_metrics;
   const char *path;
 } bench_options;
 
@@ -71,6 +72,34 @@ static void print_header(const bench_run *run) {
   output_format(OUTPUT_TEXT,
                 "| threads | kernels | test | tok/s, median | standard deviation | mean, 95 %% |\n"
                 "|---|---|---|---|---|---|\n");
+}
+
+// What each op of a pass took, under the rows of its number of threads.
+static void print_ops(const wick_ops *ops, wick_pass pass) {
+  uint64_t pass_us = 0;
+  for (int op = 0; op < WICK_OP_COUNT; op++)
+    pass_us += ops->records[pass][op].latency.latency_us_sum;
+  output_format(OUTPUT_TEXT,
+                "\n| %s | count | mean us | p50 us | p99 us | GB/s | GMAC/s | share |\n"
+                "|---|---|---|---|---|---|---|---|\n",
+                wick_pass_name(pass));
+  for (int op = 0; op < WICK_OP_COUNT; op++) {
+    const wick_op_record *record = &ops->records[pass][op];
+    const uint64_t time_us = record->latency.latency_us_sum;
+    if (time_us == 0) continue;
+    output_format(OUTPUT_TEXT, "| %s | %llu | %.1f | %.0f | %.0f | %.2f | %.2f | %.1f %% |\n",
+                  wick_op_name((wick_op)op), (unsigned long long)record->latency.latency_count,
+                  record->latency.mean_us, wick_latency_percentile(&record->latency, 500),
+                  wick_latency_percentile(&record->latency, 990),
+                  (double)record->bytes / (double)time_us * 1e-3,
+                  (double)record->macs / (double)time_us * 1e-3,
+                  (double)time_us / (double)pass_us * 100);
+  }
+}
+
+static void print_metrics(const wick_ops *ops) {
+  if (ops == NULL) return;
+  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) print_ops(ops, (wick_pass)pass);
 }
 
 static void print_rows(bench_run *run, bool is_first) {
@@ -144,6 +173,7 @@ static void write_run(json_writer *json, const bench_run *run) {
     write_percentile(json, "p99", &run->result, 990);
     json_close(json, '{');
   }
+  if (wick_metrics(run->engine) != NULL) wick_ops_json(wick_metrics(run->engine), json, "metrics");
   json_close(json, '{');
 }
 
@@ -164,6 +194,7 @@ static exit_code measure(bench_run *run, uint32_t threads) {
   model_settings model = run->options->model;
   model.threads = threads;
   exit_code code = settings_apply(&model, &config);
+  config.metrics = run->options->wants_metrics;
   const uint64_t start_us = platform_now_us();
   if (code == EXIT_DONE) code = model_open(run->options->path, &config, &run->engine);
   run->load_ms = (double)(platform_now_us() - start_us) / 1e3;
@@ -183,6 +214,7 @@ static exit_code measure_all(const bench_options *options) {
     if (code == EXIT_DONE && !wants_json) {
       print_rows(&run, i == 0);
       if (i + 1 == options->threads.count) print_latencies(&run);
+      print_metrics(wick_metrics(run.engine));
     }
     output_flush(OUTPUT_TEXT);
     bench_result_free(&run.result);
@@ -215,7 +247,7 @@ exit_code command_bench(int argc, char **argv) {
   enum { TOKENS_MAX = 1000000, REPETITIONS_MAX = 10000 };
   int32_t one_thread[] = {1};
   bench_options bench = {.setup = {128, 32, 5}, .model = settings_default()};
-  args_option options[8] = {
+  args_option options[9] = {
       args_u32("-p", &bench.setup.prompt_tokens, "N", 1, TOKENS_MAX,
                "tokens to prefill (default: 128)"),
       args_u32("-n", &bench.setup.decode_tokens, "N", 0, TOKENS_MAX,
@@ -224,10 +256,11 @@ exit_code command_bench(int argc, char **argv) {
                "repetitions, after one that is not counted (default: 5)"),
       args_token_list("--threads", &bench.threads, "1,2", "numbers of threads (default: 1)"),
       args_choice("--format", &bench.format, "md|json", format_names, "default: md"),
+      args_flag("--metrics", &bench.wants_metrics, "what each op took, its GB/s and GMAC/s"),
   };
   const args_spec spec = {
       "wick bench MODEL [options]", "Random tokens, greedy. The interval is a bootstrap's.",
-      options, 5 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 5), 1};
+      options, 6 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 6), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = EXIT_USAGE;

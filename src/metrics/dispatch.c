@@ -39,12 +39,12 @@ static uint64_t add_saturating(uint64_t a, uint64_t b) {
   return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-static void latency_clear(wick_latency *latency) {
+void wick_latency_clear(wick_latency *latency) {
   memset(latency, 0, sizeof *latency);
   latency->latency_us_min = UINT64_MAX;
 }
 
-static void latency_record(wick_latency *latency, uint64_t latency_us) {
+void wick_latency_record(wick_latency *latency, uint64_t latency_us) {
   latency->latency_count++;
   latency->latency_us_sum = add_saturating(latency->latency_us_sum, latency_us);
   if (latency_us < latency->latency_us_min) latency->latency_us_min = latency_us;
@@ -57,7 +57,7 @@ static void latency_record(wick_latency *latency, uint64_t latency_us) {
   latency->edges[edge_of(latency_us)]++;
 }
 
-static void latency_merge(wick_latency *into, const wick_latency *from) {
+void wick_latency_merge(wick_latency *into, const wick_latency *from) {
   into->dispatches += from->dispatches;
   if (from->latency_count == 0) return;
   const double a = (double)into->latency_count;
@@ -78,16 +78,16 @@ static double latency_variance(const wick_latency *latency) {
   return latency->squares_us2 / (double)(latency->latency_count - 1);
 }
 
-static double latency_stddev(const wick_latency *latency) {
+double wick_latency_stddev(const wick_latency *latency) {
   return __builtin_sqrt(latency_variance(latency));
 }
 
 static double latency_cv_pct(const wick_latency *latency) {
   if (latency->mean_us < MEAN_US_LEAST) return 0;
-  return latency_stddev(latency) / latency->mean_us * 100;
+  return wick_latency_stddev(latency) / latency->mean_us * 100;
 }
 
-static double latency_percentile(const wick_latency *latency, uint32_t permille) {
+double wick_latency_percentile(const wick_latency *latency, uint32_t permille) {
   if (latency->latency_count == 0) return 0;
   const uint64_t rank = (latency->latency_count * permille + 999) / 1000;
   uint64_t seen = 0;
@@ -112,7 +112,7 @@ void wick_dispatch_init(wick_dispatch *dispatch, uint64_t now_us, uint32_t timer
 }
 
 void wick_dispatch_reset(wick_dispatch *dispatch, uint64_t now_us) {
-  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) latency_clear(&dispatch->lanes[lane]);
+  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) wick_latency_clear(&dispatch->lanes[lane]);
   dispatch->start_us = now_us;
 }
 
@@ -124,12 +124,12 @@ void wick_dispatch_tally(wick_dispatch *dispatch, wick_lane lane) {
 void wick_dispatch_record(wick_dispatch *dispatch, wick_lane lane, uint64_t latency_us) {
   if (dispatch == NULL || (unsigned)lane >= WICK_LANE_COUNT) return;
   dispatch->lanes[lane].dispatches++;
-  latency_record(&dispatch->lanes[lane], latency_us);
+  wick_latency_record(&dispatch->lanes[lane], latency_us);
 }
 
 void wick_dispatch_merge(wick_dispatch *into, const wick_dispatch *from) {
   for (int lane = 0; lane < WICK_LANE_COUNT; lane++) {
-    latency_merge(&into->lanes[lane], &from->lanes[lane]);
+    wick_latency_merge(&into->lanes[lane], &from->lanes[lane]);
   }
   if (from->start_us < into->start_us) into->start_us = from->start_us;
 }
@@ -141,10 +141,10 @@ static const wick_latency *find_lane(const wick_dispatch *dispatch, wick_lane la
                                      wick_latency *room) {
   if (lane == WICK_LANE_GPU) return &dispatch->lanes[WICK_LANE_WEBGPU];
   if ((unsigned)lane < WICK_LANE_COUNT) return &dispatch->lanes[lane];
-  latency_clear(room);
+  wick_latency_clear(room);
   if (lane == WICK_LANE_CPU) {
     for (int i = WICK_LANE_SCALAR; i <= WICK_LANE_RELAXED; i++) {
-      latency_merge(room, &dispatch->lanes[i]);
+      wick_latency_merge(room, &dispatch->lanes[i]);
     }
   }
   return room;
@@ -190,7 +190,7 @@ double wick_dispatch_latency_us_variance(const wick_dispatch *dispatch, wick_lan
 
 double wick_dispatch_latency_us_stddev(const wick_dispatch *dispatch, wick_lane lane) {
   wick_latency room;
-  return latency_stddev(find_lane(dispatch, lane, &room));
+  return wick_latency_stddev(find_lane(dispatch, lane, &room));
 }
 
 double wick_dispatch_latency_cv_pct(const wick_dispatch *dispatch, wick_lane lane) {
@@ -201,7 +201,7 @@ double wick_dispatch_latency_cv_pct(const wick_dispatch *dispatch, wick_lane lan
 double wick_dispatch_latency_us_percentile(const wick_dispatch *dispatch, wick_lane lane,
                                            uint32_t permille) {
   wick_latency room;
-  return latency_percentile(find_lane(dispatch, lane, &room), permille);
+  return wick_latency_percentile(find_lane(dispatch, lane, &room), permille);
 }
 
 double wick_dispatch_latency_us_p50(const wick_dispatch *dispatch, wick_lane lane) {

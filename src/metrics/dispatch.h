@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/status.h"
 
 typedef enum wick_lane {
@@ -42,6 +43,18 @@ typedef struct wick_latency {
   uint64_t buckets[WICK_DISPATCH_BUCKETS];
   uint64_t edges[WICK_DISPATCH_EDGES];  // not cumulative
 } wick_latency;
+
+// ---- one histogram by itself ----
+
+void wick_latency_clear(wick_latency *latency);
+// Does not count a dispatch.
+void wick_latency_record(wick_latency *latency, uint64_t latency_us);
+void wick_latency_merge(wick_latency *into, const wick_latency *from);
+double wick_latency_stddev(const wick_latency *latency);  // of a sample, in us
+// Nearest rank, as wick_dispatch_latency_us_percentile.
+double wick_latency_percentile(const wick_latency *latency, uint32_t permille);
+
+// ---- lanes ----
 
 typedef struct wick_dispatch {
   wick_latency lanes[WICK_LANE_COUNT];
@@ -98,5 +111,11 @@ typedef enum wick_dispatch_format {
 wick_status wick_dispatch_export(const wick_dispatch *dispatch, uint64_t now_us,
                                  wick_dispatch_format format, char *out, size_t size_bytes,
                                  size_t *used_bytes);
+
+// The same JSON as a member `key` of what the writer is in (NULL: an item or the outermost value).
+void wick_dispatch_json(const wick_dispatch *dispatch, uint64_t now_us, json_writer *json,
+                        const char *key);
+const char *wick_lane_name(wick_lane lane);
+const char *wick_dispatch_edge_name(int edge);  // "100" ... "+Inf"
 
 #endif

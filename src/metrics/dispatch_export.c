@@ -11,6 +11,9 @@ static const char *const LANE_NAMES[] = {"scalar", "simd128", "relaxed", "webgpu
 static const char *const EDGE_NAMES[WICK_DISPATCH_EDGES] = {
     "100", "500", "1000", "5000", "10000", "50000", "100000", "500000", "1000000", "+Inf"};
 
+const char *wick_lane_name(wick_lane lane) { return LANE_NAMES[lane]; }
+const char *wick_dispatch_edge_name(int edge) { return EDGE_NAMES[edge]; }
+
 typedef struct writer {
   char *out;
   size_t size_bytes, used_bytes;
@@ -63,25 +66,30 @@ static void put_json_lane(json_writer *json, const wick_dispatch *dispatch, wick
   json_close(json, '{');
 }
 
+void wick_dispatch_json(const wick_dispatch *dispatch, uint64_t now_us, json_writer *json,
+                        const char *key) {
+  json_open(json, key, '{');
+  json_f64(json, "elapsed_s", wick_dispatch_elapsed_s(dispatch, now_us));
+  json_u64(json, "timer_grain_us", dispatch->timer_grain_us);
+  json_u64(json, "dispatches", wick_dispatch_total(dispatch));
+  json_f64(json, "gpu_ratio", wick_dispatch_gpu_ratio(dispatch));
+  json_f64(json, "throughput_rps", wick_dispatch_throughput_rps(dispatch, now_us));
+  json_f64(json, "speedup_ratio",
+           wick_dispatch_speedup_ratio(dispatch, WICK_LANE_CPU, WICK_LANE_GPU));
+  json_open(json, "lanes", '{');
+  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) {
+    put_json_lane(json, dispatch, (wick_lane)lane);
+  }
+  json_close(json, '{');
+  put_json_lane(json, dispatch, WICK_LANE_CPU);
+  put_json_lane(json, dispatch, WICK_LANE_GPU);
+  json_close(json, '{');
+}
+
 static void put_json(writer *to, const wick_dispatch *dispatch, uint64_t now_us) {
   json_writer json;
   json_begin(&json, put_bytes, to);
-  json_open(&json, NULL, '{');
-  json_f64(&json, "elapsed_s", wick_dispatch_elapsed_s(dispatch, now_us));
-  json_u64(&json, "timer_grain_us", dispatch->timer_grain_us);
-  json_u64(&json, "dispatches", wick_dispatch_total(dispatch));
-  json_f64(&json, "gpu_ratio", wick_dispatch_gpu_ratio(dispatch));
-  json_f64(&json, "throughput_rps", wick_dispatch_throughput_rps(dispatch, now_us));
-  json_f64(&json, "speedup_ratio",
-           wick_dispatch_speedup_ratio(dispatch, WICK_LANE_CPU, WICK_LANE_GPU));
-  json_open(&json, "lanes", '{');
-  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) {
-    put_json_lane(&json, dispatch, (wick_lane)lane);
-  }
-  json_close(&json, '{');
-  put_json_lane(&json, dispatch, WICK_LANE_CPU);
-  put_json_lane(&json, dispatch, WICK_LANE_GPU);
-  json_close(&json, '{');
+  wick_dispatch_json(dispatch, now_us, &json, NULL);
 }
 
 // ---- Prometheus ----

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/math.h"
 #include "model/attention.h"
+#include "model/measure.h"
 #include "model/product.h"
 
 struct wick_forward {
@@ -20,6 +21,7 @@ struct wick_forward {
   uint32_t *wanted;     // [batch_tokens] inputs that want logits
   uint32_t count, wanted_count;
   uint32_t layer;  // to run next
+  wick_ops *ops;   // NULL: nothing is recorded
 };
 
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
@@ -77,6 +79,8 @@ void forward_destroy(wick_forward *forward) {
   memory_free(memory, forward);
 }
 
+void forward_measure(wick_forward *forward, wick_ops *ops) { forward->ops = ops; }
+
 // ---- Jobs over the tokens of the batch ----
 
 static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -114,6 +118,7 @@ static void norm_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
 static void norm(wick_forward *forward, const float *weight) {
   norm_job job = {forward, weight};
   thread_pool_for(forward->threads, forward->count, norm_tokens, &job);
+  measure_rows(forward->ops, WICK_OP_NORM, forward->count, 2ull * forward->model->config.hidden);
 }
 
 // gate[t] = silu(gate[t]) * up[t]   [tokens, ffn]
@@ -148,9 +153,12 @@ void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t co
   for (uint32_t i = 0; i < count; i++) {
     if (inputs[i].wants_logits) forward->wanted[forward->wanted_count++] = i;
   }
+  wick_ops_begin(forward->ops,
+                 forward->wanted_count == count ? WICK_PASS_DECODE : WICK_PASS_PREFILL);
   // The file's factors arrive with the weights, so this waits until the first pass.
   fill_frequencies(forward);
   thread_pool_for(forward->threads, count, embed_tokens, forward);
+  measure_rows(forward->ops, WICK_OP_EMBED, count, forward->model->config.hidden);
 }
 
 uint32_t forward_next_layer(const wick_forward *forward) { return forward->layer; }
@@ -179,6 +187,7 @@ static wick_status attend(wick_forward *forward, const model_layer *layer, wick_
   product_add(&qkv, &layer->k, layer->k_bias, s->k, s->kv_stride);
   product_add(&qkv, &layer->v, layer->v_bias, s->v, s->kv_stride);
   product_run(&qkv);
+  measure_product(forward->ops, WICK_OP_QKV, &qkv);
   model_attention attention = {.model = forward->model,
                                .kv = forward->kv,
                                .scratch = s,
@@ -188,7 +197,9 @@ static wick_status attend(wick_forward *forward, const model_layer *layer, wick_
                                .layer = forward->layer};
   const wick_status status = attention_store(&attention, forward->threads, error);
   if (status != WICK_OK) return status;
+  measure_store(forward->ops, &attention);
   attention_run(&attention, forward->threads);
+  measure_attention(forward->ops, &attention);
   return WICK_OK;
 }
 
@@ -200,16 +211,20 @@ static void feed_forward(wick_forward *forward, const model_layer *layer) {
   product_add(&up, &layer->gate, layer->gate_bias, s->gate, s->ffn_stride);
   product_add(&up, &layer->up, layer->up_bias, s->up, s->ffn_stride);
   product_run(&up);
+  measure_product(forward->ops, WICK_OP_GATE_UP, &up);
   thread_pool_for(forward->threads, forward->count, gate_tokens, forward);
+  measure_rows(forward->ops, WICK_OP_SILU, forward->count, 3ull * config->ffn);
   model_product down = product_of(forward, s->gate, s->ffn_stride, config->ffn);
   product_add_residual(&down, &layer->down, layer->down_bias, s->normed, s->hidden,
                        s->hidden_stride);
   product_run(&down);
+  measure_product(forward->ops, WICK_OP_DOWN, &down);
 }
 
 wick_status forward_layer(wick_forward *forward, wick_error *error) {
   model_scratch *s = &forward->scratch;
   const model_layer *layer = &forward->model->layers[forward->layer];
+  wick_ops_resume(forward->ops);
   const wick_status status = attend(forward, layer, error);
   if (status != WICK_OK) return status;
   forward->layer++;
@@ -221,6 +236,7 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
   product_add_residual(&output, &layer->attn_output, layer->attn_output_bias, s->normed, s->hidden,
                        s->hidden_stride);
   product_run(&output);
+  measure_product(forward->ops, WICK_OP_ATTN_OUTPUT, &output);
   feed_forward(forward, layer);
   return WICK_OK;
 }
@@ -232,17 +248,20 @@ uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
   const wick_model *model = forward->model;
   uint32_t rows = forward->wanted_count - first;
   if (rows > SCRATCH_LOGITS_ROWS) rows = SCRATCH_LOGITS_ROWS;
+  wick_ops_resume(forward->ops);
   const size_t at = (size_t)first * s->hidden_stride;
   for (uint32_t i = 0; i < rows; i++) {
     const size_t row = at + (size_t)i * s->hidden_stride;
     forward->kernels->rms_norm(s->hidden + row, model->output_norm, model->config.hidden,
                                model->config.norm_epsilon, s->normed + row);
   }
+  measure_rows(forward->ops, WICK_OP_NORM, rows, 2ull * model->config.hidden);
   model_product logits =
       product_of(forward, s->normed + at, s->hidden_stride, model->config.hidden);
   logits.tokens = rows;
   product_add(&logits, &model->output, model->output_bias, s->logits, s->vocab_stride);
   product_run(&logits);
+  measure_product(forward->ops, WICK_OP_LOGITS, &logits);
   return rows;
 }
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "kv/pool.h"
+#include "metrics/ops.h"
 #include "model/scratch.h"
 #include "model/weights.h"
 #include "thread/pool.h"
@@ -30,6 +31,8 @@ wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_poo
                            uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
                            wick_error *error);
 void forward_destroy(wick_forward *forward);
+// Where the ops are recorded from now on; NULL, as after forward_create: nowhere.
+void forward_measure(wick_forward *forward, wick_ops *ops);
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
                             uint32_t batch_tokens, uint32_t threads);
 

@@ -22,6 +22,7 @@ typedef struct scheduler_parts {
   tokenizer *tokenizer;
   wick_kv_pool *kv;
   wick_forward *forward;
+  wick_ops *ops;  // NULL: sampling is not measured
   uint64_t (*now_us)(void);
   uint32_t batch_tokens, context_tokens, requests_max;
 } scheduler_parts;

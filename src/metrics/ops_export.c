@@ -1,0 +1,155 @@
+// metrics/ops_export.c — the ops' records as JSON and as Prometheus text.
+#include <stdarg.h>
+
+#include "base/text.h"
+#include "metrics/ops.h"
+
+static const char *const OP_NAMES[WICK_OP_COUNT] = {
+    "embed",   "norm", "qkv",  "kv_store", "attention", "attn_output",
+    "gate_up", "silu", "down", "logits",   "sample"};
+static const char *const PASS_NAMES[WICK_PASS_COUNT] = {"prefill", "decode"};
+
+const char *wick_op_name(wick_op op) { return OP_NAMES[op]; }
+const char *wick_pass_name(wick_pass pass) { return PASS_NAMES[pass]; }
+
+typedef unsigned long long ull;
+
+// ---- JSON ----
+
+// Per second, in units of 1e9: bytes or multiply-adds over microseconds, times 1e-3.
+static void put_rate(json_writer *json, const char *key, uint64_t count, uint64_t time_us) {
+  if (time_us == 0) {
+    json_text(json, key, NULL);
+  } else {
+    json_f64(json, key, (double)count / (double)time_us * 1e-3);
+  }
+}
+
+static void put_latency(json_writer *json, const wick_latency *latency) {
+  json_open(json, "latency_us", '{');
+  json_f64(json, "mean", latency->mean_us);
+  json_u64(json, "min", latency->latency_count == 0 ? 0 : latency->latency_us_min);
+  json_u64(json, "max", latency->latency_us_max);
+  json_f64(json, "stddev", wick_latency_stddev(latency));
+  json_f64(json, "p50", wick_latency_percentile(latency, 500));
+  json_f64(json, "p95", wick_latency_percentile(latency, 950));
+  json_f64(json, "p99", wick_latency_percentile(latency, 990));
+  json_close(json, '{');
+}
+
+static void put_op(json_writer *json, const char *name, const wick_op_record *record,
+                   uint64_t pass_us) {
+  const uint64_t time_us = record->latency.latency_us_sum;
+  json_open(json, name, '{');
+  json_u64(json, "count", record->latency.latency_count);
+  json_u64(json, "time_us", time_us);
+  put_latency(json, &record->latency);
+  json_u64(json, "bytes", record->bytes);
+  json_u64(json, "macs", record->macs);
+  put_rate(json, "gb_per_s", record->bytes, time_us);
+  put_rate(json, "gmac_per_s", record->macs, time_us);
+  json_f64(json, "share", pass_us == 0 ? 0 : (double)time_us / (double)pass_us);
+  json_close(json, '{');
+}
+
+static void put_pass(json_writer *json, const wick_ops *ops, int pass) {
+  uint64_t pass_us = 0;
+  for (int op = 0; op < WICK_OP_COUNT; op++) {
+    pass_us += ops->records[pass][op].latency.latency_us_sum;
+  }
+  json_open(json, PASS_NAMES[pass], '{');
+  for (int op = 0; op < WICK_OP_COUNT; op++) {
+    put_op(json, OP_NAMES[op], &ops->records[pass][op], pass_us);
+  }
+  json_close(json, '{');
+}
+
+void wick_ops_json(const wick_ops *ops, json_writer *json, const char *key) {
+  const uint64_t now_us = ops->now_us();
+  wick_dispatch dispatch;
+  wick_ops_dispatch(ops, &dispatch);
+  json_open(json, key, '{');
+  json_f64(json, "elapsed_s", wick_dispatch_elapsed_s(&dispatch, now_us));
+  json_u64(json, "timer_grain_us", ops->timer_grain_us);
+  json_text(json, "kernels", wick_lane_name(ops->lane));
+  json_open(json, "passes", '{');
+  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) put_pass(json, ops, pass);
+  json_close(json, '{');
+  wick_dispatch_json(&dispatch, now_us, json, "dispatch");
+  json_close(json, '{');
+}
+
+// ---- Prometheus ----
+
+typedef struct text_sink {
+  json_sink sink;
+  void *context;
+} text_sink;
+
+__attribute__((format(printf, 2, 3))) static void put(const text_sink *to, const char *format,
+                                                      ...) {
+  char line[256];
+  va_list arguments;
+  va_start(arguments, format);
+  const size_t used_bytes = text_format_list(line, sizeof line, format, arguments);
+  va_end(arguments);
+  to->sink(to->context, line, used_bytes);
+}
+
+static void put_samples(const text_sink *to, const wick_ops *ops, const char *metric,
+                        uint64_t (*value_of)(const wick_op_record *record)) {
+  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) {
+    for (int op = 0; op < WICK_OP_COUNT; op++) {
+      put(to, "%s{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
+          (ull)value_of(&ops->records[pass][op]));
+    }
+  }
+}
+
+static void put_counter(const text_sink *to, const wick_ops *ops, const char *metric,
+                        const char *help, uint64_t (*value_of)(const wick_op_record *record)) {
+  put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
+  put_samples(to, ops, metric, value_of);
+}
+
+static uint64_t count_of(const wick_op_record *record) { return record->latency.latency_count; }
+static uint64_t time_of(const wick_op_record *record) { return record->latency.latency_us_sum; }
+static uint64_t bytes_of(const wick_op_record *record) { return record->bytes; }
+static uint64_t macs_of(const wick_op_record *record) { return record->macs; }
+
+static void put_histograms(const text_sink *to, const wick_ops *ops) {
+  static const char *const metric = "wick_op_latency_us";
+  put(to, "# HELP %s Time that an op took.\n# TYPE %s histogram\n", metric, metric);
+  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) {
+    for (int op = 0; op < WICK_OP_COUNT; op++) {
+      const wick_latency *latency = &ops->records[pass][op].latency;
+      ull seen = 0;
+      for (int edge = 0; edge < WICK_DISPATCH_EDGES; edge++) {
+        seen += latency->edges[edge];
+        put(to, "%s_bucket{pass=\"%s\",op=\"%s\",le=\"%s\"} %llu\n", metric, PASS_NAMES[pass],
+            OP_NAMES[op], wick_dispatch_edge_name(edge), seen);
+      }
+      put(to, "%s_sum{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
+          (ull)latency->latency_us_sum);
+      put(to, "%s_count{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
+          (ull)latency->latency_count);
+    }
+  }
+}
+
+void wick_ops_prometheus(const wick_ops *ops, json_sink sink, void *context) {
+  wick_dispatch dispatch;
+  wick_ops_dispatch(ops, &dispatch);
+  char text[WICK_DISPATCH_EXPORT_BYTES_MAX];
+  size_t used_bytes = 0;
+  if (wick_dispatch_export(&dispatch, ops->now_us(), WICK_DISPATCH_PROMETHEUS, text, sizeof text,
+                           &used_bytes) == WICK_OK) {
+    sink(context, text, used_bytes);
+  }
+  const text_sink to = {sink, context};
+  put_counter(&to, ops, "wick_ops_total", "Ops of forward passes.", count_of);
+  put_counter(&to, ops, "wick_op_time_us_total", "Time spent in ops.", time_of);
+  put_counter(&to, ops, "wick_op_bytes_total", "Bytes that ops read and wrote.", bytes_of);
+  put_counter(&to, ops, "wick_op_macs_total", "Multiply-adds of products.", macs_of);
+  put_histograms(&to, ops);
+}

@@ -1,0 +1,22 @@
+// model/measure.h — what the ops of a forward pass read, write and multiply, told to metrics/ops.h.
+// Every function returns at once when `ops` is NULL.
+#ifndef WICK_MODEL_MEASURE_H
+#define WICK_MODEL_MEASURE_H
+
+#include <stdint.h>
+
+#include "metrics/ops.h"
+#include "model/attention.h"
+#include "model/product.h"
+
+// Weights are counted once, whatever the number of tokens: a strip of them serves all.
+void measure_product(wick_ops *ops, wick_op op, const model_product *product);
+// `tokens` rows of `values` floats, read or written.
+void measure_rows(wick_ops *ops, wick_op op, uint32_t tokens, uint64_t values);
+// Keys and values written to their pages.
+void measure_store(wick_ops *ops, const model_attention *attention);
+// Keys and values that the tokens look back on; heads of a group read them together. Counts every
+// position up to the token's.
+void measure_attention(wick_ops *ops, const model_attention *attention);
+
+#endif

@@ -1,0 +1,143 @@
+// tests/c/ops_test.c — per-op metrics: a clock by hand, what a pass of a known shape counts, that
+// results are the same with and without, and the exported texts.
+#include "base/text.h"
+#include "fixture_model.h"
+
+static uint64_t clock_us;
+static uint64_t read_clock(void) { return clock_us; }
+
+static wick_ops ops;
+
+static char text[65536];
+static size_t text_bytes;
+
+static void keep_text(void *context, const char *bytes, size_t size_bytes) {
+  (void)context;
+  if (text_bytes + size_bytes >= sizeof text) return;
+  memcpy(text + text_bytes, bytes, size_bytes);
+  text_bytes += size_bytes;
+  text[text_bytes] = '\0';
+}
+
+TEST(each_op_takes_from_the_end_of_the_one_before) {
+  clock_us = 1000;
+  wick_ops_init(&ops, WICK_LANE_RELAXED, read_clock, 5);
+  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  clock_us += 30;
+  wick_ops_lap(&ops, WICK_OP_QKV, 6000, 900);
+  clock_us += 70;
+  wick_ops_lap(&ops, WICK_OP_DOWN, 0, 0);
+  clock_us += 5000;  // a rest that nobody measures
+  wick_ops_resume(&ops);
+  clock_us += 10;
+  wick_ops_lap(&ops, WICK_OP_QKV, 6000, 900);
+  const wick_op_record *qkv = &ops.records[WICK_PASS_DECODE][WICK_OP_QKV];
+  CHECK_EQ_UINT(qkv->latency.latency_count, 2);
+  CHECK_EQ_UINT(qkv->latency.latency_us_sum, 40);
+  CHECK_EQ_UINT(qkv->bytes, 12000);
+  CHECK_EQ_UINT(qkv->macs, 1800);
+  CHECK_EQ_UINT(ops.records[WICK_PASS_DECODE][WICK_OP_DOWN].latency.latency_us_sum, 70);
+  CHECK_EQ_UINT(ops.records[WICK_PASS_PREFILL][WICK_OP_QKV].latency.latency_count, 0);
+  wick_ops_reset(&ops);
+  CHECK_EQ_UINT(qkv->latency.latency_count + qkv->bytes + qkv->macs, 0);
+}
+
+TEST(nothing_happens_without_a_recorder) {
+  wick_ops_begin(NULL, WICK_PASS_DECODE);
+  wick_ops_resume(NULL);
+  wick_ops_lap(NULL, WICK_OP_QKV, 1, 1);
+}
+
+TEST(rates_and_lanes_are_exported) {
+  clock_us = 0;
+  wick_ops_init(&ops, WICK_LANE_SIMD128, read_clock, 100);
+  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  clock_us = 400;
+  wick_ops_lap(&ops, WICK_OP_LOGITS, 10000000, 4000000);
+  text_bytes = 0;
+  json_writer json;
+  json_begin(&json, keep_text, NULL);
+  wick_ops_json(&ops, &json, NULL);
+  CHECK(strstr(text, "\"kernels\":\"simd128\"") != NULL);
+  CHECK(strstr(text, "\"gb_per_s\":25,\"gmac_per_s\":10,\"share\":1") != NULL);
+  CHECK(strstr(text, "\"gb_per_s\":null") != NULL);  // ops that took no time
+  CHECK(strstr(text, "\"simd128\":{\"dispatches\":1,\"latency_us_mean\":400") != NULL);
+  text_bytes = 0;
+  wick_ops_prometheus(&ops, keep_text, NULL);
+  CHECK(strstr(text, "wick_op_bytes_total{pass=\"decode\",op=\"logits\"} 10000000\n") != NULL);
+  CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"100\"} 0\n"));
+  CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"500\"} 1\n"));
+  CHECK(strstr(text, "wick_dispatches_total{lane=\"simd128\"} 1\n") != NULL);
+}
+
+// ---- in an engine ----
+
+enum { PROMPT = 40, ANSWER = 6 };
+
+// Runs a prompt and its answer; the engine is left to be looked at.
+static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t answer[ANSWER]) {
+  wick_config config;
+  wick_config_default(&config);
+  config.metrics = metrics;
+  config.batch_tokens = 16;
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
+  CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK);
+  int32_t prompt[PROMPT];
+  for (int i = 0; i < PROMPT; i++) prompt[i] = i * 5 % 256;
+  wick_request request;
+  wick_request_default(&request);
+  request.tokens = prompt;
+  request.token_count = PROMPT;
+  request.max_tokens = ANSWER;
+  request.ignore_end = true;
+  uint32_t id, out = 0;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    size_t bytes;
+    const uint8_t *at = wick_events_take(engine, &bytes);
+    for (size_t used = 0; used < bytes;) {
+      wick_event event;
+      memcpy(&event, at + used, sizeof event);
+      if (event.kind == WICK_EVENT_TOKEN && out < ANSWER) answer[out++] = event.token;
+      used += event.size_bytes;
+    }
+  }
+  CHECK_EQ_UINT(out, ANSWER);
+  return engine;
+}
+
+TEST(an_engine_counts_its_ops_and_says_the_same) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  int32_t with[ANSWER] = {0}, without[ANSWER] = {0};
+  wick_engine *plain = run_engine(&file, false, without);
+  wick_engine *measured = run_engine(&file, true, with);
+  CHECK(wick_metrics(plain) == NULL);
+  REQUIRE(wick_metrics(measured) != NULL);
+  CHECK_EQ_MEM(with, without, sizeof with);
+
+  wick_model_info info;
+  REQUIRE(wick_model_get_info(measured, &info, NULL) == WICK_OK);
+  const wick_op_record *prefill = wick_metrics(measured)->records[WICK_PASS_PREFILL];
+  const wick_op_record *decode = wick_metrics(measured)->records[WICK_PASS_DECODE];
+  // 40 tokens in batches of 16; the answer's first token comes with the prefill
+  CHECK_EQ_UINT(prefill[WICK_OP_QKV].latency.latency_count, 3 * info.layers);
+  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.latency_count, (ANSWER - 1) * info.layers);
+  CHECK_EQ_UINT(prefill[WICK_OP_SAMPLE].latency.latency_count, 1);
+  CHECK_EQ_UINT(decode[WICK_OP_SAMPLE].latency.latency_count, ANSWER - 1);
+  const uint64_t gate_up = 2ull * info.hidden * info.ffn;
+  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
+  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
+  // in the last layer only the one token whose logits are wanted goes on
+  CHECK_EQ_UINT(prefill[WICK_OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
+  const uint64_t positions = PROMPT * (PROMPT + 1) / 2;
+  CHECK_EQ_UINT(prefill[WICK_OP_ATTENTION].macs,
+                2ull * positions * info.heads * info.head_dim * info.layers);
+  // F16: two bytes each of a key's and a value's elements
+  CHECK_EQ_UINT(prefill[WICK_OP_ATTENTION].bytes,
+                4ull * positions * info.kv_heads * info.head_dim * info.layers);
+  wick_engine_destroy(plain);
+  wick_engine_destroy(measured);
+  free(file.bytes);
+}
