@@ -6,6 +6,7 @@
 // never looked at: it may hold anything.
 #include "kernels/exp.h"
 #include "kernels/families.h"
+#include "kernels/kv_pages.h"
 
 void attention_begin(const kernel_attention *state) {
   for (uint32_t h = 0; h < state->group; h++) {
@@ -24,12 +25,15 @@ void attention_end(const kernel_attention *state, float *out) {
   }
 }
 
-typedef float element_function(const void *page, size_t index);
+// Value `index` of row `row`, rows of `count` values.
+typedef float element_function(const void *page, size_t row, uint32_t index, uint32_t count);
 
-static float f32_element(const void *page, size_t index) { return ((const float *)page)[index]; }
+static float f32_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  return ((const float *)page)[row * count + index];
+}
 
-static float f16_element(const void *page, size_t index) {
-  return f32_of_f16(((const uint16_t *)page)[index]);
+static float f16_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  return f32_of_f16(((const uint16_t *)page)[row * count + kv_f16_slot(index, count)]);
 }
 
 // Scores to probabilities: p[t] = e^(s[t] - new maximum), 0 outside of the range. Returns e^(old
@@ -58,14 +62,14 @@ static void attention_page(const kernel_attention *state, const void *k_page, co
     float scores[KERNEL_PAGE_TOKENS] = {0};
     for (uint32_t d = 0; d < dims; d++) {
       for (uint32_t t = first; t < last; t++) {
-        scores[t] += q[d] * k_element(k_page, (size_t)d * KERNEL_PAGE_TOKENS + t);
+        scores[t] += q[d] * k_element(k_page, d, t, KERNEL_PAGE_TOKENS);
       }
     }
     const float correction = page_softmax(scores, first, last, &state->max[h], &state->sum[h]);
     for (uint32_t d = 0; d < dims; d++) acc[d] *= correction;
     for (uint32_t t = first; t < last; t++) {
       for (uint32_t d = 0; d < dims; d++) {
-        acc[d] += scores[t] * v_element(v_page, (size_t)t * dims + d);
+        acc[d] += scores[t] * v_element(v_page, t, d, dims);
       }
     }
   }

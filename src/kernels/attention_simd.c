@@ -9,12 +9,33 @@
 // Heads whose scores are kept at a time; dims of a page turned into floats at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16 };
 
-SIMD_INLINE v128_t f16_convert(v128_t wide_halves) { return simd_f16_exact(wide_halves, 0); }
+// Halves become floats 2^112 too small (simd_f16_tiny); what they meet, queries and probabilities,
+// is made 2^112 too large before, which changes no bit of a product. Queries of 2^16 and more
+// overflow.
+#define F16_SIZE 0x1p112f
 
-// n (a multiple of 4) halves to floats.
+// n (a multiple of 8) halves in the order of kv_pages.h.
 static void f16_load(const uint16_t *from, uint32_t n, float *to) {
+  for (uint32_t i = 0; i < n; i += 8) {
+    const v128_t pairs = wasm_v128_load(from + i);
+    wasm_v128_store(to + i, simd_f16_tiny(pairs, 0));
+    wasm_v128_store(to + i + 4, simd_f16_tiny(pairs, 1));
+  }
+}
+
+// Dims d to d + 3 of a row of `dims` halves.
+static void f16_load_4(const uint16_t *row, uint32_t d, uint32_t dims, float *to) {
+  if (d / 8 * 8 + 8 <= dims) {
+    wasm_v128_store(to, simd_f16_tiny(wasm_v128_load(row + d / 8 * 8), d % 8 / 4));
+  } else {
+    wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
+  }
+}
+
+// to[i] = from[i] * factor, n a multiple of 4.
+static void multiply(const float *from, uint32_t n, float factor, float *to) {
   for (uint32_t i = 0; i < n; i += 4) {
-    wasm_v128_store(to + i, f16_convert(wasm_u32x4_load16x4(from + i)));
+    wasm_v128_store(to + i, wasm_f32x4_mul(wasm_v128_load(from + i), wasm_f32x4_splat(factor)));
   }
 }
 
@@ -99,62 +120,80 @@ static void inside_masks(uint32_t first, uint32_t last, v128_t inside[4]) {
   }
 }
 
+// Scores of `heads` heads over `count` dims of one piece of K. q: rows q_stride apart.
+SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, size_t q_stride,
+                              uint32_t heads, float *scores, simd_flavor flavor) {
+  uint32_t h = 0;
+  for (; h + 2 <= heads; h += 2) {
+    scores_add(k, count, q + h * q_stride, q_stride, scores + h * KERNEL_PAGE_TOKENS, 2, flavor);
+  }
+  if (h < heads) {
+    scores_add(k, count, q + h * q_stride, q_stride, scores + h * KERNEL_PAGE_TOKENS, 1, flavor);
+  }
+}
+
 // Scores of `heads` heads; K in pieces of K_DIMS dims.
 SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
                              bool k_is_f16, float *scores, simd_flavor flavor) {
-  float converted[K_DIMS * KERNEL_PAGE_TOKENS];
-  memset(scores, 0, heads * KERNEL_PAGE_TOKENS * sizeof(float));
+  for (uint32_t i = 0; i < heads * KERNEL_PAGE_TOKENS; i += 4) {
+    wasm_v128_store(scores + i, wasm_f32x4_splat(0));
+  }
   for (uint32_t d = 0; d < dims; d += K_DIMS) {
     const uint32_t count = dims - d < K_DIMS ? dims - d : K_DIMS;
-    const float *k = (const float *)k_page + (size_t)d * KERNEL_PAGE_TOKENS;
-    if (k_is_f16) {
-      f16_load((const uint16_t *)k_page + (size_t)d * KERNEL_PAGE_TOKENS,
-               count * KERNEL_PAGE_TOKENS, converted);
-      k = converted;
+    const size_t at = (size_t)d * KERNEL_PAGE_TOKENS;
+    if (!k_is_f16) {
+      piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
+      continue;
     }
-    uint32_t h = 0;
-    for (; h + 2 <= heads; h += 2) {
-      scores_add(k, count, q + (size_t)h * dims + d, dims, scores + h * KERNEL_PAGE_TOKENS, 2,
-                 flavor);
+    float k[K_DIMS * KERNEL_PAGE_TOKENS], large_q[HEADS][K_DIMS];
+    f16_load((const uint16_t *)k_page + at, count * KERNEL_PAGE_TOKENS, k);
+    for (uint32_t h = 0; h < heads; h++) {
+      multiply(q + (size_t)h * dims + d, count, F16_SIZE, large_q[h]);
     }
-    if (h < heads) {
-      scores_add(k, count, q + (size_t)h * dims + d, dims, scores + h * KERNEL_PAGE_TOKENS, 1,
-                 flavor);
+    piece_scores(k, count, large_q[0], K_DIMS, heads, scores, flavor);
+  }
+}
+
+// Values of `heads` heads for one piece of V of V_DIMS dims, or of 4.
+SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
+                              uint32_t first, uint32_t last, const float *corrections,
+                              uint32_t heads, float *acc, size_t acc_stride, simd_flavor flavor) {
+  for (uint32_t h = 0; h < heads; h++, acc += acc_stride, p += KERNEL_PAGE_TOKENS) {
+    if (count == 4) {
+      values_add(v, v_stride, p, first, last, corrections + h, acc, acc_stride, 1, 1, flavor);
+    } else if (h + 2 <= heads) {
+      values_add(v, v_stride, p, first, last, corrections + h, acc, acc_stride, 2, 4, flavor);
+      h++;
+      acc += acc_stride;
+      p += KERNEL_PAGE_TOKENS;
+    } else {
+      values_add(v, v_stride, p, first, last, corrections + h, acc, acc_stride, 1, 4, flavor);
     }
   }
 }
 
-// V in pieces of V_DIMS dims, the end in pieces of 4.
+// V in pieces of V_DIMS dims, the end in pieces of 4. Overwrites p when V is F16.
 SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                             bool v_is_f16, uint32_t first, uint32_t last, const float *p,
+                             bool v_is_f16, uint32_t first, uint32_t last, float *p,
                              const float *corrections, simd_flavor flavor) {
-  float converted[KERNEL_PAGE_TOKENS][V_DIMS];
-  for (uint32_t d = 0; d < dims;) {
-    const uint32_t count = dims - d < V_DIMS ? 4 : V_DIMS;
-    const float *v = (const float *)v_page + d;
-    size_t stride = dims;
-    if (v_is_f16) {
-      for (uint32_t t = first; t < last; t++) {
-        f16_load((const uint16_t *)v_page + (size_t)t * dims + d, count, converted[t]);
-      }
-      v = converted[0];
-      stride = V_DIMS;
+  if (v_is_f16) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+  for (uint32_t d = 0, count; d < dims; d += count) {
+    count = dims - d < V_DIMS ? 4 : V_DIMS;
+    if (!v_is_f16) {
+      piece_values((const float *)v_page + d, dims, count, p, first, last, corrections, heads,
+                   acc + d, dims, flavor);
+      continue;
     }
-    for (uint32_t h = 0; h < heads;) {
-      float *to = acc + (size_t)h * dims + d;
-      const float *from = p + h * KERNEL_PAGE_TOKENS;
+    float v[KERNEL_PAGE_TOKENS][V_DIMS];
+    for (uint32_t t = first; t < last; t++) {
+      const uint16_t *row = (const uint16_t *)v_page + (size_t)t * dims;
       if (count == 4) {
-        values_add(v, stride, from, first, last, corrections + h, to, dims, 1, 1, flavor);
-        h++;
-      } else if (heads - h >= 2) {
-        values_add(v, stride, from, first, last, corrections + h, to, dims, 2, 4, flavor);
-        h += 2;
+        f16_load_4(row, d, dims, v[t]);
       } else {
-        values_add(v, stride, from, first, last, corrections + h, to, dims, 1, 4, flavor);
-        h++;
+        f16_load(row + d, V_DIMS, v[t]);
       }
     }
-    d += count;
+    piece_values(v[0], V_DIMS, count, p, first, last, corrections, heads, acc + d, dims, flavor);
   }
 }
 

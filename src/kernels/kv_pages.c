@@ -1,8 +1,7 @@
-// kernels/kv_pages.c — what a page of keys or values looks like, per element type, for one KV head.
-//
-//   K  [head_dim][16 tokens]: lanes are tokens        V  [16 tokens][head_dim]: lanes are dims
-//
-// F16 pages hold the halves in that order. Q8 and Q4 are not in this build (kv_absent_bytes).
+// kernels/kv_pages.c — writes and reads rows of pages, per element type, for one KV head.
+// kv_pages.h says where what lies. Q8 and Q4 are not in this build (kv_absent_bytes).
+#include "kernels/kv_pages.h"
+
 #include "base/math.h"
 #include "kernels/families.h"
 
@@ -35,21 +34,11 @@ static void f32_load(float *to, const float *from, size_t step, uint32_t n) {
 }
 
 // Too large becomes the largest half, 65504; not a number becomes 0.
-static uint32_t f16_store(uint16_t *to, size_t step, const float *from, uint32_t n) {
-  uint32_t bad = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    uint16_t half = f16_of_f32(from[i]);
-    if ((half & 0x7c00u) == 0x7c00u) {
-      bad++;
-      half = (half & 0x3ffu) != 0 ? 0 : (uint16_t)((half & 0x8000u) | 0x7bffu);
-    }
-    to[i * step] = half;
-  }
-  return bad;
-}
-
-static void f16_load(float *to, const uint16_t *from, size_t step, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) to[i] = f32_of_f16(from[i * step]);
+static uint16_t f16_fitting(float value, uint32_t *bad) {
+  const uint16_t half = f16_of_f32(value);
+  if ((half & 0x7c00u) != 0x7c00u) return half;
+  ++*bad;
+  return (half & 0x3ffu) != 0 ? 0 : (uint16_t)((half & 0x8000u) | 0x7bffu);
 }
 
 uint32_t kv_f32_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim) {
@@ -69,17 +58,25 @@ void kv_f32_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_di
 }
 
 uint32_t kv_f16_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim) {
-  return f16_store((uint16_t *)k_page + slot, KERNEL_PAGE_TOKENS, k, head_dim);
+  uint16_t *page = (uint16_t *)k_page + kv_f16_slot(slot, KERNEL_PAGE_TOKENS);
+  uint32_t bad = 0;
+  for (uint32_t d = 0; d < head_dim; d++) page[d * KERNEL_PAGE_TOKENS] = f16_fitting(k[d], &bad);
+  return bad;
 }
 
 uint32_t kv_f16_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim) {
-  return f16_store((uint16_t *)v_page + (size_t)slot * head_dim, 1, v, head_dim);
+  uint16_t *row = (uint16_t *)v_page + (size_t)slot * head_dim;
+  uint32_t bad = 0;
+  for (uint32_t d = 0; d < head_dim; d++) row[kv_f16_slot(d, head_dim)] = f16_fitting(v[d], &bad);
+  return bad;
 }
 
 void kv_f16_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim) {
-  f16_load(k, (const uint16_t *)k_page + slot, KERNEL_PAGE_TOKENS, head_dim);
+  const uint16_t *page = (const uint16_t *)k_page + kv_f16_slot(slot, KERNEL_PAGE_TOKENS);
+  for (uint32_t d = 0; d < head_dim; d++) k[d] = f32_of_f16(page[d * KERNEL_PAGE_TOKENS]);
 }
 
 void kv_f16_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim) {
-  f16_load(v, (const uint16_t *)v_page + (size_t)slot * head_dim, 1, head_dim);
+  const uint16_t *row = (const uint16_t *)v_page + (size_t)slot * head_dim;
+  for (uint32_t d = 0; d < head_dim; d++) v[d] = f32_of_f16(row[kv_f16_slot(d, head_dim)]);
 }

@@ -725,7 +725,7 @@ static test_matrix bench_matrix(const type_case *type, size_t bytes) {
   many.matrix.rows = (uint32_t)(64 * times);
   many.bytes = few.bytes * times;
   many.data = aligned_alloc(64, (size_t)many.bytes);
-  for (size_t i = 0; i < times; i++) memcpy(many.data + i * (size_t)few.bytes, few.data, (size_t)few.bytes);
+  for (size_t i = 0; i < times; i++) memcpy(many.data + i * few.bytes, few.data, few.bytes);
   many.matrix.data = many.data;
   free(few.data);
   return many;
@@ -780,4 +780,57 @@ TEST(bench_products) {
     for (size_t v = 1; v < count; v++) bench_type(list[v], &type_cases[i], memory);
   }
   free(memory);
+}
+
+enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUP = 3 };
+
+typedef struct bench_attention {
+  const wick_kernels *kernels;
+  kernel_kv_type kv;
+  kernel_attention state;
+  uint8_t *pages;
+  size_t page_bytes;
+} bench_attention;
+
+static void bench_attend(void *context) {
+  const bench_attention *b = context;
+  float out[BENCH_GROUP * BENCH_HEAD_DIM];
+  b->kernels->attention_begin(&b->state);
+  for (size_t p = 0; p < BENCH_PAGES; p++) {
+    const uint8_t *k = b->pages + 2 * p * b->page_bytes;
+    b->kernels->attention_page[b->kv][b->kv](&b->state, k, k + b->page_bytes, 0, 16);
+  }
+  b->kernels->attention_end(&b->state, out);
+}
+
+// 4096 tokens of one KV head that three query heads share.
+TEST(bench_attention_of_a_long_context) {
+  if (!bench_is_wanted()) return;
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  float q[BENCH_GROUP * BENCH_HEAD_DIM], acc[BENCH_GROUP * BENCH_HEAD_DIM];
+  float max[BENCH_GROUP], sum[BENCH_GROUP], row[BENCH_HEAD_DIM];
+  random_floats(q, BENCH_GROUP * BENCH_HEAD_DIM, 0.1f);
+  for (size_t v = 0; v < count; v++) {
+    for (kernel_kv_type kv = KERNEL_KV_F32; kv <= KERNEL_KV_F16; kv++) {
+      const kernel_kv_ops *ops = &list[v]->kv[kv];
+      bench_attention b = {list[v],
+                           kv,
+                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum},
+                           NULL,
+                           ops->k_bytes(BENCH_HEAD_DIM)};
+      b.pages = aligned_alloc(64, 2 * BENCH_PAGES * b.page_bytes);
+      for (uint32_t i = 0; i < 2 * BENCH_PAGES * 16; i++) {
+        random_floats(row, BENCH_HEAD_DIM, 1.0f);
+        (i / 16 % 2 ? ops->v_write : ops->k_write)(b.pages + i / 16 * b.page_bytes, i % 16, row,
+                                                   BENCH_HEAD_DIM);
+      }
+      const double seconds = bench_seconds(bench_attend, &b);
+      printf("#   %-14s attention, %s: %.2f GB/s of keys and values, %.1f GMAC/s\n", list[v]->name,
+             kv == KERNEL_KV_F16 ? "F16" : "F32",
+             2.0 * (double)BENCH_PAGES * (double)b.page_bytes / seconds * 1e-9,
+             (double)(2 * BENCH_PAGES * 16 * BENCH_HEAD_DIM * BENCH_GROUP) / seconds * 1e-9);
+      free(b.pages);
+    }
+  }
 }
