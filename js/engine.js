@@ -90,8 +90,7 @@ export async function createEngine(options) {
   signal?.addEventListener('abort', abort, { once: true });
   try {
     const loaded = startEngine(link, options, config, { description, source });
-    await Promise.race([loaded, aborted]);
-    return new Engine(link, infoOf(await link.call('info', [])));
+    return new Engine(link, infoOf(await Promise.race([loaded, aborted])));
   } catch (error) {
     const closing = link.close();
     if (!signal?.aborted) await closing;
@@ -106,16 +105,17 @@ export async function createEngine(options) {
  * @param {EngineOptions} options
  * @param {import('./native.js').NativeConfig} config
  * @param {ReturnType<typeof sourceOf>} from
+ * @returns {Promise<object>}
  */
 async function startEngine(link, options, config, from) {
   link.startThreads(options.worker, config.threads);
   try {
-    await loadEngine(link, options, config, from);
+    return await loadEngine(link, options, config, from);
   } catch (error) {
     const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
     if (!isRefused) throw error;
     // phones: less can be reserved than what helpers would need
-    await loadEngine(link, options, { ...config, threads: 1 }, from);
+    return loadEngine(link, options, { ...config, threads: 1 }, from);
   }
 }
 
@@ -132,7 +132,7 @@ async function loadEngine(link, options, config, { description, source }) {
     source: description,
     chatTemplate: options.chatTemplate,
   };
-  await link.init(message, source);
+  return link.init(message, source);
 }
 
 export class Engine {

@@ -65,7 +65,7 @@ export class Link {
   /**
    * @param {Omit<import('./protocol.js').InitMessage, 'helpers'>} message
    * @param {Source | undefined} pageSource what the worker reads through this page
-   * @returns {Promise<void>} when the model is there
+   * @returns {Promise<object>} when the model is there: what the engine knows of it
    */
   init(message, pageSource) {
     this.#pageSource = pageSource && new PageSource(pageSource);
@@ -96,7 +96,7 @@ export class Link {
         this.#onProgress(message.progress);
         break;
       case 'ready':
-        this.#start?.settle(undefined);
+        this.#start?.settle(message.info);
         this.#start = undefined;
         this.#rest();
         break;

@@ -62,7 +62,7 @@
 
 /**
  * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has).
- * @typedef {{type: 'ready'} |
+ * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |
  *   {type: 'closed'} |
  *   {type: 'crashed', message: string} |
