@@ -339,7 +339,10 @@ async function explainFailure(url, error) {
       // not there at all
     }
   }
-  return new WickError('NETWORK', `${host} could not be reached${reason}`, error);
+  // An isolated page may not even ask so: there the two cannot be told apart.
+  const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
+  const or = isUnclear ? ', or does not let this page read (no Access-Control-Allow-Origin)' : '';
+  return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
 }
 
 /** @param {unknown} error @returns {string} Node tells why in the cause */

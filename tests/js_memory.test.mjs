@@ -124,6 +124,8 @@ async function loadDirectly(build, wasteBytes) {
     kvType: /** @type {const} */ ('f16'),
     memoryLimit: 0,
     directoryOnly: false,
+    metrics: false,
+    timerGrainUs: 1,
   };
   const native = await NativeEngine.create(await compile(build), config, { wasteBytes });
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
@@ -209,7 +211,7 @@ test('destroying an engine frees every block', async () => {
   const { memory, exports } = await startInstance();
   const heap = new Heap(memory, exports);
   const passed = new Passed(heap);
-  const config = passed.record(Array.from({ length: 8 }, () => ({ u32: 0 })));
+  const config = passed.record(Array.from({ length: 16 }, () => ({ u32: 0 })));
   const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0);
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
   await loadModel(native, source);
