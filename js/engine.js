@@ -131,6 +131,7 @@ async function loadEngine(link, options, config, { description, source }) {
     config: { ...config, threads },
     source: description,
     chatTemplate: options.chatTemplate,
+    isEager: options.eager === true,
   };
   return link.init(message, source);
 }
@@ -212,6 +213,15 @@ export class Engine {
   /** The file's metadata and tensors (long values shortened), as `wick inspect --json` prints them. */
   async inspect() {
     return this.#link.call('inspect', []);
+  }
+
+  /**
+   * What the ops of the forward passes took so far.
+   * @param {{format?: 'json' | 'prometheus', reset?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<any>}
+   */
+  async metrics({ format = 'json', reset = false, signal } = {}) {
+    return this.#link.call('metrics', [format, reset], signal);
   }
 
   async close() {

@@ -54,6 +54,14 @@ export interface EngineOptions extends ModelSource {
   kvType?: KvType;
   /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
   memoryLimit?: number;
+  /**
+   * Answers as soon as metadata and tokenizer are there, while the weights are still arriving. A
+   * generation then begins to read its prompt with the layers that have come, and gives the same text.
+   * If the download fails later, every call gets its error; close() ends it.
+   */
+  eager?: boolean;
+  /** Times the ops of the forward pass, for metrics(). */
+  metrics?: boolean;
   /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */
   directoryOnly?: boolean;
   /** Jinja text that replaces the model's own template, or `'chatml'`. */
@@ -325,6 +333,78 @@ export interface EngineInfo {
   };
 }
 
+export interface OpMetrics {
+  count: number;
+  time_us: number;
+  latency_us: {
+    mean: number;
+    min: number;
+    max: number;
+    stddev: number;
+    p50: number;
+    p95: number;
+    p99: number;
+  };
+  /** Weights, keys and values, or activations that the op has to read and write. */
+  bytes: number;
+  /** Multiply-adds of products. */
+  macs: number;
+  /** Null when the clock saw no time pass. */
+  gb_per_s: number | null;
+  gmac_per_s: number | null;
+  /** Of the time of its kind of pass. */
+  share: number;
+}
+
+export type OpName =
+  | 'embed'
+  | 'norm'
+  | 'qkv'
+  | 'kv_store'
+  | 'attention'
+  | 'attn_output'
+  | 'gate_up'
+  | 'silu'
+  | 'down'
+  | 'logits'
+  | 'sample';
+
+export interface LaneMetrics {
+  dispatches: number;
+  latency_us_mean: number;
+  latency_us_min: number;
+  latency_us_max: number;
+  latency_us_stddev: number;
+  latency_cv_pct: number;
+  latency_us_p50: number;
+  latency_us_p95: number;
+  latency_us_p99: number;
+  /** Not in `cpu` and `gpu`, which are sums of lanes. */
+  latency_count?: number;
+  latency_us_sum?: number;
+  /** Cumulative counts, by inclusive upper edges. */
+  latency_us_le?: Record<string, number>;
+}
+
+export interface EngineMetrics {
+  elapsed_s: number;
+  /** How fine the clock is: single latencies below it mean little, sums do. */
+  timer_grain_us: number;
+  kernels: 'scalar' | 'simd128' | 'relaxed' | 'webgpu';
+  passes: Record<'prefill' | 'decode', Record<OpName, OpMetrics>>;
+  dispatch: {
+    elapsed_s: number;
+    timer_grain_us: number;
+    dispatches: number;
+    gpu_ratio: number;
+    throughput_rps: number;
+    speedup_ratio: number;
+    lanes: Record<'scalar' | 'simd128' | 'relaxed' | 'webgpu', LaneMetrics>;
+    cpu: LaneMetrics;
+    gpu: LaneMetrics;
+  };
+}
+
 export type MetadataValue = string | number | boolean | null;
 
 export interface ModelInspection {
@@ -375,6 +455,21 @@ export interface Engine {
   info(): Promise<EngineInfo>;
   /** Metadata and tensors, as `wick inspect --json` prints them. */
   inspect(): Promise<ModelInspection>;
+  /**
+   * What the ops of the forward passes took since the start, or since the last call with `reset`;
+   * rejects with NODATA unless the engine was created with `metrics: true`.
+   */
+  metrics(options?: {
+    format?: 'json';
+    reset?: boolean;
+    signal?: AbortSignal | null;
+  }): Promise<EngineMetrics>;
+  /** The same in Prometheus' text format 0.0.4. */
+  metrics(options: {
+    format: 'prometheus';
+    reset?: boolean;
+    signal?: AbortSignal | null;
+  }): Promise<string>;
   /** Ends the workers and gives the memory back. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -101,7 +101,7 @@ export class Link {
         this.#rest();
         break;
       case 'failed':
-        this.#start?.fail(fromPlainError(message.error));
+        this.#fail(fromPlainError(message.error));
         break;
       case 'closed':
         this.#onClosed?.();
@@ -203,6 +203,12 @@ export class Link {
   }
 
   // ---- the end ----
+
+  /** @param {unknown} error why there is no model; of an eager engine, after its start */
+  #fail(error) {
+    if (this.#start) this.#start.fail(error);
+    else this.#stop(/** @type {WickError} */ (error));
+  }
 
   /** @param {string} reason @param {unknown} [cause] */
   #crash(reason, cause) {

@@ -23,6 +23,8 @@ const STATUS_FULL = 10;
 /** Bytes go into the module through a buffer of this size. */
 const STAGING_BYTES = 262144;
 
+const TEXT_SLACK_BYTES = 64;
+
 const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
 /** @typedef {keyof typeof kvTypes} KvType */
 
@@ -34,6 +36,8 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {KvType} kvType
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
+ * @property {boolean} [metrics] whether ops are timed
+ * @property {number} [timerGrainUs] how fine the clock is
  */
 
 /**
@@ -200,13 +204,34 @@ export class NativeEngine {
     return this.#json(this.#exports.inspect_json);
   }
 
+  /** @returns {any} what src/metrics/ops.h's wick_ops_json says; undefined when metrics are off */
+  metrics() {
+    const text = this.#text(this.#exports.metrics_json);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** @returns {string | undefined} the same in Prometheus' text format */
+  metricsText() {
+    return this.#text(this.#exports.metrics_prometheus) || undefined;
+  }
+
+  resetMetrics() {
+    this.#exports.metrics_reset(this.#engine);
+  }
+
   /** @param {(engine: number, out: number, capacity: number) => number} write */
   #json(write) {
+    return JSON.parse(this.#text(write));
+  }
+
+  /** @param {(engine: number, out: number, capacity: number) => number} write @returns {string} */
+  #text(write) {
     return this.#with((passed) => {
-      const sizeBytes = write(this.#engine, 0, 0) >>> 0;
+      // a number may have become longer between the two calls
+      const sizeBytes = (write(this.#engine, 0, 0) >>> 0) + TEXT_SLACK_BYTES;
       const out = passed.room(sizeBytes);
-      write(this.#engine, out, sizeBytes);
-      return JSON.parse(this.#heap.readText(out, sizeBytes));
+      const writtenBytes = write(this.#engine, out, sizeBytes) >>> 0;
+      return this.#heap.readText(out, Math.min(writtenBytes, sizeBytes));
     });
   }
 
@@ -335,6 +360,8 @@ function createEngine(heap, exports, config) {
     kv,
     kv,
     Number(config.directoryOnly),
+    Number(config.metrics ?? false),
+    config.timerGrainUs ?? 0,
   ];
   const engine = exports.engine_create(passed.record(fields.map((u32) => ({ u32 })))) >>> 0;
   passed.free();

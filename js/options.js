@@ -102,6 +102,12 @@ export function promptOf(prompt) {
 
 // ---- the engine's own ----
 
+/** How fine performance.now() is (High Resolution Time): browsers coarsen it. */
+function timerGrainUs() {
+  if (globalThis.process?.versions?.node) return 1;
+  return globalThis.crossOriginIsolated ? 5 : 100;
+}
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
@@ -119,6 +125,8 @@ export function configOf(options, threads) {
     kvType,
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: options.directoryOnly === true,
+    metrics: options.metrics === true,
+    timerGrainUs: timerGrainUs(),
   };
 }
 

@@ -14,7 +14,7 @@
  *   port: MessagePort}} HelperMessage
  *
  * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
- *   config: NativeConfig, source: SourceDescription,
+ *   config: NativeConfig, source: SourceDescription, isEager: boolean,
  *   chatTemplate: string | undefined}} InitMessage
  */
 

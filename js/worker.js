@@ -35,6 +35,7 @@ class EngineWorker {
   #template;
   #specialTexts = { bos_token: '', eos_token: '' };
   #isStepping = false;
+  #isReady = false;
   #isClosed = false;
   #yield;
   /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
@@ -100,7 +101,7 @@ class EngineWorker {
   // ---- start ----
 
   /** @param {import('./protocol.js').InitMessage} message */
-  async #start({ module, helpers, config, source, chatTemplate }) {
+  async #start({ module, helpers, config, source, chatTemplate, isEager }) {
     this.#chatTemplate = chatTemplate;
     const native = await NativeEngine.create(module, config, {
       onMemory: (memory) => {
@@ -123,11 +124,20 @@ class EngineWorker {
     if (isClosed()) return;
     const onBytes = () => {
       report();
+      if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
     };
     await loadModel(native, opened, { onBytes, isClosed });
     if (isClosed()) return;
     report('ready');
+    this.#beReady();
+  }
+
+  /** Requests can come from now on: the directory is there, perhaps not yet the weights. */
+  #beReady() {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    const native = /** @type {NativeEngine} */ (this.#native);
     const info = native.info();
     this.#chatTemplate ??= info.chat_template ?? undefined;
     this.#specialTexts = {
@@ -209,6 +219,8 @@ class EngineWorker {
         return { ...native.info(), ...native.counters() };
       case 'inspect':
         return native.inspect();
+      case 'metrics':
+        return readMetrics(native, args[0], args[1]);
       default:
         throw new WickError('INTERNAL', `unknown call ${method}`);
     }
@@ -306,6 +318,19 @@ class PageStream {
   cancel() {
     this.#ask('cancel', [this.#id]).catch(() => {});
   }
+}
+
+/** @param {NativeEngine} native @param {unknown} format @param {boolean} reset */
+function readMetrics(native, format, reset) {
+  if (format !== 'json' && format !== 'prometheus') {
+    throw new WickError('ARG', `metrics are json or prometheus, not ${format}`);
+  }
+  const found = format === 'json' ? native.metrics() : native.metricsText();
+  if (found === undefined) {
+    throw new WickError('NODATA', 'Metrics are off: createEngine takes metrics: true');
+  }
+  if (reset) native.resetMetrics();
+  return found;
 }
 
 // ---- the thread ----

@@ -20,8 +20,9 @@ typedef struct web_config {
   uint32_t batch_tokens;
   uint32_t k_type, v_type;
   uint32_t directory_only;
+  uint32_t metrics, timer_grain_us;
 } web_config;
-_Static_assert(sizeof(web_config) == 32, "js/memory.js writes it");
+_Static_assert(sizeof(web_config) == 40, "js/memory.js writes it");
 
 // JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
 typedef struct web_request {
@@ -85,6 +86,8 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.k_type = (kernel_kv_type)from->k_type;
   config.v_type = (kernel_kv_type)from->v_type;
   config.directory_only = from->directory_only != 0;
+  config.metrics = from->metrics != 0;
+  config.timer_grain_us = from->timer_grain_us;
   wick_engine *engine = NULL;
   return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
 }
@@ -168,6 +171,27 @@ size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
   wick_inspect_json(engine, write_text, &room);
   return room.size_bytes;
+}
+
+// What the ops took; the engine's config.metrics must be on, else 0.
+WEB_EXPORT("metrics_json")
+size_t web_metrics_json(wick_engine *engine, char *out, size_t capacity_bytes) {
+  text_room room = {out, capacity_bytes, 0};
+  json_writer json;
+  json_begin(&json, write_text, &room);
+  if (wick_metrics(engine) != NULL) wick_ops_json(wick_metrics(engine), &json, NULL);
+  return room.size_bytes;
+}
+
+WEB_EXPORT("metrics_prometheus")
+size_t web_metrics_prometheus(wick_engine *engine, char *out, size_t capacity_bytes) {
+  text_room room = {out, capacity_bytes, 0};
+  if (wick_metrics(engine) != NULL) wick_ops_prometheus(wick_metrics(engine), write_text, &room);
+  return room.size_bytes;
+}
+
+WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
+  if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
 }
 
 // ---- Text ----
