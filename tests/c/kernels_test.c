@@ -725,7 +725,8 @@ static test_matrix bench_matrix(const type_case *type, size_t bytes) {
   many.matrix.rows = (uint32_t)(64 * times);
   many.bytes = few.bytes * times;
   many.data = aligned_alloc(64, (size_t)many.bytes);
-  for (size_t i = 0; i < times; i++) memcpy(many.data + i * few.bytes, few.data, few.bytes);
+  const size_t few_bytes = (size_t)few.bytes;
+  for (size_t i = 0; i < times; i++) memcpy(many.data + i * few_bytes, few.data, few_bytes);
   many.matrix.data = many.data;
   free(few.data);
   return many;
