@@ -1,0 +1,43 @@
+// examples/bench/build.mjs — puts the page together in build/bench-page: a folder that any static
+// server can serve as it is (with COOP and COEP for threads).
+
+import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+export const site = resolve(root, 'build/bench-page');
+
+export async function buildBench() {
+  rmSync(site, { recursive: true, force: true });
+  mkdirSync(site, { recursive: true });
+  for (const name of ['index.html', 'icon.svg']) {
+    copyFileSync(resolve(here, name), resolve(site, name));
+  }
+  cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  await build({
+    entryPoints: [resolve(here, 'page.js'), resolve(here, 'page.css')],
+    outdir: site,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: ['es2022'],
+    legalComments: 'none',
+    logLevel: 'warning',
+    // The package stays beside the page: it finds its worker and its WebAssembly by its own address.
+    plugins: [
+      {
+        name: 'package',
+        setup: (own) =>
+          own.onResolve({ filter: /^wick-llm(\/model)?$/ }, ({ path }) => ({
+            path: path === 'wick-llm' ? './wick-llm/index.js' : './wick-llm/model.js',
+            external: true,
+          })),
+      },
+    ],
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildBench();

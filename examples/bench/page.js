@@ -1,0 +1,185 @@
+// examples/bench/page.js — the form, the plots and the tables put together.
+
+import { defaultThreads } from '../../js/features.js';
+import { measure } from './measure.js';
+import { makePlots } from './plots.js';
+import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './report.js';
+
+/** @typedef {import('./measure.js').Plan} Plan */
+/** @typedef {import('./measure.js').Result} Result */
+
+/** @param {string} id @returns {any} */
+const byId = (id) => document.getElementById(id);
+
+const plots = makePlots(byId('speed-plot'), byId('time-plot'));
+
+/** @type {AbortController | undefined} */
+let running;
+let texts = { markdown: '', json: '' };
+
+/** @param {string} text @returns {number[]} */
+function numbersOf(text) {
+  const numbers = text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(Number);
+  if (numbers.length > 0 && numbers.every((n) => Number.isInteger(n) && n > 0)) return numbers;
+  throw new Error(`whole numbers above 0 are wanted, not '${text}'`);
+}
+
+/** @returns {Pick<Plan, 'model' | 'source'>} */
+function chosenModel() {
+  const kind = byId('model').value;
+  if (kind === 'built-in') return { model: 'built-in', source: undefined };
+  if (kind === 'url') {
+    const url = byId('url').value;
+    if (!url) throw new Error('the address of a GGUF file is wanted');
+    return { model: url, source: { url } };
+  }
+  const files = /** @type {File[]} */ ([...byId('file').files]);
+  if (files.length === 0) throw new Error('a file is wanted');
+  return { model: files.map(({ name }) => name).join(', '), source: { file: files } };
+}
+
+/** @returns {Plan} */
+function readPlan() {
+  return {
+    ...chosenModel(),
+    threads: numbersOf(byId('threads').value),
+    prompts: numbersOf(byId('prompts').value),
+    tokens: Number(byId('tokens').value),
+    repetitions: Number(byId('repetitions').value),
+  };
+}
+
+/** @param {string} id @param {string[][]} rows */
+function fillTable(id, [head, ...rows]) {
+  /** @param {string} tag @param {string[]} texts */
+  const line = (tag, texts) => {
+    const row = document.createElement('tr');
+    for (const text of texts)
+      row.append(Object.assign(document.createElement(tag), { textContent: text }));
+    return row;
+  };
+  const top = document.createElement('thead');
+  top.append(line('th', head));
+  const body = document.createElement('tbody');
+  body.append(...rows.map((row) => line('td', row)));
+  byId(id).replaceChildren(top, body);
+}
+
+/** @param {Plan} plan @param {Result} result */
+async function showResult(plan, result) {
+  const environment = await describeEnvironment(plan, result);
+  fillTable('speeds', speedRows(result.runs));
+  if (result.metrics) {
+    byId('ops-of').textContent =
+      `Ops of the forward pass, ${result.metricsThreads} thread(s), since the last warm-up; the clock is ` +
+      `${result.metrics.timer_grain_us} µs fine.`;
+    fillTable('ops', opRows(result.metrics));
+  }
+  const facts = Object.entries(environment).flatMap(([name, value]) => [
+    Object.assign(document.createElement('dt'), { textContent: name }),
+    Object.assign(document.createElement('dd'), { textContent: String(value) }),
+  ]);
+  byId('environment').replaceChildren(...facts);
+  texts = { markdown: toMarkdown(result, environment), json: toJson(result, environment) };
+  URL.revokeObjectURL(byId('download').href);
+  byId('download').href = URL.createObjectURL(new Blob([texts.json], { type: 'application/json' }));
+  byId('results').hidden = false;
+}
+
+/** @param {boolean} isRunning */
+function setRunning(isRunning) {
+  byId('fields').disabled = isRunning;
+  byId('run').hidden = isRunning;
+  byId('stop').hidden = !isRunning;
+  byId('progress').hidden = !isRunning;
+}
+
+/** @param {unknown} error */
+function showProblem(error) {
+  byId('problem').textContent = error instanceof Error ? error.message : String(error);
+  byId('problem').hidden = false;
+}
+
+/** @param {Result} result */
+function listenerFor(result) {
+  let count = 0;
+  plots.speed.clear();
+  return {
+    /** @param {string} text @param {number} share */
+    onState: (text, share) => {
+      byId('state').textContent = text;
+      byId('progress').value = share;
+    },
+    onRepetition: () => {
+      plots.time.clear();
+      plots.time.add(0, 0);
+    },
+    /** @param {number} seconds @param {number} tokens */
+    onToken: (seconds, tokens) => plots.time.add(seconds, tokens),
+    /** @param {import('./measure.js').Sample} sample */
+    onSample: ({ prefill, decode }) => {
+      plots.speed.add(++count, prefill, decode);
+      fillTable('speeds', speedRows(result.runs));
+    },
+  };
+}
+
+async function run() {
+  byId('problem').hidden = true;
+  byId('results').hidden = true;
+  const own = new AbortController();
+  running = own;
+  setRunning(true);
+  /** @type {Result} */
+  const result = { runs: [], info: undefined, metrics: undefined, metricsThreads: 0 };
+  let state = 'Done';
+  try {
+    const plan = readPlan();
+    try {
+      await measure(plan, listenerFor(result), own.signal, result);
+    } catch (error) {
+      state = own.signal.aborted ? 'Stopped' : 'Failed';
+      if (!own.signal.aborted) throw error;
+    } finally {
+      result.runs = result.runs.filter(({ samples }) => samples.length > 0);
+      if (result.runs.length > 0) await showResult(plan, result);
+    }
+  } catch (error) {
+    state = '';
+    showProblem(error);
+  } finally {
+    running = undefined;
+    setRunning(false);
+    byId('state').textContent = state;
+  }
+}
+
+/** @param {string} text */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    byId('copied').textContent = 'Copied';
+  } catch (error) {
+    byId('copied').textContent = `Not copied: ${error}`;
+  }
+}
+
+function showFields() {
+  byId('url-field').hidden = byId('model').value !== 'url';
+  byId('file-field').hidden = byId('model').value !== 'file';
+}
+
+const most = defaultThreads();
+byId('threads').value = crossOriginIsolated && most > 1 ? `1, ${most}` : '1';
+byId('model').addEventListener('change', showFields);
+byId('form').addEventListener('submit', (/** @type {Event} */ event) => {
+  event.preventDefault();
+  if (!running) run();
+});
+byId('stop').addEventListener('click', () => running?.abort());
+byId('copy-markdown').addEventListener('click', () => copy(texts.markdown));
+byId('copy-json').addEventListener('click', () => copy(texts.json));
+showFields();
