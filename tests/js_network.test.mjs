@@ -287,12 +287,18 @@ describe('said in words', () => {
     assert.equal(last, 100_000);
   });
 
-  test('a file that was changed in between', async (t) => {
+  test('a file that was changed in between: of another size, of the same size', async (t) => {
+    const words = /changed while it was being downloaded/;
+    const other = await listen(t, (request, response, count) => {
+      if (count === 1) answer(request, response, { limit: 600_000 });
+      else response.writeHead(200, { 'Content-Length': 5 }).end('other');
+    });
+    await assertFails(createEngine({ url: other.url }), 'CHANGED', words);
     const { url } = await listen(t, (request, response, count) => {
       if (count === 1) answer(request, response, { limit: 600_000 });
-      else response.writeHead(200, { ETag: '"two"', 'Content-Length': 5 }).end('other');
+      else answer(request, response, { headers: { ETag: '"two"' } }); // heedless of If-Range
     });
-    await assertFails(createEngine({ url }), 'CHANGED', /changed while it was being downloaded/);
+    await assertFails(createEngine({ url }), 'CHANGED', words);
   });
 
   test('a file that is shorter than its directory says: before its end, by its length', async (t) => {
