@@ -335,6 +335,9 @@ export interface EngineInfo {
 
 export interface OpMetrics {
   count: number;
+  /** Of these, those that were timed: every prefill, one pass of decoding in four. */
+  timed: number;
+  /** The timed ones together. */
   time_us: number;
   latency_us: {
     mean: number;

@@ -407,6 +407,7 @@ wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }
+  wick_ops_resume(engine->ops);
   const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
   for (;;) {
     const scheduler_result result = scheduler_step(engine->scheduler);

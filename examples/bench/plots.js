@@ -3,6 +3,8 @@
 import UPlot from 'uplot';
 
 const HEIGHT_PX = 220;
+/** Between the numbers of repetitions. */
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** @param {string} name */
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -46,7 +48,7 @@ class LivePlot {
         width: this.#place.clientWidth,
         height: HEIGHT_PX,
         scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
-        axes: [axis, { ...axis, size: 56 }],
+        axes: [this.#isPoints ? { ...axis, incrs: WHOLE_STEPS } : axis, { ...axis, size: 56 }],
         series: [
           { label: this.#labels[0] },
           ...this.#labels.slice(1).map((label, index) => ({

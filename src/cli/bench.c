@@ -88,11 +88,11 @@ static void print_ops(const wick_ops *ops, wick_pass pass) {
     const uint64_t time_us = record->latency.latency_us_sum;
     if (time_us == 0) continue;
     output_format(OUTPUT_TEXT, "| %s | %llu | %.1f | %.0f | %.0f | %.2f | %.2f | %.1f %% |\n",
-                  wick_op_name((wick_op)op), (unsigned long long)record->latency.latency_count,
+                  wick_op_name((wick_op)op), (unsigned long long)record->latency.dispatches,
                   record->latency.mean_us, wick_latency_percentile(&record->latency, 500),
                   wick_latency_percentile(&record->latency, 990),
-                  (double)record->bytes / (double)time_us * 1e-3,
-                  (double)record->macs / (double)time_us * 1e-3,
+                  (double)record->timed_bytes / (double)time_us * 1e-3,
+                  (double)record->timed_macs / (double)time_us * 1e-3,
                   (double)time_us / (double)pass_us * 100);
   }
 }

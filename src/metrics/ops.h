@@ -1,10 +1,12 @@
 // metrics/ops.h — how long each op of the forward pass takes and what it moves and multiplies, so
 // that bytes and multiply-adds a second can be told, for prefill and decode apart. The thread that
 // runs the pass records; wall time, helpers and barriers included. One clock reading an op: each
-// takes from the end of the one before.
+// takes from the end of the one before. Every pass is counted, every prefill and one decode pass in
+// four is timed: reading the clock costs a call into JavaScript, and a small model has short ops.
 #ifndef WICK_METRICS_OPS_H
 #define WICK_METRICS_OPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -32,10 +34,13 @@ typedef enum wick_pass {
   WICK_PASS_COUNT = 2
 } wick_pass;
 
+enum { WICK_OPS_DECODE_TIMED_EVERY = 4 };
+
 typedef struct wick_op_record {
-  wick_latency latency;
+  wick_latency latency;  // dispatches: all of them; latency_count: the timed ones
   uint64_t bytes;  // weights, keys and values, or activations that the op has to read and write
   uint64_t macs;   // multiply-adds of products
+  uint64_t timed_bytes, timed_macs;  // of the timed ones
 } wick_op_record;
 
 typedef struct wick_ops {
@@ -44,6 +49,8 @@ typedef struct wick_ops {
   uint64_t start_us;  // of recording
   uint64_t lap_us;    // when the last op ended
   wick_pass pass;
+  bool is_timed;
+  uint64_t pass_counts[WICK_PASS_COUNT];
   wick_lane lane;  // of the kernels that run
   uint32_t timer_grain_us;
 } wick_ops;
@@ -56,12 +63,13 @@ void wick_ops_reset(wick_ops *ops);
 // NULL in these: metrics are off, nothing happens.
 // The next op begins now; of this kind of pass.
 void wick_ops_begin(wick_ops *ops, wick_pass pass);
-// The same pass goes on after a rest.
+// The same pass goes on after a rest: wick_step begins.
 void wick_ops_resume(wick_ops *ops);
 // The op has ended, the next begins.
 void wick_ops_lap(wick_ops *ops, wick_op op, uint64_t bytes, uint64_t macs);
 
-// {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, time_us, latency_us: {mean,
+// {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:
+// {mean,
 // ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as dispatch.h}. Rates
 // are null when the clock saw no time pass. `key` as json_open takes it.
 void wick_ops_json(const wick_ops *ops, json_writer *json, const char *key);

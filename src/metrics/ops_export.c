@@ -41,13 +41,14 @@ static void put_op(json_writer *json, const char *name, const wick_op_record *re
                    uint64_t pass_us) {
   const uint64_t time_us = record->latency.latency_us_sum;
   json_open(json, name, '{');
-  json_u64(json, "count", record->latency.latency_count);
+  json_u64(json, "count", record->latency.dispatches);
+  json_u64(json, "timed", record->latency.latency_count);
   json_u64(json, "time_us", time_us);
   put_latency(json, &record->latency);
   json_u64(json, "bytes", record->bytes);
   json_u64(json, "macs", record->macs);
-  put_rate(json, "gb_per_s", record->bytes, time_us);
-  put_rate(json, "gmac_per_s", record->macs, time_us);
+  put_rate(json, "gb_per_s", record->timed_bytes, time_us);
+  put_rate(json, "gmac_per_s", record->timed_macs, time_us);
   json_f64(json, "share", pass_us == 0 ? 0 : (double)time_us / (double)pass_us);
   json_close(json, '{');
 }
@@ -112,13 +113,13 @@ static void put_counter(const text_sink *to, const wick_ops *ops, const char *me
   put_samples(to, ops, metric, value_of);
 }
 
-static uint64_t count_of(const wick_op_record *record) { return record->latency.latency_count; }
+static uint64_t count_of(const wick_op_record *record) { return record->latency.dispatches; }
 static uint64_t time_of(const wick_op_record *record) { return record->latency.latency_us_sum; }
 static uint64_t bytes_of(const wick_op_record *record) { return record->bytes; }
 static uint64_t macs_of(const wick_op_record *record) { return record->macs; }
 
 static void put_histograms(const text_sink *to, const wick_ops *ops) {
-  static const char *const metric = "wick_op_latency_us";
+  static const char *const metric = "wick_op_latency_us";  // of the timed ones
   put(to, "# HELP %s Time that an op took.\n# TYPE %s histogram\n", metric, metric);
   for (int pass = 0; pass < WICK_PASS_COUNT; pass++) {
     for (int op = 0; op < WICK_OP_COUNT; op++) {
@@ -148,7 +149,7 @@ void wick_ops_prometheus(const wick_ops *ops, json_sink sink, void *context) {
   }
   const text_sink to = {sink, context};
   put_counter(&to, ops, "wick_ops_total", "Ops of forward passes.", count_of);
-  put_counter(&to, ops, "wick_op_time_us_total", "Time spent in ops.", time_of);
+  put_counter(&to, ops, "wick_op_time_us_total", "Time spent in the ops that were timed.", time_of);
   put_counter(&to, ops, "wick_op_bytes_total", "Bytes that ops read and wrote.", bytes_of);
   put_counter(&to, ops, "wick_op_macs_total", "Multiply-adds of products.", macs_of);
   put_histograms(&to, ops);

@@ -224,7 +224,6 @@ static void feed_forward(wick_forward *forward, const model_layer *layer) {
 wick_status forward_layer(wick_forward *forward, wick_error *error) {
   model_scratch *s = &forward->scratch;
   const model_layer *layer = &forward->model->layers[forward->layer];
-  wick_ops_resume(forward->ops);
   const wick_status status = attend(forward, layer, error);
   if (status != WICK_OK) return status;
   forward->layer++;
@@ -248,7 +247,6 @@ uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
   const wick_model *model = forward->model;
   uint32_t rows = forward->wanted_count - first;
   if (rows > SCRATCH_LOGITS_ROWS) rows = SCRATCH_LOGITS_ROWS;
-  wick_ops_resume(forward->ops);
   const size_t at = (size_t)first * s->hidden_stride;
   for (uint32_t i = 0; i < rows; i++) {
     const size_t row = at + (size_t)i * s->hidden_stride;

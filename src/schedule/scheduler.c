@@ -237,10 +237,9 @@ static void put_token(scheduler *scheduler, const request *request, const sample
 static void sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
-  wick_ops *ops = scheduler->parts.ops;
-  wick_ops_resume(ops);
   const wick_status status = sampler_choose(request->sampler, logits, &choice, &error);
-  wick_ops_lap(ops, WICK_OP_SAMPLE, scheduler->parts.model->config.vocab * sizeof(float), 0);
+  wick_ops_lap(scheduler->parts.ops, WICK_OP_SAMPLE,
+               scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     finish(scheduler, request, WICK_FINISH_ERROR, &error);
     return;

@@ -122,10 +122,12 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   const wick_op_record *prefill = wick_metrics(measured)->records[WICK_PASS_PREFILL];
   const wick_op_record *decode = wick_metrics(measured)->records[WICK_PASS_DECODE];
   // 40 tokens in batches of 16; the answer's first token comes with the prefill
-  CHECK_EQ_UINT(prefill[WICK_OP_QKV].latency.latency_count, 3 * info.layers);
-  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.latency_count, (ANSWER - 1) * info.layers);
-  CHECK_EQ_UINT(prefill[WICK_OP_SAMPLE].latency.latency_count, 1);
-  CHECK_EQ_UINT(decode[WICK_OP_SAMPLE].latency.latency_count, ANSWER - 1);
+  CHECK_EQ_UINT(prefill[WICK_OP_QKV].latency.dispatches, 3 * info.layers);
+  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.dispatches, (ANSWER - 1) * info.layers);
+  CHECK_EQ_UINT(prefill[WICK_OP_SAMPLE].latency.dispatches, 1);
+  CHECK_EQ_UINT(decode[WICK_OP_SAMPLE].latency.dispatches, ANSWER - 1);
+  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.latency_count, 2 * info.layers);  // passes 1 and 5
+  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].timed_macs * 5, decode[WICK_OP_GATE_UP].macs * 2);
   const uint64_t gate_up = 2ull * info.hidden * info.ffn;
   CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
   CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
