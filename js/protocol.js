@@ -8,8 +8,8 @@
 
 /**
  * The first message makes a worker what it is: a helper hears nothing after it.
- * Helpers get the memory from the engine's worker through ports of their own: the page never has it,
- * so that it is gone with the workers.
+ * Helpers ask the engine's worker for the memory through ports of their own: the page never has it, so
+ * that it is gone with the workers.
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage
  *

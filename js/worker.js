@@ -105,7 +105,7 @@ class EngineWorker {
     this.#chatTemplate = chatTemplate;
     const native = await NativeEngine.create(module, config, {
       onMemory: (memory) => {
-        for (const helper of helpers) helper.postMessage(memory);
+        for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
       },
     });
     this.#native = native;
@@ -350,10 +350,14 @@ function makeYield(action) {
 
 /** @param {import('./protocol.js').HelperMessage} message */
 function becomeHelper({ module, index, port }) {
+  const ask = () => port.postMessage('memory?');
   port.onmessage = ({ data }) => {
     // an exception of a task, not of a promise, is heard outside
     runHelper(module, data, index).catch((error) => setTimeout(() => raise(error)));
   };
+  // Firefox loses shared memory that is sent while the port is still on its way.
+  port.onmessageerror = ask;
+  ask();
 }
 
 /** @param {unknown} error */
