@@ -73,34 +73,34 @@ def _arithmetic_episode(source, _mind):
     return [sums.arithmetic(source) for _ in range(source.rng.randint(1, 3))]
 
 
-_EPISODES = [  # (weight at first, weight once wide, what makes the turns of one episode)
-    (12, 16, lambda s, m: [turns.talk(s)]),
-    (15, 18, lambda s, m: [turns.about(s)]),
-    (9, 9, lambda s, m: [turns.topic(s)]),
-    (9, 9, lambda s, m: [turns.refusal(s)]),
-    (5, 6, lambda s, m: [turns.fact(s)]),
-    (21, 21, _arithmetic_episode),
-    (3, 3, lambda s, m: [turns.number_fact(s)]),
-    (3, 3, lambda s, m: [turns.name_list(s)]),
-    (3, 4, lambda s, m: [turns.repeat(s)]),
-    (8, 12, lambda s, m: [records.wish(s)]),
-    (1, 1, lambda s, m: [records.json_sum(s, *sums.addends(s))]),
-    (7, 6, lambda s, m: _story_episode(s)),
-    (2, 2, lambda s, m: [stories.poem(s)]),
-    (11, 13, lambda s, m: _memory_episode(s, m)),
-    (1, 1, lambda s, m: _riddle_episode(s)),
+_EPISODES = [  # (weight in each stage, what makes the turns of one episode)
+    ((12, 16, 16), lambda s, m: [turns.talk(s)]),
+    ((15, 18, 18), lambda s, m: [turns.about(s)]),
+    ((9, 9, 8), lambda s, m: [turns.topic(s)]),
+    ((9, 9, 8), lambda s, m: [turns.refusal(s)]),
+    ((5, 6, 6), lambda s, m: [turns.fact(s)]),
+    ((21, 21, 21), _arithmetic_episode),
+    ((3, 3, 3), lambda s, m: [turns.number_fact(s)]),
+    ((3, 3, 3), lambda s, m: [turns.name_list(s)]),
+    ((3, 4, 12), lambda s, m: [turns.repeat(s)]),
+    ((8, 12, 26), lambda s, m: [records.wish(s)]),
+    ((1, 1, 1), lambda s, m: [records.json_sum(s, *sums.addends(s))]),
+    ((7, 6, 6), lambda s, m: _story_episode(s)),
+    ((2, 2, 2), lambda s, m: [stories.poem(s)]),
+    ((11, 13, 20), lambda s, m: _memory_episode(s, m)),
+    ((1, 1, 1), lambda s, m: _riddle_episode(s)),
 ]
 
 
 def _plain(source, mind, enough, practice):
     """Episodes until `enough(turns)`; what was told comes back now and then."""
     told = []
-    weights = [(late if source.wide else early) * (practice if maker is _arithmetic_episode else 1)
-               for early, late, maker in _EPISODES]
+    weights = [stages[source.stage] * (practice if maker is _arithmetic_episode else 1)
+               for stages, maker in _EPISODES]
     while not enough(told):
         if mind.told and source.rng.random() < 0.12:
             told.append(mind.ask(source.rng.choice(list(mind.told))))
-        maker = source.rng.choices(_EPISODES, weights)[0][2]
+        maker = source.rng.choices(_EPISODES, weights)[0][1]
         told += maker(source, mind)
     return told
 
@@ -129,7 +129,7 @@ def conversation(source, enough, practice=1.0):
     """
     rng = source.rng
     mind = memory.Memory(source)
-    draw = rng.random()
+    draw = rng.random() - (0.05 if source.stage == phrases.LAST_STAGE else 0.0)
     if draw < 0.07:
         return _json_mode(source)
     if draw < 0.10:
@@ -154,9 +154,9 @@ def conversation(source, enough, practice=1.0):
 class Rows:
     """Rows of token ids of one length, several conversations in each, from a seed."""
 
-    def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, wide=True, user_weight=0.15):
+    def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, stage=phrases.LAST_STAGE, user_weight=0.15):
         self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-        self.source = phrases.Source(random.Random(seed), by_parts=by_parts, wide=wide)
+        self.source = phrases.Source(random.Random(seed), by_parts=by_parts, stage=stage)
         self.length = length
         self.practice = practice
         self.user_weight = user_weight

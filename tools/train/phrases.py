@@ -2,7 +2,7 @@
 
 A template holds `[a|b|]` (one of these) and `{slot}` (a filling). About a sixth of each list is held out:
 training never sees it, evaluation asks nothing else. Training begins narrow, with the plainest ways to
-ask, and grows wide (a Source that is `wide`): more templates, and words shaken as by a hasty hand.
+ask, and grows wide (a Source's `stage`): more templates, and words shaken as by a hasty hand.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ import re
 import words
 
 HELD_OUT_EVERY = 6
+LAST_STAGE = 2  # 0: narrow, 1: wide, 2: wide, with much to copy
 _TEXT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -21,11 +22,12 @@ _SLOT = re.compile(r"\{(\w+)\}")
 class Source:
     """Where fillings and templates come from: the seeded generator and which side of the split."""
 
-    def __init__(self, rng, held_out=False, by_parts=True, wide=True):
+    def __init__(self, rng, held_out=False, by_parts=True, stage=LAST_STAGE):
         self.rng = rng
         self.held_out = held_out
         self.by_parts = by_parts  # whether sums are answered by way of tens and ones
-        self.wide = wide  # whether all ways to ask are used, or only the plainest
+        self.stage = stage  # which mixture of episodes (corpus.py)
+        self.wide = stage > 0  # whether all ways to ask are used, or only the plainest
 
     def word(self, words_list):
         return self.rng.choice(words.part(words_list, self.held_out))

@@ -22,7 +22,7 @@ SEED = 20
 STEPS_TOTAL = 2700
 STEPS_SHORT = 1400  # rows of 256 tokens; then rows of 512 and, every eighth step, one row of CONTEXT tokens
 STEP_BY_PARTS = 800  # sums in one go first, which teaches sizes; then by tens and ones, which makes them right
-STEP_WIDE = 1600  # the plainest ways to ask first; then all of them
+STEPS_STAGE = (1600, 1800)  # the plainest ways to ask first; then all of them; then with much to copy
 STEP_QUANTISED = 2200  # from here every second step computes with what Q4_0 would keep
 LONG_EVERY = 8
 RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2700, 0.01))  # step, share of the full rate
@@ -32,13 +32,13 @@ MOMENTUM, DECAY = 0.95, 0.02
 
 
 def shape_of_step(step):
-    """(rows, tokens in a row, share of arithmetic, sums by parts, wide); about 4,096 tokens a step."""
-    by_parts, wide = step >= STEP_BY_PARTS, step >= STEP_WIDE
+    """(rows, tokens in a row, share of arithmetic, sums by parts, stage); about 4,096 tokens a step."""
+    by_parts, stage = step >= STEP_BY_PARTS, sum(step >= first for first in STEPS_STAGE)
     if step < STEPS_SHORT:
-        return 16, 256, 1.5, by_parts, wide
+        return 16, 256, 1.5, by_parts, stage
     if step % LONG_EVERY == 0:
-        return 1, model.CONTEXT, 1.0, by_parts, wide
-    return 8, 512, 1.2 if wide else 1.0, by_parts, wide
+        return 1, model.CONTEXT, (1.0, 1.0, 0.6)[stage], by_parts, stage
+    return 8, 512, (1.0, 1.2, 0.6)[stage], by_parts, stage
 
 
 def rate_factor(step):
