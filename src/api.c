@@ -354,6 +354,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
   plan->scratch_bytes = forward_plan_bytes(&engine->model->config, config->kernels,
                                            config->batch_tokens, config->threads);
+  if (config->metrics) plan->scratch_bytes += sizeof(wick_ops);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
   }
