@@ -64,51 +64,89 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
                    attention->layer);
 }
 
-// The state of one unit of work: the query heads of one KV head, for one token.
-typedef struct attention_unit {
+// Consecutive tokens of one sequence, with the query heads of one KV head: they meet the pages that
+// all of them see together, so that each is loaded and converted once.
+typedef struct attention_tile {
   const model_attention *attention;
-  const float *q;  // [group, head_dim] not rotated
-  float *rotated;  // [group, head_dim]
-  float *cos_sin;
-  uint32_t token, kv_head, group;
-} attention_unit;
+  uint32_t token_first, token_count;
+  uint32_t kv_head, group;  // group: query heads of the KV head
+  kernel_attention state;   // of all tokens: group = token_count * group
+  float *rotated;           // state.q
+  float *cos_sin;           // [rope_dims]
+} attention_tile;
 
-static void rotate_query(const attention_unit *unit, int32_t delta) {
-  const model_attention *a = unit->attention;
-  const wick_model_config *config = &a->model->config;
-  const float *cos_sin = a->scratch->cos_sin + (size_t)unit->token * config->rope_dims;
-  if (delta != 0) {
-    const int64_t position = (int64_t)a->inputs[unit->token].position + delta;
-    rope_table(a->frequencies, config->rope_dims, position, unit->cos_sin);
-    cos_sin = unit->cos_sin;
-  }
-  const uint32_t values = unit->group * config->head_dim;
-  memcpy(unit->rotated, unit->q, values * sizeof(float));
-  a->model->kernels->rope(unit->rotated, unit->group, config->head_dim, config->rope_dims, cos_sin,
-                          config->family->rope_interleaved);
-  a->model->kernels->scale(unit->rotated, 1.0f / __builtin_sqrtf((float)config->head_dim), values);
+// The part of the state that belongs to one token.
+static kernel_attention token_state(const attention_tile *tile, uint32_t token) {
+  const kernel_attention *all = &tile->state;
+  const size_t head = (size_t)token * tile->group, value = head * all->head_dim;
+  return (kernel_attention){tile->group,      all->head_dim,   all->q + value,
+                            all->acc + value, all->max + head, all->sum + head};
 }
 
-static void attend_pages(const attention_unit *unit, const kernel_attention *state,
+static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
+  const model_attention *a = tile->attention;
+  const model_scratch *s = a->scratch;
+  const wick_model_config *config = &a->model->config;
+  const uint32_t input = tile->token_first + token, values = tile->group * config->head_dim;
+  const float *cos_sin = s->cos_sin + (size_t)input * config->rope_dims;
+  if (delta != 0) {
+    const int64_t position = (int64_t)a->inputs[input].position + delta;
+    rope_table(a->frequencies, config->rope_dims, position, tile->cos_sin);
+    cos_sin = tile->cos_sin;
+  }
+  float *rotated = tile->rotated + (size_t)token * values;
+  memcpy(rotated, s->q + (size_t)input * s->q_stride + (size_t)tile->kv_head * values,
+         values * sizeof(float));
+  a->model->kernels->rope(rotated, tile->group, config->head_dim, config->rope_dims, cos_sin,
+                          config->family->rope_interleaved);
+  a->model->kernels->scale(rotated, 1.0f / __builtin_sqrtf((float)config->head_dim), values);
+}
+
+static void add_entry(const attention_tile *tile, const kernel_attention *state,
+                      kernel_attention_page add_page, const wick_kv_entry *entry, uint32_t last) {
+  const model_attention *a = tile->attention;
+  add_page(state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_head),
+           wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_head), entry->first, last);
+}
+
+// The pages from `entry_first` on, of which one token may see a part. `delta`: of its rotation now.
+static void attend_token(const attention_tile *tile, uint32_t token, const wick_kv_entry *table,
+                         uint32_t entry_first, uint32_t entries, int32_t delta,
                          kernel_attention_page add_page) {
-  const model_attention *a = unit->attention;
-  const model_input *input = &a->inputs[unit->token];
-  uint32_t entries;
-  const wick_kv_entry *table = wick_kv_seq_table(a->kv, input->sequence, &entries);
-  int32_t delta = INT32_MIN;  // of the query's rotation now
-  for (uint32_t i = 0; i < entries; i++) {
+  const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
+  const kernel_attention state = token_state(tile, token);
+  for (uint32_t i = entry_first; i < entries; i++) {
     const wick_kv_entry *entry = &table[i];
-    if (entry->position > input->position) break;
-    if (entry->page < 0) continue;
-    const uint32_t seen = input->position - entry->position + 1;
+    if (entry->position > position) break;
+    const uint32_t seen = position - entry->position + 1;
     const uint32_t last = seen < entry->last ? seen : entry->last;
-    if (entry->first >= last) continue;
+    if (entry->page < 0 || entry->first >= last) continue;
     if (entry->delta != delta) {
       delta = entry->delta;
-      rotate_query(unit, delta);
+      rotate_query(tile, token, delta);
     }
-    add_page(state, wick_kv_page_k(a->kv, entry->page, a->layer, unit->kv_head),
-             wick_kv_page_v(a->kv, entry->page, a->layer, unit->kv_head), entry->first, last);
+    add_entry(tile, &state, add_page, entry, last);
+  }
+}
+
+static void attend_tile(const attention_tile *tile, kernel_attention_page add_page) {
+  const model_attention *a = tile->attention;
+  const model_input *first = &a->inputs[tile->token_first];
+  uint32_t entries;
+  const wick_kv_entry *table = wick_kv_seq_table(a->kv, first->sequence, &entries);
+  int32_t delta = INT32_MIN;  // of the queries' rotation now
+  uint32_t i = 0;
+  for (; i < entries && table[i].position + table[i].last <= first->position + 1; i++) {
+    const wick_kv_entry *entry = &table[i];
+    if (entry->page < 0 || entry->first >= entry->last) continue;
+    for (uint32_t t = 0; t < tile->token_count && entry->delta != delta; t++) {
+      rotate_query(tile, t, entry->delta);
+    }
+    delta = entry->delta;
+    add_entry(tile, &tile->state, add_page, entry, entry->last);
+  }
+  for (uint32_t t = 0; t < tile->token_count; t++) {
+    attend_token(tile, t, table, i, entries, delta, add_page);
   }
 }
 
@@ -116,31 +154,54 @@ static uint32_t line_floats(uint32_t count) {
   return (uint32_t)align_size(count, WICK_CACHE_LINE_FLOATS);
 }
 
-static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const model_attention *a = context;
+// How many of the inputs from `first` on, before `end`, belong to the same sequence.
+static uint32_t run_length(const model_attention *a, uint32_t first, uint32_t end) {
+  uint32_t count = 1;
+  while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
+    count++;
+  }
+  return count;
+}
+
+static void attend_run(const model_attention *a, uint32_t token_first, uint32_t token_count,
+                       uint32_t kv_head, float *at) {
   const model_scratch *s = a->scratch;
   const wick_model_config *config = &a->model->config;
   const wick_kernels *kernels = a->model->kernels;
-  const uint32_t group = config->heads / config->kv_heads;
-  float *at = s->per_thread + (size_t)thread * s->per_thread_stride;
+  const uint32_t group = config->heads / config->kv_heads, heads = token_count * group;
   const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
-  const kernel_attention_page add_page = kernels->attention_page[shape->k_type][shape->v_type];
-  for (uint32_t unit_index = first; unit_index < last; unit_index++) {
-    const uint32_t token = unit_index / config->kv_heads;
-    const uint32_t head = unit_index % config->kv_heads;
-    const size_t offset = (size_t)token * s->q_stride + (size_t)head * group * config->head_dim;
-    float *rotated = at, *acc = at + group * config->head_dim;
-    float *max = at + line_floats(2 * group * config->head_dim);
-    float *sum = max + line_floats(group), *cos_sin = sum + line_floats(group);
-    const attention_unit unit = {a, s->q + offset, rotated, cos_sin, token, head, group};
-    const kernel_attention state = {group, config->head_dim, rotated, acc, max, sum};
-    kernels->attention_begin(&state);
-    attend_pages(&unit, &state, add_page);
-    kernels->attention_end(&state, s->attention + offset);
+  float *max = at + line_floats(2 * heads * config->head_dim), *sum = max + line_floats(heads);
+  attention_tile tile = {a, token_first, token_count, kv_head, group, {0}, at, NULL};
+  tile.cos_sin = sum + line_floats(heads);
+  tile.state =
+      (kernel_attention){heads, config->head_dim, at, at + heads * config->head_dim, max, sum};
+  kernels->attention_begin(&tile.state);
+  attend_tile(&tile, kernels->attention_page[shape->k_type][shape->v_type]);
+  for (uint32_t t = 0; t < token_count; t++) {
+    const kernel_attention state = token_state(&tile, t);
+    kernels->attention_end(&state, s->attention + (size_t)(token_first + t) * s->q_stride +
+                                       (size_t)kv_head * group * config->head_dim);
+  }
+}
+
+// A unit of work: ATTENTION_TILE_TOKENS tokens and one KV head.
+static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const model_attention *a = context;
+  const uint32_t kv_heads = a->model->config.kv_heads;
+  float *at = a->scratch->per_thread + (size_t)thread * a->scratch->per_thread_stride;
+  for (uint32_t unit = first; unit < last; unit++) {
+    uint32_t token = unit / kv_heads * ATTENTION_TILE_TOKENS;
+    const uint32_t end =
+        a->count - token < ATTENTION_TILE_TOKENS ? a->count : token + ATTENTION_TILE_TOKENS;
+    while (token < end) {
+      const uint32_t count = run_length(a, token, end);
+      attend_run(a, token, count, unit % kv_heads, at);
+      token += count;
+    }
   }
 }
 
 void attention_run(model_attention *attention, thread_pool *threads) {
-  thread_pool_for(threads, attention->count * attention->model->config.kv_heads, attend_units,
-                  attention);
+  const uint32_t tiles = ceil_div_u32(attention->count, ATTENTION_TILE_TOKENS);
+  thread_pool_for(threads, tiles * attention->model->config.kv_heads, attend_units, attention);
 }

@@ -50,8 +50,9 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   scratch->act = (uint8_t *)take(block, &at, rows * ((act_bytes + 3) / sizeof(float)));
   scratch->cos_sin = take(block, &at, rows * config->rope_dims);
   scratch->logits = take(block, &at, (uint64_t)SCRATCH_LOGITS_ROWS * scratch->vocab_stride);
-  // Rotated queries, their accumulators, maximum and sum, and one rotation of a shifted page.
-  scratch->per_thread_stride = line_floats(2 * group * config->head_dim) + 2 * line_floats(group) +
+  // Rotated queries, their accumulators, maxima and sums, and one rotation of a shifted page.
+  const uint32_t heads = ATTENTION_TILE_TOKENS * group;
+  scratch->per_thread_stride = line_floats(2 * heads * config->head_dim) + 2 * line_floats(heads) +
                                line_floats(config->rope_dims);
   scratch->per_thread = take(block, &at, (uint64_t)threads * scratch->per_thread_stride);
   scratch->size_bytes = at;

@@ -11,6 +11,8 @@
 
 // Rows of logits that are computed together; a batch that wants more does several rounds.
 enum { SCRATCH_LOGITS_ROWS = 4 };
+// Tokens of a sequence that meet the pages together.
+enum { ATTENTION_TILE_TOKENS = 8 };
 
 // Rows are `stride` floats apart, whole cache lines, so that a row is also an activation of the
 // plain form. q, k, v and attention share their memory with gate and up: they do not live together.

@@ -94,8 +94,8 @@ static void check_same(const fixture_file *file, const run_setup *wanted, const 
   CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
 }
 
-static const char *const KERNELS[] = {"scalar", "simd128", "relaxed"};
-enum { KERNELS_COUNT = 3 };
+static const char *const KERNELS[] = {"scalar", "simd128", "relaxed-pairs", "relaxed-quads"};
+enum { KERNELS_COUNT = 4 };
 
 static void check_law(const fixture_shape *shape) {
   fixture_file file = fixture_make(shape);
