@@ -127,8 +127,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status != WICK_OK) return status;
   const wick_kv_shape shape = kv_shape(engine);
-  status = wick_kv_pool_init(&engine->memory, engine->config.kernels, &shape, 0,
-                             (uint32_t)WICK_KV_PAGES_ANY, &engine->kv, error);
+  status =
+      wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv, error);
   if (status != WICK_OK) return status;
   status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
                           engine->config.batch_tokens, &engine->forward, error);

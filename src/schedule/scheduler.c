@@ -171,8 +171,12 @@ static bool finish_cancelled(scheduler *scheduler) {
 static wick_status start(scheduler *scheduler, request *request, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   request->started_us = parts->now_us();
+  uint32_t sequence;
+  wick_status status = wick_kv_seq_new(parts->kv, &sequence, error);
+  if (status != WICK_OK) return status;
+  request->sequence = sequence;
   const uint32_t tokens = request->prompt_count + request->tokens_max - 1;
-  const wick_status status = wick_kv_seq_new(parts->kv, tokens, &request->sequence, NULL, error);
+  status = wick_kv_seq_extend(parts->kv, sequence, tokens, NULL, error);
   if (status == WICK_OK) request->phase = REQUEST_RUNNING;
   return status;
 }
