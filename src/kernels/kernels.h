@@ -46,9 +46,9 @@ enum { KERNEL_MATRIX_HAS_MINUS_128 = 1, KERNEL_MATRIX_HAS_WILD_F16 = 2 };
 typedef struct kernel_type_ops {
   // Bytes of the kernel layout; false when the shape does not fit. rows padded to whole groups.
   bool (*matrix_bytes)(uint32_t rows, uint32_t cols, uint64_t *bytes);
-  // Places `block_count` consecutive file blocks of one row, beginning at block `first_block`. The
-  // destination has been zeroed. Returns flags to be or-ed into the matrix's. Rows and blocks may
-  // come in any order, each once.
+  // Places `block_count` consecutive file blocks of one row, beginning at block `first_block`, in
+  // any order. Whatever was at their places is replaced (memory comes as it is); only the rows that
+  // pad the last group must be zeros before. Returns flags to be or-ed into the matrix's.
   uint32_t (*repack)(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                      uint32_t block_count, const uint8_t *file_blocks);
   // out[cols] = the row as floats (embedding lookup); exactly ggml's dequantisation.

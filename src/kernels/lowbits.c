@@ -20,7 +20,8 @@ static uint8_t *two_bits_byte(uint8_t codes[2][2][16], uint32_t row, uint32_t c)
 
 static void two_bits_store(uint8_t codes[2][2][16], uint32_t row, uint32_t c, uint32_t value) {
   uint8_t *byte = two_bits_byte(codes, row, c);
-  *byte = (uint8_t)(*byte | value << (c % 16 / 4 * 2));
+  const uint32_t shift = c % 16 / 4 * 2;
+  *byte = (uint8_t)((*byte & ~(3u << shift)) | value << shift);
 }
 
 static int8_t two_bits_load(const uint8_t codes[2][2][16], uint32_t row, uint32_t c) {
@@ -78,7 +79,7 @@ uint32_t q3_k_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
       q3_k_part *part = &record->parts[c / 32];
       const uint32_t third = file[c % 32] >> (c / 32) & 1u;
       uint8_t *byte = &part->third[row % 8 / 4][row % 4 * 4 + c % 4];
-      *byte = (uint8_t)(*byte | third << (c % 32 / 4));
+      *byte = (uint8_t)((*byte & ~(1u << c % 32 / 4)) | third << (c % 32 / 4));
       two_bits_store(part->codes, row, c % 32, two_bits_of_file(file + CODES_OFFSET, c));
     }
   }

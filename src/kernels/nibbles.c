@@ -35,6 +35,7 @@ static void fifth_add(const uint8_t fifth[32], uint32_t row, int8_t codes[32]) {
 // `bits`: bit c is column c's.
 static void fifth_store(uint8_t fifth[32], uint32_t row, uint32_t bits) {
   uint8_t *bytes = fifth + layout_word_offset(row);
+  memset(bytes, 0, 4);
   for (uint32_t c = 0; c < 32; c++) {
     bytes[c % 4] = (uint8_t)(bytes[c % 4] | (bits >> c & 1) << fifth_bit(c));
   }

@@ -7,14 +7,14 @@
 
 typedef uint8_t sixbits[3][16];
 
-// Bytes must have been zero.
+// Replaces what is there, the other values' bits stay.
 static inline void sixbits_store(sixbits subs, uint32_t byte, uint32_t index, uint8_t value) {
   if (index < 3) {
-    subs[index][byte] = (uint8_t)(subs[index][byte] | value);
+    subs[index][byte] = (uint8_t)((subs[index][byte] & 0xc0) | value);
     return;
   }
   for (uint32_t v = 0; v < 3; v++) {
-    subs[v][byte] = (uint8_t)(subs[v][byte] | (value >> (2 * v) & 3) << 6);
+    subs[v][byte] = (uint8_t)((subs[v][byte] & 63) | (value >> (2 * v) & 3) << 6);
   }
 }
 
