@@ -21,12 +21,6 @@ const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'
   'mistral-swa',
   'qwen2',
 ]);
-const quantisedModels = ['llama-small-F16', 'llama-small-BF16', 'llama-256-Q8_0'].concat([
-  'llama-256-Q4_0',
-  'llama-256-Q6_K',
-  'llama-tied-Q8_0',
-  'llama-tied-Q4_0',
-]);
 const refusedModels = [
   { id: 'llama-rope-yarn', says: /yarn/ },
   { id: 'llama-moe', says: /experts/ },
@@ -38,6 +32,13 @@ function readManifest() {
   return JSON.parse(text.replace(/:NaN\b/g, ':null'));
 }
 const manifest = shared.skip ? undefined : readManifest();
+
+// Every quantised model of the architectures that the engine runs.
+const architectures = ['llama', 'qwen2'];
+const quantisedModels = (manifest?.quants ?? []).filter(
+  (/** @type {any} */ entry) =>
+    entry.model && architectures.includes(entry.arch) && !entry.id.includes('-moe-'),
+);
 
 /** @param {string} id */
 const findModel = (id) => [...manifest.archs, ...manifest.quants].find((entry) => entry.id === id);
@@ -120,9 +121,8 @@ for (const host of hosts) {
       });
     }
 
-    for (const id of quantisedModels) {
+    for (const { id, model, cases } of quantisedModels) {
       test(`${id}: as near to the exact logits as llama.cpp`, async () => {
-        const { model, cases } = findModel(id);
         for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
           const found = await computeLogits(host, model, one.tokens);
           const { rmse } = deviation(found, readLogits(one));

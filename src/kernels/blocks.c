@@ -6,7 +6,8 @@ static bool has_min(block_kind kind) { return kind == BLOCK_MINS || kind == BLOC
 
 static void part_dequant(const block_part *part, block_kind kind, float *out) {
   for (uint32_t s = 0; s < 2; s++) {
-    const float scale = has_sub(kind) ? part->scale * (float)part->sub_scales[s] : part->scale;
+    float scale = kind == BLOCK_HALVES ? part->half_scales[s] : part->scale;
+    if (has_sub(kind)) scale *= (float)part->sub_scales[s];
     const float min = kind == BLOCK_SUB_MINS ? part->min * (float)part->sub_mins[s] : part->min;
     for (uint32_t i = 16 * s; i < 16 * s + 16; i++) {
       const float value = scale * (float)part->codes[i];
@@ -27,12 +28,19 @@ void block_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out,
   }
 }
 
-// The integer dot, sub-scales applied: below 2^24 in every type, so exact as a float.
-static int32_t part_dot(const block_part *part, block_kind kind, const act_block *x) {
+// sum plus the integer dots times their scales. Dots, sub-scales applied, are below 2^24 in every
+// type, so exact as floats.
+static float part_add(const block_part *part, block_kind kind, const act_block *x, float sum) {
   int32_t dots[2] = {0, 0};
   for (uint32_t i = 0; i < BLOCK_PART; i++) dots[i / 16] += part->codes[i] * x->codes[i];
-  if (!has_sub(kind)) return dots[0] + dots[1];
-  return dots[0] * part->sub_scales[0] + dots[1] * part->sub_scales[1];
+  if (kind == BLOCK_HALVES) {
+    sum += (float)dots[0] * (part->half_scales[0] * x->scale);
+    return sum + (float)dots[1] * (part->half_scales[1] * x->scale);
+  }
+  if (has_sub(kind)) {
+    for (uint32_t s = 0; s < 2; s++) dots[s] *= part->sub_scales[s];
+  }
+  return sum + (float)(dots[0] + dots[1]) * (part->scale * x->scale);
 }
 
 // What the minimum adds.
@@ -51,7 +59,7 @@ static float row_dot(const kernel_matrix *matrix, uint32_t row, const act_block 
     for (uint32_t p = 0; p < type->columns / BLOCK_PART; p++, x++) {
       block_part part = {0};
       type->load(record, row, p, &part);
-      sum += (float)part_dot(&part, type->kind, x) * (part.scale * x->scale);
+      sum = part_add(&part, type->kind, x, sum);
       if (has_min(type->kind)) sum += part_min(&part, type->kind, x);
     }
   }

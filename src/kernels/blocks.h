@@ -7,7 +7,8 @@
 //
 // with sub-scales and sub-minima per 16 columns; the kind says which of them there are. Products
 // add per part, in this order: the integer dot times (scale * activation scale), then the minimum
-// times the activations' sum. SIMD variants keep the order.
+// times the activations' sum; of BLOCK_HALVES the dot of the first 16 columns, then of the others.
+// SIMD variants keep the order.
 #ifndef WICK_KERNELS_BLOCKS_H
 #define WICK_KERNELS_BLOCKS_H
 
@@ -22,13 +23,14 @@ typedef enum block_kind {
   BLOCK_MINS = 1,      // scale * code - min
   BLOCK_SUB = 2,       // scale * sub_scale * code
   BLOCK_SUB_MINS = 3,  // scale * sub_scale * code - min * sub_min
-  BLOCK_SIGNED = 4     // scale * code, codes of 8 bits and a sign
+  BLOCK_SIGNED = 4,    // scale * code, codes of 8 bits and a sign
+  BLOCK_HALVES = 5     // the same with a scale per 16 columns, in half_scales
 } block_kind;
 
 // One part of one row. Codes with their offset taken off.
 typedef struct block_part {
   int8_t codes[BLOCK_PART];
-  float scale, min;
+  float scale, min, half_scales[2];
   int32_t sub_scales[2], sub_mins[2];
 } block_part;
 
@@ -37,7 +39,7 @@ typedef struct block_part {
 typedef void block_part_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out);
 
 typedef struct block_type {
-  uint32_t columns;       // of a block: 32 or 256
+  uint32_t columns;       // of a block: 32 to 256
   uint32_t record_bytes;  // 8 rows x columns
   block_kind kind;
   block_part_load *load;

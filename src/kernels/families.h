@@ -36,6 +36,19 @@ KERNEL_FAMILY(q5_k);
 KERNEL_FAMILY(q6_k);
 KERNEL_FAMILY(iq4_nl);
 KERNEL_FAMILY(iq4_xs);
+KERNEL_FAMILY(iq2_xxs);
+KERNEL_FAMILY(iq2_xs);
+KERNEL_FAMILY(iq3_xxs);
+KERNEL_FAMILY(iq1_s);
+KERNEL_FAMILY(iq3_s);
+KERNEL_FAMILY(iq2_s);
+KERNEL_FAMILY(iq1_m);
+KERNEL_FAMILY(tq1_0);
+KERNEL_FAMILY(tq2_0);
+KERNEL_FAMILY(mxfp4);
+KERNEL_FAMILY(nvfp4);
+KERNEL_FAMILY(q1_0);
+KERNEL_FAMILY(q2_0);
 
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);

@@ -131,7 +131,8 @@ SIMD_INLINE v128_t simd_dot(v128_t sum, v128_t x, v128_t codes, simd_flavor flav
 // Whether a flavor multiplies in 16-bit lanes: two products of 8 bits and a sign fill 16 bits, so
 // PAIRS gains nothing with such codes.
 SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
-  return flavor == SIMD_PLAIN || (kind == BLOCK_SIGNED && flavor == SIMD_PAIRS);
+  const bool is_signed = kind == BLOCK_SIGNED || kind == BLOCK_HALVES;
+  return flavor == SIMD_PLAIN || (is_signed && flavor == SIMD_PAIRS);
 }
 
 // One vector of codes times one token's words. x and wide: of the first group of the step.
@@ -252,6 +253,7 @@ typedef struct tile_part {
   uint8_t codes[8][32];                      // [column group][8 rows][4 columns]
   float scales[8], mins[8];                  // at their right size
   int32_t sub_scales[2][8], sub_mins[2][8];  // [16 columns]
+  float half_scales[2][8];
 } tile_part;
 
 SIMD_INLINE void tile_part_scales(const strip_type *type, const strip_scales *scales,

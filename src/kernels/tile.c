@@ -94,18 +94,21 @@ SIMD_INLINE void tile_dots_start(const int32_t *x, uint32_t step, int32_t offset
   }
 }
 
-// Dots of 8-bit codes with a sign. QUADS: code + 128 = 2 * upper + lowest, both within 7 bits.
-SIMD_INLINE void tile_dots_signed(const tile_part *part, const int32_t *x, const int32_t *wide,
-                                  uint32_t tokens, simd_flavor flavor, v128_t *dots) {
+// Dots of 8-bit codes with a sign in the column groups of a step (2: all). QUADS: code + 128 = 2 *
+// upper + lowest, both within 7 bits.
+SIMD_INLINE void tile_dots_signed(const tile_part *part, uint32_t step, const int32_t *x,
+                                  const int32_t *wide, uint32_t tokens, simd_flavor flavor,
+                                  v128_t *dots) {
+  const uint32_t first = step == 2 ? 0 : 4 * step, count = step == 2 ? 8 : 4;
   if (flavor != SIMD_QUADS) {
     for (uint32_t i = 0; i < 2 * tokens; i++) dots[i] = wasm_i32x4_splat(0);
-    tile_pass(part, 0, 8, FORM_SIGNED_EVEN, x, wide, tokens, flavor, dots);
-    tile_pass(part, 0, 8, FORM_SIGNED_ODD, x, wide, tokens, flavor, dots);
+    tile_pass(part, first, count, FORM_SIGNED_EVEN, x, wide, tokens, flavor, dots);
+    tile_pass(part, first, count, FORM_SIGNED_ODD, x, wide, tokens, flavor, dots);
   } else {
-    tile_dots_start(x, 2, 64, tokens, false, dots);
-    tile_pass(part, 0, 8, FORM_UPPER, x, wide, tokens, flavor, dots);
+    tile_dots_start(x, step, 64, tokens, false, dots);
+    tile_pass(part, first, count, FORM_UPPER, x, wide, tokens, flavor, dots);
     for (uint32_t i = 0; i < 2 * tokens; i++) dots[i] = wasm_i32x4_shl(dots[i], 1);
-    tile_pass(part, 0, 8, FORM_LOWEST, x, wide, tokens, flavor, dots);
+    tile_pass(part, first, count, FORM_LOWEST, x, wide, tokens, flavor, dots);
   }
   for (uint32_t i = 0; i < 2 * tokens; i++) dots[i] = simd_dot_total(dots[i], BLOCK_SIGNED, flavor);
 }
@@ -128,7 +131,7 @@ SIMD_INLINE void tile_dots(const tile_part *part, int32_t offset, const int32_t 
                            const int32_t *wide, uint32_t tokens, block_kind kind,
                            simd_flavor flavor, v128_t *dots) {
   if (kind == BLOCK_SIGNED) {
-    tile_dots_signed(part, x, wide, tokens, flavor, dots);
+    tile_dots_signed(part, 2, x, wide, tokens, flavor, dots);
     return;
   }
   if (!kind_has_sub(kind)) {
@@ -167,6 +170,24 @@ SIMD_INLINE v128_t tile_min_add(const tile_part *part, uint32_t half, uint32_t t
                            flavor);
 }
 
+// Dots of each 16 columns times their own scale; see part_add of blocks.c.
+SIMD_INLINE void tile_run_halves(const tile_part *part, const int32_t *x, const int32_t *wide,
+                                 float *sums, uint32_t tokens, simd_flavor flavor) {
+  v128_t dots[2 * TILE_TOKENS], x_scales[TILE_TOKENS];
+  for (uint32_t s = 0; s < 2; s++) {
+    tile_dots_signed(part, s, x, wide, tokens, flavor, dots);
+    tile_splats(x, ACT_WORD_SCALE, tokens, x_scales);
+    for (uint32_t i = 0; i < 2 * tokens; i++) {
+      const uint32_t h = i / tokens, t = i % tokens;
+      const v128_t scales = wasm_v128_load(part->half_scales[s] + 4 * h);
+      const v128_t sum = wasm_v128_load(sums + 8 * t + 4 * h);
+      wasm_v128_store(sums + 8 * t + 4 * h,
+                      simd_multiply_add(wasm_f32x4_convert_i32x4(dots[i]),
+                                        wasm_f32x4_mul(scales, x_scales[t]), sum, flavor));
+    }
+  }
+}
+
 SIMD_INLINE void tile_run(const tile_part *part, uint32_t count, int32_t offset, const int32_t *x,
                           const int32_t *wide, float *sums, uint32_t tokens, block_kind kind,
                           simd_flavor flavor) {
@@ -175,6 +196,10 @@ SIMD_INLINE void tile_run(const tile_part *part, uint32_t count, int32_t offset,
   for (uint32_t p = 0; p < count; p++, part++, x += words, wide += words) {
     v128_t dots[2 * TILE_TOKENS], x_scales[TILE_TOKENS];
     SIMD_FORGET();
+    if (kind == BLOCK_HALVES) {
+      tile_run_halves(part, x, wide, sums, tokens, flavor);
+      continue;
+    }
     tile_dots(part, offset, x, wide, tokens, kind, flavor, dots);
     tile_splats(x, ACT_WORD_SCALE, tokens, x_scales);
     for (uint32_t i = 0; i < 2 * tokens; i++) {
@@ -207,17 +232,20 @@ SIMD_INLINE void tile_run(const tile_part *part, uint32_t count, int32_t offset,
   TILE_KERNEL(tile_sub_mins_##flavor_name, 4, BLOCK_SUB_MINS, flavor)      \
   TILE_KERNEL(tile_signed_##flavor_name, 2, BLOCK_SIGNED, flavor)          \
   TILE_KERNEL(tile_signed_##flavor_name, 4, BLOCK_SIGNED, flavor)          \
+  TILE_KERNEL(tile_halves_##flavor_name, 2, BLOCK_HALVES, flavor)          \
+  TILE_KERNEL(tile_halves_##flavor_name, 4, BLOCK_HALVES, flavor)          \
   const tile_kernels tile_kernels_##flavor_name = {                        \
       flavor,                                                              \
       {{tile_codes_##flavor_name##_2, tile_codes_##flavor_name##_4},       \
        {tile_mins_##flavor_name##_2, tile_mins_##flavor_name##_4},         \
        {tile_sub_##flavor_name##_2, tile_sub_##flavor_name##_4},           \
        {tile_sub_mins_##flavor_name##_2, tile_sub_mins_##flavor_name##_4}, \
-       {tile_signed_##flavor_name##_2, tile_signed_##flavor_name##_4}}};
+       {tile_signed_##flavor_name##_2, tile_signed_##flavor_name##_4},     \
+       {tile_halves_##flavor_name##_2, tile_halves_##flavor_name##_4}}};
 
 struct tile_kernels {
   simd_flavor flavor;
-  tile_kernel *by_kind[5][2];  // [block_kind][2 tokens, 4 tokens]
+  tile_kernel *by_kind[6][2];  // [block_kind][2 tokens, 4 tokens]
 };
 
 TILE_KERNELS(simd128, SIMD_PLAIN)
@@ -312,6 +340,34 @@ typedef struct tile_act {
   int32_t wide[TILE_BATCH / TILE_TOKENS][TILE_WORDS * TILE_TOKENS];
 } tile_act;
 
+// Stores a row's 32 codes with `offset` added.
+static void codes_store(const int8_t from[32], int32_t offset, uint8_t *to) {
+  const v128_t add = wasm_i8x16_splat((int8_t)offset);
+  for (uint32_t i = 0; i < 2; i++, to += 128) {
+    const v128_t codes = wasm_i8x16_add(wasm_v128_load(from + 16 * i), add);
+    wasm_v128_store32_lane(to, codes, 0);
+    wasm_v128_store32_lane(to + 32, codes, 1);
+    wasm_v128_store32_lane(to + 64, codes, 2);
+    wasm_v128_store32_lane(to + 96, codes, 3);
+  }
+}
+
+void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t offset,
+                      tile_part *out) {
+  for (uint32_t p = 0; p < type->columns / BLOCK_PART; p++, out++) {
+    for (uint32_t r = 0; r < KERNEL_ROW_GROUP; r++) {
+      block_part part = {0};
+      type->load(record, r, p, &part);
+      codes_store(part.codes, offset, out->codes[0] + layout_word_offset(r));
+      out->scales[r] = part.scale;
+      for (uint32_t s = 0; s < 2; s++) {
+        out->half_scales[s][r] = part.half_scales[s];
+        out->sub_scales[s][r] = part.sub_scales[s];
+      }
+    }
+  }
+}
+
 static uint32_t tile_tokens(const tile_job *job, uint32_t token) {
   return job->tokens - token <= 2 ? 2 : 4;
 }
@@ -378,7 +434,7 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                   .y_stride = y_stride};
   while (tokens > 0) {
     job.tokens = tokens < TILE_BATCH ? tokens : TILE_BATCH;
-    if (job.tokens == 1) {
+    if (job.tokens == 1 && type->strip != NULL) {
       run_one(&job);
     } else {
       run_batch(&job);

@@ -20,7 +20,7 @@ typedef struct tile_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   int32_t offset;
-  tile_strip *strip;
+  tile_strip *strip;  // NULL: a single token goes the way of several
   tile_unpack *unpack;
 } tile_type;
 
@@ -31,6 +31,10 @@ extern const tile_kernels tile_kernels_simd128, tile_kernels_pairs, tile_kernels
 void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                  size_t y_stride, const tile_type *type, const tile_kernels *kernels);
+
+// Unpacks a record whose rows come one by one by type->load, `offset` added to codes.
+void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t offset,
+                      tile_part *out);
 
 // type_unpack() of a strip_type.
 #define TILE_UNPACK(name, strip)                                     \

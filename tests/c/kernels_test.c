@@ -55,7 +55,8 @@ typedef enum scales_kind {
   SCALES_KINDS
 } scales_kind;
 
-// Where a block of the file has 16-bit floats. scale_count 0: the block is a number itself.
+// Where a block of the file has 16-bit floats. scale_count 0: the block is a number itself, or has
+// scales of another kind (random_block).
 typedef struct type_case {
   uint32_t type;
   uint32_t scale_offsets[2], scale_count;
@@ -67,6 +68,11 @@ static const type_case type_cases[] = {
     {WICK_TYPE_Q5_1, {0, 2}, 2}, {WICK_TYPE_Q8_0, {0}, 1},    {WICK_TYPE_Q4_K, {0, 2}, 2},
     {WICK_TYPE_Q5_K, {0, 2}, 2}, {WICK_TYPE_Q6_K, {208}, 1},  {WICK_TYPE_Q2_K, {80, 82}, 2},
     {WICK_TYPE_Q3_K, {108}, 1},  {WICK_TYPE_IQ4_NL, {0}, 1},  {WICK_TYPE_IQ4_XS, {0}, 1},
+    {WICK_TYPE_IQ1_S, {0}, 1},   {WICK_TYPE_IQ1_M, {0}, 0},   {WICK_TYPE_IQ2_XXS, {0}, 1},
+    {WICK_TYPE_IQ2_XS, {0}, 1},  {WICK_TYPE_IQ2_S, {0}, 1},   {WICK_TYPE_IQ3_XXS, {0}, 1},
+    {WICK_TYPE_IQ3_S, {0}, 1},   {WICK_TYPE_TQ1_0, {52}, 1},  {WICK_TYPE_TQ2_0, {64}, 1},
+    {WICK_TYPE_Q1_0, {0}, 1},    {WICK_TYPE_Q2_0, {0}, 1},    {WICK_TYPE_MXFP4, {0}, 0},
+    {WICK_TYPE_NVFP4, {0}, 0},
 };
 enum { TYPE_CASES = sizeof type_cases / sizeof type_cases[0] };
 
@@ -89,6 +95,27 @@ static uint16_t random_half(scales_kind kind, uint32_t row) {
   return (uint16_t)(sign | (0x2000u + random_below(0x800)));
 }
 
+// IQ1_M has its 16-bit float in the highest 4 bits of four words.
+static void iq1_m_scale(uint16_t half, uint8_t *words) {
+  for (uint32_t i = 0; i < 4; i++) {
+    words[2 * i + 1] = (uint8_t)((words[2 * i + 1] & 15) | (half >> (4 * i) & 15) << 4);
+  }
+}
+
+// The exponent of MXFP4's scale, bias 128. (So large that a weight overflows it is never.)
+static uint8_t mxfp4_exponent(scales_kind kind, uint32_t row) {
+  switch (kind) {
+    case SCALES_TINY:
+      return (uint8_t)random_below(30);
+    case SCALES_EXTREME:
+      return (uint8_t)random_below(245);
+    case SCALES_ZERO:
+      return row % 2 == 0 ? 0 : 120;
+    default:
+      return (uint8_t)(110 + random_below(20));
+  }
+}
+
 static void random_block(const type_case *type, scales_kind kind, uint32_t row, bool minus_128,
                          uint8_t *block) {
   const uint32_t bytes = type_facts(type->type)->block_bytes;
@@ -101,6 +128,8 @@ static void random_block(const type_case *type, scales_kind kind, uint32_t row, 
     const uint16_t half = (uint16_t)(bits_of_f32(random_normal()) >> 16);
     memcpy(block, &half, sizeof half);
   }
+  if (type->type == WICK_TYPE_IQ1_M) iq1_m_scale(random_half(kind, row), block + 48);
+  if (type->type == WICK_TYPE_MXFP4) block[0] = mxfp4_exponent(kind, row);
   for (uint32_t i = 0; i < type->scale_count; i++) {
     const uint16_t half = random_half(kind, row);
     memcpy(block + type->scale_offsets[i], &half, sizeof half);
@@ -349,11 +378,36 @@ TEST(products_of_every_type_and_variant) {
     const uint32_t block = type_facts(type_cases[i].type)->block_values;
     for (uint32_t round = 0; round < 25; round++) {
       const uint32_t rows = 1 + random_below(40);
-      const uint32_t blocks = 1 + random_below(block == 256 ? 5 : block == 32 ? 40 : 300);
+      const uint32_t blocks = 1 + random_below(block > 32 ? 1280 / block : block == 32 ? 40 : 300);
       const uint32_t tokens = 1 + (round < 20 ? round : random_below(TOKENS_MAX));
       check_product(&type_cases[i], (scales_kind)(round % SCALES_KINDS), rows, blocks * block,
                     tokens, round % 3 == 0);
     }
+  }
+}
+
+// Weights go to memory that others have used before: an engine after another in one page.
+TEST(repacking_replaces_what_was_there) {
+  enum { ROWS = 8, BLOCKS = 3 };
+  for (uint32_t i = 0; i < TYPE_CASES; i++) {
+    const kernel_type_ops *ops = &scalar()->types[type_cases[i].type];
+    const wick_type_facts *facts = type_facts(type_cases[i].type);
+    const size_t row_bytes = (size_t)BLOCKS * facts->block_bytes, bytes = ROWS * row_bytes;
+    uint8_t *clean = aligned_alloc(64, align_size(bytes, 64));
+    uint8_t *used = aligned_alloc(64, align_size(bytes, 64));
+    uint8_t *file = malloc(bytes);
+    for (size_t k = 0; k < bytes; k++) file[k] = (uint8_t)random_u32();
+    memset(clean, 0, bytes);
+    memset(used, 0xff, bytes);
+    for (uint32_t row = 0; row < ROWS; row++) {
+      const uint32_t cols = BLOCKS * facts->block_values;
+      ops->repack(clean, cols, row, 0, BLOCKS, file + row * row_bytes);
+      ops->repack(used, cols, row, 0, BLOCKS, file + row * row_bytes);
+    }
+    CHECK_EQ_MEM(used, clean, bytes);
+    free(clean);
+    free(used);
+    free(file);
   }
 }
 
