@@ -44,7 +44,10 @@ export interface EngineOptions extends ModelSource {
   signal?: AbortSignal | null;
   /** Called at most ten times a second. */
   onProgress?: (progress: Progress) => void;
-  /** With the engine's own. By default half of the processors, 1 where memory cannot be shared. */
+  /**
+   * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
+   * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
+   */
   threads?: number;
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */
   contextSize?: number;
@@ -307,6 +310,8 @@ export interface EngineInfo {
   fingerprint: string | null;
   /** That compute: helpers that have not come in yet are not counted. */
   threads: number;
+  /** How many of them compute a single token and a part of the prompt: what was fastest, if the number was left open. */
+  threadsUsed: { decode: number; prefill: number };
   /** The kernels in use: `simd128`, or `relaxed` with a suffix for what suits this processor. */
   kernels: string;
   kvType: KvType;

@@ -27,6 +27,7 @@ export function infoOf(raw) {
     types: raw.types ?? {},
     fingerprint: raw.load.fingerprint ?? null,
     threads: raw.threads,
+    threadsUsed: raw.threadsUsed,
     kernels: raw.kernels,
     kvType: raw.k_type,
     plan: renamed(raw.plan),

@@ -38,6 +38,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {boolean} directoryOnly
  * @property {boolean} [metrics] whether ops are timed
  * @property {number} [timerGrainUs] how fine the clock is
+ * @property {boolean} [chooseThreads] use as many threads as prove fastest, not always all
  */
 
 /**
@@ -245,6 +246,7 @@ export class NativeEngine {
       allocations: heap.number(3),
       blocksNow: heap.number(4),
       threads: heap.number(5),
+      threadsUsed: { decode: heap.number(6), prefill: heap.number(7) },
       linearBytes: heap.sizeBytes,
     };
   }
@@ -362,6 +364,7 @@ function createEngine(heap, exports, config) {
     Number(config.directoryOnly),
     Number(config.metrics ?? false),
     config.timerGrainUs ?? 0,
+    Number(config.chooseThreads ?? false),
   ];
   const engine = exports.engine_create(passed.record(fields.map((u32) => ({ u32 })))) >>> 0;
   passed.free();

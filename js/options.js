@@ -127,6 +127,7 @@ export function configOf(options, threads) {
     directoryOnly: options.directoryOnly === true,
     metrics: options.metrics === true,
     timerGrainUs: timerGrainUs(),
+    chooseThreads: options.threads === undefined,
   };
 }
 

@@ -134,6 +134,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                           engine->config.batch_tokens, &engine->forward, error);
   if (status != WICK_OK) return status;
   forward_measure(engine->forward, engine->ops);
+  if (engine->config.choose_threads) forward_choose_threads(engine->forward);
   const scheduler_parts parts = {.memory = &engine->memory,
                                  .model = engine->model,
                                  .tokenizer = engine->tokenizer,
@@ -262,6 +263,12 @@ const wick_memory *wick_engine_memory(const wick_engine *engine) { return &engin
 uint32_t wick_engine_threads(const wick_engine *engine) {
   return thread_pool_threads(engine->threads);
 }
+
+uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens) {
+  if (engine->forward == NULL) return wick_engine_threads(engine);
+  return forward_threads(engine->forward, tokens);
+}
+
 const wick_config *wick_engine_config(const wick_engine *engine) { return &engine->config; }
 
 wick_ops *wick_metrics(wick_engine *engine) { return engine->ops; }

@@ -28,6 +28,7 @@ typedef struct wick_engine wick_engine;
 typedef struct wick_config {
   uint64_t memory_bytes_max;  // budget of everything; 0: none
   uint32_t threads;           // with the caller's; 0 and 1: no helpers
+  bool choose_threads;        // use as many of them as prove fastest, not always all
   uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
   uint32_t batch_tokens;      // micro-batch of prefill, 1..512; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
@@ -47,7 +48,9 @@ void wick_config_default(wick_config *config);
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
 void wick_engine_destroy(wick_engine *engine);
 const wick_memory *wick_engine_memory(const wick_engine *engine);
+// The threads that have come up; and how many of them a pass of so many tokens uses.
 uint32_t wick_engine_threads(const wick_engine *engine);
+uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
 // The configuration in force: zeros replaced by what was chosen.
 const wick_config *wick_engine_config(const wick_engine *engine);
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { defaultThreads } from '../js/features.js';
 import { serve } from '../tools/serve.mjs';
 import { locate } from './support/locate.mjs';
 import {
@@ -221,6 +222,35 @@ describe('text', () => {
       const text = await engine.generate('', { ...greedy, maxTokens: 256 }).text();
       assert.equal(`${text}\n`, published);
     }
+  });
+
+  test('how many threads are used is measured when nobody says it; the text stays', async (t) => {
+    const options = { ...greedy, maxTokens: 60 };
+    const one = await openEngine(t);
+    const free = await openEngine(t, { file: modelPath, threads: undefined });
+    const two = await openEngine(t, { file: modelPath, threads: 2 });
+    const text = await one.generate('Once', options).text();
+    for (const engine of [free, two]) {
+      const most = engine === two ? 2 : defaultThreads();
+      await waitUntil(async () => (await engine.info()).threads === most, 'the helpers');
+      assert.equal(await engine.generate('Once', options).text(), text);
+    }
+    const { threads, threadsUsed } = await free.info();
+    for (const used of [threadsUsed.decode, threadsUsed.prefill]) {
+      assert.ok(used >= 1 && used <= threads, `${used} of ${threads}`);
+    }
+    assert.deepEqual((await two.info()).threadsUsed, { decode: 2, prefill: 2 });
+  });
+
+  test('an idle engine lets the processors rest', async (t) => {
+    const engine = await openEngine(t, { file: modelPath, threads: 2 });
+    await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
+    await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
+    await sleep(100);
+    const before = process.cpuUsage();
+    await sleep(600);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 200_000, `${user + system} us in 600 ms`);
   });
 
   test('one thread and two give the same text, seeds repeat it', async (t) => {

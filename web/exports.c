@@ -21,8 +21,9 @@ typedef struct web_config {
   uint32_t k_type, v_type;
   uint32_t directory_only;
   uint32_t metrics, timer_grain_us;
+  uint32_t choose_threads;
 } web_config;
-_Static_assert(sizeof(web_config) == 40, "js/memory.js writes it");
+_Static_assert(sizeof(web_config) == 44, "js/memory.js writes it");
 
 // JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
 typedef struct web_request {
@@ -88,6 +89,7 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.directory_only = from->directory_only != 0;
   config.metrics = from->metrics != 0;
   config.timer_grain_us = from->timer_grain_us;
+  config.choose_threads = from->choose_threads != 0;
   wick_engine *engine = NULL;
   return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
 }
@@ -96,7 +98,8 @@ WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
   wick_engine_destroy(engine);
 }
 
-// numbers: budget, now, peak, calls, blocks of the gate; threads that have come in.
+// numbers: budget, now, peak, calls, blocks of the gate; threads that have come in, that a pass of
+// one token uses, and of a micro-batch.
 WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
   const wick_memory *memory = wick_engine_memory(engine);
   numbers[0] = memory->budget_bytes;
@@ -105,6 +108,8 @@ WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine
   numbers[3] = memory->calls;
   numbers[4] = memory->blocks_now;
   numbers[5] = wick_engine_threads(engine);
+  numbers[6] = wick_engine_threads_used(engine, 1);
+  numbers[7] = wick_engine_threads_used(engine, wick_engine_config(engine)->batch_tokens);
 }
 
 // ---- Loading ----

@@ -9,6 +9,8 @@
 #include "model/attention.h"
 #include "model/measure.h"
 #include "model/product.h"
+#include "platform/platform.h"
+#include "thread/choice.h"
 
 struct wick_forward {
   const wick_model *model;
@@ -20,8 +22,10 @@ struct wick_forward {
   model_input *inputs;  // [batch_tokens]
   uint32_t *wanted;     // [batch_tokens] inputs that want logits
   uint32_t count, wanted_count;
-  uint32_t layer;  // to run next
-  wick_ops *ops;   // NULL: nothing is recorded
+  uint32_t layer;    // to run next
+  wick_ops *ops;     // NULL: nothing is recorded
+  bool is_choosing;  // how many threads to use
+  thread_choice choice;
 };
 
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
@@ -221,7 +225,7 @@ static void feed_forward(wick_forward *forward, const model_layer *layer) {
   measure_product(forward->ops, WICK_OP_DOWN, &down);
 }
 
-wick_status forward_layer(wick_forward *forward, wick_error *error) {
+static wick_status run_layer(wick_forward *forward, wick_error *error) {
   model_scratch *s = &forward->scratch;
   const model_layer *layer = &forward->model->layers[forward->layer];
   const wick_status status = attend(forward, layer, error);
@@ -238,6 +242,25 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
   measure_product(forward->ops, WICK_OP_ATTN_OUTPUT, &output);
   feed_forward(forward, layer);
   return WICK_OK;
+}
+
+// Layers of a pass are alike but the last, in which only some rows go on.
+wick_status forward_layer(wick_forward *forward, wick_error *error) {
+  if (!forward->is_choosing) return run_layer(forward, error);
+  const bool is_last = forward->layer + 1 == forward->model->config.layers;
+  const uint32_t threads = thread_pool_threads(forward->threads), tokens = forward->count;
+  thread_pool_limit(forward->threads, thread_choice_next(&forward->choice, threads, tokens));
+  const uint64_t start_us = platform_now_us();
+  const wick_status status = run_layer(forward, error);
+  if (!is_last) thread_choice_took(&forward->choice, platform_now_us() - start_us);
+  thread_pool_limit(forward->threads, thread_choice_now(&forward->choice, threads, 1));
+  return status;
+}
+
+void forward_choose_threads(wick_forward *forward) { forward->is_choosing = true; }
+
+uint32_t forward_threads(const wick_forward *forward, uint32_t tokens) {
+  return thread_choice_now(&forward->choice, thread_pool_threads(forward->threads), tokens);
 }
 
 uint32_t forward_logits_count(const wick_forward *forward) { return forward->wanted_count; }

@@ -36,6 +36,11 @@ void forward_measure(wick_forward *forward, wick_ops *ops);
 uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
                             uint32_t batch_tokens, uint32_t threads);
 
+// Uses as many of the threads as prove fastest (thread/choice.h) instead of all.
+void forward_choose_threads(wick_forward *forward);
+// How many a pass of so many tokens uses: all while that is being measured.
+uint32_t forward_threads(const wick_forward *forward, uint32_t tokens);
+
 // Starts a pass: copies the inputs, looks the embeddings up. 1 <= count <= batch_tokens.
 void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count);
 // The layer that forward_layer would run next; the model's layer count when all are done.

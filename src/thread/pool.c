@@ -58,6 +58,7 @@ struct thread_pool {
   void *context;
   uint32_t slot_count;    // helpers asked for: the extent of `helpers`
   uint32_t helper_count;  // started, arrived or not; the caller's
+  uint32_t limit;         // of threads that take part; 0: none
   spin_budget budget;     // the caller's
   _Alignas(WICK_CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
   pool_helper helpers[];
@@ -193,6 +194,8 @@ uint32_t thread_pool_threads(const thread_pool *pool) {
   return threads;
 }
 
+void thread_pool_limit(thread_pool *pool, uint32_t threads) { pool->limit = threads; }
+
 static void await_helpers(thread_pool *pool) {
   if (spin_until(&pool->pending, 0, true, &pool->budget)) return;
   uint32_t pending = atomic_fetch_or(&pool->pending, ASLEEP) | ASLEEP;
@@ -210,7 +213,8 @@ static uint32_t cut(uint32_t units, uint32_t run, uint32_t runs) {
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context) {
   uint8_t takers[THREADS_MAX];  // helper of each run but the caller's
   uint32_t runs = 1;
-  for (uint32_t i = 0; i < pool->helper_count && runs < units; i++) {
+  const uint32_t most = pool->limit > 0 && pool->limit < units ? pool->limit : units;
+  for (uint32_t i = 0; i < pool->helper_count && runs < most; i++) {
     if (helper_has_arrived(&pool->helpers[i])) takers[runs++] = (uint8_t)i;
   }
   if (WICK_THREADS == 0 || runs == 1) {

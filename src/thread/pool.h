@@ -26,6 +26,9 @@ void thread_pool_destroy(thread_pool *pool);
 // slices are sized by what was asked for: `thread` of a job may be any of 0..threads-1.
 uint32_t thread_pool_threads(const thread_pool *pool);
 
+// From now on at most `threads` of them take part, the others sleep; 0: all.
+void thread_pool_limit(thread_pool *pool, uint32_t threads);
+
 // Cuts [0, units) statically into at most `threads` runs of whole units and returns when all are
 // done. The cut never changes a result: units are independent. One barrier a call. Fewer than
 // 2 units, or a pool of one: runs in the caller without any synchronisation. Called by one thread,

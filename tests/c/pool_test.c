@@ -142,6 +142,29 @@ TEST(runs_differ_by_at_most_one_unit) {
   pool_close(pool);
 }
 
+static void count_runs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  (void)first;
+  (void)last;
+  (void)thread;
+  atomic_fetch_add((_Atomic uint32_t *)context, 1);
+}
+
+TEST(a_limit_holds_until_it_is_taken_away) {
+  thread_pool *pool = pool_open(4);
+  REQUIRE(pool != NULL);
+  pool_await_helpers(pool, 4);
+  const uint32_t there = thread_pool_threads(pool);
+  static const uint32_t limits[] = {2, 1, 3, 9, 0};
+  for (uint32_t i = 0; i < 5; i++) {
+    _Atomic uint32_t runs = 0;
+    thread_pool_limit(pool, limits[i]);
+    thread_pool_for(pool, 100, count_runs, (void *)&runs);
+    CHECK_EQ_UINT(runs, limits[i] > 0 && limits[i] < there ? limits[i] : there);
+    check_units(pool, 4, 100);
+  }
+  pool_close(pool);
+}
+
 TEST(a_pool_refuses_what_it_cannot_be) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   thread_pool *pool = NULL;
