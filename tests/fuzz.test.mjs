@@ -27,7 +27,7 @@ for (const name of fuzzers) {
       built(`test/fuzz/${name}`),
       [
         `-max_total_time=${seconds}`,
-        '-timeout=10',
+        '-timeout=30',
         '-rss_limit_mb=2048',
         '-print_final_stats=1',
         `-artifact_prefix=${artifacts}/`,

@@ -257,12 +257,13 @@ describe('text', () => {
     const one = await openEngine(t);
     const two = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await two.info()).threads === 2, 'the helper');
-    const options = { seed: 7, temperature: 1, maxTokens: 40 };
+    // hot and untruncated, so that two seeds cannot agree by chance
+    const free = { temperature: 2, topK: 0, topP: 1, minP: 0, maxTokens: 40, ignoreEnd: true };
+    const options = { ...free, seed: 7 };
     const text = await one.generate('Once', options).text();
     assert.equal(await two.generate('Once', options).text(), text);
     assert.equal(await one.generate('Once', { ...options, seed: 7n }).text(), text);
     assert.notEqual(await one.generate('Once', { ...options, seed: 8 }).text(), text);
-    const free = { temperature: 1, maxTokens: 40 };
     assert.notEqual(
       await one.generate('Once', free).text(),
       await one.generate('Once', free).text(),
@@ -556,11 +557,15 @@ describe('stopping', () => {
       const ms = await msUntilAbort(() => running);
       await assert.rejects(queued, isAbort);
       assert.ok(ms < 100, `aborted after ${ms} ms in ${during}`);
-      // the engine itself must have let go, not only its caller
-      const start = performance.now();
-      await engine.tokenize('Hello');
-      const answeredMs = performance.now() - start;
-      assert.ok(answeredMs < 300, `${during}: answered after ${answeredMs} ms`);
+      // the engine itself must have let go, not only its caller (the best of several: a busy
+      // machine makes one late, a step that cannot be left makes all)
+      const answeredMs = [];
+      for (let i = 0; i < 5; i++) {
+        const start = performance.now();
+        await engine.tokenize('Hello');
+        answeredMs.push(performance.now() - start);
+      }
+      assert.ok(Math.min(...answeredMs) < 300, `${during}: answered after ${answeredMs} ms`);
     }
     await assertSpeaks(engine);
     await assert.rejects(engine.generate('x', { signal: AbortSignal.abort() }).text(), isAbort);
@@ -575,22 +580,24 @@ describe('stopping', () => {
       assert.equal(typeof piece, 'string');
       break;
     }
+    // The whole context takes over 2,000 steps: what follows waits for a few at most.
     const start = performance.now();
-    await engine.generate('Hello', { maxTokens: 1 }).text();
-    assert.ok(performance.now() - start < 1500, 'the cancelled request went on');
+    const next = engine.generate('Hello', { maxTokens: 20, ignoreEnd: true });
+    await next.text();
+    const { decodeTokensPerSecond } = resultOf(next).timings;
+    const tokens = ((performance.now() - start) / 1000) * decodeTokensPerSecond;
+    assert.ok(tokens < 500, `took as long as ${tokens} tokens: the cancelled request went on`);
   });
 
   test('a chat stream ends by its controller and by a signal', async (t) => {
     const engine = await openEngine(t);
-    const stream = await engine.chat.completions.create({ messages: [...question], stream: true });
+    const body = /** @type {const} */ ({ ...greedy, messages: [...question], stream: true });
+    const stream = await engine.chat.completions.create(body);
     await assert.rejects(async () => {
       for await (const _ of stream) stream.controller.abort();
     }, isAbort);
     const controller = new AbortController();
-    const other = await engine.chat.completions.create(
-      { messages: [...question], stream: true },
-      { signal: controller.signal },
-    );
+    const other = await engine.chat.completions.create(body, { signal: controller.signal });
     await assert.rejects(async () => {
       for await (const _ of other) controller.abort();
     }, isAbort);
@@ -606,8 +613,7 @@ describe('stopping', () => {
     const { value: held } = await pieces.next(); // still there, and not finished behind our back
     assert.equal(typeof held, 'string');
     assert.equal(lazy.result, undefined);
-    const text = await engine.generate('Hi', { maxTokens: 2, ignoreEnd: true }).text();
-    assert.ok(text.length > 0);
+    await assertSpeaks(engine);
     let count = 2;
     for await (const _ of { [Symbol.asyncIterator]: () => pieces }) count++;
     assert.equal(resultOf(lazy).usage.completionTokens, 600);
@@ -633,12 +639,15 @@ describe('several calls', () => {
 
   test('calls are answered while a text is being written', async (t) => {
     const engine = await openEngine(t, { file: slowModel });
-    const writing = engine.generate('Hello', { maxTokens: 20, ignoreEnd: true });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const writing = engine.generate('Hello', { signal, ignoreEnd: true });
     const text = writing.text();
     await sleep(50);
     await engine.tokenize('Hello');
     assert.equal(writing.result, undefined);
-    await text;
+    controller.abort();
+    await assert.rejects(text, isAbort);
   });
 });
 
@@ -729,9 +738,10 @@ describe('the end', () => {
     const script = `
       const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
       const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, threads: 2 });
-      console.log((await engine.generate('Hello', { maxTokens: 2 }).text()).length > 0);`;
+      const options = { temperature: 0, maxTokens: 8, ignoreEnd: true };
+      console.log((await engine.generate('Hello', options).text()).length > 0);`;
     const args = ['--input-type=module', '-e', script];
-    const { code, stdout, stderr } = await run(process.execPath, args, { timeoutMs: 20_000 });
+    const { code, stdout, stderr } = await run(process.execPath, args, { timeoutMs: 120_000 });
     assert.equal(`${code} ${stdout}${stderr}`, '0 true\n');
   });
 });

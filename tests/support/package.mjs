@@ -57,7 +57,7 @@ export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
  * @param {() => boolean | Promise<boolean>} condition
  * @param {string} what is waited for
  */
-export async function waitUntil(condition, what, timeoutMs = 10_000) {
+export async function waitUntil(condition, what, timeoutMs = 60_000) {
   for (const end = Date.now() + timeoutMs; !(await condition()); await sleep(5)) {
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
   }
