@@ -591,7 +591,7 @@ describe('stopping', () => {
 
   test('a chat stream ends by its controller and by a signal', async (t) => {
     const engine = await openEngine(t);
-    const body = /** @type {const} */ ({ ...greedy, messages: [...question], stream: true });
+    const body = { ...greedy, messages: [...question], stream: /** @type {const} */ (true) };
     const stream = await engine.chat.completions.create(body);
     await assert.rejects(async () => {
       for await (const _ of stream) stream.controller.abort();
