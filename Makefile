@@ -195,7 +195,7 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo bench-peers bench-curves sizes clean distclean help
+.PHONY: setup demo bench-peers bench-browsers bench-curves sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it by itself)
 
 demo: all ## builds, serves the demo page and prints its address
@@ -203,6 +203,9 @@ demo: all ## builds, serves the demo page and prints its address
 
 bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)
 	$(Q)$(NODE) tools/bench/peers.mjs
+
+bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitGTK, with plain and relaxed SIMD
+	$(Q)$(NODE) tools/bench/browsers.mjs
 
 bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs

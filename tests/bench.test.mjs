@@ -95,3 +95,25 @@ test('a run gives a row for each phase and peer', { skip, timeout: 180_000 }, as
   }
   if (isComplete) assert.match(environment.llama_cpp_cpu_variant, /^\w+$/);
 });
+
+test('browsers are measured side by side, plain SIMD and a second visit with them', {
+  skip,
+  timeout: 120_000,
+}, async () => {
+  const out = 'build/bench/test-browsers.json';
+  const { code, stderr } = await run(process.execPath, [
+    resolve(root, 'tools/bench/browsers.mjs'),
+    ...['--models', 'tiny:q8_0', '--prompt', '16', '--tokens', '4', '--repetitions', '1'],
+    ...['--hosts', 'chromium,plain', '--visits', '1', '--out', out, '--no-document'],
+  ]);
+  assert.equal(code, 0, stderr);
+  const { rows, visits } = JSON.parse(readFileSync(resolve(root, out), 'utf8'));
+  const found = rows.map((/** @type {any} */ { host, kernels }) => [host, kernels.slice(0, 7)]);
+  assert.deepEqual(found, [
+    ['Chromium', 'relaxed'],
+    ['Chromium, plain SIMD', 'simd128'],
+  ]);
+  assert.ok(rows.every((/** @type {any} */ row) => row.prefill > 0 && row.decode > 0));
+  assert.deepEqual([rows[0].prefill_ratio, rows[0].decode_ratio], [1, 1]);
+  assert.ok(visits.first_ms > 0 && visits.second_ms > 0);
+});

@@ -1,7 +1,7 @@
 // The two engines behind the same calls, in a page (page.html, cold.html). What they are imported
 // from is served there (peers.mjs).
 
-/** @typedef {{url: string, threads: number, context: number, eager?: boolean}} Load */
+/** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
 
 /** @param {string} address @returns {Promise<any>} */
@@ -12,9 +12,13 @@ class Wick {
   #engine;
 
   /** @param {Load} wanted */
-  async load({ url, threads, context, eager = false }) {
+  async load({ url, threads, context, eager = false, wasm }) {
     const { createEngine } = await load('/dist/index.js');
-    this.#engine = await createEngine({ url, threads, contextSize: context, eager });
+    this.#engine = await createEngine({ url, threads, contextSize: context, eager, wasm });
+    const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (
+      this.#engine
+    ).info();
+    return { kernels };
   }
 
   /** @param {Work} work */

@@ -55,3 +55,22 @@ export function peersTable(rows) {
     ...lines,
   ].join('\n');
 }
+
+/**
+ * @typedef {{model: string, type: string, threads: number, host: string, kernels: string,
+ *   prefill: number, decode: number, prefill_ratio: number, decode_ratio: number, samples: object}} HostRow
+ */
+
+/** @param {HostRow[]} rows @returns {string} */
+export function hostsTable(rows) {
+  const lines = rows.map(
+    (row) =>
+      `| ${row.model} | ${row.type} | ${row.threads} | ${row.host} | ${row.kernels} | ${digits(row.prefill)} | ` +
+      `${digits(row.decode)} | ${row.prefill_ratio.toFixed(2)} | ${row.decode_ratio.toFixed(2)} |`,
+  );
+  return [
+    '| model | type | threads | host | kernels | prefill | decode | prefill, ratio | decode, ratio |',
+    '|---|---|---|---|---|---|---|---|---|',
+    ...lines,
+  ].join('\n');
+}
