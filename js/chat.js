@@ -78,8 +78,7 @@ function settingsOfBody(body) {
     seed: body.seed ?? undefined,
     stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
-    // without alternatives the engine would not work the token's own out
-    logprobs: body.logprobs ? Math.max(topLogprobs, 1) : 0,
+    logprobs: body.logprobs ? topLogprobs : undefined,
   });
 }
 

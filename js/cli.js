@@ -96,6 +96,32 @@ async function importWasi() {
   return WASI;
 }
 
+/**
+ * node:wasi keeps the address of the memory that it saw at the start: after memory.grow it would write
+ * to freed memory (nodejs/node#51303). So it is told of each new buffer before the next call.
+ * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
+ * @returns {(memory: WebAssembly.Memory) => void} to be called with the instance's memory
+ */
+function followMemory(wasi) {
+  const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
+  /** @type {WebAssembly.Memory | undefined} */
+  let memory;
+  /** @type {ArrayBuffer | undefined} */
+  let buffer;
+  for (const [name, call] of Object.entries(wasi.wasiImport)) {
+    wasi.wasiImport[name] = (/** @type {unknown[]} */ ...values) => {
+      if (setMemory && memory && memory.buffer !== buffer) {
+        buffer = memory.buffer;
+        /** @type {any} */ (wasi)[setMemory](memory);
+      }
+      return call(...values);
+    };
+  }
+  return (made) => {
+    memory = made;
+  };
+}
+
 /** @param {string[]} args @param {{stdout?: number}} [options] @returns {Promise<number>} the exit code */
 async function runWasi(args, { stdout = 1 } = {}) {
   const WASI = await importWasi();
@@ -108,10 +134,13 @@ async function runWasi(args, { stdout = 1 } = {}) {
     returnOnExit: true,
     stdout,
   });
+  const setMemory = followMemory(wasi);
   const bytes = readFileSync(new URL(`wasi/${name}`, home));
   const module = await WebAssembly.compile(bytes);
   const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
-  return wasi.start(await WebAssembly.instantiate(module, imports));
+  const instance = await WebAssembly.instantiate(module, imports);
+  setMemory(/** @type {WebAssembly.Memory} */ (instance.exports.memory));
+  return wasi.start(instance);
 }
 
 // ---- run with threads ----

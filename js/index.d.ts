@@ -115,7 +115,7 @@ export interface GenerateOptions extends SamplingOptions {
   onPrefill?: (progress: { done: number; total: number }) => void;
   /** Called for each token; its text may come with a later one (half a character, a stop string). */
   onToken?: (token: TokenDetail) => void;
-  /** How many alternatives onToken is told of, up to 20. */
+  /** How many alternatives onToken is told of, up to 20; 0: of the token's own logprob alone. */
   logprobs?: number;
 }
 

@@ -57,6 +57,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} penaltyLast
  * @property {bigint} seed
  * @property {[token: number, bias: number][]} logitBias
+ * @property {boolean} logprob each token's own is wanted
  * @property {number} logprobs alternatives of each token
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
@@ -403,6 +404,7 @@ function fieldsOf(request, passed) {
     { u32: Number((request.seed >> 32n) & 0xffffffffn) },
     { u32: bias.length > 0 ? passed.record(bias) : 0 },
     { u32: request.logitBias.length },
+    { u32: Number(request.logprob) },
     { u32: request.logprobs },
     { u32: stops.length > 0 ? passed.ints(stops.map(({ address }) => address)) : 0 },
     { u32: stops.length > 0 ? passed.ints(stops.map(({ sizeBytes }) => sizeBytes)) : 0 },

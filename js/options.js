@@ -51,6 +51,7 @@ export function settingsOf(options) {
     penaltyLast: number('penaltyLast', 0, count),
     seed: seedOf(options.seed),
     logitBias: biasOf(options.logitBias),
+    logprob: (options.logprobs ?? undefined) !== undefined,
     logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
     stop: stopsOf(options.stop),
     ignoreEnd: options.ignoreEnd === true,

@@ -25,8 +25,9 @@ struct wick_engine {
   wick_ops *ops;  // NULL: metrics are off
   uint32_t context_tokens;
   bool is_directory_ready;
-  wick_error load_error;   // status WICK_OK: none
-  wick_error model_error;  // directory only: why the model does not run
+  wick_error load_error;  // status WICK_OK: none
+  // directory only: why the text cannot be taken apart, and why the model does not run
+  wick_error tokenizer_error, model_error;
 };
 
 void wick_config_default(wick_config *config) {
@@ -148,12 +149,20 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   return scheduler_create(&parts, &engine->scheduler, error);
 }
 
+static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
+  const gguf_directory *directory = loader_directory(engine->loader);
+  const wick_status status =
+      tokenizer_create(&engine->memory, directory, &engine->tokenizer, error);
+  if (status != WICK_E_NODATA) return status;
+  return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+                   "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
+}
+
 // Opening the directory alone is for looking: what does not run is told, not refused.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
-  wick_status status = tokenizer_create(&engine->memory, loader_directory(engine->loader),
-                                        &engine->tokenizer, &engine->model_error);
+  wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM)
-    return wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->model_error.message);
+    return wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->tokenizer_error.message);
   status = read_model(engine, &engine->model_error);
   if (status == WICK_OK) return WICK_OK;
   model_destroy(engine->model);
@@ -169,12 +178,7 @@ static wick_status directory_ready(void *context, wick_error *error) {
   if (engine->config.directory_only) {
     status = look_at_directory(engine, error);
   } else {
-    status = tokenizer_create(&engine->memory, loader_directory(engine->loader), &engine->tokenizer,
-                              error);
-    if (status == WICK_E_NODATA) {
-      status = wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                         "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
-    }
+    status = read_tokenizer(engine, error);
     if (status == WICK_OK) status = read_model(engine, error);
     if (status == WICK_OK) status = build_engine(engine, error);
   }
@@ -336,6 +340,16 @@ const gguf_directory *wick_directory(const wick_engine *engine) {
 }
 const loader *wick_loader(const wick_engine *engine) { return engine->loader; }
 tokenizer *wick_tokenizer(wick_engine *engine) { return engine->tokenizer; }
+
+wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) {
+  if (engine->tokenizer != NULL) return WICK_OK;
+  if (engine->tokenizer_error.status != WICK_OK) {
+    if (error != NULL) *error = engine->tokenizer_error;
+    return engine->tokenizer_error.status;
+  }
+  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+                   "the model's tokenizer has not arrived yet");
+}
 
 // ---- Plan and facts ----
 

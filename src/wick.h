@@ -80,6 +80,9 @@ void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 const gguf_directory *wick_directory(const wick_engine *engine);  // NULL until it is ready
 const loader *wick_loader(const wick_engine *engine);
 tokenizer *wick_tokenizer(wick_engine *engine);  // NULL until it is ready
+// Why there is none: it has not arrived yet (WICK_E_NODATA), or, where the directory alone was
+// opened, what tokenizer_create says of it.
+wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
 
 // ---- The plan: what the model needs, before a byte of weights is fetched ----
 

@@ -405,6 +405,29 @@ describe('chat', () => {
     assert.ok(answer.timings.ttftMs > 0);
   });
 
+  test('logprobs without alternatives: the chosen tokens’ own, the same as with some', async (t) => {
+    const engine = await openEngine(t);
+    /** @param {object} body */
+    const detailsOf = async (body) => {
+      const request = {
+        messages: [...question],
+        ...greedy,
+        max_tokens: 5,
+        logprobs: true,
+        ...body,
+      };
+      return (await engine.chat.completions.create(request)).choices[0].logprobs?.content ?? [];
+    };
+    const alone = await detailsOf({});
+    const withSome = await detailsOf({ top_logprobs: 2 });
+    assert.equal(alone.length, 5);
+    assert.ok(alone.some(({ logprob }) => logprob < 0));
+    assert.deepEqual(
+      alone,
+      withSome.map((detail) => ({ ...detail, top_logprobs: [] })),
+    );
+  });
+
   test('the same, streamed', async (t) => {
     const engine = await openEngine(t);
     const body = { messages: [...question], ...greedy };

@@ -148,6 +148,7 @@ const request = {
   penaltyLast: 0,
   seed: 1n,
   logitBias: [[5, -1]],
+  logprob: true,
   logprobs: 2,
   stop: ['never said'],
   ignoreEnd: true,

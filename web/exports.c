@@ -37,12 +37,12 @@ typedef struct web_request {
   float repeat_penalty, frequency_penalty, presence_penalty;
   uint32_t penalty_last;
   uint32_t seed_low, seed_high;
-  uint32_t bias, bias_count;  // {int32 token, float bias} each
-  uint32_t logprobs;
+  uint32_t bias, bias_count;               // {int32 token, float bias} each
+  uint32_t logprob, logprobs;              // whether the token's is wanted; how many alternatives
   uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
   uint32_t ignore_end, print_special;
 } web_request;
-_Static_assert(sizeof(web_request) == 96, "js/memory.js writes it");
+_Static_assert(sizeof(web_request) == 100, "js/memory.js writes it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -201,16 +201,12 @@ WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
 
 // ---- Text ----
 
-static wick_status fail_without_tokenizer(void) {
-  return wick_fail(&last_error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no tokenizer (yet)");
-}
-
 // numbers: how many tokens there are; WICK_E_FULL when that is more than `capacity`.
 WEB_EXPORT("tokenize")
 wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_bytes, uint32_t flags,
                          int32_t *tokens, size_t capacity) {
   tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return fail_without_tokenizer();
+  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
   size_t count = 0;
   const wick_status status =
       tokenizer_encode(model, text, size_bytes, flags, tokens, capacity, &count, &last_error);
@@ -231,7 +227,7 @@ WEB_EXPORT("detokenize")
 wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, uint32_t whole,
                            uint32_t special, char *out) {
   const tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return fail_without_tokenizer();
+  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
   const uint32_t vocab = tokenizer_vocab(model);
   detokenizer state;
   detokenizer_init(&state, whole != 0, special != 0);
@@ -252,7 +248,7 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
 WEB_EXPORT("token_piece")
 wick_status web_token_piece(wick_engine *engine, int32_t token, uint8_t *scratch) {
   const tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return fail_without_tokenizer();
+  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
   const uint8_t *bytes = scratch;
   numbers[1] = tokenizer_piece(model, token, true, scratch, &bytes);
   numbers[0] = (uintptr_t)bytes;
@@ -273,6 +269,7 @@ static void read_sampling(const web_request *from, sampler_config *sampling) {
   sampling->seed = (uint64_t)from->seed_high << 32 | from->seed_low;
   sampling->bias = (const sampler_bias *)(uintptr_t)from->bias;
   sampling->bias_count = from->bias_count;
+  sampling->logprob = from->logprob != 0;
   sampling->logprobs = from->logprobs;
 }
 

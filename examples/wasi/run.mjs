@@ -17,7 +17,24 @@ const wasi = new WASI({
   preopens: { '/models': dirname(resolve(modelPath)) },
   returnOnExit: true,
 });
+// node:wasi keeps the memory's buffer as it was at the start; a buffer that has grown
+// since is another one (nodejs/node#51303), so it is told of that one before each call.
+const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
+/** @type {WebAssembly.Memory | undefined} */
+let memory;
+/** @type {ArrayBuffer | undefined} */
+let buffer;
+for (const [name, call] of Object.entries(wasi.wasiImport)) {
+  wasi.wasiImport[name] = (/** @type {unknown[]} */ ...values) => {
+    if (setMemory && memory && memory.buffer !== buffer) {
+      buffer = memory.buffer;
+      /** @type {any} */ (wasi)[setMemory](memory);
+    }
+    return call(...values);
+  };
+}
 const module = await WebAssembly.compile(await readFile(modulePath));
 const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
 const instance = await WebAssembly.instantiate(module, imports);
+memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
 process.exitCode = wasi.start(instance);

@@ -195,25 +195,14 @@ exit_code model_open(const char *path, const wick_config *config, wick_engine **
   return code;
 }
 
-// The engine opened the file but could not use its tokenizer: asks once more, for the reason.
-static exit_code report_tokenizer(const char *path, const wick_engine *engine) {
-  wick_memory memory;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  wick_error error = {.status = WICK_E_NODATA, .offset_bytes = WICK_NO_OFFSET};
-  snprintf(error.message, sizeof error.message, "the file has no tokenizer");
-  tokenizer *made = NULL;
-  tokenizer_create(&memory, wick_directory(engine), &made, &error);
-  tokenizer_destroy(made);
-  return report_error(path, &error);
-}
-
 exit_code model_open_vocabulary(const char *path, wick_engine **engine) {
   wick_config config;
   wick_config_default(&config);
   config.directory_only = true;
   exit_code code = model_open(path, &config, engine);
-  if (code != EXIT_DONE || wick_tokenizer(*engine) != NULL) return code;
-  code = report_tokenizer(path, *engine);
+  wick_error error;
+  if (code != EXIT_DONE || wick_tokenizer_status(*engine, &error) == WICK_OK) return code;
+  code = report_error(path, &error);
   wick_engine_destroy(*engine);
   *engine = NULL;
   return code;

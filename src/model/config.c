@@ -142,21 +142,31 @@ static void read_vocab(key_reader *reader, const gguf_tensor *embedding,
   }
 }
 
+// Where the key stands in the file, WICK_NO_OFFSET when it is absent.
+static uint64_t offset_of_count(const key_reader *reader, const char *name) {
+  char key[KEY_BYTES];
+  make_key(reader, name, key);
+  return offset_of(reader, key);
+}
+
 static void check_heads(key_reader *reader, wick_model_config *config, uint32_t value_dim) {
   if (reader->status != WICK_OK) return;
   if (config->heads % config->kv_heads != 0) {
-    reader->status = wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                               "%s.attention.head_count %u is no multiple of head_count_kv %u",
-                               reader->architecture, config->heads, config->kv_heads);
+    reader->status =
+        wick_fail(reader->error, WICK_E_FORMAT, offset_of_count(reader, "attention.head_count_kv"),
+                  "%s.attention.head_count %u is no multiple of head_count_kv %u",
+                  reader->architecture, config->heads, config->kv_heads);
   } else if (config->head_dim % 4 != 0 || value_dim != config->head_dim) {
-    reader->status = wick_fail(reader->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    reader->status = wick_fail(reader->error, WICK_E_UNSUPPORTED,
+                               offset_of_count(reader, "attention.key_length"),
                                "heads of %u keys and %u values are not supported: they must be "
                                "equal and a multiple of 4",
                                config->head_dim, value_dim);
   } else if (config->rope_dims % 2 != 0 || config->rope_dims > config->head_dim) {
-    reader->status = wick_fail(reader->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                               "%s.rope.dimension_count %u must be even and at most the head's %u",
-                               reader->architecture, config->rope_dims, config->head_dim);
+    reader->status =
+        wick_fail(reader->error, WICK_E_FORMAT, offset_of_count(reader, "rope.dimension_count"),
+                  "%s.rope.dimension_count %u must be even and at most the head's %u",
+                  reader->architecture, config->rope_dims, config->head_dim);
   }
 }
 
