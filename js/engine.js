@@ -75,6 +75,12 @@ export async function createEngine(options) {
     throw argumentError('createEngine wants an object of options');
   }
   const { signal } = options;
+  if (options.onProgress && typeof options.onProgress !== 'function') {
+    throw argumentError('onProgress must be a function');
+  }
+  if (signal && typeof signal.addEventListener !== 'function') {
+    throw argumentError('signal must be an AbortSignal');
+  }
   throwIfAborted(signal);
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);

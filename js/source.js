@@ -115,11 +115,13 @@ class PathSource {
     if (!fs) throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
     try {
       const handle = await fs.promises.open(path, 'r');
-      const { size } = await handle.stat();
-      return new PathStream(handle, offset, size);
+      const stat = await handle.stat();
+      if (!stat.isDirectory()) return new PathStream(handle, offset, stat.size);
+      await handle.close();
     } catch (error) {
       throw new WickError('IO', `${path} cannot be read: ${error}`, error);
     }
+    throw new WickError('IO', `${path} cannot be read: it is a folder`);
   }
 }
 

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { defaultThreads } from '../js/features.js';
 import { serve } from '../tools/serve.mjs';
-import { locate } from './support/locate.mjs';
+import { locate, root } from './support/locate.mjs';
 import {
   createEngine,
   dist,
@@ -368,6 +368,16 @@ describe('text', () => {
       return hasCode('PROMPT_TOO_LONG')(error);
     });
     await assertSpeaks(engine);
+  });
+});
+
+describe('settings of the wrong kind', () => {
+  test('a folder, a callback and a signal that are none: typed errors', async () => {
+    await assert.rejects(createEngine({ file: root }), hasCode('IO'));
+    const onProgress = /** @type {any} */ (5);
+    await assert.rejects(createEngine({ file: 'a', onProgress }), hasCode('ARG'));
+    const signal = /** @type {any} */ ('x');
+    await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
 });
 
