@@ -5,7 +5,7 @@ import { ChatCompletions, messagesOf } from './chat.js';
 import { abortError, throwIfAborted, WickError } from './errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
 import { Generation, PieceReader } from './generation.js';
-import { infoOf } from './info.js';
+import { infoOf, kvStatsOf } from './info.js';
 import { Link } from './link.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
 import {
@@ -16,6 +16,7 @@ import {
   settingsOf,
   sourceOf,
 } from './options.js';
+import { loadState, Session, saveState } from './session.js';
 import { compileModule, isThreaded } from './wasm.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
@@ -228,6 +229,37 @@ export class Engine {
    */
   async metrics({ format = 'json', reset = false, signal } = {}) {
     return this.#link.call('metrics', [format, reset], signal);
+  }
+
+  /** @param {{signal?: AbortSignal | null}} [options] @returns {Promise<Session>} an empty text */
+  async createSession({ signal } = {}) {
+    return Session.create(this.#link, signal);
+  }
+
+  /**
+   * The prefix cache, to be loaded again by an engine with the same model.
+   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
+  async saveState(to) {
+    return saveState(this.#link, 0, to);
+  }
+
+  /**
+   * What saveState or a session's save has written.
+   * @param {string | Blob | ArrayBuffer | Uint8Array} from a path or name as above, or the bytes
+   * @returns {Promise<{session: Session | undefined, entries: number}>}
+   */
+  async loadState(from) {
+    return loadState(this.#link, from);
+  }
+
+  /**
+   * The pages of keys and values, who has them, and what is running.
+   * @param {{map?: boolean}} [options] with a letter a page
+   */
+  async kvStats({ map = false } = {}) {
+    return kvStatsOf(await this.#link.call('kvStats', [map === true]));
   }
 
   async close() {

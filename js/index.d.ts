@@ -55,6 +55,13 @@ export interface EngineOptions extends ModelSource {
   batchSize?: number;
   /** Type of the cached keys and values; `f16` by default. */
   kvType?: KvType;
+  /**
+   * Tokens whose keys and values all requests, sessions and the prefix cache may hold together; four
+   * contexts by default. What finds no room waits.
+   */
+  kvTokens?: number;
+  /** Keeps what prompts began with, so that it is read once; true by default. */
+  prefixCache?: boolean;
   /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
   memoryLimit?: number;
   /**
@@ -158,6 +165,83 @@ export interface Generation extends AsyncIterable<string> {
   text(): Promise<string>;
   /** Undefined until it has ended. */
   readonly result: GenerationResult | undefined;
+}
+
+// ---- sessions ----
+
+/**
+ * A text that goes on from call to call: what was read once is not read again. One request at a time
+ * (another is refused with BUSY); sessions run side by side.
+ */
+export interface Session {
+  /** Goes on with `prompt` and writes an answer; both stay in the session (an end token does not). */
+  prompt(prompt: string | ArrayLike<number>, options?: GenerateOptions): Generation;
+  /** Reads text without an answer. Tokens: of the whole session, and those that it had before. */
+  append(
+    text: string | ArrayLike<number>,
+    options?: Pick<GenerateOptions, 'signal' | 'onPrefill'>,
+  ): Promise<{ tokens: number; cachedTokens: number }>;
+  /** A session with the same text. It shares what was read: nothing is copied until one goes on. */
+  fork(): Promise<Session>;
+  /** Keeps the first `tokens`. */
+  truncate(tokens: number): Promise<void>;
+  /** Drops the tokens from `first` to before `last`; what follows is not read again. */
+  drop(first: number, last: number): Promise<void>;
+  tokens(): Promise<number[]>;
+  /** With `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
+  save(to?: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Gives its pages back. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface KvStats {
+  pageTokens: number;
+  pageBytes: number;
+  kType: KvType;
+  vType: KvType;
+  pages: {
+    /** That there are now. */
+    all: number;
+    free: number;
+    /** Free, only cached, or not made yet: what requests can still have. */
+    available: number;
+    /** That more than one session, request or the prefix cache has. */
+    shared: number;
+    /** That only the prefix cache has: they go when others need them. */
+    cached: number;
+    usedMax: number;
+  };
+  bytes: { used: number; capacity: number };
+  sequences: number;
+  sessions: number;
+  forks: number;
+  /** Pages that were copied because they were shared when somebody wrote. */
+  cowCopies: number;
+  pagesAllocated: number;
+  pagesFreed: number;
+  pagesMoved: number;
+  nonfiniteValues: number;
+  fragmentation: {
+    holes: number;
+    largestFreeRegion: number;
+    wastedCapacity: number;
+    ratio: number;
+    avgTokensPerPage: number;
+  };
+  prefix: {
+    entries: number;
+    capacity: number;
+    hits: number;
+    misses: number;
+    hitRatio: number;
+    tokensSaved: number;
+    evictions: number;
+    pagesHeld: number;
+  } | null;
+  requests: { running: number; waiting: number };
+  /** A letter a page: `.` free, `p` private, `s` shared, `c` only cached. */
+  map?: string;
 }
 
 // ---- chat, in OpenAI's shape ----
@@ -440,7 +524,7 @@ export interface TokenizeOptions {
   signal?: AbortSignal | null;
 }
 
-/** One model in a worker. Calls queue, first in, first out. */
+/** One model in a worker. Any number of calls run side by side. */
 export interface Engine {
   generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
   readonly chat: { readonly completions: ChatCompletions };
@@ -478,6 +562,21 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<string>;
+  createSession(options?: { signal?: AbortSignal | null }): Promise<Session>;
+  /**
+   * The prefix cache, for an engine with the same model. With `to`, also kept there: a file's path
+   * (Node, Deno), a name (the origin's private file system).
+   */
+  saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * What saveState or a session's save has written: a path or name as above, or the bytes. A state of
+   * another model or KV type is refused (MISMATCH), a damaged one, too (CORRUPT, TRUNCATED, FORMAT).
+   */
+  loadState(
+    from: string | Blob | ArrayBuffer | Uint8Array,
+  ): Promise<{ session: Session | undefined; entries: number }>;
+  /** The pages of keys and values, who has them, and what is running. */
+  kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /** Ends the workers and gives the memory back. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -486,22 +585,30 @@ export interface Engine {
 /** docs/js-api.md lists what the codes mean. */
 export type WickErrorCode =
   | 'ARG'
+  | 'BUSY'
   | 'CHANGED'
   | 'CLOSED'
+  | 'CORRUPT'
   | 'CORS'
   | 'FORMAT'
   | 'HTTP'
   | 'INTERNAL'
   | 'IO'
+  | 'MISMATCH'
   | 'NETWORK'
   | 'NODATA'
   | 'NOMEM'
   | 'NONFINITE'
+  | 'NOT_FOUND'
   | 'NOT_GGUF'
+  | 'NO_STORAGE'
   | 'NO_TEMPLATE'
   | 'PAGES'
   | 'PROMPT_TOO_LONG'
+  | 'RANGE'
+  | 'SEQ'
   | 'SHAPE'
+  | 'STORAGE_FULL'
   | 'TEMPLATE'
   | 'TRUNCATED'
   | 'UNSUPPORTED'

@@ -1,6 +1,7 @@
 // js/info.js — the engine's JSON about itself (src/api_json.h) in the package's names.
 
 /** @typedef {import('./index.js').EngineInfo} EngineInfo */
+/** @typedef {import('./index.js').KvStats} KvStats */
 
 /** @param {string} name */
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
@@ -39,4 +40,14 @@ export function infoOf(raw) {
       allocations: raw.allocations,
     },
   };
+}
+
+/** @param {any} raw wick_kv_json @returns {KvStats} */
+export function kvStatsOf(raw) {
+  const stats = renamed(raw);
+  stats.pages = renamed(raw.pages);
+  stats.fragmentation = renamed(raw.fragmentation);
+  stats.prefix = renamed(raw.prefix);
+  if (raw.map) stats.map = raw.map.join('');
+  return stats;
 }

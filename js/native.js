@@ -3,6 +3,7 @@
 
 import { codeOfStatus, WickError } from './errors.js';
 import { decodeEvents, Heap, Passed } from './memory.js';
+import { StateBytes } from './state.js';
 import { createMemory, instantiate, isThreaded } from './wasm.js';
 
 export const STEP_IDLE = 0;
@@ -34,6 +35,9 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} contextSize tokens, 0: the default
  * @property {number} batchSize tokens of a prefill step, 0: the default
  * @property {KvType} kvType
+ * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
+ *   default
+ * @property {boolean} [noPrefixCache]
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
  * @property {boolean} [metrics] whether ops are timed
@@ -62,17 +66,26 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} printSpecial
+ * @property {number} [session] that the text goes on from and stays in
+ * @property {boolean} [prefillOnly] nothing is sampled
  */
 
 export class NativeEngine {
   #heap;
   #exports;
   #engine;
+  #state;
   /** @type {{address: number, sizeBytes: number} | undefined} */
   #staging;
 
-  /** @param {Heap} heap @param {import('./wasm.js').Exports} exports @param {number} engine */
-  constructor(heap, exports, engine) {
+  /**
+   * @param {Heap} heap
+   * @param {import('./wasm.js').Exports} exports
+   * @param {number} engine
+   * @param {StateBytes} state
+   */
+  constructor(heap, exports, engine, state) {
+    this.#state = state;
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
@@ -96,14 +109,17 @@ export class NativeEngine {
     onMemory?.(memory);
     /** @type {Heap | undefined} */
     let heap;
+    const state = new StateBytes(() => /** @type {Heap} */ (heap));
     const exports = await instantiate(module, memory, {
       log: (address, size) => console.debug(heap?.readText(address, size)),
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
+      stateWrite: (address, size) => state.take(address, size),
+      stateRead: (address, size) => state.give(address, size),
     });
     exports.start(helpers);
     heap = new Heap(memory, exports);
     if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
-    return new NativeEngine(heap, exports, createEngine(heap, exports, config));
+    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state);
   }
 
   /** The last call: frees everything and lets the helpers go. */
@@ -318,6 +334,73 @@ export class NativeEngine {
     this.#exports.request_cancel(this.#engine, id);
   }
 
+  // ---- sessions and saved state ----
+
+  /** @returns {number} a new session */
+  createSession() {
+    return this.#sessionOf(this.#exports.session_create(this.#engine));
+  }
+
+  /** @param {number} session @returns {number} a new one with the same text */
+  forkSession(session) {
+    return this.#sessionOf(this.#exports.session_fork(this.#engine, session));
+  }
+
+  /** @param {number} id */
+  #sessionOf(id) {
+    if (id === 0) throw this.#lastError();
+    return id >>> 0;
+  }
+
+  /** @param {number} session @param {number} tokens how many are kept */
+  truncateSession(session, tokens) {
+    this.#check(this.#exports.session_truncate(this.#engine, session, tokens));
+  }
+
+  /** @param {number} session @param {number} first @param {number} last the first that stays again */
+  dropFromSession(session, first, last) {
+    this.#check(this.#exports.session_drop(this.#engine, session, first, last));
+  }
+
+  /** @param {number} session */
+  closeSession(session) {
+    this.#check(this.#exports.session_close(this.#engine, session));
+  }
+
+  /** @param {number} session @returns {Int32Array} */
+  sessionTokens(session) {
+    this.#check(this.#exports.session_tokens(this.#engine, session));
+    return this.#heap.readInts(this.#heap.number(0), this.#heap.number(1));
+  }
+
+  /** @param {number} session 0: the prefix cache @returns {Uint8Array<ArrayBuffer>} */
+  saveState(session) {
+    this.#check(this.#exports.state_bytes(this.#engine, session));
+    this.#state.begin(new Uint8Array(this.#heap.number(0)));
+    const status = this.#exports.state_save(this.#engine, session);
+    const bytes = this.#state.end();
+    this.#check(status);
+    return bytes;
+  }
+
+  /** @param {Uint8Array<ArrayBuffer>} bytes @returns {{session: number, entries: number}} */
+  restoreState(bytes) {
+    this.#state.begin(bytes);
+    const status = this.#exports.state_load(this.#engine, bytes.byteLength);
+    this.#state.end();
+    this.#check(status, 'The saved state was refused');
+    return { session: this.#heap.number(0), entries: this.#heap.number(1) };
+  }
+
+  /** @param {boolean} map whether with a letter a page @returns {any} src/api_json.h's wick_kv_json */
+  kvStats(map) {
+    return this.#json((engine, out, capacity) =>
+      this.#exports.kv_json(engine, out, capacity, Number(map)),
+    );
+  }
+
+  // ---- steps ----
+
   /** @param {number} budgetUs @returns {number} STEP_* */
   step(budgetUs) {
     return this.#exports.step(this.#engine, budgetUs);
@@ -366,6 +449,8 @@ function createEngine(heap, exports, config) {
     Number(config.metrics ?? false),
     config.timerGrainUs ?? 0,
     Number(config.chooseThreads ?? false),
+    config.kvTokens ?? 0,
+    Number(config.noPrefixCache ?? false),
   ];
   const engine = exports.engine_create(passed.record(fields.map((u32) => ({ u32 })))) >>> 0;
   passed.free();
@@ -411,5 +496,7 @@ function fieldsOf(request, passed) {
     { u32: stops.length },
     { u32: Number(request.ignoreEnd) },
     { u32: Number(request.printSpecial) },
+    { u32: request.session ?? 0 },
+    { u32: Number(request.prefillOnly ?? false) },
   ];
 }

@@ -90,13 +90,22 @@ function stopsOf(stop) {
   throw argumentError('stop must be a string or an array of strings');
 }
 
-/** @param {unknown} prompt @returns {string | number[]} */
-export function promptOf(prompt) {
+/** @param {string} name @param {unknown} value @returns {number} */
+export const checkCount = (name, value) =>
+  checkNumber(name, value, { min: 0, max: U32_MAX, whole: true });
+
+/**
+ * @param {unknown} prompt
+ * @param {boolean} [mayBeEmpty] an empty array is no prompt by itself
+ * @returns {string | number[]}
+ */
+export function promptOf(prompt, mayBeEmpty = false) {
   if (typeof prompt === 'string') return prompt;
   const tokens =
     Array.isArray(prompt) || ArrayBuffer.isView(prompt)
       ? Array.from(/** @type {any} */ (prompt))
       : [];
+  if (Array.isArray(prompt) && prompt.length === 0 && mayBeEmpty) return '';
   if (tokens.length > 0 && tokens.every((token) => Number.isInteger(token))) return tokens;
   throw argumentError('The prompt must be a string or an array of token ids');
 }
@@ -116,6 +125,7 @@ function timerGrainUs() {
  */
 export function configOf(options, threads) {
   const { contextSize = 0, batchSize = 0, kvType = 'f16', memoryLimit = 0 } = options;
+  const { kvTokens = 0, prefixCache = true } = options;
   if (!['f32', 'f16', 'q8', 'q4'].includes(kvType)) {
     throw argumentError(`kvType must be 'f32', 'f16', 'q8' or 'q4', not ${kvType}`);
   }
@@ -124,6 +134,8 @@ export function configOf(options, threads) {
     contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
     batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
     kvType,
+    kvTokens: checkCount('kvTokens', kvTokens),
+    noPrefixCache: prefixCache === false,
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: options.directoryOnly === true,
     metrics: options.metrics === true,

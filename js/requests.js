@@ -1,4 +1,4 @@
-// js/requests.js — the requests under way in the engine's worker: first in, first out, from the
+// js/requests.js — the requests under way in the engine's worker, in the order of arrival, from the
 // page's numbers to the engine's and from its events to what the page is told.
 
 import { codeOfStatus, toPlainError, WickError } from './errors.js';
@@ -18,7 +18,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 
 /**
  * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
- *   unread: number}} Entry
+ *   unread: number, isCancelled: boolean}} Entry
  */
 
 export class RequestTable {
@@ -37,7 +37,7 @@ export class RequestTable {
 
   /** @param {number} id the page's @param {NativeRequest} request @param {boolean} wantsTokens */
   add(id, request, wantsTokens) {
-    this.#waiting.push({ id, request, wantsTokens, number: 0, unread: 0 });
+    this.#waiting.push({ id, request, wantsTokens, number: 0, unread: 0, isCancelled: false });
     this.#submitWaiting();
   }
 
@@ -58,7 +58,17 @@ export class RequestTable {
   cancel(id) {
     this.#waiting = this.#waiting.filter((entry) => entry.id !== id);
     const entry = this.#find(id);
-    if (entry) this.#native.cancel(entry.number);
+    if (!entry) return;
+    entry.isCancelled = true;
+    this.#native.cancel(entry.number);
+  }
+
+  /** @param {number} session @returns {boolean} whether a cancelled request is still on it */
+  isLeaving(session) {
+    for (const { request, isCancelled } of this.#submitted.values()) {
+      if (isCancelled && session !== 0 && request.session === session) return true;
+    }
+    return false;
   }
 
   /** @param {number} id @param {number} count pieces that were read */

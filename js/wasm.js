@@ -83,15 +83,23 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
+ * What the module calls. `stateWrite` and `stateRead` answer whether they could.
+ * @typedef {{log: (address: number, size: number) => void,
+ *   random: (address: number, size: number) => void,
+ *   stateWrite: (address: number, size: number) => boolean,
+ *   stateRead: (address: number, size: number) => boolean}} Host
+ */
+
+/**
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
- * @param {{log: (address: number, size: number) => void,
- *   random: (address: number, size: number) => void}} host
+ * @param {Host} host
  * @returns {Promise<Exports>}
  */
-export async function instantiate(module, memory, { log, random }) {
+export async function instantiate(module, memory, { log, random, stateWrite, stateRead }) {
   const now_us = () => performance.now() * 1000;
-  const instance = await WebAssembly.instantiate(module, { env: { memory, now_us, log, random } });
+  const env = { memory, now_us, log, random, state_write: stateWrite, state_read: stateRead };
+  const instance = await WebAssembly.instantiate(module, { env });
   return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
 }
 
@@ -103,7 +111,9 @@ export async function instantiate(module, memory, { log, random }) {
  */
 export async function runHelper(module, memory, index) {
   const silent = () => {};
-  const exports = await instantiate(module, memory, { log: silent, random: silent });
+  const never = () => false;
+  const host = { log: silent, random: silent, stateWrite: never, stateRead: never };
+  const exports = await instantiate(module, memory, host);
   const base = exports.__heap_base.value >>> 0;
   exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
   exports.helper_main(index);

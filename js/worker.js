@@ -221,6 +221,33 @@ class EngineWorker {
         return native.inspect();
       case 'metrics':
         return readMetrics(native, args[0], args[1]);
+      case 'kvStats':
+        return native.kvStats(args[0]);
+      default:
+        return this.#answerSession(native, method, args);
+    }
+  }
+
+  /** @param {NativeEngine} native @param {string} method @param {any[]} args @returns {unknown} */
+  #answerSession(native, method, args) {
+    this.#finishCancelled(args[0]);
+    switch (method) {
+      case 'createSession':
+        return native.createSession();
+      case 'forkSession':
+        return native.forkSession(args[0]);
+      case 'truncateSession':
+        return native.truncateSession(args[0], args[1]);
+      case 'dropFromSession':
+        return native.dropFromSession(args[0], args[1], args[2]);
+      case 'sessionTokens':
+        return Array.from(native.sessionTokens(args[0]));
+      case 'closeSession':
+        return native.closeSession(args[0]);
+      case 'saveState':
+        return native.saveState(args[0]);
+      case 'loadState':
+        return native.restoreState(args[0]);
       default:
         throw new WickError('INTERNAL', `unknown call ${method}`);
     }
@@ -239,6 +266,7 @@ class EngineWorker {
   #generate({ id, input, settings, wantsTokens }) {
     const requests = /** @type {RequestTable} */ (this.#requests);
     try {
+      this.#finishCancelled(settings.session);
       requests.add(id, { ...settings, ...this.#prompt(input) }, wantsTokens);
       this.#wake();
     } catch (error) {
@@ -265,13 +293,23 @@ class EngineWorker {
     this.#yield();
   }
 
+  /** Whoever was cancelled is still on its session until the next step. @param {unknown} session */
+  #finishCancelled(session) {
+    while (typeof session === 'number' && this.#requests?.isLeaving(session)) this.#stepOnce();
+  }
+
+  /** @returns {number} STEP_* */
+  #stepOnce() {
+    const result = /** @type {NativeEngine} */ (this.#native).step(STEP_BUDGET_US);
+    const outputs = /** @type {RequestTable} */ (this.#requests).collect();
+    if (outputs.length > 0) this.#post({ type: 'step', outputs });
+    return result;
+  }
+
   #step() {
     if (this.#isClosed) return;
-    const native = /** @type {NativeEngine} */ (this.#native);
     const requests = /** @type {RequestTable} */ (this.#requests);
-    const result = native.step(STEP_BUDGET_US);
-    const outputs = requests.collect();
-    if (outputs.length > 0) this.#post({ type: 'step', outputs });
+    const result = this.#stepOnce();
     this.#isStepping = result === STEP_PROGRESS && requests.canStep();
     if (this.#isStepping) this.#yield();
   }

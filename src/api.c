@@ -2,32 +2,15 @@
 // that sees all rooms.
 #include <string.h>
 
+#include "api_types.h"
 #include "base/checked.h"
-#include "model/forward.h"
-#include "model/weights.h"
 #include "platform/platform.h"
-#include "schedule/scheduler.h"
-#include "thread/pool.h"
-#include "wick.h"
 
-enum { BATCH_TOKENS_DEFAULT = 128, BATCH_TOKENS_MAX = 512, REQUESTS_DEFAULT = 64 };
-
-struct wick_engine {
-  wick_memory memory;
-  wick_config config;
-  thread_pool *threads;
-  loader *loader;
-  tokenizer *tokenizer;
-  wick_model *model;
-  wick_kv_pool *kv;
-  wick_forward *forward;
-  scheduler *scheduler;
-  wick_ops *ops;  // NULL: metrics are off
-  uint32_t context_tokens;
-  bool is_directory_ready;
-  wick_error load_error;  // status WICK_OK: none
-  // directory only: why the text cannot be taken apart, and why the model does not run
-  wick_error tokenizer_error, model_error;
+enum {
+  BATCH_TOKENS_DEFAULT = 128,
+  BATCH_TOKENS_MAX = 512,
+  REQUESTS_DEFAULT = 64,
+  CONTEXTS_DEFAULT = 4  // full contexts that the KV pages may come to hold
 };
 
 void wick_config_default(wick_config *config) {
@@ -114,7 +97,7 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
                    (unsigned long long)budget);
 }
 
-static wick_kv_shape kv_shape(const wick_engine *engine) {
+wick_kv_shape engine_kv_shape(const wick_engine *engine) {
   const wick_model_config *config = &engine->model->config;
   return (wick_kv_shape){.layers = config->layers,
                          .kv_heads = config->kv_heads,
@@ -123,13 +106,28 @@ static wick_kv_shape kv_shape(const wick_engine *engine) {
                          .v_type = engine->config.v_type};
 }
 
+// The pages that the plan counts are the engine's own: the pool grows up to them before it gives up
+// what the prefix cache keeps. Beyond, it evicts first, and grows for requests that run together.
+static wick_status create_kv(wick_engine *engine, wick_error *error) {
+  const wick_kv_shape shape = engine_kv_shape(engine);
+  const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
+  const uint32_t kv_tokens = engine->config.kv_tokens_max;
+  uint32_t pages_max = pages * CONTEXTS_DEFAULT;
+  if (kv_tokens != 0) pages_max = ceil_div_u32(kv_tokens, KERNEL_PAGE_TOKENS);
+  wick_status status = wick_kv_pool_init(&engine->memory, engine->config.kernels, &shape, 0,
+                                         pages_max, &engine->kv, error);
+  if (status != WICK_OK) return status;
+  wick_kv_pool_set_keep(engine->kv, pages < pages_max ? pages : pages_max);
+  sessions_init(&engine->sessions, &engine->memory, engine->kv);
+  if (engine->config.no_prefix_cache) return WICK_OK;
+  const wick_prefix_config prefix = {.entries_max = pages_max, .page_tokens = KERNEL_PAGE_TOKENS};
+  return wick_prefix_cache_init(&engine->memory, engine->kv, &prefix, &engine->prefix, error);
+}
+
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
   wick_status status = check_budget(engine, error);
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
-  if (status != WICK_OK) return status;
-  const wick_kv_shape shape = kv_shape(engine);
-  status =
-      wick_kv_pool_create(&engine->memory, engine->config.kernels, &shape, 0, &engine->kv, error);
+  if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
   status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
                           engine->config.batch_tokens, &engine->forward, error);
@@ -140,6 +138,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .model = engine->model,
                                  .tokenizer = engine->tokenizer,
                                  .kv = engine->kv,
+                                 .prefix = engine->prefix,
+                                 .sessions = &engine->sessions,
                                  .forward = engine->forward,
                                  .ops = engine->ops,
                                  .now_us = platform_now_us,
@@ -252,6 +252,8 @@ void wick_engine_destroy(wick_engine *engine) {
   if (engine == NULL) return;
   scheduler_destroy(engine->scheduler);
   forward_destroy(engine->forward);
+  sessions_destroy(&engine->sessions);
+  wick_prefix_cache_destroy(engine->prefix);
   wick_kv_pool_destroy(engine->kv);
   model_destroy(engine->model);
   tokenizer_destroy(engine->tokenizer);
@@ -353,7 +355,7 @@ wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) 
 
 // ---- Plan and facts ----
 
-static wick_status no_model(const wick_engine *engine, wick_error *error) {
+wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
   if (engine->model_error.status != WICK_OK) {
     if (error != NULL) *error = engine->model_error;
     return engine->model_error.status;
@@ -363,9 +365,9 @@ static wick_status no_model(const wick_engine *engine, wick_error *error) {
 }
 
 wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error) {
-  if (engine->model == NULL) return no_model(engine, error);
+  if (engine->model == NULL) return engine_no_model(engine, error);
   const wick_config *config = &engine->config;
-  const wick_kv_shape shape = kv_shape(engine);
+  const wick_kv_shape shape = engine_kv_shape(engine);
   const gguf_directory *directory = loader_directory(engine->loader);
   const size_t page_bytes = wick_kv_page_bytes(config->kernels, &shape);
   *plan = (wick_plan){.context_tokens = engine->context_tokens,
@@ -391,7 +393,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
 
 wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
                                 wick_error *error) {
-  if (engine->model == NULL) return no_model(engine, error);
+  if (engine->model == NULL) return engine_no_model(engine, error);
   const wick_model_config *config = &engine->model->config;
   const gguf_directory *directory = loader_directory(engine->loader);
   *info = (wick_model_info){.layers = config->layers,
@@ -416,7 +418,7 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error) {
   if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
-  if (engine->scheduler == NULL) return no_model(engine, error);
+  if (engine->scheduler == NULL) return engine_no_model(engine, error);
   return scheduler_submit(engine->scheduler, request, id, error);
 }
 

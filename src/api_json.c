@@ -5,7 +5,10 @@
 
 #include "base/text.h"
 
-static const char *const kv_type_names[KERNEL_KV_TYPE_COUNT] = {"f32", "f16", "q8", "q4"};
+const char *wick_kv_type_name(kernel_kv_type type) {
+  static const char *const names[KERNEL_KV_TYPE_COUNT] = {"f32", "f16", "q8", "q4"};
+  return (unsigned)type < KERNEL_KV_TYPE_COUNT ? names[type] : "?";
+}
 
 const char *wick_gguf_type_name(gguf_value_type type) {
   static const char *const names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
@@ -222,8 +225,8 @@ static void write_running(json_writer *json, const wick_engine *engine) {
   const wick_memory *memory = wick_engine_memory(engine);
   json_u64(json, "threads", wick_engine_threads(engine));
   json_text(json, "kernels", config->kernels->name);
-  json_text(json, "k_type", kv_type_names[config->k_type]);
-  json_text(json, "v_type", kv_type_names[config->v_type]);
+  json_text(json, "k_type", wick_kv_type_name(config->k_type));
+  json_text(json, "v_type", wick_kv_type_name(config->v_type));
   json_u64(json, "batch_tokens", config->batch_tokens);
   json_open(json, "memory", '{');
   json_u64(json, "bytes_now", memory->bytes_now);

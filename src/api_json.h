@@ -18,9 +18,19 @@ void wick_info_json(wick_engine *engine, json_sink sink, void *context);
 // offset_bytes, size_bytes}], info: as above}.
 void wick_inspect_json(wick_engine *engine, json_sink sink, void *context);
 
+// The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
+// {all, free, shared, cached, used_max, max}, bytes: {used, capacity}, sequences, sessions, forks,
+// cow_copies, pages_moved, fragmentation: {...}, prefix: {...} | null, requests: {running, waiting}
+// and, with `map`, map: [texts of a letter a page: '.' free, 'p' private, 's' shared, 'c' cached
+// only]}.
+// {} before there is a model.
+void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context);
+
 // How many items of a metadata array are shown.
 enum { WICK_INSPECT_ITEMS = 8 };
 
+// "f32", "f16", "q8", "q4".
+const char *wick_kv_type_name(kernel_kv_type type);
 // "u32", "string", ...
 const char *wick_gguf_type_name(gguf_value_type type);
 // Writes items [0, count) of a value as JSON values: of an array its items, else the value itself.

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "format/gguf.h"
 #include "kernels/kernels.h"
+#include "kv/state.h"
 #include "load/load.h"
 #include "metrics/ops.h"
 #include "sample/sampler.h"
@@ -33,6 +34,8 @@ typedef struct wick_config {
   uint32_t batch_tokens;      // micro-batch of prefill, 1..512; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
   kernel_kv_type k_type, v_type;
+  uint32_t kv_tokens_max;       // of all requests, sessions and the prefix cache; 0: 4 contexts
+  bool no_prefix_cache;         // every prompt is read from its beginning
   const wick_kernels *kernels;  // NULL: kernels_bind()
   bool directory_only;          // metadata, tensor list and tokenizer, no weights
   bool metrics;                 // ops are timed: wick_metrics
@@ -113,14 +116,51 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 // wick_request: schedule/request.h
 void wick_request_default(wick_request *request);
 
-// Queues a request (first in, first out). Its prompt is tokenised and its pages are reserved here
-// or when its turn comes; everything is copied. WICK_E_ARG (empty prompt, id out of the
-// vocabulary), WICK_E_FULL (prompt over the context: both numbers are in the message; or the queue
-// is full), WICK_E_NODATA (directory not ready). May be submitted while weights are still arriving.
+// Queues a request. Its prompt is tokenised here; everything is copied. It runs beside others as
+// soon as there are KV pages for all that it may come to hold, in the order of arrival. WICK_E_ARG
+// (empty prompt, id out of the vocabulary), WICK_E_SEQ and WICK_E_BUSY (its session), WICK_E_FULL
+// (prompt over the context: both numbers are in the message; or the queue is full), WICK_E_NODATA
+// (directory not ready). May be submitted while weights are still arriving.
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error);
 // Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+
+// ---- Sessions: a text that goes on from request to request (schedule/session.h) ----
+
+// A request on a session (wick_request.session) reads its prompt after what the session holds, and
+// leaves prompt and answer in it (an end token is left out); one that ends before it has read its
+// prompt leaves the session as it was. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
+// WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
+wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
+// Shares every page; the first write of either to a shared page copies that page alone.
+wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
+                              wick_error *error);
+wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
+                                  wick_error *error);
+// Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
+wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last,
+                              wick_error *error);
+wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);
+// *tokens [*count] stays valid until the session changes.
+wick_status wick_session_tokens(const wick_engine *engine, uint32_t session, const int32_t **tokens,
+                                uint32_t *count, wick_error *error);
+
+// ---- Saved state: versioned, checksummed, for this model and these KV types only ----
+
+// session 0: the prefix cache. Also WICK_E_NODATA while the model is loading, WICK_E_IO when the
+// sink says no.
+wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_state_sink *sink,
+                            wick_error *error);
+wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64_t *size_bytes,
+                             wick_error *error);
+typedef struct wick_state_loaded {
+  uint32_t session;  // a new one; 0: it was a prefix cache
+  uint32_t entries;  // of it that were entered
+} wick_state_loaded;
+// Errors of kv/state.h: WICK_E_MISMATCH, WICK_E_FORMAT, WICK_E_CORRUPT, WICK_E_TRUNCATED, ...
+wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
+                            wick_state_loaded *loaded, wick_error *error);
 
 typedef enum wick_step_result {
   WICK_STEP_IDLE = 0,       // nothing to do

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadModel } from '../js/load.js';
 import { Heap, Passed } from '../js/memory.js';
+import { StateBytes } from '../js/state.js';
 import { NativeEngine, STEP_IDLE } from '../js/native.js';
 import { createSource } from '../js/source.js';
 import { createMemory, instantiate } from '../js/wasm.js';
@@ -36,7 +37,9 @@ async function startInstance({ helpers = 0 } = {}) {
   const memory = createMemory({ shared: helpers > 0, helpers });
   if (!memory) throw new Error('memory was refused');
   const silent = () => {};
-  const exports = await instantiate(module, memory, { log: silent, random: silent });
+  const never = () => false;
+  const host = { log: silent, random: silent, stateWrite: never, stateRead: never };
+  const exports = await instantiate(module, memory, host);
   exports.start(helpers);
   return { memory, exports };
 }
@@ -212,8 +215,9 @@ test('destroying an engine frees every block', async () => {
   const { memory, exports } = await startInstance();
   const heap = new Heap(memory, exports);
   const passed = new Passed(heap);
+  const state = new StateBytes(() => heap);
   const config = passed.record(Array.from({ length: 16 }, () => ({ u32: 0 })));
-  const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0);
+  const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0, state);
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
   await loadModel(native, source);
   speak(native);

@@ -22,8 +22,9 @@ typedef struct web_config {
   uint32_t directory_only;
   uint32_t metrics, timer_grain_us;
   uint32_t choose_threads;
+  uint32_t kv_tokens_max, no_prefix_cache;
 } web_config;
-_Static_assert(sizeof(web_config) == 44, "js/memory.js writes it");
+_Static_assert(sizeof(web_config) == 52, "js/memory.js writes it");
 
 // JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
 typedef struct web_request {
@@ -41,8 +42,9 @@ typedef struct web_request {
   uint32_t logprob, logprobs;              // whether the token's is wanted; how many alternatives
   uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
   uint32_t ignore_end, print_special;
+  uint32_t session, prefill_only;
 } web_request;
-_Static_assert(sizeof(web_request) == 100, "js/memory.js writes it");
+_Static_assert(sizeof(web_request) == 108, "js/memory.js writes it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -90,6 +92,8 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.metrics = from->metrics != 0;
   config.timer_grain_us = from->timer_grain_us;
   config.choose_threads = from->choose_threads != 0;
+  config.kv_tokens_max = from->kv_tokens_max;
+  config.no_prefix_cache = from->no_prefix_cache != 0;
   wick_engine *engine = NULL;
   return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
 }
@@ -199,6 +203,14 @@ WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
   if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
 }
 
+// With a letter a page when `map` is not 0.
+WEB_EXPORT("kv_json")
+size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32_t map) {
+  text_room room = {out, capacity_bytes, 0};
+  wick_kv_json(engine, map != 0, write_text, &room);
+  return room.size_bytes;
+}
+
 // ---- Text ----
 
 // numbers: how many tokens there are; WICK_E_FULL when that is more than `capacity`.
@@ -290,6 +302,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.stop_count = from->stop_count;
   request.ignore_end = from->ignore_end != 0;
   request.print_special = from->print_special != 0;
+  request.session = from->session;
+  request.prefill_only = from->prefill_only != 0;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
 }
@@ -309,4 +323,82 @@ WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
   const uint8_t *bytes = wick_events_take(engine, &size_bytes);
   numbers[0] = size_bytes;
   return bytes;
+}
+
+// ---- Sessions ----
+
+// The session's number, 0 when it failed.
+WEB_EXPORT("session_create") uint32_t web_session_create(wick_engine *engine) {
+  uint32_t session = 0;
+  return wick_session_create(engine, &session, &last_error) == WICK_OK ? session : 0;
+}
+
+WEB_EXPORT("session_fork") uint32_t web_session_fork(wick_engine *engine, uint32_t session) {
+  uint32_t child = 0;
+  return wick_session_fork(engine, session, &child, &last_error) == WICK_OK ? child : 0;
+}
+
+WEB_EXPORT("session_truncate")
+wick_status web_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens) {
+  return wick_session_truncate(engine, session, tokens, &last_error);
+}
+
+WEB_EXPORT("session_drop")
+wick_status web_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last) {
+  return wick_session_drop(engine, session, first, last, &last_error);
+}
+
+WEB_EXPORT("session_close")
+wick_status web_session_close(wick_engine *engine, uint32_t session) {
+  return wick_session_close(engine, session, &last_error);
+}
+
+// numbers: address of the tokens, how many.
+WEB_EXPORT("session_tokens")
+wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
+  const int32_t *tokens = NULL;
+  uint32_t count = 0;
+  const wick_status status = wick_session_tokens(engine, session, &tokens, &count, &last_error);
+  numbers[0] = (uintptr_t)tokens;
+  numbers[1] = count;
+  return status;
+}
+
+// ---- Saved state: bytes go straight between the engine and the host ----
+
+// Both answer 0 when the host has failed.
+__attribute__((import_module("env"), import_name("state_write"))) uint32_t
+host_state_write(const void *bytes, size_t size_bytes);
+__attribute__((import_module("env"), import_name("state_read"))) uint32_t
+host_state_read(void *bytes, size_t size_bytes);
+
+static bool write_state(void *context, const void *bytes, size_t size_bytes) {
+  (void)context;
+  return host_state_write(bytes, size_bytes) != 0;
+}
+
+static bool read_state(void *context, void *bytes, size_t size_bytes) {
+  (void)context;
+  return host_state_read(bytes, size_bytes) != 0;
+}
+
+// Of a session, or of the prefix cache (0). numbers: bytes.
+WEB_EXPORT("state_bytes")
+wick_status web_state_bytes(const wick_engine *engine, uint32_t session) {
+  return wick_state_bytes(engine, session, &numbers[0], &last_error);
+}
+
+WEB_EXPORT("state_save") wick_status web_state_save(wick_engine *engine, uint32_t session) {
+  const wick_state_sink sink = {NULL, write_state};
+  return wick_state_save(engine, session, &sink, &last_error);
+}
+
+// numbers: session (0: it was a cache), entries.
+WEB_EXPORT("state_load") wick_status web_state_load(wick_engine *engine, double size_bytes) {
+  const wick_state_source source = {NULL, read_state, (uint64_t)size_bytes};
+  wick_state_loaded loaded = {0};
+  const wick_status status = wick_state_load(engine, &source, &loaded, &last_error);
+  numbers[0] = loaded.session;
+  numbers[1] = loaded.entries;
+  return status;
 }

@@ -25,7 +25,7 @@ void attention_end(const kernel_attention *state, float *out) {
   }
 }
 
-// Value `index` of row `row`, rows of `count` values.
+// Value `index` of row `row`, rows of `count` values: of K a row is a dim, of V a token.
 typedef float element_function(const void *page, size_t row, uint32_t index, uint32_t count);
 
 static float f32_element(const void *page, size_t row, uint32_t index, uint32_t count) {
@@ -34,6 +34,24 @@ static float f32_element(const void *page, size_t row, uint32_t index, uint32_t 
 
 static float f16_element(const void *page, size_t row, uint32_t index, uint32_t count) {
   return f32_of_f16(((const uint16_t *)page)[row * count + kv_f16_slot(index, count)]);
+}
+
+static float q8_k_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  (void)count;
+  return kv_q8_k_value(page, (uint32_t)row, index);
+}
+
+static float q4_k_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  (void)count;
+  return kv_q4_k_value(page, (uint32_t)row, index);
+}
+
+static float q8_v_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  return kv_q8_v_value(page, (uint32_t)row, index, count);
+}
+
+static float q4_v_element(const void *page, size_t row, uint32_t index, uint32_t count) {
+  return kv_q4_v_value(page, (uint32_t)row, index, count);
 }
 
 // Scores to probabilities: p[t] = e^(s[t] - new maximum), 0 outside of the range. Returns e^(old
@@ -75,22 +93,19 @@ static void attention_page(const kernel_attention *state, const void *k_page, co
   }
 }
 
-void attention_page_f32_f32_scalar(const kernel_attention *state, const void *k_page,
-                                   const void *v_page, uint32_t first, uint32_t last) {
-  attention_page(state, k_page, v_page, first, last, f32_element, f32_element);
-}
+#define ATTENTION_PAGE(k, v, k_element, v_element)                                            \
+  void attention_page_##k##_##v##_scalar(const kernel_attention *state, const void *k_page,   \
+                                         const void *v_page, uint32_t first, uint32_t last) { \
+    attention_page(state, k_page, v_page, first, last, k_element, v_element);                 \
+  }
 
-void attention_page_f32_f16_scalar(const kernel_attention *state, const void *k_page,
-                                   const void *v_page, uint32_t first, uint32_t last) {
-  attention_page(state, k_page, v_page, first, last, f32_element, f16_element);
-}
+#define ATTENTION_PAGES(k, k_element)            \
+  ATTENTION_PAGE(k, f32, k_element, f32_element) \
+  ATTENTION_PAGE(k, f16, k_element, f16_element) \
+  ATTENTION_PAGE(k, q8, k_element, q8_v_element) \
+  ATTENTION_PAGE(k, q4, k_element, q4_v_element)
 
-void attention_page_f16_f32_scalar(const kernel_attention *state, const void *k_page,
-                                   const void *v_page, uint32_t first, uint32_t last) {
-  attention_page(state, k_page, v_page, first, last, f16_element, f32_element);
-}
-
-void attention_page_f16_f16_scalar(const kernel_attention *state, const void *k_page,
-                                   const void *v_page, uint32_t first, uint32_t last) {
-  attention_page(state, k_page, v_page, first, last, f16_element, f16_element);
-}
+ATTENTION_PAGES(f32, f32_element)
+ATTENTION_PAGES(f16, f16_element)
+ATTENTION_PAGES(q8, q8_k_element)
+ATTENTION_PAGES(q4, q4_k_element)

@@ -3,11 +3,14 @@
 // in the order of attention.c.
 #include "kernels/exp_simd.h"
 #include "kernels/families.h"
+#include "kernels/kv_pages.h"
 
 #ifdef WICK_SIMD128
 
-// Heads whose scores are kept at a time; dims of a page turned into floats at a time.
+// Heads whose scores are kept at a time; dims of a page turned into floats at a time: of K a block
+// of the quantised types.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16 };
+_Static_assert((int)K_DIMS == (int)WICK_KV_BLOCK_VALUES, "a piece of K is a block");
 
 // Halves become floats 2^112 too small (simd_f16_tiny); what they meet, queries and probabilities,
 // is made 2^112 too large before, which changes no bit of a product. Queries of 2^16 and more
@@ -30,6 +33,57 @@ static void f16_load_4(const uint16_t *row, uint32_t d, uint32_t dims, float *to
   } else {
     wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
   }
+}
+
+// 16 codes times their scales (one each, or all the same): decoded just as kv_codec.h does.
+SIMD_INLINE void codes_load(v128_t codes, const v128_t scales[4], float *to) {
+  const v128_t low = wasm_i16x8_extend_low_i8x16(codes), high = wasm_i16x8_extend_high_i8x16(codes);
+  const v128_t wide[4] = {wasm_i32x4_extend_low_i16x8(low), wasm_i32x4_extend_high_i16x8(low),
+                          wasm_i32x4_extend_low_i16x8(high), wasm_i32x4_extend_high_i16x8(high)};
+  for (uint32_t i = 0; i < 4; i++) {
+    wasm_v128_store(to + 4 * i, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(wide[i]), scales[i]));
+  }
+}
+
+// The low or high halves of 16 bytes, as codes around 0.
+SIMD_INLINE v128_t nibbles(v128_t bytes, bool high) {
+  const v128_t codes = high ? wasm_u8x16_shr(bytes, 4) : wasm_v128_and(bytes, wasm_i8x16_splat(15));
+  return wasm_i8x16_sub(codes, wasm_i8x16_splat(8));
+}
+
+// `count` dims of a block of K, [count][16 tokens].
+static void q8_k_load(const kv_q8_k_block *block, uint32_t count, float *to) {
+  v128_t scales[4];
+  for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(block->scales + 4 * i);
+  for (uint32_t d = 0; d < count; d++, to += KERNEL_PAGE_TOKENS) {
+    codes_load(wasm_v128_load(block->codes[d]), scales, to);
+  }
+}
+
+static void q4_k_load(const kv_q4_k_block *block, uint32_t count, float *to) {
+  v128_t scales[4];
+  for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(block->scales + 4 * i);
+  for (uint32_t d = 0; d < count; d += 2, to += 2 * KERNEL_PAGE_TOKENS) {
+    const v128_t bytes = wasm_v128_load(block->bytes[d / 2]);
+    codes_load(nibbles(bytes, false), scales, to);
+    codes_load(nibbles(bytes, true), scales, to + KERNEL_PAGE_TOKENS);
+  }
+}
+
+// 16 dims of a token's V row, the ones after the head's last included.
+SIMD_INLINE void q8_v_load(const void *v_page, uint32_t slot, uint32_t d, uint32_t dims,
+                           float *to) {
+  const v128_t scale = wasm_v128_load32_splat(kv_v_scales(v_page, slot, dims) + d / K_DIMS);
+  const v128_t scales[4] = {scale, scale, scale, scale};
+  codes_load(wasm_v128_load(kv_q8_v_codes(v_page, slot, dims) + d), scales, to);
+}
+
+SIMD_INLINE void q4_v_load(const void *v_page, uint32_t slot, uint32_t d, uint32_t dims,
+                           float *to) {
+  const v128_t scale = wasm_v128_load32_splat(kv_v_scales(v_page, slot, dims) + d / K_DIMS);
+  const v128_t scales[4] = {scale, scale, scale, scale};
+  const v128_t bytes = wasm_v128_load(kv_q4_v_bytes(v_page, slot, dims) + d / K_DIMS * V_DIMS);
+  codes_load(nibbles(bytes, d % K_DIMS != 0), scales, to);
 }
 
 // to[i] = from[i] * factor, n a multiple of 4.
@@ -134,23 +188,29 @@ SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, si
 
 // Scores of `heads` heads; K in pieces of K_DIMS dims.
 SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                             bool k_is_f16, float *scores, simd_flavor flavor) {
+                             kernel_kv_type type, float *scores, simd_flavor flavor) {
   for (uint32_t i = 0; i < heads * KERNEL_PAGE_TOKENS; i += 4) {
     wasm_v128_store(scores + i, wasm_f32x4_splat(0));
   }
   for (uint32_t d = 0; d < dims; d += K_DIMS) {
     const uint32_t count = dims - d < K_DIMS ? dims - d : K_DIMS;
     const size_t at = (size_t)d * KERNEL_PAGE_TOKENS;
-    if (!k_is_f16) {
+    if (type == KERNEL_KV_F32) {
       piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
       continue;
     }
     float k[K_DIMS * KERNEL_PAGE_TOKENS], large_q[HEADS][K_DIMS];
-    f16_load((const uint16_t *)k_page + at, count * KERNEL_PAGE_TOKENS, k);
-    for (uint32_t h = 0; h < heads; h++) {
-      multiply(q + (size_t)h * dims + d, count, F16_SIZE, large_q[h]);
+    if (type == KERNEL_KV_F16) {
+      f16_load((const uint16_t *)k_page + at, count * KERNEL_PAGE_TOKENS, k);
+      for (uint32_t h = 0; h < heads; h++) {
+        multiply(q + (size_t)h * dims + d, count, F16_SIZE, large_q[h]);
+      }
+      piece_scores(k, count, large_q[0], K_DIMS, heads, scores, flavor);
+      continue;
     }
-    piece_scores(k, count, large_q[0], K_DIMS, heads, scores, flavor);
+    if (type == KERNEL_KV_Q8) q8_k_load((const kv_q8_k_block *)k_page + d / K_DIMS, count, k);
+    if (type == KERNEL_KV_Q4) q4_k_load((const kv_q4_k_block *)k_page + d / K_DIMS, count, k);
+    piece_scores(k, count, q + d, dims, heads, scores, flavor);
   }
 }
 
@@ -172,65 +232,107 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
+// A piece of V's tokens [first, last): V_DIMS dims from d on, 4 of them when `count` is 4.
+SIMD_INLINE void load_values(const void *v_page, kernel_kv_type type, uint32_t d, uint32_t count,
+                             uint32_t dims, uint32_t first, uint32_t last,
+                             float v[KERNEL_PAGE_TOKENS][V_DIMS]) {
+  for (uint32_t t = first; t < last; t++) {
+    const uint16_t *row = (const uint16_t *)v_page + (size_t)t * dims;
+    if (type == KERNEL_KV_Q8) {
+      q8_v_load(v_page, t, d, dims, v[t]);
+    } else if (type == KERNEL_KV_Q4) {
+      q4_v_load(v_page, t, d, dims, v[t]);
+    } else if (count == 4) {
+      f16_load_4(row, d, dims, v[t]);
+    } else {
+      f16_load(row + d, V_DIMS, v[t]);
+    }
+  }
+}
+
 // V in pieces of V_DIMS dims, the end in pieces of 4. Overwrites p when V is F16.
 SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                             bool v_is_f16, uint32_t first, uint32_t last, float *p,
+                             kernel_kv_type type, uint32_t first, uint32_t last, float *p,
                              const float *corrections, simd_flavor flavor) {
-  if (v_is_f16) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+  if (type == KERNEL_KV_F16) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+  float v[KERNEL_PAGE_TOKENS][V_DIMS];
   for (uint32_t d = 0, count; d < dims; d += count) {
     count = dims - d < V_DIMS ? 4 : V_DIMS;
-    if (!v_is_f16) {
+    if (type == KERNEL_KV_F32) {
       piece_values((const float *)v_page + d, dims, count, p, first, last, corrections, heads,
                    acc + d, dims, flavor);
       continue;
     }
-    float v[KERNEL_PAGE_TOKENS][V_DIMS];
-    for (uint32_t t = first; t < last; t++) {
-      const uint16_t *row = (const uint16_t *)v_page + (size_t)t * dims;
-      if (count == 4) {
-        f16_load_4(row, d, dims, v[t]);
-      } else {
-        f16_load(row + d, V_DIMS, v[t]);
-      }
-    }
-    piece_values(v[0], V_DIMS, count, p, first, last, corrections, heads, acc + d, dims, flavor);
+    // a quantised head is padded: what is loaded at its first piece of 4 serves the others too
+    const uint32_t within = type == KERNEL_KV_F16 ? 0 : d % V_DIMS;
+    if (within == 0) load_values(v_page, type, d, count, dims, first, last, v);
+    piece_values(v[0] + within, V_DIMS, count, p, first, last, corrections, heads, acc + d, dims,
+                 flavor);
   }
 }
 
+// One body a type and side, not one a pair: a call a page costs nothing.
+typedef void scores_function(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
+                             float *scores);
+typedef void values_function(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
+                             uint32_t first, uint32_t last, float *p, const float *corrections);
+
 SIMD_INLINE void attention_page(const kernel_attention *state, const void *k_page,
-                                const void *v_page, uint32_t first, uint32_t last, bool k_is_f16,
-                                bool v_is_f16, simd_flavor flavor) {
+                                const void *v_page, uint32_t first, uint32_t last,
+                                scores_function *k_scores, values_function *v_values) {
   const uint32_t dims = state->head_dim;
   v128_t inside[4];
   inside_masks(first, last, inside);
   for (uint32_t h = 0; h < state->group; h += HEADS) {
     const uint32_t heads = state->group - h < HEADS ? state->group - h : HEADS;
     float scores[HEADS][KERNEL_PAGE_TOKENS], corrections[HEADS];
-    page_scores(state->q + (size_t)h * dims, dims, heads, k_page, k_is_f16, scores[0], flavor);
+    k_scores(state->q + (size_t)h * dims, dims, heads, k_page, scores[0]);
     for (uint32_t i = 0; i < heads; i++) {
       corrections[i] = softmax_16(scores[i], inside, &state->max[h + i], &state->sum[h + i]);
     }
-    page_values(state->acc + (size_t)h * dims, dims, heads, v_page, v_is_f16, first, last,
-                scores[0], corrections, flavor);
+    v_values(state->acc + (size_t)h * dims, dims, heads, v_page, first, last, scores[0],
+             corrections);
   }
 }
 
-#define ATTENTION_PAGE(name, k_is_f16, v_is_f16, flavor)                            \
-  void attention_page_##name(const kernel_attention *state, const void *k_page,     \
-                             const void *v_page, uint32_t first, uint32_t last) {   \
-    attention_page(state, k_page, v_page, first, last, k_is_f16, v_is_f16, flavor); \
+#define SIDES(name, type, variant, flavor)                                                \
+  static __attribute__((noinline)) void scores_##name##_##variant(                        \
+      const float *q, uint32_t dims, uint32_t heads, const void *k_page, float *scores) { \
+    page_scores(q, dims, heads, k_page, type, scores, flavor);                            \
+  }                                                                                       \
+  static __attribute__((noinline)) void values_##name##_##variant(                        \
+      float *acc, uint32_t dims, uint32_t heads, const void *v_page, uint32_t first,      \
+      uint32_t last, float *p, const float *corrections) {                                \
+    page_values(acc, dims, heads, v_page, type, first, last, p, corrections, flavor);     \
   }
 
-ATTENTION_PAGE(f32_f32_simd128, false, false, SIMD_PLAIN)
-ATTENTION_PAGE(f32_f16_simd128, false, true, SIMD_PLAIN)
-ATTENTION_PAGE(f16_f32_simd128, true, false, SIMD_PLAIN)
-ATTENTION_PAGE(f16_f16_simd128, true, true, SIMD_PLAIN)
+#define ATTENTION_PAGE(k, v, variant)                                                            \
+  void attention_page_##k##_##v##_##variant(const kernel_attention *state, const void *k_page,   \
+                                            const void *v_page, uint32_t first, uint32_t last) { \
+    attention_page(state, k_page, v_page, first, last, scores_##k##_##variant,                   \
+                   values_##v##_##variant);                                                      \
+  }
+
+#define ATTENTION_PAGES(k, variant) \
+  ATTENTION_PAGE(k, f32, variant)   \
+  ATTENTION_PAGE(k, f16, variant)   \
+  ATTENTION_PAGE(k, q8, variant)    \
+  ATTENTION_PAGE(k, q4, variant)
+
+#define ATTENTION(variant, flavor)           \
+  SIDES(f32, KERNEL_KV_F32, variant, flavor) \
+  SIDES(f16, KERNEL_KV_F16, variant, flavor) \
+  SIDES(q8, KERNEL_KV_Q8, variant, flavor)   \
+  SIDES(q4, KERNEL_KV_Q4, variant, flavor)   \
+  ATTENTION_PAGES(f32, variant)              \
+  ATTENTION_PAGES(f16, variant)              \
+  ATTENTION_PAGES(q8, variant)               \
+  ATTENTION_PAGES(q4, variant)
+
+ATTENTION(simd128, SIMD_PLAIN)
 
 #ifdef WICK_RELAXED
-ATTENTION_PAGE(f32_f32_relaxed, false, false, SIMD_QUADS)
-ATTENTION_PAGE(f32_f16_relaxed, false, true, SIMD_QUADS)
-ATTENTION_PAGE(f16_f32_relaxed, true, false, SIMD_QUADS)
-ATTENTION_PAGE(f16_f16_relaxed, true, true, SIMD_QUADS)
+ATTENTION(relaxed, SIMD_QUADS)
 #endif
 
 #endif

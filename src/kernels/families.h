@@ -72,28 +72,40 @@ void act_make_scalar(kernel_act_form form, const float *x, uint32_t cols, void *
 size_t act_bytes_simd(kernel_act_form form, uint32_t cols);
 void act_make_simd(kernel_act_form form, const float *x, uint32_t cols, void *act);
 
-size_t kv_f32_bytes(uint32_t head_dim);
-uint32_t kv_f32_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);
-uint32_t kv_f32_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim);
-void kv_f32_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
-void kv_f32_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
-size_t kv_f16_bytes(uint32_t head_dim);
-uint32_t kv_f16_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim);
-uint32_t kv_f16_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim);
-void kv_f16_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
-void kv_f16_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
-size_t kv_absent_bytes(uint32_t head_dim);  // 0: a KV type that this build has not
+typedef size_t kv_bytes_function(uint32_t head_dim);
+typedef uint32_t kv_write_function(void *page, uint32_t slot, const float *row, uint32_t head_dim);
+typedef void kv_read_function(const void *page, uint32_t slot, float *row, uint32_t head_dim);
+typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32_t head_dim);
+
+// An element type of KV pages.
+#define KERNEL_KV_FAMILY(name)                                \
+  kv_bytes_function kv_##name##_bytes;                        \
+  kv_write_function kv_##name##_k_write, kv_##name##_v_write; \
+  kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
+  kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
+
+KERNEL_KV_FAMILY(f32);
+KERNEL_KV_FAMILY(f16);
+KERNEL_KV_FAMILY(q8);
+KERNEL_KV_FAMILY(q4);
 
 typedef void attention_page_function(const kernel_attention *state, const void *k_page,
                                      const void *v_page, uint32_t first, uint32_t last);
 void attention_begin(const kernel_attention *state);
 void attention_end(const kernel_attention *state, float *out);
-attention_page_function attention_page_f32_f32_scalar, attention_page_f32_f16_scalar;
-attention_page_function attention_page_f16_f32_scalar, attention_page_f16_f16_scalar;
-attention_page_function attention_page_f32_f32_simd128, attention_page_f32_f16_simd128;
-attention_page_function attention_page_f16_f32_simd128, attention_page_f16_f16_simd128;
-attention_page_function attention_page_f32_f32_relaxed, attention_page_f32_f16_relaxed;
-attention_page_function attention_page_f16_f32_relaxed, attention_page_f16_f16_relaxed;
+
+#define KERNEL_ATTENTION_PAGES(k, variant)                                                        \
+  attention_page_function attention_page_##k##_f32_##variant, attention_page_##k##_f16_##variant; \
+  attention_page_function attention_page_##k##_q8_##variant, attention_page_##k##_q4_##variant
+#define KERNEL_ATTENTION(variant)       \
+  KERNEL_ATTENTION_PAGES(f32, variant); \
+  KERNEL_ATTENTION_PAGES(f16, variant); \
+  KERNEL_ATTENTION_PAGES(q8, variant);  \
+  KERNEL_ATTENTION_PAGES(q4, variant)
+
+KERNEL_ATTENTION(scalar);
+KERNEL_ATTENTION(simd128);
+KERNEL_ATTENTION(relaxed);
 
 void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
 void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,

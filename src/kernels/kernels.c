@@ -11,23 +11,30 @@
 #define TYPE_OPS(family, form, variant) \
   {family##_matrix_bytes, family##_repack, family##_row_dequant, form, family##_matmul_##variant}
 
-#define KV_ABSENT {.k_bytes = kv_absent_bytes, .v_bytes = kv_absent_bytes}
+#define KV_OPS(name)                                                                 \
+  {kv_##name##_bytes,  kv_##name##_bytes,  kv_##name##_k_write, kv_##name##_v_write, \
+   kv_##name##_k_read, kv_##name##_v_read, kv_##name##_k_copy,  kv_##name##_v_copy}
 
 // What is the same in all tables.
-#define TABLE_COMMON                                                                    \
-  .attention_begin = attention_begin, .attention_end = attention_end,                   \
-  .kv = {[KERNEL_KV_F32] = {kv_f32_bytes, kv_f32_bytes, kv_f32_k_write, kv_f32_v_write, \
-                            kv_f32_k_read, kv_f32_v_read},                              \
-         [KERNEL_KV_F16] = {kv_f16_bytes, kv_f16_bytes, kv_f16_k_write, kv_f16_v_write, \
-                            kv_f16_k_read, kv_f16_v_read},                              \
-         [KERNEL_KV_Q8] = KV_ABSENT,                                                    \
-         [KERNEL_KV_Q4] = KV_ABSENT}
+#define TABLE_COMMON                                                  \
+  .attention_begin = attention_begin, .attention_end = attention_end, \
+  .kv = {[KERNEL_KV_F32] = KV_OPS(f32),                               \
+         [KERNEL_KV_F16] = KV_OPS(f16),                               \
+         [KERNEL_KV_Q8] = KV_OPS(q8),                                 \
+         [KERNEL_KV_Q4] = KV_OPS(q4)}
 
-#define TABLE_ATTENTION(variant)                                                             \
-  .attention_page = {[KERNEL_KV_F32] = {[KERNEL_KV_F32] = attention_page_f32_f32_##variant,  \
-                                        [KERNEL_KV_F16] = attention_page_f32_f16_##variant}, \
-                     [KERNEL_KV_F16] = {[KERNEL_KV_F32] = attention_page_f16_f32_##variant,  \
-                                        [KERNEL_KV_F16] = attention_page_f16_f16_##variant}}
+// Keys of one type with values of each.
+#define ATTENTION_PAGES(k, variant)                      \
+  {[KERNEL_KV_F32] = attention_page_##k##_f32_##variant, \
+   [KERNEL_KV_F16] = attention_page_##k##_f16_##variant, \
+   [KERNEL_KV_Q8] = attention_page_##k##_q8_##variant,   \
+   [KERNEL_KV_Q4] = attention_page_##k##_q4_##variant}
+
+#define TABLE_ATTENTION(variant)                                      \
+  .attention_page = {[KERNEL_KV_F32] = ATTENTION_PAGES(f32, variant), \
+                     [KERNEL_KV_F16] = ATTENTION_PAGES(f16, variant), \
+                     [KERNEL_KV_Q8] = ATTENTION_PAGES(q8, variant),   \
+                     [KERNEL_KV_Q4] = ATTENTION_PAGES(q4, variant)}
 
 #define TABLE_ROWS(variant)                                                               \
   .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \

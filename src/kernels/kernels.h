@@ -96,6 +96,9 @@ typedef struct kernel_kv_ops {
   // Reads a row back as floats (tests, saving, shifting).
   void (*k_read)(const void *k_page, uint32_t slot, float *k, uint32_t head_dim);
   void (*v_read)(const void *v_page, uint32_t slot, float *v, uint32_t head_dim);
+  // Copies the rows of slots [0, slots); what lies in the others stays.
+  void (*k_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
+  void (*v_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
 } kernel_kv_ops;
 
 // Adds the tokens [first, last) of one page (0 <= first < last <= 16) to the running attention.

@@ -1,14 +1,11 @@
-// kernels/kv_pages.c — writes and reads rows of pages, per element type, for one KV head.
-// kv_pages.h says where what lies. Q8 and Q4 are not in this build (kv_absent_bytes).
+// kernels/kv_pages.c — writes, reads and copies rows of F32 and F16 pages, for one KV head.
+// kv_pages.h says where what lies.
 #include "kernels/kv_pages.h"
+
+#include <string.h>
 
 #include "base/math.h"
 #include "kernels/families.h"
-
-size_t kv_absent_bytes(uint32_t head_dim) {
-  (void)head_dim;
-  return 0;
-}
 
 size_t kv_f32_bytes(uint32_t head_dim) {
   return (size_t)head_dim * KERNEL_PAGE_TOKENS * sizeof(float);
@@ -79,4 +76,29 @@ void kv_f16_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_di
 void kv_f16_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim) {
   const uint16_t *row = (const uint16_t *)v_page + (size_t)slot * head_dim;
   for (uint32_t d = 0; d < head_dim; d++) v[d] = f32_of_f16(row[kv_f16_slot(d, head_dim)]);
+}
+
+void kv_f32_k_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
+  for (size_t d = 0; d < head_dim; d++) {
+    memcpy((float *)to + d * KERNEL_PAGE_TOKENS, (const float *)from + d * KERNEL_PAGE_TOKENS,
+           slots * sizeof(float));
+  }
+}
+
+void kv_f32_v_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
+  memcpy(to, from, (size_t)slots * head_dim * sizeof(float));
+}
+
+void kv_f16_k_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
+  for (uint32_t slot = 0; slot < slots; slot++) {
+    const size_t at = kv_f16_slot(slot, KERNEL_PAGE_TOKENS);
+    for (size_t d = 0; d < head_dim; d++) {
+      const size_t place = d * KERNEL_PAGE_TOKENS + at;
+      ((uint16_t *)to)[place] = ((const uint16_t *)from)[place];
+    }
+  }
+}
+
+void kv_f16_v_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
+  memcpy(to, from, (size_t)slots * head_dim * sizeof(uint16_t));
 }

@@ -1,4 +1,4 @@
-// kv/pool.c — pages: segments, the free set, references; and the invariants over all of it.
+// kv/pool.c — pages: segments, the free set, references, holds.
 #include "kv/pool.h"
 
 #include <string.h>
@@ -6,40 +6,72 @@
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
-static size_t head_bytes(const wick_kernels *kernels, const wick_kv_shape *shape) {
-  const kernel_kv_ops *k = &kernels->kv[shape->k_type];
-  const kernel_kv_ops *v = &kernels->kv[shape->v_type];
-  if (k->k_bytes == NULL || v->v_bytes == NULL) return 0;
-  return k->k_bytes(shape->head_dim) + v->v_bytes(shape->head_dim);
+static wick_status grow_lists(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+  const uint32_t page_count = pool->page_count + pages;
+  if (page_count > pool->page_capacity) {
+    size_t bytes;
+    wick_kv_page *list = NULL;
+    if (checked_mul_size(page_count, sizeof *list, &bytes)) {
+      list = memory_resize(pool->memory, pool->pages, bytes);
+    }
+    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV pages", page_count);
+    pool->pages = list;
+    pool->page_capacity = page_count;
+  }
+  if (pool->segment_count == pool->segment_capacity) {
+    const uint32_t capacity = pool->segment_capacity == 0 ? 8 : pool->segment_capacity * 2;
+    void **list = memory_resize(pool->memory, (void *)pool->segments, capacity * sizeof *list);
+    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV segments", capacity);
+    pool->segments = list;
+    pool->segment_capacity = capacity;
+  }
+  return WICK_OK;
 }
 
-size_t wick_kv_page_bytes(const wick_kernels *kernels, const wick_kv_shape *shape) {
-  size_t bytes = head_bytes(kernels, shape);
-  if (!checked_mul_size(bytes, shape->kv_heads, &bytes)) return 0;
-  if (!checked_mul_size(bytes, shape->layers, &bytes)) return 0;
-  return bytes > SIZE_MAX / 2 ? 0 : align_size(bytes, WICK_CACHE_LINE_BYTES);
+static wick_status grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+  const size_t page_bytes = pool->layout.page_bytes;
+  size_t bytes;
+  if (pages > INT32_MAX - pool->page_count || !checked_mul_size(page_bytes, pages, &bytes)) {
+    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u KV pages do not fit", pages);
+  }
+  const wick_status status = grow_lists(pool, pages, error);
+  if (status != WICK_OK) return status;
+  uint8_t *data = memory_alloc(pool->memory, bytes);
+  if (data == NULL) return memory_fail(pool->memory, error, "KV pages", bytes);
+  pool->segments[pool->segment_count++] = data;
+  // A page's slots beyond what was written are multiplied by a weight of 0, so they must be finite:
+  // a page begins as zeros.
+  for (uint32_t i = 0; i < pages; i++) {
+    wick_kv_page_init(&pool->pages[pool->page_count + i], (wick_kv_page_id)(pool->page_count + i),
+                      &pool->layout, data + i * page_bytes);
+  }
+  pool->page_count += pages;
+  pool->page_free += pages;
+  return WICK_OK;
 }
 
-wick_status wick_kv_pool_create(wick_memory *memory, const wick_kernels *kernels,
-                                const wick_kv_shape *shape, uint32_t pages_max, wick_kv_pool **out,
-                                wick_error *error) {
-  const size_t page_bytes = wick_kv_page_bytes(kernels, shape);
-  if (page_bytes == 0) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "KV type %d/%d with %u layers of %u heads of %u is not supported",
-                     (int)shape->k_type, (int)shape->v_type, shape->layers, shape->kv_heads,
-                     shape->head_dim);
+wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
+                              const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
+                              wick_kv_pool **out, wick_error *error) {
+  wick_kv_layout layout;
+  wick_status status = wick_kv_layout_init(&layout, kernels, shape, error);
+  if (status != WICK_OK) return status;
+  if (pages > pages_max) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u KV pages of at most %u", pages,
+                     pages_max);
   }
   wick_kv_pool *pool = memory_alloc_zeroed(memory, sizeof *pool);
   if (pool == NULL) return memory_fail(memory, error, "the KV pool", sizeof *pool);
   pool->memory = memory;
-  pool->kernels = kernels;
-  pool->shape = *shape;
+  pool->layout = layout;
   pool->pages_max = pages_max;
-  pool->page_bytes = page_bytes;
-  pool->k_head_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim);
-  pool->v_head_bytes = kernels->kv[shape->v_type].v_bytes(shape->head_dim);
   pool->seq_next = 1;
+  atomic_init(&pool->nonfinite_values, 0);
+  if (pages > 0) status = grow(pool, pages, error);
+  if (status != WICK_OK) {
+    wick_kv_pool_destroy(pool);
+    return status;
+  }
   *out = pool;
   return WICK_OK;
 }
@@ -48,137 +80,131 @@ void wick_kv_pool_destroy(wick_kv_pool *pool) {
   if (pool == NULL) return;
   for (uint32_t i = 0; i < pool->seq_count; i++) memory_free(pool->memory, pool->seqs[i].table);
   memory_free(pool->memory, pool->seqs);
-  for (uint32_t i = 0; i < pool->segment_count; i++) {
-    memory_free(pool->memory, pool->segments[i].data);
-  }
-  memory_free(pool->memory, pool->segments);
+  for (uint32_t i = 0; i < pool->segment_count; i++) memory_free(pool->memory, pool->segments[i]);
+  memory_free(pool->memory, (void *)pool->segments);
   memory_free(pool->memory, pool->pages);
   memory_free(pool->memory, pool);
 }
 
-const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool) { return &pool->shape; }
+void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages) { pool->pages_keep = pages; }
+const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool) { return &pool->layout.shape; }
+const wick_kv_layout *wick_kv_pool_layout(const wick_kv_pool *pool) { return &pool->layout; }
+wick_kv_type wick_kv_pool_type(const wick_kv_pool *pool) { return pool->layout.shape.k_type; }
 uint32_t wick_kv_pool_pages(const wick_kv_pool *pool) { return pool->page_count; }
 uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool) { return pool->page_free; }
 
-static wick_status grow_lists(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
-  const uint32_t page_count = pool->page_count + pages;
-  if (page_count > pool->page_capacity) {
-    kv_page *list = memory_resize(pool->memory, pool->pages, page_count * sizeof *list);
-    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV pages", page_count);
-    pool->pages = list;
-    pool->page_capacity = page_count;
-  }
-  if (pool->segment_count == pool->segment_capacity) {
-    const uint32_t capacity = pool->segment_capacity == 0 ? 8 : pool->segment_capacity * 2;
-    kv_segment *list = memory_resize(pool->memory, pool->segments, capacity * sizeof *list);
-    if (list == NULL) return memory_fail(pool->memory, error, "the list of KV segments", capacity);
-    pool->segments = list;
-    pool->segment_capacity = capacity;
-  }
-  return WICK_OK;
+const wick_kv_page *wick_kv_pool_page(const wick_kv_pool *pool, wick_kv_page_id page) {
+  return page >= 0 && (uint32_t)page < pool->page_count ? &pool->pages[page] : NULL;
 }
 
-wick_status kv_pool_grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
-  size_t bytes;
-  if (!checked_mul_size(pool->page_bytes, pages, &bytes) || pages > INT32_MAX - pool->page_count) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u KV pages do not fit", pages);
+void *wick_kv_page_k(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer,
+                     uint32_t head) {
+  return wick_kv_page_data_k(&pool->pages[page].data, layer, head);
+}
+
+void *wick_kv_page_v(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer,
+                     uint32_t head) {
+  return wick_kv_page_data_v(&pool->pages[page].data, layer, head);
+}
+
+// ---- Taking and giving back ----
+
+static uint32_t reclaimable(const wick_kv_pool *pool) {
+  return pool->holder.reclaimable == NULL ? 0 : pool->holder.reclaimable(pool->holder.context);
+}
+
+static uint32_t available_with(const wick_kv_pool *pool, uint32_t idle) {
+  const uint64_t all = (uint64_t)pool->page_free + idle + (pool->pages_max - pool->page_count);
+  return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+}
+
+uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool) {
+  return available_with(pool, reclaimable(pool));
+}
+
+// Grows before it evicts, though idle pages go first: what growth refuses then costs no entry.
+wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
+                            wick_error *error) {
+  if (pages <= pool->page_free) return WICK_OK;
+  const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
+  if (pages > available) {
+    if (shortage != NULL) *shortage = (wick_kv_shortage){pages, available};
+    return wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET,
+                     "%u KV pages are needed, %u are available", pages, available);
   }
-  const wick_status status = grow_lists(pool, pages, error);
+  const uint32_t missing = pages - pool->page_free;
+  const uint32_t kept =
+      pool->page_count < pool->pages_keep ? pool->pages_keep - pool->page_count : 0;
+  const uint32_t needed = missing > idle ? missing - idle : 0;
+  uint32_t growth = missing < kept ? missing : kept;
+  if (growth < needed) growth = needed;
+  wick_status status = growth > 0 ? grow(pool, growth, error) : WICK_OK;
+  if (status != WICK_OK && growth > needed) {
+    status = needed > 0 ? grow(pool, needed, error) : WICK_OK;
+  }
   if (status != WICK_OK) return status;
-  uint8_t *data = memory_alloc(pool->memory, bytes);
-  if (data == NULL) return memory_fail(pool->memory, error, "KV pages", bytes);
-  // A page's slots beyond what was written are multiplied by a weight of 0, so they must be finite.
-  memset(data, 0, bytes);
-  pool->segments[pool->segment_count++] = (kv_segment){data, pool->page_count, pages};
-  for (uint32_t i = 0; i < pages; i++) {
-    pool->pages[pool->page_count + i] = (kv_page){data + i * pool->page_bytes, 0};
+  if (pages > pool->page_free) {
+    pool->holder.reclaim(pool->holder.context, pages - pool->page_free);
   }
-  pool->page_count += pages;
-  pool->page_free += pages;
   return WICK_OK;
 }
 
-int32_t kv_page_take(wick_kv_pool *pool) {
-  for (uint32_t i = pool->free_from; i < pool->page_count; i++) {
-    if (pool->pages[i].ref_count != 0) continue;
-    pool->pages[i].ref_count = 1;
-    pool->page_free--;
-    pool->free_from = i + 1;
-    return (int32_t)i;
-  }
-  return WICK_KV_PAGE_NONE;
+wick_kv_page_id kv_page_take(wick_kv_pool *pool) {
+  uint32_t i = pool->free_from;
+  while (i < pool->page_count && pool->pages[i].ref_count != 0) i++;
+  if (i == pool->page_count) return WICK_KV_PAGE_NONE;
+  pool->pages[i].ref_count = 1;
+  pool->page_free--;
+  pool->free_from = i + 1;
+  pool->stats.pages_allocated++;
+  const uint32_t used = pool->page_count - pool->page_free;
+  if (used > pool->stats.used_pages_max) pool->stats.used_pages_max = used;
+  return (wick_kv_page_id)i;
 }
 
-void kv_page_release(wick_kv_pool *pool, int32_t page) {
-  kv_page *header = &pool->pages[page];
-  header->ref_count--;
-  if (header->ref_count != 0) return;
+void kv_page_retain(wick_kv_pool *pool, wick_kv_page_id page) { pool->pages[page].ref_count++; }
+
+void kv_page_release(wick_kv_pool *pool, wick_kv_page_id id) {
+  wick_kv_page *page = &pool->pages[id];
+  page->ref_count--;
+  if (page->ref_count != 0) return;
+  page->fill_tokens = 0;
+  page->is_sealed = false;
+#ifndef NDEBUG
+  // Finite in every type, and nothing that a test takes for an answer.
+  memset(page->data.bytes, 0x5a, pool->layout.page_bytes);
+#endif
   pool->page_free++;
-  if ((uint32_t)page < pool->free_from) pool->free_from = (uint32_t)page;
+  pool->stats.pages_freed++;
+  if ((uint32_t)id < pool->free_from) pool->free_from = (uint32_t)id;
 }
 
-void *wick_kv_page_k(const wick_kv_pool *pool, int32_t page, uint32_t layer, uint32_t head) {
-  const size_t pair = pool->k_head_bytes + pool->v_head_bytes;
-  const size_t at = (size_t)layer * pool->shape.kv_heads * pair + head * pool->k_head_bytes;
-  return pool->pages[page].data + at;
+// ---- Holds ----
+
+void wick_kv_pool_set_holder(wick_kv_pool *pool, const wick_kv_holder *holder) {
+  pool->holder = holder == NULL ? (wick_kv_holder){0} : *holder;
 }
 
-void *wick_kv_page_v(const wick_kv_pool *pool, int32_t page, uint32_t layer, uint32_t head) {
-  const size_t heads = pool->shape.kv_heads;
-  const size_t pair = pool->k_head_bytes + pool->v_head_bytes;
-  const size_t at = layer * heads * pair + heads * pool->k_head_bytes + head * pool->v_head_bytes;
-  return pool->pages[page].data + at;
+void wick_kv_page_hold(wick_kv_pool *pool, wick_kv_page_id id) {
+  wick_kv_page *page = &pool->pages[id];
+  kv_page_retain(pool, id);
+  if (page->hold_count++ == 0) pool->stats.pages_held_prefix++;
+  page->is_sealed = true;
 }
 
-static wick_status check_table(const wick_kv_pool *pool, const kv_seq *seq, wick_error *error) {
-  uint32_t end = 0;
-  for (uint32_t i = 0; i < seq->entry_count; i++) {
-    const wick_kv_entry *entry = &seq->table[i];
-    if (entry->first > entry->last || entry->last > KERNEL_PAGE_TOKENS ||
-        entry->page >= (int32_t)pool->page_count || entry->position + entry->first < end) {
-      return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence %u: entry %u is wrong",
-                       seq->id, i);
-    }
-    end = entry->position + entry->last;
-  }
-  if (seq->token_count > seq->entry_count * KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence %u: %u tokens in %u pages",
-                     seq->id, seq->token_count, seq->entry_count);
-  }
-  return WICK_OK;
+void wick_kv_page_unhold(wick_kv_pool *pool, wick_kv_page_id id) {
+  if (--pool->pages[id].hold_count == 0) pool->stats.pages_held_prefix--;
+  kv_page_release(pool, id);
 }
 
-static uint32_t count_references(const wick_kv_pool *pool, uint32_t page) {
-  uint32_t count = 0;
-  for (uint32_t s = 0; s < pool->seq_count; s++) {
-    for (uint32_t i = 0; i < pool->seqs[s].entry_count; i++) {
-      count += pool->seqs[s].table[i].page == (int32_t)page;
-    }
-  }
-  return count;
-}
-
-wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error) {
-  for (uint32_t s = 0; s < pool->seq_count; s++) {
-    const wick_status status = check_table(pool, &pool->seqs[s], error);
-    if (status != WICK_OK) return status;
-  }
-  uint32_t free_count = 0;
-  for (uint32_t page = 0; page < pool->page_count; page++) {
-    const uint32_t expected = count_references(pool, page);
-    free_count += expected == 0;
-    if (pool->pages[page].ref_count != expected) {
-      return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
-                       "page %u has %u references, the tables hold %u", page,
-                       pool->pages[page].ref_count, expected);
-    }
-    if (expected == 0 && page < pool->free_from) {
-      return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "free page %u is hidden", page);
-    }
-  }
-  if (free_count != pool->page_free) {
-    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "%u pages are free, %u are counted",
-                     free_count, pool->page_free);
-  }
+wick_status wick_kv_page_take_held(wick_kv_pool *pool, wick_kv_page_id *page,
+                                   wick_kv_shortage *shortage, wick_error *error) {
+  const wick_status status = kv_pool_reserve(pool, 1, shortage, error);
+  if (status != WICK_OK) return status;
+  *page = kv_page_take(pool);
+  pool->pages[*page].hold_count = 1;
+  pool->pages[*page].fill_tokens = KERNEL_PAGE_TOKENS;
+  pool->pages[*page].is_sealed = true;
+  pool->stats.pages_held_prefix++;
   return WICK_OK;
 }

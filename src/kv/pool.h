@@ -1,93 +1,205 @@
-// kv/pool.h — the paged KV store of one layer group: pages of 16 tokens for all layers of the
-// group, and sequences that own tables of them (Kwon et al. 2023, PagedAttention).
-//
-//   page = [layer][ K: kv_head, V: kv_head ]     K of a head: [head_dim][16 tokens]
-//                                                V of a head: [16 tokens][head_dim]
+// kv/pool.h — the paged KV store of one layer group: a pool of pages and sequences that own tables
+// of them (Kwon et al. 2023, PagedAttention).
 //
 // Pages are reference counted and handed out lowest id first, so that the used set stays dense. The
 // pool grows by segments, only when pages are reserved (between steps): writing and reading tokens
-// allocate nothing. One writer thread; kernels read.
+// allocate nothing. On any error nothing has changed. One writer thread; kernels read.
+//
+// Invariants, which wick_kv_pool_check looks at:
+//   I1  a page is free exactly when its ref_count is 0
+//   I2  ref_count = occurrences in block tables + holds of the prefix cache
+//   I3  used + free pages = all pages
+//   I4  token_count of a sequence fits its table
+//   I5  what is written is neither shared nor sealed (kept by wick_kv_seq_prepare_write)
+//   I6  no table names a page twice
+//   I7  every counter equals a recount
 #ifndef WICK_KV_POOL_H
 #define WICK_KV_POOL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "kv/page.h"
 
-#include "base/memory.h"
-#include "base/status.h"
-#include "kernels/kernels.h"
-
-enum { WICK_KV_SEQ_NONE = 0, WICK_KV_PAGE_NONE = -1 };
-
-typedef struct wick_kv_shape {
-  uint32_t layers;  // of the group
-  uint32_t kv_heads;
-  uint32_t head_dim;
-  kernel_kv_type k_type, v_type;
-  uint32_t window;  // sliding window in tokens, 0: everything is kept
-} wick_kv_shape;
+enum { WICK_KV_PAGES_ANY = -1 };  // pages_max: only the memory's budget bounds growth
 
 typedef struct wick_kv_shortage {
   uint32_t pages_needed, pages_available;
 } wick_kv_shortage;
 
-// One line of a block table. The slots [first, last) of the page hold the tokens at the logical
-// positions position + slot; their keys were rotated at position + slot + delta (delta is not 0
-// once tokens before them were dropped): a query at p meets them rotated to p + delta.
+// One line of a block table. The slots [first, last) of the page hold, or are reserved for, the
+// tokens at the logical positions position + slot; their keys were rotated at position + slot +
+// delta (delta is not 0 once tokens before them were dropped): a query at p meets them rotated to
+// p + delta. `position` wraps below 0 when the first slots were dropped; position + first does not.
+// Entries follow each other without gaps, the first begins at 0.
 typedef struct wick_kv_entry {
-  int32_t page;       // WICK_KV_PAGE_NONE: fell out of the window
-  uint32_t position;  // of slot 0
+  wick_kv_page_id page;  // WICK_KV_PAGE_NONE: fell out of the window
+  uint32_t position;     // of slot 0
   int32_t delta;
   uint16_t first, last;
 } wick_kv_entry;
 
+static inline uint32_t wick_kv_entry_begin(const wick_kv_entry *e) {
+  return e->position + e->first;
+}
+static inline uint32_t wick_kv_entry_end(const wick_kv_entry *e) { return e->position + e->last; }
+
 typedef struct wick_kv_pool wick_kv_pool;
 
-// pages_max bounds growth (0: only the memory's budget does). Nothing is allocated for pages yet.
-wick_status wick_kv_pool_create(wick_memory *memory, const wick_kernels *kernels,
-                                const wick_kv_shape *shape, uint32_t pages_max, wick_kv_pool **out,
-                                wick_error *error);
+// `pages` are there at once (0 is fine); growth stops at pages_max (equal to `pages`: no growth;
+// (uint32_t)WICK_KV_PAGES_ANY: no limit but the budget). Errors of wick_kv_layout_init, and
+// WICK_E_NOMEM.
+wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
+                              const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
+                              wick_kv_pool **out, wick_error *error);
 void wick_kv_pool_destroy(wick_kv_pool *pool);
-// 0 when a type is not in this build or the size does not fit.
-size_t wick_kv_page_bytes(const wick_kernels *kernels, const wick_kv_shape *shape);
+// Below so many pages the pool grows when free ones run short, above it first evicts idle pages of
+// the prefix cache (0, as at the beginning: always).
+void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages);
 const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool);
+const wick_kv_layout *wick_kv_pool_layout(const wick_kv_pool *pool);
+wick_kv_type wick_kv_pool_type(const wick_kv_pool *pool);  // of the keys
 uint32_t wick_kv_pool_pages(const wick_kv_pool *pool);
 uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool);
-// Every invariant: reference counts equal the tables' sum, the free set is the rest, counts agree,
-// entries do not overlap. WICK_E_CORRUPT names the first that is broken. O(pages + entries).
+// Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
+uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool);
+// NULL for an id out of range. For pictures of the pool.
+const wick_kv_page *wick_kv_pool_page(const wick_kv_pool *pool, wick_kv_page_id page);
+
+typedef struct wick_kv_stats {
+  uint64_t sequences_allocated, sequences_freed;
+  uint64_t pages_allocated, pages_freed;
+  uint64_t forks, cow_copies, cow_operations;  // cow_operations = forks + cow_copies
+  uint64_t defrag_operations, pages_moved;
+  uint64_t nonfinite_values;  // ever written
+  uint32_t active_sequences, used_pages, used_pages_max, pages_held_prefix;
+} wick_kv_stats;
+wick_kv_stats wick_kv_pool_stats(const wick_kv_pool *pool);
+uint64_t wick_kv_pool_bytes_used(const wick_kv_pool *pool);      // of used pages
+uint64_t wick_kv_pool_bytes_capacity(const wick_kv_pool *pool);  // of all pages
+double wick_kv_pool_used_pct(const wick_kv_pool *pool);          // 0 when there is no page
+// Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
+double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool);
+
+// A hole is a run of free pages between two used ones. A page counts once, with the most tokens
+// that one of its holders has in it.
+typedef struct wick_kv_frag {
+  uint32_t holes;
+  uint32_t largest_free_region;  // pages
+  uint64_t wasted_capacity;      // tokens
+  double fragmentation_ratio;    // min(1, holes / used pages)
+  double avg_tokens_per_page;    // of pages that have tokens
+} wick_kv_frag;
+wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool);
+#define WICK_KV_DEFRAG_THRESHOLD 0.3
+// True when the fragmentation is over the threshold, more than a quarter is wasted with more than
+// two holes, or less than a tenth is free with a hole.
+bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold);
+// Moves pages of all sequences, in the order of their ids, so that neighbours in a table become
+// neighbours in the pool; at most pages_moved_max of them. Between steps only. Returns how many.
+uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max);
+// Every invariant; WICK_E_CORRUPT names the first that is broken. O(pages + entries).
 wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error);
 
-// An empty sequence. Ids start at 1 and are never used again.
-wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t *seq, wick_error *error);
+// ---- Who holds pages beside the tables: the prefix cache (kv/prefix.h) ----
+
+typedef struct wick_kv_holder {
+  void *context;
+  uint32_t (*reclaimable)(void *context);              // pages that reclaim could free
+  uint32_t (*reclaim)(void *context, uint32_t pages);  // frees up to so many; returns how many
+  void (*moved)(void *context, wick_kv_page_id from, wick_kv_page_id to);
+} wick_kv_holder;
+void wick_kv_pool_set_holder(wick_kv_pool *pool, const wick_kv_holder *holder);  // NULL: none
+// A reference of the holder's; the first seals the page. The page is in use.
+void wick_kv_page_hold(wick_kv_pool *pool, wick_kv_page_id page);
+void wick_kv_page_unhold(wick_kv_pool *pool, wick_kv_page_id page);
+// A page that only the holder has (for reading a saved cache), as held by it. Evicts and grows as
+// wick_kv_seq_extend does.
+wick_status wick_kv_page_take_held(wick_kv_pool *pool, wick_kv_page_id *page,
+                                   wick_kv_shortage *shortage, wick_error *error);
+
+// ---- Sequences ----
+
+// A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again.
+// When free pages do not suffice: idle pages of the prefix cache are evicted, then the pool grows,
+// then WICK_E_PAGES (*shortage filled, may be NULL). WICK_E_NOMEM.
+wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id *seq,
+                            wick_kv_shortage *shortage, wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
-wick_status wick_kv_seq_free(wick_kv_pool *pool, uint32_t seq, wick_error *error);
-bool wick_kv_seq_exists(const wick_kv_pool *pool, uint32_t seq);
-uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, uint32_t seq);  // 0 for an unknown one
-// Makes room for `tokens` more than are stored: takes free pages, grows the pool when they do not
-// suffice. All or nothing: WICK_E_PAGES (*shortage filled, may be NULL), WICK_E_NOMEM.
-wick_status wick_kv_seq_extend(wick_kv_pool *pool, uint32_t seq, uint32_t tokens,
+wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id seq, wick_error *error);
+bool wick_kv_seq_exists(const wick_kv_pool *pool, wick_kv_seq_id seq);
+uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, wick_kv_seq_id seq);    // 0: or unknown
+uint32_t wick_kv_seq_capacity(const wick_kv_pool *pool, wick_kv_seq_id seq);  // tokens reserved
+// A sequence with the same tokens that shares every page: O(pages), no bytes copied.
+wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id seq, wick_kv_seq_id *child,
+                             wick_error *error);
+// Makes room for `tokens` more than are stored.
+wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                wick_kv_shortage *shortage, wick_error *error);
+// Before a pass writes the positions [position, position + tokens), where position is at most the
+// stored count: makes room for them and copies the pages among them that are shared or sealed. So
+// the pass itself allocates nothing and writes into private pages alone.
+wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
+                                      uint32_t tokens, wick_kv_shortage *shortage,
+                                      wick_error *error);
 // `tokens` positions were written (wick_kv_row_write): counts them as stored. WICK_E_RANGE past
 // what was reserved.
-wick_status wick_kv_seq_append(wick_kv_pool *pool, uint32_t seq, uint32_t tokens,
+wick_status wick_kv_seq_append(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                wick_error *error);
+// Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
+wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
+                                   wick_error *error);
 // Drops the tail from position `tokens` on and gives back pages that hold nothing else.
-wick_status wick_kv_seq_truncate(wick_kv_pool *pool, uint32_t seq, uint32_t tokens,
+// WICK_E_RANGE past the stored count, or where the window has gone on.
+wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                  wick_error *error);
-// Gives back pages wholly before the window of the next position; a pool without one: nothing.
-void wick_kv_seq_slide(wick_kv_pool *pool, uint32_t seq);
+// Drops the tokens [first, last); those after them move down by last - first but keep their keys
+// (entries' delta grows), whole pages among them are given back. A range within one page needs a
+// free page (no table names a page twice).
+wick_status wick_kv_seq_shift(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t first, uint32_t last,
+                              wick_kv_shortage *shortage, wick_error *error);
+// Gives back leading pages wholly before the last `keep` stored tokens; their entries stay, as
+// WICK_KV_PAGE_NONE.
+wick_status wick_kv_seq_window(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t keep,
+                               wick_error *error);
+// The same with the pool's window, as the next position needs it; without one: nothing.
+void wick_kv_seq_slide(wick_kv_pool *pool, wick_kv_seq_id seq);
+// Moves pages so that neighbours in the table become neighbours in the pool, where the place after
+// the neighbour is free and the page belongs to this sequence alone. *moved: how many.
+wick_status wick_kv_seq_compact(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t *moved,
+                                wick_error *error);
+// Neighbouring pairs / pairs; 1 for at most one page or an unknown sequence.
+double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id seq);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.
 // Valid until the sequence is next changed.
-const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, uint32_t seq, uint32_t *count);
+const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, wick_kv_seq_id seq,
+                                       uint32_t *count);
+// The entry of a table whose slots have `position`; NULL outside. O(1) in a table that was never
+// shifted, else O(log entries).
+const wick_kv_entry *wick_kv_table_find(const wick_kv_entry *table, uint32_t count,
+                                        uint32_t position);
+// page * 16 + slot of a position. WICK_E_SEQ, WICK_E_RANGE.
+wick_status wick_kv_seq_slot(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
+                             uint64_t *slot, wick_error *error);
+
+// The page of a position; reserved positions are fine. WICK_E_SEQ, WICK_E_RANGE (page index and
+// position are in the message).
+wick_status wick_kv_page_get(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
+                             const wick_kv_page **page, wick_error *error);
+// The same for writing: a page that is shared or sealed is copied first (the rows that it has, all
+// layers), which needs a page.
+wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
+                             wick_kv_page **page, wick_kv_shortage *shortage, wick_error *error);
 
 // One KV head's K or V inside a page, for the kernels.
-void *wick_kv_page_k(const wick_kv_pool *pool, int32_t page, uint32_t layer, uint32_t head);
-void *wick_kv_page_v(const wick_kv_pool *pool, int32_t page, uint32_t layer, uint32_t head);
+void *wick_kv_page_k(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer, uint32_t head);
+void *wick_kv_page_v(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer, uint32_t head);
 
-// Writes the K and V rows [kv_heads * head_dim] of one layer at `position` (reserved, in a page
-// that no other sequence shares). Returns how many values were not finite.
-uint32_t wick_kv_row_write(wick_kv_pool *pool, uint32_t seq, uint32_t layer, uint32_t position,
-                           const float *k, const float *v);
+// Writes the K and V rows [kv_heads * head_dim] of one layer at `position` (prepared:
+// wick_kv_seq_prepare_write). Any thread; rows of different positions at the same time. Returns how
+// many values were not finite.
+uint32_t wick_kv_row_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t layer,
+                           uint32_t position, const float *k, const float *v);
+// Reads them back. WICK_E_SEQ, WICK_E_RANGE.
+wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t layer,
+                             uint32_t position, float *k, float *v, wick_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
-static kv_seq *find_seq(const wick_kv_pool *pool, uint32_t id) {
+kv_seq *kv_seq_find(const wick_kv_pool *pool, wick_kv_seq_id id) {
   uint32_t low = 0, high = pool->seq_count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -17,11 +17,18 @@ static kv_seq *find_seq(const wick_kv_pool *pool, uint32_t id) {
   return low < pool->seq_count && pool->seqs[low].id == id ? &pool->seqs[low] : NULL;
 }
 
-static wick_status unknown_seq(uint32_t seq, wick_error *error) {
-  return wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no sequence %u", seq);
+wick_status kv_seq_unknown(wick_kv_seq_id id, wick_error *error) {
+  return wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no sequence %u", id);
 }
 
-wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t *seq, wick_error *error) {
+uint32_t kv_seq_end(const kv_seq *seq) {
+  return seq->entry_count == 0 ? 0 : wick_kv_entry_end(&seq->table[seq->entry_count - 1]);
+}
+
+// ---- Making and ending ----
+
+// A new sequence, the last of the list, with a table of `entries` places.
+static wick_status add_seq(wick_kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_next == UINT32_MAX) {
     return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
   }
@@ -32,14 +39,34 @@ wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t *seq, wick_error *error
     pool->seqs = list;
     pool->seq_capacity = capacity;
   }
-  pool->seqs[pool->seq_count++] = (kv_seq){.id = pool->seq_next};
-  *seq = pool->seq_next++;
+  kv_seq seq = {.id = pool->seq_next};
+  const wick_status status = kv_seq_reserve_entries(pool, &seq, entries, error);
+  if (status != WICK_OK) return status;
+  pool->seq_next++;
+  pool->seqs[pool->seq_count] = seq;
+  pool->seq_count++;
+  pool->stats.sequences_allocated++;
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_free(wick_kv_pool *pool, uint32_t id, wick_error *error) {
-  kv_seq *seq = find_seq(pool, id);
-  if (seq == NULL) return unknown_seq(id, error);
+wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id *id,
+                            wick_kv_shortage *shortage, wick_error *error) {
+  if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS) {
+    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u tokens do not fit", tokens);
+  }
+  const uint32_t pages = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
+  wick_status status = kv_pool_reserve(pool, pages, shortage, error);
+  if (status == WICK_OK) status = add_seq(pool, pages, error);
+  if (status != WICK_OK) return status;
+  kv_seq *seq = &pool->seqs[pool->seq_count - 1];
+  for (uint32_t i = 0; i < pages; i++) kv_seq_add_page(pool, seq);
+  *id = seq->id;
+  return WICK_OK;
+}
+
+wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id id, wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
   for (uint32_t i = 0; i < seq->entry_count; i++) {
     if (seq->table[i].page >= 0) kv_page_release(pool, seq->table[i].page);
   }
@@ -47,124 +74,242 @@ wick_status wick_kv_seq_free(wick_kv_pool *pool, uint32_t id, wick_error *error)
   const size_t index = (size_t)(seq - pool->seqs);
   memmove(seq, seq + 1, (pool->seq_count - index - 1) * sizeof *seq);
   pool->seq_count--;
+  pool->stats.sequences_freed++;
   return WICK_OK;
 }
 
-bool wick_kv_seq_exists(const wick_kv_pool *pool, uint32_t seq) {
-  return find_seq(pool, seq) != NULL;
+wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id id, wick_kv_seq_id *child,
+                             wick_error *error) {
+  const kv_seq *parent = kv_seq_find(pool, id);
+  if (parent == NULL) return kv_seq_unknown(id, error);
+  const wick_status status = add_seq(pool, parent->entry_count, error);
+  if (status != WICK_OK) return status;
+  kv_seq *seq = &pool->seqs[pool->seq_count - 1];
+  parent = kv_seq_find(pool, id);  // the list may have moved
+  seq->token_count = parent->token_count;
+  seq->entry_count = parent->entry_count;
+  if (seq->entry_count > 0) {
+    memcpy(seq->table, parent->table, seq->entry_count * sizeof *seq->table);
+  }
+  for (uint32_t i = 0; i < seq->entry_count; i++) {
+    if (seq->table[i].page >= 0) kv_page_retain(pool, seq->table[i].page);
+  }
+  pool->stats.forks++;
+  *child = seq->id;
+  return WICK_OK;
 }
 
-uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, uint32_t id) {
-  const kv_seq *seq = find_seq(pool, id);
+// ---- Looking ----
+
+bool wick_kv_seq_exists(const wick_kv_pool *pool, wick_kv_seq_id seq) {
+  return kv_seq_find(pool, seq) != NULL;
+}
+
+uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, wick_kv_seq_id id) {
+  const kv_seq *seq = kv_seq_find(pool, id);
   return seq == NULL ? 0 : seq->token_count;
 }
 
-// Pages that can be had: free ones, and those that the pool may still grow by.
-static uint32_t pages_available(const wick_kv_pool *pool) {
-  if (pool->pages_max == 0) return UINT32_MAX;
-  return pool->page_free + (pool->pages_max - pool->page_count);
+uint32_t wick_kv_seq_capacity(const wick_kv_pool *pool, wick_kv_seq_id id) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  return seq == NULL ? 0 : kv_seq_end(seq);
 }
 
-static wick_status reserve_entries(wick_kv_pool *pool, kv_seq *seq, uint32_t entries,
+const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, wick_kv_seq_id id,
+                                       uint32_t *count) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  *count = seq == NULL ? 0 : seq->entry_count;
+  return seq == NULL ? NULL : seq->table;
+}
+
+const wick_kv_entry *wick_kv_table_find(const wick_kv_entry *table, uint32_t count,
+                                        uint32_t position) {
+  const uint32_t guess = position / KERNEL_PAGE_TOKENS;
+  if (guess < count && position >= wick_kv_entry_begin(&table[guess]) &&
+      position < wick_kv_entry_end(&table[guess])) {
+    return &table[guess];
+  }
+  uint32_t low = 0, high = count;  // the first entry that ends after the position
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (wick_kv_entry_end(&table[middle]) <= position) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < count ? &table[low] : NULL;
+}
+
+uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position) {
+  const wick_kv_entry *entry = wick_kv_table_find(seq->table, seq->entry_count, position);
+  return entry == NULL ? seq->entry_count : (uint32_t)(entry - seq->table);
+}
+
+wick_status wick_kv_seq_slot(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
+                             uint64_t *slot, wick_error *error) {
+  const wick_kv_page *page;
+  const wick_status status = wick_kv_page_get(pool, id, position, &page, error);
+  if (status != WICK_OK) return status;
+  const kv_seq *seq = kv_seq_find(pool, id);
+  const wick_kv_entry *entry = &seq->table[kv_seq_entry_index(seq, position)];
+  *slot = (uint64_t)page->id * KERNEL_PAGE_TOKENS + (position - entry->position);
+  return WICK_OK;
+}
+
+double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id id) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL || seq->entry_count < 2) return 1;
+  uint32_t neighbours = 0;
+  for (uint32_t i = 1; i < seq->entry_count; i++) {
+    neighbours += seq->table[i - 1].page >= 0 && seq->table[i].page == seq->table[i - 1].page + 1;
+  }
+  return (double)neighbours / (double)(seq->entry_count - 1);
+}
+
+// ---- Room ----
+
+wick_status kv_seq_reserve_entries(wick_kv_pool *pool, kv_seq *seq, uint32_t entries,
                                    wick_error *error) {
   if (entries <= seq->entry_capacity) return WICK_OK;
-  wick_kv_entry *table = memory_resize(pool->memory, seq->table, entries * sizeof *table);
-  if (table == NULL) return memory_fail(pool->memory, error, "a block table", entries);
+  uint32_t capacity = seq->entry_capacity + seq->entry_capacity / 2;
+  if (capacity < entries) capacity = entries;
+  size_t bytes;
+  wick_kv_entry *table = NULL;
+  if (checked_mul_size(capacity, sizeof *table, &bytes)) {
+    table = memory_resize(pool->memory, seq->table, bytes);
+  }
+  if (table == NULL) {
+    memory_fail(pool->memory, error, "a block table", capacity);
+    return WICK_E_NOMEM;
+  }
   seq->table = table;
-  seq->entry_capacity = entries;
+  seq->entry_capacity = capacity;
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_extend(wick_kv_pool *pool, uint32_t id, uint32_t tokens,
+void kv_seq_add_page(wick_kv_pool *pool, kv_seq *seq) {
+  const uint32_t position = kv_seq_end(seq);
+  seq->table[seq->entry_count++] =
+      (wick_kv_entry){.page = kv_page_take(pool), .position = position, .last = KERNEL_PAGE_TOKENS};
+}
+
+wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
                                wick_kv_shortage *shortage, wick_error *error) {
-  kv_seq *seq = find_seq(pool, id);
-  if (seq == NULL) return unknown_seq(id, error);
-  if (tokens > INT32_MAX - seq->token_count) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  const uint32_t stored = seq->token_count;
+  if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - stored) {
     return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
   }
-  const uint32_t entries = ceil_div_u32(seq->token_count + tokens, KERNEL_PAGE_TOKENS);
-  if (entries <= seq->entry_count) return WICK_OK;
-  const uint32_t needed = entries - seq->entry_count;
-  if (needed > pages_available(pool)) {
-    if (shortage != NULL) *shortage = (wick_kv_shortage){needed, pages_available(pool)};
-    return wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET,
-                     "%u KV pages are needed, %u are available", needed, pages_available(pool));
-  }
-  wick_status status = reserve_entries(pool, seq, entries, error);
-  if (status == WICK_OK && needed > pool->page_free) {
-    status = kv_pool_grow(pool, needed - pool->page_free, error);
+  if (stored + tokens <= kv_seq_end(seq)) return WICK_OK;
+  const uint32_t pages = ceil_div_u32(stored + tokens - kv_seq_end(seq), KERNEL_PAGE_TOKENS);
+  wick_status status = kv_pool_reserve(pool, pages, shortage, error);
+  kv_seq *grown = kv_seq_find(pool, id);
+  if (status == WICK_OK) {
+    status = kv_seq_reserve_entries(pool, grown, grown->entry_count + pages, error);
   }
   if (status != WICK_OK) return status;
-  for (uint32_t i = seq->entry_count; i < entries; i++) {
-    seq->table[i] = (wick_kv_entry){
-        .page = kv_page_take(pool), .position = i * KERNEL_PAGE_TOKENS, .last = KERNEL_PAGE_TOKENS};
-  }
-  seq->entry_count = entries;
+  for (uint32_t i = 0; i < pages; i++) kv_seq_add_page(pool, grown);
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_append(wick_kv_pool *pool, uint32_t id, uint32_t tokens,
+// ---- Counting ----
+
+// Rows below `tokens` were written: private pages say so (a shared one said so before it was).
+static void note_fill(wick_kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
+  for (uint32_t i = kv_seq_entry_index(seq, from); i < seq->entry_count; i++) {
+    const wick_kv_entry *entry = &seq->table[i];
+    if (wick_kv_entry_begin(entry) >= tokens) break;
+    if (entry->page < 0 || !wick_kv_page_is_private(&pool->pages[entry->page])) continue;
+    uint32_t filled = tokens - entry->position;
+    if (filled > entry->last) filled = entry->last;
+    wick_kv_page *page = &pool->pages[entry->page];
+    if (filled > page->fill_tokens) page->fill_tokens = (uint16_t)filled;
+  }
+}
+
+wick_status wick_kv_seq_append(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
                                wick_error *error) {
-  kv_seq *seq = find_seq(pool, id);
-  if (seq == NULL) return unknown_seq(id, error);
-  if (tokens > seq->entry_count * KERNEL_PAGE_TOKENS - seq->token_count) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (tokens > kv_seq_end(seq) - seq->token_count) {
     return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: %u tokens after %u do not fit %u pages", id, tokens,
-                     seq->token_count, seq->entry_count);
+                     "sequence %u: %u tokens after %u, room is reserved for %u", id, tokens,
+                     seq->token_count, kv_seq_end(seq));
   }
-  seq->token_count += tokens;
-  return WICK_OK;
+  return wick_kv_seq_tokens_set(pool, id, seq->token_count + tokens, error);
 }
 
-wick_status wick_kv_seq_truncate(wick_kv_pool *pool, uint32_t id, uint32_t tokens,
-                                 wick_error *error) {
-  kv_seq *seq = find_seq(pool, id);
-  if (seq == NULL) return unknown_seq(id, error);
-  if (tokens > seq->token_count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u", id,
-                     seq->token_count, tokens);
+wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
+                                   wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (tokens > kv_seq_end(seq)) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                     "sequence %u: %u tokens, room is reserved for %u", id, tokens,
+                     kv_seq_end(seq));
   }
-  const uint32_t entries = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
-  while (seq->entry_count > entries) {
-    const int32_t page = seq->table[--seq->entry_count].page;
-    if (page >= 0) kv_page_release(pool, page);
-  }
+  if (tokens > seq->token_count) note_fill(pool, seq, seq->token_count, tokens);
   seq->token_count = tokens;
   return WICK_OK;
 }
 
-void wick_kv_seq_slide(wick_kv_pool *pool, uint32_t id) {
-  kv_seq *seq = find_seq(pool, id);
-  if (seq == NULL || pool->shape.window == 0 || seq->token_count < pool->shape.window) return;
-  const uint32_t keep_from = seq->token_count + 1 - pool->shape.window;
+// ---- Dropping ----
+
+// Whether the position after `tokens` misses what fell out of the window.
+static bool misses_window(const wick_kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
+  const uint32_t window = pool->layout.shape.window;
+  const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
+  for (uint32_t i = 0; i < seq->entry_count && seq->table[i].page < 0; i++) {
+    const uint32_t end = wick_kv_entry_end(&seq->table[i]);
+    const uint32_t begin = wick_kv_entry_begin(&seq->table[i]);
+    if (tokens > begin && (end >= tokens || (window != 0 && end > needed))) return true;
+  }
+  return false;
+}
+
+wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
+                                 wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (tokens > seq->token_count) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u", id,
+                     seq->token_count, tokens);
+  }
+  if (tokens < seq->token_count && misses_window(pool, seq, tokens)) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                     "sequence %u: what %u tokens need fell out of the window", id, tokens);
+  }
+  while (seq->entry_count > 0 && wick_kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
+    const wick_kv_page_id page = seq->table[--seq->entry_count].page;
+    if (page >= 0) kv_page_release(pool, page);
+  }
+  // The last page may have ended early because what followed was dropped: its rest is free again.
+  if (seq->entry_count > 0) seq->table[seq->entry_count - 1].last = KERNEL_PAGE_TOKENS;
+  seq->token_count = tokens;
+  return WICK_OK;
+}
+
+static void release_before(wick_kv_pool *pool, kv_seq *seq, uint32_t keep_from) {
   for (uint32_t i = 0; i < seq->entry_count; i++) {
     wick_kv_entry *entry = &seq->table[i];
-    if (entry->position + entry->last > keep_from) break;
+    if (wick_kv_entry_end(entry) > keep_from) break;
     if (entry->page >= 0) kv_page_release(pool, entry->page);
     entry->page = WICK_KV_PAGE_NONE;
   }
 }
 
-const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, uint32_t id, uint32_t *count) {
-  const kv_seq *seq = find_seq(pool, id);
-  *count = seq == NULL ? 0 : seq->entry_count;
-  return seq == NULL ? NULL : seq->table;
+wick_status wick_kv_seq_window(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t keep,
+                               wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (seq->token_count > keep) release_before(pool, seq, seq->token_count - keep);
+  return WICK_OK;
 }
 
-uint32_t wick_kv_row_write(wick_kv_pool *pool, uint32_t id, uint32_t layer, uint32_t position,
-                           const float *k, const float *v) {
-  const kv_seq *seq = find_seq(pool, id);
-  const wick_kv_entry *entry = &seq->table[position / KERNEL_PAGE_TOKENS];
-  const kernel_kv_ops *k_ops = &pool->kernels->kv[pool->shape.k_type];
-  const kernel_kv_ops *v_ops = &pool->kernels->kv[pool->shape.v_type];
-  const uint32_t slot = position - entry->position;
-  const uint32_t dim = pool->shape.head_dim;
-  uint32_t bad = 0;
-  for (uint32_t head = 0; head < pool->shape.kv_heads; head++) {
-    bad +=
-        k_ops->k_write(wick_kv_page_k(pool, entry->page, layer, head), slot, k + head * dim, dim);
-    bad +=
-        v_ops->v_write(wick_kv_page_v(pool, entry->page, layer, head), slot, v + head * dim, dim);
-  }
-  return bad;
+void wick_kv_seq_slide(wick_kv_pool *pool, wick_kv_seq_id id) {
+  const uint32_t window = pool->layout.shape.window;
+  // the next position sees itself and window - 1 before it
+  if (window != 0) wick_kv_seq_window(pool, id, window - 1, NULL);
 }

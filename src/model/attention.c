@@ -22,10 +22,6 @@ typedef struct store_job {
   atomic_uint nonfinite;
 } store_job;
 
-static const wick_kv_entry *entry_at(const wick_kv_entry *table, uint32_t position) {
-  return &table[position / KERNEL_PAGE_TOKENS];
-}
-
 static void store_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   store_job *job = context;
   const model_attention *a = job->attention;
@@ -38,7 +34,7 @@ static void store_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
     const model_input *input = &a->inputs[t];
     uint32_t entries;
     const wick_kv_entry *table = wick_kv_seq_table(a->kv, input->sequence, &entries);
-    const int32_t delta = entry_at(table, input->position)->delta;
+    const int32_t delta = wick_kv_table_find(table, entries, input->position)->delta;
     const float *cos_sin = s->cos_sin + (size_t)t * config->rope_dims;
     if (delta != 0) {
       rope_table(a->frequencies, config->rope_dims, (int64_t)input->position + delta, shifted);
@@ -117,7 +113,7 @@ static void attend_token(const attention_tile *tile, uint32_t token, const wick_
   const kernel_attention state = token_state(tile, token);
   for (uint32_t i = entry_first; i < entries; i++) {
     const wick_kv_entry *entry = &table[i];
-    if (entry->position > position) break;
+    if (wick_kv_entry_begin(entry) > position) break;
     const uint32_t seen = position - entry->position + 1;
     const uint32_t last = seen < entry->last ? seen : entry->last;
     if (entry->page < 0 || entry->first >= last) continue;

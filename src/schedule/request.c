@@ -16,6 +16,16 @@ static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_
                    "the prompt has %zu tokens, the context holds %u", tokens, context_tokens);
 }
 
+// Room for the tokens so far, those of the session first, and `more`.
+static wick_status make_room(wick_memory *memory, size_t more, request *request,
+                             wick_error *error) {
+  const size_t count = request->prompt_count + more;
+  int32_t *tokens = memory_resize(memory, request->tokens, (count + 1) * sizeof(int32_t));
+  if (tokens == NULL) return memory_fail(memory, error, "the prompt", count * sizeof(int32_t));
+  request->tokens = tokens;
+  return WICK_OK;
+}
+
 static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
                             request *request, wick_error *error) {
   for (size_t i = 0; i < wanted->token_count; i++) {
@@ -25,42 +35,55 @@ static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uin
                        vocab);
     }
   }
-  request->prompt = memory_alloc_array(memory, wanted->token_count, sizeof(int32_t));
-  if (request->prompt == NULL) {
-    return memory_fail(memory, error, "the prompt", wanted->token_count);
-  }
-  memcpy(request->prompt, wanted->tokens, wanted->token_count * sizeof(int32_t));
-  request->prompt_count = (uint32_t)wanted->token_count;
+  const wick_status status = make_room(memory, wanted->token_count, request, error);
+  if (status != WICK_OK) return status;
+  memcpy(request->tokens + request->prompt_count, wanted->tokens,
+         wanted->token_count * sizeof(int32_t));
+  request->prompt_count += (uint32_t)wanted->token_count;
   return WICK_OK;
 }
 
 static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
+  const size_t before = request->prompt_count, left = context_tokens - before;
   // A token stands for at least a byte, but for the few special ones at either end and SPM's space.
-  size_t capacity =
-      wanted->text_bytes < context_tokens ? wanted->text_bytes + 8 : (size_t)context_tokens;
-  request->prompt = memory_alloc_array(memory, capacity, sizeof(int32_t));
-  if (request->prompt == NULL) return memory_fail(memory, error, "the prompt", capacity);
+  const size_t capacity = wanted->text_bytes < left ? wanted->text_bytes + 8 : left;
+  wick_status status = make_room(memory, capacity, request, error);
+  if (status != WICK_OK) return status;
+  // What goes on is no beginning.
+  const uint32_t flags = before == 0 ? wanted->tokenize_flags
+                                     : wanted->tokenize_flags & ~(uint32_t)TOKENIZE_ADD_SPECIAL;
   size_t count = 0;
-  const wick_status status =
-      tokenizer_encode(tokenizer, wanted->text, wanted->text_bytes, wanted->tokenize_flags,
-                       request->prompt, capacity, &count, error);
-  if (status == WICK_E_FULL) return prompt_too_long(count, context_tokens, error);
-  request->prompt_count = (uint32_t)count;
+  status = tokenizer_encode(tokenizer, wanted->text, wanted->text_bytes, flags,
+                            request->tokens + before, capacity, &count, error);
+  if (status == WICK_E_FULL) return prompt_too_long(before + count, context_tokens, error);
+  request->prompt_count += (uint32_t)count;
   return status;
+}
+
+// What the session holds comes first.
+static wick_status copy_session(wick_memory *memory, const session *session, request *request,
+                                wick_error *error) {
+  const wick_status status = make_room(memory, session->count, request, error);
+  if (status != WICK_OK || session->count == 0) return status;
+  memcpy(request->tokens, session->tokens, session->count * sizeof(int32_t));
+  request->prompt_count = session->count;
+  return WICK_OK;
 }
 
 static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
                                const wick_request *wanted, uint32_t vocab, uint32_t context_tokens,
                                request *request, wick_error *error) {
-  if (wanted->tokens != NULL && wanted->token_count > context_tokens) {
-    return prompt_too_long(wanted->token_count, context_tokens, error);
+  wick_status status = WICK_OK;
+  if (request->session != NULL) status = copy_session(memory, request->session, request, error);
+  if (status != WICK_OK) return status;
+  if (wanted->tokens != NULL && wanted->token_count > context_tokens - request->prompt_count) {
+    return prompt_too_long(request->prompt_count + wanted->token_count, context_tokens, error);
   }
-  const wick_status status =
-      wanted->tokens != NULL
-          ? copy_ids(memory, wanted, vocab, request, error)
-          : tokenize_prompt(memory, tokenizer, wanted, context_tokens, request, error);
+  status = wanted->tokens != NULL
+               ? copy_ids(memory, wanted, vocab, request, error)
+               : tokenize_prompt(memory, tokenizer, wanted, context_tokens, request, error);
   if (status != WICK_OK) return status;
   if (request->prompt_count > context_tokens) {
     return prompt_too_long(request->prompt_count, context_tokens, error);
@@ -90,35 +113,47 @@ static wick_status make_tools(wick_memory *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
+// How many tokens may come out, and room for them behind the prompt.
+static wick_status limit_output(wick_memory *memory, const wick_request *wanted,
+                                uint32_t context_tokens, request *request, wick_error *error) {
+  // The last token that comes out is not fed any more, so one more than the room fits.
+  const uint32_t room = context_tokens - request->prompt_count + 1;
+  if (!wanted->prefill_only) {
+    request->tokens_max =
+        wanted->max_tokens == 0 || wanted->max_tokens > room ? room : wanted->max_tokens;
+  }
+  request->tokens_count = request->prompt_count;
+  return make_room(memory, request->tokens_max, request, error);
+}
+
 wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
-                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           session *session, uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
+  made->session = session;
   wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+  if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
   if (status != WICK_OK) {
     request_destroy(memory, made);
     return status;
   }
-  // The last token that comes out is not fed any more, so one more than the room fits.
-  const uint32_t room = context_tokens - made->prompt_count + 1;
-  made->tokens_max =
-      wanted->max_tokens == 0 || wanted->max_tokens > room ? room : wanted->max_tokens;
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
   // What continues an empty text is a whole text.
-  const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0;
+  const bool is_whole =
+      wanted->tokens == NULL && wanted->text_bytes == 0 && (session == NULL || session->count == 0);
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);
-  for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->prompt[i]);
+  for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->tokens[i]);
   *out = made;
   return WICK_OK;
 }
 
 void request_destroy(wick_memory *memory, request *request) {
   if (request == NULL) return;
-  memory_free(memory, request->prompt);
+  memory_free(memory, request->tokens);
   sampler_destroy(request->sampler);
   stop_matcher_destroy(request->stops);
   memory_free(memory, request->piece);
@@ -129,8 +164,8 @@ void request_destroy(wick_memory *memory, request *request) {
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes) {
   *shown_bytes = 0;
-  request->last_token = token;
   if (!request->ignore_end && tokenizer_is_end(tokenizer, token)) return WICK_FINISH_STOP;
+  request->tokens[request->tokens_count++] = token;
   request->tokens_out++;
   const size_t piece_bytes =
       detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece);

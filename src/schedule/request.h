@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "sample/sampler.h"
 #include "schedule/event_types.h"
+#include "schedule/session.h"
 #include "text/tokenizer.h"
 
 typedef struct wick_request {
@@ -20,7 +21,9 @@ typedef struct wick_request {
   const int32_t *tokens;
   size_t token_count;
 
+  uint32_t session;     // the text follows what this session holds, which keeps all; 0: none
   uint32_t max_tokens;  // 0: until the context is full
+  bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
   sampler_config sampling;
   const char *const *stops;  // stop strings, copied
   const size_t *stop_bytes;
@@ -33,20 +36,24 @@ typedef struct wick_request {
   void *on_logits_context;
 } wick_request;
 
-typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING, REQUEST_DONE } request_phase;
+typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING } request_phase;
 
 // A request with everything that it will need until its end: running it allocates nothing.
 typedef struct request {
-  struct request *next;  // first in, first out
+  struct request *next;  // in the order of arrival
   uint32_t id;
   request_phase phase;
   bool is_cancelled;
-  int32_t *prompt;
-  uint32_t prompt_count, tokens_max;  // tokens_max: most that may come out
-  uint32_t fed;                       // tokens in the KV pages
+  bool runs_alone;   // a pass that it was in failed: whose fault it was shows alone
+  session *session;  // NULL: none
+  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: most that may come out
+  uint32_t fed;                                     // tokens in the KV pages
+  uint32_t fed_before;                              // that the session had before
+  uint32_t cached;                                  // of the prompt, that needed no pass
+  uint32_t pass_tokens;                             // in the pass under way; 0: not in it
   uint32_t tokens_out;
-  int32_t last_token;
-  uint32_t sequence;  // WICK_KV_SEQ_NONE until it runs
+  wick_kv_seq_id sequence;  // WICK_KV_SEQ_NONE until it runs
   bool ignore_end;
   bool is_stopped;  // a stop string came: nothing more is shown
   sampler *sampler;
@@ -58,15 +65,20 @@ typedef struct request {
   uint64_t submitted_us, started_us, first_token_us;
 } request;
 
-// Copies and tokenises. `context_tokens` bounds the prompt (WICK_E_FULL with both numbers) and what
-// may follow it. Other errors as wick_request_submit says.
+// Copies and tokenises; `session` is the one that `wanted` names, NULL for none. `context_tokens`
+// bounds the prompt (WICK_E_FULL with both numbers) and what may follow it. Other errors as
+// wick_request_submit says.
 wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
-                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           session *session, uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error);
 void request_destroy(wick_memory *memory, request *request);
 // The most text that one token's event can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);
 
+// Still reading its prompt.
+static inline bool request_is_prefill(const request *request) {
+  return request->fed < request->prompt_count;
+}
 // Takes a sampled token: its text goes through the detokeniser and the stop strings into
 // request->shown. Returns WICK_FINISH_NONE to go on.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,

@@ -101,8 +101,7 @@ static void check_law(const fixture_shape *shape) {
   fixture_file file = fixture_make(shape);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
-    for (int kv = 0; kv < 2; kv++) {
-      const kernel_kv_type type = kv == 0 ? KERNEL_KV_F32 : KERNEL_KV_F16;
+    for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
       const run_setup whole = {128, 1, 0, type, KERNELS[k]};
       const run_setup single = {1, 1, 0, type, KERNELS[k]};
       const run_setup chunks = {7, 1, 1, type, KERNELS[k]};

@@ -1,0 +1,126 @@
+// js/session.js — a text that goes on from call to call, its keys and values kept in the engine: what
+// was read once is not read again, and forks share it.
+
+import { Generation, PieceReader } from './generation.js';
+import { argumentError, checkCount, promptOf, settingsOf } from './options.js';
+import { keepBytes, readBytes } from './storage.js';
+
+/** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./link.js').Link} Link */
+
+export class Session {
+  #link;
+  #id;
+
+  /** @param {Link} link @param {number} id the engine's */
+  constructor(link, id) {
+    this.#link = link;
+    this.#id = id;
+  }
+
+  /** @param {Link} link @param {AbortSignal | null} [signal] */
+  static async create(link, signal) {
+    return new Session(link, await link.call('createSession', [], signal));
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} prompt what comes next
+   * @param {GenerateOptions} [options]
+   * @returns {Generation}
+   */
+  prompt(prompt, options = {}) {
+    const message = {
+      input: { prompt: promptOf(prompt, true) },
+      settings: { ...settingsOf(options), session: this.#id },
+      wantsTokens: options.onToken !== undefined,
+    };
+    return new Generation(new PieceReader(this.#link, message, options));
+  }
+
+  /**
+   * Reads text (or tokens) without answering.
+   * @param {string | ArrayLike<number>} text
+   * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
+   */
+  async append(text, { signal, onPrefill } = {}) {
+    const message = {
+      input: { prompt: promptOf(text, true) },
+      settings: { ...settingsOf({}), session: this.#id, prefillOnly: true },
+      wantsTokens: false,
+    };
+    const reader = new PieceReader(this.#link, message, { signal, onPrefill });
+    while (await reader.next());
+    const done = /** @type {import('./protocol.js').Done} */ (reader.done);
+    return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };
+  }
+
+  /** @returns {Promise<Session>} one with the same text, which shares what was read */
+  async fork() {
+    return new Session(this.#link, await this.#link.call('forkSession', [this.#id]));
+  }
+
+  /** @param {number} tokens how many are kept, from the first on */
+  async truncate(tokens) {
+    await this.#link.call('truncateSession', [this.#id, checkCount('tokens', tokens)]);
+  }
+
+  /**
+   * Drops tokens from the middle; what follows keeps its keys and values.
+   * @param {number} first
+   * @param {number} last the first that stays again
+   */
+  async drop(first, last) {
+    const range = [checkCount('first', first), checkCount('last', last)];
+    await this.#link.call('dropFromSession', [this.#id, ...range]);
+  }
+
+  /** @returns {Promise<number[]>} */
+  async tokens() {
+    return this.#link.call('sessionTokens', [this.#id]);
+  }
+
+  /**
+   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
+  async save(to) {
+    return saveState(this.#link, this.#id, to);
+  }
+
+  /** Gives its pages back. */
+  async close() {
+    await this.#link.call('closeSession', [this.#id]);
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+}
+
+/** @param {Link} link @param {number} session 0: the prefix cache @param {string} [to] */
+export async function saveState(link, session, to) {
+  /** @type {Uint8Array<ArrayBuffer>} */
+  const bytes = await link.call('saveState', [session]);
+  if (to !== undefined) await keepBytes(to, bytes);
+  return bytes;
+}
+
+/**
+ * @param {Link} link
+ * @param {string | Blob | ArrayBuffer | Uint8Array} from
+ * @returns {Promise<{session: Session | undefined, entries: number}>}
+ */
+export async function loadState(link, from) {
+  link.check();
+  const bytes = typeof from === 'string' ? await readBytes(from) : await bytesOf(from);
+  const { session, entries } = await link.call('loadState', [bytes]);
+  return { session: session === 0 ? undefined : new Session(link, session), entries };
+}
+
+/** @param {Blob | ArrayBuffer | Uint8Array} from */
+async function bytesOf(from) {
+  if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
+  if (from instanceof ArrayBuffer) return new Uint8Array(from);
+  if (from instanceof Uint8Array) return from;
+  throw argumentError('A state is loaded from a name, a Blob or bytes');
+}

@@ -1,0 +1,106 @@
+// api_kv_json.c — the KV pages and their holders as JSON.
+#include "api_json.h"
+#include "api_types.h"
+
+// 'c': nobody but the prefix cache has it.
+static char letter_of(const wick_kv_page *page) {
+  if (page->ref_count == 0) return '.';
+  if (page->ref_count == page->hold_count) return 'c';
+  return page->ref_count - page->hold_count > 1 || page->hold_count != 0 ? 's' : 'p';
+}
+
+static void write_map(json_writer *json, const wick_kv_pool *pool) {
+  char letters[64];
+  uint32_t used = 0;
+  json_open(json, "map", '[');
+  for (uint32_t i = 0; i < wick_kv_pool_pages(pool); i++) {
+    letters[used++] = letter_of(wick_kv_pool_page(pool, (wick_kv_page_id)i));
+    if (used == sizeof letters || i + 1 == wick_kv_pool_pages(pool)) {
+      json_string(json, NULL, letters, used);
+      used = 0;
+    }
+  }
+  json_close(json, '[');
+}
+
+static void write_pages(json_writer *json, const wick_kv_pool *pool) {
+  uint32_t shared = 0, cached = 0;
+  for (uint32_t i = 0; i < wick_kv_pool_pages(pool); i++) {
+    const char letter = letter_of(wick_kv_pool_page(pool, (wick_kv_page_id)i));
+    shared += letter == 's';
+    cached += letter == 'c';
+  }
+  json_open(json, "pages", '{');
+  json_u64(json, "all", wick_kv_pool_pages(pool));
+  json_u64(json, "free", wick_kv_pool_pages_free(pool));
+  json_u64(json, "available", wick_kv_pool_pages_available(pool));
+  json_u64(json, "shared", shared);
+  json_u64(json, "cached", cached);
+  json_u64(json, "used_max", wick_kv_pool_stats(pool).used_pages_max);
+  json_close(json, '{');
+  json_open(json, "bytes", '{');
+  json_u64(json, "used", wick_kv_pool_bytes_used(pool));
+  json_u64(json, "capacity", wick_kv_pool_bytes_capacity(pool));
+  json_close(json, '{');
+}
+
+static void write_counts(json_writer *json, const wick_kv_pool *pool) {
+  const wick_kv_stats stats = wick_kv_pool_stats(pool);
+  json_u64(json, "sequences", stats.active_sequences);
+  json_u64(json, "forks", stats.forks);
+  json_u64(json, "cow_copies", stats.cow_copies);
+  json_u64(json, "pages_allocated", stats.pages_allocated);
+  json_u64(json, "pages_freed", stats.pages_freed);
+  json_u64(json, "pages_moved", stats.pages_moved);
+  json_u64(json, "nonfinite_values", stats.nonfinite_values);
+  const wick_kv_frag frag = wick_kv_frag_stats(pool);
+  json_open(json, "fragmentation", '{');
+  json_u64(json, "holes", frag.holes);
+  json_u64(json, "largest_free_region", frag.largest_free_region);
+  json_u64(json, "wasted_capacity", frag.wasted_capacity);
+  json_f64(json, "ratio", frag.fragmentation_ratio);
+  json_f64(json, "avg_tokens_per_page", frag.avg_tokens_per_page);
+  json_close(json, '{');
+}
+
+static void write_prefix(json_writer *json, const wick_prefix_cache *prefix) {
+  if (prefix == NULL) {
+    json_text(json, "prefix", NULL);
+    return;
+  }
+  const wick_prefix_stats stats = wick_prefix_stats_get(prefix);
+  json_open(json, "prefix", '{');
+  json_u64(json, "entries", wick_prefix_count(prefix));
+  json_u64(json, "capacity", wick_prefix_capacity(prefix));
+  json_u64(json, "hits", stats.hits);
+  json_u64(json, "misses", stats.misses);
+  json_f64(json, "hit_ratio", wick_prefix_hit_ratio(&stats));
+  json_u64(json, "tokens_saved", stats.tokens_saved);
+  json_u64(json, "evictions", stats.prefixes_evicted);
+  json_u64(json, "pages_held", stats.pages_held);
+  json_close(json, '{');
+}
+
+void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context) {
+  json_writer json;
+  json_begin(&json, sink, context);
+  json_open(&json, NULL, '{');
+  if (engine->scheduler != NULL) {
+    const wick_kv_pool *pool = engine->kv;
+    json_u64(&json, "page_tokens", KERNEL_PAGE_TOKENS);
+    json_u64(&json, "page_bytes", wick_kv_pool_layout(pool)->page_bytes);
+    json_text(&json, "k_type", wick_kv_type_name(engine->config.k_type));
+    json_text(&json, "v_type", wick_kv_type_name(engine->config.v_type));
+    write_pages(&json, pool);
+    write_counts(&json, pool);
+    json_u64(&json, "sessions", engine->sessions.count);
+    write_prefix(&json, engine->prefix);
+    const scheduler_load load = scheduler_get_load(engine->scheduler);
+    json_open(&json, "requests", '{');
+    json_u64(&json, "running", load.running);
+    json_u64(&json, "waiting", load.waiting);
+    json_close(&json, '{');
+    if (map) write_map(&json, pool);
+  }
+  json_close(&json, '{');
+}

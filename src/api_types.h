@@ -1,0 +1,38 @@
+// api_types.h — the engine's insides, for the files of the interface (api*.c) alone.
+#ifndef WICK_API_TYPES_H
+#define WICK_API_TYPES_H
+
+#include "kv/prefix.h"
+#include "model/forward.h"
+#include "model/weights.h"
+#include "schedule/scheduler.h"
+#include "schedule/session.h"
+#include "thread/pool.h"
+#include "wick.h"
+
+struct wick_engine {
+  wick_memory memory;
+  wick_config config;
+  thread_pool *threads;
+  loader *loader;
+  tokenizer *tokenizer;
+  wick_model *model;
+  wick_kv_pool *kv;
+  wick_prefix_cache *prefix;  // NULL: config.no_prefix_cache
+  session_table sessions;
+  wick_forward *forward;
+  scheduler *scheduler;
+  wick_ops *ops;  // NULL: metrics are off
+  uint32_t context_tokens;
+  bool is_directory_ready;
+  wick_error load_error;  // status WICK_OK: none
+  // directory only: why the text cannot be taken apart, and why the model does not run
+  wick_error tokenizer_error, model_error;
+};
+
+// The pages' layout of the engine's model.
+wick_kv_shape engine_kv_shape(const wick_engine *engine);
+// Why there is no model to work with.
+wick_status engine_no_model(const wick_engine *engine, wick_error *error);
+
+#endif

@@ -1,0 +1,39 @@
+// kernels/kv_codec.h — the KV cache's own block codecs: 32 values share one f32 scale. Not GGML's
+// Q8_0 and Q4_0 (those have f16 scales, and Q4_0 another range and order).
+//
+//   Q8: scale = amax / 127, code = round(x / scale) in -127..127, error <= amax / 254
+//   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i holds
+//       code 2i in its low and code 2i + 1 in its high half
+//
+// round() is half away from zero. A block whose largest magnitude is below 1e-10 is empty: it
+// decodes to zeros. Pages lay codes and scales out as their kernels like (kv_pages.h).
+#ifndef WICK_KERNELS_KV_CODEC_H
+#define WICK_KERNELS_KV_CODEC_H
+
+#include <stdint.h>
+
+enum { WICK_KV_BLOCK_VALUES = 32 };
+
+typedef struct wick_kvq8_block {
+  float scale;
+  int8_t codes[WICK_KV_BLOCK_VALUES];
+} wick_kvq8_block;
+
+typedef struct wick_kvq4_block {
+  float scale;
+  uint8_t bytes[WICK_KV_BLOCK_VALUES / 2];
+} wick_kvq4_block;
+
+_Static_assert(sizeof(wick_kvq8_block) == 36 && sizeof(wick_kvq4_block) == 20, "no padding");
+
+void wick_kvq8_clear(wick_kvq8_block *block);  // scale and codes 0
+void wick_kvq4_clear(wick_kvq4_block *block);
+
+// Return how many of the values were not finite: a NaN is stored as 0, an infinity as the largest
+// code of its sign, and neither counts for the scale.
+uint32_t wick_kvq8_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq8_block *block);
+uint32_t wick_kvq4_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq4_block *block);
+void wick_kvq8_decode(const wick_kvq8_block *block, float x[WICK_KV_BLOCK_VALUES]);
+void wick_kvq4_decode(const wick_kvq4_block *block, float x[WICK_KV_BLOCK_VALUES]);
+
+#endif

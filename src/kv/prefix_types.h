@@ -1,0 +1,33 @@
+// kv/prefix_types.h — what prefix.c (sequences and lookups) and prefix_entries.c (the entries'
+// store) share; nobody else includes it.
+#ifndef WICK_KV_PREFIX_TYPES_H
+#define WICK_KV_PREFIX_TYPES_H
+
+#include "kv/prefix.h"
+
+struct wick_prefix_cache {
+  wick_memory *memory;
+  wick_kv_pool *pool;
+  wick_prefix_config config;
+  wick_prefix_entry *entries;  // [place_capacity]
+  int32_t *tokens;             // [place_capacity][page_tokens]
+  uint32_t place_count;        // places that were ever used
+  uint32_t place_capacity;
+  wick_prefix_id free_first;  // of the places that are free again
+  wick_prefix_id *buckets;    // [bucket_count], a power of two; 0 before the first entry
+  uint32_t bucket_count;
+  uint32_t count;  // entries that are found
+  uint64_t tick, serial;
+  wick_prefix_stats stats;
+};
+
+// Whether the id is of an entry that lives.
+bool prefix_is_live(const wick_prefix_cache *cache, wick_prefix_id id);
+void prefix_touch(wick_prefix_cache *cache, wick_prefix_id id);  // now the most recently used
+// The entry after `parent` with these tokens; an equal hash with others counts as a collision.
+wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, uint64_t salt,
+                           const int32_t *tokens);
+// Takes an entry out for good and gives its page back.
+void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id);
+
+#endif

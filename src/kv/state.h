@@ -1,0 +1,79 @@
+// kv/state.h — sequences and the prefix cache written out and read back. Bytes go through the
+// caller's callbacks: files, OPFS, memory.
+//
+// A record, little-endian:
+//   header  72 bytes: "WICKKVST", version, kind, salt, K type, V type, page tokens, layers, KV
+//           heads, head dim, tokens, pages, payload bytes, checksum of the header
+//   payload of a sequence: tokens [tokens] i32; per page {position u32, delta i32, first u16, last
+//           u16, has_page u32}; then the pages that are there, each page_bytes
+//   payload of a cache: per entry {parent u32 (place in the record or ~0), 0 u32, salt u64, tokens
+//           [page tokens] i32, page}; parents come first
+//   checksum u64 of the payload
+// Rows after the stored ones are zero in the record of a sequence. Ids of tokens are as they were
+// saved: whoever uses them compares them with his vocabulary.
+//
+// Reading checks sizes against what the source has before anything is allocated. Another model, KV
+// type or shape: WICK_E_MISMATCH. Not a record, or a version or a kind that is not read:
+// WICK_E_FORMAT. Ends early: WICK_E_TRUNCATED. Damaged: WICK_E_CORRUPT. The host's callback says
+// no: WICK_E_IO. After a failure the pool and the cache are as they were.
+#ifndef WICK_KV_STATE_H
+#define WICK_KV_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kv/pool.h"
+#include "kv/prefix.h"
+
+// What a saved state and a cached page depend on: the model's fingerprint and the pool's types and
+// shape. `extra`: whatever else changes keys and values (rope settings, adapters), 0 when nothing.
+uint64_t wick_kv_salt(uint64_t fingerprint, const wick_kv_shape *shape, uint64_t extra);
+
+typedef struct wick_state_sink {
+  void *context;
+  bool (*write)(void *context, const void *bytes, size_t size_bytes);
+} wick_state_sink;
+
+typedef struct wick_state_source {
+  void *context;
+  bool (*read)(void *context, void *bytes, size_t size_bytes);  // exactly so many
+  uint64_t size_bytes;                                          // of all
+} wick_state_source;
+
+typedef enum wick_state_kind { WICK_STATE_SEQUENCE = 1, WICK_STATE_CACHE = 2 } wick_state_kind;
+
+// Bytes of the records that the functions below write.
+wick_status wick_state_seq_bytes(const wick_kv_pool *pool, wick_kv_seq_id seq, uint64_t *size_bytes,
+                                 wick_error *error);
+uint64_t wick_state_cache_bytes(const wick_prefix_cache *cache);
+
+// tokens: those that the sequence stores, wick_kv_seq_tokens of them.
+wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_id seq,
+                                const int32_t *tokens, const wick_state_sink *sink,
+                                wick_error *error);
+// Entries that are linked, of all salts; `salt` is the engine's own, checked when read.
+wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
+                                  const wick_state_sink *sink, wick_error *error);
+
+typedef struct wick_state_reader {
+  wick_state_source source;
+  wick_kv_pool *pool;
+  wick_state_kind kind;
+  uint32_t tokens, pages;  // of a sequence; of a cache: entries in `pages`
+  uint64_t payload_bytes;
+  uint64_t checksum;
+} wick_state_reader;
+
+// Reads the header and checks it against the pool and the salt. Allocates nothing.
+wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state_source *source,
+                             wick_state_reader *reader, wick_error *error);
+// tokens: room for reader->tokens, filled on success. Also WICK_E_PAGES, WICK_E_NOMEM, and
+// WICK_E_ARG for the record of a cache.
+wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick_kv_seq_id *seq,
+                                wick_kv_shortage *shortage, wick_error *error);
+// Enters what the cache does not have, as idle entries, until the cache or the pool is full (that
+// is no error). *entries: how many were entered.
+wick_status wick_state_load_cache(wick_state_reader *reader, wick_prefix_cache *cache,
+                                  uint32_t *entries, wick_error *error);
+
+#endif

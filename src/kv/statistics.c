@@ -1,0 +1,241 @@
+// kv/statistics.c — counting the pool, moving its pages together, and the invariants over all of
+// it.
+#include <string.h>
+
+#include "kv/pool_types.h"
+
+wick_kv_stats wick_kv_pool_stats(const wick_kv_pool *pool) {
+  wick_kv_stats stats = pool->stats;
+  stats.cow_operations = stats.forks + stats.cow_copies;
+  stats.active_sequences = pool->seq_count;
+  stats.used_pages = pool->page_count - pool->page_free;
+  stats.nonfinite_values = atomic_load(&pool->nonfinite_values);
+  return stats;
+}
+
+uint64_t wick_kv_pool_bytes_used(const wick_kv_pool *pool) {
+  return (uint64_t)(pool->page_count - pool->page_free) * pool->layout.data_bytes;
+}
+
+uint64_t wick_kv_pool_bytes_capacity(const wick_kv_pool *pool) {
+  return (uint64_t)pool->page_count * pool->layout.data_bytes;
+}
+
+double wick_kv_pool_used_pct(const wick_kv_pool *pool) {
+  if (pool->page_count == 0) return 0;
+  return (double)(pool->page_count - pool->page_free) / (double)pool->page_count * 100;
+}
+
+double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool) {
+  if (pool->page_count == pool->page_free) return 1;
+  const wick_kv_shape *shape = &pool->layout.shape;
+  const uint32_t rows = 2 * KERNEL_PAGE_TOKENS * shape->layers;
+  const double values = (double)rows * shape->kv_heads * shape->head_dim;
+  return (double)pool->layout.data_bytes / (values * sizeof(float));
+}
+
+// ---- Fragmentation ----
+
+// mark = the tokens of each page: the most that one of its holders has in it.
+static void mark_tokens(const wick_kv_pool *pool) {
+  for (uint32_t i = 0; i < pool->page_count; i++) {
+    wick_kv_page *page = &pool->pages[i];
+    page->mark = page->hold_count > 0 ? page->fill_tokens : 0;
+  }
+  for (uint32_t s = 0; s < pool->seq_count; s++) {
+    const kv_seq *seq = &pool->seqs[s];
+    for (uint32_t i = 0; i < seq->entry_count; i++) {
+      const uint32_t begin = wick_kv_entry_begin(&seq->table[i]);
+      if (seq->table[i].page < 0 || begin >= seq->token_count) continue;
+      uint32_t end = wick_kv_entry_end(&seq->table[i]);
+      if (end > seq->token_count) end = seq->token_count;
+      wick_kv_page *page = &pool->pages[seq->table[i].page];
+      if (end - begin > page->mark) page->mark = end - begin;
+    }
+  }
+}
+
+wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool) {
+  mark_tokens(pool);
+  wick_kv_frag frag = {0};
+  uint64_t tokens = 0;
+  uint32_t used = 0, with_tokens = 0, run = 0;
+  for (uint32_t i = 0; i < pool->page_count; i++) {
+    if (pool->pages[i].ref_count == 0) {
+      run++;
+      if (run > frag.largest_free_region) frag.largest_free_region = run;
+      continue;
+    }
+    frag.holes += run > 0 && used > 0;
+    run = 0;
+    used++;
+    tokens += pool->pages[i].mark;
+    with_tokens += pool->pages[i].mark > 0;
+  }
+  const uint64_t capacity = (uint64_t)used * KERNEL_PAGE_TOKENS;
+  if (capacity > tokens) frag.wasted_capacity = capacity - tokens;
+  if (used > 0) frag.fragmentation_ratio = (double)frag.holes / (double)used;
+  if (frag.fragmentation_ratio > 1) frag.fragmentation_ratio = 1;
+  if (with_tokens > 0) frag.avg_tokens_per_page = (double)tokens / (double)with_tokens;
+  return frag;
+}
+
+bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold) {
+  if (pool->page_count == 0) return false;
+  const wick_kv_frag frag = wick_kv_frag_stats(pool);
+  const uint64_t used = pool->page_count - pool->page_free;
+  if (frag.fragmentation_ratio > threshold) return true;
+  if (frag.wasted_capacity * 4 > used * KERNEL_PAGE_TOKENS && frag.holes > 2) return true;
+  return (uint64_t)pool->page_free * 10 < pool->page_count && frag.holes > 0;
+}
+
+// ---- Moving ----
+
+static void move_page(wick_kv_pool *pool, wick_kv_page_id from_id, wick_kv_page_id to_id) {
+  wick_kv_page *from = &pool->pages[from_id], *to = &pool->pages[to_id];
+  const bool is_held = from->hold_count > 0;
+  memcpy(to->data.bytes, from->data.bytes, pool->layout.page_bytes);
+  to->ref_count = from->ref_count;
+  to->hold_count = from->hold_count;
+  to->fill_tokens = from->fill_tokens;
+  to->is_sealed = from->is_sealed;
+  from->ref_count = from->hold_count = 0;
+  from->fill_tokens = 0;
+  from->is_sealed = false;
+  if ((uint32_t)from_id < pool->free_from) pool->free_from = (uint32_t)from_id;
+  if (is_held) pool->holder.moved(pool->holder.context, from_id, to_id);
+}
+
+static uint32_t compact(wick_kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
+  uint32_t moved = 0;
+  for (uint32_t i = 1; i < seq->entry_count && moved < moved_max; i++) {
+    const wick_kv_page_id page = seq->table[i].page, place = seq->table[i - 1].page + 1;
+    if (page < 0 || place <= 0 || page == place || (uint32_t)place >= pool->page_count) continue;
+    const wick_kv_page *header = &pool->pages[page];
+    // by this table and the cache alone, which is told
+    if (pool->pages[place].ref_count != 0 || header->ref_count - header->hold_count != 1) continue;
+    move_page(pool, page, place);
+    seq->table[i].page = place;
+    moved++;
+  }
+  pool->stats.pages_moved += moved;
+  return moved;
+}
+
+wick_status wick_kv_seq_compact(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t *moved,
+                                wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  *moved = compact(pool, seq, UINT32_MAX);
+  return WICK_OK;
+}
+
+uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max) {
+  uint32_t moved = 0;
+  for (uint32_t s = 0; s < pool->seq_count && moved < pages_moved_max; s++) {
+    moved += compact(pool, &pool->seqs[s], pages_moved_max - moved);
+  }
+  if (moved > 0) pool->stats.defrag_operations++;
+  return moved;
+}
+
+// ---- Invariants ----
+
+static wick_status broken(wick_error *error, const char *what, uint32_t where, uint64_t found,
+                          uint64_t wanted) {
+  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "%s %u: %llu instead of %llu", what,
+                   where, (unsigned long long)found, (unsigned long long)wanted);
+}
+
+// Entries follow each other, are within their pages, and no page comes twice.
+static wick_status check_table(const wick_kv_pool *pool, uint32_t index, wick_error *error) {
+  const kv_seq *seq = &pool->seqs[index];
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < seq->entry_count; i++) {
+    const wick_kv_entry *entry = &seq->table[i];
+    if (entry->first >= entry->last || entry->last > KERNEL_PAGE_TOKENS) {
+      return broken(error, "slots of an entry of sequence", seq->id, entry->first, entry->last);
+    }
+    if (wick_kv_entry_begin(entry) != end) {
+      return broken(error, "position in sequence", seq->id, wick_kv_entry_begin(entry), end);
+    }
+    end = wick_kv_entry_end(entry);
+    if (entry->page < WICK_KV_PAGE_NONE || entry->page >= (int32_t)pool->page_count) {
+      return broken(error, "page of sequence", seq->id, (uint32_t)entry->page, pool->page_count);
+    }
+    if (entry->page < 0) continue;
+    if (pool->pages[entry->page].mark == index + 1) {
+      return broken(error, "page twice in sequence", seq->id, (uint32_t)entry->page, 0);
+    }
+    pool->pages[entry->page].mark = index + 1;
+  }
+  if (seq->token_count > end) return broken(error, "tokens of", seq->id, seq->token_count, end);
+  if (seq->id == 0 || seq->id >= pool->seq_next ||
+      (index > 0 && seq->id <= pool->seqs[index - 1].id)) {
+    return broken(error, "id of sequence", index, seq->id, pool->seq_next);
+  }
+  return WICK_OK;
+}
+
+static void clear_marks(const wick_kv_pool *pool) {
+  for (uint32_t i = 0; i < pool->page_count; i++) pool->pages[i].mark = 0;
+}
+
+static wick_status check_page(const wick_kv_pool *pool, uint32_t index, wick_error *error) {
+  const wick_kv_page *page = &pool->pages[index];
+  if (page->id != (wick_kv_page_id)index)
+    return broken(error, "id", index, (uint32_t)page->id, index);
+  const uint32_t wanted = page->mark + page->hold_count;
+  if (page->ref_count != wanted) {
+    return broken(error, "references of page", index, page->ref_count, wanted);
+  }
+  if (page->fill_tokens > KERNEL_PAGE_TOKENS || (page->hold_count > 0 && !page->is_sealed)) {
+    return broken(error, "header of page", index, page->fill_tokens, page->hold_count);
+  }
+  if (page->ref_count != 0) return WICK_OK;
+  if (page->fill_tokens != 0 || page->is_sealed || index < pool->free_from) {
+    return broken(error, "free page", index, page->fill_tokens, pool->free_from);
+  }
+  return WICK_OK;
+}
+
+static wick_status check_counters(const wick_kv_pool *pool, uint32_t free_pages, uint32_t held,
+                                  wick_error *error) {
+  const wick_kv_stats *stats = &pool->stats;
+  const uint64_t active = stats->sequences_allocated - stats->sequences_freed;
+  const uint64_t used = stats->pages_allocated - stats->pages_freed;
+  if (pool->page_free != free_pages) {
+    return broken(error, "free pages of", pool->page_count, pool->page_free, free_pages);
+  }
+  if (held != stats->pages_held_prefix) {
+    return broken(error, "held pages of", pool->page_count, stats->pages_held_prefix, held);
+  }
+  if (active != pool->seq_count) return broken(error, "sequences of", 0, active, pool->seq_count);
+  if (used != pool->page_count - free_pages || used > stats->used_pages_max) {
+    return broken(error, "used pages of", pool->page_count, used, pool->page_count - free_pages);
+  }
+  return WICK_OK;
+}
+
+wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error) {
+  clear_marks(pool);
+  for (uint32_t s = 0; s < pool->seq_count; s++) {
+    const wick_status status = check_table(pool, s, error);
+    if (status != WICK_OK) return status;
+  }
+  clear_marks(pool);
+  for (uint32_t s = 0; s < pool->seq_count; s++) {
+    for (uint32_t i = 0; i < pool->seqs[s].entry_count; i++) {
+      const wick_kv_page_id page = pool->seqs[s].table[i].page;
+      if (page >= 0) pool->pages[page].mark++;
+    }
+  }
+  uint32_t free_pages = 0, held = 0;
+  for (uint32_t i = 0; i < pool->page_count; i++) {
+    const wick_status status = check_page(pool, i, error);
+    if (status != WICK_OK) return status;
+    free_pages += pool->pages[i].ref_count == 0;
+    held += pool->pages[i].hold_count > 0;
+  }
+  return check_counters(pool, free_pages, held, error);
+}

@@ -1,0 +1,211 @@
+// kv/write.c — what changes keys and values, or which page they are in: writing, copying on write,
+// dropping a range of the middle.
+#include "base/checked.h"
+#include "kv/pool_types.h"
+
+#include <string.h>
+
+// ---- Copy on write ----
+
+// Replaces the page of an entry by a copy of the rows that it has. One page was reserved.
+static void copy_page(wick_kv_pool *pool, wick_kv_entry *entry) {
+  const wick_kv_page_id fresh = kv_page_take(pool);
+  const wick_kv_page *from = &pool->pages[entry->page];
+  wick_kv_page *to = &pool->pages[fresh];
+  wick_kv_data_copy(&to->data, &from->data, from->fill_tokens);
+  to->fill_tokens = from->fill_tokens;
+  kv_page_release(pool, entry->page);
+  entry->page = fresh;
+}
+
+static void copy_on_write(wick_kv_pool *pool, wick_kv_entry *entry) {
+  if (wick_kv_page_is_private(&pool->pages[entry->page])) return;
+  copy_page(pool, entry);
+  pool->stats.cow_copies++;
+}
+
+static wick_status outside(const kv_seq *seq, uint32_t position, wick_error *error) {
+  return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                   "page index %u, position %u: sequence %u has %u pages for %u positions",
+                   position / KERNEL_PAGE_TOKENS, position, seq->id, seq->entry_count,
+                   kv_seq_end(seq));
+}
+
+// The entry with the page of a position; NULL and *status when there is none.
+static wick_kv_entry *find_entry(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
+                                 wick_status *status, wick_error *error) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) {
+    *status = kv_seq_unknown(id, error);
+    return NULL;
+  }
+  const uint32_t index = kv_seq_entry_index(seq, position);
+  if (index == seq->entry_count || seq->table[index].page < 0) {
+    *status = outside(seq, position, error);
+    return NULL;
+  }
+  *status = WICK_OK;
+  return &seq->table[index];
+}
+
+wick_status wick_kv_page_get(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
+                             const wick_kv_page **page, wick_error *error) {
+  wick_status status;
+  const wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  if (entry != NULL) *page = &pool->pages[entry->page];
+  return status;
+}
+
+wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
+                             wick_kv_page **page, wick_kv_shortage *shortage, wick_error *error) {
+  wick_status status;
+  wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  if (entry == NULL) return status;
+  if (!wick_kv_page_is_private(&pool->pages[entry->page])) {
+    status = kv_pool_reserve(pool, 1, shortage, error);
+    if (status != WICK_OK) return status;
+  }
+  copy_on_write(pool, entry);
+  *page = &pool->pages[entry->page];
+  return WICK_OK;
+}
+
+// How many pages writing [position, end) copies; false when one of them fell out of the window.
+static bool count_copies(const wick_kv_pool *pool, const kv_seq *seq, uint32_t position,
+                         uint32_t end, uint32_t *copies) {
+  *copies = 0;
+  for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
+    if (wick_kv_entry_begin(&seq->table[i]) >= end) break;
+    if (seq->table[i].page < 0) return false;
+    *copies += !wick_kv_page_is_private(&pool->pages[seq->table[i].page]);
+  }
+  return true;
+}
+
+wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
+                                      uint32_t tokens, wick_kv_shortage *shortage,
+                                      wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (position > seq->token_count) return outside(seq, position, error);
+  if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - position) {
+    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
+  }
+  const uint32_t end = position + tokens, room = kv_seq_end(seq);
+  const uint32_t added = end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
+  uint32_t copies;
+  if (!count_copies(pool, seq, position, end, &copies)) return outside(seq, position, error);
+  wick_status status = kv_pool_reserve(pool, added + copies, shortage, error);
+  if (status == WICK_OK) {
+    status = kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
+  }
+  if (status != WICK_OK) return status;
+  for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
+    if (wick_kv_entry_begin(&seq->table[i]) >= end) break;
+    copy_on_write(pool, &seq->table[i]);
+  }
+  for (uint32_t i = 0; i < added; i++) kv_seq_add_page(pool, seq);
+  return WICK_OK;
+}
+
+// ---- Rows ----
+
+uint32_t wick_kv_row_write(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t layer, uint32_t position,
+                           const float *k, const float *v) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  const wick_kv_entry *entry = wick_kv_table_find(seq->table, seq->entry_count, position);
+  const wick_kv_page_data *data = &pool->pages[entry->page].data;
+  const wick_kv_shape *shape = &pool->layout.shape;
+  const kernel_kv_ops *k_ops = &pool->layout.kernels->kv[shape->k_type];
+  const kernel_kv_ops *v_ops = &pool->layout.kernels->kv[shape->v_type];
+  const uint32_t slot = position - entry->position, dim = shape->head_dim;
+  uint32_t bad = 0;
+  for (uint32_t head = 0; head < shape->kv_heads; head++) {
+    const size_t at = (size_t)head * dim;
+    bad += k_ops->k_write(wick_kv_page_data_k(data, layer, head), slot, k + at, dim);
+    bad += v_ops->v_write(wick_kv_page_data_v(data, layer, head), slot, v + at, dim);
+  }
+  if (bad != 0) atomic_fetch_add(&pool->nonfinite_values, bad);
+  return bad;
+}
+
+wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t layer,
+                             uint32_t position, float *k, float *v, wick_error *error) {
+  wick_status status;
+  const wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  if (entry == NULL) return status;
+  const wick_kv_page_data *data = &pool->pages[entry->page].data;
+  const wick_kv_shape *shape = &pool->layout.shape;
+  const size_t row = (size_t)shape->kv_heads * shape->head_dim;
+  const uint32_t slot = position - entry->position;
+  status = wick_kv_data_keys_read(data, layer, slot, k, row, error);
+  if (status == WICK_OK) status = wick_kv_data_values_read(data, layer, slot, v, row, error);
+  return status;
+}
+
+// ---- Dropping a range of the middle ----
+
+// The entry that has both ends of the range inside of it becomes two; the second has a copy of the
+// page, since no table names a page twice. Entry and page were reserved.
+static void split_entry(wick_kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
+  wick_kv_entry *entry = &seq->table[index];
+  memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
+  seq->entry_count++;
+  const uint16_t slot = (uint16_t)(at - entry->position);
+  entry[0].last = slot;
+  entry[1].first = slot;
+  if (entry->page < 0) return;
+  kv_page_retain(pool, entry->page);
+  copy_page(pool, &entry[1]);
+}
+
+static void drop_range(wick_kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last) {
+  const uint32_t dropped = last - first;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < seq->entry_count; i++) {
+    wick_kv_entry entry = seq->table[i];
+    const uint32_t begin = wick_kv_entry_begin(&entry), end = wick_kv_entry_end(&entry);
+    if (begin >= first && end <= last) {
+      if (entry.page >= 0) kv_page_release(pool, entry.page);
+      continue;
+    }
+    if (end > last) {
+      if (begin < last) entry.first = (uint16_t)(last - entry.position);
+      entry.position -= dropped;
+      // where nothing is stored yet, keys are going to be rotated as they are
+      entry.delta = begin >= seq->token_count ? 0 : entry.delta + (int32_t)dropped;
+    } else if (end > first) {
+      entry.last = (uint16_t)(first - entry.position);
+    }
+    seq->table[kept++] = entry;
+  }
+  seq->entry_count = kept;
+  seq->token_count -= dropped;
+}
+
+wick_status wick_kv_seq_shift(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t first, uint32_t last,
+                              wick_kv_shortage *shortage, wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (first > last || last > seq->token_count) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                     "sequence %u: tokens %u to %u of %u cannot be dropped", id, first, last,
+                     seq->token_count);
+  }
+  if (first == last) return WICK_OK;
+  if (last == seq->token_count) return wick_kv_seq_truncate(pool, id, first, error);
+  const uint32_t index = kv_seq_entry_index(seq, first);
+  const wick_kv_entry *entry = &seq->table[index];
+  const bool is_inside = wick_kv_entry_begin(entry) < first && last < wick_kv_entry_end(entry);
+  if (is_inside) {
+    const uint32_t pages = entry->page >= 0;
+    wick_status status = kv_pool_reserve(pool, pages, shortage, error);
+    if (status == WICK_OK) {
+      status = kv_seq_reserve_entries(pool, seq, seq->entry_count + 1, error);
+    }
+    if (status != WICK_OK) return status;
+    split_entry(pool, seq, index, first);
+  }
+  drop_range(pool, seq, first, last);
+  return WICK_OK;
+}

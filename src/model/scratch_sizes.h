@@ -1,0 +1,31 @@
+// model/scratch_sizes.h — what a forward pass of one token needs, buffer by buffer, as a pure
+// function of the dimensions. model/scratch.h lays the engine's own arena out, for batches.
+#ifndef WICK_MODEL_SCRATCH_SIZES_H
+#define WICK_MODEL_SCRATCH_SIZES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct wick_scratch_dims {
+  uint32_t hidden, ffn, heads, kv_heads, head_dim, vocab;
+  bool is_gate_fused;  // gate and up come as one tensor of 2 * ffn rows
+} wick_scratch_dims;
+
+// Elements; floats unless said otherwise.
+typedef struct wick_scratch {
+  uint64_t hidden, normed, qkv, q, k, v, attention, projected;
+  uint64_t up, gate, down, logits;
+  uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
+  uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
+  uint64_t separate_bytes;               // every buffer for itself
+  // What lives at the same time: q, k and v lie in qkv; the attention's buffers and the
+  // feed-forward's share their place, so do projected and down, and the two codes.
+  uint64_t arena_bytes;
+} wick_scratch;
+
+// WICK_QK_K values share a scale of the codes.
+void wick_scratch_plan(const wick_scratch_dims *dims, wick_scratch *scratch);
+// Of the layout with expanded values and 32-value codes, but the feed-forward's true size.
+uint64_t wick_scratch_expanded_bytes(const wick_scratch_dims *dims, uint32_t ffn);
+
+#endif

@@ -1,0 +1,174 @@
+// schedule/session.c — the list of sessions and what can be done with one.
+#include "schedule/session.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+void sessions_init(session_table *table, wick_memory *memory, wick_kv_pool *kv) {
+  *table = (session_table){.memory = memory, .kv = kv, .id_next = 1};
+}
+
+void session_discard(session_table *table, session *session) {
+  if (session == NULL) return;
+  if (session->sequence != WICK_KV_SEQ_NONE) wick_kv_seq_free(table->kv, session->sequence, NULL);
+  memory_free(table->memory, session->tokens);
+  memory_free(table->memory, session);
+}
+
+void sessions_destroy(session_table *table) {
+  if (table->memory == NULL) return;
+  for (uint32_t i = 0; i < table->count; i++) session_discard(table, table->items[i]);
+  memory_free(table->memory, (void *)table->items);
+  *table = (session_table){0};
+}
+
+static uint32_t index_of(const session_table *table, uint32_t id) {
+  uint32_t low = 0, high = table->count;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (table->items[middle]->id < id) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+wick_status session_find(const session_table *table, uint32_t id, session **out,
+                         wick_error *error) {
+  const uint32_t index = index_of(table, id);
+  *out = NULL;
+  if (index == table->count || table->items[index]->id != id) {
+    return wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no session %u", id);
+  }
+  *out = table->items[index];
+  return WICK_OK;
+}
+
+// *out is NULL on every failure.
+static wick_status find_idle(const session_table *table, uint32_t id, session **out,
+                             wick_error *error) {
+  const wick_status status = session_find(table, id, out, error);
+  if (*out == NULL || !(*out)->is_busy) return status;
+  *out = NULL;
+  return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
+}
+
+// ---- Making ----
+
+static wick_status reserve_place(session_table *table, wick_error *error) {
+  if (table->id_next == UINT32_MAX) {
+    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "session ids are used up");
+  }
+  if (table->count < table->capacity) return WICK_OK;
+  const uint32_t capacity = table->capacity == 0 ? 8 : table->capacity * 2;
+  session **items =
+      memory_resize(table->memory, (void *)table->items, capacity * sizeof(session *));
+  if (items == NULL) {
+    return memory_fail(table->memory, error, "the list of sessions", capacity * sizeof(session *));
+  }
+  table->items = items;
+  table->capacity = capacity;
+  return WICK_OK;
+}
+
+wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error) {
+  const wick_status status = reserve_place(table, error);
+  if (status != WICK_OK) return status;
+  session *made = memory_alloc_zeroed(table->memory, sizeof *made);
+  if (made == NULL) return memory_fail(table->memory, error, "a session", sizeof *made);
+  made->sequence = WICK_KV_SEQ_NONE;
+  made->count = count;
+  made->tokens = memory_alloc_array(table->memory, count, sizeof(int32_t));
+  if (made->tokens == NULL) {
+    memory_free(table->memory, made);
+    return memory_fail(table->memory, error, "a session's tokens", (uint64_t)count * 4);
+  }
+  *out = made;
+  return WICK_OK;
+}
+
+uint32_t session_list(session_table *table, session *made) {
+  made->id = table->id_next++;
+  table->items[table->count++] = made;
+  return made->id;
+}
+
+wick_status session_create(session_table *table, uint32_t *id, wick_error *error) {
+  session *made = NULL;
+  wick_status status = session_make(table, 0, &made, error);
+  if (made == NULL) return status;
+  status = wick_kv_seq_new(table->kv, 0, &made->sequence, NULL, error);
+  if (status != WICK_OK) {
+    session_discard(table, made);
+    return status;
+  }
+  *id = session_list(table, made);
+  return WICK_OK;
+}
+
+wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error) {
+  session *parent, *made = NULL;
+  wick_status status = find_idle(table, id, &parent, error);
+  if (parent != NULL) status = session_make(table, parent->count, &made, error);
+  if (made == NULL) return status;
+  if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
+  status = wick_kv_seq_fork(table->kv, parent->sequence, &made->sequence, error);
+  if (status != WICK_OK) {
+    session_discard(table, made);
+    return status;
+  }
+  *child = session_list(table, made);
+  return WICK_OK;
+}
+
+wick_status session_close(session_table *table, uint32_t id, wick_error *error) {
+  session *session;
+  const wick_status status = find_idle(table, id, &session, error);
+  if (session == NULL) return status;
+  const uint32_t index = index_of(table, id);
+  session_discard(table, session);
+  table->count--;
+  memmove((void *)(table->items + index), (void *)(table->items + index + 1),
+          (table->count - index) * sizeof *table->items);
+  return WICK_OK;
+}
+
+// ---- Changing ----
+
+wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
+                             wick_error *error) {
+  session *session;
+  wick_status status = find_idle(table, id, &session, error);
+  if (session == NULL) return status;
+  if (tokens > session->count) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
+                     session->count, tokens);
+  }
+  if (tokens < wick_kv_seq_tokens(table->kv, session->sequence)) {
+    status = wick_kv_seq_truncate(table->kv, session->sequence, tokens, error);
+  }
+  if (status == WICK_OK) session->count = tokens;
+  return status;
+}
+
+wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
+                         wick_error *error) {
+  session *session;
+  wick_status status = find_idle(table, id, &session, error);
+  if (session == NULL) return status;
+  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
+  if (first > last || last > stored) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                     "tokens %u to %u of session %u: it has read %u", first, last, id, stored);
+  }
+  if (first == last) return WICK_OK;
+  status = wick_kv_seq_shift(table->kv, session->sequence, first, last, NULL, error);
+  if (status != WICK_OK) return status;
+  memmove(session->tokens + first, session->tokens + last,
+          (session->count - last) * sizeof(int32_t));
+  session->count -= last - first;
+  return WICK_OK;
+}

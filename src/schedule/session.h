@@ -1,0 +1,66 @@
+// schedule/session.h — sessions: a text that goes on from request to request, with its keys and
+// values kept. A session holds tokens and a sequence of KV pages that has them, or all but the last
+// few (a token that was sampled last is not in the pages yet). Forks share pages.
+#ifndef WICK_SCHEDULE_SESSION_H
+#define WICK_SCHEDULE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "kv/pool.h"
+#include "kv/state.h"
+
+typedef struct session {
+  uint32_t id;
+  wick_kv_seq_id sequence;
+  int32_t *tokens;  // [count], the authority; the pages hold the first of them
+  uint32_t count;
+  bool is_busy;  // a request runs on it or waits
+} session;
+
+typedef struct session_table {
+  wick_memory *memory;
+  wick_kv_pool *kv;
+  session **items;  // ascending ids
+  uint32_t count, capacity, id_next;
+} session_table;
+
+void sessions_init(session_table *table, wick_memory *memory, wick_kv_pool *kv);
+void sessions_destroy(session_table *table);  // also of a table of zeros
+
+// All of these: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,
+// WICK_E_PAGES. On an error nothing has changed.
+wick_status session_create(session_table *table, uint32_t *id, wick_error *error);
+// Shares every page: O(pages), no keys or values are copied.
+wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
+// Keeps the first `tokens`. WICK_E_RANGE past its count.
+wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
+// Drops the tokens [first, last); what follows moves down and keeps its keys (wick_kv_seq_shift).
+// WICK_E_RANGE.
+wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
+                         wick_error *error);
+wick_status session_close(session_table *table, uint32_t id, wick_error *error);
+// The session for reading or for a request; *out is busy or not, NULL on failure.
+wick_status session_find(const session_table *table, uint32_t id, session **out, wick_error *error);
+
+// A record: "WICKSESS", version u32, tokens that the pages lack u32, these i32, checksum u64 of all
+// this; then kv/state.h's record of the sequence. Errors of wick_state_*.
+wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
+                          wick_error *error);
+wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
+                         const wick_state_sink *sink, wick_error *error);
+// Tokens over `vocab` are WICK_E_CORRUPT, more than `context_tokens` WICK_E_FULL.
+wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
+                         uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
+                         wick_error *error);
+// For session_load: a session with room for `count` tokens that is not in the list yet, though its
+// place there is reserved; then either of the others ends it. NULL may be discarded.
+wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error);
+uint32_t session_list(session_table *table, session *made);  // its id
+void session_discard(session_table *table, session *session);
+enum { SESSION_MAGIC_BYTES = 8 };
+bool session_is_record(const void *magic);  // the first SESSION_MAGIC_BYTES of a source
+
+#endif

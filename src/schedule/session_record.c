@@ -1,0 +1,149 @@
+// schedule/session_record.c — sessions written out and read back. session.h has the format.
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "schedule/session.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+
+enum { RECORD_VERSION = 1 };
+static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
+
+typedef struct record_head {
+  char magic[SESSION_MAGIC_BYTES];
+  uint32_t version, tail;  // tail: tokens that the pages lack
+} record_head;
+_Static_assert(sizeof(record_head) == 16, "no padding");
+
+bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
+
+static uint64_t sum_of(const record_head *head, const int32_t *tail) {
+  return hash_bytes(tail, head->tail * sizeof(int32_t), hash_bytes(head, sizeof *head, 0));
+}
+
+wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
+                          wick_error *error) {
+  session *session;
+  wick_status status = session_find(table, id, &session, error);
+  if (status != WICK_OK) return status;
+  uint64_t kv_bytes = 0;
+  status = wick_state_seq_bytes(table->kv, session->sequence, &kv_bytes, error);
+  const uint32_t tail = session->count - wick_kv_seq_tokens(table->kv, session->sequence);
+  *size_bytes =
+      sizeof(record_head) + (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
+  return status;
+}
+
+wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
+                         const wick_state_sink *sink, wick_error *error) {
+  session *session;
+  const wick_status status = session_find(table, id, &session, error);
+  if (status != WICK_OK) return status;
+  if (session->is_busy) {
+    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
+  }
+  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
+  record_head head = {.version = RECORD_VERSION, .tail = session->count - stored};
+  memcpy(head.magic, MAGIC, sizeof MAGIC);
+  const int32_t *tail = session->tokens + stored;
+  const uint64_t sum = sum_of(&head, tail);
+  if (!sink->write(sink->context, &head, sizeof head) ||
+      (head.tail != 0 && !sink->write(sink->context, tail, head.tail * sizeof(int32_t))) ||
+      !sink->write(sink->context, &sum, sizeof sum)) {
+    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
+  }
+  return wick_state_save_seq(table->kv, salt, session->sequence, session->tokens, sink, error);
+}
+
+// ---- Reading ----
+
+static wick_status ends_early(wick_error *error) {
+  return wick_fail(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved session ends early");
+}
+
+static wick_status read_head(wick_state_source *source, uint32_t context_tokens, record_head *head,
+                             wick_error *error) {
+  if (source->size_bytes < sizeof *head) return ends_early(error);
+  if (!source->read(source->context, head, sizeof *head)) {
+    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
+  }
+  source->size_bytes -= sizeof *head;
+  if (!session_is_record(head->magic) || head->version != RECORD_VERSION) {
+    return wick_fail(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d",
+                     (int)RECORD_VERSION);
+  }
+  if (head->tail > context_tokens) {
+    return wick_fail(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
+                     head->tail, context_tokens);
+  }
+  return WICK_OK;
+}
+
+// The tokens that the pages lack, into `tail` [head->tail].
+static wick_status read_tail(wick_state_source *source, const record_head *head, int32_t *tail,
+                             wick_error *error) {
+  const uint64_t tail_bytes = (uint64_t)head->tail * sizeof(int32_t);
+  uint64_t sum;
+  if (source->size_bytes < tail_bytes + sizeof sum) return ends_early(error);
+  if ((tail_bytes != 0 && !source->read(source->context, tail, (size_t)tail_bytes)) ||
+      !source->read(source->context, &sum, sizeof sum)) {
+    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
+  }
+  source->size_bytes -= tail_bytes + sizeof sum;
+  if (sum == sum_of(head, tail)) return WICK_OK;
+  return wick_fail(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
+}
+
+static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t vocab,
+                                wick_error *error) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (tokens[i] >= 0 && (uint32_t)tokens[i] < vocab) continue;
+    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
+                     "token %d of the saved session is not in the vocabulary of %u", tokens[i],
+                     vocab);
+  }
+  return WICK_OK;
+}
+
+// The sequence's record: its tokens go to made->tokens, the tail behind them.
+static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
+                                 wick_state_source *source, uint32_t tail, session *made,
+                                 wick_error *error) {
+  wick_state_reader reader;
+  wick_status status = wick_state_begin(table->kv, salt, source, &reader, error);
+  if (status != WICK_OK) return status;
+  if (reader.tokens > context_tokens - tail) {
+    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+                     "a session of %llu tokens, the context holds %u",
+                     (unsigned long long)reader.tokens + tail, context_tokens);
+  }
+  const uint32_t count = reader.tokens + tail;
+  int32_t *tokens = memory_resize(table->memory, made->tokens, (count + 1) * sizeof(int32_t));
+  if (tokens == NULL) return memory_fail(table->memory, error, "a session's tokens", count);
+  made->tokens = tokens;
+  memmove(tokens + reader.tokens, tokens, tail * sizeof(int32_t));
+  made->count = count;
+  return wick_state_load_seq(&reader, tokens, &made->sequence, NULL, error);
+}
+
+wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
+                         uint32_t context_tokens, const wick_state_source *from, uint32_t *id,
+                         wick_error *error) {
+  wick_state_source source = *from;
+  record_head head;
+  wick_status status = read_head(&source, context_tokens, &head, error);
+  session *made = NULL;
+  if (status == WICK_OK) status = session_make(table, head.tail, &made, error);
+  if (status == WICK_OK) status = read_tail(&source, &head, made->tokens, error);
+  if (status == WICK_OK) {
+    status = read_sequence(table, salt, context_tokens, &source, head.tail, made, error);
+  }
+  if (status == WICK_OK) status = check_tokens(made->tokens, made->count, vocab, error);
+  if (status != WICK_OK) {
+    session_discard(table, made);
+    return status;
+  }
+  *id = session_list(table, made);
+  return WICK_OK;
+}

@@ -1,0 +1,324 @@
+// Sessions, forks, saved state, the prefix cache and many requests at once, through the npm package
+// under Node.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import {
+  hasCode,
+  modelPath,
+  openEngine as open,
+  synthesize,
+  temporaryFolder,
+} from './support/package.mjs';
+
+/** @typedef {import('../js/index.js').Engine} Engine */
+
+const folder = temporaryFolder();
+const greedy = { temperature: 0, ignoreEnd: true, maxTokens: 24 };
+/** Longer than a few pages of 16 tokens. */
+const story =
+  'Once upon a time there was a small boat that wanted to see the sea. Every morning it asked the ' +
+  'river how far away the sea was, and every morning the river laughed and ran on. One day the rain ' +
+  'came, and the boat was lifted from the sand and carried past the mill, the bridge and the town.';
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('../js/index.js').EngineOptions} [options]
+ */
+const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options });
+
+/** @param {import('../js/index.js').Generation} generation */
+async function read(generation) {
+  const text = await generation.text();
+  const { result } = generation;
+  if (!result) throw new Error('it has not ended');
+  return { text, ...result.usage };
+}
+
+/** @param {Engine} engine @param {number[]} tokens */
+async function fresh(engine, tokens) {
+  return read(engine.generate(tokens, greedy));
+}
+
+describe('the prefix cache', () => {
+  for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
+    test(`a prompt that was read before is not read again, and says the same (${kvType})`, async (t) => {
+      const engine = await openEngine(t, { kvType });
+      const cold = await read(engine.generate(story, greedy));
+      const warm = await read(engine.generate(story, greedy));
+      assert.equal(cold.cachedTokens, 0);
+      assert.ok(warm.cachedTokens >= cold.promptTokens - 16, `${warm.cachedTokens}`);
+      assert.equal(warm.text, cold.text);
+      const { prefix } = await engine.kvStats();
+      assert.equal(prefix?.hits, 1);
+      assert.equal(prefix?.tokensSaved, warm.cachedTokens);
+    });
+  }
+
+  test("a chat's next turn reads only what is new", async (t) => {
+    const engine = await openEngine(t);
+    const messages = [
+      { role: 'system', content: story },
+      { role: 'user', content: 'What is Wick?' },
+    ];
+    const ask = { temperature: 0, max_tokens: 40 };
+    const first = await engine.chat.completions.create({ ...ask, messages });
+    messages.push({ role: 'assistant', content: first.choices[0].message.content });
+    messages.push({ role: 'user', content: 'Thank you.' });
+    const second = await engine.chat.completions.create({ ...ask, messages });
+    const cached = second.usage.prompt_tokens_details.cached_tokens;
+    assert.ok(cached >= first.usage.prompt_tokens - 16, `${cached}`);
+  });
+
+  test('many requests with one system prompt read it once', async (t) => {
+    const engine = await openEngine(t);
+    const questions = ['One', 'Two', 'Three', 'Four', 'Five'].map((word) => `${story} ${word}`);
+    const alone = await openEngine(t, { prefixCache: false });
+    const wanted = [];
+    for (const question of questions) wanted.push(await read(alone.generate(question, greedy)));
+    const found = await Promise.all(questions.map((text) => read(engine.generate(text, greedy))));
+    assert.deepEqual(found.map(({ text }) => text), wanted.map(({ text }) => text));
+    const [first, ...others] = found;
+    assert.equal(first.cachedTokens, 0);
+    for (const { cachedTokens, promptTokens } of others) {
+      assert.ok(cachedTokens >= promptTokens - 32, `${cachedTokens} of ${promptTokens}`);
+    }
+    assert.equal((await alone.kvStats()).prefix, null);
+  });
+
+  test('a saved cache: the next engine starts without reading; a session likewise', async (t) => {
+    const one = await openEngine(t);
+    const cold = await read(one.generate(story, greedy));
+    const path = join(folder, 'cache.wick');
+    await one.saveState(path);
+    const two = await openEngine(t);
+    const { session, entries } = await two.loadState(path);
+    assert.equal(session, undefined);
+    assert.ok(entries >= Math.floor(cold.promptTokens / 16));
+    const warm = await read(two.generate(story, greedy));
+    assert.ok(warm.cachedTokens >= cold.promptTokens - 16);
+    assert.equal(warm.text, cold.text);
+  });
+});
+
+describe('requests side by side', () => {
+  test('each says what it says alone, and none waits for the end of another', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
+    const wanted = [];
+    for (const prompt of prompts) wanted.push(await engine.generate(prompt, greedy).text());
+    /** @type {number[]} */
+    const order = [];
+    const found = await Promise.all(
+      prompts.map(async (prompt, index) => {
+        let text = '';
+        for await (const piece of engine.generate(prompt, { ...greedy, maxTokens: 24 })) {
+          order.push(index);
+          text += piece;
+        }
+        return text;
+      }),
+    );
+    assert.deepEqual(found, wanted);
+    assert.ok(order.lastIndexOf(0) > order.indexOf(1), 'the second began before the first ended');
+  });
+
+  test('what finds no pages waits, and nothing is lost', async (t) => {
+    const engine = await openEngine(t, { contextSize: 128, kvTokens: 128, prefixCache: false });
+    const ask = () => read(engine.generate('Once upon a time', { ...greedy, maxTokens: 60 }));
+    const all = await Promise.all(Array.from({ length: 6 }, ask));
+    assert.equal(new Set(all.map(({ text }) => text)).size, 1);
+    assert.equal(all[0].completionTokens, 60);
+    const { pages, sequences, requests } = await engine.kvStats();
+    assert.equal(pages.free, pages.all);
+    assert.equal(sequences, 0);
+    assert.deepEqual(requests, { running: 0, waiting: 0 });
+  });
+
+  test('one that is cancelled leaves the others alone', async (t) => {
+    const engine = await openEngine(t);
+    const wanted = await engine.generate('Hello', greedy).text();
+    const controller = new AbortController();
+    const doomed = engine.generate(story, { ...greedy, maxTokens: 400, signal: controller.signal });
+    const going = engine.generate('Hello', greedy).text();
+    const ended = doomed.text();
+    setTimeout(() => controller.abort(), 5);
+    await assert.rejects(ended, { name: 'AbortError' });
+    assert.equal(await going, wanted);
+  });
+});
+
+describe('sessions', () => {
+  test('go on where they were, with what was read before', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    const session = await engine.createSession();
+    const appended = await session.append(story);
+    assert.equal(appended.cachedTokens, 0);
+    const before = await session.tokens();
+    assert.equal(before.length, appended.tokens);
+    const first = await read(session.prompt(' Then', greedy));
+    const between = await session.tokens();
+    assert.equal(between.length, first.promptTokens + 24);
+    assert.deepEqual(between.slice(0, before.length), before);
+    const second = await read(session.prompt(' And', greedy));
+    // all but the token that was sampled last, which no pass has read
+    assert.equal(second.cachedTokens, between.length - 1);
+    const all = await session.tokens();
+    assert.equal((await fresh(engine, all.slice(0, first.promptTokens))).text, first.text);
+    assert.equal((await fresh(engine, all.slice(0, second.promptTokens))).text, second.text);
+    await session.close();
+    await assert.rejects(session.tokens(), hasCode('SEQ'));
+  });
+
+  test('an empty prompt goes on with what is there', async (t) => {
+    const engine = await openEngine(t);
+    const session = await engine.createSession();
+    await assert.rejects(session.prompt([], { temperature: 0 }).text(), hasCode('ARG'));
+    await session.append(story);
+    const tokens = await session.tokens();
+    const { text } = await read(session.prompt('', greedy));
+    assert.equal(text, (await fresh(engine, tokens)).text);
+  });
+
+  for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
+    test(`forks share pages and go their own ways (${kvType})`, async (t) => {
+      const engine = await openEngine(t, { kvType, prefixCache: false });
+      const trunk = await engine.createSession();
+      await trunk.append(story);
+      const tokens = await trunk.tokens();
+      const idle = await engine.kvStats();
+      const branches = await Promise.all([trunk.fork(), trunk.fork(), trunk.fork()]);
+      const forked = await engine.kvStats({ map: true });
+      assert.equal(forked.forks, 3);
+      assert.equal(forked.pages.all - forked.pages.free, idle.pages.all - idle.pages.free);
+      assert.equal(forked.pages.shared, Math.ceil(tokens.length / 16));
+      assert.equal(forked.map?.length, forked.pages.all);
+      assert.equal(forked.cowCopies, 0);
+      const words = [' First', ' Second', ' Third'];
+      const texts = await Promise.all(
+        branches.map((branch, index) => read(branch.prompt(words[index], greedy))),
+      );
+      // the last page is not full, so each branch copies that one
+      if (tokens.length % 16 !== 0) assert.equal((await engine.kvStats()).cowCopies, 3);
+      for (const [index, branch] of branches.entries()) {
+        const all = await branch.tokens();
+        const wanted = await fresh(engine, all.slice(0, texts[index].promptTokens));
+        assert.equal(texts[index].text, wanted.text);
+      }
+      assert.deepEqual(await trunk.tokens(), tokens);
+      for (const session of [trunk, ...branches]) await session.close();
+      const { pages, sessions } = await engine.kvStats();
+      assert.equal(sessions, 0);
+      assert.equal(pages.free, pages.all);
+    });
+  }
+
+  test('truncate and drop', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    const session = await engine.createSession();
+    await session.append(story);
+    const tokens = await session.tokens();
+    await session.truncate(40);
+    assert.deepEqual(await session.tokens(), tokens.slice(0, 40));
+    const { text } = await read(session.prompt('', greedy));
+    assert.equal(text, (await fresh(engine, tokens.slice(0, 40))).text);
+    await session.truncate(40);
+    await session.drop(8, 24);
+    assert.deepEqual(await session.tokens(), [...tokens.slice(0, 8), ...tokens.slice(24, 40)]);
+    const { promptTokens, cachedTokens } = await read(session.prompt(' So', greedy));
+    assert.ok(cachedTokens === 24 && promptTokens > 24);
+    await assert.rejects(session.truncate(4000), hasCode('RANGE'));
+    await assert.rejects(session.drop(9, 4000), hasCode('RANGE'));
+    await assert.rejects(session.truncate(-1), hasCode('ARG'));
+  });
+
+  test('one request at a time; one that was left early is over at once', async (t) => {
+    const engine = await openEngine(t);
+    const session = await engine.createSession();
+    const running = session.prompt('Once upon a time', { ...greedy, maxTokens: 300 });
+    for await (const _ of running) {
+      await assert.rejects(session.append('x'), hasCode('BUSY'));
+      await assert.rejects(session.fork(), hasCode('BUSY'));
+      break;
+    }
+    const count = (await session.tokens()).length;
+    assert.ok(count > 4, 'what was said until then stays');
+    const child = await session.fork();
+    assert.equal((await read(child.prompt(' and', greedy))).completionTokens, 24);
+    assert.equal((await session.tokens()).length, count);
+  });
+
+  test('a prompt over the context is refused, and the session goes on', async (t) => {
+    const engine = await openEngine(t, { contextSize: 64 });
+    const session = await engine.createSession();
+    await assert.rejects(session.append(story + story), hasCode('PROMPT_TOO_LONG'));
+    assert.deepEqual(await session.tokens(), []);
+    assert.equal((await read(session.prompt('Hello', greedy))).completionTokens, 24);
+  });
+});
+
+describe('saved sessions', () => {
+  const path = join(folder, 'session.wick');
+
+  for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
+    test(`another engine goes on with one (${kvType})`, async (t) => {
+      const one = await openEngine(t, { kvType });
+      const session = await one.createSession();
+      await read(session.prompt(story, greedy));
+      const bytes = await session.save(path);
+      assert.deepEqual(new Uint8Array(readFileSync(path)), bytes);
+      const two = await openEngine(t, { kvType, prefixCache: false });
+      const loaded = (await two.loadState(path)).session;
+      if (!loaded) throw new Error('it was a session');
+      assert.deepEqual(await loaded.tokens(), await session.tokens());
+      const wanted = await read(session.prompt(' And', greedy));
+      assert.deepEqual(await read(loaded.prompt(' And', greedy)), wanted);
+      const blob = await two.loadState(new Blob([bytes]));
+      assert.equal((await blob.session?.tokens())?.length, (await session.tokens()).length - wanted.completionTokens - 1);
+    });
+  }
+
+  test('another model, another KV type, damage and absence are refused', async (t) => {
+    const engine = await openEngine(t);
+    const session = await engine.createSession();
+    await session.append(story);
+    const bytes = await session.save();
+    const other = join(folder, 'other.gguf');
+    await synthesize('100mb', 'q8_0', other);
+    const strange = await openEngine(t, { file: other });
+    await assert.rejects(strange.loadState(bytes), hasCode('MISMATCH'));
+    const coarse = await openEngine(t, { kvType: 'q8' });
+    await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));
+    for (const at of [20, 60, 200, bytes.length >> 1, bytes.length - 3]) {
+      const damaged = bytes.slice();
+      damaged[at] ^= 0x20;
+      await assert.rejects(engine.loadState(damaged), (error) =>
+        ['CORRUPT', 'FORMAT', 'MISMATCH', 'TRUNCATED', 'FULL'].includes(/** @type {any} */ (error).code),
+      );
+    }
+    for (const length of [0, 7, 30, 100, bytes.length - 1]) {
+      await assert.rejects(engine.loadState(bytes.slice(0, length)), hasCode('TRUNCATED'));
+    }
+    await assert.rejects(engine.loadState(new Uint8Array(500)), hasCode('FORMAT'));
+    await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
+    await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
+    await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
+    // nothing of all that is left, and the engine goes on
+    const { sessions, sequences } = await engine.kvStats();
+    assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
+    assert.ok((await engine.loadState(bytes)).session);
+  });
+
+  test('what was kept before stays when keeping fails', async (t) => {
+    const engine = await openEngine(t);
+    const kept = join(folder, 'kept.wick');
+    writeFileSync(kept, 'before');
+    const session = await engine.createSession();
+    await session.close();
+    await assert.rejects(session.save(kept), hasCode('SEQ'));
+    assert.equal(readFileSync(kept, 'utf8'), 'before');
+    assert.ok(!existsSync(`${kept}.tmp`));
+  });
+});
