@@ -6,7 +6,7 @@ import { fromPlainError, toPlainError, WickError } from './errors.js';
 import { loadModel } from './load.js';
 import {
   NativeEngine,
-  STEP_PROGRESS,
+  STEP_WAIT_BYTES,
   TOKENIZE_ADD_SPECIAL,
   TOKENIZE_PARSE_SPECIAL,
 } from './native.js';
@@ -310,7 +310,8 @@ class EngineWorker {
     if (this.#isClosed) return;
     const requests = /** @type {RequestTable} */ (this.#requests);
     const result = this.#stepOnce();
-    this.#isStepping = result === STEP_PROGRESS && requests.canStep();
+    // an idle engine has just been given what waited for a place in its queue, or nobody wants it
+    this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     if (this.#isStepping) this.#yield();
   }
 }

@@ -79,7 +79,10 @@ describe('the prefix cache', () => {
     const wanted = [];
     for (const question of questions) wanted.push(await read(alone.generate(question, greedy)));
     const found = await Promise.all(questions.map((text) => read(engine.generate(text, greedy))));
-    assert.deepEqual(found.map(({ text }) => text), wanted.map(({ text }) => text));
+    assert.deepEqual(
+      found.map(({ text }) => text),
+      wanted.map(({ text }) => text),
+    );
     const [first, ...others] = found;
     assert.equal(first.cachedTokens, 0);
     for (const { cachedTokens, promptTokens } of others) {
@@ -276,7 +279,10 @@ describe('saved sessions', () => {
       const wanted = await read(session.prompt(' And', greedy));
       assert.deepEqual(await read(loaded.prompt(' And', greedy)), wanted);
       const blob = await two.loadState(new Blob([bytes]));
-      assert.equal((await blob.session?.tokens())?.length, (await session.tokens()).length - wanted.completionTokens - 1);
+      assert.equal(
+        (await blob.session?.tokens())?.length,
+        (await session.tokens()).length - wanted.completionTokens - 1,
+      );
     });
   }
 
@@ -295,7 +301,9 @@ describe('saved sessions', () => {
       const damaged = bytes.slice();
       damaged[at] ^= 0x20;
       await assert.rejects(engine.loadState(damaged), (error) =>
-        ['CORRUPT', 'FORMAT', 'MISMATCH', 'TRUNCATED', 'FULL'].includes(/** @type {any} */ (error).code),
+        ['CORRUPT', 'FORMAT', 'MISMATCH', 'TRUNCATED', 'FULL'].includes(
+          /** @type {any} */ (error).code,
+        ),
       );
     }
     for (const length of [0, 7, 30, 100, bytes.length - 1]) {
