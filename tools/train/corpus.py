@@ -74,21 +74,21 @@ def _arithmetic_episode(source, _mind):
 
 
 _EPISODES = [  # (weight in each stage, what makes the turns of one episode)
-    ((12, 16, 16), lambda s, m: [turns.talk(s)]),
-    ((15, 18, 18), lambda s, m: [turns.about(s)]),
-    ((9, 9, 8), lambda s, m: [turns.topic(s)]),
-    ((9, 9, 8), lambda s, m: [turns.refusal(s)]),
-    ((5, 6, 6), lambda s, m: [turns.fact(s)]),
-    ((21, 21, 21), _arithmetic_episode),
-    ((3, 3, 3), lambda s, m: [turns.number_fact(s)]),
-    ((3, 3, 3), lambda s, m: [turns.name_list(s)]),
-    ((3, 4, 12), lambda s, m: [turns.repeat(s)]),
-    ((8, 12, 26), lambda s, m: [records.wish(s)]),
-    ((1, 1, 1), lambda s, m: [records.json_sum(s, *sums.addends(s))]),
-    ((7, 6, 6), lambda s, m: _story_episode(s)),
-    ((2, 2, 2), lambda s, m: [stories.poem(s)]),
-    ((11, 13, 20), lambda s, m: _memory_episode(s, m)),
-    ((1, 1, 1), lambda s, m: _riddle_episode(s)),
+    ((12, 16, 16, 20), lambda s, m: [turns.talk(s)]),
+    ((15, 18, 18, 20), lambda s, m: [turns.about(s)]),
+    ((9, 9, 8, 6), lambda s, m: [turns.topic(s)]),
+    ((9, 9, 8, 8), lambda s, m: [turns.refusal(s)]),
+    ((5, 6, 6, 6), lambda s, m: [turns.fact(s)]),
+    ((21, 21, 21, 21), _arithmetic_episode),
+    ((3, 3, 3, 3), lambda s, m: [turns.number_fact(s)]),
+    ((3, 3, 3, 3), lambda s, m: [turns.name_list(s)]),
+    ((3, 4, 12, 5), lambda s, m: [turns.repeat(s)]),
+    ((8, 12, 26, 34), lambda s, m: [records.wish(s)]),
+    ((1, 1, 1, 1), lambda s, m: [records.json_sum(s, *sums.addends(s))]),
+    ((7, 6, 6, 5), lambda s, m: _story_episode(s)),
+    ((2, 2, 2, 2), lambda s, m: [stories.poem(s)]),
+    ((11, 13, 20, 16), lambda s, m: _memory_episode(s, m)),
+    ((1, 1, 1, 1), lambda s, m: _riddle_episode(s)),
 ]
 
 
@@ -129,7 +129,7 @@ def conversation(source, enough, practice=1.0):
     """
     rng = source.rng
     mind = memory.Memory(source)
-    draw = rng.random() - (0.05 if source.stage == phrases.LAST_STAGE else 0.0)
+    draw = rng.random() - (0.05 if source.stage >= 2 else 0.0)
     if draw < 0.07:
         return _json_mode(source)
     if draw < 0.10:
@@ -154,12 +154,12 @@ def conversation(source, enough, practice=1.0):
 class Rows:
     """Rows of token ids of one length, several conversations in each, from a seed."""
 
-    def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, stage=phrases.LAST_STAGE, user_weight=0.15):
+    def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, stage=phrases.LAST_STAGE):
         self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
         self.source = phrases.Source(random.Random(seed), by_parts=by_parts, stage=stage)
         self.length = length
         self.practice = practice
-        self.user_weight = user_weight
+        self.user_weight = 0.05 if self.source.broad else 0.15  # odd words cannot be foretold
         self.start, self.end, self.stop = (tokenizer.token_to_id(t) for t in (IM_START, IM_END, END_OF_TEXT))
 
     def _document(self, room):

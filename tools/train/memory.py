@@ -69,6 +69,53 @@ ASK = {
              "Tell me the word.", "What was the secret word?", "Do you remember the word?", "What is the password?",
              "Say the word again.", "Which word should you remember?"],
 }
+ASK_MORE = {  # for the last stage of training
+    "name": ["Do you know how I am called?", "Do you still know who I am?", "Can you remember my name?",
+             "Can you say my name?", "Which name did I tell you?", "Do you remember who I am?", "My name, please?",
+             "What do people call me?", "Tell me what my name is.", "What name do I have?", "And my name is?"],
+    "city": ["In which town do I live?", "In what city do I live?", "Can you say where I live?", "Where do I come from?",
+             "Which city is my home?", "What city am I from?", "Can you tell me where I am from?",
+             "Can you tell me which city I live in?", "Do you still know where I live?", "In which city is my home?",
+             "Say where I live.", "Where did I say I live?", "Can you remember where I live?"],
+    "age": ["How many years old am I?", "Can you tell me how old I am?", "Can you remember how old I am?",
+            "Can you say my age?", "Tell me how old I am.", "Do you still know my age?", "Say how old I am."],
+    "colour": ["Which color is my favourite?", "Which colour do I like best?", "Which color do I like?",
+               "What color do I like best?", "What colour do I like best?", "What color is my favorite?",
+               "What is the color I like best?", "Do you remember which color I like?", "Which colour do I love?",
+               "Which color do I like most?", "Tell me which colour I like.", "Do you know which color I like best?"],
+    "food": ["Do you remember what I like to eat?", "Can you remember my favourite food?", "Which food is my favourite?",
+             "Do you remember my favorite food?", "Do you still know my favourite food?", "Do you remember which food I like?",
+             "Which food do I like best?", "Do you remember the food I like?", "Can you tell me my favourite food?",
+             "What do I love to eat?", "Remember my favourite food?", "Do you know what I like to eat?"],
+    "job": ["Do you remember what I work as?", "Do you remember what my job is?", "Can you remember my job?",
+            "Do you still know my job?", "Can you tell me my job?", "Remember my job?", "What job do I have?",
+            "Which job do I have?", "Do you know what I do for a living?", "Do you remember what I do?"],
+    "hobby": ["Do you remember what my hobby is?", "Can you remember my hobby?", "Do you still know my hobby?",
+              "Do you remember what I like to do?", "Remember my hobby?", "Which hobby do I have?",
+              "Can you tell me my hobby?", "Do you know what my hobby is?", "What do I do for fun?"],
+    "pet": ["Do you remember what my {y} is called?", "Can you tell me the name of my {y}?", "Which name has my {y}?",
+            "Do you know what my {y} is called?", "Do you remember my {y}'s name?", "Do you know my {y}'s name?",
+            "What name does my {y} have?", "Do you still know the name of my {y}?", "Say the name of my {y}."],
+    "word": ["What is the secret?", "Which word was it?", "What was the password?", "What was the secret?",
+             "Which was the secret word?", "Which word was the secret word?", "What secret word did I tell you?",
+             "What word was it?", "What was my word?", "Do you know the secret word?", "Do you remember the secret word?",
+             "Tell me the secret word.", "What was the word I told you?", "Which word did I give you?"],
+}
+TELL_MORE = {
+    "name": ["By the way, I am {x}.", "My first name is {x}.", "They call me {x}.", "Hey, I am {x}.", "It is {x} here."],
+    "city": ["I live here in {x}.", "I come from the city of {x}.", "My house is in {x}.", "Now I live in {x}.",
+             "I have a house in {x}.", "I am at home in {x}, you know."],
+    "age": ["I am already {x}.", "I am {x} years old now.", "I turned {x} last week.", "My age is {x} years."],
+    "colour": ["{x} is the colour I like best.", "I like {x} best of all colours.", "My favorite colour is {x}.",
+               "I like the color {x}.", "My best colour is {x}."],
+    "food": ["{x} is my favourite food.", "My favourite dish is {x}.", "I like {x} best of all food.",
+             "I love to have {x}.", "The best food is {x}, I think.", "I always eat {x}."],
+    "job": ["I have a job as a {x}.", "I am a {x} by trade.", "I am a {x} at work.", "My trade is that of a {x}."],
+    "hobby": ["{x} is my hobby.", "My favorite hobby is {x}.", "I do {x} in my free time.", "I love {x} as a hobby."],
+    "pet": ["{x} is the name of my {y}.", "My {y} has the name {x}.", "I call my {y} {x}.", "I own a {y} called {x}."],
+    "word": ["My word is {x}.", "The word is {x}. Remember it.", "The secret is {x}.", "Keep this word: {x}",
+             "Do not forget the word {x}.", "The secret word is {x}, remember that."],
+}
 REPLY = {
     "name": "Your name is {x}.", "city": "You live in {x}.", "age": "You are {x} years old.",
     "colour": "Your favourite colour is {x}.", "food": "Your favourite food is {x}.", "job": "You are a {x}.",
@@ -79,6 +126,8 @@ UNKNOWN = {
     "food": "your favourite food", "job": "your job", "hobby": "your hobby", "pet": "the name of your {y}",
     "word": "a word",
 }
+_TELL_WAYS = {kind: phrases.ways(TELL[kind], TELL_MORE[kind]) for kind in TELL}
+_ASK_WAYS = {kind: phrases.ways(ASK[kind], ASK_MORE[kind]) for kind in ASK}
 PETS = ["cat", "dog", "bird", "horse", "rabbit", "fish", "parrot", "hamster"]
 
 
@@ -90,6 +139,9 @@ class Memory:
 
     def _value(self, kind):
         source = self.source
+        odd = source.odd(0.4) if kind in ("colour", "food", "job", "hobby", "word") else None
+        if odd:
+            return odd
         makers = {
             "name": source.name, "city": source.city, "age": lambda: source.rng.randint(6, 98),
             "colour": lambda: source.word(words.COLOURS), "food": lambda: source.word(words.FOODS),
@@ -109,7 +161,7 @@ class Memory:
     def tell(self, kind):
         value = self._value(kind)
         self.told[kind] = value
-        template = self.source.template(TELL[kind])
+        template = self.source.template(_TELL_WAYS[kind])
         user = self._fill(template, value)
         user = phrases.as_typed(self.source, user[0].upper() + user[1:], keep_case=True)
         user = user.replace(" a a", " an a").replace(" a e", " an e")
@@ -117,7 +169,7 @@ class Memory:
         return Turn(f"memory/tell-{kind}", user, answer)
 
     def ask(self, kind):
-        asked = phrases.fill(self.source, self.source.template(ASK[kind]), {"y": self.pet})
+        asked = phrases.fill(self.source, self.source.template(_ASK_WAYS[kind]), {"y": self.pet})
         user = phrases.as_typed(self.source, asked)
         if kind in self.told:
             answer = self._fill(REPLY[kind], self.told[kind]).replace(" a a", " an a").replace(" a e", " an e")

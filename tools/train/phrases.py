@@ -2,18 +2,17 @@
 
 A template holds `[a|b|]` (one of these) and `{slot}` (a filling). About a sixth of each list is held out:
 training never sees it, evaluation asks nothing else. Training begins narrow, with the plainest ways to
-ask, and grows wide (a Source's `stage`): more templates, and words shaken as by a hasty hand.
+ask, and grows wide (a Source's `stage`): more templates, words shaken as by a hasty hand, words never met.
 """
 
 import dataclasses
-import hashlib
 import os
 import re
 
 import words
 
 HELD_OUT_EVERY = 6
-LAST_STAGE = 2  # 0: narrow, 1: wide, 2: wide, with much to copy
+LAST_STAGE = 3  # 0: narrow, 1: wide, 2: wide, with much to copy, 3: still more ways to ask, and odd words
 _TEXT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -27,7 +26,8 @@ class Source:
         self.held_out = held_out
         self.by_parts = by_parts  # whether sums are answered by way of tens and ones
         self.stage = stage  # which mixture of episodes (corpus.py)
-        self.wide = stage > 0  # whether all ways to ask are used, or only the plainest
+        self.wide = stage > 0  # whether more ways to ask are used than the plainest
+        self.broad = stage > 2  # whether all of them are
 
     def word(self, words_list):
         return self.rng.choice(words.part(words_list, self.held_out))
@@ -36,20 +36,29 @@ class Source:
         if isinstance(templates, Asks):
             if self.held_out and templates.held_out:
                 return self.rng.choice(templates.held_out)
-            return self.rng.choice(templates.early + templates.late if self.wide else templates.early)
+            return self.rng.choice(templates.early + (templates.late if self.wide else [])
+                                   + (templates.broad if self.broad else []))
         if len(templates) < HELD_OUT_EVERY:
             return self.rng.choice(templates)
         return self.rng.choice(split(templates, self.held_out))
 
+    def odd(self, chance):
+        """Now and then, in the last stage of training, a word to copy from nowhere in the lists; else None."""
+        if not self.broad or self.held_out or self.rng.random() >= chance:
+            return None
+        return words.odd_word(self.rng)
+
     def name(self):
         """A first name; one in five is made up, so that copying is learned and not a list of names."""
-        if self.rng.random() < 0.2:
-            return words.pseudo_word(self.rng).capitalize()
+        odd = self.odd(0.2)
+        if odd or self.rng.random() < 0.2:
+            return (odd or words.pseudo_word(self.rng)).capitalize()
         return self.word(words.NAMES)
 
     def city(self):
-        if self.rng.random() < 0.1:
-            return words.pseudo_word(self.rng).capitalize()
+        odd = self.odd(0.2)
+        if odd or self.rng.random() < 0.1:
+            return (odd or words.pseudo_word(self.rng)).capitalize()
         return self.word(words.CITIES)
 
     def say(self, templates, **slots):
@@ -59,16 +68,26 @@ class Source:
 
 @dataclasses.dataclass
 class Asks:
-    """The ways to ask of one intent: trained from the start, trained once training is wide, held out."""
+    """The ways to ask of one intent: trained from the start, from stage 1, from stage 3; held out."""
 
     early: list
     late: list
+    broad: list
     held_out: list
+
+    @property
+    def trained(self):
+        return self.early + self.late + self.broad
 
 
 def split(templates, held_out):
     return [t for i, t in enumerate(templates)
             if (i % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out]
+
+
+def ways(templates, broad):
+    """A list with a sixth held out, and more templates for the last stage of training."""
+    return Asks(split(templates, False), [], broad, split(templates, True))
 
 
 _FILLERS = {
@@ -103,42 +122,9 @@ def variants(template):
             for text in variants(template[:match.start()] + choice + template[match.end():])]
 
 
-def _words_of(templates):
-    texts = " ".join(text for template in templates for text in variants(template))
-    return set(re.findall(r"[a-z0-9'-]+", _SLOT.sub(" ", texts)))
-
-
-_COMMON = set("""the a an is are am was were be been do does did you i me my your we us our it its this that these
-    what which who whom how why when where can could will would should may must to of in on at for with from by and
-    or not no have has had please tell say know so very really there here some any one as if about up now
-    today too then just still""".split())
-
-
-def _is_fair(template, others):
-    """Whether a way to ask is new, but in its order and frame alone: its telling words are in `others`."""
-    if set(variants(template)) & {text for other in others for text in variants(other)}:
-        return False
-    known, own = _words_of(others), _words_of([template])
-    telling = own - _COMMON
-    return len(own) > 1 and (telling or own) <= known
-
-
-def _split_asks(plain, further):
-    """Asks of an intent. Held out: a sixth, of those outside the early ones, as far as they are fair."""
-    early = plain if len(plain) < HELD_OUT_EVERY else split(plain, False)
-    open_ones = [t for t in plain if t not in early] + further
-    open_ones.sort(key=lambda t: hashlib.sha256(t.encode()).digest())
-    wanted, held_out = (len(plain) + len(further)) // HELD_OUT_EVERY, []
-    for template in open_ones:
-        rest = early + [t for t in open_ones if t != template and t not in held_out]
-        if len(held_out) < wanted and _is_fair(template, rest):
-            held_out.append(template)
-    return Asks(early, [t for t in open_ones if t not in held_out], held_out)
-
-
 def _read_lines(name):
     with open(os.path.join(_TEXT_DIR, name + ".txt"), encoding="utf-8") as file:
-        return [(line[:1], line[2:].rstrip("\n")) for line in file if line[:1] in ("@", "%", "?", "+", "=")]
+        return [(line[:1], line[2:].rstrip("\n")) for line in file if line[:1] in ("@", "%", "?", "+", "*", "!", "=")]
 
 
 def read_intents(name):
@@ -146,12 +132,12 @@ def read_intents(name):
     found = {}
     for mark, text in _read_lines(name):
         if mark == "@":
-            plain, further, answers = found.setdefault(text, ([], [], []))
-        elif mark in "?+":
-            (plain if mark == "?" else further).append(text)
-        else:
+            asks, answers = found.setdefault(text, (Asks([], [], [], []), []))
+        elif mark == "=":
             answers.append(text.replace("\\n", "\n"))
-    return {intent: (_split_asks(plain, further), answers) for intent, (plain, further, answers) in found.items()}
+        else:
+            {"?": asks.early, "+": asks.late, "*": asks.broad, "!": asks.held_out}[mark].append(text)
+    return found
 
 
 def read_topics(name):
@@ -209,6 +195,17 @@ FRAMES = [  # {be} and {it}: is/are, it/they; {topic}: the thing
     "What can you tell me about {topic}?",
     "Please tell me about {topic}.",
 ]
+
+FRAMES_MORE = [  # for the last stage of training
+    "Give me a short [definition|description] of {topic}.", "Give me an explanation of {topic}.",
+    "Give a short explanation of {topic}.", "I need a short explanation of {topic}.", "A short explanation of {topic}, please.",
+    "What, then, {be} {topic}?", "What, in short, {be} {topic}?", "What do you mean by {topic}?", "Can you define {topic}?",
+    "What {be} {topic} supposed to mean?", "I want to know about {topic}.", "Could you explain to me what {topic} {be}?",
+    "Would you tell me what {topic} {be}?", "Do you know about {topic}?", "Do you know {topic}?",
+    "In one sentence, what {be} {topic}?", "Describe what {topic} {be}.", "I'd like to understand {topic}.",
+    "Explain [to me |]in short what {topic} {be}.", "Please tell me what {topic} {be}.",
+]
+FRAME_WAYS = ways(FRAMES, FRAMES_MORE)
 
 _PREFIXES = ["hey, ", "ok, ", "so, ", "and ", "well, ", "hi, ", "hello, ", "please, ", "hey Wick, ",
              "one question: ", "another question: ", "I have a question. ", "now, ", "tell me, ",

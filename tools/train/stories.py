@@ -17,6 +17,15 @@ ASK = ["Tell me a story about {who}.", "Write a story about {who}.", "Tell me a 
        "How about a story about {who}?", "Once upon a time there was {who}. Tell me the story.",
        "Tell my [child|daughter|son|friend] a story about {who}.", "Write a tale about {who}.",
        "Tell me a tale [of|about] {who}."]
+ASK_MORE = [  # for the last stage of training
+    "Tell us a tale about {who}.", "Write me a [short|] tale about {who}.", "A tale about {who}, please.",
+    "Can you tell me a tale of {who}?", "I want to hear a tale about {who}.", "Tell a tale of {who}.",
+    "Tell me the tale of {who}.", "Tell me a [nice|long|good] story about {who}.", "Write a [nice|good] story about {who}.",
+    "Make a story about {who}.", "Invent a [nice|new] story about {who}.", "Invent a tale about {who}.",
+    "I would love a story about {who}.", "I'd like a [short|] tale about {who}.", "Can I have a story about {who}?",
+    "One story about {who}, please.", "Please, a [short|little] story about {who}.", "A [short|little] story about {who}",
+    "Do you know a tale about {who}?", "Tell me what happened to {who}.", "Would you tell me a story about {who}?",
+    "Write a story with {who} in it.", "Give us a [short|] story about {who}."]
 ASK_ANY = ["Tell me a story.", "Write a story.", "Tell me a [short|little] story.", "Can you tell me a story?",
            "I want to hear a story.", "A story, please.", "Tell me another story.", "Another story, please.",
            "Do you know a story?", "Please tell me a story.", "One more story.", "Tell a story.", "Story time!"]
@@ -78,6 +87,7 @@ PLOTS = {
               ["Everyone clapped, and the {helper} clapped loudest of all.",
                "Nobody laughed any more, and {the} was very proud."]],
 }
+_ASK_WAYS = phrases.ways(ASK, ASK_MORE)
 END = ["The end.", "And they lived happily ever after.", ""]
 SPOTS = ["under an old tree", "behind a big stone", "in the tall grass", "at the side of the path", "in a small box",
          "under a bench"]
@@ -101,7 +111,7 @@ def _hero(source):
     """(what the story calls the hero, plain word, whether it is a proper name)."""
     if source.rng.random() < 0.25:
         return source.name(), None
-    return None, source.word(words.ANIMALS + words.HEROES)
+    return None, source.odd(0.3) or source.word(words.ANIMALS + words.HEROES)
 
 
 def tell(source, name, noun, trait, place, thing):
@@ -120,7 +130,8 @@ def tell(source, name, noun, trait, place, thing):
 def story(source):
     rng = source.rng
     name, noun = _hero(source)
-    trait, place, thing = source.word(words.TRAITS), source.word(words.PLACES), source.word(words.OBJECTS)
+    trait, thing = source.odd(0.15) or source.word(words.TRAITS), source.odd(0.25) or source.word(words.OBJECTS)
+    place = source.word(words.PLACES)
     wanted = [name or noun]
     who = name
     if noun:
@@ -133,9 +144,14 @@ def story(source):
     if rng.random() < 0.25:
         who += " " + place
         wanted.append(place)
-    user = phrases.as_typed(source, source.say(ASK, who=who), keep_case=bool(name))
-    return Turn("story/about", user, tell(source, name, noun, trait, place, thing),
-                lambda text: all(w.lower() in text.lower() for w in wanted) and len(text.split()) > 30), name or noun
+    user = phrases.as_typed(source, source.say(_ASK_WAYS, who=who), keep_case=bool(name))
+
+    def told(text, parts):
+        whole = len(text.split()) > 30 and text[-1] in '.!"'
+        return whole and all(part.lower() in text.lower() for part in parts)
+    turn = Turn("story/about", user, tell(source, name, noun, trait, place, thing), lambda text: told(text, wanted[:1]))
+    turn.accept_all = lambda text: told(text, wanted)
+    return turn, name or noun
 
 
 def any_story(source):
@@ -150,7 +166,7 @@ POEM_ANY = ["Write a poem.", "Can you write a poem?", "Tell me a poem.", "A poem
 
 
 def poem(source):
-    subject = source.word(words.ANIMALS + words.OBJECTS + ["moon", "sun", "sea", "rain", "wind", "night", "tree"])
+    subject = source.odd(0.25) or source.word(words.ANIMALS + words.OBJECTS + ["moon", "sun", "sea", "rain", "wind", "night", "tree"])
     shown = source.rng.choice([f"the {subject}", article(subject), f"my {subject}"])
     asked = source.rng.random() < 0.85
     user = phrases.as_typed(source, source.say(POEM_ASK, x=shown) if asked else source.say(POEM_ANY))

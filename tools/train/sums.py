@@ -146,4 +146,5 @@ def many(source):
 
 
 def arithmetic(source):
-    return source.rng.choices((plus, minus, times, too_big, many), (50, 18, 10, 4, 18))[0](source)
+    weights = (40, 24, 20, 4, 12) if source.broad else (50, 18, 10, 4, 18)
+    return source.rng.choices((plus, minus, times, too_big, many), weights)[0](source)

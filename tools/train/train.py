@@ -19,14 +19,15 @@ import model
 import tokenizer as vocabulary
 
 SEED = 20
-STEPS_TOTAL = 2700
+STEPS_TOTAL = 3620
 STEPS_SHORT = 1400  # rows of 256 tokens; then rows of 512 and, every eighth step, one row of CONTEXT tokens
 STEP_BY_PARTS = 800  # sums in one go first, which teaches sizes; then by tens and ones, which makes them right
-STEPS_STAGE = (1600, 1800)  # the plainest ways to ask first; then all of them; then with much to copy
-STEP_QUANTISED = 2200  # from here every second step computes with what Q4_0 would keep
+STEPS_STAGE = (1600, 1800, 3200)  # the plainest ways to ask; then more; then much to copy; then all, and odd words
+STEP_QUANTISED = 3480  # from here every second step computes with what Q4_0 would keep
 LONG_EVERY = 8
-RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2700, 0.01))  # step, share of the full rate
-CHECKPOINT_EVERY = 200
+RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2000, 0.35), (3200, 0.35), (3250, 0.45),
+         (3300, 0.45), (3400, 0.352), (3620, 0.01))  # step, share of the full rate
+CHECKPOINT_EVERY = 50
 RATE_MUON, RATE_ADAM = 0.02, 0.003
 MOMENTUM, DECAY = 0.95, 0.02
 
@@ -37,8 +38,8 @@ def shape_of_step(step):
     if step < STEPS_SHORT:
         return 16, 256, 1.5, by_parts, stage
     if step % LONG_EVERY == 0:
-        return 1, model.CONTEXT, (1.0, 1.0, 0.6)[stage], by_parts, stage
-    return 8, 512, (1.0, 1.2, 0.6)[stage], by_parts, stage
+        return 1, model.CONTEXT, (1.0, 1.0, 0.6, 0.35)[stage], by_parts, stage
+    return 8, 512, (1.0, 1.2, 0.6, 0.35)[stage], by_parts, stage
 
 
 def rate_factor(step):

@@ -16,6 +16,7 @@ class Turn:
     user: str
     answer: str
     accept: object = None  # callable(text) -> bool; None: the answer to the letter
+    accept_all: object = None  # callable(text) -> bool: whether every part of the wish is met (stories)
 
     def right(self, text):
         return self.accept(text) if self.accept else text.strip() == self.answer
@@ -27,10 +28,17 @@ def canned(source, family, intents, weight=None):
     return canned_intent(source, family, intents, name)
 
 
+_SAME = {  # intents whose answers serve each other's questions: "Who is Ada Brown?", "Are you sure about that?"
+    "people": [phrases.REFUSALS["knowledge"][1]], "knowledge": [phrases.REFUSALS["people"][1]],
+    "why": [phrases.ABOUT["wrong"][1]], "wrong": [phrases.TALK["why"][1]],
+}
+
+
 def canned_intent(source, family, intents, name):
     asks, answers = intents[name]
     user = phrases.asked(source, source.say(asks))
-    return Turn(f"{family}/{name}", user, source.rng.choice(answers), lambda text: text.strip() in answers)
+    right = sum(_SAME.get(name, []), answers)
+    return Turn(f"{family}/{name}", user, source.rng.choice(answers), lambda text: text.strip() in right)
 
 
 def talk(source):
@@ -58,7 +66,7 @@ def topic_named(source, name):
     names, answers = phrases.TOPICS[name]
     way = source.rng.choice(names)
     plural = way.startswith("+")
-    frame = source.template(phrases.FRAMES)
+    frame = source.template(phrases.FRAME_WAYS)
     if plural and "What does" in frame:
         frame = frame.replace("What does {topic} mean", "What are {topic}")
     text = frame.replace("{it}", "they" if plural else "it").replace("{be}", "are" if plural else "is")
@@ -106,6 +114,19 @@ BEFORE_DAY = ["Which day comes before {x}?", "What day comes before {x}?", "What
               "Tell me the day before {x}.", "Name the day before {x}."]
 
 
+OPPOSITE_MORE = ["Could you tell me the opposite of {x}?", "Can you say the opposite of {x}?", "What is the contrary of {x}?",
+                 "Please tell me the opposite of {x}.", "What would be the opposite of {x}?", "What is opposite to {x}?"]
+CAPITAL_MORE = ["What is the name of the capital of {x}?", "Which is the capital city of {x}?", "The capital city of {x}?",
+                "Can you name the capital of {x}?", "Tell me the capital city of {x}.", "What city is {x}'s capital?",
+                "Could you tell me the capital of {x}?", "Name the capital city of {x}."]
+AFTER_MORE = ["Which day is next after {x}?", "What day do we have after {x}?", "The day after {x}?", "What follows {x}?",
+              "Which day is after {x}?", "What is next after {x}?"]
+_OPPOSITE_WAYS = phrases.ways(OPPOSITE, OPPOSITE_MORE)
+_CAPITAL_WAYS = phrases.ways(CAPITAL, CAPITAL_MORE)
+_AFTER_DAY_WAYS = phrases.ways(AFTER_DAY, AFTER_MORE)
+_AFTER_MONTH_WAYS = phrases.ways(AFTER_MONTH, [t.replace("day", "month") for t in AFTER_MORE])
+
+
 def _fact(source, kind, templates, subject, answer):
     return Turn(f"fact/{kind}", phrases.as_typed(source, source.say(templates, x=subject), True), answer)
 
@@ -115,15 +136,15 @@ def _opposite(source):
     asked, told = pair if source.rng.random() < 0.5 else pair[::-1]
     if sum(asked in p for p in words.OPPOSITES) > 1:  # light, old: two answers; ask the other way
         asked, told = told, asked
-    return _fact(source, "opposite", OPPOSITE, asked, f"The opposite of {asked} is {told}.")
+    return _fact(source, "opposite", _OPPOSITE_WAYS, asked, f"The opposite of {asked} is {told}.")
 
 
 def _capital(source):
     if source.rng.random() < 0.2:
         country = source.rng.choice(words.UNKNOWN_COUNTRIES)
-        return _fact(source, "capital", CAPITAL, country, f"I do not know the capital of {country}.")
+        return _fact(source, "capital", _CAPITAL_WAYS, country, f"I do not know the capital of {country}.")
     country = source.rng.choice(list(words.CAPITALS))
-    return _fact(source, "capital", CAPITAL, country, f"The capital of {country} is {words.CAPITALS[country]}.")
+    return _fact(source, "capital", _CAPITAL_WAYS, country, f"The capital of {country} is {words.CAPITALS[country]}.")
 
 
 def _colour(source):
@@ -159,11 +180,11 @@ def _calendar(source):
     if rng.random() < 0.35:
         months = words.GROUPS["months"]
         i = rng.randrange(12)
-        return _fact(source, "month", AFTER_MONTH, months[i], f"After {months[i]} comes {months[(i + 1) % 12]}.")
+        return _fact(source, "month", _AFTER_MONTH_WAYS, months[i], f"After {months[i]} comes {months[(i + 1) % 12]}.")
     days = words.GROUPS["weekdays"]
     i = rng.randrange(7)
     if rng.random() < 0.5:
-        return _fact(source, "day", AFTER_DAY, days[i], f"After {days[i]} comes {days[(i + 1) % 7]}.")
+        return _fact(source, "day", _AFTER_DAY_WAYS, days[i], f"After {days[i]} comes {days[(i + 1) % 7]}.")
     return _fact(source, "day", BEFORE_DAY, days[i], f"Before {days[i]} comes {days[i - 1]}.")
 
 
@@ -182,10 +203,25 @@ LIST = ["Name {n} {g}.", "List {n} {g}.", "Give me {n} {g}.", "Tell me {n} {g}."
         "Could you give me {n} {g}?"]
 
 
+LIST_MORE = [  # for the last stage of training
+    "Could you tell me {n} {g}?", "Could you name {n} {g}?", "Could you list {n} {g}?", "Can you give me {n} {g}?",
+    "Can you tell me {n} {g}?", "I want to know {n} {g}.", "I want you to name {n} {g}.", "I would like {n} {g}.",
+    "I want to have {n} {g}.", "Tell me the names of {n} different {g}.", "The names of {n} {g}, please.",
+    "Give me the names of {n} {g}.", "Can you write down {n} {g}?", "Please give me {n} {g}.", "Please tell me {n} {g}.",
+    "Could you write {n} {g}?", "Would you name {n} {g}?", "What {n} {g} do you know?", "Do you know {n} {g}?"]
+_LIST_WAYS = phrases.ways(LIST, LIST_MORE)
+
+
+def list_wish(source, shown, group):
+    return source.say(_LIST_WAYS, n=shown, g=group)
+
+
 def pick_list(source):
+    """(group, count, its members): any ones first; in the last stage the first ones, so that none comes twice."""
     group = source.rng.choice(list(words.GROUPS))
     count = source.rng.randint(2, 5)
-    return group, count, source.rng.sample(words.GROUPS[group], count)
+    members = words.GROUPS[group]
+    return group, count, members[:count] if source.broad else source.rng.sample(members, count)
 
 
 def join_words(items):
@@ -195,7 +231,7 @@ def join_words(items):
 def name_list(source):
     group, count, items = pick_list(source)
     shown = source.rng.choice([str(count), NUMBER_WORDS[count]])
-    user = source.say(LIST, n=shown, g=group)
+    user = list_wish(source, shown, group)
     answer = join_words(items)
 
     def accept(text):
@@ -212,12 +248,17 @@ REPEAT = ["Say {x}.", "Repeat after me: {x}", "Repeat: {x}", "Say: {x}", "Can yo
           "Just say {x}", "Repeat this: {x}", "Copy this: {x}", "Write this: {x}"]
 
 
+REPEAT_MORE = ["Write: {x}", "Write the words {x}.", "Write the word {x}.", "Write down {x}", "Please write {x}.", "Now write {x}",
+               "Write just {x}", "Can you write {x}?", "Can you repeat this: {x}", "Please repeat this: {x}"]
+_REPEAT_WAYS = phrases.ways(REPEAT, REPEAT_MORE)
+
+
 def repeat(source):
     rng = source.rng
     pool = words.ANIMALS + words.OBJECTS + words.COLOURS + words.JOBS + words.TRAITS
-    said = " ".join(words.pseudo_word(rng) if rng.random() < 0.3 else source.word(pool)
+    said = " ".join(words.pseudo_word(rng) if rng.random() < 0.3 else source.odd(0.4) or source.word(pool)
                     for _ in range(rng.randint(1, 5)))
-    return Turn("copy/repeat", source.say(REPEAT, x=said), said)
+    return Turn("copy/repeat", source.say(_REPEAT_WAYS, x=said), said)
 
 
 COUNT = ["Count from {a} to {b}.", "Count {a} to {b}.", "Can you count from {a} to {b}?",
@@ -234,6 +275,14 @@ LARGER = ["Which is larger, {a} or {b}?", "Which number is larger: {a} or {b}?",
           "{a} or {b}, which is larger?"]
 
 
+COUNT_MORE = ["Count up from {a} up to {b}.", "Please count up from {a} to {b}.", "Can you count up from {a} to {b}?",
+              "Count for me from {a} to {b}.", "Count from {a} on up to {b}."]
+LARGER_MORE = ["What is the bigger number, {a} or {b}?", "Tell me which is bigger, {a} or {b}.", "Which one is bigger, {a} or {b}?",
+               "What number is bigger, {a} or {b}?", "What is more, {a} or {b}?", "{a} or {b}, which is bigger?"]
+_COUNT_WAYS = phrases.ways(COUNT, COUNT_MORE)
+_LARGER_WAYS = phrases.ways(LARGER, LARGER_MORE)
+
+
 def number_fact(source):
     rng = source.rng
     draw = rng.random()
@@ -241,7 +290,7 @@ def number_fact(source):
         a = rng.randint(1, 12)
         b = a + rng.randint(2, 9)
         answer = ", ".join(str(n) for n in range(a, b + 1)) + "."
-        return Turn("number/count", phrases.as_typed(source, source.say(COUNT, a=a, b=b)), answer)
+        return Turn("number/count", phrases.as_typed(source, source.say(_COUNT_WAYS, a=a, b=b)), answer)
     if draw < 0.5:
         a = rng.randint(0, 98)
         return Turn("number/next", phrases.as_typed(source, source.say(NEXT, a=a)), f"After {a} comes {a + 1}.")
@@ -251,4 +300,4 @@ def number_fact(source):
         return Turn("number/parity", phrases.as_typed(source, source.say(PARITY, a=a)), answer)
     a, b = rng.sample(range(100), 2)
     answer = f"{max(a, b)} is larger than {min(a, b)}."
-    return Turn("number/larger", phrases.as_typed(source, source.say(LARGER, a=a, b=b)), answer)
+    return Turn("number/larger", phrases.as_typed(source, source.say(_LARGER_WAYS, a=a, b=b)), answer)

@@ -157,6 +157,33 @@ dog:puppy, cat:kitten, cow:calf, sheep:lamb, horse:foal, hen:chick, bear:cub, li
 frog:tadpole, pig:piglet, deer:fawn, swan:cygnet
 """)]
 
+_COPIED = _words("""
+window carpet garden bridge market summer winter dinner letter mountain station problem picture kitchen
+corner butter silver paper travel wonder hammer ladder number pocket rocket jacket bucket ticket cricket
+pumpkin napkin dolphin captain curtain fountain sandwich village cottage cabbage package message bandage
+orchard wizardry blizzard custard mustard leopard standard harvest forest tempest chestnut walnut coconut
+peanut salmon lemonade marmalade parade brigade cascade castle whistle thistle bottle battle cattle kettle
+nettle rattle saddle paddle puddle riddle fiddle middle simple sample temple apron button cotton ribbon
+wagon dragonfly melon pigeon surgeon falcon canyon treasure pleasure measure adventure picnic magic music
+fabric plastic elastic attic traffic shelter filter winterly sister master plaster cluster lobster monster
+hamlet helmet magnet planet cabinet bonnet sonnet velvet trumpet puppet limit rabbitry summit spirit fruit
+biscuit circuit mosaic archer butcherly preacher stretcher voucher plumage mirage garage courage storage
+chimney journey money honeycomb valley alley trolley barley parsley monkeys turkey hockey jersey oyster
+blister minister cloister thunder cinder wonderland calendar cedar sugar cellar pillar collar dollar scholar
+guitarist violinist artist dentistry tourist florist editor actor doctorate sailor tailoring mayor harbour
+armour labour flavour vapour saucer dancer grocer officer lancer cancerous singing drawing sewingbox
+hiking skating boxing rowing climbing juggling knitting weaving baking camping sailing surfing diving
+pottery archery bakery brewery grocery nursery poetry pastry country laundry foundry boundary library
+muesli spaghetti broccoli risotto potato tomatoes mangoes yoghurt dessert sherbet omelette baguette waffle
+muffin dumpling pudding pickle noodle strudel pretzel bagel lentil basil vanilla paprika papaya banana
+lasagna tortilla gorilla chinchilla umbrellas cinema panorama pyjamas drama llama iguana piranha cobra
+Lyndon Bristol Stockholm Bangkok Lucerne Verona Bologna Ravenna Vilnia Moscow Kharkov Madras Memphis Tucson
+Tampa Omaha Odessa Toledo Orlando Sacramento Lausanne Cologny Brighton Preston Boulder Madeira Marseille
+Toulouse Bordeaux Rotterdam Antwerp Salzburg Innsbruck Dresden Leipzig Bremen Nairn Melbourne Canterbury
+Roland Cedrik Gilbert Herbert Norbert Hubert Rupert Stella Bettina Martina Sabrina Sabine Nadine Pauline
+Caroline Josephine Dorothy Timothy Anthony Beverly Shirley Stanley Wesley Harold Arnold Ronald Donald Gerald
+Magdalena Milena Helena Serena Lorena Miranda Amanda Yolanda Brenda Melinda Belinda Rolf Knut Jorge Enzo
+""")
 _ONSETS = _words("b br c ch d dr f fl g gr h j k kl l m n p pr r s sh st t tr v w y z")
 _VOWELS = _words("a e i o u ai ea ia oo")
 _ENDS = ["", "n", "l", "r", "s", "ck", "m", "nd", "ra", "lo", "ta", "x", "ny", "ddle", "mp"]
@@ -170,6 +197,22 @@ def pseudo_word(rng):
     return word + rng.choice(_ENDS)
 
 
+def odd_word(rng):
+    """A word that is in no list: a rare one, or the head of one with the tail of another, or a made-up one."""
+    draw = rng.random()
+    if draw < 0.3:
+        return pseudo_word(rng)
+    word = rng.choice(_COPIED)
+    if draw < 0.7:
+        other = rng.choice(_COPIED)
+        word = word[:rng.randint(2, 4)] + other[-rng.randint(2, 5):]
+    return odd_word(rng) if word.lower() in _HELD_OUT else word.lower()
+
+
 def part(words, held_out):
     """The words of a list that training sees, or those that it never does."""
     return [w for i, w in enumerate(words) if (i % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out]
+
+
+_HELD_OUT = {word.lower() for group in (NAMES, CITIES, ANIMALS, HEROES, TRAITS, OBJECTS, COLOURS, FOODS, JOBS, HOBBIES)
+             for word in part(group, True)}
