@@ -85,6 +85,7 @@ export async function measure(plan, listener, signal, result) {
       ...(plan.source ?? { url: modelUrl }),
       threads,
       metrics: true,
+      prefixCache: false, // every prompt is read whole
       contextSize: Math.max(...plan.prompts) + plan.tokens,
       signal,
     });

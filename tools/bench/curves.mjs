@@ -67,7 +67,7 @@ async function measure(engine, promptTokens) {
 async function openModel(pair, contextSize) {
   const [shape, type] = pair.split(':');
   const { path } = makeModel(shape, type);
-  const engine = await createEngine({ file: path, threads, contextSize });
+  const engine = await createEngine({ file: path, threads, contextSize, prefixCache: false });
   await measure(engine, 16); // warms up
   return engine;
 }

@@ -22,8 +22,8 @@ const maxTokens = Number(options.tokens);
 const { createEngine } = await import(resolve(root, 'dist/index.js'));
 const threads = Number(options.threads);
 const engines = {
-  off: await createEngine({ file, threads }),
-  on: await createEngine({ file, threads, metrics: true }),
+  off: await createEngine({ file, threads, prefixCache: false }),
+  on: await createEngine({ file, threads, metrics: true, prefixCache: false }),
 };
 
 /** @param {import('../../js/index.js').Engine} engine @param {number} round */

@@ -14,7 +14,9 @@ class Wick {
   /** @param {Load} wanted */
   async load({ url, threads, context, eager = false, wasm }) {
     const { createEngine } = await load('/dist/index.js');
-    this.#engine = await createEngine({ url, threads, contextSize: context, eager, wasm });
+    // every prompt is read whole: what is measured is reading
+    const options = { threads, contextSize: context, eager, wasm, prefixCache: false };
+    this.#engine = await createEngine({ url, ...options });
     const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (
       this.#engine
     ).info();
