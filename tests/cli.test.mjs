@@ -216,8 +216,13 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', stories, ...prompt, '--ctx', '513'], 2, /513.*512/);
   });
 
-  test('KV types that are not there yet are refused', () =>
-    assertRefused(['run', stories, ...prompt, '--kv', 'q8'], 2, /--kv q8 is not there yet/));
+  test('every KV type runs, another is refused', async () => {
+    for (const type of ['f32', 'f16', 'q8', 'q4']) {
+      const found = await text(['run', stories, ...prompt, '-n', '8', '--kv', type]);
+      assert.ok(found.length > 8, type);
+    }
+    await assertRefused(['run', stories, ...prompt, '--kv', 'q2'], 2, /--kv/);
+  });
 
   test('threads give the same text', async () => {
     const args = ['run', stories, ...prompt, '-n', '40'];

@@ -14,7 +14,8 @@ const web = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-thr
   (variant) => `web/wick-${variant}.wasm`,
 );
 const wasi = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
-const gzippedBytesMax = 150_000;
+/** Pages load the web's; an edge runtime's hold the command line, too. */
+const gzippedBytesMax = { web: 150_000, wasi: 180_000 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
@@ -90,9 +91,12 @@ test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async 
   }
 });
 
-test(`a module is at most ${gzippedBytesMax} bytes when gzipped`, () => {
-  for (const file of [...web, ...wasi]) {
-    const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
-    assert.ok(gzipped <= gzippedBytesMax, `${file}: ${gzipped}`);
-  }
-});
+for (const [host, files] of Object.entries({ web, wasi })) {
+  const most = gzippedBytesMax[/** @type {'web' | 'wasi'} */ (host)];
+  test(`${host}: a module is at most ${most} bytes when gzipped`, () => {
+    for (const file of files) {
+      const gzipped = gzipSync(readFileSync(built(file)), { level: 9 }).length;
+      assert.ok(gzipped <= most, `${file}: ${gzipped}`);
+    }
+  });
+}
