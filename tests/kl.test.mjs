@@ -33,7 +33,7 @@ async function perplexity(options) {
     ...options,
   ]);
   assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
+  return JSON.parse(stdout.toString());
 }
 
 const { tokens } = await perplexity(['--kv', 'f32', '--save', reference]);
