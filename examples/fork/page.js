@@ -1,0 +1,160 @@
+// The fork example: one beginning, read once; stories that fork from it and from each other, told side
+// by side; and a picture of the pages that they share.
+
+import { createEngine } from 'wick-llm';
+import { modelUrl } from 'wick-llm/model';
+
+/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('../../js/index.d.ts').Session} Session */
+
+/**
+ * @template {HTMLElement} T
+ * @param {string} id @param {new () => T} type
+ * @returns {T}
+ */
+function byId(id, type) {
+  const found = document.getElementById(id);
+  if (!(found instanceof type)) throw new Error(`there is no ${id}`);
+  return found;
+}
+
+const begin = byId('begin', HTMLButtonElement);
+const stop = byId('stop', HTMLButtonElement);
+const state = byId('state', HTMLElement);
+const problem = byId('problem', HTMLElement);
+const branchList = byId('branches', HTMLElement);
+
+const STORIES = 3;
+const telling = { maxTokens: 160, temperature: 1, topP: 0.98, minP: 0.02 };
+
+/** @type {Engine} */
+let engine;
+/** @type {Session[]} */
+const sessions = [];
+let running = 0;
+let seed = 1;
+let controller = new AbortController();
+
+/** @param {unknown} error */
+function showProblem(error) {
+  if (/** @type {any} */ (error)?.name === 'AbortError') return;
+  problem.textContent = error instanceof Error ? error.message : String(error);
+  problem.hidden = false;
+}
+
+const letters = /** @type {const} */ ({ s: 's', p: 'p', '.': 'f' });
+
+/** Draws a square a page. */
+async function drawPages() {
+  const { map = '', pages, forks, cowCopies, bytes } = await engine.kvStats({ map: true });
+  const squares = [...map].map((letter) => {
+    const square = document.createElement('span');
+    square.className = `page ${letters[/** @type {keyof typeof letters} */ (letter)]}`;
+    return square;
+  });
+  const picture = byId('pages', HTMLElement);
+  picture.replaceChildren(...squares);
+  picture.ariaLabel = `${pages.all} pages: ${pages.shared} shared, ${pages.free} free`;
+  const megabytes = (bytes.used / 1e6).toFixed(1);
+  byId('facts', HTMLElement).textContent =
+    `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
+}
+
+function showState() {
+  stop.disabled = running === 0;
+  begin.disabled = running > 0;
+  state.textContent = running > 0 ? `${running} being told` : 'Ready';
+}
+
+/**
+ * A story as an article: what came before it is grey.
+ * @param {string} name @param {string} before
+ */
+function addArticle(name, before) {
+  const article = document.createElement('article');
+  article.innerHTML = '<h3></h3><p><span class="kept"></span><span class="new"></span></p>';
+  const [title, kept, text] = ['h3', '.kept', '.new'].map(
+    (selector) => /** @type {HTMLElement} */ (article.querySelector(selector)),
+  );
+  title.textContent = name;
+  kept.textContent = before;
+  const fork = document.createElement('button');
+  fork.textContent = 'Fork from its middle';
+  fork.disabled = true;
+  article.append(fork);
+  branchList.append(article);
+  return { text, fork };
+}
+
+/** @param {Session} session @param {string} name @param {string} before */
+async function tell(session, name, before) {
+  sessions.push(session);
+  const { text, fork } = addArticle(name, before);
+  const start = (await session.tokens()).length;
+  running++;
+  showState();
+  try {
+    const { signal } = controller;
+    for await (const piece of session.prompt('', { ...telling, seed: seed++, signal })) {
+      text.textContent += piece;
+    }
+  } catch (error) {
+    showProblem(error);
+  }
+  running--;
+  showState();
+  await drawPages();
+  fork.disabled = false;
+  fork.onclick = () => forkFrom(session, name, before, start).catch(showProblem);
+}
+
+/** Goes back to the middle of a story and tells it on in another way. */
+async function forkFrom(
+  /** @type {Session} */ session,
+  /** @type {string} */ name,
+  /** @type {string} */ before,
+  /** @type {number} */ start,
+) {
+  const tokens = await session.tokens();
+  const middle = Math.max(start + 1, Math.floor((start + tokens.length) / 2));
+  const child = await session.fork();
+  await child.truncate(Math.min(middle, tokens.length));
+  const kept = before + (await engine.detokenize(tokens.slice(start, middle)));
+  await tell(child, `${name}, another way`, kept);
+}
+
+async function tellAll() {
+  problem.hidden = true;
+  branchList.replaceChildren();
+  for (const session of sessions.splice(0)) await session.close();
+  controller = new AbortController();
+  const content = byId('beginning', HTMLTextAreaElement).value;
+  const trunk = await engine.createSession();
+  sessions.push(trunk);
+  await trunk.append(await engine.applyTemplate([{ role: 'user', content }]));
+  const forks = [];
+  for (let i = 0; i < STORIES; i++) forks.push(await trunk.fork());
+  await drawPages();
+  await Promise.all(forks.map((session, index) => tell(session, `Story ${index + 1}`, '')));
+}
+
+byId('form', HTMLFormElement).onsubmit = (event) => {
+  event.preventDefault();
+  tellAll().catch(showProblem);
+};
+stop.onclick = () => controller.abort();
+
+try {
+  engine = await createEngine({
+    url: modelUrl,
+    contextSize: 1024,
+    prefixCache: false, // the picture shows what stories share, not what is kept for later ones
+    onProgress: ({ loaded }) => {
+      state.textContent = `Loading the model: ${(loaded / 1e6).toFixed(1)} MB`;
+    },
+  });
+  showState();
+} catch (error) {
+  showProblem(error);
+  state.textContent = '';
+}
