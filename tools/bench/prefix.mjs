@@ -1,0 +1,64 @@
+// What the prefix cache saves: time to the first token of requests that share a long prompt, the first
+// one (cold) against a later one, in Node with the package as it is shipped.
+//   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
+
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from '../../tests/support/locate.mjs';
+import { makeModel } from './models.mjs';
+import { median, ratioInterval } from './statistics.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    model: { type: 'string', default: 'smollm2-135m:q8_0' },
+    prompt: { type: 'string', default: '1000' },
+    repetitions: { type: 'string', default: '7' },
+  },
+});
+const [shape, type] = options.model.split(':');
+const file = type ? makeModel(shape, type).path : resolve(options.model);
+
+/** @type {typeof import('../../js/index.js')} */
+const { createEngine } = await import(resolve(root, 'dist/index.js'));
+const engine = await createEngine({ file, threads: 1, contextSize: 2048, kvTokens: 4096 });
+const vocab = (await engine.info()).shape?.vocab ?? 1;
+
+/** @param {number} round @param {number} question what follows the shared prompt */
+async function firstTokenMs(round, question) {
+  const shared = Array.from(
+    { length: Number(options.prompt) },
+    (_, i) => (i * 7919 + round * 104729) % vocab,
+  );
+  const run = engine.generate([...shared, question, question + 1], {
+    maxTokens: 1,
+    temperature: 0,
+    ignoreEnd: true,
+  });
+  await run.text();
+  const { result } = run;
+  if (!result) throw new Error('it has not ended');
+  return { ms: result.timings.ttftMs, cached: result.usage.cachedTokens };
+}
+
+/** @type {number[]} */
+const cold = [];
+/** @type {number[]} */
+const warm = [];
+let cached = 0;
+for (let round = -1; round < Number(options.repetitions); round++) {
+  const first = await firstTokenMs(round + 1, 5);
+  const later = await firstTokenMs(round + 1, 9);
+  if (round < 0) continue;
+  cold.push(first.ms);
+  warm.push(later.ms);
+  cached = later.cached;
+}
+const [low, high] = ratioInterval(cold, warm);
+console.log(
+  `${options.model}, ${options.prompt} tokens shared, ${cached} of them from the cache: ` +
+    `first token after ${median(cold).toFixed(1)} ms cold, ${median(warm).toFixed(1)} ms warm, ` +
+    `1/${(median(cold) / median(warm)).toFixed(1)} (${low.toFixed(1)} to ${high.toFixed(1)})`,
+);
+const { forks, prefix } = await engine.kvStats();
+console.log(`hits ${prefix?.hits}, tokens saved ${prefix?.tokensSaved}, forks ${forks}`);
+await engine.close();
