@@ -1,7 +1,7 @@
 // js/chat.js — conversations in the shape of OpenAI's chat completions, as openai-node gives them:
 // whoever knows that interface needs no other.
 
-import { WickError } from './errors.js';
+import { checkSignal, WickError } from './errors.js';
 import { PieceReader, timingsOf } from './generation.js';
 import { argumentError, settingsOf } from './options.js';
 
@@ -18,6 +18,9 @@ const unsupported = ['tools', 'functions', 'tool_choice', 'function_call', 'audi
 
 /** @param {Record<string, any>} body */
 function refuseUnsupported(body) {
+  if (typeof body !== 'object' || body === null) {
+    throw argumentError('A chat completion wants an object of settings');
+  }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
   if ((body.n ?? 1) !== 1) {
@@ -109,6 +112,7 @@ export class ChatCompletions {
     };
     const controller = new AbortController();
     const given = options.signal ?? body.signal;
+    checkSignal(given);
     const signal = given ? anySignal([given, controller.signal]) : controller.signal;
     const reader = new PieceReader(this.#link, message, { signal, onPrefill: body.onPrefill });
     const head = {

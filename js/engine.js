@@ -10,11 +10,13 @@ import { Link } from './link.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
 import {
   argumentError,
+  checkCallback,
   checkThreads,
   configOf,
   promptOf,
   settingsOf,
   sourceOf,
+  tokensOf,
 } from './options.js';
 import { loadState, Session, saveState } from './session.js';
 import { compileModule, isThreaded } from './wasm.js';
@@ -76,12 +78,7 @@ export async function createEngine(options) {
     throw argumentError('createEngine wants an object of options');
   }
   const { signal } = options;
-  if (options.onProgress && typeof options.onProgress !== 'function') {
-    throw argumentError('onProgress must be a function');
-  }
-  if (signal && typeof signal.addEventListener !== 'function') {
-    throw argumentError('signal must be an AbortSignal');
-  }
+  checkCallback('onProgress', options.onProgress);
   throwIfAborted(signal);
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);
@@ -188,7 +185,7 @@ export class Engine {
    * @returns {Promise<string>}
    */
   async detokenize(tokens, { special = false, signal } = {}) {
-    return this.#link.call('detokenize', [Array.from(tokens), special], signal);
+    return this.#link.call('detokenize', [tokensOf(tokens), special], signal);
   }
 
   /**

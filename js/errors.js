@@ -30,8 +30,17 @@ export function abortError(reason) {
   return reason ?? new DOMException('The operation was aborted', 'AbortError');
 }
 
+/** @param {AbortSignal | null | undefined} signal what a caller passed in */
+export function checkSignal(signal) {
+  if ((signal ?? undefined) === undefined) return;
+  if (typeof signal?.addEventListener !== 'function') {
+    throw new WickError('ARG', 'signal must be an AbortSignal');
+  }
+}
+
 /** @param {AbortSignal | null | undefined} signal */
 export function throwIfAborted(signal) {
+  checkSignal(signal);
   if (signal?.aborted) throw abortError(signal.reason);
 }
 

@@ -1,7 +1,8 @@
 // js/generation.js — one request as its reader sees it: an async iterable that starts when somebody
 // reads, stops when nobody does any more, and tells in the end how it went.
 
-import { abortError, fromPlainError, throwIfAborted } from './errors.js';
+import { abortError, checkSignal, fromPlainError, throwIfAborted } from './errors.js';
+import { checkCallback } from './options.js';
 
 /** @typedef {import('./link.js').Link} Link */
 /** @typedef {import('./link.js').RunningRequest} RunningRequest */
@@ -42,6 +43,9 @@ export class PieceReader {
    *   onToken?: ((token: TokenDetail) => void) | undefined}} options
    */
   constructor(link, message, { signal, onPrefill, onToken }) {
+    checkSignal(signal);
+    checkCallback('onPrefill', onPrefill);
+    checkCallback('onToken', onToken);
     this.#link = link;
     this.#message = message;
     this.#signal = signal;

@@ -36,6 +36,9 @@ const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
 
 /** @param {GenerateOptions} options @returns {Settings} */
 export function settingsOf(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw argumentError('The options must be an object');
+  }
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
   const count = { min: 0, max: U32_MAX, whole: true };
@@ -69,6 +72,9 @@ function seedOf(seed) {
 
 /** @param {GenerateOptions['logitBias']} bias @returns {[number, number][]} */
 function biasOf(bias) {
+  if (typeof (bias ?? {}) !== 'object') {
+    throw argumentError('logitBias must be an object or a Map of token ids and numbers');
+  }
   const pairs = bias instanceof Map ? [...bias] : Object.entries(bias ?? {});
   return pairs.map(([key, value]) => {
     const token = checkNumber('a token of logitBias', Number(key), {
@@ -93,6 +99,20 @@ function stopsOf(stop) {
 /** @param {string} name @param {unknown} value @returns {number} */
 export const checkCount = (name, value) =>
   checkNumber(name, value, { min: 0, max: U32_MAX, whole: true });
+
+/** @param {string} name @param {unknown} value */
+export function checkCallback(name, value) {
+  if ((value ?? undefined) === undefined || typeof value === 'function') return;
+  throw argumentError(`${name} must be a function`);
+}
+
+/** @param {unknown} tokens @returns {number[]} */
+export function tokensOf(tokens) {
+  const list = Array.isArray(tokens) || ArrayBuffer.isView(tokens);
+  const ids = list ? Array.from(/** @type {any} */ (tokens)) : [undefined];
+  if (ids.every((token) => Number.isInteger(token))) return ids;
+  throw argumentError('The tokens must be an array of token ids');
+}
 
 /**
  * @param {unknown} prompt
@@ -167,14 +187,26 @@ export function sourceOf(options) {
     const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
     throw argumentError(`createEngine wants one of url, file, blob and stream: ${found}`);
   }
-  if (options.url !== undefined) return urlSource(options);
-  if (options.stream !== undefined) return onPage(new StreamSource(options.stream));
+  if (given[0] === 'url') return urlSource(options);
+  if (given[0] === 'stream') {
+    return onPage(new StreamSource(checkStream(/** @type {any} */ (options.stream))));
+  }
   const files = [options.file ?? options.blob].flat();
-  if (files.every((file) => typeof file === 'string' || file instanceof URL)) {
+  const arePaths = files.every((file) => typeof file === 'string' || file instanceof URL);
+  if (arePaths && given[0] === 'file') {
     return pathSource(/** @type {(string | URL)[]} */ (files));
   }
   if (files.every((file) => file instanceof Blob)) return blobSource(files);
-  throw argumentError(`${given[0]} must be a Blob, a File or a path, or an array of them`);
+  const kinds = given[0] === 'file' ? 'a Blob, a File or a path' : 'a Blob or a File';
+  throw argumentError(`${given[0]} must be ${kinds}, or an array of them`);
+}
+
+/** @param {NonNullable<EngineOptions['stream']>} stream */
+function checkStream(stream) {
+  const given = /** @type {any} */ (stream);
+  const isStream = typeof given.getReader === 'function';
+  if (isStream || typeof given[Symbol.asyncIterator] === 'function') return stream;
+  throw argumentError('stream must be a ReadableStream or an async iterable of bytes');
 }
 
 /** @param {Source} source @returns {ReturnType<typeof sourceOf>} */
@@ -189,7 +221,8 @@ function urlSource(options) {
     [options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href),
   );
   if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
-  const headers = Object.fromEntries(new Headers(options.headers ?? {}));
+  checkCallback('fetch', options.fetch);
+  const headers = headersOf(options.headers ?? {});
   const retries = checkNumber('retries', options.retries ?? RETRIES, { min: 0, whole: true });
   if (options.fetch) {
     return onPage(new HttpSource({ urls, headers, retries, fetch: options.fetch }));
@@ -198,6 +231,15 @@ function urlSource(options) {
     description: /** @type {const} */ ({ kind: 'url', urls, headers, retries }),
     source: undefined,
   };
+}
+
+/** @param {NonNullable<EngineOptions['headers']>} headers */
+function headersOf(headers) {
+  try {
+    return Object.fromEntries(new Headers(headers));
+  } catch (error) {
+    throw argumentError(`headers cannot be sent: ${error}`);
+  }
 }
 
 /** @param {string | URL} url */

@@ -379,6 +379,33 @@ describe('settings of the wrong kind', () => {
     const signal = /** @type {any} */ ('x');
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
+
+  test('a source of the wrong kind', async () => {
+    const wrong = [{ stream: {} }, { stream: 5 }, { blob: 'a' }, { url: 'http://a', fetch: 5 }];
+    for (const options of [...wrong, { url: 'http://a', headers: 5 }]) {
+      await assert.rejects(createEngine(/** @type {any} */ (options)), hasCode('ARG'));
+    }
+  });
+
+  test('a request with them is refused at once, and the engine works on', async (t) => {
+    const engine = await openEngine(t);
+    const wrong = [null, 5, { signal: {} }, { signal: 'x' }, { onToken: 5 }, { onPrefill: 'x' }];
+    for (const options of [...wrong, { logitBias: 5 }]) {
+      const given = /** @type {any} */ (options);
+      assert.throws(() => engine.generate('Hello', given), hasCode('ARG'));
+    }
+    const { completions } = engine.chat;
+    const messages = [{ role: 'user', content: 'Hello' }];
+    for (const body of [null, 5, { messages, signal: {} }, { messages, onPrefill: 5 }]) {
+      await assert.rejects(completions.create(/** @type {any} */ (body)), hasCode('ARG'));
+    }
+    const signal = /** @type {any} */ ({});
+    await assert.rejects(engine.tokenize('Hello', { signal }), hasCode('ARG'));
+    for (const tokens of [null, 5, 'x', ['a'], [1.5]]) {
+      await assert.rejects(engine.detokenize(/** @type {any} */ (tokens)), hasCode('ARG'));
+    }
+    await assertSpeaks(engine);
+  });
 });
 
 describe('chat', () => {
