@@ -1,0 +1,288 @@
+// The law of the pages: whatever was done to a sequence (forked, truncated, saved and restored,
+// begun from the prefix cache, its pages moved), the logits that follow are those of a sequence
+// that read the same tokens from the beginning, to the last bit, in every pair of KV types.
+#include "kv_rig.h"
+
+// STEM tokens are common to both stories: two pages and a half.
+enum { STEM = 40, STORY = 70, VALUES = STORY * FIXTURE_VOCAB, SALT = 11 };
+
+typedef struct story {
+  int32_t tokens[STORY];
+  float wanted[VALUES];  // logits of the fresh run
+} story;
+
+typedef struct stage {
+  kv_rig rig;
+  story a, b;
+  float rows[VALUES];
+} stage;
+
+static const char *const TYPES[] = {"F32", "F16", "Q8", "Q4"};
+static char case_name[32];  // of what is under way: names a failure
+
+static void fill_stories(stage *s) {
+  uint64_t state = 7;
+  for (int i = 0; i < STORY; i++) {
+    s->a.tokens[i] = (int32_t)(fixture_random(&state) % 256);
+    s->b.tokens[i] = i < STEM ? s->a.tokens[i] : (int32_t)(fixture_random(&state) % 256);
+  }
+}
+
+static void check_rows(const story *story, uint32_t first, uint32_t last, const float *rows,
+                       const char *what) {
+  const size_t at = (size_t)first * FIXTURE_VOCAB, count = (size_t)(last - first) * FIXTURE_VOCAB;
+  if (memcmp(rows, story->wanted + at, count * sizeof *rows) == 0) return;
+  CHECK_EQ_STR(what, "bits of the fresh run");
+  CHECK_EQ_STR(case_name, "any");
+}
+
+// Reads on to token `last` of a story in passes of at most `step` tokens and compares each row.
+static void read_on(stage *s, kv_rig *rig, wick_kv_seq_id seq, const story *story, uint32_t last,
+                    uint32_t step, const char *what) {
+  uint32_t at = wick_kv_seq_tokens(rig->pool, seq);
+  while (at < last) {
+    const uint32_t count = last - at < step ? last - at : step;
+    if (!rig_read(rig, seq, story->tokens + at, count, s->rows)) return;
+    check_rows(story, at, at + count, s->rows, what);
+    at += count;
+  }
+}
+
+static void read_fresh(stage *s, story *story) {
+  const wick_kv_seq_id seq = rig_new(&s->rig);
+  rig_read(&s->rig, seq, story->tokens, STORY, story->wanted);
+  rig_free(&s->rig, seq);
+}
+
+// ---- What is done to a sequence ----
+
+// A fork at `at`; both sides go on past it in the same passes, the child with the other story.
+static void check_fork(stage *s, uint32_t at, bool child_first) {
+  kv_rig *rig = &s->rig;
+  const wick_kv_seq_id parent = rig_new(rig);
+  read_on(s, rig, parent, &s->a, at, 9, "the parent before");
+  const uint64_t copies = wick_kv_pool_stats(rig->pool).cow_copies;
+  const wick_kv_seq_id child = rig_fork(rig, parent);
+  if (child_first) read_on(s, rig, child, &s->b, at + 3, 2, "the child, first");
+  const uint32_t from = wick_kv_seq_tokens(rig->pool, child);
+  static float rows[VALUES];
+  const rig_part parts[] = {{parent, s->a.tokens + at, STORY - at, s->rows},
+                            {child, s->b.tokens + from, STORY - from, rows}};
+  rig_pass(rig, parts, 2);
+  check_rows(&s->a, at, STORY, s->rows, "the parent");
+  check_rows(&s->b, from, STORY, rows, "the child");
+  const uint64_t copied = wick_kv_pool_stats(rig->pool).cow_copies - copies;
+  CHECK_EQ_UINT(copied, at % KERNEL_PAGE_TOKENS == 0 ? 0 : 1);
+  rig_free(rig, parent);
+  rig_free(rig, child);
+}
+
+// Forks of forks in the middle of a page, of which the others are freed while one goes on.
+static void check_fork_chain(stage *s) {
+  kv_rig *rig = &s->rig;
+  const wick_kv_seq_id first = rig_new(rig);
+  read_on(s, rig, first, &s->a, 34, 34, "first of a chain");
+  const wick_kv_seq_id second = rig_fork(rig, first), third = rig_fork(rig, second);
+  read_on(s, rig, second, &s->a, 37, 1, "second of a chain");
+  const wick_kv_seq_id fourth = rig_fork(rig, second);
+  rig_free(rig, first);
+  read_on(s, rig, fourth, &s->b, STORY, 50, "fourth of a chain");
+  rig_free(rig, second);
+  read_on(s, rig, third, &s->a, STORY, 50, "third of a chain");
+  rig_free(rig, third);
+  rig_free(rig, fourth);
+}
+
+// The other story is read, taken back to `at`, and this one read from there.
+static void check_truncate(stage *s, uint32_t at) {
+  kv_rig *rig = &s->rig;
+  const wick_kv_seq_id seq = rig_new(rig);
+  read_on(s, rig, seq, &s->b, STORY, STORY, "what is taken back");
+  const wick_kv_seq_id fork = rig_fork(rig, seq);
+  rig_truncate(rig, seq, at);
+  read_on(s, rig, seq, &s->a, STORY, 13, "truncated and continued");
+  rig_truncate(rig, fork, STORY - 5);
+  read_on(s, rig, fork, &s->b, STORY, 5, "the fork of what was truncated");
+  rig_free(rig, seq);
+  rig_free(rig, fork);
+}
+
+// ---- Saved states ----
+
+static wick_kv_seq_id restore(kv_rig *rig, rig_bytes *saved, const story *story, uint32_t count) {
+  int32_t tokens[STORY];
+  const wick_state_source source = {saved, rig_bytes_read, saved->size_bytes};
+  wick_state_reader reader;
+  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  saved->read_bytes = 0;
+  CHECK_EQ_INT(wick_state_begin(rig->pool, SALT, &source, &reader, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_state_load_seq(&reader, tokens, &seq, NULL, NULL), WICK_OK);
+  CHECK_EQ_UINT(reader.tokens, count);
+  CHECK_EQ_MEM(tokens, story->tokens, count * sizeof *tokens);
+  return seq;
+}
+
+// Saved at `at` and restored beside itself and in another pool; all three go on.
+static void check_restore(stage *s, kv_rig *other, uint32_t at) {
+  kv_rig *rig = &s->rig;
+  const wick_kv_seq_id seq = rig_new(rig);
+  read_on(s, rig, seq, &s->a, at, at, "what is saved");
+  rig_bytes saved = {0};
+  const wick_state_sink sink = {&saved, rig_bytes_write};
+  CHECK_EQ_INT(wick_state_save_seq(rig->pool, SALT, seq, s->a.tokens, &sink, NULL), WICK_OK);
+  const wick_kv_seq_id beside = restore(rig, &saved, &s->a, at);
+  const wick_kv_seq_id elsewhere = restore(other, &saved, &s->a, at);
+  read_on(s, rig, beside, at <= STEM ? &s->b : &s->a, STORY, 21, "restored");
+  read_on(s, other, elsewhere, &s->a, STORY, 21, "restored in another pool");
+  read_on(s, rig, seq, &s->a, STORY, 21, "saved and continued");
+  rig_free(rig, seq);
+  rig_free(rig, beside);
+  rig_free(other, elsewhere);
+  free(saved.bytes);
+}
+
+// ---- The prefix cache ----
+
+static void attach_and_read(stage *s, kv_rig *rig, wick_prefix_cache *cache, const story *story,
+                            uint32_t wanted, const char *what) {
+  const wick_kv_seq_id seq = rig_new(rig);
+  uint32_t hit = 0;
+  CHECK_EQ_INT(wick_prefix_attach(cache, seq, SALT, story->tokens, STORY, &hit, NULL), WICK_OK);
+  CHECK_EQ_UINT(hit, wanted);
+  read_on(s, rig, seq, story, STORY, 40, what);
+  rig_free(rig, seq);
+}
+
+// One story is cached: the same one finds its four whole pages, the other one the two of the stem,
+// also after the cache was saved and read in another pool.
+static void check_prefix(stage *s, kv_rig *other) {
+  wick_prefix_cache *cache, *copy;
+  REQUIRE(wick_prefix_cache_init(&s->rig.engine->memory, s->rig.pool, NULL, &cache, NULL) ==
+          WICK_OK);
+  REQUIRE(wick_prefix_cache_init(&s->rig.engine->memory, other->pool, NULL, &copy, NULL) ==
+          WICK_OK);
+  const wick_kv_seq_id seq = rig_new(&s->rig);
+  read_on(s, &s->rig, seq, &s->a, STORY - 3, 31, "what is cached");
+  CHECK_EQ_INT(wick_prefix_store(cache, seq, SALT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
+  attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit");
+  attach_and_read(s, &s->rig, cache, &s->b, 32, "prefix hit of the stem");
+  // the sequence that the cached pages came from goes another way inside of one
+  rig_truncate(&s->rig, seq, 36);
+  read_on(s, &s->rig, seq, &s->b, STORY, 7, "truncated into cached pages");
+  rig_free(&s->rig, seq);
+  attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit, its first owner gone");
+  rig_bytes saved = {0};
+  const wick_state_sink sink = {&saved, rig_bytes_write};
+  CHECK_EQ_INT(wick_state_save_cache(cache, SALT, &sink, NULL), WICK_OK);
+  const wick_state_source source = {&saved, rig_bytes_read, saved.size_bytes};
+  wick_state_reader reader;
+  uint32_t entries = 0;
+  CHECK_EQ_INT(wick_state_begin(other->pool, SALT, &source, &reader, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_state_load_cache(&reader, copy, &entries, NULL), WICK_OK);
+  CHECK_EQ_UINT(entries, 4);
+  attach_and_read(s, other, copy, &s->a, 64, "prefix hit in a restored cache");
+  free(saved.bytes);
+  wick_prefix_cache_destroy(cache);
+  wick_prefix_cache_destroy(copy);
+}
+
+// ---- Moved pages ----
+
+// Two stories are read in turns with a third between, which goes: holes, and tables that
+// interleave.
+static void read_in_turns(stage *s, wick_kv_seq_id *a, wick_kv_seq_id *b) {
+  const wick_kv_seq_id gone = rig_new(&s->rig);
+  *a = rig_new(&s->rig);
+  *b = rig_new(&s->rig);
+  for (uint32_t at = 8; at <= 56; at += 16) {
+    read_on(s, &s->rig, gone, &s->a, at, 16, "what goes");
+    read_on(s, &s->rig, *a, &s->a, at, 16, "in turns");
+    read_on(s, &s->rig, *b, &s->b, at, 16, "in turns");
+  }
+  rig_free(&s->rig, gone);
+}
+
+static void check_moved(stage *s) {
+  wick_kv_seq_id a, b;
+  uint32_t moved = 0;
+  wick_kv_pool *pool = s->rig.pool;
+  read_in_turns(s, &a, &b);
+  const wick_kv_seq_id fork = rig_fork(&s->rig, a);
+  CHECK(wick_kv_pool_defrag(pool, RIG_PAGES) > 0);
+  read_on(s, &s->rig, a, &s->a, STORY, 14, "defragmented");
+  read_on(s, &s->rig, b, &s->b, STORY, 14, "defragmented");
+  read_on(s, &s->rig, fork, &s->a, STORY, 14, "a fork, defragmented");
+  rig_free(&s->rig, a);
+  rig_free(&s->rig, b);
+  rig_free(&s->rig, fork);
+  read_in_turns(s, &a, &b);
+  rig_free(&s->rig, a);
+  CHECK_EQ_INT(wick_kv_seq_compact(pool, b, &moved, NULL), WICK_OK);
+  CHECK(moved > 0);
+  read_on(s, &s->rig, b, &s->b, STORY, 14, "compacted");
+  rig_free(&s->rig, b);
+}
+
+// ---- All of it ----
+
+static void check_pair(wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
+  static stage s;
+  kv_rig other;
+  text_format(case_name, sizeof case_name, "K %s, V %s", TYPES[k_type], TYPES[v_type]);
+  REQUIRE(rig_open(&s.rig, engine, k_type, v_type));
+  REQUIRE(rig_open(&other, engine, k_type, v_type));
+  fill_stories(&s);
+  read_fresh(&s, &s.a);
+  read_fresh(&s, &s.b);
+  check_fork(&s, STEM, false);
+  check_fork(&s, 33, true);
+  check_fork(&s, 32, false);
+  check_fork_chain(&s);
+  check_truncate(&s, STEM);
+  check_truncate(&s, 32);
+  check_truncate(&s, 1);
+  check_restore(&s, &other, STEM);
+  check_restore(&s, &other, 63);
+  check_prefix(&s, &other);
+  check_moved(&s);
+  rig_close(&s.rig);
+  rig_close(&other);
+}
+
+static void check_keys(wick_kv_type k_type) {
+  wick_engine *engine = rig_load();
+  REQUIRE(engine != NULL);
+  for (wick_kv_type v_type = WICK_KV_F32; v_type < KERNEL_KV_TYPE_COUNT; v_type++) {
+    check_pair(engine, k_type, v_type);
+  }
+  wick_engine_destroy(engine);
+}
+
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(WICK_KV_F32); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(WICK_KV_F16); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(WICK_KV_Q8); }
+TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV_Q4); }
+
+// Each pair of types gives logits of its own, and each token changes those that follow: what is
+// compared above can differ.
+TEST(the_comparison_sees_types_and_tokens) {
+  wick_engine *engine = rig_load();
+  REQUIRE(engine != NULL);
+  enum { PAIRS = KERNEL_KV_TYPE_COUNT * KERNEL_KV_TYPE_COUNT };
+  static float last[PAIRS][FIXTURE_VOCAB];
+  static stage s;
+  for (uint32_t pair = 0; pair < PAIRS; pair++) {
+    REQUIRE(rig_open(&s.rig, engine, pair / KERNEL_KV_TYPE_COUNT, pair % KERNEL_KV_TYPE_COUNT));
+    fill_stories(&s);
+    read_fresh(&s, &s.a);
+    s.b = s.a;
+    s.b.tokens[3] ^= 1;
+    read_fresh(&s, &s.b);
+    const size_t at = (size_t)(STORY - 1) * FIXTURE_VOCAB;
+    CHECK(memcmp(s.a.wanted + at, s.b.wanted + at, sizeof last[0]) != 0);
+    memcpy(last[pair], s.a.wanted + at, sizeof last[0]);
+    for (uint32_t i = 0; i < pair; i++) CHECK(memcmp(last[i], last[pair], sizeof last[0]) != 0);
+    rig_close(&s.rig);
+  }
+  wick_engine_destroy(engine);
+}

@@ -1,0 +1,146 @@
+// tests/c/kv_rig.h — the fixture model on pools of the test's own: sequences of a pool are read
+// through the very forward pass of the engine, and what is done to the pool between is the test's.
+#ifndef WICK_TESTS_KV_RIG_H
+#define WICK_TESTS_KV_RIG_H
+
+#include "api_types.h"
+#include "fixture_model.h"
+
+enum { RIG_BATCH = 96, RIG_PAGES = 64 };
+
+// Two layers of four query heads over two KV heads: the least in which everything takes part.
+static const fixture_shape RIG_SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+
+typedef struct kv_rig {
+  wick_engine *engine;  // for its model and threads alone
+  wick_kv_pool *pool;
+  wick_forward *forward;
+} kv_rig;
+
+static wick_engine *rig_load(void) {
+  fixture_file file = fixture_make(&RIG_SHAPE);
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  bool is_fine = CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
+  is_fine = is_fine && CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), WICK_OK);
+  free(file.bytes);
+  return is_fine ? engine : NULL;
+}
+
+static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
+  const wick_model *model = engine->model;
+  const wick_kv_shape shape = {
+      model->config.layers, model->config.kv_heads, model->config.head_dim, k_type, v_type, 0};
+  wick_error error = {0};
+  *rig = (kv_rig){.engine = engine};
+  return CHECK_EQ_INT(wick_kv_pool_init(&engine->memory, model->kernels, &shape, 0, RIG_PAGES,
+                                        &rig->pool, &error),
+                      WICK_OK) &&
+         CHECK_EQ_INT(
+             forward_create(model, rig->pool, engine->threads, 1, RIG_BATCH, &rig->forward, &error),
+             WICK_OK);
+}
+
+static void rig_close(kv_rig *rig) {
+  CHECK_EQ_UINT(wick_kv_pool_pages_free(rig->pool), wick_kv_pool_pages(rig->pool));
+  forward_destroy(rig->forward);
+  wick_kv_pool_destroy(rig->pool);
+}
+
+static wick_kv_seq_id rig_new(const kv_rig *rig) {
+  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  CHECK_EQ_INT(wick_kv_seq_new(rig->pool, 0, &seq, NULL, NULL), WICK_OK);
+  return seq;
+}
+
+static wick_kv_seq_id rig_fork(const kv_rig *rig, wick_kv_seq_id seq) {
+  wick_kv_seq_id child = WICK_KV_SEQ_NONE;
+  CHECK_EQ_INT(wick_kv_seq_fork(rig->pool, seq, &child, NULL), WICK_OK);
+  return child;
+}
+
+static void rig_truncate(const kv_rig *rig, wick_kv_seq_id seq, uint32_t tokens) {
+  CHECK_EQ_INT(wick_kv_seq_truncate(rig->pool, seq, tokens, NULL), WICK_OK);
+}
+
+static void rig_free(const kv_rig *rig, wick_kv_seq_id seq) {
+  CHECK_EQ_INT(wick_kv_seq_free(rig->pool, seq, NULL), WICK_OK);
+}
+
+// What one sequence has in a pass: tokens[0, count) follow what it holds; their logits go to
+// rows [count][FIXTURE_VOCAB].
+typedef struct rig_part {
+  wick_kv_seq_id seq;
+  const int32_t *tokens;
+  uint32_t count;
+  float *rows;
+} rig_part;
+
+// One pass over the parts, at most RIG_BATCH tokens together.
+static bool rig_pass(kv_rig *rig, const rig_part *parts, uint32_t part_count) {
+  model_input inputs[RIG_BATCH];
+  float *rows[RIG_BATCH];
+  uint32_t count = 0;
+  wick_error error = {0};
+  for (uint32_t p = 0; p < part_count; p++) {
+    const uint32_t at = wick_kv_seq_tokens(rig->pool, parts[p].seq);
+    const wick_status status =
+        wick_kv_seq_prepare_write(rig->pool, parts[p].seq, at, parts[p].count, NULL, &error);
+    if (!CHECK_EQ_INT(status, WICK_OK)) return false;
+    for (uint32_t i = 0; i < parts[p].count; i++, count++) {
+      inputs[count] = (model_input){parts[p].tokens[i], at + i, parts[p].seq, true};
+      rows[count] = parts[p].rows + (size_t)i * FIXTURE_VOCAB;
+    }
+  }
+  forward_begin(rig->forward, inputs, count);
+  while (forward_next_layer(rig->forward) < rig->engine->model->config.layers) {
+    if (!CHECK_EQ_INT(forward_layer(rig->forward, &error), WICK_OK)) return false;
+  }
+  for (uint32_t first = 0; first < forward_logits_count(rig->forward);) {
+    const uint32_t computed = forward_logits_compute(rig->forward, first);
+    for (uint32_t i = 0; i < computed; i++) {
+      memcpy(rows[forward_logits_input(rig->forward, first + i)], forward_logits(rig->forward, i),
+             FIXTURE_VOCAB * sizeof(float));
+    }
+    first += computed;
+  }
+  for (uint32_t p = 0; p < part_count; p++) {
+    CHECK_EQ_INT(wick_kv_seq_append(rig->pool, parts[p].seq, parts[p].count, NULL), WICK_OK);
+  }
+  return CHECK_EQ_INT(wick_kv_pool_check(rig->pool, &error), WICK_OK);
+}
+
+static bool rig_read(kv_rig *rig, wick_kv_seq_id seq, const int32_t *tokens, uint32_t count,
+                     float *rows) {
+  const rig_part part = {seq, tokens, count, rows};
+  return rig_pass(rig, &part, 1);
+}
+
+// Saved states in memory.
+typedef struct rig_bytes {
+  uint8_t *bytes;
+  size_t size_bytes, capacity_bytes, read_bytes;
+} rig_bytes;
+
+static bool rig_bytes_write(void *context, const void *bytes, size_t size_bytes) {
+  rig_bytes *to = context;
+  if (to->size_bytes + size_bytes > to->capacity_bytes) {
+    to->capacity_bytes = 2 * (to->size_bytes + size_bytes);
+    to->bytes = realloc(to->bytes, to->capacity_bytes);
+  }
+  memcpy(to->bytes + to->size_bytes, bytes, size_bytes);
+  to->size_bytes += size_bytes;
+  return true;
+}
+
+static bool rig_bytes_read(void *context, void *bytes, size_t size_bytes) {
+  rig_bytes *from = context;
+  if (size_bytes > from->size_bytes - from->read_bytes) return false;
+  memcpy(bytes, from->bytes + from->read_bytes, size_bytes);
+  from->read_bytes += size_bytes;
+  return true;
+}
+
+#endif
