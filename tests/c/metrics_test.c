@@ -1,5 +1,5 @@
-// tests/c/metrics_test.c — dispatch metrics: the specified cases DM-01 to DM-04, merging, histogram
-// bounds, and the exported texts.
+// tests/c/metrics_test.c — dispatch metrics: merging, histogram bounds, and the exported texts. The
+// specified cases are in conformance_metrics_test.c.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,75 +13,6 @@ static wick_dispatch metrics;
 
 static void record_all(wick_lane lane, const uint64_t *latencies_us, size_t count) {
   for (size_t i = 0; i < count; i++) wick_dispatch_record(&metrics, lane, latencies_us[i]);
-}
-
-static bool is_near_pct(double found, double wanted, double pct) {
-  return fabs(found - wanted) <= wanted * pct / 100;
-}
-
-TEST(dm_01) {
-  wick_dispatch_init(&metrics, 0, 5);
-  for (int i = 0; i < 100; i++) wick_dispatch_record(&metrics, WICK_LANE_SCALAR, 50);
-  CHECK_NEAR(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SCALAR), 50, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_p95(&metrics, WICK_LANE_SCALAR), 50, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_p99(&metrics, WICK_LANE_SCALAR), 50, 0);
-  wick_dispatch_reset(&metrics, 0);
-  record_all(WICK_LANE_SIMD128, (const uint64_t[]){50, 200, 700, 2000, 8000}, 5);
-  CHECK(is_near_pct(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SIMD128), 700, 7));
-  CHECK(is_near_pct(wick_dispatch_latency_us_p95(&metrics, WICK_LANE_SIMD128), 8000, 7));
-  CHECK(is_near_pct(wick_dispatch_latency_us_p99(&metrics, WICK_LANE_SIMD128), 8000, 7));
-  // The first of the edges 100, 500, 1000, 5000, 10000 that hold each of them.
-  const uint64_t *edges = metrics.lanes[WICK_LANE_SIMD128].edges;
-  for (int i = 0; i < 5; i++) CHECK_EQ_UINT(edges[i], 1);
-}
-
-TEST(dm_02) {
-  wick_dispatch_init(&metrics, 0, 5);
-  record_all(WICK_LANE_RELAXED, (const uint64_t[]){100, 200}, 2);
-  CHECK_NEAR(wick_dispatch_latency_us_mean(&metrics, WICK_LANE_RELAXED), 150, 0);
-  CHECK_EQ_UINT(wick_dispatch_latency_us_min(&metrics, WICK_LANE_RELAXED), 100);
-  CHECK_EQ_UINT(wick_dispatch_latency_us_max(&metrics, WICK_LANE_RELAXED), 200);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_RELAXED), 5000, 1e-9);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_RELAXED), 70.71, 0.001);
-  CHECK_NEAR(wick_dispatch_latency_cv_pct(&metrics, WICK_LANE_RELAXED), 47.14, 0.001);
-  wick_dispatch_reset(&metrics, 0);
-  wick_dispatch_record(&metrics, WICK_LANE_RELAXED, 300);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_RELAXED), 0, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_RELAXED), 0, 0);
-}
-
-TEST(dm_03) {
-  wick_dispatch_init(&metrics, 0, 5);
-  CHECK_EQ_UINT(wick_dispatch_total(&metrics), 0);
-  CHECK_NEAR(wick_dispatch_gpu_ratio(&metrics), 0, 0);
-  CHECK_NEAR(wick_dispatch_speedup_ratio(&metrics, WICK_LANE_CPU, WICK_LANE_GPU), 0, 0);
-  for (int lane = 0; lane <= WICK_LANE_GPU; lane++) {
-    CHECK_EQ_UINT(wick_dispatch_count(&metrics, (wick_lane)lane), 0);
-    CHECK_NEAR(wick_dispatch_latency_us_mean(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_EQ_UINT(wick_dispatch_latency_us_min(&metrics, (wick_lane)lane), 0);
-    CHECK_EQ_UINT(wick_dispatch_latency_us_max(&metrics, (wick_lane)lane), 0);
-    CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_NEAR(wick_dispatch_latency_cv_pct(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_NEAR(wick_dispatch_latency_us_p99(&metrics, (wick_lane)lane), 0, 0);
-  }
-  wick_dispatch_record(&metrics, WICK_LANE_SCALAR, 1000);
-  wick_dispatch_record(&metrics, WICK_LANE_WEBGPU, 100);
-  CHECK_NEAR(wick_dispatch_speedup_ratio(&metrics, WICK_LANE_CPU, WICK_LANE_GPU), 10, 1e-12);
-  CHECK_NEAR(wick_dispatch_gpu_ratio(&metrics), 0.5, 0);
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[0], 1);  // 100 us counts as le=100
-  wick_dispatch_record(&metrics, WICK_LANE_WEBGPU, 101);
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[0], 1);
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[1], 1);
-}
-
-TEST(dm_04) {
-  wick_dispatch_init(&metrics, 0, 5);
-  for (int i = 0; i < 10; i++) wick_dispatch_record(&metrics, WICK_LANE_SIMD128, 1000000);
-  CHECK(is_near_pct(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SIMD128), 1e6, 7));
-  wick_dispatch_reset(&metrics, 0);
-  for (int i = 0; i < 2; i++) wick_dispatch_record(&metrics, WICK_LANE_SIMD128, 100000003);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_SIMD128), 0, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_SIMD128), 0, 0);
 }
 
 TEST(every_latency_is_found_within_its_bucket) {
