@@ -371,9 +371,13 @@ static void check_engine(wick_kv_type type, float poison) {
     for (size_t used = 0; used < bytes;) {
       wick_event event;
       memcpy(&event, at + used, sizeof event);
+      const char *text = (const char *)at + used + sizeof event;
       used += event.size_bytes;
       CHECK(event.kind != WICK_EVENT_TOKEN);
       if (event.kind != WICK_EVENT_DONE) continue;
+      char told[256] = {0};  // not what logits that are not finite say
+      memcpy(told, text, event.text_bytes < 255 ? event.text_bytes : 255);
+      CHECK(strstr(told, "keys or values of layer 1 are not finite") != NULL);
       CHECK_EQ_UINT(event.finish, WICK_FINISH_ERROR);
       CHECK_EQ_UINT(event.status, WICK_E_NONFINITE);
       ends++;
