@@ -7,27 +7,30 @@
 
 size_t wick_align_floats(size_t count) { return align_size(count, WICK_CACHE_LINE_FLOATS); }
 
-static bool sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t *stride, size_t *bytes) {
+// Of a layer in floats, of a side and of `appended` in bytes.
+static bool sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t *stride, size_t *bytes,
+                  size_t *appended_bytes) {
   size_t count;
   if (!checked_mul_size(capacity, dim, &count) || count > SIZE_MAX - WICK_CACHE_LINE_FLOATS) {
     return false;
   }
   *stride = wick_align_floats(count);
-  return checked_mul_size(*stride, layers, &count) &&
+  return checked_mul_size(layers, sizeof(uint32_t), appended_bytes) &&
+         checked_mul_size(*stride, layers, &count) &&
          checked_mul_size(count, sizeof(float), bytes) && *bytes <= SIZE_MAX / 2;
 }
 
 wick_status wick_kv_flat_init(wick_kv_flat *flat, wick_memory *memory, uint32_t layers,
                               uint32_t dim, uint32_t capacity, wick_error *error) {
-  size_t stride, bytes;
-  if (!sizes(layers, dim, capacity, &stride, &bytes)) {
+  size_t stride, bytes, appended_bytes;
+  if (!sizes(layers, dim, capacity, &stride, &bytes, &appended_bytes)) {
     return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET,
                      "%u layers of %u positions of %u values do not fit", layers, capacity, dim);
   }
   *flat = (wick_kv_flat){memory, layers, dim, capacity, 0, stride, NULL, NULL, NULL};
   flat->k = memory_alloc_zeroed(memory, bytes);
   flat->v = memory_alloc_zeroed(memory, bytes);
-  flat->appended = memory_alloc_zeroed(memory, layers * sizeof *flat->appended);
+  flat->appended = memory_alloc_zeroed(memory, appended_bytes);
   if (flat->k != NULL && flat->v != NULL && flat->appended != NULL) return WICK_OK;
   wick_kv_flat_destroy(flat);
   return memory_fail(memory, error, "a flat KV cache", bytes);
