@@ -61,10 +61,6 @@ static wick_kv_seq_id rig_fork(const kv_rig *rig, wick_kv_seq_id seq) {
   return child;
 }
 
-static void rig_truncate(const kv_rig *rig, wick_kv_seq_id seq, uint32_t tokens) {
-  CHECK_EQ_INT(wick_kv_seq_truncate(rig->pool, seq, tokens, NULL), WICK_OK);
-}
-
 static void rig_free(const kv_rig *rig, wick_kv_seq_id seq) {
   CHECK_EQ_INT(wick_kv_seq_free(rig->pool, seq, NULL), WICK_OK);
 }
@@ -116,31 +112,6 @@ static bool rig_read(kv_rig *rig, wick_kv_seq_id seq, const int32_t *tokens, uin
                      float *rows) {
   const rig_part part = {seq, tokens, count, rows};
   return rig_pass(rig, &part, 1);
-}
-
-// Saved states in memory.
-typedef struct rig_bytes {
-  uint8_t *bytes;
-  size_t size_bytes, capacity_bytes, read_bytes;
-} rig_bytes;
-
-static bool rig_bytes_write(void *context, const void *bytes, size_t size_bytes) {
-  rig_bytes *to = context;
-  if (to->size_bytes + size_bytes > to->capacity_bytes) {
-    to->capacity_bytes = 2 * (to->size_bytes + size_bytes);
-    to->bytes = realloc(to->bytes, to->capacity_bytes);
-  }
-  memcpy(to->bytes + to->size_bytes, bytes, size_bytes);
-  to->size_bytes += size_bytes;
-  return true;
-}
-
-static bool rig_bytes_read(void *context, void *bytes, size_t size_bytes) {
-  rig_bytes *from = context;
-  if (size_bytes > from->size_bytes - from->read_bytes) return false;
-  memcpy(bytes, from->bytes + from->read_bytes, size_bytes);
-  from->read_bytes += size_bytes;
-  return true;
 }
 
 #endif
