@@ -109,7 +109,8 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 
 # ---- tests ----
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
-# that are shipped. Other files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
+# that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Other
+# files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
 TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
   tests/c/gguf_files.c tests/c/load_sink.c
@@ -124,6 +125,7 @@ $(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) $(3:%.c=build/obj/$
 -include $(3:%.c=build/obj/$(2)/%.d)
 endef
 $(eval $(call archive,build/test/native-asan/libwick.a,asan,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/native-release/libwick.a,native,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
 $(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
@@ -139,6 +141,8 @@ $(1): build/obj/$(2)/$(3)/%.o $(4)
 endef
 $(eval $(call program,build/test/native/%,asan,tests/c,build/test/native-asan/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -lm,$(UNIT_TESTS)))
+$(eval $(call program,build/test/release/%,native,tests/c,build/test/native-release/libwick.a,\
+  $(NATIVE_CC),$(NATIVE_LINK) -lm,$(UNIT_TESTS)))
 $(eval $(call program,build/test/tsan/%,tsan,tests/c,build/test/native-tsan/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(TSAN_FLAGS) -lm,$(TSAN_TESTS)))
 $(eval $(call program,build/test/fuzz/%,fuzz,tests/fuzz,build/test/native-fuzz/libwick.a,\

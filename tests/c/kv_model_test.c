@@ -1,8 +1,13 @@
 // The pool, its sequences and the prefix cache against a naive model: random operations, each
 // followed by a check of every invariant, contents compared with what was written. A row's content
 // is a function of all tokens up to it, so a page that is shared wrongly shows.
+//
+// With WICK_BENCH=1 in the environment bench_* measures a fork and the copy on write after it.
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/hash.h"
 #include "check.h"
@@ -274,4 +279,61 @@ TEST(a_fork_of_2000_tokens_copies_nothing_and_a_write_copies_one_page) {
   CHECK_EQ_UINT(wick_kv_pool_check(pool, &error), WICK_OK);
   wick_kv_pool_destroy(pool);
   CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+// ---- Measuring ----
+
+enum { BENCH_REPETITIONS = 4001, BENCH_TOKENS = 2000 };
+
+static double now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int compare_times(const void *a, const void *b) {
+  const double left = *(const double *)a, right = *(const double *)b;
+  return (left > right) - (left < right);
+}
+
+static void print_times(const char *what, double *times, uint64_t bytes) {
+  qsort(times, BENCH_REPETITIONS, sizeof *times, compare_times);
+  printf("#   %s: median %.2f us, 99 %% %.2f us (%d repetitions), %llu bytes copied\n", what,
+         times[BENCH_REPETITIONS / 2], times[BENCH_REPETITIONS * 99 / 100], BENCH_REPETITIONS,
+         (unsigned long long)bytes);
+}
+
+// The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written anew,
+// which copies one full page. Bytes: what the used pages have more than before.
+TEST(bench_fork_of_2000_tokens) {
+  const char *wanted = getenv("WICK_BENCH");
+  if (wanted == NULL || wanted[0] != '1') return;
+  static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
+  wick_memory memory;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  const wick_kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  wick_kv_pool *pool = NULL;
+  REQUIRE(wick_kv_pool_init(&memory, kernels_bind(), &shape, 140, 140, &pool, NULL) == WICK_OK);
+  wick_kv_seq_id seq, child;
+  CHECK_EQ_INT(wick_kv_seq_new(pool, BENCH_TOKENS, &seq, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_kv_seq_append(pool, seq, BENCH_TOKENS, NULL), WICK_OK);
+  const uint64_t before = wick_kv_pool_bytes_used(pool);
+  uint64_t forked = 0, written = 0;
+  for (int i = 0; i < BENCH_REPETITIONS; i++) {
+    const double start = now_us();
+    wick_kv_seq_fork(pool, seq, &child, NULL);
+    const double middle = now_us();
+    forked = wick_kv_pool_bytes_used(pool) - before;
+    const double again = now_us();
+    wick_kv_seq_prepare_write(pool, child, BENCH_TOKENS - 1, 1, NULL, NULL);
+    write_us[i] = now_us() - again;
+    fork_us[i] = middle - start;
+    written = wick_kv_pool_bytes_used(pool) - before;
+    CHECK_EQ_INT(wick_kv_seq_free(pool, child, NULL), WICK_OK);
+  }
+  print_times("fork of 2,000 tokens", fork_us, forked);
+  print_times("first write to a shared page", write_us, written);
+  CHECK_EQ_UINT(wick_kv_pool_stats(pool).cow_copies, BENCH_REPETITIONS);
+  CHECK_EQ_INT(wick_kv_seq_free(pool, seq, NULL), WICK_OK);
+  wick_kv_pool_destroy(pool);
 }
