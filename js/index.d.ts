@@ -53,8 +53,8 @@ export interface EngineOptions extends ModelSource {
   contextSize?: number;
   /** Tokens that are computed together while the prompt is read, up to 512; 128 by default. */
   batchSize?: number;
-  /** Type of the cached keys and values; `f16` by default. */
-  kvType?: KvType;
+  /** Type of the cached keys and values, or of each; `f16` by default. */
+  kvType?: KvType | { k?: KvType; v?: KvType };
   /**
    * Tokens whose keys and values all requests, sessions and the prefix cache may hold together; four
    * contexts by default. What finds no room waits.
@@ -398,7 +398,9 @@ export interface EngineInfo {
   threadsUsed: { decode: number; prefill: number };
   /** The kernels in use: `simd128`, or `relaxed` with a suffix for what suits this processor. */
   kernels: string;
-  kvType: KvType;
+  /** Of the cached keys, and of the values. */
+  kType: KvType;
+  vType: KvType;
   /** What the model needs, in bytes. */
   plan: {
     contextTokens: number;

@@ -30,7 +30,8 @@ export function infoOf(raw) {
     threads: raw.threads,
     threadsUsed: raw.threadsUsed,
     kernels: raw.kernels,
-    kvType: raw.k_type,
+    kType: raw.k_type,
+    vType: raw.v_type,
     plan: renamed(raw.plan),
     error: renamed(raw.error),
     memory: {

@@ -34,7 +34,8 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} threads with the engine's own
  * @property {number} contextSize tokens, 0: the default
  * @property {number} batchSize tokens of a prefill step, 0: the default
- * @property {KvType} kvType
+ * @property {KvType} kType
+ * @property {KvType} vType
  * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
  *   default
  * @property {boolean} [noPrefixCache]
@@ -436,15 +437,14 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const kv = kvTypes[config.kvType];
   const fields = [
     config.memoryLimit >>> 0,
     Math.floor(config.memoryLimit / 2 ** 32),
     config.threads,
     config.contextSize,
     config.batchSize,
-    kv,
-    kv,
+    kvTypes[config.kType],
+    kvTypes[config.vType],
     Number(config.directoryOnly),
     Number(config.metrics ?? false),
     config.timerGrainUs ?? 0,

@@ -138,22 +138,40 @@ function timerGrainUs() {
   return globalThis.crossOriginIsolated ? 5 : 100;
 }
 
+/** @type {readonly unknown[]} */
+const kvTypes = ['f32', 'f16', 'q8', 'q4'];
+
+/** @param {string} name @param {unknown} type @returns {import('./index.js').KvType} */
+function kvTypeOf(name, type) {
+  if (kvTypes.includes(type)) return /** @type {any} */ (type);
+  throw argumentError(`${name} must be 'f32', 'f16', 'q8' or 'q4', not ${type}`);
+}
+
+/** @param {EngineOptions['kvType'] | null} kvType */
+function kvTypesOf(kvType) {
+  if (typeof kvType !== 'object' || kvType === null) {
+    const type = kvTypeOf('kvType', kvType ?? 'f16');
+    return { kType: type, vType: type };
+  }
+  const stranger = Object.keys(kvType).find((name) => name !== 'k' && name !== 'v');
+  if (stranger !== undefined) throw argumentError(`kvType has k and v, not ${stranger}`);
+  const { k, v } = kvType;
+  return { kType: kvTypeOf('kvType.k', k ?? 'f16'), vType: kvTypeOf('kvType.v', v ?? 'f16') };
+}
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
  * @returns {import('./native.js').NativeConfig}
  */
 export function configOf(options, threads) {
-  const { contextSize = 0, batchSize = 0, kvType = 'f16', memoryLimit = 0 } = options;
+  const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
   const { kvTokens = 0, prefixCache = true } = options;
-  if (!['f32', 'f16', 'q8', 'q4'].includes(kvType)) {
-    throw argumentError(`kvType must be 'f32', 'f16', 'q8' or 'q4', not ${kvType}`);
-  }
   return {
     threads,
     contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
     batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
-    kvType,
+    ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
     noPrefixCache: prefixCache === false,
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),

@@ -106,6 +106,64 @@ describe('the prefix cache', () => {
   });
 });
 
+describe('the types of keys and values', () => {
+  const types = /** @type {const} */ (['f32', 'f16', 'q8', 'q4']);
+  const pairs = types.flatMap((k) => types.filter((v) => v !== k).map((v) => ({ k, v })));
+
+  test('each pair has pages of its own size, and forks and hits say what fresh texts say', async (t) => {
+    /** @type {Map<string, number>} */
+    const pageBytes = new Map();
+    for (const kvType of pairs) {
+      const engine = await openEngine(t, { kvType, contextSize: 256 });
+      const { kType, vType, pageBytes: bytes } = await engine.kvStats();
+      assert.deepEqual({ k: kType, v: vType }, kvType);
+      const info = await engine.info();
+      assert.deepEqual({ k: info.kType, v: info.vType }, kvType);
+      pageBytes.set(`${kType} ${vType}`, bytes);
+      const cold = await read(engine.generate(story, greedy));
+      const warm = await read(engine.generate(story, greedy));
+      assert.ok(warm.cachedTokens > 0, `${kType} ${vType}`);
+      assert.equal(warm.text, cold.text, `${kType} ${vType}`);
+      const session = await engine.createSession();
+      await session.append(story);
+      const fork = await session.fork();
+      assert.equal((await read(fork.prompt('', greedy))).text, cold.text, `${kType} ${vType}`);
+      await engine.close();
+    }
+    // as many keys as values: the pair in either order takes the same room, a finer type more
+    for (const { k, v } of pairs)
+      assert.equal(pageBytes.get(`${k} ${v}`), pageBytes.get(`${v} ${k}`));
+    const sizes = ['f32 f16', 'f16 q8', 'q8 q4'].map((pair) => pageBytes.get(pair) ?? 0);
+    assert.ok(sizes[0] > sizes[1] && sizes[1] > sizes[2], sizes.join(' '));
+  });
+
+  test('one that is left out is f16', async (t) => {
+    const engine = await openEngine(t, { kvType: { k: 'q8' } });
+    const { kType, vType } = await engine.kvStats();
+    assert.deepEqual([kType, vType], ['q8', 'f16']);
+    const plain = await openEngine(t, { kvType: {} });
+    assert.deepEqual((await plain.info()).kType, 'f16');
+  });
+
+  test('a state of other types is refused', async (t) => {
+    const one = await openEngine(t, { kvType: { k: 'q8', v: 'f16' } });
+    await read(one.generate(story, greedy));
+    const bytes = await one.saveState();
+    for (const kvType of /** @type {const} */ ([{ k: 'f16', v: 'q8' }, 'q8', 'f16'])) {
+      const other = await openEngine(t, { kvType });
+      await assert.rejects(other.loadState(bytes), hasCode('MISMATCH'));
+    }
+  });
+
+  test('what is no type is refused by name', async (t) => {
+    for (const kvType of [{ k: 'f8' }, { v: 8 }, { keys: 'q8' }, ['q8'], 'f8', 8, true]) {
+      await assert.rejects(openEngine(t, { kvType: /** @type {any} */ (kvType) }), hasCode('ARG'));
+    }
+    const wrong = /** @type {any} */ ({ k: 'q8', v: 'f8' });
+    await assert.rejects(openEngine(t, { kvType: wrong }), /kvType\.v must be .*, not f8/);
+  });
+});
+
 describe('requests side by side', () => {
   test('each says what it says alone, and none waits for the end of another', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });

@@ -22,8 +22,14 @@ export async function ways(
   });
   await createEngine({ stream, worker: () => new Worker('w.js'), wasm: module });
   await createEngine({ file, worker: new Worker('w.js') });
+  await createEngine({ file, kvType: { k: 'q8', v: 'f16' } });
+  await createEngine({ file, kvType: { v: 'q4' } });
   // @ts-expect-error a type that is not there
   await createEngine({ url: 'a', kvType: 'f8' });
+  // @ts-expect-error a type that is not there, of the values
+  await createEngine({ url: 'a', kvType: { k: 'q8', v: 'f8' } });
+  // @ts-expect-error keys are called k
+  await createEngine({ url: 'a', kvType: { keys: 'q8' } });
   // @ts-expect-error a wrong name
   await createEngine({ url: 'a', contextLength: 5 });
   // @ts-expect-error no options
@@ -66,7 +72,8 @@ export async function chat(engine: Engine, isStream: boolean) {
 
 export async function rest(error: unknown) {
   await using engine = await createEngine({ url: modelUrl });
-  const { plan, shape, memory } = await engine.info();
+  const { plan, shape, memory, kType, vType } = await engine.info();
+  check<Same<typeof kType, typeof vType>>();
   const { metadata } = await engine.inspect();
   if (error instanceof WickError && error.code === 'NOMEM') return error.cause;
   return [plan?.totalBytes, shape?.layers, memory.linearBytes, metadata[0].key];
