@@ -159,5 +159,8 @@ TEST(fl_03_full_wrong_and_unwritten_rows) {
   CHECK_EQ_INT(wick_kv_flat_advance(&flat, NULL), WICK_OK);
   CHECK_EQ_INT(wick_kv_flat_advance(&flat, NULL), WICK_E_NODATA);  // and now both
   CHECK_EQ_UINT(wick_kv_flat_count(&flat), 1);
+  wick_kv_flat_reset(&flat);  // the row at position 0 was the previous user's
+  CHECK_EQ_INT(wick_kv_flat_advance(&flat, NULL), WICK_E_NODATA);
+  CHECK_EQ_UINT(wick_kv_flat_count(&flat), 0);
   close_flat(&flat);
 }
