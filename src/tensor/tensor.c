@@ -98,6 +98,7 @@ wick_status wick_tensor_matvec(const wick_tensor *tensor, const wick_kernels *ke
     return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "the tensor has no data");
   }
   if ((unsigned)tensor->type >= WICK_TYPE_COUNT || kernels->types[tensor->type].matmul == NULL ||
+      tensor->dims[0] == 0 || tensor->dims[1] == 0 ||
       !type_row_bytes(tensor->type, tensor->dims[0], &row_bytes) ||
       tensor->size_bytes / tensor->dims[1] < row_bytes) {
     return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
