@@ -26,6 +26,10 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   if (config->threads == 0) config->threads = 1;
   if (config->batch_tokens == 0) config->batch_tokens = BATCH_TOKENS_DEFAULT;
   if (config->requests_max == 0) config->requests_max = REQUESTS_DEFAULT;
+  if (config->running_max == 0 || config->running_max > config->batch_tokens) {
+    config->running_max = config->batch_tokens;
+  }
+  if (config->queue_tokens_max == 0) config->queue_tokens_max = UINT64_MAX;
   if (config->kernels == NULL) config->kernels = kernels_bind();
   if (config->timer_grain_us == 0) config->timer_grain_us = 1;
   if (config->threads > THREADS_MAX) {
@@ -145,7 +149,9 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .now_us = platform_now_us,
                                  .batch_tokens = engine->config.batch_tokens,
                                  .context_tokens = engine->context_tokens,
-                                 .requests_max = engine->config.requests_max};
+                                 .requests_max = engine->config.requests_max,
+                                 .running_max = engine->config.running_max,
+                                 .queue_tokens_max = engine->config.queue_tokens_max};
   return scheduler_create(&parts, &engine->scheduler, error);
 }
 
@@ -424,6 +430,14 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
 
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {
   return engine->scheduler == NULL ? WICK_E_ARG : scheduler_cancel(engine->scheduler, id);
+}
+
+wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused) {
+  return engine->scheduler == NULL ? WICK_E_ARG : scheduler_pause(engine->scheduler, id, is_paused);
+}
+
+scheduler_stats wick_stats(const wick_engine *engine) {
+  return engine->scheduler == NULL ? (scheduler_stats){0} : scheduler_get_stats(engine->scheduler);
 }
 
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {

@@ -95,7 +95,7 @@ void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context) 
     write_counts(&json, pool);
     json_u64(&json, "sessions", engine->sessions.count);
     write_prefix(&json, engine->prefix);
-    const scheduler_load load = scheduler_get_load(engine->scheduler);
+    const scheduler_stats load = scheduler_get_stats(engine->scheduler);
     json_open(&json, "requests", '{');
     json_u64(&json, "running", load.running);
     json_u64(&json, "waiting", load.waiting);

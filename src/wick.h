@@ -22,6 +22,7 @@
 #include "sample/sampler.h"
 #include "schedule/event_types.h"
 #include "schedule/request.h"
+#include "schedule/scheduler.h"
 #include "text/tokenizer.h"
 
 typedef struct wick_engine wick_engine;
@@ -33,6 +34,8 @@ typedef struct wick_config {
   uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
   uint32_t batch_tokens;      // micro-batch of prefill, 1..512; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
+  uint32_t running_max;       // running at once, at most batch_tokens; 0: that many
+  uint64_t queue_tokens_max;  // prompts that wait may have so many tokens together; 0: no limit
   kernel_kv_type k_type, v_type;
   uint32_t kv_tokens_max;       // of all requests, sessions and the prefix cache; 0: 4 contexts
   bool no_prefix_cache;         // every prompt is read from its beginning
@@ -123,8 +126,14 @@ void wick_request_default(wick_request *request);
 // (directory not ready). May be submitted while weights are still arriving.
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error);
+// A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
+// nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
+wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
 // Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+
+// What ran, waits, came and went (schedule/scheduler.h); zeros before the directory is ready.
+scheduler_stats wick_stats(const wick_engine *engine);
 
 // ---- Sessions: a text that goes on from request to request (schedule/session.h) ----
 

@@ -42,6 +42,7 @@ static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int
   request.tokens = prompt;
   request.token_count = setup->prompt_tokens;
   request.max_tokens = setup->decode_tokens + 1;  // the first one comes with the prefill
+  request.no_speculation = true;                  // else it would measure how much the text repeats
   request.ignore_end = true;
   bench_clock clock = {.result = result, .is_counted = is_counted};
   generation done;

@@ -42,6 +42,8 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
       args_u32("--logprobs", &sampling->logprobs, "N", 1, SAMPLER_LOGPROBS_MAX,
                "a JSON line on stderr for each token, with N alternatives"),
+      args_flag("--no-speculation", &run->request.no_speculation,
+                "one token a pass (the text is the same)"),
       args_flag("--stats", &run->wants_stats, "figures as one JSON line on stderr"),
   };
   memcpy(list, own, sizeof own);

@@ -122,16 +122,8 @@ uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool) {
   return available_with(pool, reclaimable(pool));
 }
 
-// Grows before it evicts, though idle pages go first: what growth refuses then costs no entry.
-wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
-                            wick_error *error) {
-  if (pages <= pool->page_free) return WICK_OK;
-  const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
-  if (pages > available) {
-    if (shortage != NULL) *shortage = (wick_kv_shortage){pages, available};
-    return wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET,
-                     "%u KV pages are needed, %u are available", pages, available);
-  }
+// Grows so that, with the idle ones, `pages` can be taken.
+static wick_status grow_for(wick_kv_pool *pool, uint32_t pages, uint32_t idle, wick_error *error) {
   const uint32_t missing = pages - pool->page_free;
   const uint32_t kept =
       pool->page_count < pool->pages_keep ? pool->pages_keep - pool->page_count : 0;
@@ -142,6 +134,26 @@ wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage
   if (status != WICK_OK && growth > needed) {
     status = needed > 0 ? grow(pool, needed, error) : WICK_OK;
   }
+  return status;
+}
+
+wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+  if (pages <= pool->page_free) return WICK_OK;
+  const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
+  return grow_for(pool, pages < available ? pages : available, idle, error);
+}
+
+// Grows before it evicts, though idle pages go first: what growth refuses then costs no entry.
+wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
+                            wick_error *error) {
+  if (pages <= pool->page_free) return WICK_OK;
+  const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
+  if (pages > available) {
+    if (shortage != NULL) *shortage = (wick_kv_shortage){pages, available};
+    return wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET,
+                     "%u KV pages are needed, %u are available", pages, available);
+  }
+  const wick_status status = grow_for(pool, pages, idle, error);
   if (status != WICK_OK) return status;
   if (pages > pool->page_free) {
     pool->holder.reclaim(pool->holder.context, pages - pool->page_free);

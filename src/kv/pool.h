@@ -50,6 +50,9 @@ wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
                               const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
                               wick_kv_pool **out, wick_error *error);
 void wick_kv_pool_destroy(wick_kv_pool *pool);
+// Grows now as far as taking `pages` one after another would make it grow, so that taking them
+// allocates nothing. What is not there to be had is no error here: taking tells. WICK_E_NOMEM.
+wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error *error);
 // Below so many pages the pool grows when free ones run short, above it first evicts idle pages of
 // the prefix cache (0, as at the beginning: always).
 void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages);
@@ -138,6 +141,10 @@ wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t 
 // the pass itself allocates nothing and writes into private pages alone.
 wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
                                       uint32_t tokens, wick_kv_shortage *shortage,
+                                      wick_error *error);
+// Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
+// it. WICK_E_SEQ, WICK_E_NOMEM.
+wick_status wick_kv_seq_reserve_table(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                       wick_error *error);
 // `tokens` positions were written (wick_kv_row_write): counts them as stored. WICK_E_RANGE past
 // what was reserved.

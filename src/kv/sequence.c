@@ -188,6 +188,15 @@ wick_status kv_seq_reserve_entries(wick_kv_pool *pool, kv_seq *seq, uint32_t ent
   return WICK_OK;
 }
 
+wick_status wick_kv_seq_reserve_table(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
+                                      wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  const uint32_t end = kv_seq_end(seq);
+  const uint32_t added = tokens > end ? ceil_div_u32(tokens - end, KERNEL_PAGE_TOKENS) : 0;
+  return kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
+}
+
 void kv_seq_add_page(wick_kv_pool *pool, kv_seq *seq) {
   const uint32_t position = kv_seq_end(seq);
   seq->table[seq->entry_count++] =

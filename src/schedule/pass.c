@@ -5,59 +5,157 @@
 
 #include "schedule/scheduler_types.h"
 
-// While others decode, a prompt takes at most this part of a batch, so that they do not stutter.
+// While others decode, prompts take at most this part of a batch, so that they do not stutter.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
+// With more than so many decoding, a pass has enough rows without proposals.
+enum { SPECULATION_REQUESTS_MAX = 4 };
 
-static void add_input(scheduler *scheduler, request *request, uint32_t position,
+static void add_input(scheduler *scheduler, request *request, int32_t token, uint32_t position,
                       bool wants_logits) {
   const uint32_t at = scheduler->batch_count++;
-  scheduler->batch[at] =
-      (model_input){request->tokens[position], position, request->sequence, wants_logits};
+  scheduler->batch[at] = (model_input){token, position, request->sequence, wants_logits};
   scheduler->owners[at] = request;
   request->pass_tokens++;
 }
 
 static void add_prompt(scheduler *scheduler, request *request, uint32_t tokens_max) {
-  uint32_t count = request->prompt_count - request->fed;
+  uint32_t count = request->tokens_count - request->fed;
   if (count > tokens_max) count = tokens_max;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t position = request->fed + i;
-    const bool is_last = position + 1 == request->prompt_count && request->tokens_max != 0;
-    add_input(scheduler, request, position, is_last || request->on_logits != NULL);
+    const bool is_last = position + 1 == request->tokens_count && request->tokens_max != 0;
+    const bool is_wanted =
+        is_last || (request->on_logits != NULL && position < request->prompt_count);
+    add_input(scheduler, request, request->tokens[position], position, is_wanted);
   }
 }
+
+static void add_decode(scheduler *scheduler, request *request) {
+  const uint32_t first = request->fed;
+  add_input(scheduler, request, request->tokens[first], first, true);
+  for (uint32_t i = 0; i < request->speculation.count; i++) {
+    add_input(scheduler, request, request->speculation.proposed[i], first + 1 + i, true);
+  }
+}
+
+// ---- Who is in it ----
 
 // The request that a failed pass has left to run alone; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    if (at->phase == REQUEST_RUNNING && at->runs_alone) return at;
+    if (at->phase == REQUEST_RUNNING && at->runs_alone && !at->is_paused) return at;
   }
   return NULL;
 }
 
+static bool takes_part(const request *request, const struct request *alone) {
+  if (request->phase != REQUEST_RUNNING || request->is_paused) return false;
+  return alone == NULL || request == alone;
+}
+
+static uint32_t count_decodes(const scheduler *scheduler, const request *alone) {
+  uint32_t count = 0;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    count += takes_part(at, alone) && !request_is_prefill(at);
+  }
+  return count;
+}
+
+// What may follow the newest token, as far as there are pages for it.
+static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
+  const scheduler_parts *parts = &scheduler->parts;
+  speculation *speculation = &request->speculation;
+  const uint32_t tokens_left = request->tokens_max - request->tokens_out;
+  uint32_t most = tokens_left - 1;
+  const uint32_t room = (parts->batch_tokens - decodes) / decodes;
+  if (most > room) most = room;
+  if (!request->speculates || decodes > SPECULATION_REQUESTS_MAX) most = 0;
+  speculation_propose(speculation, &scheduler->costs, request->tokens, request->tokens_count, most);
+  if (speculation->count == 0) return;
+  const wick_status status = wick_kv_seq_prepare_write(parts->kv, request->sequence, request->fed,
+                                                       1 + speculation->count, NULL, NULL);
+  if (status != WICK_OK) speculation->count = 0;
+}
+
+// Pages for what is decoded. Some may lose theirs to others here, so this comes before the batch.
+static void reserve_decodes(scheduler *scheduler, const request *alone) {
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (!takes_part(at, alone) || request_is_prefill(at)) continue;
+    admission_reserve(scheduler, at, 1);
+  }
+  const uint32_t decodes = count_decodes(scheduler, alone);
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (takes_part(at, alone) && !request_is_prefill(at)) propose(scheduler, at, decodes);
+  }
+}
+
+// Those that read and are not in the pass yet: the first in order, or the one with the least to
+// read.
+static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
+  request *best = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (!takes_part(at, alone) || !request_is_prefill(at) || at->pass_tokens != 0) continue;
+    const bool is_better =
+        best == NULL ||
+        (is_shortest && at->tokens_count - at->fed < best->tokens_count - best->fed) ||
+        (!is_shortest && admission_precedes(scheduler, at, best));
+    if (is_better) best = at;
+  }
+  return best;
+}
+
+// What the others have to read, as far as it matters: at most `most`.
+static uint32_t unread_of_others(const scheduler *scheduler, const request *alone,
+                                 const request *first, uint32_t most) {
+  uint32_t unread = 0;
+  for (const request *at = scheduler->first; at != NULL && unread < most; at = at->next) {
+    if (at == first || !takes_part(at, alone) || !request_is_prefill(at)) continue;
+    unread += at->tokens_count - at->fed;
+  }
+  return unread < most ? unread : most;
+}
+
+// Half of the room is for the first in order, so that it gets on whoever comes; the other half is
+// for those with the least to read, which would wait long behind much.
+static void add_prefills(scheduler *scheduler, const request *alone, uint32_t room) {
+  const uint32_t end = scheduler->batch_count + room;
+  request *next = next_prefill(scheduler, alone, false);
+  if (next == NULL) return;
+  add_prompt(scheduler, next, room - unread_of_others(scheduler, alone, next, room / 2));
+  while (scheduler->batch_count < end) {
+    next = next_prefill(scheduler, alone, true);
+    if (next == NULL) return;
+    add_prompt(scheduler, next, end - scheduler->batch_count);
+  }
+}
+
 bool pass_begin(scheduler *scheduler) {
   const request *alone = find_alone(scheduler);
-  const uint32_t room = scheduler->parts.batch_tokens;
   scheduler->batch_count = 0;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    at->pass_tokens = 0;
-    if (at->phase != REQUEST_RUNNING || (alone != NULL && at != alone)) continue;
-    if (!request_is_prefill(at)) add_input(scheduler, at, at->fed, true);
+    at->pass_tokens = at->speculation.count = 0;
+    at->pass_end = UINT32_MAX;
   }
-  uint32_t left = room - scheduler->batch_count;
-  if (scheduler->batch_count != 0 && room > PREFILL_TOKENS_MIN) {
-    uint32_t share = room / PREFILL_SHARE;
+  reserve_decodes(scheduler, alone);
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (takes_part(at, alone) && !request_is_prefill(at)) add_decode(scheduler, at);
+  }
+  uint32_t room = scheduler->parts.batch_tokens - scheduler->batch_count;
+  if (scheduler->batch_count != 0) {
+    uint32_t share = scheduler->parts.batch_tokens / PREFILL_SHARE;
     if (share < PREFILL_TOKENS_MIN) share = PREFILL_TOKENS_MIN;
-    if (left > share) left = share;
+    if (room > share) room = share;
   }
-  for (request *at = scheduler->first; at != NULL && left != 0; at = at->next) {
-    if (at->phase != REQUEST_RUNNING || (alone != NULL && at != alone)) continue;
-    if (!request_is_prefill(at)) continue;
-    add_prompt(scheduler, at, left);
-    left -= at->pass_tokens;
-  }
+  const uint32_t decode_rows = scheduler->batch_count;
+  if (room != 0) add_prefills(scheduler, alone, room);
   if (scheduler->batch_count == 0) return false;
+  const request *only = scheduler->owners[0];
+  scheduler->is_measured =
+      decode_rows == scheduler->batch_count && only->pass_tokens == scheduler->batch_count;
+  scheduler->pass_us = 0;
   scheduler->pass_logits = 0;
+  scheduler->stats.passes++;
+  scheduler->stats.rows += scheduler->batch_count;
   forward_begin(scheduler->parts.forward, scheduler->batch, scheduler->batch_count);
   scheduler->phase = PASS_LAYERS;
   return true;
@@ -89,17 +187,29 @@ static void remember_prefix(scheduler *scheduler, const request *request) {
                     request->fed, NULL, NULL);
 }
 
+static void append(scheduler *scheduler, request *request, uint32_t tokens) {
+  wick_kv_seq_append(scheduler->parts.kv, request->sequence, tokens, NULL);
+  wick_kv_seq_slide(scheduler->parts.kv, request->sequence);
+  request->fed += tokens;
+}
+
+// Proposals count when they have proved right.
 static void count_fed(scheduler *scheduler, request *request) {
-  const scheduler_parts *parts = &scheduler->parts;
+  scheduler_stats *stats = &scheduler->stats;
   const bool is_prompt = request_is_prefill(request);
-  wick_kv_seq_append(parts->kv, request->sequence, request->pass_tokens, NULL);
-  wick_kv_seq_slide(parts->kv, request->sequence);
-  request->fed += request->pass_tokens;
+  const uint32_t tokens = request->pass_tokens - request->speculation.count;
+  append(scheduler, request, tokens);
+  stats->tokens_proposed += request->speculation.count;
   request->pass_tokens = 0;
   request->runs_alone = false;
   if (!is_prompt) return;
   remember_prefix(scheduler, request);
-  put_prefill(scheduler, request);
+  if (request->was_preempted) {
+    stats->tokens_recomputed += tokens;
+  } else {
+    stats->tokens_prompt += tokens;
+    put_prefill(scheduler, request);
+  }
 }
 
 static void end_layers(scheduler *scheduler) {
@@ -117,11 +227,14 @@ static void fail_pass(scheduler *scheduler, const wick_error *error) {
   for (uint32_t i = 1; i < scheduler->batch_count; i++) {
     is_shared = is_shared || scheduler->owners[i] != only;
   }
-  for (uint32_t i = 0; is_shared && i < scheduler->batch_count; i++) {
-    scheduler->owners[i]->runs_alone = true;
+  // A proposal that never comes may be at fault: the next time without.
+  const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
+  for (uint32_t i = 0; i < scheduler->batch_count; i++) {
+    scheduler->owners[i]->runs_alone = is_shared;
+    scheduler->owners[i]->speculates = false;
   }
   pass_drop(scheduler);
-  if (!is_shared) scheduler_finish(scheduler, only, WICK_FINISH_ERROR, error);
+  if (!is_shared && !is_guess) scheduler_finish(scheduler, only, WICK_FINISH_ERROR, error);
 }
 
 static void run_layer(scheduler *scheduler) {
@@ -149,7 +262,8 @@ static void put_token(scheduler *scheduler, const request *request, const sample
              choice->top_count, request->shown, shown_bytes);
 }
 
-static void sample_row(scheduler *scheduler, request *request, const float *logits) {
+// False when that has ended it.
+static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
   const wick_status status = sampler_choose(request->sampler, logits, &choice, &error);
@@ -157,15 +271,53 @@ static void sample_row(scheduler *scheduler, request *request, const float *logi
                scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
-    return;
+    return false;
   }
   if (request->first_token_us == 0) request->first_token_us = scheduler->parts.now_us();
   size_t shown_bytes;
   const uint32_t tokens_before = request->tokens_out;
   const wick_finish how =
       request_take_token(request, scheduler->parts.tokenizer, choice.token, &shown_bytes);
-  if (request->tokens_out != tokens_before) put_token(scheduler, request, &choice, shown_bytes);
+  if (request->tokens_out != tokens_before) {
+    scheduler->stats.tokens_out++;
+    put_token(scheduler, request, &choice, shown_bytes);
+  }
   if (how != WICK_FINISH_NONE) scheduler_finish(scheduler, request, how, NULL);
+  return how == WICK_FINISH_NONE;
+}
+
+// After a row of proposals was sampled: the next row counts if its token is the one that came.
+static void check_proposal(scheduler *scheduler, request *request, uint32_t position) {
+  speculation *speculation = &request->speculation;
+  if (speculation->count == 0) return;
+  const uint32_t row = speculation->accepted;
+  const int32_t came = request->tokens[request->tokens_count - 1];
+  if (row < speculation->count && speculation->proposed[row] == came) {
+    speculation->accepted++;
+    scheduler->stats.tokens_accepted++;
+    append(scheduler, request, 1);
+    return;
+  }
+  request->pass_end = position + 1;
+  speculation_learn(speculation);
+}
+
+// The other completions of a prompt begin where it has been read: with its pages and this row.
+static void start_followers(scheduler *scheduler, request *original, const float *logits) {
+  struct request *next;
+  for (request *at = scheduler->first; at != NULL; at = next) {
+    next = at->next;
+    if (at->original != original) continue;
+    at->original = NULL;
+    // What does not start here reads for itself, later.
+    if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
+    if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_UNIT + 2)) continue;
+    wick_kv_seq_id child;
+    if (wick_kv_seq_fork(scheduler->parts.kv, original->sequence, &child, NULL) != WICK_OK)
+      continue;
+    admission_run(scheduler, at, child, original->fed);
+    sample_row(scheduler, at, logits);
+  }
 }
 
 // One row: for whoever wants it; the last one of a prompt and each one after it bring a token.
@@ -175,8 +327,10 @@ static void take_row(scheduler *scheduler, request *request, uint32_t position,
     const uint32_t vocab = scheduler->parts.model->config.vocab;
     request->on_logits(request->on_logits_context, position, logits, vocab);
   }
-  const bool is_last = position + 1 >= request->prompt_count;
-  if (is_last && request->tokens_max != 0) sample_row(scheduler, request, logits);
+  if (position + 1 != request->tokens_count || request->tokens_max == 0) return;
+  if (position >= request->pass_end) return;
+  if (request->tokens_out == 0) start_followers(scheduler, request, logits);
+  if (sample_row(scheduler, request, logits)) check_proposal(scheduler, request, position);
 }
 
 static void logits_round(scheduler *scheduler) {
@@ -187,9 +341,10 @@ static void logits_round(scheduler *scheduler) {
   if (scheduler->pass_logits == forward_logits_count(parts->forward)) scheduler->phase = PASS_NONE;
   for (uint32_t i = 0; i < rows; i++) {
     const uint32_t input = forward_logits_input(parts->forward, first + i);
-    // A request samples once a pass, from its last row, so it is still there.
-    take_row(scheduler, scheduler->owners[input], scheduler->batch[input].position,
-             forward_logits(parts->forward, i));
+    // Its own last row, or one before it, may have ended it.
+    request *owner = scheduler->owners[input];
+    if (owner == NULL) continue;
+    take_row(scheduler, owner, scheduler->batch[input].position, forward_logits(parts->forward, i));
   }
 }
 

@@ -139,6 +139,8 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
     request_destroy(memory, made);
     return status;
   }
+  made->priority = wanted->priority;
+  made->speculates = !wanted->no_speculation && wanted->on_logits == NULL && made->tokens_max > 1;
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;

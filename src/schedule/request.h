@@ -11,7 +11,14 @@
 #include "sample/sampler.h"
 #include "schedule/event_types.h"
 #include "schedule/session.h"
+#include "schedule/speculation.h"
 #include "text/tokenizer.h"
+
+enum {
+  WICK_PRIORITY_MIN = -100,
+  WICK_PRIORITY_MAX = 100,
+  WICK_COMPLETIONS_MAX = 16  // of one prompt
+};
 
 typedef struct wick_request {
   // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
@@ -21,9 +28,13 @@ typedef struct wick_request {
   const int32_t *tokens;
   size_t token_count;
 
-  uint32_t session;     // the text follows what this session holds, which keeps all; 0: none
-  uint32_t max_tokens;  // 0: until the context is full
-  bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
+  int32_t priority;      // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
+  uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
+                         // their seeds, too
+  bool no_speculation;   // never proposes what may follow (schedule/speculation.h)
+  uint32_t session;      // the text follows what this session holds, which keeps all; 0: none
+  uint32_t max_tokens;   // 0: until the context is full
+  bool prefill_only;     // the prompt is read, nothing is sampled (max_tokens is ignored)
   sampler_config sampling;
   const char *const *stops;  // stop strings, copied
   const size_t *stop_bytes;
@@ -43,15 +54,21 @@ typedef struct request {
   struct request *next;  // in the order of arrival
   uint32_t id;
   request_phase phase;
+  int32_t priority;
+  uint64_t pass_submitted;  // passes that the scheduler had begun when it came
   bool is_cancelled;
-  bool runs_alone;   // a pass that it was in failed: whose fault it was shows alone
-  session *session;  // NULL: none
-  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  bool is_paused;            // keeps what it has, takes part in no pass
+  bool was_preempted;        // gave its pages up at least once
+  bool runs_alone;           // a pass that it was in failed: whose fault it was shows alone
+  struct request *original;  // whose prompt it continues as soon as that is read; NULL: its own
+  session *session;          // NULL: none
+  int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: most that may come out
   uint32_t fed;                                     // tokens in the KV pages
   uint32_t fed_before;                              // that the session had before
   uint32_t cached;                                  // of the prompt, that needed no pass
   uint32_t pass_tokens;                             // in the pass under way; 0: not in it
+  uint32_t pass_end;  // rows of the pass from this position on follow a proposal that was wrong
   uint32_t tokens_out;
   wick_kv_seq_id sequence;  // WICK_KV_SEQ_NONE until it runs
   bool ignore_end;
@@ -60,6 +77,8 @@ typedef struct request {
   stop_matcher *stops;  // NULL: none
   detokenizer detokenizer;
   char *piece, *shown;  // a token's text; what of it may be shown
+  bool speculates;
+  speculation speculation;
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
   uint64_t submitted_us, started_us, first_token_us;
@@ -75,9 +94,13 @@ void request_destroy(wick_memory *memory, request *request);
 // The most text that one token's event can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);
 
-// Still reading its prompt.
+// Still reading: its prompt, or again what it had read before it gave its pages up.
 static inline bool request_is_prefill(const request *request) {
-  return request->fed < request->prompt_count;
+  return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
+}
+// Tokens that its pages hold when the last one has come out, which is not read any more.
+static inline uint32_t request_tokens_in_the_end(const request *request) {
+  return request->prompt_count + (request->tokens_max == 0 ? 0 : request->tokens_max - 1);
 }
 // Takes a sampled token: its text goes through the detokeniser and the stop strings into
 // request->shown. Returns WICK_FINISH_NONE to go on.

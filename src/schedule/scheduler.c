@@ -93,24 +93,47 @@ static wick_status find_session(const scheduler *scheduler, const wick_request *
                    wanted->session);
 }
 
-wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
-                             wick_error *error) {
+static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
-  if (scheduler->count >= parts->requests_max) {
+  if (scheduler->count + added > parts->requests_max) {
+    scheduler->stats.refused++;
     return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "%u requests are waiting, the most there may be", scheduler->count);
+                     "%u requests are running or waiting, the most there may be is %u",
+                     scheduler->count, parts->requests_max);
   }
-  session *session;
-  request *made;
-  wick_status status = find_session(scheduler, wanted, &session, error);
-  if (status == WICK_OK) {
-    status = request_create(parts->memory, parts->tokenizer, wanted, session,
-                            parts->model->config.vocab, parts->context_tokens, &made, error);
+  if (scheduler->queue_tokens != 0 && scheduler->queue_tokens >= parts->queue_tokens_max) {
+    scheduler->stats.refused++;
+    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+                     "prompts of %llu tokens are waiting, the most there may be is %llu",
+                     (unsigned long long)scheduler->queue_tokens,
+                     (unsigned long long)parts->queue_tokens_max);
   }
-  if (status != WICK_OK) return status;
-  if (session != NULL) session->is_busy = true;
+  return WICK_OK;
+}
+
+static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
+  if (wanted->priority < WICK_PRIORITY_MIN || wanted->priority > WICK_PRIORITY_MAX) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "priority %d is not between %d and %d",
+                     wanted->priority, WICK_PRIORITY_MIN, WICK_PRIORITY_MAX);
+  }
+  if (wanted->completions > WICK_COMPLETIONS_MAX) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
+                     wanted->completions, WICK_COMPLETIONS_MAX);
+  }
+  const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
+  if (wanted->completions > 1 && is_alone) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "%u completions: a session, or a prompt that is only read, has one",
+                     wanted->completions);
+  }
+  return WICK_OK;
+}
+
+// The last of the list.
+static void enqueue(scheduler *scheduler, request *made) {
   made->id = scheduler->id_next++;
-  made->submitted_us = parts->now_us();
+  made->pass_submitted = scheduler->stats.passes;
+  made->submitted_us = scheduler->parts.now_us();
   if (scheduler->last == NULL) {
     scheduler->first = made;
   } else {
@@ -118,6 +141,83 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
   }
   scheduler->last = made;
   scheduler->count++;
+  scheduler->queue_tokens += made->tokens_count;
+  scheduler->stats.submitted++;
+  const uint32_t waiting = scheduler->count - scheduler->running;
+  if (waiting > scheduler->stats.waiting_max) scheduler->stats.waiting_max = waiting;
+}
+
+// The other completions of a prompt.
+static wick_status make_followers(const scheduler *scheduler, const wick_request *wanted,
+                                  request *original, request **followers, wick_error *error) {
+  const scheduler_parts *parts = &scheduler->parts;
+  wick_request same = *wanted;
+  same.tokens = original->tokens;
+  same.token_count = original->prompt_count;
+  *followers = NULL;
+  for (uint32_t i = 1; i < wanted->completions; i++) {
+    request *made;
+    same.sampling.seed++;
+    const wick_status status =
+        request_create(parts->memory, parts->tokenizer, &same, NULL, parts->model->config.vocab,
+                       parts->context_tokens, &made, error);
+    if (status != WICK_OK) return status;
+    made->original = original;
+    made->next = *followers;
+    *followers = made;
+  }
+  return WICK_OK;
+}
+
+static void destroy_list(wick_memory *memory, request *list) {
+  while (list != NULL) {
+    request *next = list->next;
+    request_destroy(memory, list);
+    list = next;
+  }
+}
+
+// Made last to first, queued first to last.
+static void enqueue_followers(scheduler *scheduler, request *followers) {
+  request *reversed = NULL;
+  while (followers != NULL) {
+    request *next = followers->next;
+    followers->next = reversed;
+    reversed = followers;
+    followers = next;
+  }
+  while (reversed != NULL) {
+    request *next = reversed->next;
+    reversed->next = NULL;
+    enqueue(scheduler, reversed);
+    reversed = next;
+  }
+}
+
+wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
+                             wick_error *error) {
+  const scheduler_parts *parts = &scheduler->parts;
+  session *session = NULL;
+  request *made = NULL, *followers = NULL;
+  wick_status status = check_wanted(wanted, error);
+  if (status == WICK_OK) {
+    status = check_queue(scheduler, wanted->completions == 0 ? 1 : wanted->completions, error);
+  }
+  if (status == WICK_OK) status = find_session(scheduler, wanted, &session, error);
+  if (status == WICK_OK) {
+    status = request_create(parts->memory, parts->tokenizer, wanted, session,
+                            parts->model->config.vocab, parts->context_tokens, &made, error);
+  }
+  if (status != WICK_OK) return status;
+  status = make_followers(scheduler, wanted, made, &followers, error);
+  if (status != WICK_OK) {
+    destroy_list(parts->memory, followers);
+    request_destroy(parts->memory, made);
+    return status;
+  }
+  if (session != NULL) session->is_busy = true;
+  enqueue(scheduler, made);
+  enqueue_followers(scheduler, followers);
   *id = made->id;
   return WICK_OK;
 }
@@ -126,6 +226,15 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (request->id != id) continue;
     request->is_cancelled = true;
+    return WICK_OK;
+  }
+  return WICK_E_ARG;
+}
+
+wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
+  for (request *request = scheduler->first; request != NULL; request = request->next) {
+    if (request->id != id) continue;
+    request->is_paused = is_paused;
     return WICK_OK;
   }
   return WICK_E_ARG;
@@ -143,7 +252,28 @@ static void unlink_request(scheduler *scheduler, const request *gone) {
   }
   if (scheduler->last == gone) scheduler->last = before;
   scheduler->count--;
-  if (gone->phase == REQUEST_RUNNING) scheduler->running--;
+  if (gone->phase == REQUEST_RUNNING) {
+    scheduler->running--;
+  } else {
+    scheduler->queue_tokens -= gone->tokens_count;
+  }
+}
+
+// Those that were to continue its prompt, which it has not read: the first reads it for the others.
+static void leave_followers(scheduler *scheduler, const request *gone) {
+  request *heir = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->original != gone) continue;
+    at->original = heir;
+    if (heir == NULL) heir = at;
+  }
+}
+
+static void count_end(scheduler_stats *stats, wick_finish how) {
+  stats->stopped += how == WICK_FINISH_STOP;
+  stats->length += how == WICK_FINISH_LENGTH;
+  stats->aborted += how == WICK_FINISH_ABORT;
+  stats->failed += how == WICK_FINISH_ERROR;
 }
 
 static double elapsed_ms(uint64_t from_us, uint64_t to_us) {
@@ -193,6 +323,8 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] == request) scheduler->owners[i] = NULL;
   }
+  count_end(&scheduler->stats, how);
+  leave_followers(scheduler, request);
   unlink_request(scheduler, request);
   release(scheduler, request);
 }
@@ -219,105 +351,28 @@ static bool finish_cancelled(scheduler *scheduler) {
   return false;
 }
 
-// ---- Starting ----
-
-// So that nothing is allocated when pages are entered. Without room fewer are, which is no error.
-static void reserve_entries(wick_prefix_cache *prefix, uint32_t tokens) {
-  if (prefix != NULL) wick_prefix_reserve(prefix, tokens / KERNEL_PAGE_TOKENS, NULL);
-}
-
-// Gives the request its sequence: what the cache knows of its prompt, and pages for all that it may
-// come to hold.
-static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
-  const scheduler_parts *parts = &scheduler->parts;
-  wick_kv_seq_id sequence;
-  wick_status status = WICK_OK;
-  if (request->session != NULL) {
-    sequence = request->session->sequence;
-  } else {
-    status = wick_kv_seq_new(parts->kv, 0, &sequence, NULL, error);
-    if (status != WICK_OK) return status;
-  }
-  request->fed_before = wick_kv_seq_tokens(parts->kv, sequence);
-  if (request->fed_before == 0 && parts->prefix != NULL && request->on_logits == NULL) {
-    uint32_t hit;
-    status = wick_prefix_attach(parts->prefix, sequence, SCHEDULER_PREFIX_SALT, request->tokens,
-                                request->prompt_count, &hit, error);
-  }
-  uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
-  // The last token is read again when nothing new follows it: its logits are wanted.
-  if (status == WICK_OK && stored == request->prompt_count && request->tokens_max != 0) {
-    status = wick_kv_seq_truncate(parts->kv, sequence, --stored, error);
-  }
-  const uint32_t most = request->tokens_max == 0 ? 0 : request->tokens_max - 1;
-  if (status == WICK_OK) {
-    status = wick_kv_seq_prepare_write(parts->kv, sequence, stored,
-                                       request->prompt_count + most - stored, NULL, error);
-  }
-  if (status == WICK_OK) {
-    request->sequence = sequence;
-    request->fed = request->cached = stored;
-    reserve_entries(parts->prefix, request->prompt_count + most);
-    return WICK_OK;
-  }
-  if (request->session == NULL) {
-    wick_kv_seq_free(parts->kv, sequence, NULL);
-  } else if (stored > request->fed_before) {
-    wick_kv_seq_truncate(parts->kv, sequence, request->fed_before, NULL);
-  }
-  return status;
-}
-
-static uint32_t common_pages(const request *a, const request *b) {
-  const uint32_t count = a->prompt_count < b->prompt_count ? a->prompt_count : b->prompt_count;
-  uint32_t same = 0;
-  while (same < count && a->tokens[same] == b->tokens[same]) same++;
-  return same / KERNEL_PAGE_TOKENS;
-}
-
-// Whether a request that runs is still reading pages that this one could then have from the cache.
-static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
-  if (scheduler->parts.prefix == NULL || request->on_logits != NULL) return false;
-  if (request->session != NULL && request->session->count != 0) return false;
-  for (const struct request *at = scheduler->first; at != NULL; at = at->next) {
-    if (at->phase != REQUEST_RUNNING || !request_is_prefill(at) || at->is_cancelled) continue;
-    if (common_pages(at, request) > at->fed / KERNEL_PAGE_TOKENS) return true;
-  }
-  return false;
-}
-
-// Starts what can run, in the order of arrival. What finds no pages waits for those that run, and
-// the ones behind it, too; when nothing runs, there will never be enough.
-static void start_requests(scheduler *scheduler) {
-  const scheduler_parts *parts = &scheduler->parts;
-  request *next;
-  for (request *at = scheduler->first; at != NULL; at = next) {
-    next = at->next;
-    if (at->phase != REQUEST_QUEUED || waits_for_prefix(scheduler, at)) continue;
-    if (scheduler->running == parts->batch_tokens) return;
-    wick_error error;
-    const wick_status status = take_pages(scheduler, at, &error);
-    if (status == WICK_OK) {
-      at->phase = REQUEST_RUNNING;
-      at->started_us = parts->now_us();
-      scheduler->running++;
-      continue;
-    }
-    const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
-    if (is_short && scheduler->running != 0) return;
-    if (!events_have_room(&scheduler->events, 1)) return;
-    scheduler_finish(scheduler, at, WICK_FINISH_ERROR, &error);
-  }
-}
-
 // Ends one request that has read its prompt and has nothing to say.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;
+    if (!events_have_room(&scheduler->events, 1)) return false;
     scheduler_finish(scheduler, at, WICK_FINISH_LENGTH, NULL);
     return true;
   }
   return false;
+}
+
+// The unit's time belongs to the pass, however long the host waits between two units.
+static scheduler_result step_pass(scheduler *scheduler) {
+  const uint64_t start_us = scheduler->parts.now_us();
+  const uint32_t rows = scheduler->batch_count;
+  const bool has_bytes = pass_step(scheduler);
+  scheduler->pass_us += scheduler->parts.now_us() - start_us;
+  if (!has_bytes) return SCHEDULER_WAIT_BYTES;
+  if (scheduler->phase == PASS_NONE && scheduler->is_measured) {
+    speculation_costs_took(&scheduler->costs, rows, scheduler->pass_us);
+  }
+  return SCHEDULER_PROGRESS;
 }
 
 scheduler_result scheduler_step(scheduler *scheduler) {
@@ -326,15 +381,13 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   }
   if (finish_cancelled(scheduler)) return SCHEDULER_PROGRESS;
   if (scheduler->first == NULL) return SCHEDULER_IDLE;
-  if (scheduler->phase != PASS_NONE) {
-    return pass_step(scheduler) ? SCHEDULER_PROGRESS : SCHEDULER_WAIT_BYTES;
-  }
+  if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
-  start_requests(scheduler);
-  if (!finish_silent(scheduler) && !pass_begin(scheduler) && scheduler->first == NULL) {
-    return SCHEDULER_IDLE;
-  }
-  return SCHEDULER_PROGRESS;
+  bool has_changed = admission_start(scheduler);
+  has_changed = finish_silent(scheduler) || has_changed;
+  has_changed = pass_begin(scheduler) || has_changed;
+  // all are paused
+  return has_changed ? SCHEDULER_PROGRESS : SCHEDULER_IDLE;
 }
 
 void scheduler_fail_all(scheduler *scheduler, const wick_error *error) {
@@ -348,6 +401,12 @@ const uint8_t *scheduler_take_events(scheduler *scheduler, size_t *size_bytes) {
   return events_take(&scheduler->events, size_bytes);
 }
 
-scheduler_load scheduler_get_load(const scheduler *scheduler) {
-  return (scheduler_load){scheduler->running, scheduler->count - scheduler->running};
+scheduler_stats scheduler_get_stats(const scheduler *scheduler) {
+  scheduler_stats stats = scheduler->stats;
+  stats.running = scheduler->running;
+  stats.waiting = scheduler->count - scheduler->running;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    stats.paused += at->is_paused;
+  }
+  return stats;
 }

@@ -29,7 +29,10 @@ typedef struct scheduler_parts {
   wick_forward *forward;
   wick_ops *ops;  // NULL: sampling is not measured
   uint64_t (*now_us)(void);
-  uint32_t batch_tokens, context_tokens, requests_max;
+  uint32_t batch_tokens, context_tokens;
+  uint32_t requests_max;      // queued and running together
+  uint32_t running_max;       // at once; at most batch_tokens
+  uint64_t queue_tokens_max;  // of the prompts that wait
 } scheduler_parts;
 
 typedef enum scheduler_result {
@@ -42,6 +45,9 @@ typedef enum scheduler_result {
 enum {
   // A unit of work puts at most this many records: a token and an end for each row of logits.
   SCHEDULER_RECORDS_PER_UNIT = 2 * SCRATCH_LOGITS_ROWS,
+  // Who has waited for so many passes goes before all that came later, whatever their priority: the
+  // bound on waiting, beside the time that those which run already take.
+  SCHEDULER_PASSES_WAITED_MAX = 512,
   // Cached pages are of this engine's one model; a saved cache is checked against its fingerprint.
   SCHEDULER_PREFIX_SALT = 0
 };
@@ -53,15 +59,28 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
                              wick_error *error);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
+// A paused request keeps its place and, while nobody else needs them, its pages, but takes part in
+// no pass. WICK_E_ARG: unknown.
+wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // One unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);
 // Ends every request with an error (the model failed to load).
 void scheduler_fail_all(scheduler *scheduler, const wick_error *error);
 const uint8_t *scheduler_take_events(scheduler *scheduler, size_t *size_bytes);
 
-typedef struct scheduler_load {
-  uint32_t running, waiting;
-} scheduler_load;
-scheduler_load scheduler_get_load(const scheduler *scheduler);
+// Since the scheduler was made, but for the first line, which is of now.
+typedef struct scheduler_stats {
+  uint32_t running, waiting, paused;
+  uint32_t running_max, waiting_max;
+  uint64_t submitted, refused;                // refused: the queue was full
+  uint64_t stopped, length, aborted, failed;  // how they ended
+  uint64_t preempted;                         // pages given up for others
+  uint64_t passes, rows;                      // rows: tokens that went through the model
+  uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
+  uint64_t tokens_recomputed;                 // read again after a preemption
+  uint64_t tokens_out;
+  uint64_t tokens_proposed, tokens_accepted;  // by speculation
+} scheduler_stats;
+scheduler_stats scheduler_get_stats(const scheduler *scheduler);
 
 #endif

@@ -1,5 +1,6 @@
 // schedule/scheduler_types.h — what the files of the scheduler share (scheduler.c requests coming
-// and going, pass.c the batch that runs); nobody else includes it.
+// and going, admission.c who runs and who gives way, pass.c the batch that runs); nobody else
+// includes it.
 #ifndef WICK_SCHEDULE_SCHEDULER_TYPES_H
 #define WICK_SCHEDULE_SCHEDULER_TYPES_H
 
@@ -12,6 +13,7 @@ struct scheduler {
   scheduler_parts parts;
   request *first, *last;  // in the order of arrival
   uint32_t count, running;
+  uint64_t queue_tokens;  // of the prompts of those that wait
   uint32_t id_next;
   event_buffer events;
   // The pass under way: its inputs, and whose each is.
@@ -20,12 +22,27 @@ struct scheduler {
   uint32_t batch_count;
   pass_phase phase;
   uint32_t pass_logits;  // rows of logits dealt with
+  uint64_t pass_us;      // spent on it so far
+  bool is_measured;  // it has one request's decoding alone, whose cost speculation wants to know
+  scheduler_stats stats;
+  speculation_costs costs;
 };
 
 // Ends a request: its last record, its pages, what its session keeps. `error` for
 // WICK_FINISH_ERROR.
 void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
                       const wick_error *error);
+
+// Whether `a` is served before `b`: who has waited too long, then priority, then arrival.
+bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
+// Starts what can run, in that order. What finds no pages waits for those that run, and the ones
+// behind it, too; it takes them from those of lower priority. False when nothing has changed.
+bool admission_start(scheduler *scheduler);
+// Before a pass: pages for `tokens` more of a request that runs. Where there are none, others give
+// theirs up, the last in order first; false when the request itself is that one.
+bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens);
+// Counts one more that runs, with its pages.
+void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed);
 
 // Puts a batch together from what runs, and begins the pass; false when nothing can go on.
 bool pass_begin(scheduler *scheduler);

@@ -1,0 +1,233 @@
+// schedule/admission.c — who runs, and who gives way when pages run out.
+//
+// A request starts when there are pages for what it has to read, and takes the others one by one
+// while it writes. When they run out, what the prefix cache keeps idle goes first (kv/pool.h), then
+// the last in order among those that run gives its pages up: it waits again, and reads once more
+// what it had, which brings the same logits (the law of the kernels), so its text goes on as if
+// nothing had been. The first in order always goes on, so all end.
+#include "base/checked.h"
+#include "schedule/scheduler_types.h"
+
+static bool has_waited_long(const scheduler *scheduler, const request *request) {
+  return scheduler->stats.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
+}
+
+bool admission_precedes(const scheduler *scheduler, const request *a, const request *b) {
+  const bool a_long = has_waited_long(scheduler, a), b_long = has_waited_long(scheduler, b);
+  if (a_long != b_long) return a_long;
+  if (!a_long && a->priority != b->priority) return a->priority > b->priority;
+  return a->id < b->id;
+}
+
+// ---- Giving way ----
+
+// What it has read stays in the prefix cache as long as nobody needs the pages.
+static void preempt(scheduler *scheduler, request *request) {
+  const scheduler_parts *parts = &scheduler->parts;
+  if (parts->prefix != NULL) {
+    wick_prefix_store(parts->prefix, request->sequence, SCHEDULER_PREFIX_SALT, request->tokens,
+                      request->fed, NULL, NULL);
+  }
+  if (request->session == NULL) {
+    wick_kv_seq_free(parts->kv, request->sequence, NULL);
+  } else {
+    wick_kv_seq_truncate(parts->kv, request->sequence, request->fed_before, NULL);
+  }
+  request->phase = REQUEST_QUEUED;
+  request->sequence = WICK_KV_SEQ_NONE;
+  request->was_preempted = true;
+  request->fed = 0;
+  scheduler->running--;
+  scheduler->queue_tokens += request->tokens_count;
+  scheduler->stats.preempted++;
+}
+
+// The last in order of those that run; NULL: none. A session's pages that slid out of a window
+// cannot be given back token by token, so it keeps them.
+static request *last_running(const scheduler *scheduler) {
+  const bool has_window = wick_kv_pool_shape(scheduler->parts.kv)->window != 0;
+  request *found = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase != REQUEST_RUNNING || at->is_cancelled) continue;
+    if (has_window && at->session != NULL) continue;
+    const bool is_later = found == NULL || (at->is_paused != found->is_paused
+                                                ? at->is_paused
+                                                : admission_precedes(scheduler, found, at));
+    if (is_later) found = at;
+  }
+  return found;
+}
+
+bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  for (;;) {
+    const wick_status status =
+        wick_kv_seq_prepare_write(kv, request->sequence, request->fed, tokens, NULL, NULL);
+    if (status == WICK_OK) return true;
+    struct request *last = last_running(scheduler);
+    if (last == NULL) last = request;
+    preempt(scheduler, last);
+    if (last == request) return false;
+  }
+}
+
+// ---- Starting ----
+
+// Pages that those which run may still come to take.
+static uint32_t pages_to_come(const scheduler *scheduler) {
+  uint32_t pages = 0;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase != REQUEST_RUNNING) continue;
+    const uint32_t end = request_tokens_in_the_end(at);
+    const uint32_t room = wick_kv_seq_capacity(scheduler->parts.kv, at->sequence);
+    // and one to copy, where the last is shared
+    pages += end > room ? ceil_div_u32(end - room, KERNEL_PAGE_TOKENS) + 1 : 1;
+  }
+  return pages;
+}
+
+// So that nothing is allocated while it runs. Without room for that, it is tried again when it is
+// needed, so this is no error.
+static void reserve_ahead(scheduler *scheduler, const request *request) {
+  const scheduler_parts *parts = &scheduler->parts;
+  const uint32_t end = request_tokens_in_the_end(request);
+  wick_kv_seq_reserve_table(parts->kv, request->sequence, end, NULL);
+  wick_kv_pool_grow_for(parts->kv, pages_to_come(scheduler), NULL);
+  if (parts->prefix != NULL) wick_prefix_reserve(parts->prefix, end / KERNEL_PAGE_TOKENS, NULL);
+}
+
+void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed) {
+  const bool is_first = request->started_us == 0;
+  request->sequence = sequence;
+  request->fed = fed;
+  request->phase = REQUEST_RUNNING;
+  scheduler->queue_tokens -= request->tokens_count;
+  if (is_first) {
+    request->cached = fed;
+    request->started_us = scheduler->parts.now_us();
+    scheduler->stats.tokens_cached += fed;
+  }
+  scheduler->running++;
+  if (scheduler->running > scheduler->stats.running_max) {
+    scheduler->stats.running_max = scheduler->running;
+  }
+  reserve_ahead(scheduler, request);
+}
+
+// How many tokens after the `stored` ones it needs pages for to start. When it is alone, or has
+// given way before: all that it will ever need, else it might never end, or do nothing but start.
+static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,
+                                uint32_t stored) {
+  const uint32_t end = request_tokens_in_the_end(request);
+  uint32_t needed = request->tokens_count + 1 + scheduler->running * KERNEL_PAGE_TOKENS;
+  if (needed > end || scheduler->running == 0 || request->was_preempted) needed = end;
+  return needed - stored;
+}
+
+// Makes sure of the pages that it needs to start, and keeps those for what it has to read.
+static wick_status reserve_start(scheduler *scheduler, const request *request,
+                                 wick_kv_seq_id sequence, uint32_t stored, wick_error *error) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  const uint32_t needed = tokens_to_start(scheduler, request, stored);
+  const uint32_t pages = ceil_div_u32(needed, KERNEL_PAGE_TOKENS) + 1;
+  const uint32_t reading = request->tokens_count - stored;
+  const bool has_grown = wick_kv_pool_grow_for(kv, pages, NULL) == WICK_OK;
+  const bool is_enough = has_grown && pages <= wick_kv_pool_pages_available(kv);
+  // Else exactly: the page to copy may not be needed, and the error says how many are.
+  return wick_kv_seq_prepare_write(kv, sequence, stored, is_enough ? reading : needed, NULL, error);
+}
+
+// Gives the request its sequence: what the cache knows of its tokens, and pages to start with.
+static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
+  const scheduler_parts *parts = &scheduler->parts;
+  wick_kv_seq_id sequence;
+  wick_status status = WICK_OK;
+  if (request->session != NULL) {
+    sequence = request->session->sequence;
+  } else {
+    status = wick_kv_seq_new(parts->kv, 0, &sequence, NULL, error);
+    if (status != WICK_OK) return status;
+  }
+  request->fed_before = wick_kv_seq_tokens(parts->kv, sequence);
+  if (request->fed_before == 0 && parts->prefix != NULL && request->on_logits == NULL) {
+    uint32_t hit;
+    status = wick_prefix_attach(parts->prefix, sequence, SCHEDULER_PREFIX_SALT, request->tokens,
+                                request->tokens_count, &hit, error);
+  }
+  uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
+  // The last token is read again when nothing new follows it: its logits are wanted.
+  if (status == WICK_OK && stored == request->tokens_count && request->tokens_max != 0) {
+    status = wick_kv_seq_truncate(parts->kv, sequence, --stored, error);
+  }
+  if (status == WICK_OK) status = reserve_start(scheduler, request, sequence, stored, error);
+  if (status == WICK_OK) {
+    admission_run(scheduler, request, sequence, stored);
+    return WICK_OK;
+  }
+  if (request->session == NULL) {
+    wick_kv_seq_free(parts->kv, sequence, NULL);
+  } else if (stored > request->fed_before) {
+    wick_kv_seq_truncate(parts->kv, sequence, request->fed_before, NULL);
+  }
+  return status;
+}
+
+static uint32_t common_pages(const request *a, const request *b) {
+  const uint32_t count = a->prompt_count < b->prompt_count ? a->prompt_count : b->prompt_count;
+  uint32_t same = 0;
+  while (same < count && a->tokens[same] == b->tokens[same]) same++;
+  return same / KERNEL_PAGE_TOKENS;
+}
+
+// Whether a request that runs is still reading pages that this one could then have from the cache.
+static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
+  if (scheduler->parts.prefix == NULL || request->on_logits != NULL) return false;
+  if (request->session != NULL && request->session->count != 0) return false;
+  for (const struct request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase != REQUEST_RUNNING || !request_is_prefill(at)) continue;
+    if (at->is_cancelled || at->is_paused) continue;
+    if (common_pages(at, request) > at->fed / KERNEL_PAGE_TOKENS) return true;
+  }
+  return false;
+}
+
+static request *next_to_start(const scheduler *scheduler) {
+  request *best = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase != REQUEST_QUEUED || at->is_paused || at->original != NULL) continue;
+    if (best != NULL && !admission_precedes(scheduler, at, best)) continue;
+    if (!waits_for_prefix(scheduler, at)) best = at;
+  }
+  return best;
+}
+
+// Makes one of lower priority, or a paused one, give way to a request that waits.
+static bool make_way(scheduler *scheduler, const request *waiting) {
+  request *last = last_running(scheduler);
+  if (last == NULL) return false;
+  const bool is_lower = last->priority < waiting->priority && !has_waited_long(scheduler, last);
+  if (!is_lower && !last->is_paused) return false;
+  preempt(scheduler, last);
+  return true;
+}
+
+bool admission_start(scheduler *scheduler) {
+  bool has_changed = false;
+  for (;;) {
+    request *next = next_to_start(scheduler);
+    if (next == NULL) return has_changed;
+    wick_error error;
+    wick_status status = WICK_E_PAGES;
+    if (scheduler->running < scheduler->parts.running_max) {
+      status = take_pages(scheduler, next, &error);
+    }
+    const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
+    if (is_short && scheduler->running != 0) {
+      if (!make_way(scheduler, next)) return has_changed;
+    } else if (status != WICK_OK) {
+      if (!events_have_room(&scheduler->events, 1)) return has_changed;
+      scheduler_finish(scheduler, next, WICK_FINISH_ERROR, &error);
+    }
+    has_changed = true;
+  }
+}
