@@ -45,7 +45,7 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   assert.equal(stories.length, 3);
   for (const story of stories) assert.ok(story.length > 20, story);
   assert.match(await page.locator('#facts').innerText(), /^[1-9]\d* pages shared, 3 forks, /);
-  assert.ok((await page.locator('#pages .page.s').count()) > 0);
+  assert.ok((await page.locator('#pages .shared').count()) > 0);
   await page.click('article:first-child button');
   await page.waitForSelector('article:nth-child(4) button:enabled');
   const kept = await page.locator('article:nth-child(4) .kept').innerText();

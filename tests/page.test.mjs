@@ -99,6 +99,9 @@ for (const [name, options] of Object.entries({
     assert.match(await ask(page, 'Tell me a story about a fox.'), /\w+ \w+ \w+ \w+/);
     assert.match(await page.locator(answered).last().innerText(), /tokens\/s.*first after/s);
     await page.screenshot({ path: `${pictures}/${name}-chat.png` });
+    await page.click('#developer summary');
+    await page.locator('#kv-pages .cached').first().waitFor();
+    await page.screenshot({ path: `${pictures}/${name}-developer.png` });
     const sideways = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
@@ -112,6 +115,52 @@ for (const [name, options] of Object.entries({
     await close();
   });
 }
+
+test('the developer panel shows the pages as they are while it answers', {
+  skip: chromium.skip,
+}, async () => {
+  const { page, problems, close } = await openPage();
+  await waitUntilReady(page);
+  /** @param {string} kind */
+  const count = (kind) => page.locator(`#kv-pages .${kind}`).count();
+  assert.equal(await page.locator('#kv-facts > *').count(), 0, 'closed, it asks for nothing');
+  await page.click('#developer summary');
+  await page.locator('[data-fact="Prefix cache"]').waitFor();
+  assert.equal(await count('kv-page'), 0, 'pages are made when they are needed');
+  // an answer that goes on until it is stopped
+  await page.click('#open-settings');
+  await page.fill('[name=temperature]', '2');
+  await page.fill('[name=minP]', '0');
+  await page.fill('[name=topK]', '0');
+  await page.fill('[name=topP]', '1');
+  await page.click('#settings-form [value=save]');
+  const own = page.locator('#kv-pages .private').first();
+  for (let tries = 0; tries < 20 && (await count('private')) === 0; tries++) {
+    await page.fill('#prompt', `Tell me a long story, number ${tries}.`);
+    await page.keyboard.press('Enter');
+    await Promise.race([own.waitFor(), page.locator(answered).nth(tries).waitFor()]);
+  }
+  assert.ok((await count('private')) > 0, 'the answer under way has pages of its own');
+  await page.click('#stop', { timeout: 500 }).catch(() => {}); // it may have ended by itself
+  await page.locator('#send:visible').waitFor();
+  await page.locator('#kv-pages .private').first().waitFor({ state: 'detached' });
+  const cached = await count('cached');
+  assert.ok(cached > 0, 'what it left is kept for the next prompt');
+  assert.match(await page.innerText('#kv-legend'), new RegExp(`${cached} kept for later`));
+  const label = (await page.getAttribute('#kv-pages', 'aria-label')) ?? '';
+  assert.match(label, new RegExp(`^${await count('kv-page')} pages: .*${cached} kept for later`));
+  await page.click('#open-settings');
+  await page.click('#settings-form [value=reset]');
+  await page.click('#new-chat');
+  await ask(page, 'Tell me a story about a fox and a lamp.');
+  await ask(page, 'And then?');
+  const last = await page.locator('[data-fact="Last prompt"]').innerText();
+  const [, all, kept] = /^(\d+) tokens, (\d+) of them/.exec(last) ?? [];
+  assert.ok(Number(kept) > 0 && Number(all) - Number(kept) < 32, last);
+  assert.match(await page.innerText('[data-fact="Prefix cache"]'), /^[1-9].* [1-9]\d* tokens not/);
+  assert.deepEqual(problems, []);
+  await close();
+});
 
 test('stopping keeps what was written, and the next question is answered', {
   skip: chromium.skip,

@@ -16,6 +16,7 @@ export async function buildChat() {
   for (const name of ['index.html', 'style.css', 'icon.svg']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
+  copyFileSync(resolve(here, '../fork/kv_map.css'), resolve(site, 'kv_map.css'));
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
   await build({
     entryPoints: [resolve(here, 'page.js')],

@@ -1,14 +1,18 @@
 // examples/chat/conversation.js — the messages of one conversation: what was said, how it looks,
 // and the answer that is being written.
 
+import { note, showAnswering } from './developer.js';
 import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('../../js/index.d.ts').ChatUsage} ChatUsage */
 /** @typedef {import('../../js/index.d.ts').Timings} Timings */
 /** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Message */
 
+/** @type {Engine | undefined} */
+let engine;
 /** @type {Message[]} */
 let messages = [];
 /** @type {AbortController | undefined} */
@@ -50,8 +54,8 @@ function describe(timings, tokens, reason) {
   return facts.join(' · ');
 }
 
-/** @param {HTMLElement} article @param {string} facts @param {string} text @param {Engine} engine */
-function addFooter(article, facts, text, engine) {
+/** @param {HTMLElement} article @param {string} facts @param {string} text */
+function addFooter(article, facts, text) {
   for (const old of log.querySelectorAll('.regenerate')) old.remove();
   const footer = document.createElement('footer');
   const note = document.createElement('span');
@@ -63,7 +67,7 @@ function addFooter(article, facts, text, engine) {
   const again = document.createElement('button');
   again.textContent = 'Regenerate';
   again.className = 'regenerate';
-  again.addEventListener('click', () => regenerate(engine));
+  again.addEventListener('click', regenerate);
   footer.append(copy, again);
   article.append(footer);
 }
@@ -75,10 +79,10 @@ function prompt() {
   return system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
 }
 
-/** @param {Engine} engine @param {AbortSignal} signal */
-function request(engine, signal) {
+/** @param {Engine} asked @param {AbortSignal} signal */
+function request(asked, signal) {
   const random = Math.floor(Math.random() * 2 ** 32);
-  return engine.chat.completions.create({
+  return asked.chat.completions.create({
     messages: prompt(),
     stream: true,
     stream_options: { include_usage: true },
@@ -97,6 +101,7 @@ function request(engine, signal) {
 function setBusy(isBusy) {
   byId('send').hidden = isBusy;
   byId('stop').hidden = !isBusy;
+  showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
 }
 
@@ -127,8 +132,14 @@ function makeRenderer(body) {
   };
 }
 
-/** @param {Engine} engine */
-async function answer(engine) {
+/** @param {ChatUsage} usage */
+function noteUsage({ prompt_tokens, prompt_tokens_details }) {
+  const kept = prompt_tokens_details.cached_tokens;
+  note('Last prompt', `${prompt_tokens} tokens, ${kept} of them read before`);
+}
+
+/** @param {Engine} asked */
+async function answer(asked) {
   running = new AbortController();
   const { article, body } = addMessage('assistant');
   const renderer = makeRenderer(body);
@@ -137,18 +148,19 @@ async function answer(engine) {
   keepInView();
   /** @type {Timings | undefined} */
   let timings;
-  let tokens = 0;
+  /** @type {ChatUsage | undefined} */
+  let usage;
   /** @type {string | null} */
   let reason = null;
   /** @type {unknown} */
   let problem;
   try {
-    for await (const chunk of await request(engine, running.signal)) {
+    for await (const chunk of await request(asked, running.signal)) {
       const choice = chunk.choices[0];
       if (choice?.delta.content) renderer.add(choice.delta.content);
       reason = choice?.finish_reason ?? reason;
       timings = chunk.timings ?? timings;
-      tokens = chunk.usage?.completion_tokens ?? tokens;
+      usage = chunk.usage ?? usage;
     }
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
@@ -162,14 +174,15 @@ async function answer(engine) {
     throw problem;
   }
   messages.push({ role: 'assistant', content: text });
-  addFooter(article, describe(timings, tokens, reason), text, engine);
+  addFooter(article, describe(timings, usage?.completion_tokens ?? 0, reason), text);
+  if (usage) noteUsage(usage);
   byId('announcer').textContent = `The model answered: ${text}`;
   keepInView();
 }
 
-/** @param {Engine} engine @param {string} text @param {string} [system] for this message alone */
-export async function say(engine, text, system) {
-  if (running) return;
+/** @param {string} text @param {string} [system] for this message alone */
+export async function say(text, system) {
+  if (running || !engine) return;
   messages.push({ role: 'user', content: text, ...(system && { system }) });
   const { body } = addMessage('user');
   body.textContent = text;
@@ -177,9 +190,8 @@ export async function say(engine, text, system) {
   await answer(engine);
 }
 
-/** @param {Engine} engine */
-async function regenerate(engine) {
-  if (running || messages.at(-1)?.role !== 'assistant') return;
+async function regenerate() {
+  if (running || !engine || messages.at(-1)?.role !== 'assistant') return;
   messages.pop();
   log.querySelector('.message:last-of-type')?.remove();
   await answer(engine).catch((error) =>
@@ -187,9 +199,10 @@ async function regenerate(engine) {
   );
 }
 
-/** @param {number} value */
-export function setTemperature(value) {
-  temperature = value;
+/** @param {Engine | undefined} answering @param {number} [suits] the temperature that suits its model */
+export function setEngine(answering, suits = 0.7) {
+  engine = answering;
+  temperature = suits;
 }
 
 /** @returns {boolean} whether there was something to stop */

@@ -3,6 +3,7 @@
 import { createEngine, WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
 import * as conversation from './conversation.js';
+import { showEngine } from './developer.js';
 import { byId } from './dom.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { models, nameOfUrl } from './models.js';
@@ -45,6 +46,13 @@ function setReady(isReady, isBuiltIn = false) {
   byId('suggestions').hidden = !(isReady && isBuiltIn);
 }
 
+/** @param {Engine | undefined} made @param {number} [temperature] that suits its model */
+function setEngine(made, temperature) {
+  engine = made;
+  conversation.setEngine(made, temperature);
+  showEngine(made);
+}
+
 /** @param {Wish} wish */
 async function load(wish) {
   loading?.abort();
@@ -54,7 +62,7 @@ async function load(wish) {
   const own = new AbortController();
   loading = own;
   const before = engine;
-  engine = undefined;
+  setEngine(undefined);
   await before?.close();
   showLoading(wish.name);
   try {
@@ -65,10 +73,9 @@ async function load(wish) {
       ...(settings.threads && { threads: settings.threads }),
     });
     if (loading !== own) return void made.close();
-    engine = made;
-    byId('model-name').textContent = wish.name;
     // A very small model does best with its likeliest words.
-    conversation.setTemperature(wish.isBuiltIn ? 0 : 0.7);
+    setEngine(made, wish.isBuiltIn ? 0 : 0.7);
+    byId('model-name').textContent = wish.name;
     setReady(true, wish.isBuiltIn);
     await showFacts();
   } catch (error) {
@@ -159,7 +166,7 @@ function fitPrompt() {
 async function send(text, system) {
   if (!engine || text.trim() === '') return;
   hideProblem();
-  await conversation.say(engine, text.trim(), system).catch((error) => showProblem(inWords(error)));
+  await conversation.say(text.trim(), system).catch((error) => showProblem(inWords(error)));
 }
 
 byId('composer').addEventListener('submit', (event) => {

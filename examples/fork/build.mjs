@@ -12,7 +12,7 @@ export const site = resolve(root, 'build/fork-page');
 export function buildFork() {
   rmSync(site, { recursive: true, force: true });
   mkdirSync(site, { recursive: true });
-  for (const name of ['index.html', 'icon.svg', 'page.css', 'page.js']) {
+  for (const name of ['index.html', 'icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });

@@ -3,6 +3,7 @@
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm/model';
+import { drawPages } from './kv_map.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
 /** @typedef {import('../../js/index.d.ts').Session} Session */
@@ -42,19 +43,16 @@ function showProblem(error) {
   problem.hidden = false;
 }
 
-const letters = /** @type {const} */ ({ s: 's', p: 'p', '.': 'f' });
+const where = {
+  picture: byId('pages', HTMLElement),
+  legend: byId('legend', HTMLElement),
+  words: { shared: 'shared', private: "one story's own", free: 'free' },
+};
 
-/** Draws a square a page. */
-async function drawPages() {
-  const { map = '', pages, forks, cowCopies, bytes } = await engine.kvStats({ map: true });
-  const squares = [...map].map((letter) => {
-    const square = document.createElement('span');
-    square.className = `page ${letters[/** @type {keyof typeof letters} */ (letter)]}`;
-    return square;
-  });
-  const picture = byId('pages', HTMLElement);
-  picture.replaceChildren(...squares);
-  picture.ariaLabel = `${pages.all} pages: ${pages.shared} shared, ${pages.free} free`;
+async function showPages() {
+  const stats = await engine.kvStats({ map: true });
+  const { pages, forks, cowCopies, bytes } = stats;
+  drawPages(where, stats);
   const megabytes = (bytes.used / 1e6).toFixed(1);
   byId('facts', HTMLElement).textContent =
     `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
@@ -103,7 +101,7 @@ async function tell(session, name, before) {
   }
   running--;
   showState();
-  await drawPages();
+  await showPages();
   fork.disabled = false;
   fork.onclick = () => forkFrom(session, name, before, start).catch(showProblem);
 }
@@ -134,7 +132,7 @@ async function tellAll() {
   await trunk.append(await engine.applyTemplate([{ role: 'user', content }]));
   const forks = [];
   for (let i = 0; i < STORIES; i++) forks.push(await trunk.fork());
-  await drawPages();
+  await showPages();
   await Promise.all(forks.map((session, index) => tell(session, `Story ${index + 1}`, '')));
 }
 

@@ -1,0 +1,91 @@
+// examples/chat/developer.js — the developer panel: the engine's pages of keys and values as they are
+// while it answers, who has them, and what of the prompts was not read again.
+
+import { drawPages } from '../fork/kv_map.js';
+import { byId, formatBytes } from './dom.js';
+
+/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('../../js/index.d.ts').KvStats} KvStats */
+
+const INTERVAL_MS = 150;
+
+const panel = /** @type {HTMLDetailsElement} */ (byId('developer'));
+const where = {
+  picture: byId('kv-pages'),
+  legend: byId('kv-legend'),
+  words: { shared: 'shared', private: "an answer's own", cached: 'kept for later', free: 'free' },
+};
+
+/** @type {Engine | undefined} */
+let engine;
+let isAnswering = false;
+let isWatching = false;
+let isStale = false;
+/** What others have to say, by their names. @type {Map<string, string>} */
+const notes = new Map();
+
+/** @param {KvStats} stats @returns {[name: string, text: string][]} */
+function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cowCopies, prefix }) {
+  const types = `keys ${kType}, values ${vType}; a page is ${pageTokens} tokens, ${formatBytes(pageBytes)}`;
+  const used = `${formatBytes(bytes.used)} of ${formatBytes(bytes.capacity)} in use, ${forks} forks, ${cowCopies} copies`;
+  const saved = prefix && `${prefix.hits} hits, ${prefix.tokensSaved} tokens not read again`;
+  return [
+    ['Types', types],
+    ['Memory', used],
+    ['Prefix cache', saved ?? 'off'],
+  ];
+}
+
+/** @param {[name: string, text: string][]} facts */
+function showFacts(facts) {
+  const list = [...facts, ...notes].flatMap(([name, text]) => {
+    const [term, description] = ['dt', 'dd'].map((tag) => document.createElement(tag));
+    term.textContent = name;
+    description.textContent = text;
+    description.dataset.fact = name;
+    return [term, description];
+  });
+  byId('kv-facts').replaceChildren(...list);
+}
+
+/** @param {Engine} shown */
+async function draw(shown) {
+  const stats = await shown.kvStats({ map: true });
+  if (shown !== engine) return;
+  drawPages(where, stats);
+  showFacts(factsOf(stats));
+}
+
+/** Draws while the panel is open: once, and again and again as long as an answer is written. */
+async function watch() {
+  isStale = true;
+  if (isWatching) return;
+  isWatching = true;
+  while ((isStale || isAnswering) && panel.open && engine) {
+    isStale = false;
+    await draw(engine).catch(() => {}); // closed meanwhile: the next one is drawn when it is there
+    if (isAnswering) await new Promise((settle) => setTimeout(settle, INTERVAL_MS));
+  }
+  isWatching = false;
+}
+
+/** @param {Engine | undefined} shown */
+export function showEngine(shown) {
+  engine = shown;
+  notes.clear();
+  watch();
+}
+
+/** @param {boolean} isBusy */
+export function showAnswering(isBusy) {
+  isAnswering = isBusy;
+  watch();
+}
+
+/** @param {string} name @param {string} text */
+export function note(name, text) {
+  notes.set(name, text);
+  watch();
+}
+
+panel.addEventListener('toggle', watch);

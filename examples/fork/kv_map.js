@@ -1,0 +1,55 @@
+// examples/fork/kv_map.js — the picture of the pages of keys and values, a square a page, with a legend
+// that counts them; the chat page draws with it, too.
+
+/** @typedef {import('../../js/index.d.ts').KvStats} KvStats */
+
+/** The letters of kvStats().map, most telling first. */
+const kinds = /** @type {const} */ ({ s: 'shared', p: 'private', c: 'cached', '.': 'free' });
+
+/** @param {string} className @returns {HTMLElement} */
+function makeSquare(className) {
+  const square = document.createElement('span');
+  square.className = className;
+  return square;
+}
+
+/** @param {HTMLElement} picture @param {string} map only what has changed is touched */
+function drawSquares(picture, map) {
+  const squares = picture.children;
+  while (squares.length > map.length) picture.lastElementChild?.remove();
+  for (const [index, letter] of [...map].entries()) {
+    const name = `kv-page ${kinds[/** @type {keyof typeof kinds} */ (letter)]}`;
+    if (index >= squares.length) picture.append(makeSquare(name));
+    else if (squares[index].className !== name) squares[index].className = name;
+  }
+}
+
+/**
+ * @param {HTMLElement} legend
+ * @param {string} map
+ * @param {Record<string, string>} words what the page calls them; a kind without a word is left out
+ * @returns {string} the same in words
+ */
+function drawLegend(legend, map, words) {
+  const counts = Object.entries(kinds)
+    .filter(([, kind]) => words[kind])
+    .map(([letter, kind]) => ({ kind, text: `${map.split(letter).length - 1} ${words[kind]}` }));
+  const entries = counts.map(({ kind, text }) => {
+    const entry = document.createElement('span');
+    entry.append(makeSquare(`kv-page ${kind}`), ` ${text}`);
+    return entry;
+  });
+  legend.replaceChildren(...entries);
+  return counts.map(({ text }) => text).join(', ');
+}
+
+/**
+ * @param {{picture: HTMLElement, legend: HTMLElement, words: Record<string, string>}} where
+ * @param {KvStats} stats with their map
+ */
+export function drawPages({ picture, legend, words }, { map = '', pages }) {
+  picture.classList.add('kv-map');
+  legend.classList.add('kv-legend');
+  drawSquares(picture, map);
+  picture.ariaLabel = `${pages.all} pages: ${drawLegend(legend, map, words)}`;
+}
