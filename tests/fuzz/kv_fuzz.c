@@ -1,0 +1,575 @@
+// tests/fuzz/kv_fuzz.c — the KV pool under any operations in any order, and the reader of saved
+// states under any bytes. Input: a byte that chooses (bit 0: operations or states; bits 1 and 2, 3
+// and 4: KV types; bit 5: a window), a byte that says which allocation fails (0: none), then for
+// operations any number of {operation, sequence, argument, argument}, for states what run_state
+// says. Asserted after each operation: every invariant of the pool and of the cache, and the rows
+// against a naive model; after a refused state: the pool is as it was. Nothing leaks.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "kv/pool.h"
+#include "kv/prefix.h"
+#include "kv/state.h"
+#include "platform/platform.h"
+
+#define REQUIRE(condition)              \
+  do {                                  \
+    if (!(condition)) __builtin_trap(); \
+  } while (0)
+
+enum {
+  DIM = 8,
+  LAYERS = 2,
+  WINDOW = 24,
+  SEQS_MAX = 6,
+  TOKENS_MAX = 120,
+  PAGES_MAX = 24,
+  ENTRIES_MAX = 12,
+  STEPS_MAX = 400,
+  STEP_BYTES = 4,
+  SALT = 5,
+  RECORD_MAX = 1 << 17
+};
+
+// What a sequence should hold. A row's identity comes from all tokens that were before it when it
+// was written.
+typedef struct naive_seq {
+  wick_kv_seq_id id;  // WICK_KV_SEQ_NONE: the place is free
+  uint32_t count;
+  uint32_t gone;  // rows below it may have fallen out of the window
+  int32_t tokens[TOKENS_MAX];
+  uint64_t rows[TOKENS_MAX];
+} naive_seq;
+
+typedef struct fuzz_run {
+  wick_memory memory;
+  wick_kv_pool *pool;
+  wick_prefix_cache *cache;
+  naive_seq seqs[SEQS_MAX];
+  wick_prefix_id held;  // an entry that we use, or WICK_PREFIX_NONE
+} fuzz_run;
+
+static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
+  memset(run, 0, sizeof *run);
+  run->held = WICK_PREFIX_NONE;
+  memory_init(&run->memory, 0, platform_alloc, platform_free);
+  run->memory.fail_at_call = fail_at_call;
+  const wick_kv_type k_type = (wick_kv_type)(kind >> 1 & 3), v_type = (wick_kv_type)(kind >> 3 & 3);
+  const wick_kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, (kind & 32) != 0 ? WINDOW : 0};
+  const wick_prefix_config config = {.entries_max = ENTRIES_MAX, .page_tokens = KERNEL_PAGE_TOKENS};
+  wick_error error;
+  wick_status status =
+      wick_kv_pool_init(&run->memory, kernels_bind(), &shape, 0, PAGES_MAX, &run->pool, &error);
+  if (status == WICK_OK) {
+    status = wick_prefix_cache_init(&run->memory, run->pool, &config, &run->cache, &error);
+  }
+  return status;
+}
+
+static void end(fuzz_run *run) {
+  for (int i = 0; i < SEQS_MAX; i++) {
+    if (run->seqs[i].id != WICK_KV_SEQ_NONE) {
+      REQUIRE(wick_kv_seq_free(run->pool, run->seqs[i].id, NULL) == WICK_OK);
+    }
+  }
+  wick_prefix_cache_destroy(run->cache);
+  if (run->pool != NULL) {
+    REQUIRE(wick_kv_pool_pages_free(run->pool) == wick_kv_pool_pages(run->pool));
+    wick_kv_pool_destroy(run->pool);
+  }
+  REQUIRE(run->memory.blocks_now == 0);
+}
+
+// Whether the status may be: success, or memory or pages that are short.
+static bool is_done(const fuzz_run *run, wick_status status) {
+  if (status == WICK_OK) return true;
+  REQUIRE(status == WICK_E_PAGES || (status == WICK_E_NOMEM && run->memory.fail_at_call != 0));
+  return false;
+}
+
+// ---- Rows ----
+
+// All values of a row are the same power of two, with a sign, which each KV type keeps.
+static float value_of(uint64_t bits) {
+  const float value = (float)(1u << (bits & 15)) / 256.0f;
+  return (bits & 16) != 0 ? -value : value;
+}
+
+static void write_row(const fuzz_run *run, wick_kv_seq_id seq, uint32_t position, uint64_t row) {
+  for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    float k[DIM], v[DIM];
+    for (int i = 0; i < DIM; i++) {
+      k[i] = value_of(row + layer);
+      v[i] = value_of((row >> 8) + layer);
+    }
+    REQUIRE(wick_kv_row_write(run->pool, seq, layer, position, k, v) == 0);
+  }
+}
+
+static void require_value(float found, float wanted) {
+  const float least = 0.9f * wanted, most = 1.1f * wanted;
+  REQUIRE(wanted > 0 ? found > least && found < most : found < least && found > most);
+}
+
+static void check_row(const fuzz_run *run, const naive_seq *seq, uint32_t position) {
+  for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    float k[DIM], v[DIM];
+    const wick_status status = wick_kv_row_read(run->pool, seq->id, layer, position, k, v, NULL);
+    if (status != WICK_OK) {
+      REQUIRE(status == WICK_E_RANGE && position < seq->gone);
+      continue;
+    }
+    for (int i = 0; i < DIM; i++) {
+      require_value(k[i], value_of(seq->rows[position] + layer));
+      require_value(v[i], value_of((seq->rows[position] >> 8) + layer));
+    }
+  }
+}
+
+static void check_all(const fuzz_run *run, uint32_t look) {
+  REQUIRE(wick_kv_pool_check(run->pool, NULL) == WICK_OK);
+  REQUIRE(wick_prefix_check(run->cache, NULL) == WICK_OK);
+  for (int i = 0; i < SEQS_MAX; i++) {
+    const naive_seq *seq = &run->seqs[i];
+    if (seq->id == WICK_KV_SEQ_NONE) continue;
+    REQUIRE(wick_kv_seq_tokens(run->pool, seq->id) == seq->count);
+    for (uint32_t at = look % 7; at < seq->count; at += 7) check_row(run, seq, at);
+  }
+}
+
+// ---- Operations ----
+
+static void note_token(naive_seq *seq, uint32_t at, int32_t token) {
+  const uint64_t before = at == 0 ? 1 : seq->rows[at - 1];
+  seq->tokens[at] = token;
+  seq->rows[at] = hash_mix_u64(before * 31 + (uint64_t)token + 7);
+}
+
+static void begin_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
+  if (!is_done(run, wick_kv_seq_new(run->pool, tokens, &seq->id, NULL, NULL))) {
+    seq->id = WICK_KV_SEQ_NONE;
+  }
+  seq->count = seq->gone = 0;
+}
+
+// A new sequence with the tokens of another, of which the cache may know the beginning.
+static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
+  uint32_t hit = 0;
+  begin_seq(run, seq, 0);
+  if (seq->id == WICK_KV_SEQ_NONE) return;
+  const wick_status status =
+      wick_prefix_attach(run->cache, seq->id, SALT, like->tokens, like->count, &hit, NULL);
+  if (!is_done(run, status)) return;
+  for (uint32_t at = 0; at < hit; at++) note_token(seq, at, like->tokens[at]);
+  seq->count = hit;
+}
+
+// Writes `count` tokens from `at` on: the end, or the last one, which is written anew.
+static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t count, uint8_t bits) {
+  if (count > TOKENS_MAX - at) count = TOKENS_MAX - at;
+  const wick_status status = wick_kv_seq_prepare_write(run->pool, seq->id, at, count, NULL, NULL);
+  if (status == WICK_E_RANGE) {
+    REQUIRE(at < seq->gone);
+    return;
+  }
+  if (!is_done(run, status)) return;
+  const uint64_t copies = wick_kv_pool_stats(run->pool).cow_copies;
+  for (uint32_t i = 0; i < count; i++) {
+    note_token(seq, at + i, bits >> (i & 7) & 1);
+    write_row(run, seq->id, at + i, seq->rows[at + i]);
+  }
+  REQUIRE(wick_kv_pool_stats(run->pool).cow_copies == copies);
+  if (at + count > seq->count) {
+    const uint32_t more = at + count - seq->count;
+    REQUIRE(wick_kv_seq_append(run->pool, seq->id, more, NULL) == WICK_OK);
+    seq->count += more;
+  }
+}
+
+static void fork_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
+  const uint64_t bytes = wick_kv_pool_bytes_used(run->pool);
+  wick_kv_seq_id id;
+  if (!is_done(run, wick_kv_seq_fork(run->pool, seq->id, &id, NULL))) return;
+  REQUIRE(wick_kv_pool_bytes_used(run->pool) == bytes);
+  *child = *seq;
+  child->id = id;
+}
+
+static void truncate_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
+  const wick_status status = wick_kv_seq_truncate(run->pool, seq->id, tokens, NULL);
+  if (status == WICK_E_RANGE) {
+    REQUIRE(tokens > seq->count || seq->gone > 0);
+    return;
+  }
+  REQUIRE(status == WICK_OK);
+  seq->count = tokens;
+  if (seq->gone > tokens) seq->gone = tokens;
+}
+
+static void shift_seq(fuzz_run *run, naive_seq *seq, uint32_t first, uint32_t last) {
+  const wick_status status = wick_kv_seq_shift(run->pool, seq->id, first, last, NULL, NULL);
+  if (status == WICK_E_RANGE) {
+    REQUIRE(first > last || last > seq->count || seq->gone > 0);
+    return;
+  }
+  if (!is_done(run, status)) return;
+  const uint32_t rest = seq->count - last;
+  memmove(seq->tokens + first, seq->tokens + last, rest * sizeof seq->tokens[0]);
+  memmove(seq->rows + first, seq->rows + last, rest * sizeof seq->rows[0]);
+  seq->count = first + rest;
+  if (seq->gone >= last) {
+    seq->gone -= last - first;
+  } else if (seq->gone > first) {
+    seq->gone = first;
+  }
+}
+
+static void drop_window(fuzz_run *run, naive_seq *seq, uint32_t keep) {
+  REQUIRE(wick_kv_seq_window(run->pool, seq->id, keep, NULL) == WICK_OK);
+  if (seq->count > keep && seq->count - keep > seq->gone) seq->gone = seq->count - keep;
+}
+
+static void slide(fuzz_run *run, naive_seq *seq) {
+  wick_kv_seq_slide(run->pool, seq->id);
+  if (wick_kv_pool_shape(run->pool)->window != 0 && seq->count > WINDOW - 1 &&
+      seq->count - (WINDOW - 1) > seq->gone) {
+    seq->gone = seq->count - (WINDOW - 1);
+  }
+}
+
+static void store_prefix(fuzz_run *run, const naive_seq *seq) {
+  is_done(run, wick_prefix_store(run->cache, seq->id, SALT, seq->tokens, seq->count, NULL, NULL));
+}
+
+// Takes or gives back one user's share of the longest entry that begins as the sequence does.
+static void use_prefix(fuzz_run *run, const naive_seq *seq) {
+  if (run->held != WICK_PREFIX_NONE) {
+    REQUIRE(wick_prefix_release(run->cache, run->held) == WICK_OK);
+    run->held = WICK_PREFIX_NONE;
+    return;
+  }
+  wick_prefix_id id;
+  wick_prefix_find_longest(run->cache, SALT, seq->tokens, seq->count, &id);
+  if (id == WICK_PREFIX_NONE) return;
+  REQUIRE(wick_prefix_retain(run->cache, id) == WICK_OK);
+  run->held = id;
+}
+
+// ---- Saved states ----
+
+// Bytes that are written, and read again with other bytes at some places.
+typedef struct record {
+  uint8_t *bytes;  // [RECORD_MAX]
+  size_t size_bytes, at;
+  bool signs;  // gives checksums that are right for the bytes that it gives
+  uint64_t sum, payload_bytes;
+} record;
+
+static bool record_write(void *context, const void *bytes, size_t size_bytes) {
+  record *to = context;
+  if (size_bytes > RECORD_MAX - to->size_bytes) return false;
+  memcpy(to->bytes + to->size_bytes, bytes, size_bytes);
+  to->size_bytes += size_bytes;
+  return true;
+}
+
+enum { HEADER_BYTES = 72, HEADER_SUM_AT = 64, HEADER_PAYLOAD_AT = 56, SUM_BYTES = 8 };
+
+// As kv/state.c does: the pieces that are read are the pieces that are summed.
+static uint64_t sum_add(uint64_t sum, const uint8_t *at, size_t size_bytes) {
+  for (; size_bytes >= 8; size_bytes -= 8, at += 8) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 29;
+  }
+  uint64_t word = size_bytes;
+  for (size_t i = 0; i < size_bytes; i++) word = word << 8 | at[i];
+  return hash_mix_u64(sum ^ word);
+}
+
+static void sign(record *from, uint8_t *bytes, size_t size_bytes) {
+  if (from->at == 0 && size_bytes == HEADER_BYTES) {
+    from->sum = sum_add(0x5749434b4b565354u, bytes, HEADER_SUM_AT);
+    memcpy(bytes + HEADER_SUM_AT, &from->sum, SUM_BYTES);
+    memcpy(&from->payload_bytes, bytes + HEADER_PAYLOAD_AT, sizeof from->payload_bytes);
+  } else if (size_bytes == SUM_BYTES && from->at == HEADER_BYTES + from->payload_bytes) {
+    memcpy(bytes, &from->sum, SUM_BYTES);
+  } else {
+    from->sum = sum_add(from->sum, bytes, size_bytes);
+  }
+}
+
+static bool record_read(void *context, void *bytes, size_t size_bytes) {
+  record *from = context;
+  REQUIRE(size_bytes <= from->size_bytes - from->at);  // the reader knows the size
+  memcpy(bytes, from->bytes + from->at, size_bytes);
+  if (from->signs) sign(from, bytes, size_bytes);
+  from->at += size_bytes;
+  return true;
+}
+
+static record record_make(void) { return (record){.bytes = malloc(RECORD_MAX)}; }
+
+static wick_status load_seq(fuzz_run *run, record *from, wick_kv_seq_id *seq, int32_t *tokens,
+                            uint32_t tokens_max) {
+  const wick_state_source source = {from, record_read, from->size_bytes};
+  wick_state_reader reader;
+  wick_error error;
+  const wick_status status = wick_state_begin(run->pool, SALT, &source, &reader, &error);
+  if (status != WICK_OK) return status;
+  if (reader.kind == WICK_STATE_CACHE) {
+    uint32_t entries;
+    return wick_state_load_cache(&reader, run->cache, &entries, &error);
+  }
+  REQUIRE(reader.tokens <= from->size_bytes / sizeof *tokens);
+  if (reader.tokens > tokens_max) return WICK_E_FULL;
+  return wick_state_load_seq(&reader, tokens, seq, NULL, &error);
+}
+
+// Saves a sequence and reads it as another one.
+static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
+  record saved = record_make();
+  const wick_state_sink sink = {&saved, record_write};
+  wick_status status = wick_state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL);
+  if (is_done(run, status)) {
+    uint64_t size_bytes;
+    REQUIRE(wick_state_seq_bytes(run->pool, seq->id, &size_bytes, NULL) == WICK_OK);
+    REQUIRE(size_bytes == saved.size_bytes);
+    naive_seq copy = *seq;
+    status = load_seq(run, &saved, &copy.id, copy.tokens, TOKENS_MAX);
+    if (is_done(run, status)) {
+      REQUIRE(memcmp(copy.tokens, seq->tokens, seq->count * sizeof seq->tokens[0]) == 0);
+      *child = copy;
+    }
+  }
+  free(saved.bytes);
+}
+
+// Saves the cache, empties it, reads it again.
+static void copy_cache(fuzz_run *run) {
+  record saved = record_make();
+  const wick_state_sink sink = {&saved, record_write};
+  const uint64_t size_bytes = wick_state_cache_bytes(run->cache);
+  if (is_done(run, wick_state_save_cache(run->cache, SALT, &sink, NULL))) {
+    REQUIRE(size_bytes == saved.size_bytes);
+    wick_prefix_clear(run->cache);
+    is_done(run, load_seq(run, &saved, NULL, NULL, 0));
+  }
+  free(saved.bytes);
+}
+
+// ---- One mode: operations ----
+
+static void operate_free(fuzz_run *run, naive_seq *seq, const naive_seq *other, const uint8_t *at) {
+  REQUIRE(wick_kv_seq_free(run->pool, seq->id, NULL) == WICK_E_SEQ);
+  if (other->id != WICK_KV_SEQ_NONE && (at[2] & 1) != 0) {
+    begin_again(run, seq, other);
+  } else {
+    begin_seq(run, seq, at[3] % 40);
+  }
+}
+
+static void operate_pool(fuzz_run *run, const naive_seq *seq, const uint8_t *at) {
+  uint32_t moved;
+  switch (at[0] % 6) {
+    case 0:
+      wick_kv_pool_defrag(run->pool, 1 + at[2]);
+      break;
+    case 1:
+      REQUIRE(wick_kv_seq_compact(run->pool, seq->id, &moved, NULL) == WICK_OK);
+      break;
+    case 2:
+      wick_prefix_evict(run->cache);
+      break;
+    case 3:
+      use_prefix(run, seq);
+      break;
+    case 4:
+      copy_cache(run);
+      break;
+    default:
+      wick_prefix_clear(run->cache);
+      break;
+  }
+}
+
+static void operate(fuzz_run *run, const uint8_t *at) {
+  naive_seq *seq = &run->seqs[at[1] % SEQS_MAX], *other = &run->seqs[(at[1] >> 4) % SEQS_MAX];
+  const bool has_place = other->id == WICK_KV_SEQ_NONE;
+  if (seq->id == WICK_KV_SEQ_NONE) {
+    operate_free(run, seq, other, at);
+    return;
+  }
+  switch (at[0] >> 4) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      write_tokens(run, seq, seq->count, 1 + at[2] % 40, at[3]);
+      break;
+    case 4:
+      write_tokens(run, seq, seq->count - (seq->count != 0), 1, at[3]);
+      break;
+    case 5:
+      is_done(run, wick_kv_seq_extend(run->pool, seq->id, at[2] % 64, NULL, NULL));
+      break;
+    case 6:
+      truncate_seq(run, seq, at[2] % (seq->count + 2));
+      break;
+    case 7:
+    case 8:
+      shift_seq(run, seq, at[2] % (seq->count + 1), at[3] % (seq->count + 2));
+      break;
+    case 9:
+      if (has_place) fork_seq(run, seq, other);
+      break;
+    case 10:
+      drop_window(run, seq, at[2] % 64);
+      break;
+    case 11:
+      slide(run, seq);
+      break;
+    case 12:
+      store_prefix(run, seq);
+      break;
+    case 13:
+      if (has_place) copy_seq(run, seq, other);
+      break;
+    case 14:
+      REQUIRE(wick_kv_seq_free(run->pool, seq->id, NULL) == WICK_OK);
+      seq->id = WICK_KV_SEQ_NONE;
+      break;
+    default:
+      operate_pool(run, seq, at);
+      break;
+  }
+}
+
+static void run_operations(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
+  for (size_t step = 0; step < STEPS_MAX && size_bytes >= STEP_BYTES; step++) {
+    operate(run, data);
+    check_all(run, (uint32_t)step);
+    data += STEP_BYTES;
+    size_bytes -= STEP_BYTES;
+  }
+}
+
+// ---- The other mode: states ----
+
+// A record of a sequence or of the cache as this pool writes it.
+static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
+  naive_seq *seq = &run->seqs[0];
+  const wick_state_sink sink = {out, record_write};
+  begin_seq(run, seq, 0);
+  if (seq->id == WICK_KV_SEQ_NONE) return false;
+  write_tokens(run, seq, 0, 56, 0x35);
+  if (seq->count != 56) return false;
+  if ((which & 3) == 3) {
+    store_prefix(run, seq);
+    truncate_seq(run, seq, 20);
+    write_tokens(run, seq, 20, 30, 0x5a);
+    store_prefix(run, seq);
+    if (!is_done(run, wick_state_save_cache(run->cache, SALT, &sink, NULL))) return false;
+    if ((which & 4) != 0) wick_prefix_clear(run->cache);
+    return true;
+  }
+  if ((which & 3) == 1) shift_seq(run, seq, 20, 37);
+  if ((which & 3) == 2) drop_window(run, seq, 20);
+  return is_done(run, wick_state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL));
+}
+
+// What a sequence that was read must bear, whatever its table says.
+static void use_loaded(fuzz_run *run, wick_kv_seq_id seq, int32_t *tokens, uint32_t part) {
+  wick_kv_pool *pool = run->pool;
+  float k[DIM], v[DIM];
+  uint32_t count = wick_kv_seq_tokens(pool, seq);
+  for (uint32_t at = 0; at < count; at++) {
+    const wick_status status = wick_kv_row_read(pool, seq, 0, at, k, v, NULL);
+    REQUIRE(status == WICK_OK || status == WICK_E_RANGE);
+  }
+  if (wick_kv_seq_prepare_write(pool, seq, count, 3, NULL, NULL) == WICK_OK) {
+    for (uint32_t i = 0; i < 3; i++) write_row(run, seq, count + i, i);
+    REQUIRE(wick_kv_seq_append(pool, seq, 3, NULL) == WICK_OK);
+  }
+  REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
+  wick_kv_seq_id fork;
+  wick_prefix_store(run->cache, seq, SALT, tokens, count, NULL, NULL);
+  if (wick_kv_seq_fork(pool, seq, &fork, NULL) == WICK_OK) {
+    wick_kv_seq_shift(pool, fork, part % (count + 1), count - count / 3, NULL, NULL);
+    REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
+    wick_kv_seq_truncate(pool, fork, wick_kv_seq_tokens(pool, fork) / 2, NULL);
+    wick_kv_pool_defrag(pool, PAGES_MAX);
+    REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
+    REQUIRE(wick_kv_seq_free(pool, fork, NULL) == WICK_OK);
+  }
+  REQUIRE(wick_kv_seq_free(pool, seq, NULL) == WICK_OK);
+}
+
+// Writes {place u16, byte} over a record of this pool and cuts it off. Whether it is another now.
+static bool damage(record *record, uint32_t cut, const uint8_t *rest, size_t rest_bytes) {
+  uint8_t *before = malloc(RECORD_MAX);
+  memcpy(before, record->bytes, record->size_bytes);
+  for (; rest_bytes >= 3; rest += 3, rest_bytes -= 3) {
+    const size_t place = (size_t)rest[0] | (size_t)rest[1] << 8;
+    record->bytes[place % record->size_bytes] = rest[2];
+  }
+  cut %= (uint32_t)record->size_bytes + 1;
+  const bool is_other = cut != 0 || memcmp(before, record->bytes, record->size_bytes) != 0;
+  record->size_bytes -= cut;
+  free(before);
+  return is_other;
+}
+
+// {kind of record, flags, cut off at the end u16, part}, then what damage says. Flags: 1: the rest
+// is the record itself; 2: checksums are right nevertheless.
+static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
+  if (size_bytes < 5) return;
+  record from = record_make();
+  const uint8_t *rest = data + 5;
+  size_t rest_bytes = size_bytes - 5;
+  bool is_damaged = true;
+  if ((data[1] & 1) != 0) {
+    if (rest_bytes > RECORD_MAX) rest_bytes = RECORD_MAX;
+    memcpy(from.bytes, rest, rest_bytes);
+    from.size_bytes = rest_bytes;
+  } else if (save_sample(run, data[0], &from)) {
+    is_damaged = damage(&from, (uint32_t)data[2] | (uint32_t)data[3] << 8, rest, rest_bytes);
+  }
+  from.signs = (data[1] & 2) != 0;
+  const uint32_t pages = wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool);
+  const uint32_t entries = wick_prefix_count(run->cache);
+  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  int32_t *tokens = malloc(RECORD_MAX);
+  const wick_status status =
+      load_seq(run, &from, &seq, tokens, RECORD_MAX / (uint32_t)sizeof *tokens);
+  check_all(run, data[4]);
+  if (is_damaged && !from.signs) REQUIRE(status != WICK_OK);
+  if (!is_damaged) is_done(run, status);
+  if (status != WICK_OK) {
+    // pages of idle entries may have been given up for it
+    REQUIRE(wick_prefix_count(run->cache) <= entries);
+    REQUIRE(wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool) <= pages);
+  } else if (seq != WICK_KV_SEQ_NONE) {
+    use_loaded(run, seq, tokens, data[4]);
+  }
+  check_all(run, data[4]);
+  free(tokens);
+  free(from.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes) {
+  if (size_bytes < 2) return 0;
+  fuzz_run run;
+  if (begin(&run, data[0], data[1]) == WICK_OK) {
+    if ((data[0] & 1) == 0) run_operations(&run, data + 2, size_bytes - 2);
+    if ((data[0] & 1) != 0) run_state(&run, data + 2, size_bytes - 2);
+    if (run.held != WICK_PREFIX_NONE) REQUIRE(wick_prefix_release(run.cache, run.held) == WICK_OK);
+  } else {
+    REQUIRE(run.memory.fail_at_call != 0);
+  }
+  end(&run);
+  return 0;
+}
