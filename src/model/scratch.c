@@ -18,6 +18,7 @@ static float *take(void *block, uint64_t *offset, uint64_t count) {
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
                   uint32_t batch_tokens, uint32_t threads, model_scratch *scratch, void *block) {
@@ -49,9 +50,10 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   const uint64_t act_bytes = kernels->act_bytes(KERNEL_ACT_Q8, (widest + 31) / 32 * 32);
   scratch->act = (uint8_t *)take(block, &at, rows * ((act_bytes + 3) / sizeof(float)));
   scratch->cos_sin = take(block, &at, rows * config->rope_dims);
-  scratch->logits = take(block, &at, (uint64_t)SCRATCH_LOGITS_ROWS * scratch->vocab_stride);
+  const uint64_t logits_rows = smaller(batch_tokens, SCRATCH_LOGITS_ROWS);
+  scratch->logits = take(block, &at, logits_rows * scratch->vocab_stride);
   // Rotated queries, their accumulators, maxima and sums, and one rotation of a shifted page.
-  const uint32_t heads = ATTENTION_TILE_TOKENS * group;
+  const uint32_t heads = smaller(batch_tokens, ATTENTION_TILE_TOKENS) * group;
   scratch->per_thread_stride = line_floats(2 * heads * config->head_dim) + 2 * line_floats(heads) +
                                line_floats(config->rope_dims);
   scratch->per_thread = take(block, &at, (uint64_t)threads * scratch->per_thread_stride);
