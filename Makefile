@@ -152,7 +152,7 @@ $(eval $(call program,build/test/wasi/%.wasm,wasi,tests/c,build/test/wasi-plain/
 $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,tests/c,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
-.PHONY: test test-programs test-native test-wasi fuzz-programs fuzz check format
+.PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format
 test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%)
 test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi-relaxed/%.wasm)
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
@@ -163,6 +163,10 @@ REPORTER := $(if $(CI),tap,spec)
 RUN_TESTS := $(NODE) --test --test-concurrency=2 --test-reporter=$(REPORTER)
 test: setup-all all test-programs ## sets up, builds and runs every test
 	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
+
+CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
+conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed systems' 80 cases, a line each
+	$(Q)$(NODE) tools/conformance.mjs
 
 fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/fuzz.test.mjs
