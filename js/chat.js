@@ -2,8 +2,8 @@
 // whoever knows that interface needs no other.
 
 import { checkSignal, WickError } from './errors.js';
-import { PieceReader, timingsOf } from './generation.js';
-import { argumentError, settingsOf } from './options.js';
+import { readersOf, timingsOf } from './generation.js';
+import { argumentError, checkCompletions, settingsOf } from './options.js';
 
 /** @typedef {import('./index.js').ChatCompletionRequest} ChatCompletionRequest */
 /** @typedef {import('./index.js').ChatCompletion} ChatCompletion */
@@ -11,6 +11,7 @@ import { argumentError, settingsOf } from './options.js';
 /** @typedef {import('./link.js').Link} Link */
 /** @typedef {import('./protocol.js').Done} Done */
 /** @typedef {import('./generation.js').Piece} Piece */
+/** @typedef {import('./generation.js').PieceReader} PieceReader */
 /** @typedef {import('./template.js').PlainMessage} PlainMessage */
 
 /** Fields that change the answer and are not there yet: refused, not ignored. */
@@ -23,9 +24,6 @@ function refuseUnsupported(body) {
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
-  if ((body.n ?? 1) !== 1) {
-    throw new WickError('UNSUPPORTED', `Chat completions make one choice, not n = ${body.n}`);
-  }
   const format = body.response_format?.type ?? 'text';
   if (format !== 'text') {
     throw new WickError('UNSUPPORTED', `Chat completions know no response_format ${format} yet`);
@@ -82,6 +80,8 @@ function settingsOfBody(body) {
     stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
     logprobs: body.logprobs ? topLogprobs : undefined,
+    priority: body.priority ?? undefined,
+    speculation: body.speculation ?? undefined,
   });
 }
 
@@ -114,15 +114,16 @@ export class ChatCompletions {
     const given = options.signal ?? body.signal;
     checkSignal(given);
     const signal = given ? anySignal([given, controller.signal]) : controller.signal;
-    const reader = new PieceReader(this.#link, message, { signal, onPrefill: body.onPrefill });
+    const choices = checkCompletions('n', body.n ?? 1);
+    const readers = readersOf(this.#link, message, { signal, onPrefill: body.onPrefill }, choices);
     const head = {
       id: `chatcmpl-${crypto.randomUUID()}`,
       created: Math.floor(Date.now() / 1000),
       model: this.#model,
     };
-    reader.start();
-    if (!body.stream) return collect(reader, head, body);
-    return new ChatStream(reader, head, body, controller);
+    readers[0].start();
+    if (!body.stream) return collect(readers, head, body);
+    return new ChatStream(readers, head, body, controller);
   }
 }
 
@@ -139,46 +140,53 @@ function anySignal(signals) {
 
 /** @typedef {{id: string, created: number, model: string}} Head */
 
-/** @param {PieceReader} reader @param {Head} head @param {ChatCompletionRequest} body */
-async function collect(reader, head, body) {
+/** @param {PieceReader[]} readers @param {Head} head @param {ChatCompletionRequest} body */
+async function collect(readers, head, body) {
+  const choices = await Promise.all(readers.map((reader, index) => choiceOf(reader, index, body)));
+  const dones = donesOf(readers);
+  return {
+    ...head,
+    object: 'chat.completion',
+    choices,
+    usage: usageOf(dones),
+    timings: timingsOf(dones[0]),
+  };
+}
+
+/** @param {PieceReader} reader @param {number} index @param {ChatCompletionRequest} body */
+async function choiceOf(reader, index, body) {
   let content = '';
   const details = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     content += piece.text;
     details.push(...logprobsOf(piece, body));
   }
-  const done = /** @type {Done} */ (reader.done);
   return {
-    ...head,
-    object: 'chat.completion',
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content, refusal: null },
-        logprobs: body.logprobs ? { content: details, refusal: null } : null,
-        finish_reason: finishOf(done),
-      },
-    ],
-    usage: usageOf(done),
-    timings: timingsOf(done),
+    index,
+    message: { role: 'assistant', content, refusal: null },
+    logprobs: body.logprobs ? { content: details, refusal: null } : null,
+    finish_reason: finishOf(/** @type {Done} */ (reader.done)),
   };
 }
 
+/** @param {PieceReader[]} readers that have ended @returns {Done[]} */
+const donesOf = (readers) => readers.map((reader) => /** @type {Done} */ (reader.done));
+
 /** A streamed answer: an async iterable of chunks, read once. */
 export class ChatStream {
-  #reader;
+  #readers;
   #head;
   #body;
   #isTaken = false;
 
   /**
-   * @param {PieceReader} reader
+   * @param {PieceReader[]} readers one for each choice
    * @param {Head} head
    * @param {ChatCompletionRequest} body
    * @param {AbortController} controller
    */
-  constructor(reader, head, body, controller) {
-    this.#reader = reader;
+  constructor(readers, head, body, controller) {
+    this.#readers = readers;
     this.#head = head;
     this.#body = body;
     /** abort() ends the stream with an AbortError */
@@ -192,41 +200,71 @@ export class ChatStream {
   }
 
   async *#chunks() {
-    const reader = this.#reader;
-    const withLogprobs = this.#body.logprobs === true;
+    const readers = this.#readers;
     try {
-      yield this.#chunk({ role: 'assistant', content: '' }, null, null);
-      for (let piece = await reader.next(); piece; piece = await reader.next()) {
-        const logprobs = withLogprobs
-          ? { content: logprobsOf(piece, this.#body), refusal: null }
-          : null;
-        yield this.#chunk({ content: piece.text }, logprobs, null);
+      for (const index of readers.keys()) {
+        yield this.#chunk(index, { delta: { role: 'assistant', content: '' } });
       }
-      const done = /** @type {Done} */ (reader.done);
-      yield { ...this.#chunk({}, null, finishOf(done)), timings: timingsOf(done) };
+      for await (const { index, piece } of merged(readers)) yield this.#piece(index, piece);
+      const dones = donesOf(readers);
       if (this.#body.stream_options?.include_usage) {
-        yield { ...this.#chunk({}, null, null), choices: [], usage: usageOf(done) };
+        yield { ...this.#chunk(0, {}), choices: [], usage: usageOf(dones) };
       }
     } finally {
-      reader.cancel();
+      for (const reader of readers) reader.cancel();
     }
   }
 
-  /** @param {object} delta @param {object | null} logprobs @param {string | null} finish_reason */
-  #chunk(delta, logprobs, finish_reason) {
+  /** @param {number} index @param {Piece | undefined} piece nothing: the choice has ended */
+  #piece(index, piece) {
+    if (!piece) {
+      const done = /** @type {Done} */ (this.#readers[index].done);
+      return {
+        ...this.#chunk(index, { finish_reason: finishOf(done) }),
+        timings: timingsOf(done),
+      };
+    }
+    const logprobs =
+      this.#body.logprobs === true
+        ? { content: logprobsOf(piece, this.#body), refusal: null }
+        : null;
+    return this.#chunk(index, { delta: { content: piece.text }, logprobs });
+  }
+
+  /** @param {number} index @param {object} choice */
+  #chunk(index, choice) {
     return {
       ...this.#head,
       object: 'chat.completion.chunk',
-      choices: [{ index: 0, delta, logprobs, finish_reason }],
+      choices: [{ index, delta: {}, logprobs: null, finish_reason: null, ...choice }],
     };
+  }
+}
+
+/**
+ * The pieces of several readers as they come, and the end of each.
+ * @param {PieceReader[]} readers
+ * @returns {AsyncGenerator<{index: number, piece: Piece | undefined}, void, void>}
+ */
+async function* merged(readers) {
+  /** @param {number} index */
+  const nextOf = async (index) => ({ index, piece: await readers[index].next() });
+  const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));
+  while (waiting.size > 0) {
+    const next = await Promise.race(waiting.values());
+    if (next.piece) waiting.set(next.index, nextOf(next.index));
+    else waiting.delete(next.index);
+    yield next;
   }
 }
 
 /** @param {Done} done */
 const finishOf = (done) => (done.finish === 'length' ? 'length' : 'stop');
 
-/** @param {Done} done */
-function usageOf({ promptTokens, completionTokens, cachedTokens }) {
+/** @param {Done[]} dones of the choices of one prompt */
+function usageOf(dones) {
+  const { promptTokens, cachedTokens } = dones[0];
+  const completionTokens = dones.reduce((sum, done) => sum + done.completionTokens, 0);
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,

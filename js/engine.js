@@ -1,16 +1,18 @@
 // js/engine.js — the package's face: createEngine starts workers and loads a model, an Engine passes
 // calls on to them. The thread that calls never computes.
 
+import { beamSearch } from './beam.js';
 import { ChatCompletions, messagesOf } from './chat.js';
 import { abortError, throwIfAborted, WickError } from './errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
-import { Generation, PieceReader } from './generation.js';
-import { infoOf, kvStatsOf } from './info.js';
+import { Generation, readerOf, readersOf } from './generation.js';
+import { infoOf, kvStatsOf, prometheusOf, statsOf } from './info.js';
 import { Link } from './link.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
 import {
   argumentError,
   checkCallback,
+  checkCompletions,
   checkThreads,
   configOf,
   promptOf,
@@ -164,7 +166,33 @@ export class Engine {
       settings: settingsOf(options),
       wantsTokens: options.onToken !== undefined,
     };
-    return new Generation(new PieceReader(this.#link, message, options));
+    return new Generation(readerOf(this.#link, message, options));
+  }
+
+  /**
+   * Several continuations of one prompt, which is read once. They run together; each is read for
+   * itself, and all of them start when the first one is.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions & {n?: number}} [options] `seed` is the first one's, the others follow
+   * @returns {Generation[]}
+   */
+  generateMany(prompt, { n = 2, ...options } = {}) {
+    const message = {
+      input: { prompt: promptOf(prompt) },
+      settings: settingsOf(options),
+      wantsTokens: options.onToken !== undefined,
+    };
+    const readers = readersOf(this.#link, message, options, checkCompletions('n', n));
+    return readers.map((reader) => new Generation(reader));
+  }
+
+  /**
+   * The most probable continuation that a beam search finds.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {import('./index.js').BeamSearchOptions} [options]
+   */
+  async beamSearch(prompt, options) {
+    return beamSearch(this, promptOf(prompt), options);
   }
 
   /**
@@ -257,6 +285,19 @@ export class Engine {
    */
   async kvStats({ map = false } = {}) {
     return kvStatsOf(await this.#link.call('kvStats', [map === true]));
+  }
+
+  /**
+   * Who runs, who waits, and what came of those before.
+   * @param {{format?: 'json' | 'prometheus'}} [options]
+   * @returns {Promise<any>}
+   */
+  async stats({ format = 'json' } = {}) {
+    if (format !== 'json' && format !== 'prometheus') {
+      throw argumentError(`stats are json or prometheus, not ${format}`);
+    }
+    const stats = statsOf(await this.#link.call('stats', []));
+    return format === 'json' ? stats : prometheusOf(stats);
   }
 
   async close() {

@@ -17,8 +17,7 @@ import { checkCallback } from './options.js';
 const ACKNOWLEDGE_EVERY = 32;
 
 export class PieceReader {
-  #link;
-  #message;
+  #launch;
   #signal;
   #onPrefill;
   #onToken;
@@ -36,18 +35,16 @@ export class PieceReader {
   #wake;
 
   /**
-   * @param {Link} link
-   * @param {Parameters<Link['generate']>[0]} message
+   * @param {() => void} launch has `begin` called
    * @param {{signal?: AbortSignal | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
    *   onToken?: ((token: TokenDetail) => void) | undefined}} options
    */
-  constructor(link, message, { signal, onPrefill, onToken }) {
+  constructor(launch, { signal, onPrefill, onToken }) {
     checkSignal(signal);
     checkCallback('onPrefill', onPrefill);
     checkCallback('onToken', onToken);
-    this.#link = link;
-    this.#message = message;
+    this.#launch = launch;
     this.#signal = signal;
     this.#onPrefill = onPrefill;
     this.#onToken = onToken;
@@ -61,12 +58,23 @@ export class PieceReader {
   /** Queues the request, once. */
   start() {
     if (this.#isStarted) return;
-    this.#isStarted = true;
     throwIfAborted(this.#signal);
-    this.#running = this.#link.generate(this.#message, {
-      onOutput: (output) => this.#receive(output),
-      fail: (error) => this.#fail(error),
-    });
+    this.#launch();
+  }
+
+  /** What is called with what comes. */
+  get waiter() {
+    return {
+      onOutput: (/** @type {Output} */ output) => this.#receive(output),
+      fail: (/** @type {unknown} */ error) => this.#fail(error),
+    };
+  }
+
+  /** @param {RunningRequest} running */
+  begin(running) {
+    this.#running = running;
+    if (this.#failure) running.cancel(); // nobody wants it any more
+    this.#isStarted = true;
     this.#signal?.addEventListener('abort', this.#abort, { once: true });
   }
 
@@ -132,6 +140,29 @@ export class PieceReader {
     this.#fail(abortError());
   }
 }
+
+/**
+ * The readers of a prompt's completions, which start together when the first of them is read.
+ * @param {Link} link
+ * @param {Parameters<Link['generate']>[0]} message
+ * @param {ConstructorParameters<typeof PieceReader>[1]} options
+ * @param {number} [completions]
+ * @returns {PieceReader[]}
+ */
+export function readersOf(link, message, options, completions = 1) {
+  const launch = () => {
+    const running = link.generate(
+      message,
+      readers.map((reader) => reader.waiter),
+    );
+    for (const [index, reader] of readers.entries()) reader.begin(running[index]);
+  };
+  const readers = Array.from({ length: completions }, () => new PieceReader(launch, options));
+  return readers;
+}
+
+/** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */
+export const readerOf = (...args) => readersOf(...args)[0];
 
 /**
  * What engine.generate gives.

@@ -119,6 +119,17 @@ export interface GenerateOptions extends SamplingOptions {
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */
   printSpecial?: boolean;
+  /**
+   * From -100 to 100, 0 by default: higher ones go first, and lower ones give their pages up to them
+   * when there are too few. Who has waited for 512 passes goes before all who came later.
+   */
+  priority?: number;
+  /**
+   * Whether what may follow is proposed (from what followed the same words earlier in the text) and
+   * checked several tokens at once. The text is the same; it is left out by itself where it does not
+   * pay. True by default.
+   */
+  speculation?: boolean;
   onPrefill?: (progress: { done: number; total: number }) => void;
   /** Called for each token; its text may come with a later one (half a character, a stop string). */
   onToken?: (token: TokenDetail) => void;
@@ -193,6 +204,59 @@ export interface Session {
   /** Gives its pages back. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface BeamSearchOptions {
+  /** Continuations that are followed at the same time, 1 to 16; 4 by default. */
+  width?: number;
+  /** 64 by default. */
+  maxTokens?: number;
+  /** The sum of logprobs is divided by tokens ** lengthPenalty; 1 by default: their mean. */
+  lengthPenalty?: number;
+  signal?: AbortSignal | null;
+  priority?: number;
+}
+
+export interface Beam {
+  text: string;
+  tokens: number[];
+  /** The sum of the tokens' logprobs. */
+  logprob: number;
+  finishReason: 'stop' | 'length';
+}
+
+/** Counters since the engine began. */
+export interface EngineStats {
+  requests: {
+    running: number;
+    waiting: number;
+    /** Of both: those whose readers do not keep up. */
+    paused: number;
+    runningMax: number;
+    waitingMax: number;
+    submitted: number;
+    refused: number;
+    stopped: number;
+    length: number;
+    aborted: number;
+    failed: number;
+    /** How often one gave its pages up for others, to go on later. */
+    preempted: number;
+  };
+  tokens: {
+    prompt: number;
+    cached: number;
+    /** Read again after their pages had been given up. */
+    recomputed: number;
+    out: number;
+    /** By speculation. */
+    proposed: number;
+    accepted: number;
+  };
+  /** Passes through the model, and the tokens in them. */
+  passes: number;
+  rows: number;
+  kv: KvStats;
 }
 
 export interface KvStats {
@@ -270,6 +334,11 @@ export interface ChatCompletionRequest {
   top_k?: number | null;
   min_p?: number | null;
   repeat_penalty?: number | null;
+  /** Choices, 1 to 16; the prompt is read once for all of them. */
+  n?: number | null;
+  /** GenerateOptions says what these two do. */
+  priority?: number | null;
+  speculation?: boolean | null;
   frequency_penalty?: number | null;
   presence_penalty?: number | null;
   seed?: number | bigint | null;
@@ -384,6 +453,8 @@ export interface EngineInfo {
     vocab: number;
     bos: SpecialToken | null;
     eos: SpecialToken | null;
+    /** All that end an answer. */
+    ends: number[];
     addsBos: boolean;
     addsEos: boolean;
   } | null;
@@ -579,6 +650,19 @@ export interface Engine {
   ): Promise<{ session: Session | undefined; entries: number }>;
   /** The pages of keys and values, who has them, and what is running. */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
+  /**
+   * Several continuations of one prompt, which is read once. They run together, share its pages, and
+   * start when the first of them is read.
+   */
+  generateMany(
+    prompt: string | ArrayLike<number>,
+    options?: GenerateOptions & { n?: number },
+  ): Generation[];
+  /** The likeliest continuations that a beam search finds, the best first. */
+  beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
+  /** Who runs, who waits, and what came of those before. */
+  stats(options?: { format?: 'json' }): Promise<EngineStats>;
+  stats(options: { format: 'prometheus' }): Promise<string>;
   /** Ends the workers and gives the memory back. Closing twice is fine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

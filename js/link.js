@@ -183,14 +183,20 @@ export class Link {
   }
 
   /**
-   * @param {Omit<import('./protocol.js').GenerateMessage, 'type' | 'id'>} message
-   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void}} waiter
-   * @returns {RunningRequest}
+   * @param {Omit<import('./protocol.js').GenerateMessage, 'type' | 'id' | 'completions'>} message
+   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void}[]} waiters one for
+   *   each completion
+   * @returns {RunningRequest[]}
    */
-  generate(message, waiter) {
+  generate(message, waiters) {
     this.check();
-    const id = this.#wait({ ...waiter, settle: () => {} });
-    this.#send({ type: 'generate', id, ...message });
+    const ids = waiters.map((waiter) => this.#wait({ ...waiter, settle: () => {} }));
+    this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });
+    return ids.map((id) => this.#running(id));
+  }
+
+  /** @param {number} id @returns {RunningRequest} */
+  #running(id) {
     return {
       acknowledge: (count) => {
         if (this.#waiters.has(id)) this.#send({ type: 'ack', id, count });

@@ -69,6 +69,9 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {boolean} printSpecial
  * @property {number} [session] that the text goes on from and stays in
  * @property {boolean} [prefillOnly] nothing is sampled
+ * @property {number} priority higher ones go first
+ * @property {boolean} speculation whether what may follow is proposed and checked
+ * @property {number} [completions] of the prompt, which is read once
  */
 
 export class NativeEngine {
@@ -318,7 +321,7 @@ export class NativeEngine {
 
   // ---- requests ----
 
-  /** @param {NativeRequest} request @returns {number} its number */
+  /** @param {NativeRequest} request @returns {number} its number, the first one of its completions' */
   submit(request) {
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
@@ -333,6 +336,16 @@ export class NativeEngine {
   /** @param {number} id */
   cancel(id) {
     this.#exports.request_cancel(this.#engine, id);
+  }
+
+  /** @param {number} id @param {boolean} isPaused whether it takes part in no step */
+  pause(id, isPaused) {
+    this.#exports.request_pause(this.#engine, id, Number(isPaused));
+  }
+
+  /** @returns {any} src/api_json.h's wick_stats_json */
+  stats() {
+    return this.#json(this.#exports.stats_json);
   }
 
   // ---- sessions and saved state ----
@@ -498,5 +511,8 @@ function fieldsOf(request, passed) {
     { u32: Number(request.printSpecial) },
     { u32: request.session ?? 0 },
     { u32: Number(request.prefillOnly ?? false) },
+    { u32: request.priority },
+    { u32: request.completions ?? 1 },
+    { u32: Number(!request.speculation) },
   ];
 }

@@ -59,6 +59,8 @@ export function settingsOf(options) {
     stop: stopsOf(options.stop),
     ignoreEnd: options.ignoreEnd === true,
     printSpecial: options.printSpecial === true,
+    priority: number('priority', 0, { min: -100, max: 100, whole: true }),
+    speculation: options.speculation !== false,
   };
 }
 
@@ -99,6 +101,10 @@ function stopsOf(stop) {
 /** @param {string} name @param {unknown} value @returns {number} */
 export const checkCount = (name, value) =>
   checkNumber(name, value, { min: 0, max: U32_MAX, whole: true });
+
+/** @param {string} name @param {unknown} value @returns {number} */
+export const checkCompletions = (name, value) =>
+  checkNumber(name, value, { min: 1, max: 16, whole: true });
 
 /** @param {string} name @param {unknown} value */
 export function checkCallback(name, value) {

@@ -25,7 +25,8 @@
  *
  * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags'>} Settings
  *
- * @typedef {{type: 'generate', id: number, input: Input, settings: Settings,
+ * The completions of one prompt have the ids from `id` on.
+ * @typedef {{type: 'generate', id: number, completions: number, input: Input, settings: Settings,
  *   wantsTokens: boolean}} GenerateMessage
  */
 

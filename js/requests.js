@@ -11,19 +11,20 @@ import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.j
 
 /** The engine's own queue (wick_config.requests_max); more wait here. */
 const SUBMITTED_MAX = 64;
-/** So many pieces may lie unread before the engine rests, if nobody else wants it. */
+/** So many pieces may lie unread before a request rests. */
 const UNREAD_MAX = 256;
 
 const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 
 /**
+ * One completion of a request.
  * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
  *   unread: number, isCancelled: boolean}} Entry
  */
 
 export class RequestTable {
   #native;
-  /** @type {Entry[]} */
+  /** Those of one request together. @type {Entry[][]} */
   #waiting = [];
   /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
@@ -35,32 +36,56 @@ export class RequestTable {
     this.#native = native;
   }
 
-  /** @param {number} id the page's @param {NativeRequest} request @param {boolean} wantsTokens */
+  /**
+   * @param {number} id the page's, of the first of request.completions
+   * @param {NativeRequest} request
+   * @param {boolean} wantsTokens
+   */
   add(id, request, wantsTokens) {
-    this.#waiting.push({ id, request, wantsTokens, number: 0, unread: 0, isCancelled: false });
+    const entries = Array.from({ length: request.completions ?? 1 }, (_, index) => ({
+      id: id + index,
+      request,
+      wantsTokens,
+      number: 0,
+      unread: 0,
+      isCancelled: false,
+    }));
+    this.#waiting.push(entries);
     this.#submitWaiting();
   }
 
   #submitWaiting() {
-    while (this.#waiting.length > 0 && this.#submitted.size < SUBMITTED_MAX) {
-      const entry = /** @type {Entry} */ (this.#waiting.shift());
+    for (let entries = this.#waiting[0]; entries; entries = this.#waiting[0]) {
+      if (this.#submitted.size + entries.length > SUBMITTED_MAX) return;
+      this.#waiting.shift();
       try {
-        entry.number = this.#native.submit(entry.request);
-        this.#submitted.set(entry.number, entry);
+        this.#submit(entries);
       } catch (error) {
         if (!(error instanceof WickError)) throw error;
-        this.#refused.push({ ...emptyOutput(entry.id), error: toPlainError(inWords(error)) });
+        const plain = toPlainError(inWords(error));
+        for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
       }
+    }
+  }
+
+  /** @param {Entry[]} entries */
+  #submit(entries) {
+    const first = this.#native.submit(entries[0].request);
+    for (const [index, entry] of entries.entries()) {
+      entry.number = first + index;
+      this.#submitted.set(entry.number, entry);
+      if (entry.isCancelled) this.#native.cancel(entry.number);
     }
   }
 
   /** @param {number} id unknown ones have ended meanwhile */
   cancel(id) {
-    this.#waiting = this.#waiting.filter((entry) => entry.id !== id);
     const entry = this.#find(id);
     if (!entry) return;
     entry.isCancelled = true;
-    this.#native.cancel(entry.number);
+    if (entry.number !== 0) this.#native.cancel(entry.number);
+    else
+      this.#waiting = this.#waiting.filter((entries) => !entries.every((one) => one.isCancelled));
   }
 
   /** @param {number} session @returns {boolean} whether a cancelled request is still on it */
@@ -74,13 +99,22 @@ export class RequestTable {
   /** @param {number} id @param {number} count pieces that were read */
   acknowledge(id, count) {
     const entry = this.#find(id);
-    if (entry) entry.unread -= count;
+    if (!entry) return;
+    this.#count(entry, -count);
+  }
+
+  /** Who does not read on does not hold up the others: its request rests. @param {Entry} entry @param {number} pieces */
+  #count(entry, pieces) {
+    const wasFull = entry.unread >= UNREAD_MAX;
+    entry.unread += pieces;
+    const isFull = entry.unread >= UNREAD_MAX;
+    if (wasFull !== isFull) this.#native.pause(entry.number, isFull);
   }
 
   /** @param {number} id */
   #find(id) {
     for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
-    return undefined;
+    return this.#waiting.flat().find((entry) => entry.id === id);
   }
 
   /** @returns {boolean} whether somebody would read what a step brings */
@@ -121,7 +155,7 @@ export class RequestTable {
   #addToken(event, entry, output) {
     if (event.text === '' && !entry.wantsTokens) return;
     output.texts.push(event.text);
-    entry.unread++;
+    this.#count(entry, 1);
     if (!entry.wantsTokens) return;
     const top = event.top.map(({ token, logprob }) => this.#logprob(token, logprob));
     output.tokens.push({ ...this.#logprob(event.token, event.logprob), top });

@@ -1,7 +1,7 @@
 // js/session.js — a text that goes on from call to call, its keys and values kept in the engine: what
 // was read once is not read again, and forks share it.
 
-import { Generation, PieceReader } from './generation.js';
+import { Generation, readerOf } from './generation.js';
 import { argumentError, checkCount, promptOf, settingsOf } from './options.js';
 import { keepBytes, readBytes } from './storage.js';
 
@@ -34,7 +34,7 @@ export class Session {
       settings: { ...settingsOf(options), session: this.#id },
       wantsTokens: options.onToken !== undefined,
     };
-    return new Generation(new PieceReader(this.#link, message, options));
+    return new Generation(readerOf(this.#link, message, options));
   }
 
   /**
@@ -48,7 +48,7 @@ export class Session {
       settings: { ...settingsOf({}), session: this.#id, prefillOnly: true },
       wantsTokens: false,
     };
-    const reader = new PieceReader(this.#link, message, { signal, onPrefill });
+    const reader = readerOf(this.#link, message, { signal, onPrefill });
     while (await reader.next());
     const done = /** @type {import('./protocol.js').Done} */ (reader.done);
     return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };

@@ -223,6 +223,8 @@ class EngineWorker {
         return readMetrics(native, args[0], args[1]);
       case 'kvStats':
         return native.kvStats(args[0]);
+      case 'stats':
+        return { ...native.stats(), kv: native.kvStats(false) };
       default:
         return this.#answerSession(native, method, args);
     }
@@ -263,15 +265,17 @@ class EngineWorker {
   // ---- generation ----
 
   /** @param {import('./protocol.js').GenerateMessage} message */
-  #generate({ id, input, settings, wantsTokens }) {
+  #generate({ id, completions, input, settings, wantsTokens }) {
     const requests = /** @type {RequestTable} */ (this.#requests);
     try {
       this.#finishCancelled(settings.session);
-      requests.add(id, { ...settings, ...this.#prompt(input) }, wantsTokens);
+      requests.add(id, { ...settings, ...this.#prompt(input), completions }, wantsTokens);
       this.#wake();
     } catch (error) {
       if (!(error instanceof WickError)) throw error;
-      this.#post({ type: 'error', id, error: toPlainError(error) });
+      for (let i = 0; i < completions; i++) {
+        this.#post({ type: 'error', id: id + i, error: toPlainError(error) });
+      }
     }
   }
 

@@ -164,6 +164,11 @@ static void write_tokenizer(json_writer *json, wick_engine *engine,
   json_u64(json, "vocab", tokenizer_vocab(vocabulary));
   write_token(json, "bos", directory, tokenizer_bos(vocabulary));
   write_token(json, "eos", directory, tokenizer_eos(vocabulary));
+  json_open(json, "ends", '[');
+  for (uint32_t id = 0; id < tokenizer_vocab(vocabulary); id++) {
+    if (tokenizer_is_end(vocabulary, (int32_t)id)) json_i64(json, NULL, (int32_t)id);
+  }
+  json_close(json, '[');
   json_bool(json, "adds_bos", tokenizer_adds_bos(vocabulary));
   json_bool(json, "adds_eos", tokenizer_adds_eos(vocabulary));
   json_close(json, '{');

@@ -26,6 +26,10 @@ void wick_inspect_json(wick_engine *engine, json_sink sink, void *context);
 // {} before there is a model.
 void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context);
 
+// What ran, waits, came and went: {requests: {running, waiting, paused, ...}, tokens: {prompt,
+// cached, recomputed, out, proposed, accepted}, passes, rows}. Counters since the engine began.
+void wick_stats_json(wick_engine *engine, json_sink sink, void *context);
+
 // How many items of a metadata array are shown.
 enum { WICK_INSPECT_ITEMS = 8 };
 

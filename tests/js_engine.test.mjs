@@ -517,7 +517,6 @@ describe('chat', () => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const more of [
-      { n: 2 },
       { tools: [] },
       { response_format: { type: 'json_object' } },
       { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
@@ -530,6 +529,8 @@ describe('chat', () => {
       { messages: [] },
       { messages: [{}] },
       { messages, top_logprobs: 2 },
+      { messages, n: 17 },
+      { messages, priority: 1000 },
     ])) {
       await assert.rejects(chat.completions.create(body), hasCode('ARG'));
     }

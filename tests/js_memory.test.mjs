@@ -157,6 +157,8 @@ const request = {
   stop: ['never said'],
   ignoreEnd: true,
   printSpecial: false,
+  priority: 0,
+  speculation: false,
 };
 
 /** @param {NativeEngine} native @param {() => void} [onStep] */

@@ -43,8 +43,10 @@ typedef struct web_request {
   uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
   uint32_t ignore_end, print_special;
   uint32_t session, prefill_only;
+  int32_t priority;
+  uint32_t completions, no_speculation;
 } web_request;
-_Static_assert(sizeof(web_request) == 108, "js/memory.js writes it");
+_Static_assert(sizeof(web_request) == 120, "js/memory.js writes it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -211,6 +213,13 @@ size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32
   return room.size_bytes;
 }
 
+WEB_EXPORT("stats_json")
+size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
+  text_room room = {out, capacity_bytes, 0};
+  wick_stats_json(engine, write_text, &room);
+  return room.size_bytes;
+}
+
 // ---- Text ----
 
 // numbers: how many tokens there are; WICK_E_FULL when that is more than `capacity`.
@@ -285,7 +294,7 @@ static void read_sampling(const web_request *from, sampler_config *sampling) {
   sampling->logprobs = from->logprobs;
 }
 
-// The request's number, 0 when it was refused.
+// The request's number, the first one's of several completions; 0 when it was refused.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   wick_request request;
@@ -304,6 +313,9 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.print_special = from->print_special != 0;
   request.session = from->session;
   request.prefill_only = from->prefill_only != 0;
+  request.priority = from->priority;
+  request.completions = from->completions;
+  request.no_speculation = from->no_speculation != 0;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
 }
@@ -311,6 +323,11 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
 WEB_EXPORT("request_cancel")
 wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
   return wick_request_cancel(engine, id);
+}
+
+WEB_EXPORT("request_pause")
+wick_status web_request_pause(wick_engine *engine, uint32_t id, uint32_t is_paused) {
+  return wick_request_pause(engine, id, is_paused != 0);
 }
 
 WEB_EXPORT("step") wick_step_result web_step(wick_engine *engine, uint32_t budget_us) {

@@ -1,0 +1,205 @@
+// Many at once, from JavaScript: completions of one prompt, beams, priorities, readers that do not keep
+// up, pages that run out, proposals that change nothing, and the figures about all that.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { hasCode, modelPath, openEngine as open } from './support/package.mjs';
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('../js/index.js').EngineOptions} [options]
+ */
+const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options });
+
+const prompt = 'Once upon a time there was a little girl who';
+const greedy = { temperature: 0, maxTokens: 40 };
+
+/** @param {AsyncIterable<any>} chunks */
+async function readChoices(chunks) {
+  /** @type {string[]} */
+  const texts = [];
+  /** @type {string[]} */
+  const ends = [];
+  for await (const { choices } of chunks) {
+    for (const { index, delta, finish_reason } of choices) {
+      texts[index] = (texts[index] ?? '') + (delta.content ?? '');
+      if (finish_reason) ends[index] = finish_reason;
+    }
+  }
+  return { texts, ends };
+}
+
+describe('completions of one prompt', () => {
+  test('they say what each says alone, and the prompt is read once', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    const alone = [];
+    for (let i = 0; i < 4; i++) {
+      alone.push(await engine.generate(prompt, { maxTokens: 30, seed: 7 + i }).text());
+    }
+    const before = await engine.stats();
+    const many = engine.generateMany(prompt, { n: 4, maxTokens: 30, seed: 7 });
+    assert.deepEqual(await Promise.all(many.map((one) => one.text())), alone);
+    assert.ok(new Set(alone).size > 1, 'the seeds differ');
+    const after = await engine.stats();
+    const promptTokens = await engine.countTokens(prompt);
+    assert.equal(after.tokens.prompt - before.tokens.prompt, promptTokens);
+    assert.ok(after.kv.forks - before.kv.forks >= 3);
+    assert.equal(after.kv.pages.free, after.kv.pages.all);
+  });
+
+  test('one that is left early does not end the others', async (t) => {
+    const engine = await openEngine(t);
+    const [first, second] = engine.generateMany(prompt, { n: 2, ...greedy });
+    for await (const _ of first) break;
+    assert.equal(await second.text(), await engine.generate(prompt, greedy).text());
+    const stats = await engine.stats();
+    assert.equal(stats.requests.aborted, 1);
+    assert.equal(stats.requests.running, 0);
+  });
+
+  test('chat completions have n choices, streamed and not', async (t) => {
+    const engine = await openEngine(t);
+    const body = {
+      messages: [{ role: /** @type {const} */ ('user'), content: 'Tell me a story.' }],
+      max_tokens: 24,
+      seed: 3,
+      n: 3,
+    };
+    const whole = await engine.chat.completions.create(body);
+    const texts = whole.choices.map(({ message }) => message.content);
+    assert.deepEqual(
+      whole.choices.map(({ index }) => index),
+      [0, 1, 2],
+    );
+    assert.equal(new Set(texts).size, 3);
+    const stream = await engine.chat.completions.create({ ...body, stream: true });
+    const streamed = await readChoices(stream);
+    assert.deepEqual(streamed.texts, texts);
+    assert.equal(streamed.ends.length, 3);
+    assert.equal(whole.usage.completion_tokens > 3, true);
+    await assert.rejects(async () => engine.generateMany(prompt, { n: 17 }), hasCode('ARG'));
+  });
+});
+
+describe('beam search', () => {
+  test('one beam is greedy; more find what is at least as likely', async (t) => {
+    const engine = await openEngine(t);
+    const [one] = await engine.beamSearch(prompt, { width: 1, maxTokens: 12 });
+    assert.equal(one.text, await engine.generate(prompt, { ...greedy, maxTokens: 12 }).text());
+    const four = await engine.beamSearch(prompt, { width: 4, maxTokens: 12, lengthPenalty: 0 });
+    assert.equal(four.length, 4);
+    assert.equal(new Set(four.map(({ text }) => text)).size, 4);
+    assert.ok(four[0].logprob >= one.logprob - 1e-4);
+    for (let i = 1; i < 4; i++) assert.ok(four[i].logprob <= four[i - 1].logprob);
+    const { sessions, pages } = await engine.kvStats();
+    assert.equal(sessions, 0);
+    assert.equal(pages.free + pages.cached, pages.all);
+    await assert.rejects(engine.beamSearch(prompt, { width: 0 }), hasCode('ARG'));
+  });
+});
+
+describe('priorities and pages', () => {
+  test('who is more urgent is served first', async (t) => {
+    const engine = await openEngine(t, { kvTokens: 128, prefixCache: false });
+    /** @type {string[]} */
+    const ended = [];
+    /** @param {string} name @param {number} priority */
+    const ask = async (name, priority) => {
+      const text = await engine
+        .generate(`${name} ${prompt}`, { ...greedy, maxTokens: 60, ignoreEnd: true, priority })
+        .text();
+      ended.push(name);
+      return text;
+    };
+    const texts = await Promise.all([ask('Low', -1), ask('Usual', 0), ask('High', 5)]);
+    assert.deepEqual(ended, ['High', 'Usual', 'Low']);
+    const roomy = await openEngine(t);
+    for (const [index, name] of ['Low', 'Usual', 'High'].entries()) {
+      const options = { ...greedy, maxTokens: 60, ignoreEnd: true };
+      assert.equal(await roomy.generate(`${name} ${prompt}`, options).text(), texts[index]);
+    }
+  });
+
+  test('16 chats in pages for 4 end with the texts that they have alone', async (t) => {
+    const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
+    const engine = await openEngine(t, { kvTokens: 4 * 96, prefixCache: false });
+    const prompts = Array.from({ length: 16 }, (_, i) => `Story ${i}: ${prompt}`);
+    const together = await Promise.all(
+      prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text()),
+    );
+    const stats = await engine.stats();
+    assert.ok(stats.requests.preempted > 0, 'pages ran out');
+    assert.equal(stats.kv.pages.free, stats.kv.pages.all);
+    const roomy = await openEngine(t);
+    for (const [seed, text] of prompts.entries()) {
+      assert.equal(await roomy.generate(text, { ...options, seed }).text(), together[seed]);
+    }
+  });
+});
+
+describe('readers', () => {
+  test('one that does not read on rests, and holds nobody up', async (t) => {
+    const engine = await openEngine(t);
+    const slow = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
+    const reading = slow[Symbol.asyncIterator]();
+    let text = (await reading.next()).value ?? '';
+    for (let i = 0; i < 40; i++) {
+      await engine.generate(`${i} ${prompt}`, { ...greedy, ignoreEnd: true }).text();
+    }
+    const stats = await engine.stats();
+    assert.equal(stats.requests.paused, 1);
+    assert.equal(stats.requests.running, 1);
+    for (let next = await reading.next(); !next.done; next = await reading.next()) {
+      text += next.value;
+    }
+    const again = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
+    assert.equal(text, await again.text());
+    assert.equal((await engine.stats()).requests.paused, 0);
+  });
+});
+
+describe('speculation', () => {
+  const list = Array.from({ length: 6 }, (_, i) => `{"name": "Anna", "age": ${i}}`).join('\n');
+  for (const temperature of [0, 0.8]) {
+    test(`the text is the same without it, temperature ${temperature}`, async (t) => {
+      const engine = await openEngine(t);
+      const options = { temperature, seed: 5, maxTokens: 120, ignoreEnd: true };
+      const plain = await engine.generate(list, { ...options, speculation: false }).text();
+      assert.equal((await engine.stats()).tokens.proposed, 0);
+      assert.equal(await engine.generate(list, options).text(), plain);
+      const { tokens } = await engine.stats();
+      assert.ok(tokens.proposed > 0, 'something was proposed');
+      assert.ok(tokens.accepted <= tokens.proposed);
+      if (temperature === 0) assert.ok(tokens.accepted > 0, 'something was right');
+    });
+  }
+});
+
+describe('figures', () => {
+  test('stats count what came and went, in JSON and for Prometheus', async (t) => {
+    const engine = await openEngine(t);
+    const { result } = await generateAll(engine);
+    const stats = await engine.stats();
+    assert.equal(stats.requests.submitted, 1);
+    assert.equal(stats.requests.stopped + stats.requests.length, 1);
+    assert.equal(stats.tokens.prompt, result?.usage.promptTokens);
+    assert.equal(stats.tokens.out, result?.usage.completionTokens);
+    assert.ok(stats.passes > 0 && stats.rows >= stats.tokens.prompt);
+    const text = await engine.stats({ format: 'prometheus' });
+    assert.match(
+      text,
+      /^# TYPE wick_requests_submitted_total counter\nwick_requests_submitted_total 1$/m,
+    );
+    assert.match(text, new RegExp(`^wick_tokens_total{kind="out"} ${stats.tokens.out}$`, 'm'));
+    for (const line of text.trimEnd().split('\n')) {
+      assert.match(line, /^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"\})? \d+)$/);
+    }
+    await assert.rejects(engine.stats(/** @type {any} */ ({ format: 'xml' })), hasCode('ARG'));
+  });
+});
+
+/** @param {import('../js/index.js').Engine} engine */
+async function generateAll(engine) {
+  const generation = engine.generate(prompt, greedy);
+  await generation.text();
+  return generation;
+}
