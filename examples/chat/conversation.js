@@ -5,11 +5,12 @@ import { note, showAnswering } from './developer.js';
 import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import { settings } from './settings.js';
+import { keepConversation, keepState, readConversation } from './visits.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
 /** @typedef {import('../../js/index.d.ts').ChatUsage} ChatUsage */
 /** @typedef {import('../../js/index.d.ts').Timings} Timings */
-/** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Message */
+/** @typedef {import('./visits.js').Message} Message */
 
 /** @type {Engine | undefined} */
 let engine;
@@ -141,6 +142,7 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
 /** @param {Engine} asked */
 async function answer(asked) {
   running = new AbortController();
+  const asking = messages;
   const { article, body } = addMessage('assistant');
   const renderer = makeRenderer(body);
   body.classList.add('waiting');
@@ -169,6 +171,7 @@ async function answer(asked) {
   body.classList.remove('waiting');
   const text = renderer.finish();
   setBusy(false);
+  if (asking !== messages) return; // a new conversation has begun
   if (problem) {
     article.remove();
     throw problem;
@@ -176,16 +179,38 @@ async function answer(asked) {
   messages.push({ role: 'assistant', content: text });
   addFooter(article, describe(timings, usage?.completion_tokens ?? 0, reason), text);
   if (usage) noteUsage(usage);
+  keepConversation(messages);
+  keepState(asked);
   byId('announcer').textContent = `The model answered: ${text}`;
   keepInView();
+}
+
+/** @param {string} text */
+function addQuestion(text) {
+  addMessage('user').body.textContent = text;
+}
+
+/** Shows what was said at the last visit. */
+export function restore() {
+  messages = readConversation();
+  for (const { role, content } of messages) {
+    if (role === 'user') {
+      addQuestion(content);
+      continue;
+    }
+    const { article, body } = addMessage('assistant');
+    renderMarkdown(body, content);
+    addCopyButtons(body);
+    addFooter(article, 'from the last visit', content);
+  }
+  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
 }
 
 /** @param {string} text @param {string} [system] for this message alone */
 export async function say(text, system) {
   if (running || !engine) return;
   messages.push({ role: 'user', content: text, ...(system && { system }) });
-  const { body } = addMessage('user');
-  body.textContent = text;
+  addQuestion(text);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
   await answer(engine);
 }
@@ -214,6 +239,7 @@ export function stop() {
 export function clear() {
   stop();
   messages = [];
+  keepConversation(messages);
   for (const article of log.querySelectorAll('.message')) article.remove();
   byId('welcome').hidden = false;
 }

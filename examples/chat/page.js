@@ -8,6 +8,7 @@ import { byId } from './dom.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { models, nameOfUrl } from './models.js';
 import { settings } from './settings.js';
+import { forget, takeUpState } from './visits.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
 /** @typedef {{name: string, source: {url: string} | {file: File[]}, isBuiltIn?: boolean}} Wish */
@@ -50,7 +51,6 @@ function setReady(isReady, isBuiltIn = false) {
 function setEngine(made, temperature) {
   engine = made;
   conversation.setEngine(made, temperature);
-  showEngine(made);
 }
 
 /** @param {Wish} wish */
@@ -63,6 +63,7 @@ async function load(wish) {
   loading = own;
   const before = engine;
   setEngine(undefined);
+  showEngine(undefined);
   await before?.close();
   showLoading(wish.name);
   try {
@@ -72,6 +73,9 @@ async function load(wish) {
       onProgress: showProgress,
       ...(settings.threads && { threads: settings.threads }),
     });
+    if (loading !== own) return void made.close();
+    showEngine(made);
+    await takeUpState(made);
     if (loading !== own) return void made.close();
     // A very small model does best with its likeliest words.
     setEngine(made, wish.isBuiltIn ? 0 : 0.7);
@@ -208,7 +212,12 @@ for (const {
   byId('suggestions').append(button);
 }
 
+byId('settings-dialog').addEventListener('close', () => {
+  if (!settings.remember) forget();
+});
+
 listModels();
+conversation.restore();
 const asked = new URL(location.href).searchParams.get('model');
 const first = /** @type {import('./models.js').ModelChoice} */ (models.find((m) => m.isBuiltIn));
 load(

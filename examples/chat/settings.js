@@ -5,7 +5,7 @@ import { byId } from './dom.js';
 /**
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
  *   repeatPenalty: number, maxTokens: number, seed: number | undefined,
- *   threads: number | undefined}} Settings
+ *   threads: number | undefined, remember: boolean}} Settings
  */
 
 /** @type {Readonly<Settings>} */
@@ -19,7 +19,10 @@ const defaults = {
   maxTokens: 1024,
   seed: undefined,
   threads: undefined,
+  remember: true,
 };
+
+const numbers = Object.keys(defaults).filter((name) => name !== 'system' && name !== 'remember');
 
 const key = 'wick-chat-settings';
 
@@ -50,16 +53,18 @@ const form = /** @type {HTMLFormElement} */ (byId('settings-form'));
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
 
 function fillForm() {
-  for (const name of Object.keys(defaults)) {
+  for (const name of [...numbers, 'system']) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];
     field(name).value = String(value ?? '');
   }
+  field('remember').checked = settings.remember;
 }
 
 function readForm() {
   const own = /** @type {Record<string, unknown>} */ (settings);
   settings.system = field('system').value;
-  for (const name of Object.keys(defaults).filter((n) => n !== 'system')) {
+  settings.remember = field('remember').checked;
+  for (const name of numbers) {
     const text = field(name).value.trim();
     const fallback = /** @type {Record<string, unknown>} */ (defaults)[name];
     own[name] = text === '' || !field(name).checkValidity() ? fallback : Number(text);

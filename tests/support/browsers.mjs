@@ -24,6 +24,18 @@ export function launchChromium() {
   return chromium.launch({ executablePath: locate('chromium').path, args: quiet });
 }
 
+/**
+ * Chromium over a profile that outlives it.
+ * @param {string} folder
+ * @returns {Promise<import('playwright-core').BrowserContext>}
+ */
+export function launchProfile(folder) {
+  return chromium.launchPersistentContext(folder, {
+    executablePath: locate('chromium').path,
+    args: quiet,
+  });
+}
+
 /** @returns {Promise<import('puppeteer-core').Browser>} */
 export function launchFirefox() {
   return puppeteer.launch({
