@@ -18,6 +18,7 @@ typedef struct perplexity_options {
   const char *path;       // -f
   const char *reference;  // --kl
   const char *save;       // --save
+  bool has_special;       // --special
   model_settings model;
 } perplexity_options;
 
@@ -106,8 +107,8 @@ static void print_result(const perplexity_sums *sums) {
   output_format(OUTPUT_TEXT, "}\n");
 }
 
-static exit_code tokenize_text(wick_engine *engine, const input_text *text, int32_t **tokens,
-                               size_t *count) {
+static exit_code tokenize_text(wick_engine *engine, const input_text *text, uint32_t flags,
+                               int32_t **tokens, size_t *count) {
   wick_error error;
   const size_t capacity = text->size_bytes + 8;
   *tokens = malloc(capacity * sizeof **tokens);
@@ -115,9 +116,8 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *text, int3
     report("out of memory for %zu tokens", capacity);
     return EXIT_MEMORY;
   }
-  const wick_status status =
-      tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes, TOKENIZE_ADD_SPECIAL,
-                       *tokens, capacity, count, &error);
+  const wick_status status = tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes,
+                                              flags, *tokens, capacity, count, &error);
   if (status != WICK_OK) return report_error("perplexity", &error);
   if (*count >= 2) return EXIT_DONE;
   report("the text has %zu tokens, at least 2 are needed", *count);
@@ -138,7 +138,9 @@ static exit_code measure(const perplexity_options *given, wick_engine *engine,
   wick_plan plan;
   wick_error error;
   wick_model_info info;
-  exit_code code = tokenize_text(engine, text, &tokens, &count);
+  const uint32_t flags =
+      TOKENIZE_ADD_SPECIAL | (given->has_special ? (uint32_t)TOKENIZE_PARSE_SPECIAL : 0);
+  exit_code code = tokenize_text(engine, text, flags, &tokens, &count);
   if (code == EXIT_DONE && (wick_memory_plan(engine, &plan, &error) != WICK_OK ||
                             wick_model_get_info(engine, &info, &error) != WICK_OK)) {
     code = report_error(given->path, &error);
@@ -199,16 +201,18 @@ static exit_code run_perplexity(const perplexity_options *given, const char *pat
 
 exit_code command_perplexity(int argc, char **argv) {
   perplexity_options given = {.model = settings_default()};
-  args_option options[8] = {
+  args_option options[9] = {
       args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
       args_string("--kl", &given.reference, "REF.f32",
                   "logits of another run of this text: tells the divergence from them"),
       args_string("--save", &given.save, "FILE", "writes this run's logits, for --kl"),
+      args_flag("--special", &given.has_special,
+                "special tokens in the text are those tokens, as in a chat (else plain text)"),
   };
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
       "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
-      options, 3 + settings_list(&given.model, SETTINGS_ALL, options + 3), 1};
+      options, 4 + settings_list(&given.model, SETTINGS_ALL, options + 4), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -1,7 +1,8 @@
-"""Writes a trained checkpoint as GGUF: python export.py --run DIR --to FOLDER.
+"""Writes a trained checkpoint as GGUF: python export.py --run DIR --to FOLDER [--types q8_0,q4_0,f32].
 
 Makes wick-2.6m-q8_0.gguf (all matrices Q8_0) and wick-2.6m-q4_0.gguf (layer matrices Q4_0, embedding Q8_0);
-norms are F32 in both. The embedding is also the output matrix, so there is no output.weight.
+norms are F32 in both. The embedding is also the output matrix, so there is no output.weight. wick-2.6m-f32.gguf
+(everything F32, not part of the package) is what the others' divergence is measured from.
 """
 
 import argparse
@@ -26,9 +27,11 @@ CHAT_TEMPLATE = (
 )
 DESCRIPTION = ("A small chat model that comes with Wick: short conversations, questions about Wick, little stories, "
                "small sums, JSON. Trained on text from the project's own templates.")
-TYPES = {  # file type -> (name, type of layer matrices)
-    "q8_0": (gguf.LlamaFileType.MOSTLY_Q8_0, gguf.GGMLQuantizationType.Q8_0),
-    "q4_0": (gguf.LlamaFileType.MOSTLY_Q4_0, gguf.GGMLQuantizationType.Q4_0),
+Q8_0, Q4_0, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "Q4_0", "F32"))
+TYPES = {  # name -> (file type, type of layer matrices, type of the embedding)
+    "q8_0": (gguf.LlamaFileType.MOSTLY_Q8_0, Q8_0, Q8_0),
+    "q4_0": (gguf.LlamaFileType.MOSTLY_Q4_0, Q4_0, Q8_0),
+    "f32": (gguf.LlamaFileType.ALL_F32, F32, F32),
 }
 
 
@@ -77,7 +80,7 @@ def write_tokenizer(writer, tokenizer_json):
 
 
 def write(path, params, tokenizer_json, kind):
-    file_type, layer_type = TYPES[kind]
+    file_type, layer_type, embedding_type = TYPES[kind]
     writer = gguf.GGUFWriter(path, "llama")
     write_metadata(writer, file_type)
     write_tokenizer(writer, tokenizer_json)
@@ -86,7 +89,7 @@ def write(path, params, tokenizer_json, kind):
         if value.ndim == 1:
             writer.add_tensor(f"{name}.weight", value)
             continue
-        kept = layer_type if model.is_layer_matrix(name) else gguf.GGMLQuantizationType.Q8_0
+        kept = layer_type if model.is_layer_matrix(name) else embedding_type
         writer.add_tensor(f"{name}.weight", gguf.quants.quantize(value, kept), raw_dtype=kept)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -98,11 +101,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", required=True, help="folder that train.py filled")
     parser.add_argument("--to", required=True, help="folder for the GGUF files")
+    parser.add_argument("--types", default="q8_0,q4_0", help="which files, of q8_0, q4_0, f32")
     args = parser.parse_args()
     params = train.load_params(os.path.join(args.run, "checkpoint.npz"))
     with open(os.path.join(args.run, "tokenizer.json"), encoding="utf-8") as file:
         tokenizer_json = json.load(file)
-    for kind in TYPES:
+    for kind in args.types.split(","):
         path = os.path.join(args.to, f"wick-2.6m-{kind}.gguf")
         write(path, params, tokenizer_json, kind)
         print(f"{path}: {os.path.getsize(path)} bytes")
