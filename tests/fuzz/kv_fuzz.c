@@ -12,6 +12,7 @@
 #include "kv/prefix.h"
 #include "kv/state.h"
 #include "platform/platform.h"
+#include "schedule/session.h"
 
 #define REQUIRE(condition)              \
   do {                                  \
@@ -187,6 +188,14 @@ static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t co
   }
 }
 
+// Room for more tokens: their pages, the places in the table alone, or free pages.
+static void extend_seq(fuzz_run *run, const naive_seq *seq, uint32_t tokens, uint32_t what) {
+  wick_kv_pool *pool = run->pool;
+  if (what == 0) is_done(run, wick_kv_seq_extend(pool, seq->id, tokens, NULL, NULL));
+  if (what == 1) is_done(run, wick_kv_seq_reserve_table(pool, seq->id, tokens * 4, NULL));
+  if (what == 2) is_done(run, wick_kv_pool_grow_for(pool, tokens / 2, NULL));
+}
+
 static void fork_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
   const uint64_t bytes = wick_kv_pool_bytes_used(run->pool);
   wick_kv_seq_id id;
@@ -263,6 +272,8 @@ typedef struct record {
   uint8_t *bytes;  // [RECORD_MAX]
   size_t size_bytes, at;
   bool signs;  // gives checksums that are right for the bytes that it gives
+  bool is_session;
+  size_t base;  // where the pool's part begins, behind the session's
   uint64_t sum, payload_bytes;
 } record;
 
@@ -290,14 +301,30 @@ static uint64_t sum_add(uint64_t sum, const uint8_t *at, size_t size_bytes) {
 }
 
 static void sign(record *from, uint8_t *bytes, size_t size_bytes) {
-  if (from->at == 0 && size_bytes == HEADER_BYTES) {
+  const size_t at = from->at - from->base;
+  if (at == 0 && size_bytes == HEADER_BYTES) {
     from->sum = sum_add(0x5749434b4b565354u, bytes, HEADER_SUM_AT);
     memcpy(bytes + HEADER_SUM_AT, &from->sum, SUM_BYTES);
     memcpy(&from->payload_bytes, bytes + HEADER_PAYLOAD_AT, sizeof from->payload_bytes);
-  } else if (size_bytes == SUM_BYTES && from->at == HEADER_BYTES + from->payload_bytes) {
+  } else if (size_bytes == SUM_BYTES && at == HEADER_BYTES + from->payload_bytes) {
     memcpy(bytes, &from->sum, SUM_BYTES);
   } else {
     from->sum = sum_add(from->sum, bytes, size_bytes);
+  }
+}
+
+// The part that a session has before: head, tail, their sum (schedule/session.h).
+static void sign_session(record *from, uint8_t *bytes, size_t size_bytes) {
+  if (from->at == 0) {
+    uint32_t tail;
+    memcpy(&tail, bytes + 12, sizeof tail);
+    from->base = size_bytes + (size_t)tail * sizeof(int32_t) + SUM_BYTES;
+    from->sum = hash_bytes(bytes, size_bytes, 0);
+    if (tail == 0) from->sum = hash_bytes(bytes, 0, from->sum);
+  } else if (from->at + SUM_BYTES == from->base) {
+    memcpy(bytes, &from->sum, SUM_BYTES);
+  } else {
+    from->sum = hash_bytes(bytes, size_bytes, from->sum);
   }
 }
 
@@ -305,7 +332,9 @@ static bool record_read(void *context, void *bytes, size_t size_bytes) {
   record *from = context;
   REQUIRE(size_bytes <= from->size_bytes - from->at);  // the reader knows the size
   memcpy(bytes, from->bytes + from->at, size_bytes);
-  if (from->signs) sign(from, bytes, size_bytes);
+  const bool is_head = from->is_session && (from->at == 0 || from->at < from->base);
+  if (from->signs && is_head) sign_session(from, bytes, size_bytes);
+  if (from->signs && !is_head) sign(from, bytes, size_bytes);
   from->at += size_bytes;
   return true;
 }
@@ -413,7 +442,7 @@ static void operate(fuzz_run *run, const uint8_t *at) {
       write_tokens(run, seq, seq->count - (seq->count != 0), 1, at[3]);
       break;
     case 5:
-      is_done(run, wick_kv_seq_extend(run->pool, seq->id, at[2] % 64, NULL, NULL));
+      extend_seq(run, seq, at[2] % 64, at[3] % 3);
       break;
     case 6:
       truncate_seq(run, seq, at[2] % (seq->count + 2));
@@ -522,28 +551,79 @@ static bool damage(record *record, uint32_t cut, const uint8_t *rest, size_t res
   return is_other;
 }
 
+// A session of the sample's sequence, with some tokens that its pages lack.
+static bool save_session(fuzz_run *run, session_table *table, record *out) {
+  const naive_seq *seq = &run->seqs[0];
+  const wick_state_sink sink = {out, record_write};
+  session *made = NULL;
+  if (!is_done(run, session_make(table, seq->count + 2, &made, NULL))) return false;
+  memcpy(made->tokens, seq->tokens, seq->count * sizeof *seq->tokens);
+  made->tokens[seq->count] = made->tokens[seq->count + 1] = 1;
+  if (!is_done(run, wick_kv_seq_fork(run->pool, seq->id, &made->sequence, NULL))) {
+    session_discard(table, made);
+    return false;
+  }
+  const uint32_t id = session_list(table, made);
+  out->size_bytes = 0;
+  return is_done(run, session_save(table, id, SALT, &sink, NULL));
+}
+
+// What a session that was read must bear.
+static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32_t part) {
+  session *read;
+  uint32_t fork;
+  REQUIRE(session_find(table, id, &read, NULL) == WICK_OK && read->id == id);
+  REQUIRE(read->count >= wick_kv_seq_tokens(run->pool, read->sequence));
+  for (uint32_t i = 0; i < read->count; i++) REQUIRE(read->tokens[i] == 0 || read->tokens[i] == 1);
+  if (session_fork(table, id, &fork, NULL) == WICK_OK) {
+    session_drop(table, fork, part % (read->count + 1), read->count - read->count / 3, NULL);
+    REQUIRE(session_close(table, fork, NULL) == WICK_OK);
+  }
+  session_truncate(table, id, part % (read->count + 1), NULL);
+  record again = record_make();
+  const wick_state_sink sink = {&again, record_write};
+  session_save(table, id, SALT, &sink, NULL);
+  free(again.bytes);
+}
+
+// What run_state reads a record of: flags as there.
+static bool make_record(fuzz_run *run, session_table *table, const uint8_t *data, size_t size_bytes,
+                        record *out) {
+  const uint8_t *rest = data + 5;
+  size_t rest_bytes = size_bytes - 5;
+  out->signs = (data[1] & 2) != 0;
+  out->is_session = (data[1] & 4) != 0;
+  if ((data[1] & 1) != 0) {
+    if (rest_bytes > RECORD_MAX) rest_bytes = RECORD_MAX;
+    memcpy(out->bytes, rest, rest_bytes);
+    out->size_bytes = rest_bytes;
+    return true;
+  }
+  if (!save_sample(run, data[0], out)) return true;
+  if (out->is_session && !save_session(run, table, out)) return true;
+  return damage(out, (uint32_t)data[2] | (uint32_t)data[3] << 8, rest, rest_bytes);
+}
+
 // {kind of record, flags, cut off at the end u16, part}, then what damage says. Flags: 1: the rest
-// is the record itself; 2: checksums are right nevertheless.
+// is the record itself; 2: checksums are right nevertheless; 4: the record of a session.
 static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (size_bytes < 5) return;
   record from = record_make();
-  const uint8_t *rest = data + 5;
-  size_t rest_bytes = size_bytes - 5;
-  bool is_damaged = true;
-  if ((data[1] & 1) != 0) {
-    if (rest_bytes > RECORD_MAX) rest_bytes = RECORD_MAX;
-    memcpy(from.bytes, rest, rest_bytes);
-    from.size_bytes = rest_bytes;
-  } else if (save_sample(run, data[0], &from)) {
-    is_damaged = damage(&from, (uint32_t)data[2] | (uint32_t)data[3] << 8, rest, rest_bytes);
-  }
-  from.signs = (data[1] & 2) != 0;
+  session_table sessions;
+  sessions_init(&sessions, &run->memory, run->pool);
+  const bool is_damaged = make_record(run, &sessions, data, size_bytes, &from);
   const uint32_t pages = wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool);
   const uint32_t entries = wick_prefix_count(run->cache);
   wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  uint32_t id = 0;
   int32_t *tokens = malloc(RECORD_MAX);
-  const wick_status status =
-      load_seq(run, &from, &seq, tokens, RECORD_MAX / (uint32_t)sizeof *tokens);
+  wick_status status;
+  if (from.is_session) {
+    const wick_state_source source = {&from, record_read, from.size_bytes};
+    status = session_load(&sessions, SALT, 2, TOKENS_MAX, &source, &id, NULL);
+  } else {
+    status = load_seq(run, &from, &seq, tokens, RECORD_MAX / (uint32_t)sizeof *tokens);
+  }
   check_all(run, data[4]);
   if (is_damaged && !from.signs) REQUIRE(status != WICK_OK);
   if (!is_damaged) is_done(run, status);
@@ -553,8 +633,11 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
     REQUIRE(wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool) <= pages);
   } else if (seq != WICK_KV_SEQ_NONE) {
     use_loaded(run, seq, tokens, data[4]);
+  } else if (id != 0) {
+    use_session(run, &sessions, id, data[4]);
   }
   check_all(run, data[4]);
+  sessions_destroy(&sessions);
   free(tokens);
   free(from.bytes);
 }
