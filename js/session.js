@@ -101,7 +101,7 @@ export class Session {
 export async function saveState(link, session, to) {
   /** @type {Uint8Array<ArrayBuffer>} */
   const bytes = await link.call('saveState', [session]);
-  if (to !== undefined) await keepBytes(to, bytes);
+  if (to !== undefined) await keepBytes(to, bytes, () => link.call('keepFile', [to, bytes]));
   return bytes;
 }
 

@@ -10,6 +10,7 @@ import {
   TOKENIZE_ADD_SPECIAL,
   TOKENIZE_PARSE_SPECIAL,
 } from './native.js';
+import { storageError, writeFile } from './opfs.js';
 import { ProgressMeter } from './progress.js';
 import { RequestTable } from './requests.js';
 import { createSource } from './source.js';
@@ -197,11 +198,29 @@ class EngineWorker {
 
   /** @param {number} id @param {string} method @param {unknown[]} args */
   #call(id, method, args) {
+    if (method === 'keepFile') {
+      this.#keepFile(id, /** @type {any} */ (args));
+      return;
+    }
     try {
       this.#post({ type: 'result', id, value: this.#answer(method, args) });
     } catch (error) {
       if (!(error instanceof WickError)) throw error;
       this.#post({ type: 'error', id, error: toPlainError(error) });
+    }
+  }
+
+  /**
+   * The one call that waits: for the file system.
+   * @param {number} id
+   * @param {[name: string, bytes: Uint8Array<ArrayBuffer>]} args
+   */
+  async #keepFile(id, [name, bytes]) {
+    try {
+      await writeFile(name, bytes);
+      this.#post({ type: 'result', id, value: undefined });
+    } catch (error) {
+      this.#post({ type: 'error', id, error: toPlainError(storageError(name, error)) });
     }
   }
 

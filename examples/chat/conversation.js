@@ -146,6 +146,7 @@ async function answer(asked) {
   const { article, body } = addMessage('assistant');
   const renderer = makeRenderer(body);
   body.classList.add('waiting');
+  for (const name of ['Last prompt', 'Next visit']) note(name, '');
   setBusy(true);
   keepInView();
   /** @type {Timings | undefined} */

@@ -82,9 +82,10 @@ export function showAnswering(isBusy) {
   watch();
 }
 
-/** @param {string} name @param {string} text */
+/** @param {string} name @param {string} text empty: there is nothing to say any more */
 export function note(name, text) {
-  notes.set(name, text);
+  if (text === '') notes.delete(name);
+  else notes.set(name, text);
   watch();
 }
 

@@ -1,0 +1,79 @@
+// js/opfs.js — files in a folder of ours in the origin private file system. Pages read them everywhere,
+// but not every browser lets a page write (Safari before 26 does not): there the worker does.
+
+import { WickError } from './errors.js';
+
+const FOLDER = 'wick-llm';
+
+/** @param {string} name @param {unknown} error @returns {WickError} */
+export function storageError(name, error) {
+  if (error instanceof WickError) return error;
+  const { name: kind, code } = /** @type {any} */ (error) ?? {};
+  if (kind === 'NotFoundError' || code === 'ENOENT') {
+    return new WickError('NOT_FOUND', `There is no saved state ${name}`, error);
+  }
+  if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
+    return new WickError('STORAGE_FULL', `There is no room to keep ${name}`, error);
+  }
+  return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
+}
+
+/** @param {string} name @returns {Promise<FileSystemDirectoryHandle>} */
+async function openFolder(name) {
+  const storage = globalThis.navigator?.storage;
+  if (typeof storage?.getDirectory !== 'function') {
+    throw new WickError('NO_STORAGE', `This browser keeps no files for a page, so not ${name}`);
+  }
+  const root = await storage.getDirectory();
+  return root.getDirectoryHandle(FOLDER, { create: true });
+}
+
+/** @param {string} name @returns {Promise<Uint8Array<ArrayBuffer>>} */
+export async function readFile(name) {
+  const folder = await openFolder(name);
+  const file = await (await folder.getFileHandle(name)).getFile();
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+/** @returns {boolean} whether writeFile can do its work on this thread, if any can */
+export function canWriteHere() {
+  const { prototype } = globalThis.FileSystemFileHandle ?? {};
+  return prototype === undefined || typeof prototype.createWritable === 'function';
+}
+
+/** @param {string} name @param {Uint8Array<ArrayBuffer>} bytes */
+export async function writeFile(name, bytes) {
+  const folder = await openFolder(name);
+  const file = await folder.getFileHandle(name, { create: true });
+  if (typeof file.createWritable === 'function') {
+    const writable = await file.createWritable(); // a copy, until it is closed
+    await writable.write(bytes);
+    await writable.close();
+    return;
+  }
+  try {
+    await writeInPlace(file, bytes);
+  } catch (error) {
+    await folder.removeEntry(name).catch(() => {}); // half of a state is none
+    throw error;
+  }
+}
+
+/** What workers have instead, which does not wait. @param {any} file @param {Uint8Array} bytes */
+async function writeInPlace(file, bytes) {
+  if (typeof file.createSyncAccessHandle !== 'function') {
+    throw new WickError('NO_STORAGE', 'This browser lets no page write files');
+  }
+  const access = await file.createSyncAccessHandle();
+  try {
+    access.truncate(0);
+    for (let done = 0; done < bytes.byteLength; ) {
+      const written = access.write(bytes.subarray(done), { at: done });
+      if (written === 0) throw new WickError('STORAGE_FULL', 'There is no room to keep a state');
+      done += written;
+    }
+    access.flush();
+  } finally {
+    access.close();
+  }
+}
