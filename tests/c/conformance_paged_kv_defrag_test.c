@@ -188,7 +188,28 @@ static void check_waste(wick_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-TEST(pk_26_much_waste) { check_waste(WICK_KV_F32, 1); }
+// Whether ten pages of so many tokens each, with holes between them, are to be moved together.
+static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
+  pool_case *c = pool_open(100, WICK_KV_F32, 1);
+  wick_kv_seq_id seqs[16];
+  for (uint32_t i = 0; i < 10 + holes; i++) {
+    seqs[i] = pool_new_seq(c, 16);
+    pool_set_tokens(c, seqs[i], tokens);
+  }
+  for (uint32_t i = 0; i < holes; i++) pool_free_seq(c, seqs[1 + 2 * i]);
+  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, holes);
+  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).wasted_capacity, 10 * (16 - tokens));
+  const bool should_defrag = wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD);
+  pool_close(c);
+  return should_defrag;
+}
+
+TEST(pk_26_much_waste) {
+  check_waste(WICK_KV_F32, 1);
+  CHECK(should_defrag_ten(3, 11));   // more than a quarter is wasted
+  CHECK(!should_defrag_ten(3, 12));  // a quarter
+  CHECK(!should_defrag_ten(2, 11));  // but only two holes
+}
 
 TEST(pk_27_compacting_nothing) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
@@ -219,10 +240,17 @@ TEST(pk_27_compacting_nothing) {
 TEST(pk_28_the_largest_free_region) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
   CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 100);
-  pool_new_seq(c, 16);
+  const wick_kv_seq_id first = pool_new_seq(c, 16);
   CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 99);
   CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);
   CHECK_NEAR(wick_kv_frag_stats(c->pool).fragmentation_ratio, 0, 0);
+  const wick_kv_seq_id second = pool_new_seq(c, 32), third = pool_new_seq(c, 16);
+  pool_free_seq(c, first);
+  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);  // free pages before the used ones are none
+  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 96);
+  pool_free_seq(c, second);
+  CHECK_EQ_INT(pool_page(c, third, 0)->id, 3);
+  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);
   pool_close(c);
 }
 
