@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat, site } from '../examples/chat/build.mjs';
+import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchProfile, launchWebKit } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -16,6 +16,9 @@ const { skip } = locate('chromium');
 const answered = '.message.assistant footer';
 const timeout = 60_000;
 const PAGE_TOKENS = 16;
+
+/** Not the one of tests/page.test.mjs, which may be running. */
+const site = resolve(root, 'build/chat-visits');
 
 /** Some hundred tokens. */
 const system = Array.from(
@@ -30,7 +33,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildChat();
+  await buildChat(site);
   cpSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'), join(site, 'other.gguf'));
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();

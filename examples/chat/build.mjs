@@ -10,17 +10,18 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-export async function buildChat() {
-  rmSync(site, { recursive: true, force: true });
-  mkdirSync(site, { recursive: true });
+/** @param {string} [folder] */
+export async function buildChat(folder = site) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
   for (const name of ['index.html', 'style.css', 'icon.svg']) {
-    copyFileSync(resolve(here, name), resolve(site, name));
+    copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  copyFileSync(resolve(here, '../fork/kv_map.css'), resolve(site, 'kv_map.css'));
-  cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  copyFileSync(resolve(here, '../fork/kv_map.css'), resolve(folder, 'kv_map.css'));
+  cpSync(resolve(root, 'dist'), resolve(folder, 'wick-llm'), { recursive: true });
   await build({
     entryPoints: [resolve(here, 'page.js')],
-    outfile: resolve(site, 'page.js'),
+    outfile: resolve(folder, 'page.js'),
     bundle: true,
     minify: true,
     format: 'esm',
