@@ -98,6 +98,16 @@ describe('the page on the seed systems', () => {
     assert.deepEqual([...named].sort(), [...ids].sort());
   });
 
+  test('the test of every case is in a file that stands beside it', () => {
+    for (const line of page.split('\n').filter((row) => /^\| [A-Z]{2}-01 to /.test(row))) {
+      const text = quoted(cells(line)[2]).map(read).join('');
+      for (const id of namedIds(cells(line)[0])) {
+        const begin = `\nTEST(${id.toLowerCase().replace('-', '_')}_`;
+        assert.ok(text.includes(begin), `no ${begin.trim()}...) in ${cells(line)[2]}`);
+      }
+    }
+  });
+
   test('a name of the specification is given only where ours is another', () => {
     for (const line of parts) {
       const [, , here, , spec] = cells(line);
