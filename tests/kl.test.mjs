@@ -136,6 +136,13 @@ describe('the built-in model, weights', () => {
     assert.ok((await measure.begin(float)) > 500);
   });
 
+  test('the marks of a chat are read as tokens, with --special only', async () => {
+    const { path } = measure.parts[0];
+    const ids = (await wick(['tokenize', float, '-f', path])).trim().split(' ');
+    assert.equal((await perplexity(float, path, [])).tokens, ids.length);
+    const plain = JSON.parse(await wick(['perplexity', float, '-f', path]));
+    assert.ok(plain.tokens > ids.length);
+  });
   for (const [type, model] of /** @type {const} */ ([
     ['q8_0', example('wick-2.6m-q8_0.gguf')],
     ['q4_k', q4k],
