@@ -1,0 +1,547 @@
+// tests/c/scheduler_simulation.h — the real scheduler, pages and prefix cache over a model that is
+// a chain, on a clock that only passes move. A program that includes this defines the forward pass
+// itself, so the engine's is not linked into it.
+//
+// The chain: the state at a position is a hash of the state before it, of the state at some earlier
+// position, and of the token. Both are READ from the sequence's pages and the new one is WRITTEN
+// there, and the logits are a function of the state alone, so a page that is lost, shared wrongly
+// or out of date changes what a request says. simulation_expect works the same text out without a
+// page, a batch or a scheduler. The first token of a text decides how it goes on: see chain_style.
+#ifndef WICK_TESTS_SCHEDULER_SIMULATION_H
+#define WICK_TESTS_SCHEDULER_SIMULATION_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "check.h"
+#include "platform/platform.h"
+#include "schedule/scheduler_types.h"
+#include "vocabulary_fixture.h"
+
+enum {
+  SIM_VOCAB = 64,
+  SIM_POISON = 1,  // a prompt with it makes every pass that it is in fail
+  SIM_END = 2,
+  SIM_LETTERS = 3,  // the first token of text; the others follow
+  SIM_DIM = 8,      // of the one head in the one layer
+  SIM_CONTEXT_MAX = 512,
+  SIM_BATCH_MAX = 128,
+  SIM_LIVE_MAX = 96,
+  SIM_SESSIONS_MAX = 4
+};
+// What a pass takes, in us: by itself, for a row, for 16 tokens of context that a row looks at.
+enum { SIM_PASS_US = 1000, SIM_ROW_US = 50, SIM_CONTEXT_US = 1, SIM_LOGITS_US = 10 };
+
+static uint64_t simulation_clock_us;
+static uint64_t simulation_now(void) { return simulation_clock_us; }
+
+// ---- The chain ----
+
+typedef enum chain_style {
+  CHAIN_NEW,       // nothing comes twice, but by chance
+  CHAIN_REPEATS,   // each letter has its successor, one in 24 goes astray
+  CHAIN_DECEIVES,  // three letters that come again and again, and then always another one
+  CHAIN_STYLES
+} chain_style;
+
+typedef struct chain_state {
+  uint64_t hash;  // 48 bits
+  uint32_t position;
+  int32_t token;
+  chain_style style;
+} chain_state;
+
+static uint64_t sim_random(uint64_t *state) {
+  *state += 0x9e3779b97f4a7c15u;
+  return hash_mix_u64(*state);
+}
+static uint32_t sim_below(uint64_t *state, uint32_t limit) {
+  return (uint32_t)(sim_random(state) % limit);
+}
+
+// A text of this style begins with it.
+static int32_t sim_letter_of(chain_style style, uint32_t which) {
+  return SIM_LETTERS + (int32_t)(which % 20 * CHAIN_STYLES + style);
+}
+
+static chain_state chain_first(int32_t token) {
+  const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
+  return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
+}
+// The earlier position that the state after `before` also depends on.
+static uint32_t chain_looks_at(const chain_state *before) {
+  return (uint32_t)(before->hash % (before->position + 1));
+}
+static chain_state chain_next(const chain_state *before, const chain_state *seen, int32_t token) {
+  const uint64_t mixed = hash_mix_u64(before->hash * 3 + seen->hash * 5 + (uint64_t)token);
+  return (chain_state){mixed >> 16, before->position + 1, token, before->style};
+}
+
+// Any of the letters is possible, one is favoured; one place in 32 is an end.
+static void chain_logits(const chain_state *state, float *logits) {
+  uint64_t key = state->hash;
+  const bool strays = state->hash % 24 == 0;
+  if (state->style == CHAIN_REPEATS && !strays) key = (uint64_t)state->token;
+  if (state->style == CHAIN_DECEIVES && state->position % 4 != 0) key = state->position % 4;
+  key = hash_mix_u64(key + 1);
+  const uint32_t favoured = (uint32_t)(SIM_LETTERS + (key >> 40) % (SIM_VOCAB - SIM_LETTERS));
+  for (uint32_t t = 0; t < SIM_VOCAB; t++) {
+    key = key * 6364136223846793005u + 1442695040888963407u;
+    logits[t] = (float)(key >> 40) * (6.0f / 16777216.0f);
+  }
+  logits[0] = logits[SIM_POISON] = -60.0f;
+  logits[SIM_END] = (state->hash >> 8) % 32 == 0 ? 20.0f : -60.0f;
+  logits[favoured] = state->style == CHAIN_NEW ? 8.0f : 10.0f;
+}
+
+// ---- The forward pass ----
+
+struct wick_forward {
+  wick_kv_pool *kv;
+  void (*on_pass)(void *context);  // before the pass; NULL: nobody
+  void *context;
+  model_input inputs[SIM_BATCH_MAX];
+  chain_state states[SIM_BATCH_MAX];
+  uint32_t wanting[SIM_BATCH_MAX];  // inputs that want logits
+  uint32_t count, next_layer, logits_count;
+  uint64_t passes, rows;
+  float logits[SCRATCH_LOGITS_ROWS][SIM_VOCAB];
+};
+
+static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
+
+static void sim_write(wick_kv_pool *kv, uint32_t seq, const chain_state *state) {
+  float rows[2][SIM_DIM] = {{0}};
+  for (int i = 0; i < 2; i++) {
+    const uint64_t hash = i == 0 ? state->hash : state->hash ^ SIM_VALUE_MASK;
+    rows[i][0] = (float)(hash & 0xffffff);
+    rows[i][1] = (float)(hash >> 24);
+    rows[i][2] = (float)state->position;
+    rows[i][3] = (float)state->token;
+    rows[i][4] = (float)state->style;
+  }
+  wick_kv_row_write(kv, seq, 0, state->position, rows[0], rows[1]);
+}
+
+static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t position) {
+  float k[SIM_DIM] = {0}, v[SIM_DIM] = {0};
+  CHECK_EQ_INT(wick_kv_row_read(kv, seq, 0, position, k, v, NULL), WICK_OK);
+  const uint64_t hash = (uint64_t)k[0] | (uint64_t)k[1] << 24;
+  const uint64_t value = (uint64_t)v[0] | (uint64_t)v[1] << 24;
+  if (value != (hash ^ SIM_VALUE_MASK)) CHECK_EQ_UINT(value, hash ^ SIM_VALUE_MASK);
+  if ((uint32_t)k[2] != position) CHECK_EQ_UINT((uint32_t)k[2], position);
+  return (chain_state){hash, (uint32_t)k[2], (int32_t)k[3], (chain_style)(int)k[4]};
+}
+
+void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {
+  memcpy(forward->inputs, inputs, count * sizeof *inputs);
+  forward->count = count;
+  forward->next_layer = forward->logits_count = 0;
+  forward->passes++;
+  forward->rows += count;
+  for (uint32_t i = 0; i < count; i++) {
+    if (inputs[i].wants_logits) forward->wanting[forward->logits_count++] = i;
+  }
+  if (forward->on_pass != NULL) forward->on_pass(forward->context);
+}
+
+uint32_t forward_next_layer(const wick_forward *forward) { return forward->next_layer; }
+
+wick_status forward_layer(wick_forward *forward, wick_error *error) {
+  simulation_clock_us += SIM_PASS_US;
+  bool is_poisoned = false;
+  for (uint32_t i = 0; i < forward->count; i++) {
+    const model_input *in = &forward->inputs[i];
+    const bool follows = i > 0 && in[-1].sequence == in->sequence;
+    const uint32_t wanted =
+        follows ? in[-1].position + 1 : wick_kv_seq_tokens(forward->kv, in->sequence);
+    if (in->position != wanted) CHECK_EQ_UINT(in->position, wanted);
+    chain_state *state = &forward->states[i];
+    if (in->position == 0) {
+      *state = chain_first(in->token);
+    } else {
+      const chain_state before = sim_read(forward->kv, in->sequence, in->position - 1);
+      const chain_state seen = sim_read(forward->kv, in->sequence, chain_looks_at(&before));
+      *state = chain_next(&before, &seen, in->token);
+    }
+    sim_write(forward->kv, in->sequence, state);
+    is_poisoned = is_poisoned || in->token == SIM_POISON;
+    simulation_clock_us += SIM_ROW_US + in->position / KERNEL_PAGE_TOKENS * SIM_CONTEXT_US;
+  }
+  if (is_poisoned) return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "poisoned");
+  forward->next_layer++;
+  return WICK_OK;
+}
+
+uint32_t forward_logits_count(const wick_forward *forward) { return forward->logits_count; }
+
+uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
+  uint32_t rows = forward->logits_count - first;
+  if (rows > SCRATCH_LOGITS_ROWS) rows = SCRATCH_LOGITS_ROWS;
+  for (uint32_t i = 0; i < rows; i++) {
+    chain_logits(&forward->states[forward->wanting[first + i]], forward->logits[i]);
+    simulation_clock_us += SIM_LOGITS_US;
+  }
+  return rows;
+}
+
+const float *forward_logits(const wick_forward *forward, uint32_t row) {
+  return forward->logits[row];
+}
+uint32_t forward_logits_input(const wick_forward *forward, uint32_t index) {
+  return forward->wanting[index];
+}
+
+// ---- The whole ----
+
+typedef struct simulation_setup {
+  uint32_t pages;  // of the pool, at most
+  uint32_t batch_tokens, context_tokens, requests_max, running_max;
+  uint32_t prefix_entries;  // 0: no prefix cache
+} simulation_setup;
+
+// A request from its arrival to its last event.
+typedef struct simulated {
+  uint32_t id;  // 0: the place is free
+  uint32_t session;
+  bool is_cancelled, is_poisoned, is_paused;
+  int32_t prompt[SIM_CONTEXT_MAX + 1];  // with what its session held
+  uint32_t prompt_count, before_count;  // before_count: of the session
+  sampler_config sampling;
+  uint32_t tokens_max;  // 0: the context
+  int32_t tokens[SIM_CONTEXT_MAX + 1];
+  uint32_t count;  // that have come
+} simulated;
+
+typedef struct simulated_session {
+  uint32_t id;
+  bool is_busy;
+  int32_t tokens[SIM_CONTEXT_MAX + 1];
+  uint32_t count;
+} simulated_session;
+
+typedef struct simulation {
+  simulation_setup setup;
+  wick_memory memory;
+  vocabulary_fixture vocabulary;
+  uint32_t layer_missing[2];
+  wick_model model;
+  wick_kv_pool *kv;
+  wick_prefix_cache *prefix;
+  session_table sessions;
+  wick_forward forward;
+  scheduler *scheduler;
+  bool may_fail;  // requests may end with an error: memory is being taken away
+  simulated live[SIM_LIVE_MAX];
+  uint32_t live_count;
+  simulated_session held[SIM_SESSIONS_MAX];
+  simulated last;  // that ended
+  uint64_t ended, tokens_out, aborted, failed;
+  uint64_t rows_decoded;  // of requests that were not reading
+  uint64_t events_hash;   // of all bytes of all events
+  uint64_t steps;
+} simulation;
+
+static bool sim_open_vocabulary(vocabulary_fixture *fixture) {
+  static char letters[SIM_VOCAB][2];
+  fixture_token tokens[SIM_VOCAB] = {
+      {"<unk>", TOKEN_UNKNOWN, 0}, {"<s>", TOKEN_CONTROL, 0}, {"</s>", TOKEN_CONTROL, 0}};
+  for (int i = SIM_LETTERS; i < SIM_VOCAB; i++) {
+    letters[i][0] = (char)('=' + i);
+    tokens[i] = (fixture_token){letters[i], TOKEN_NORMAL, 0};
+  }
+  const fixture_vocabulary vocabulary = {
+      .model = "llama", .tokens = tokens, .token_count = SIM_VOCAB};
+  fixture_open_vocabulary(fixture, &vocabulary);
+  return CHECK_EQ_INT(fixture->status, WICK_OK) &&
+         CHECK(tokenizer_is_end(fixture->tokenizer, SIM_END));
+}
+
+static void sim_check_pass(void *context);
+
+static bool simulation_open(simulation *sim, const simulation_setup *setup) {
+  memset(sim, 0, sizeof *sim);
+  sim->setup = *setup;
+  simulation_clock_us = 1;
+  memory_init(&sim->memory, 0, platform_alloc, platform_free);
+  if (!sim_open_vocabulary(&sim->vocabulary)) return false;
+  sim->model = (wick_model){.memory = &sim->memory,
+                            .kernels = kernels_bind(),
+                            .config = {.layers = 1, .vocab = SIM_VOCAB},
+                            .layer_missing = sim->layer_missing,
+                            .is_embedding_ready = true};
+  const wick_kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
+  wick_error error = {0};
+  const wick_kernels *kernels = sim->model.kernels;
+  wick_status status =
+      wick_kv_pool_init(&sim->memory, kernels, &shape, 0, setup->pages, &sim->kv, &error);
+  if (status == WICK_OK && setup->prefix_entries != 0) {
+    const wick_prefix_config config = {setup->prefix_entries, KERNEL_PAGE_TOKENS, NULL};
+    status = wick_prefix_cache_init(&sim->memory, sim->kv, &config, &sim->prefix, &error);
+  }
+  sessions_init(&sim->sessions, &sim->memory, sim->kv);
+  sim->forward.kv = sim->kv;
+  sim->forward.on_pass = sim_check_pass;
+  sim->forward.context = sim;
+  const scheduler_parts parts = {.memory = &sim->memory,
+                                 .model = &sim->model,
+                                 .tokenizer = sim->vocabulary.tokenizer,
+                                 .kv = sim->kv,
+                                 .prefix = sim->prefix,
+                                 .sessions = &sim->sessions,
+                                 .forward = &sim->forward,
+                                 .now_us = simulation_now,
+                                 .batch_tokens = setup->batch_tokens,
+                                 .context_tokens = setup->context_tokens,
+                                 .requests_max = setup->requests_max,
+                                 .running_max = setup->running_max,
+                                 .queue_tokens_max = UINT64_MAX};
+  if (status == WICK_OK) status = scheduler_create(&parts, &sim->scheduler, &error);
+  return CHECK_EQ_INT(status, WICK_OK);
+}
+
+static bool sim_check_pages(const simulation *sim) {
+  wick_error error = {0};
+  const bool is_whole = wick_kv_pool_check(sim->kv, &error) == WICK_OK &&
+                        (sim->prefix == NULL || wick_prefix_check(sim->prefix, &error) == WICK_OK);
+  return is_whole || check_true(false, error.message, __FILE__, __LINE__);
+}
+
+// Everything has ended and nothing is kept.
+static void simulation_close(simulation *sim) {
+  const scheduler_stats stats = scheduler_get_stats(sim->scheduler);
+  CHECK_EQ_UINT(sim->live_count, 0);
+  CHECK_EQ_UINT(stats.running + stats.waiting + stats.paused, 0);
+  CHECK_EQ_UINT(stats.submitted, sim->ended);
+  CHECK_EQ_UINT(stats.stopped + stats.length + stats.aborted + stats.failed, sim->ended);
+  CHECK_EQ_UINT(stats.aborted, sim->aborted);
+  CHECK_EQ_UINT(stats.failed, sim->failed);
+  CHECK_EQ_UINT(stats.tokens_out, sim->tokens_out);
+  CHECK_EQ_UINT(stats.passes, sim->forward.passes);
+  CHECK_EQ_UINT(stats.rows, sim->forward.rows);
+  CHECK(stats.tokens_accepted <= stats.tokens_proposed);
+  CHECK_EQ_UINT(sim->scheduler->queue_tokens, 0);
+  sim_check_pages(sim);
+  sessions_destroy(&sim->sessions);
+  if (sim->prefix != NULL) wick_prefix_clear(sim->prefix);
+  CHECK_EQ_UINT(wick_kv_pool_pages_free(sim->kv), wick_kv_pool_pages(sim->kv));
+  scheduler_destroy(sim->scheduler);
+  wick_prefix_cache_destroy(sim->prefix);
+  wick_kv_pool_destroy(sim->kv);
+  CHECK_EQ_UINT(sim->memory.blocks_now, 0);
+  fixture_close(&sim->vocabulary);
+}
+
+// ---- What a request says when it is alone ----
+
+// Fills `out` and returns how many tokens come; *finish: how it ends.
+static uint32_t simulation_expect(const simulation *sim, const simulated *wanted, int32_t *out,
+                                  wick_finish *finish) {
+  static chain_state states[2 * SIM_CONTEXT_MAX + 2];
+  wick_memory memory;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  sampler *sampler = NULL;
+  CHECK_EQ_INT(sampler_create(&memory, &wanted->sampling, SIM_VOCAB, &sampler, NULL), WICK_OK);
+  uint32_t most = sim->setup.context_tokens - wanted->prompt_count + 1;
+  if (wanted->tokens_max != 0 && wanted->tokens_max < most) most = wanted->tokens_max;
+  uint32_t count = 0, read = 0;
+  *finish = WICK_FINISH_LENGTH;
+  while (count < most) {
+    for (; read < wanted->prompt_count + count; read++) {
+      const uint32_t said = read - wanted->prompt_count;
+      const int32_t token = read < wanted->prompt_count ? wanted->prompt[read] : out[said];
+      const chain_state *before = read == 0 ? NULL : &states[read - 1];
+      states[read] = before == NULL ? chain_first(token)
+                                    : chain_next(before, &states[chain_looks_at(before)], token);
+    }
+    float logits[SIM_VOCAB];
+    chain_logits(&states[read - 1], logits);
+    sampler_choice choice;
+    CHECK_EQ_INT(sampler_choose(sampler, logits, &choice, NULL), WICK_OK);
+    if (choice.token == SIM_END) {
+      *finish = WICK_FINISH_STOP;
+      break;
+    }
+    out[count++] = choice.token;
+  }
+  sampler_destroy(sampler);
+  return count;
+}
+
+// ---- Laws of every pass ----
+
+// Each that is decoding takes part; while some do, prompts take no more than their share.
+static void sim_check_pass(void *context) {
+  simulation *sim = context;
+  const scheduler *scheduler = sim->scheduler;
+  uint32_t decoded = 0, read = 0;
+  bool is_alone = false;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    is_alone = is_alone || (at->phase == REQUEST_RUNNING && at->runs_alone && !at->is_paused);
+  }
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    const bool takes_part = at->phase == REQUEST_RUNNING && !at->is_paused;
+    if (!takes_part && at->pass_tokens != 0) CHECK_EQ_UINT(at->pass_tokens, 0);
+    if (!takes_part) continue;
+    if (request_is_prefill(at)) {
+      read += at->pass_tokens;
+      continue;
+    }
+    decoded += at->pass_tokens;
+    if (at->pass_tokens == 0 && !is_alone) CHECK(at->pass_tokens != 0);
+  }
+  sim->rows_decoded += decoded;
+  const uint32_t quarter = sim->setup.batch_tokens / 4, share = quarter < 16 ? 16 : quarter;
+  if (decoded != 0 && read > share) CHECK(read <= share);
+  if (decoded + read != scheduler->batch_count) {
+    CHECK_EQ_UINT(decoded + read, scheduler->batch_count);
+  }
+}
+
+// ---- Requests ----
+
+static simulated *sim_find(simulation *sim, uint32_t id) {
+  for (uint32_t i = 0; i < SIM_LIVE_MAX; i++) {
+    if (sim->live[i].id == id) return &sim->live[i];
+  }
+  return NULL;
+}
+
+static simulated_session *sim_session(simulation *sim, uint32_t id) {
+  for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
+    if (sim->held[i].id == id) return &sim->held[i];
+  }
+  return NULL;
+}
+
+// Notes what was submitted, so that its end can be compared.
+static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
+  const uint32_t completions = wanted->completions == 0 ? 1 : wanted->completions;
+  for (uint32_t i = 0; i < completions; i++) {
+    simulated *made = sim_find(sim, 0);
+    if (!CHECK(made != NULL)) return;
+    *made = (simulated){.id = id + i,
+                        .session = wanted->session,
+                        .sampling = wanted->sampling,
+                        .tokens_max = wanted->max_tokens};
+    made->sampling.seed += i;
+    if (wanted->session != 0) {
+      simulated_session *held = sim_session(sim, wanted->session);
+      memcpy(made->prompt, held->tokens, held->count * sizeof(int32_t));
+      made->prompt_count = made->before_count = held->count;
+      held->is_busy = true;
+    }
+    memcpy(made->prompt + made->prompt_count, wanted->tokens,
+           wanted->token_count * sizeof(int32_t));
+    made->prompt_count += (uint32_t)wanted->token_count;
+    for (uint32_t p = 0; p < made->prompt_count; p++) {
+      made->is_poisoned = made->is_poisoned || made->prompt[p] == SIM_POISON;
+    }
+    sim->live_count++;
+  }
+}
+
+static wick_status simulation_submit(simulation *sim, const wick_request *wanted, uint32_t *id) {
+  wick_error error = {0};
+  const wick_status status = scheduler_submit(sim->scheduler, wanted, id, &error);
+  if (status == WICK_OK) sim_note(sim, wanted, *id);
+  return status;
+}
+
+// ---- Events ----
+
+// The session holds what was read and said. One that was aborted before it said anything has kept
+// its prompt or not, by whether all of that had been read.
+static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
+  simulated_session *held = sim_session(sim, gone->session);
+  session *found = NULL;
+  CHECK_EQ_INT(session_find(&sim->sessions, held->id, &found, NULL), WICK_OK);
+  held->is_busy = false;
+  const bool is_left = is_cut && gone->count == 0 && found->count == gone->before_count;
+  if (!is_left) {
+    memcpy(held->tokens, gone->prompt, gone->prompt_count * sizeof(int32_t));
+    memcpy(held->tokens + gone->prompt_count, gone->tokens, gone->count * sizeof(int32_t));
+    held->count = gone->prompt_count + gone->count;
+  }
+  if (CHECK_EQ_UINT(found->count, held->count)) {
+    CHECK_EQ_MEM(found->tokens, held->tokens, held->count * sizeof(int32_t));
+  }
+}
+
+static void sim_end(simulation *sim, simulated *gone, const wick_event *event) {
+  int32_t expected[SIM_CONTEXT_MAX + 1];
+  wick_finish finish;
+  const bool is_cut = event->finish == WICK_FINISH_ABORT || event->finish == WICK_FINISH_ERROR;
+  CHECK_EQ_UINT(event->tokens_out, gone->count);
+  sim->failed += event->finish == WICK_FINISH_ERROR;
+  sim->aborted += event->finish == WICK_FINISH_ABORT;
+  if (event->finish == WICK_FINISH_ERROR) CHECK(gone->is_poisoned || sim->may_fail);
+  if (event->finish == WICK_FINISH_ABORT) CHECK(gone->is_cancelled);
+  if (gone->is_poisoned) {
+    CHECK(is_cut);
+    CHECK_EQ_UINT(gone->count, 0);
+  } else {
+    const uint32_t count = simulation_expect(sim, gone, expected, &finish);
+    if (!is_cut) CHECK_EQ_UINT(event->finish, finish);
+    const bool fits = is_cut ? CHECK(gone->count <= count) : CHECK_EQ_UINT(gone->count, count);
+    if (fits) CHECK_EQ_MEM(gone->tokens, expected, gone->count * sizeof(int32_t));
+  }
+  if (gone->session != 0) sim_end_session(sim, gone, is_cut);
+  sim->last = *gone;
+  gone->id = 0;
+  sim->live_count--;
+  sim->ended++;
+}
+
+static void sim_take_event(simulation *sim, const wick_event *event, const char *text) {
+  simulated *of = event->request == 0 ? NULL : sim_find(sim, event->request);
+  if (!CHECK(of != NULL)) return;  // it has ended already, or never was
+  if (event->kind == WICK_EVENT_DONE) sim_end(sim, of, event);
+  if (event->kind != WICK_EVENT_TOKEN) return;
+  const bool is_letter = event->token >= SIM_LETTERS && event->token < SIM_VOCAB;
+  if (!is_letter || of->count > SIM_CONTEXT_MAX) {
+    CHECK(is_letter && of->count <= SIM_CONTEXT_MAX);
+    return;
+  }
+  of->tokens[of->count++] = event->token;
+  sim->tokens_out++;
+  const char letter = (char)('=' + event->token);
+  if (event->text_bytes != 1 || text[0] != letter) CHECK_EQ_MEM(text, &letter, 1);
+}
+
+static void sim_take_events(simulation *sim) {
+  size_t size_bytes;
+  const uint8_t *bytes = scheduler_take_events(sim->scheduler, &size_bytes);
+  for (size_t at = 0; at < size_bytes;) {
+    wick_event event;
+    memcpy(&event, bytes + at, sizeof event);
+    const char *text = (const char *)bytes + at + sizeof event + event.top_count * 8;
+    sim_take_event(sim, &event, text);
+    at += event.size_bytes;
+  }
+  for (size_t at = 0; at < size_bytes; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, 8);
+    sim->events_hash = hash_mix_u64(sim->events_hash * 31 + word);
+  }
+}
+
+// One unit of work, and its events. False when nothing can go on.
+static bool simulation_step(simulation *sim) {
+  sim->steps++;
+  const scheduler_result result = scheduler_step(sim->scheduler);
+  CHECK(result == SCHEDULER_PROGRESS || result == SCHEDULER_IDLE);
+  sim_take_events(sim);
+  return result == SCHEDULER_PROGRESS;
+}
+
+// Until nothing can go on, at most `steps`.
+static bool simulation_run(simulation *sim, uint64_t steps) {
+  for (uint64_t i = 0; i < steps; i++) {
+    if (!simulation_step(sim)) return CHECK_EQ_UINT(sim->live_count, 0);
+  }
+  return CHECK(sim->live_count == 0);
+}
+
+#endif

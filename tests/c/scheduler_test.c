@@ -1,0 +1,202 @@
+// The scheduler: requests give way and come back with the same text, proposals change nothing but
+// the time, completions share a prompt. The laws over long runs are in scheduler_laws_test.c.
+#include "scheduler_simulation.h"
+
+static simulation sim;
+
+static const simulation_setup ROOMY = {
+    .pages = 200, .batch_tokens = 32, .context_tokens = 400, .requests_max = 64, .running_max = 16};
+
+// A prompt of `count` tokens whose text goes on in this style; others by `which`.
+static void fill_prompt(int32_t *tokens, uint32_t count, chain_style style, uint32_t which) {
+  uint64_t random = which + 1;
+  tokens[0] = sim_letter_of(style, which);
+  for (uint32_t i = 1; i < count; i++) {
+    tokens[i] = SIM_LETTERS + (int32_t)sim_below(&random, SIM_VOCAB - SIM_LETTERS);
+  }
+}
+
+static wick_request make_request(const int32_t *tokens, uint32_t count, uint32_t max_tokens) {
+  wick_request wanted = {.tokens = tokens, .token_count = count, .max_tokens = max_tokens};
+  sampler_config_default(&wanted.sampling);
+  return wanted;
+}
+
+static void sample(wick_request *wanted, uint64_t seed) {
+  wanted->sampling.temperature = 0.9f;
+  wanted->sampling.seed = seed;
+}
+
+// ---- Giving way ----
+
+// Each needs 4 pages in the end, and there are 16.
+TEST(sixteen_requests_share_the_pages_of_four) {
+  for (int round = 0; round < 8; round++) {
+    simulation_setup setup = ROOMY;
+    setup.pages = 16;
+    setup.prefix_entries = round % 2 == 0 ? 0 : 32;
+    REQUIRE(simulation_open(&sim, &setup));
+    int32_t prompt[16];
+    for (uint32_t i = 0; i < 16; i++) {
+      fill_prompt(prompt, 16, CHAIN_NEW, i + 16 * (uint32_t)round);
+      wick_request wanted = make_request(prompt, 16, 48);
+      if (i % 3 == 1) sample(&wanted, i);
+      wanted.priority = round < 4 ? 0 : (int32_t)(i % 3);
+      uint32_t id;
+      CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+    }
+    CHECK(simulation_run(&sim, 100000));
+    const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+    CHECK_EQ_UINT(sim.ended, 16);
+    CHECK(stats.preempted > 0);
+    CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
+    CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
+    simulation_close(&sim);
+  }
+}
+
+// ---- Speculation ----
+
+typedef struct run_result {
+  simulated request;
+  scheduler_stats stats;
+  uint64_t us;
+} run_result;
+
+static bool run_alone(const simulation_setup *setup, const wick_request *wanted,
+                      run_result *result) {
+  uint32_t id;
+  if (!simulation_open(&sim, setup)) return false;
+  CHECK_EQ_INT(simulation_submit(&sim, wanted, &id), WICK_OK);
+  const uint64_t start_us = simulation_clock_us;
+  const bool has_ended = simulation_run(&sim, 100000);
+  result->us = simulation_clock_us - start_us;
+  result->request = sim.last;
+  result->stats = scheduler_get_stats(sim.scheduler);
+  simulation_close(&sim);
+  return has_ended;
+}
+
+// The same request with and without proposals.
+static bool run_both(chain_style style, uint32_t which, bool is_sampled, run_result *with,
+                     run_result *without) {
+  int32_t prompt[24];
+  fill_prompt(prompt, 24, style, which);
+  wick_request wanted = make_request(prompt, 24, 0);
+  if (is_sampled) sample(&wanted, 1000 + which);
+  const bool is_run = run_alone(&ROOMY, &wanted, with);
+  wanted.no_speculation = true;
+  return is_run && run_alone(&ROOMY, &wanted, without);
+}
+
+static void check_speculation(bool is_sampled) {
+  static run_result with, without;
+  uint64_t proposed = 0, accepted = 0, us_with = 0, us_without = 0;
+  for (uint32_t which = 0; which < 60; which++) {
+    REQUIRE(run_both((chain_style)(which % CHAIN_STYLES), which, is_sampled, &with, &without));
+    CHECK_EQ_UINT(with.request.count, without.request.count);
+    CHECK_EQ_MEM(with.request.tokens, without.request.tokens,
+                 without.request.count * sizeof(int32_t));
+    CHECK_EQ_UINT(without.stats.tokens_proposed, 0);
+    CHECK_EQ_UINT(with.stats.tokens_out, without.stats.tokens_out);
+    CHECK(with.stats.passes <= without.stats.passes);
+    if (which % CHAIN_STYLES != CHAIN_REPEATS) continue;
+    proposed += with.stats.tokens_proposed;
+    accepted += with.stats.tokens_accepted;
+    us_with += with.us;
+    us_without += without.us;
+  }
+  CHECK(accepted > 0);
+  CHECK(accepted < proposed);  // some were wrong and left no trace
+  CHECK(us_with < us_without);
+}
+
+TEST(proposals_change_no_greedy_text) { check_speculation(false); }
+TEST(proposals_change_no_sampled_text) { check_speculation(true); }
+
+// The same three letters come again and again, and what follows them is always another one.
+TEST(proposals_rest_where_they_fail) {
+  static run_result with, without;
+  uint64_t proposed = 0, accepted = 0, out = 0, us_with = 0, us_without = 0;
+  for (uint32_t which = 0; which < 40; which++) {
+    REQUIRE(run_both(CHAIN_DECEIVES, which, false, &with, &without));
+    proposed += with.stats.tokens_proposed;
+    accepted += with.stats.tokens_accepted;
+    out += with.stats.tokens_out;
+    us_with += with.us;
+    us_without += without.us;
+  }
+  CHECK(out > 1000);
+  CHECK(proposed > 0);
+  CHECK(proposed < out / 5);
+  CHECK(accepted < proposed / 2);
+  CHECK(us_with * 97 <= us_without * 100);
+}
+
+// ---- Completions ----
+
+static void submit_completions(uint32_t count, bool is_sampled) {
+  int32_t prompt[40];
+  fill_prompt(prompt, 40, CHAIN_NEW, 5);
+  wick_request wanted = make_request(prompt, 40, 30);
+  wanted.completions = count;
+  wanted.no_speculation = true;
+  if (is_sampled) sample(&wanted, 90);
+  uint32_t id;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  CHECK_EQ_UINT(id, 1);
+}
+
+// That each is what it says alone, with its own seed, is looked at as it ends.
+static void check_completions(bool is_sampled) {
+  REQUIRE(simulation_open(&sim, &ROOMY));
+  submit_completions(4, is_sampled);
+  CHECK_EQ_UINT(sim.live_count, 4);
+  for (uint32_t i = 1; i < 4; i++) {
+    CHECK_EQ_UINT(sim.live[i].sampling.seed, sim.live[0].sampling.seed + i);
+  }
+  CHECK(simulation_run(&sim, 10000));
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK_EQ_UINT(sim.ended, 4);
+  CHECK_EQ_UINT(stats.tokens_prompt, 40);
+  CHECK_EQ_UINT(stats.rows, 40 + sim.rows_decoded);
+  CHECK_EQ_UINT(stats.running_max, 4);
+  CHECK_EQ_UINT(stats.tokens_recomputed, 0);
+  simulation_close(&sim);
+}
+
+TEST(greedy_completions_are_the_text_alone) { check_completions(false); }
+TEST(sampled_completions_have_seeds_of_their_own) { check_completions(true); }
+
+// Followers that find no place read for themselves, or wait for pages; the texts are the same.
+TEST(completions_that_do_not_fit_come_later) {
+  for (uint32_t running_max = 1; running_max <= 4; running_max++) {
+    simulation_setup setup = ROOMY;
+    setup.running_max = running_max;
+    setup.pages = 8;
+    setup.prefix_entries = running_max % 2 * 16;
+    REQUIRE(simulation_open(&sim, &setup));
+    submit_completions(6, true);
+    CHECK(simulation_run(&sim, 10000));
+    CHECK_EQ_UINT(sim.ended, 6);
+    simulation_close(&sim);
+  }
+}
+
+// The first of them goes before the prompt is read: another one reads it for the others.
+TEST(completions_outlive_the_first_of_them) {
+  for (uint32_t units = 0; units < 6; units++) {
+    simulation_setup setup = ROOMY;
+    setup.batch_tokens = 16;
+    REQUIRE(simulation_open(&sim, &setup));
+    submit_completions(3, false);
+    for (uint32_t i = 0; i < units; i++) simulation_step(&sim);
+    sim.live[0].is_cancelled = true;
+    CHECK_EQ_INT(scheduler_cancel(sim.scheduler, 1), WICK_OK);
+    CHECK(simulation_run(&sim, 10000));
+    CHECK_EQ_UINT(sim.ended, 3);
+    CHECK_EQ_UINT(sim.aborted, 1);
+    CHECK(scheduler_get_stats(sim.scheduler).tokens_prompt < 2 * 40);
+    simulation_close(&sim);
+  }
+}
