@@ -440,6 +440,8 @@ scheduler_stats wick_stats(const wick_engine *engine) {
   return engine->scheduler == NULL ? (scheduler_stats){0} : scheduler_get_stats(engine->scheduler);
 }
 
+const wick_kv_pool *wick_pages(const wick_engine *engine) { return engine->kv; }
+
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
   if (engine->scheduler == NULL) return WICK_STEP_IDLE;
   if (engine->load_error.status != WICK_OK) {

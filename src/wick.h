@@ -134,6 +134,8 @@ wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 // What ran, waits, came and went (schedule/scheduler.h); zeros before the directory is ready.
 scheduler_stats wick_stats(const wick_engine *engine);
+// The KV pages of all requests and sessions, to look at; NULL before the directory is ready.
+const wick_kv_pool *wick_pages(const wick_engine *engine);
 
 // ---- Sessions: a text that goes on from request to request (schedule/session.h) ----
 

@@ -6,6 +6,7 @@
 #include "bench/stats.h"
 #include "cli/args.h"
 #include "cli/bench_run.h"
+#include "cli/bench_serve.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
 #include "platform/platform.h"
@@ -244,7 +245,15 @@ static exit_code check_options(const bench_options *options) {
   return EXIT_DONE;
 }
 
+static bool has_flag(int argc, char **argv, const char *flag) {
+  for (int i = 0; i < argc; i++) {
+    if (strcmp(argv[i], flag) == 0) return true;
+  }
+  return false;
+}
+
 exit_code command_bench(int argc, char **argv) {
+  if (has_flag(argc, argv, "--serve")) return bench_serve(argc, argv);
   enum { TOKENS_MAX = 1000000, REPETITIONS_MAX = 10000 };
   int32_t one_thread[] = {1};
   bench_options bench = {.setup = {128, 32, 5}, .model = settings_default()};
@@ -260,7 +269,9 @@ exit_code command_bench(int argc, char **argv) {
       args_flag("--metrics", &bench.wants_metrics, "what each op took, its GB/s and GMAC/s"),
   };
   const args_spec spec = {
-      "wick bench MODEL [options]", "Random tokens, greedy. The interval is a bootstrap's.",
+      "wick bench MODEL [options]",
+      "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve "
+      "(wick bench --serve --help).",
       options, 6 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 6), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

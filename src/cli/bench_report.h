@@ -1,0 +1,72 @@
+// cli/bench_report.h — what the serving benchmarks have in common: their options, the engine that
+// they measure, and the result (raw samples) and summary of a run, for JSON and for tables.
+#ifndef WICK_CLI_BENCH_REPORT_H
+#define WICK_CLI_BENCH_REPORT_H
+
+#include "base/json.h"
+#include "bench/summary.h"
+#include "cli/args.h"
+#include "cli/serve_run.h"
+#include "cli/settings.h"
+
+typedef struct serve_options {
+  model_settings model;
+  uint32_t kv_tokens;  // 0: the engine's default
+  uint64_t seed;
+  uint32_t format;  // SERVE_MD, SERVE_JSON
+  const char *path;
+} serve_options;
+
+enum { SERVE_MD, SERVE_JSON, SERVE_OPTIONS_MAX = 6 };
+
+serve_options serve_options_default(void);
+// Appends what all have: --seed, --kv-tokens, --format and the model's settings.
+size_t serve_options_list(serve_options *options, args_option *list);
+
+typedef struct bench_host {
+  const serve_options *options;
+  wick_engine *engine;
+  double load_ms, cold_start_ms;  // until loaded; until the first token of a first request
+  uint64_t timestamp_s;           // Unix
+} bench_host;
+
+// Opens the model for requests that are read whole (no prefix cache), any number of them, and warms
+// it up. bench_host_close, also after a failure.
+exit_code bench_host_open(const serve_options *options, bench_host *host);
+void bench_host_close(bench_host *host);
+// Refuses a class that does not fit the context.
+exit_code bench_host_check(const bench_host *host, const workload_class *class);
+
+// Raw samples of the requests of a run that have finished. bench_samples_free.
+typedef struct bench_samples {
+  wick_bench_result result;
+  wick_bench_summary summary;
+  double *values;   // of all series
+  double *scratch;  // as long as the longest
+} bench_samples;
+
+enum { BENCH_EVERY_KIND = WORKLOAD_CLASSES_MAX };
+// Of the items of one class, or of all.
+exit_code bench_samples_make(const bench_host *host, const serve_run *run, const workload *workload,
+                             uint32_t kind, bench_samples *out);
+void bench_samples_free(bench_samples *samples);
+// null where there are too few values for it (wick_stat_has_tail).
+void bench_write_percentile(json_writer *json, const char *key, const bench_samples *samples,
+                            wick_bench_series series, uint32_t permille);
+// "p50 / p95 / p99", a dash where there are too few.
+void bench_print_percentiles(const bench_samples *samples, wick_bench_series series);
+
+// Members of the open object.
+void bench_write_host(json_writer *json, const bench_host *host);      // environment
+void bench_write_samples(json_writer *json, const bench_samples *of);  // result, summary
+void bench_write_load(json_writer *json, const char *key, const serve_run *run);
+void bench_write_class(json_writer *json, const workload_class *class);
+// requests: a row each, with `classes` for the names.
+void bench_write_requests(json_writer *json, const workload *workload,
+                          const workload_class *classes);
+
+// A line of machine, model and settings above the tables.
+void bench_print_host(const bench_host *host);
+void bench_print_load(const serve_run *run);
+
+#endif

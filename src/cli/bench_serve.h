@@ -1,0 +1,9 @@
+// cli/bench_serve.h — the forms of `wick bench` that serve many at once. Arguments as of a command.
+#ifndef WICK_CLI_BENCH_SERVE_H
+#define WICK_CLI_BENCH_SERVE_H
+
+#include "cli/command.h"
+
+exit_code bench_serve(int argc, char **argv);
+
+#endif

@@ -1,0 +1,41 @@
+// cli/serve_run.h — drives an engine with requests that arrive while it works.
+#ifndef WICK_CLI_SERVE_RUN_H
+#define WICK_CLI_SERVE_RUN_H
+
+#include "bench/summary.h"
+#include "cli/workload.h"
+
+typedef struct serve_run {
+  // Arrive when their time has come, however busy the engine is (an open loop).
+  workload *open;
+  // Come one by one, each when the one before it has ended; when all have, the run ends and what is
+  // left of the others is cancelled. NULL: none.
+  workload *chain;
+  // Ends early, once the speed of the requests that have ended is steady (wick_bench_should_stop).
+  bool is_adaptive;
+  uint64_t seed;  // of the prompts
+
+  // measured:
+  double elapsed_ms;
+  size_t submitted, ended, refused;
+  uint64_t tokens_out;
+  uint64_t passes, rows, preempted;
+  uint32_t waiting_max, running_max;
+  uint32_t pages_max;  // in use at once
+  // Token slots, summed over the passes: of the pages in use, of those that hold a token, and those
+  // that do.
+  uint64_t slots_allocated, slots_touched, slots_used;
+  double cv_at_stop;  // of the last 50 speeds
+} serve_run;
+
+// Runs it to its end. The engine has no prefix cache. WICK_E_FULL of the queue counts as refused;
+// what else goes wrong is reported and ends the run.
+exit_code serve_run_all(wick_engine *engine, serve_run *run);
+
+// Share of the token slots of the pages in use that held no token, over the passes: ends of last
+// pages, and what is kept for prompts that are being read.
+double serve_run_waste_pct(const serve_run *run);
+// The same of the pages that held any token: ends of last pages alone.
+double serve_run_fragmentation_pct(const serve_run *run);
+
+#endif

@@ -1,0 +1,76 @@
+// cli/workload.h — requests that come by themselves: classes of prompt and answer lengths, the
+// moments at which they arrive, and what was measured of each.
+#ifndef WICK_CLI_WORKLOAD_H
+#define WICK_CLI_WORKLOAD_H
+
+#include "cli/command.h"
+
+enum { WORKLOAD_CLASSES_MAX = 8, WORKLOAD_NAME_BYTES = 24, WORKLOAD_REQUESTS_MAX = 10000 };
+
+typedef struct workload_class {
+  char name[WORKLOAD_NAME_BYTES];
+  uint32_t tokens_in, tokens_out;
+  double share;  // of the requests; all together 1
+} workload_class;
+
+typedef struct workload_mix {
+  workload_class classes[WORKLOAD_CLASSES_MAX];
+  uint32_t count;
+} workload_mix;
+
+// One request. Moments are microseconds after the start of the run; 0: has not happened.
+typedef struct workload_item {
+  uint32_t kind;  // index of its class
+  uint32_t tokens_in, tokens_out;
+  uint64_t arrival_us;
+  // measured:
+  uint32_t request;     // the engine's id
+  uint64_t read_us;     // the first of its prompt has been read
+  uint64_t first_us;    // its first token came
+  uint64_t last_us;     // the last one so far
+  uint64_t done_us;     // it ended
+  uint32_t tokens_fed;  // in its pages
+  uint32_t tokens;      // that came out
+  double *gaps_ms;      // [tokens - 1] between them
+  uint32_t finish;      // wick_finish; NONE: it was not submitted or has not ended
+  bool is_refused;      // the queue was full
+} workload_item;
+
+typedef struct workload {
+  workload_item *items;  // in the order of arrival
+  size_t count;
+} workload;
+
+// "chat:0.7,short:0.2,long:0.1": classes with their shares, which need not make 1. A class is one
+// of the known names or its lengths, "512/128" (tokens of the prompt, of the answer). What is wrong
+// is reported.
+exit_code workload_parse_mix(const char *text, workload_mix *mix);
+// "10x2048/512": a number of requests and their class.
+exit_code workload_parse_group(const char *option, const char *text, uint32_t *count,
+                               workload_class *kind);
+
+// `count` requests whose classes are drawn by their shares and whose arrivals are a Poisson process
+// of `rate` a second (0: all at once); the same for a seed on every host. workload_free.
+exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
+                        workload *out);
+// `count` requests of one class `kind`, so too.
+exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
+                          uint64_t seed, workload *out);
+// Both, in the order of arrival, `a` before `b` at the same moment; they are left as they are.
+exit_code workload_merge(const workload *a, const workload *b, workload *out);
+void workload_free(workload *workload);
+
+static inline double workload_ttft_ms(const workload_item *item) {
+  return (double)(item->first_us - item->arrival_us) / 1e3;
+}
+static inline double workload_total_ms(const workload_item *item) {
+  return (double)(item->done_us - item->arrival_us) / 1e3;
+}
+// All tokens that were asked for have come.
+static inline bool workload_is_finished(const workload_item *item) {
+  return item->finish == WICK_FINISH_LENGTH && item->tokens == item->tokens_out;
+}
+// Of the gaps between its tokens; 0 when there are none.
+double workload_gap_ms_mean(const workload_item *item);
+
+#endif

@@ -1,0 +1,104 @@
+// `wick bench --serve`: the shape and the arithmetic of what it tells, of small runs on the built-in
+// model. Nothing is asserted about time.
+
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { root } from './support/locate.mjs';
+import { run } from './support/process.mjs';
+
+const wick = resolve(root, 'build/native/wick');
+const model = 'examples/models/wick-2.6m-q8_0.gguf';
+
+const bench = (/** @type {string[]} */ ...options) => run(wick, ['bench', model, ...options]);
+
+/** @param {string[]} options @returns {Promise<any>} */
+async function measure(...options) {
+  const { code, stdout, stderr } = await bench(...options, '--format', 'json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout.toString());
+}
+
+const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
+
+describe('requests that arrive by themselves', () => {
+  const options = ['--serve', '--requests', '8', '--rate', '1000', '--mix', '20/4:3,8/6:1'];
+  /** @type {Promise<any>} */
+  const first = measure(...options, '--seed', '7');
+
+  test('every request and every token is accounted for', async () => {
+    const { kind, workload, overall, load, classes, result, summary, requests } = await first;
+    assert.equal(kind, 'serve');
+    assert.deepEqual(
+      workload.mix.map((/** @type {any} */ { class: name, share }) => [name, share]),
+      [
+        ['20/4', 0.75],
+        ['8/6', 0.25],
+      ],
+    );
+    assert.deepEqual([overall.requests, overall.finished, load.refused], [8, 8, 0]);
+    assert.equal(requests.length, 8);
+    const tokens = sum(requests.map((/** @type {any} */ row) => row.tokens_out));
+    assert.deepEqual([load.tokens_out, result.tokens_generated], [tokens, tokens]);
+    assert.equal(result.ttft_ms.length, 8);
+    assert.equal(result.itl_ms.length, tokens - 8);
+    assert.deepEqual([result.energy_j, summary.iterations], [null, 8]);
+    for (const name of ['requests', 'finished', 'served_well']) {
+      assert.equal(sum(classes.map((/** @type {any} */ row) => row[name])), overall[name], name);
+    }
+    for (const row of [...classes, overall]) {
+      assert.ok(row.served_well <= row.finished && row.finished <= row.requests);
+      const wanted = row.served_well / (load.elapsed_ms / 1e3);
+      assert.ok(Math.abs(row.goodput_per_s - wanted) < 1e-9);
+    }
+    // what was read and written, without the last tokens, which are not read
+    const prompts = sum(classes.map((/** @type {any} */ row) => row.tokens_in * row.requests));
+    assert.equal(load.rows, prompts + tokens - 8);
+  });
+
+  test('shares lie within bounds, moments follow each other', async () => {
+    const { load, requests } = await first;
+    assert.ok(load.kv_fragmentation_pct >= 0 && load.kv_waste_pct >= load.kv_fragmentation_pct);
+    assert.ok(load.kv_waste_pct < 100 && load.pages_max > 0 && load.queue_max <= 8);
+    for (const row of requests) {
+      assert.ok(0 < row.read_ms && row.read_ms <= row.ttft_ms && row.ttft_ms <= row.total_ms);
+    }
+  });
+
+  test('the same seed draws the same classes and arrivals, another one others', async () => {
+    const drawn = (/** @type {any} */ { requests }) =>
+      requests.map((/** @type {any} */ row) => [row.class, row.arrival_ms]);
+    const before = drawn(await first);
+    assert.deepEqual(drawn(await measure(...options, '--seed', '7')), before);
+    assert.notDeepEqual(drawn(await measure(...options, '--seed', '8')), before);
+  });
+
+  test('limits that nobody meets, and limits that all meet', async () => {
+    const none = await measure(...options, '--ttft', '0');
+    assert.equal(none.overall.served_well, 0);
+    const all = await measure(...options, '--ttft', '1e7', '--itl', '1e7');
+    assert.equal(all.overall.served_well, 8);
+  });
+
+  test('a pool too small for all at once: some wait or give way, none is lost', async () => {
+    const { load, overall } = await measure(
+      ...['--serve', '--requests', '6', '--rate', '0', '--mix', '20/20', '--kv-tokens', '64'],
+    );
+    assert.equal(overall.finished, 6);
+    assert.ok(load.pages_max <= 4 && load.queue_max === 6);
+  });
+
+  test('tables name the classes; what cannot be measured is refused', async () => {
+    const { stdout } = await bench(...options);
+    assert.match(stdout.toString(), /\n\| 20\/4 \| \d+ \| \d+ \| [\d.]+ \| [\d.]+ \/ - \/ - \|/);
+    for (const [mix, message] of [
+      ['chat:0.5,tiny', /--mix takes classes/],
+      ['chat:-1', /--mix takes classes/],
+      ['4000/200', /need 4200 tokens, the context is 4096/],
+    ]) {
+      const { code, stderr } = await bench('--serve', '--mix', String(mix));
+      assert.equal(code, 2);
+      assert.match(stderr, /** @type {RegExp} */ (message));
+    }
+  });
+});
