@@ -50,6 +50,8 @@ static request *find_alone(const scheduler *scheduler) {
 
 static bool takes_part(const request *request, const struct request *alone) {
   if (request->phase != REQUEST_RUNNING || request->is_paused) return false;
+  // It has read all, has nothing to say, and is about to be ended.
+  if (request->tokens_max == 0 && !request_is_prefill(request)) return false;
   return alone == NULL || request == alone;
 }
 

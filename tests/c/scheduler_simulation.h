@@ -60,11 +60,6 @@ static uint32_t sim_below(uint64_t *state, uint32_t limit) {
   return (uint32_t)(sim_random(state) % limit);
 }
 
-// A text of this style begins with it.
-static int32_t sim_letter_of(chain_style style, uint32_t which) {
-  return SIM_LETTERS + (int32_t)(which % 20 * CHAIN_STYLES + style);
-}
-
 static chain_state chain_first(int32_t token) {
   const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
   return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
@@ -205,9 +200,9 @@ typedef struct simulation_setup {
 typedef struct simulated {
   uint32_t id;  // 0: the place is free
   uint32_t session;
-  bool is_cancelled, is_poisoned, is_paused;
-  int32_t prompt[SIM_CONTEXT_MAX + 1];  // with what its session held
-  uint32_t prompt_count, before_count;  // before_count: of the session
+  bool is_cancelled, is_poisoned, is_paused, is_silent;  // silent: only read
+  int32_t prompt[SIM_CONTEXT_MAX + 1];                   // with what its session held
+  uint32_t prompt_count, before_count;                   // before_count: of the session
   sampler_config sampling;
   uint32_t tokens_max;  // 0: the context
   int32_t tokens[SIM_CONTEXT_MAX + 1];
@@ -343,8 +338,10 @@ static uint32_t simulation_expect(const simulation *sim, const simulated *wanted
   memory_init(&memory, 0, platform_alloc, platform_free);
   sampler *sampler = NULL;
   CHECK_EQ_INT(sampler_create(&memory, &wanted->sampling, SIM_VOCAB, &sampler, NULL), WICK_OK);
+  for (uint32_t i = 0; i < wanted->prompt_count; i++) sampler_accept(sampler, wanted->prompt[i]);
   uint32_t most = sim->setup.context_tokens - wanted->prompt_count + 1;
   if (wanted->tokens_max != 0 && wanted->tokens_max < most) most = wanted->tokens_max;
+  if (wanted->is_silent) most = 0;
   uint32_t count = 0, read = 0;
   *finish = WICK_FINISH_LENGTH;
   while (count < most) {
@@ -381,7 +378,8 @@ static void sim_check_pass(void *context) {
     is_alone = is_alone || (at->phase == REQUEST_RUNNING && at->runs_alone && !at->is_paused);
   }
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
-    const bool takes_part = at->phase == REQUEST_RUNNING && !at->is_paused;
+    const bool is_silent = at->tokens_max == 0 && !request_is_prefill(at);
+    const bool takes_part = at->phase == REQUEST_RUNNING && !at->is_paused && !is_silent;
     if (!takes_part && at->pass_tokens != 0) CHECK_EQ_UINT(at->pass_tokens, 0);
     if (!takes_part) continue;
     if (request_is_prefill(at)) {
@@ -423,6 +421,7 @@ static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
     if (!CHECK(made != NULL)) return;
     *made = (simulated){.id = id + i,
                         .session = wanted->session,
+                        .is_silent = wanted->prefill_only,
                         .sampling = wanted->sampling,
                         .tokens_max = wanted->max_tokens};
     made->sampling.seed += i;
@@ -476,7 +475,10 @@ static void sim_end(simulation *sim, simulated *gone, const wick_event *event) {
   CHECK_EQ_UINT(event->tokens_out, gone->count);
   sim->failed += event->finish == WICK_FINISH_ERROR;
   sim->aborted += event->finish == WICK_FINISH_ABORT;
-  if (event->finish == WICK_FINISH_ERROR) CHECK(gone->is_poisoned || sim->may_fail);
+  if (event->finish == WICK_FINISH_ERROR) {
+    const bool is_short = event->status == WICK_E_NOMEM || event->status == WICK_E_PAGES;
+    CHECK(is_short ? sim->may_fail : gone->is_poisoned && event->status == WICK_E_NONFINITE);
+  }
   if (event->finish == WICK_FINISH_ABORT) CHECK(gone->is_cancelled);
   if (gone->is_poisoned) {
     CHECK(is_cut);

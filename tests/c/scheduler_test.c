@@ -7,6 +7,11 @@ static simulation sim;
 static const simulation_setup ROOMY = {
     .pages = 200, .batch_tokens = 32, .context_tokens = 400, .requests_max = 64, .running_max = 16};
 
+// A text of this style begins with it.
+static int32_t sim_letter_of(chain_style style, uint32_t which) {
+  return SIM_LETTERS + (int32_t)(which % 20 * CHAIN_STYLES + style);
+}
+
 // A prompt of `count` tokens whose text goes on in this style; others by `which`.
 static void fill_prompt(int32_t *tokens, uint32_t count, chain_style style, uint32_t which) {
   uint64_t random = which + 1;
@@ -199,4 +204,25 @@ TEST(completions_outlive_the_first_of_them) {
     CHECK(scheduler_get_stats(sim.scheduler).tokens_prompt < 2 * 40);
     simulation_close(&sim);
   }
+}
+
+// ---- Nothing to say ----
+
+// Several that are read in one pass end one after another; none is read further meanwhile.
+TEST(prompts_that_are_only_read_end_together) {
+  REQUIRE(simulation_open(&sim, &ROOMY));
+  int32_t prompt[8];
+  for (uint32_t i = 0; i < 4; i++) {
+    fill_prompt(prompt, 8, CHAIN_NEW, i);
+    wick_request wanted = make_request(prompt, 8, 0);
+    wanted.prefill_only = true;
+    uint32_t id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  }
+  CHECK(simulation_run(&sim, 100));
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK_EQ_UINT(stats.length, 4);
+  CHECK_EQ_UINT(stats.rows, 4 * 8);
+  CHECK_EQ_UINT(stats.passes, 1);
+  simulation_close(&sim);
 }
