@@ -1,0 +1,338 @@
+// The laws of the scheduler over long runs of random traffic: nothing is lost, nobody starves, the
+// order is kept, everything can be repeated.
+#include "base/math.h"
+#include "scheduler_simulation.h"
+
+#ifdef __wasm__
+enum { LONG_REQUESTS = 10000, SQUEEZED_REQUESTS = 2000 };
+#else
+enum { LONG_REQUESTS = 100000, SQUEEZED_REQUESTS = 10000 };
+#endif
+
+static simulation sim;
+
+static const simulation_setup TIGHT = {.pages = 32,
+                                       .batch_tokens = 48,
+                                       .context_tokens = 256,
+                                       .requests_max = 48,
+                                       .running_max = 8,
+                                       .prefix_entries = 24};
+
+// ---- Traffic ----
+
+typedef enum traffic_pattern { PATTERN_POISSON, PATTERN_BURSTS, PATTERN_CONVOY } traffic_pattern;
+
+typedef struct traffic {
+  uint64_t random;
+  uint64_t next_us;  // of the next arrival
+  uint32_t to_come;
+  traffic_pattern pattern;
+  uint32_t pattern_left;  // arrivals until another one
+  uint32_t refused;
+  bool has_poison;
+} traffic;
+
+enum {
+  GAP_US = 2500,
+  SHARED_PREFIXES = 6,
+  SESSION_TOKENS_MAX = 60,
+  SESSION_REQUEST_TOKENS = 30,
+  SESSIONS = 2
+};
+
+static void next_arrival(traffic *t) {
+  if (t->pattern_left == 0) {
+    t->pattern = (traffic_pattern)sim_below(&t->random, 3);
+    t->pattern_left = t->pattern == PATTERN_CONVOY ? 8 : 100;
+  }
+  t->pattern_left--;
+  const double share = ((double)(sim_random(&t->random) >> 11) + 1.0) / 9007199254740993.0;
+  uint64_t gap_us = (uint64_t)(-math_log(share) * (double)GAP_US);
+  if (t->pattern == PATTERN_BURSTS) gap_us = t->pattern_left % 20 == 0 ? 20 * GAP_US : 0;
+  if (t->pattern == PATTERN_CONVOY) gap_us = t->pattern_left == 0 ? 30 * GAP_US : 0;
+  t->next_us = simulation_clock_us + gap_us;
+}
+
+static uint32_t add_letters(traffic *t, int32_t *tokens, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    tokens[i] = SIM_LETTERS + (int32_t)sim_below(&t->random, SIM_VOCAB - SIM_LETTERS);
+  }
+  return count;
+}
+
+// A third begins with one of a few texts that others begin with, too.
+static uint32_t make_prompt(traffic *t, int32_t *tokens) {
+  uint32_t count = 0;
+  if (sim_below(&t->random, 3) == 0) {
+    const uint32_t which = sim_below(&t->random, SHARED_PREFIXES);
+    traffic shared = {.random = which};
+    count = add_letters(&shared, tokens, 12 + 8 * which);
+  }
+  count += add_letters(t, tokens + count, 1 + sim_below(&t->random, 20));
+  if (t->pattern == PATTERN_CONVOY) {
+    count += add_letters(t, tokens + count, 60 + sim_below(&t->random, 80));
+  }
+  if (t->has_poison && sim_below(&t->random, 40) == 0) {
+    tokens[sim_below(&t->random, count)] = SIM_POISON;
+  }
+  return count;
+}
+
+static void choose_sampling(traffic *t, sampler_config *sampling) {
+  sampler_config_default(sampling);
+  sampling->seed = sim_random(&t->random) >> 8;
+  if (sim_below(&t->random, 2) == 0) return;
+  sampling->temperature = 0.9f;
+  if (sim_below(&t->random, 3) == 0) sampling->top_k = 8;
+  if (sim_below(&t->random, 4) == 0) sampling->repeat_penalty = 1.1f;
+}
+
+// Goes on with one of the sessions when it is free; one that has grown long is given up.
+static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
+  simulated_session *held = &s->held[sim_below(&t->random, SESSIONS)];
+  if (held->is_busy) return;
+  if (held->id != 0 && held->count > SESSION_TOKENS_MAX - SESSION_REQUEST_TOKENS) {
+    CHECK_EQ_INT(session_close(&s->sessions, held->id, NULL), WICK_OK);
+    *held = (simulated_session){0};
+  }
+  if (held->id == 0 && session_create(&s->sessions, &held->id, NULL) != WICK_OK) {
+    CHECK(s->may_fail);
+    *held = (simulated_session){0};
+    return;
+  }
+  wanted->session = held->id;
+  wanted->completions = 1;
+  if (wanted->token_count > SESSION_REQUEST_TOKENS / 2) {
+    wanted->token_count = SESSION_REQUEST_TOKENS / 2;
+  }
+  wanted->max_tokens = SESSION_REQUEST_TOKENS / 2;
+}
+
+static void arrive(simulation *s, traffic *t) {
+  int32_t tokens[SIM_CONTEXT_MAX];
+  wick_request wanted = {.tokens = tokens, .token_count = make_prompt(t, tokens)};
+  choose_sampling(t, &wanted.sampling);
+  wanted.max_tokens = 1 + sim_below(&t->random, sim_below(&t->random, 12) == 0 ? 90 : 12);
+  wanted.priority = (int32_t)sim_below(&t->random, 3) - 1;
+  wanted.no_speculation = sim_below(&t->random, 4) == 0;
+  wanted.completions = sim_below(&t->random, 8) == 0 ? 2 + sim_below(&t->random, 3) : 1;
+  if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
+  wanted.prefill_only = wanted.completions == 1 && sim_below(&t->random, 50) == 0;
+  const uint32_t count = wanted.completions;
+  const bool is_full = s->live_count + count > s->setup.requests_max;
+  uint32_t id;
+  const wick_status status = simulation_submit(s, &wanted, &id);
+  if (status == WICK_E_NOMEM && s->may_fail) return;
+  CHECK_EQ_INT(status, is_full ? WICK_E_FULL : WICK_OK);
+  t->refused += is_full;
+  if (!is_full) t->to_come -= count < t->to_come ? count : t->to_come;
+}
+
+// Arrivals that are due; when nothing runs, the clock goes to the next one.
+static void let_arrive(simulation *s, traffic *t) {
+  if (s->live_count == 0 && simulation_clock_us < t->next_us) simulation_clock_us = t->next_us;
+  while (t->to_come != 0 && simulation_clock_us >= t->next_us) {
+    arrive(s, t);
+    next_arrival(t);
+  }
+}
+
+static void run_traffic(simulation *s, traffic *t) {
+  const uint64_t steps_max = 200 * (uint64_t)t->to_come;
+  while (t->to_come != 0 && s->steps < steps_max) {
+    let_arrive(s, t);
+    simulation_step(s);
+    if (s->steps % 512 == 0 && !sim_check_pages(s)) return;
+  }
+  simulation_run(s, steps_max);
+}
+
+TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
+  REQUIRE(simulation_open(&sim, &TIGHT));
+  traffic t = {.random = 1, .to_come = LONG_REQUESTS};
+  run_traffic(&sim, &t);
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK(sim.ended >= LONG_REQUESTS);
+  CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
+  CHECK_EQ_UINT(stats.refused, t.refused);
+  CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
+  // what it is about has happened
+  CHECK(stats.preempted > LONG_REQUESTS / 100);
+  CHECK(stats.refused > 0);
+  CHECK(stats.tokens_cached > stats.tokens_prompt / 20);
+  CHECK(stats.tokens_accepted > 0);
+  CHECK(stats.tokens_accepted < stats.tokens_proposed);
+  CHECK_EQ_UINT(stats.running_max, TIGHT.running_max);
+  simulation_close(&sim);
+}
+
+TEST(the_same_arrivals_bring_the_same_events_at_the_same_times) {
+  uint64_t hashes[3], clocks[3];
+  for (int run = 0; run < 3; run++) {
+    REQUIRE(simulation_open(&sim, &TIGHT));
+    traffic t = {.random = run < 2 ? 7 : 8, .to_come = 2000};
+    run_traffic(&sim, &t);
+    hashes[run] = sim.events_hash;
+    clocks[run] = simulation_clock_us;
+    simulation_close(&sim);
+  }
+  CHECK_EQ_UINT(hashes[0], hashes[1]);
+  CHECK_EQ_UINT(clocks[0], clocks[1]);
+  CHECK(hashes[0] != hashes[2]);
+}
+
+// ---- Anything at any moment ----
+
+static simulated *any_live(simulation *s, traffic *t) {
+  const uint32_t from = sim_below(&t->random, SIM_LIVE_MAX);
+  for (uint32_t i = 0; i < SIM_LIVE_MAX; i++) {
+    simulated *at = &s->live[(from + i) % SIM_LIVE_MAX];
+    if (at->id != 0) return at;
+  }
+  return NULL;
+}
+
+static void set_paused(simulation *s, simulated *request, bool is_paused) {
+  request->is_paused = is_paused;
+  CHECK_EQ_INT(scheduler_pause(s->scheduler, request->id, is_paused), WICK_OK);
+}
+
+static void resume_all(simulation *s) {
+  for (uint32_t i = 0; i < SIM_LIVE_MAX; i++) {
+    if (s->live[i].id != 0) set_paused(s, &s->live[i], false);
+  }
+}
+
+static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
+  simulated *live = any_live(s, t);
+  const uint32_t what = sim_below(&t->random, 160);
+  if (*squeezed > 0 && --*squeezed == 0) s->memory.budget_bytes = 0;
+  if (what < 4 && live != NULL) {
+    live->is_cancelled = true;
+    CHECK_EQ_INT(scheduler_cancel(s->scheduler, live->id), WICK_OK);
+  } else if (what < 10 && live != NULL) {
+    set_paused(s, live, !live->is_paused);
+  } else if (what == 10) {
+    s->memory.budget_bytes = s->memory.bytes_now + sim_below(&t->random, 8192);
+    *squeezed = 1 + sim_below(&t->random, 60);
+  } else if (what < 16) {
+    s->memory.fail_at_call = s->memory.calls + 1 + sim_below(&t->random, 6);
+  }
+}
+
+// Memory is taken away and given back, allocations fail, requests are cancelled, paused and
+// resumed, and some make every pass fail.
+TEST(whatever_happens_nothing_is_lost) {
+  simulation_setup setup = TIGHT;
+  setup.requests_max = 24;
+  REQUIRE(simulation_open(&sim, &setup));
+  sim.may_fail = true;
+  traffic t = {.random = 3, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
+  uint32_t squeezed = 0;
+  while (t.to_come != 0 && sim.steps < 200 * (uint64_t)SQUEEZED_REQUESTS) {
+    let_arrive(&sim, &t);
+    disturb(&sim, &t, &squeezed);
+    if (!simulation_step(&sim)) resume_all(&sim);
+    if (sim.steps % 64 == 0 && !sim_check_pages(&sim)) return;
+  }
+  CHECK_EQ_UINT(t.to_come, 0);
+  sim.memory.budget_bytes = sim.memory.fail_at_call = 0;
+  resume_all(&sim);
+  CHECK(simulation_run(&sim, 100000));
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK(stats.aborted > SQUEEZED_REQUESTS / 100);
+  CHECK(stats.failed > SQUEEZED_REQUESTS / 100);
+  CHECK(stats.preempted > SQUEEZED_REQUESTS / 100);
+  CHECK(stats.stopped + stats.length > SQUEEZED_REQUESTS / 2);
+  simulation_close(&sim);
+}
+
+// ---- Order ----
+
+static const simulation_setup ORDERED = {
+    .pages = 200, .batch_tokens = 32, .context_tokens = 256, .requests_max = 48, .running_max = 4};
+
+static bool has_waited_long(const request *request) {
+  return sim.forward.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
+}
+
+// Nobody starts before one that came earlier and has its priority, or before one that waited and
+// has a higher one.
+static void check_order(void *context) {
+  sim_check_pass(context);
+  for (const request *a = sim.scheduler->first; a != NULL; a = a->next) {
+    if (a->started_us != 0) continue;
+    for (const request *b = sim.scheduler->first; b != NULL; b = b->next) {
+      if (b->started_us == 0 || has_waited_long(b)) continue;
+      const bool is_behind = b->id > a->id && b->priority == a->priority;
+      const bool is_lower = b->priority < a->priority && a->submitted_us < b->started_us;
+      if (is_behind || is_lower) CHECK(!is_behind && !is_lower);
+    }
+  }
+}
+
+static void submit_short(traffic *t, int32_t priority) {
+  int32_t tokens[32];
+  wick_request wanted = {.tokens = tokens, .max_tokens = 16, .priority = priority};
+  wanted.token_count = add_letters(t, tokens, 1 + sim_below(&t->random, 30));
+  choose_sampling(t, &wanted.sampling);
+  uint32_t id;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+}
+
+TEST(requests_start_in_the_order_of_priority_and_arrival) {
+  REQUIRE(simulation_open(&sim, &ORDERED));
+  sim.forward.on_pass = check_order;
+  traffic t = {.random = 5, .to_come = 2000};
+  while (t.to_come != 0) {
+    while (t.to_come != 0 && sim.live_count < 40 && sim_below(&t.random, 12) == 0) {
+      submit_short(&t, (int32_t)sim_below(&t.random, 3));
+      t.to_come--;
+    }
+    simulation_step(&sim);
+  }
+  CHECK(simulation_run(&sim, 100000));
+  CHECK_EQ_UINT(sim.ended, 2000);
+  simulation_close(&sim);
+}
+
+static const request *find_request(uint32_t id) {
+  const request *at = sim.scheduler->first;
+  while (at != NULL && at->id != id) at = at->next;
+  return at;
+}
+
+// Twenty of a high priority wait at any time. Those that run when its turn comes take at most 16
+// passes each to write and a few to read.
+static void check_bound(const simulation_setup *setup) {
+  enum { DRAIN_PASSES = 64 };
+  REQUIRE(simulation_open(&sim, setup));
+  traffic t = {.random = 9};
+  for (int i = 0; i < 20; i++) submit_short(&t, 50);
+  const uint32_t low = sim.scheduler->id_next;
+  const uint64_t came_at = sim.forward.passes;
+  submit_short(&t, -50);
+  const request *waiting = find_request(low);
+  while (waiting != NULL && waiting->started_us == 0 && sim.forward.passes < 2000) {
+    while (sim.live_count < 24) submit_short(&t, 50);
+    simulation_step(&sim);
+    waiting = find_request(low);
+  }
+  const uint64_t passes = sim.forward.passes - came_at;
+  CHECK(passes >= SCHEDULER_PASSES_WAITED_MAX);  // those before it did come first
+  CHECK(passes <= SCHEDULER_PASSES_WAITED_MAX + DRAIN_PASSES);
+  while (find_request(low) != NULL && sim.forward.passes < 2000) {
+    while (sim.live_count < 24) submit_short(&t, 50);
+    simulation_step(&sim);
+  }
+  CHECK(sim.forward.passes - came_at <= SCHEDULER_PASSES_WAITED_MAX + 2 * DRAIN_PASSES);
+  CHECK(simulation_run(&sim, 100000));
+  simulation_close(&sim);
+}
+
+TEST(nobody_waits_longer_than_the_bound) {
+  check_bound(&ORDERED);
+  simulation_setup tight = ORDERED;
+  tight.pages = 8;
+  check_bound(&tight);
+}
