@@ -71,6 +71,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {number} priority higher ones go first
  * @property {boolean} speculation whether what may follow is proposed and checked
+ * @property {number[]} [forced] what comes out, whatever the logits say
  * @property {number} [completions] of the prompt, which is read once
  */
 
@@ -481,6 +482,7 @@ function fieldsOf(request, passed) {
   const isText = typeof request.prompt === 'string';
   const text = isText ? passed.text(String(request.prompt)) : { address: 0, sizeBytes: 0 };
   const tokens = isText ? [] : /** @type {ArrayLike<number>} */ (request.prompt);
+  const forced = request.forced ?? [];
   const stops = request.stop.map((stop) => passed.text(stop));
   const bias = request.logitBias.flatMap(([token, value]) => [{ u32: token }, { f32: value }]);
   return [
@@ -514,5 +516,7 @@ function fieldsOf(request, passed) {
     { u32: request.priority },
     { u32: request.completions ?? 1 },
     { u32: Number(!request.speculation) },
+    { u32: forced.length > 0 ? passed.ints(forced) : 0 },
+    { u32: forced.length },
   ];
 }

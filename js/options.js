@@ -61,6 +61,7 @@ export function settingsOf(options) {
     printSpecial: options.printSpecial === true,
     priority: number('priority', 0, { min: -100, max: 100, whole: true }),
     speculation: options.speculation !== false,
+    forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
 }
 

@@ -37,6 +37,11 @@ void wick_stats_json(wick_engine *engine, json_sink sink, void *context) {
   json_open(&json, NULL, '{');
   write_requests(&json, &stats);
   write_tokens(&json, &stats);
+  json_open(&json, "pass_us", '[');
+  for (uint32_t rows = 1; rows <= SPECULATION_ROWS_MAX; rows++) {
+    json_f32(&json, NULL, stats.pass_us[rows]);
+  }
+  json_close(&json, '[');
   json_u64(&json, "passes", stats.passes);
   json_u64(&json, "rows", stats.rows);
   json_close(&json, '{');

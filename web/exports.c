@@ -45,8 +45,9 @@ typedef struct web_request {
   uint32_t session, prefill_only;
   int32_t priority;
   uint32_t completions, no_speculation;
+  uint32_t forced, forced_count;
 } web_request;
-_Static_assert(sizeof(web_request) == 120, "js/memory.js writes it");
+_Static_assert(sizeof(web_request) == 128, "js/memory.js writes it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -316,6 +317,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.priority = from->priority;
   request.completions = from->completions;
   request.no_speculation = from->no_speculation != 0;
+  request.forced = (const int32_t *)(uintptr_t)from->forced;
+  request.forced_count = from->forced_count;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
 }

@@ -28,9 +28,13 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
   void name##_matmul_##variant(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, \
                                const void *act, size_t act_stride_bytes, uint32_t tokens,          \
                                float *y, size_t y_stride) {                                        \
-    const tile_type tile = {                                                                       \
-        (type).record_bytes, (type).columns / BLOCK_PART, (type).kind, (offset), NULL,             \
-        name##_unpack};                                                                            \
+    const tile_type tile = {(type).record_bytes,                                                   \
+                            (type).columns / BLOCK_PART,                                           \
+                            (type).kind,                                                           \
+                            (offset),                                                              \
+                            NULL,                                                                  \
+                            name##_unpack,                                                         \
+                            0};                                                                    \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &tile,    \
                 &tile_kernels_##variant);                                                          \
   }

@@ -49,6 +49,7 @@ typedef struct strip_type {
   void (*begin)(const uint8_t *record, uint32_t part, v128_t state[2]);
   void (*codes)(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half, v128_t state[2],
                 v128_t *codes);
+  uint32_t strip_tokens;  // see tile_type
 } strip_type;
 
 // For a type without state.

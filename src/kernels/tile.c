@@ -322,15 +322,23 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-static void run_one(const tile_job *job) {
-  const int32_t *x = (const int32_t *)(const void *)job->act;
-  const uint8_t *wide_bytes = job->act + act_wide_offset(job->matrix->cols);
-  const int32_t *wide = (const int32_t *)(const void *)wide_bytes;
+// Few tokens, one by one: a group's records are in the nearest cache from the second token on.
+static void run_strips(const tile_job *job) {
   const uint32_t records = job->parts / job->type->parts;
+  const size_t wide_offset = act_wide_offset(job->matrix->cols);
   for (uint32_t r = job->row_first; r < job->row_last; r += KERNEL_ROW_GROUP) {
-    float sums[KERNEL_ROW_GROUP];
-    job->type->strip(job_record(job, r, 0), records, x, wide, sums);
-    rows_copy(job->y + r, sums, group_rows(job, r));
+    const uint8_t *record = job_record(job, r, 0);
+    const uint32_t rows = group_rows(job, r);
+    const uint8_t *x = job->act;
+    float *y = job->y + r;
+    for (uint32_t t = 0; t < job->tokens; t++) {
+      float sums[KERNEL_ROW_GROUP];
+      job->type->strip(record, records, (const int32_t *)(const void *)x,
+                       (const int32_t *)(const void *)(x + wide_offset), sums);
+      rows_copy(y, sums, rows);
+      x += job->act_stride_bytes;
+      y += job->y_stride;
+    }
   }
 }
 
@@ -432,10 +440,14 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                   .act_stride_bytes = act_stride_bytes,
                   .y = y,
                   .y_stride = y_stride};
+  const uint32_t few = type->strip_tokens == 0 ? TILE_STRIP_TOKENS : type->strip_tokens;
   while (tokens > 0) {
     job.tokens = tokens < TILE_BATCH ? tokens : TILE_BATCH;
-    if (job.tokens == 1 && type->strip != NULL) {
-      run_one(&job);
+    const bool has_strip = type->strip != NULL;
+    // one that a tile of its own would be made for
+    if (has_strip && job.tokens > few && job.tokens % TILE_TOKENS == 1) job.tokens--;
+    if (has_strip && job.tokens <= few) {
+      run_strips(&job);
     } else {
       run_batch(&job);
     }

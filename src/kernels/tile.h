@@ -22,7 +22,12 @@ typedef struct tile_type {
   int32_t offset;
   tile_strip *strip;  // NULL: a single token goes the way of several
   tile_unpack *unpack;
+  // So many tokens are faster one by one than as a tile, whose unpacking they would not repay;
+  // measured, `WICK_BENCH=1 kernels_test bench_products`. 0: TILE_STRIP_TOKENS.
+  uint32_t strip_tokens;
 } tile_type;
+
+enum { TILE_STRIP_TOKENS = 3 };
 
 // The kernels of a flavor.
 typedef struct tile_kernels tile_kernels;
@@ -53,7 +58,8 @@ void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t off
       size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                    \
     const tile_type type = {                                                                    \
         (strip_facts).record_bytes, (strip_facts).parts,    (strip_facts).kind,                 \
-        (strip_facts).offset,       name##_strip_##variant, name##_unpack};                     \
+        (strip_facts).offset,       name##_strip_##variant, name##_unpack,                      \
+        (strip_facts).strip_tokens};                                                            \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
                 &tile_kernels_##variant);                                                       \
   }

@@ -275,6 +275,9 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
     return false;
   }
+  if (request->tokens_out < request->forced_count) {
+    choice.token = request->forced[request->tokens_out];
+  }
   if (request->first_token_us == 0) request->first_token_us = scheduler->parts.now_us();
   size_t shown_bytes;
   const uint32_t tokens_before = request->tokens_out;

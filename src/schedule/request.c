@@ -26,16 +26,19 @@ static wick_status make_room(wick_memory *memory, size_t more, request *request,
   return WICK_OK;
 }
 
+static wick_status check_ids(const int32_t *ids, size_t count, uint32_t vocab, wick_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    if (ids[i] >= 0 && (uint32_t)ids[i] < vocab) continue;
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
+  }
+  return WICK_OK;
+}
+
 static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
                             request *request, wick_error *error) {
-  for (size_t i = 0; i < wanted->token_count; i++) {
-    if (wanted->tokens[i] < 0 || (uint32_t)wanted->tokens[i] >= vocab) {
-      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "token %d at place %zu is not in the vocabulary of %u", wanted->tokens[i], i,
-                       vocab);
-    }
-  }
-  const wick_status status = make_room(memory, wanted->token_count, request, error);
+  wick_status status = check_ids(wanted->tokens, wanted->token_count, vocab, error);
+  if (status == WICK_OK) status = make_room(memory, wanted->token_count, request, error);
   if (status != WICK_OK) return status;
   memcpy(request->tokens + request->prompt_count, wanted->tokens,
          wanted->token_count * sizeof(int32_t));
@@ -95,6 +98,21 @@ static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
   return WICK_OK;
 }
 
+static wick_status copy_forced(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
+                               request *request, wick_error *error) {
+  if (wanted->forced == NULL || wanted->forced_count == 0) return WICK_OK;
+  const wick_status status = check_ids(wanted->forced, wanted->forced_count, vocab, error);
+  if (status != WICK_OK) return status;
+  const uint32_t most = request->tokens_max;
+  request->forced_count = wanted->forced_count < most ? (uint32_t)wanted->forced_count : most;
+  request->forced = memory_alloc_array(memory, request->forced_count, sizeof(int32_t));
+  if (request->forced == NULL) {
+    return memory_fail(memory, error, "forced tokens", request->forced_count);
+  }
+  memcpy(request->forced, wanted->forced, request->forced_count * sizeof(int32_t));
+  return WICK_OK;
+}
+
 static wick_status make_tools(wick_memory *memory, const tokenizer *tokenizer,
                               const wick_request *wanted, uint32_t vocab, request *request,
                               wick_error *error) {
@@ -134,6 +152,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   made->session = session;
   wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
   if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
+  if (status == WICK_OK) status = copy_forced(memory, wanted, vocab, made, error);
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
   if (status != WICK_OK) {
     request_destroy(memory, made);
@@ -156,6 +175,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
 void request_destroy(wick_memory *memory, request *request) {
   if (request == NULL) return;
   memory_free(memory, request->tokens);
+  memory_free(memory, request->forced);
   sampler_destroy(request->sampler);
   stop_matcher_destroy(request->stops);
   memory_free(memory, request->piece);

@@ -42,6 +42,11 @@ typedef struct wick_request {
   bool ignore_end;     // go on after an end token (benchmarks)
   bool print_special;  // control tokens as text
 
+  // Measurements: these tokens come out, whatever the logits say (what random weights say repeats
+  // itself). NULL: none. Copied; ids as in `tokens`.
+  const int32_t *forced;
+  size_t forced_count;
+
   // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
@@ -77,6 +82,8 @@ typedef struct request {
   stop_matcher *stops;  // NULL: none
   detokenizer detokenizer;
   char *piece, *shown;  // a token's text; what of it may be shown
+  int32_t *forced;      // [forced_count]; NULL: none
+  uint32_t forced_count;
   bool speculates;
   speculation speculation;
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);

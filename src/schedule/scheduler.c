@@ -405,6 +405,7 @@ scheduler_stats scheduler_get_stats(const scheduler *scheduler) {
   scheduler_stats stats = scheduler->stats;
   stats.running = scheduler->running;
   stats.waiting = scheduler->count - scheduler->running;
+  memcpy(stats.pass_us, scheduler->costs.us, sizeof stats.pass_us);
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     stats.paused += at->is_paused;
   }

@@ -79,6 +79,7 @@ typedef struct scheduler_stats {
   uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
   uint64_t tokens_recomputed;                 // read again after a preemption
   uint64_t tokens_out;
+  float pass_us[SPECULATION_ROWS_MAX + 1];    // lately, of one request's 1, 2, ... rows; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
 } scheduler_stats;
 scheduler_stats scheduler_get_stats(const scheduler *scheduler);

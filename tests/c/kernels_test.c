@@ -810,8 +810,8 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
          type_facts(type->type)->name, rate, 100 * rate / read, cached);
   little.matrix.rows = 64;
   const double macs = (double)little.matrix.rows * (double)BENCH_COLS * 1e-9;
-  static const uint32_t batches[] = {2, 4, 8, 64};
-  for (uint32_t i = 0; i < 4; i++) {
+  static const uint32_t batches[] = {1, 2, 3, 4, 5, 8, 16, 64};
+  for (uint32_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
     printf(" %" PRIu32 ": %5.1f", batches[i],
            macs * batches[i] / bench_one(kernels, &little, batches[i]));
   }

@@ -1,0 +1,133 @@
+// What proposals from the text itself bring: decoding with and without them in turns, of real text that
+// is forced upon random weights (which would only repeat themselves): code that is handed back with an
+// edit, JSON with a field changed, and prose in which nothing is found. Tokens are a real vocabulary's
+// when WICK_SHARED has one (qwen2), the built-in model's otherwise.
+//   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 160] [--repetitions 5]
+
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { locate, root } from '../../tests/support/locate.mjs';
+import { describeEnvironment } from './environment.mjs';
+import { makeModel } from './models.mjs';
+import { median, ratioInterval } from './statistics.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    model: { type: 'string', default: 'qwen2.5-0.5b:q4_0' },
+    tokens: { type: 'string', default: '160' },
+    repetitions: { type: 'string', default: '5' },
+  },
+});
+const [shape, type] = options.model.split(':');
+const file = type ? makeModel(shape, type).path : resolve(options.model);
+
+/** @typedef {{name: string, prompt: string, answer: string}} Case */
+
+/** @param {string} path */
+const read = (path) => readFileSync(resolve(root, path), 'utf8');
+
+/** @returns {Case} */
+function codeEdit() {
+  const code = read('tools/bench/environment.mjs');
+  const edited = code.replaceAll('commit', 'revision').replace('cores:', 'threads: 1,\n    cores:');
+  return { name: 'code, edited', prompt: `${code}\nWith commit renamed:\n`, answer: edited };
+}
+
+/** @returns {Case} */
+function jsonEdit() {
+  const people = ['Anna', 'Ben', 'Cara', 'Dan', 'Eve', 'Finn', 'Gita', 'Hugo'];
+  const records = people.map((name, i) => ({
+    id: 40 + 7 * i,
+    name,
+    city: 'Oslo',
+    active: i % 3 > 0,
+  }));
+  const changed = records.map((one, i) => (i === 3 ? { ...one, city: 'Bergen' } : one));
+  const text = (/** @type {object[]} */ list) => JSON.stringify(list, null, 1);
+  return {
+    name: 'JSON, a field changed',
+    prompt: `${text(records)}\nDan moves to Bergen:\n`,
+    answer: text(changed),
+  };
+}
+
+/** @returns {Case} */
+function prose() {
+  const answer = read('docs/build.md');
+  return { name: 'prose, nothing repeated', prompt: read('README.md').slice(0, 1500), answer };
+}
+
+/** @type {typeof import('../../js/index.js')} */
+const { createEngine } = await import(resolve(root, 'dist/index.js'));
+
+/** @param {Case[]} cases */
+async function tokenized(cases) {
+  const real = resolve(locate('shared').path || '.', 'vectors/vocab/ggml-vocab-qwen2.gguf');
+  const vocabulary = existsSync(real) ? real : resolve(root, 'examples/models/wick-2.6m-q8_0.gguf');
+  const reader = await createEngine({ file: vocabulary, directoryOnly: true, threads: 1 });
+  const list = [];
+  for (const { name, prompt, answer } of cases) {
+    const answerTokens = await reader.tokenize(answer, { addSpecial: false });
+    list.push({
+      name,
+      prompt: await reader.tokenize(prompt, { addSpecial: false }),
+      answer: answerTokens.slice(0, Number(options.tokens)),
+    });
+  }
+  await reader.close();
+  return list;
+}
+
+const engine = await createEngine({ file, threads: 1, contextSize: 2048 });
+
+/** @param {{prompt: number[], answer: number[]}} text @param {boolean} speculation */
+async function decodeRate({ prompt, answer }, speculation) {
+  const before = (await engine.stats()).tokens;
+  const run = engine.generate(prompt, {
+    temperature: 0,
+    ignoreEnd: true,
+    maxTokens: answer.length,
+    forced: answer,
+    speculation,
+  });
+  await run.text();
+  const { tokens } = await engine.stats();
+  return {
+    rate: run.result?.timings.decodeTokensPerSecond ?? 0,
+    proposed: tokens.proposed - before.proposed,
+    accepted: tokens.accepted - before.accepted,
+  };
+}
+
+console.log(JSON.stringify(describeEnvironment()));
+console.log(
+  `${options.model}, ${(await engine.info()).kernels} kernels, 1 thread, ${options.tokens} tokens`,
+);
+console.log('| text | plain tok/s | with proposals | x (95 %) | accepted |');
+console.log('|---|---|---|---|---|');
+for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
+  /** @type {number[]} */
+  const plain = [];
+  /** @type {number[]} */
+  const guessed = [];
+  let found = { proposed: 0, accepted: 0 };
+  for (let round = -1; round < Number(options.repetitions); round++) {
+    const without = await decodeRate(text, false);
+    const having = await decodeRate(text, true);
+    if (round < 0) continue;
+    plain.push(without.rate);
+    guessed.push(having.rate);
+    found = having;
+  }
+  const [low, high] = ratioInterval(guessed, plain);
+  console.log(
+    `| ${text.name} | ${median(plain).toFixed(2)} | ${median(guessed).toFixed(2)} | ` +
+      `${(median(guessed) / median(plain)).toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}) | ` +
+      `${found.accepted} of ${found.proposed} |`,
+  );
+}
+const { passUs } = await engine.stats();
+const costs = passUs.map((us) => (us === 0 ? '-' : (us / passUs[0]).toFixed(2)));
+console.log(`a pass of 1 to ${passUs.length} rows costs, in passes of one: ${costs.join(', ')}`);
+await engine.close();
