@@ -284,7 +284,7 @@ TEST(requests_start_in_the_order_of_priority_and_arrival) {
   REQUIRE(simulation_open(&sim, &ORDERED));
   sim.forward.on_pass = check_order;
   traffic t = {.random = 5, .to_come = 2000};
-  while (t.to_come != 0) {
+  while (t.to_come != 0 && sim.steps < 500000) {
     while (t.to_come != 0 && sim.live_count < 40 && sim_below(&t.random, 12) == 0) {
       submit_short(&t, (int32_t)sim_below(&t.random, 3));
       t.to_come--;
