@@ -1,0 +1,160 @@
+// Requests that give their pages up and read again what they had: their logits, chosen tokens and
+// log-probabilities are those of a request that has the engine to itself, to the last bit, whatever
+// the keys and values are kept in.
+#include "fixture_model.h"
+
+enum {
+  REQUESTS = 6,
+  PROMPT_TOKENS_MAX = 48,
+  OUT_TOKENS = 40,
+  TOP = 4,
+  CONTEXT_TOKENS = 96,
+  SHORT_TOKENS = 128  // pages for one and a half of them
+};
+
+static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+
+typedef struct said_token {
+  int32_t token, top_tokens[TOP];
+  float logprob, top_logprobs[TOP];
+} said_token;
+
+// What one request brought. Rows that are read again must be what they were.
+typedef struct said {
+  uint32_t id;
+  bool has_ended;
+  uint32_t count, rows_seen, rows_again;
+  said_token tokens[OUT_TOKENS];
+  bool is_seen[PROMPT_TOKENS_MAX];
+  float rows[PROMPT_TOKENS_MAX][FIXTURE_VOCAB];
+} said;
+
+static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  said *of = context;
+  if (!CHECK(position < PROMPT_TOKENS_MAX && vocab == FIXTURE_VOCAB)) return;
+  if (of->is_seen[position]) {
+    CHECK_EQ_MEM(logits, of->rows[position], sizeof of->rows[position]);
+    of->rows_again++;
+    return;
+  }
+  memcpy(of->rows[position], logits, sizeof of->rows[position]);
+  of->is_seen[position] = true;
+  of->rows_seen++;
+}
+
+static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, uint32_t kv_tokens) {
+  wick_config config;
+  wick_config_default(&config);
+  config.k_type = config.v_type = type;
+  config.context_tokens = CONTEXT_TOKENS;
+  config.kv_tokens_max = kv_tokens;
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return NULL;
+  CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK);
+  return engine;
+}
+
+// The last ones are sampled; every other one has the logits of its prompt looked at, and so takes
+// nothing from the prefix cache.
+static void submit(wick_engine *engine, uint32_t which, said *of) {
+  int32_t tokens[PROMPT_TOKENS_MAX];
+  uint64_t state = which;
+  wick_request wanted;
+  wick_request_default(&wanted);
+  wanted.tokens = tokens;
+  wanted.token_count = 17 + 5 * which;
+  for (size_t i = 0; i < wanted.token_count; i++) tokens[i] = fixture_random(&state) % 256;
+  wanted.max_tokens = OUT_TOKENS;
+  wanted.ignore_end = true;
+  wanted.sampling.logprob = true;
+  wanted.sampling.logprobs = TOP;
+  wanted.sampling.seed = which;
+  if (which >= REQUESTS / 2) wanted.sampling.temperature = 1.0f;
+  if (which % 2 == 0) {
+    wanted.on_logits = take_row;
+    wanted.on_logits_context = of;
+  }
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &of->id, &error), WICK_OK);
+}
+
+static said *find_said(said *list, uint32_t id) {
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    if (list[i].id == id) return &list[i];
+  }
+  return NULL;
+}
+
+static void take_event(said *list, const wick_event *event, const uint8_t *pairs) {
+  said *of = find_said(list, event->request);
+  if (!CHECK(of != NULL)) return;
+  if (event->kind == WICK_EVENT_DONE) {
+    CHECK(!of->has_ended);
+    CHECK_EQ_UINT(event->finish, WICK_FINISH_LENGTH);
+    of->has_ended = true;
+  }
+  if (event->kind != WICK_EVENT_TOKEN || !CHECK(of->count < OUT_TOKENS)) return;
+  said_token *token = &of->tokens[of->count++];
+  token->token = event->token;
+  token->logprob = event->logprob;
+  CHECK_EQ_UINT(event->top_count, TOP);
+  for (uint32_t i = 0; i < TOP; i++) {
+    memcpy(&token->top_tokens[i], pairs + i * 8, 4);
+    memcpy(&token->top_logprobs[i], pairs + i * 8 + 4, 4);
+  }
+}
+
+static void run(wick_engine *engine, said *list) {
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    size_t bytes;
+    const uint8_t *at = wick_events_take(engine, &bytes);
+    for (size_t used = 0; used < bytes;) {
+      wick_event event;
+      memcpy(&event, at + used, sizeof event);
+      take_event(list, &event, at + used + sizeof event);
+      used += event.size_bytes;
+    }
+  }
+}
+
+static said alone[REQUESTS], together[REQUESTS];
+
+static void check_type(const fixture_file *file, kernel_kv_type type) {
+  memset(alone, 0, sizeof alone);
+  memset(together, 0, sizeof together);
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    wick_engine *engine = open_engine(file, type, 0);
+    REQUIRE(engine != NULL);
+    submit(engine, i, &alone[i]);
+    run(engine, alone);
+    CHECK_EQ_UINT(wick_stats(engine).preempted, 0);
+    wick_engine_destroy(engine);
+    alone[i].id = UINT32_MAX;  // each was the first of its engine
+  }
+  wick_engine *engine = open_engine(file, type, SHORT_TOKENS);
+  REQUIRE(engine != NULL);
+  for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, &together[i]);
+  run(engine, together);
+  CHECK(wick_stats(engine).preempted > 0);
+  CHECK(wick_stats(engine).tokens_recomputed > 0);
+  wick_engine_destroy(engine);
+  uint32_t rows_again = 0;
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    CHECK(alone[i].has_ended && together[i].has_ended);
+    CHECK_EQ_UINT(together[i].count, OUT_TOKENS);
+    CHECK_EQ_MEM(together[i].tokens, alone[i].tokens, sizeof alone[i].tokens);
+    CHECK_EQ_UINT(together[i].rows_seen, alone[i].rows_seen);
+    CHECK_EQ_MEM(together[i].rows, alone[i].rows, sizeof alone[i].rows);
+    rows_again += together[i].rows_again;
+  }
+  CHECK(rows_again > 0);
+}
+
+TEST(requests_that_gave_way_are_the_same_to_the_last_bit) {
+  fixture_file file = fixture_make(&SHAPE);
+  for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
+    check_type(&file, type);
+  }
+  free(file.bytes);
+}
