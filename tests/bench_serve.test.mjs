@@ -1,5 +1,5 @@
-// `wick bench --serve`: the shape and the arithmetic of what it tells, of small runs on the built-in
-// model. Nothing is asserted about time.
+// `wick bench` with --serve, --convoy and --saturation: the shape and the arithmetic of what it tells,
+// of small runs on the built-in model. Nothing is asserted about time.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -101,4 +101,84 @@ describe('requests that arrive by themselves', () => {
       assert.match(stderr, /** @type {RegExp} */ (message));
     }
   });
+});
+
+const percentile = (/** @type {number[]} */ values, /** @type {number} */ share) =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1];
+
+const totals = (/** @type {any[]} */ rows, /** @type {string} */ name) =>
+  rows.filter((row) => row.class === name).map((row) => row.total_ms);
+
+describe('the convoy', () => {
+  const options = ['--convoy', '--long', '2x40/4', '--short', '6x4/3', '--rate', '500'];
+  /** @type {Promise<any>} */
+  const first = measure(...options);
+
+  test('short requests arrive as they do alone, behind the long ones', async () => {
+    const { kind, config, baseline, convoy } = await first;
+    assert.equal(kind, 'convoy');
+    assert.deepEqual([config.long.requests, config.short.requests], [2, 6]);
+    const arrivals = (/** @type {any} */ { requests }, /** @type {string} */ name) =>
+      requests
+        .filter((/** @type {any} */ row) => row.class === name)
+        .map((/** @type {any} */ row) => row.arrival_ms);
+    assert.equal(baseline.requests.length, 6);
+    assert.deepEqual(arrivals(convoy, '4/3'), arrivals(baseline, '4/3'));
+    assert.deepEqual(arrivals(convoy, '40/4'), [0, 0]);
+    assert.deepEqual([baseline.load.tokens_out, convoy.load.tokens_out], [18, 26]);
+    assert.equal(convoy.load.rows - baseline.load.rows, 2 * (40 + 4 - 1));
+  });
+
+  test('the verdict follows from the raw samples', async () => {
+    const { config, baseline, convoy, verdict } = await first;
+    const alone = percentile(totals(baseline.requests, '4/3'), 0.99);
+    const beside = percentile(totals(convoy.requests, '4/3'), 0.99);
+    assert.ok(Math.abs(verdict.baseline_short_ms_p99 - alone) < 1e-9);
+    assert.ok(Math.abs(verdict.convoy_short_ms_p99 - beside) < 1e-9);
+    assert.ok(Math.abs(verdict.p99_increase_pct - (beside / alone - 1) * 100) < 1e-6);
+    assert.equal(verdict.hol_blocking_ms.length, 6);
+    assert.equal(verdict.hol_blocking_ms_max, Math.max(...verdict.hol_blocking_ms));
+    assert.equal(verdict.kv_fragmentation_pct, convoy.load.kv_fragmentation_pct);
+    const wanted = [
+      ['P99_INCREASE', verdict.p99_increase_pct > config.p99_increase_pct_max],
+      ['HOL_BLOCKING', verdict.hol_blocking_ms_max > config.hol_blocking_ms_max],
+      ['KV_FRAGMENTATION', verdict.kv_fragmentation_pct > config.kv_fragmentation_pct_max],
+    ];
+    const reasons = wanted.filter(([, isOver]) => isOver).map(([name]) => name);
+    assert.deepEqual(verdict.reasons, reasons);
+    assert.equal(verdict.passed, reasons.length === 0);
+  });
+
+  test('the table says the same; a verdict is no failure of the command', async () => {
+    const { code, stdout } = await bench(...options);
+    assert.equal(code, 0);
+    assert.match(
+      stdout.toString(),
+      /\nConvoy of 2 x 40\/4, 6 x 4\/3 at 500.00\/s: (passed|failed)/,
+    );
+    const wrong = await bench('--convoy', '--long', '10*20/5');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /--long takes a number of requests and their lengths/);
+  });
+});
+
+test('saturation: the verdict follows from the raw samples', async () => {
+  const { kind, config, alone, loaded, verdict } = await measure(
+    ...['--saturation', '--short', '6x4/3'],
+  );
+  assert.equal(kind, 'saturation');
+  for (const pass of [alone, loaded]) {
+    const times = totals(pass.requests, '4/3');
+    assert.equal(times.length, 6);
+    assert.ok(Math.abs(pass.throughput_tok_s - 18e3 / sum(times)) < 1e-6);
+    assert.ok(Math.abs(pass.total_ms_p99 - Math.max(...times)) < 1e-9);
+  }
+  const rate = (alone.throughput_tok_s / config.tokens_out) * (config.load_pct / 100);
+  assert.ok(Math.abs(verdict.load_rate_per_s - rate) < 1e-6);
+  const drop = (1 - loaded.throughput_tok_s / alone.throughput_tok_s) * 100;
+  assert.ok(Math.abs(verdict.throughput_drop_pct - drop) < 1e-6);
+  const increase = (loaded.total_ms_p99 / alone.total_ms_p99 - 1) * 100;
+  assert.ok(Math.abs(verdict.p99_increase_pct - increase) < 1e-6);
+  const isKept = drop <= config.throughput_drop_pct_max && increase <= config.p99_increase_pct_max;
+  assert.equal(verdict.passed, isKept);
 });

@@ -254,6 +254,8 @@ static bool has_flag(int argc, char **argv, const char *flag) {
 
 exit_code command_bench(int argc, char **argv) {
   if (has_flag(argc, argv, "--serve")) return bench_serve(argc, argv);
+  if (has_flag(argc, argv, "--convoy")) return bench_convoy(argc, argv);
+  if (has_flag(argc, argv, "--saturation")) return bench_saturation(argc, argv);
   enum { TOKENS_MAX = 1000000, REPETITIONS_MAX = 10000 };
   int32_t one_thread[] = {1};
   bench_options bench = {.setup = {128, 32, 5}, .model = settings_default()};
@@ -270,8 +272,8 @@ exit_code command_bench(int argc, char **argv) {
   };
   const args_spec spec = {
       "wick bench MODEL [options]",
-      "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve "
-      "(wick bench --serve --help).",
+      "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve, "
+      "--convoy, --saturation (with --help for their options).",
       options, 6 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 6), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -5,5 +5,7 @@
 #include "cli/command.h"
 
 exit_code bench_serve(int argc, char **argv);
+exit_code bench_convoy(int argc, char **argv);
+exit_code bench_saturation(int argc, char **argv);
 
 #endif
