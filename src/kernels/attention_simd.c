@@ -17,22 +17,9 @@ _Static_assert((int)K_DIMS == (int)WICK_KV_BLOCK_VALUES, "a piece of K is a bloc
 // overflow.
 #define F16_SIZE 0x1p112f
 
-// n (a multiple of 8) halves in the order of kv_pages.h.
-static void f16_load(const uint16_t *from, uint32_t n, float *to) {
-  for (uint32_t i = 0; i < n; i += 8) {
-    const v128_t pairs = wasm_v128_load(from + i);
-    wasm_v128_store(to + i, simd_f16_tiny(pairs, 0));
-    wasm_v128_store(to + i + 4, simd_f16_tiny(pairs, 1));
-  }
-}
-
-// Dims d to d + 3 of a row of `dims` halves.
-static void f16_load_4(const uint16_t *row, uint32_t d, uint32_t dims, float *to) {
-  if (d / 8 * 8 + 8 <= dims) {
-    wasm_v128_store(to, simd_f16_tiny(wasm_v128_load(row + d / 8 * 8), d % 8 / 4));
-  } else {
-    wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
-  }
+// The last 4 dims of a row whose dims are no multiple of 8, d the first of them.
+static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
+  wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
 }
 
 // 16 codes times their scales (one each, or all the same): decoded just as kv_codec.h does.
@@ -141,6 +128,70 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
   }
 }
 
+// ---- F16: heads meet the halves as they are converted ----
+
+// Heads that share a conversion: with 8 halves, 2 sums a head, nothing is spilled. Converting again
+// for the next ones costs no more than floats written and read again. STRIP: factors at a time.
+enum { FEW = 4, STRIP = 64 };
+
+// sums[h][8] += sum over i of x[h][i] * halves[i][8], rows `stride` halves apart, those of x STRIP.
+SIMD_INLINE void strip_add(const uint16_t *halves, size_t stride, const float *x, uint32_t count,
+                           v128_t sums[FEW][2], uint32_t heads, simd_flavor flavor) {
+  const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);
+#pragma nounroll
+  for (uint32_t i = 0; i < count; i++, halves += stride, x++) {
+    const v128_t pairs = wasm_v128_load(halves);
+    const v128_t low = wasm_v128_and(wasm_i32x4_shr(wasm_i32x4_shl(pairs, 16), 3), mask);
+    const v128_t high = wasm_v128_and(wasm_i32x4_shr(pairs, 3), mask);
+    for (uint32_t h = 0; h < heads; h++) {
+      const v128_t splat = wasm_v128_load32_splat(x + (size_t)h * STRIP);
+      sums[h][0] = simd_multiply_add(splat, low, sums[h][0], flavor);
+      sums[h][1] = simd_multiply_add(splat, high, sums[h][1], flavor);
+    }
+  }
+}
+
+// out[h][8] = out[h] * corrections[h] + the sums. `heads`: known when compiled.
+SIMD_INLINE void strip_one(const uint16_t *halves, size_t stride, const float *x, uint32_t count,
+                           const float *corrections, float *out, size_t out_stride, uint32_t heads,
+                           simd_flavor flavor) {
+  v128_t sums[FEW][2];
+  for (uint32_t h = 0; h < heads; h++) {
+    const v128_t correction = wasm_v128_load32_splat(corrections + h);
+    for (uint32_t i = 0; i < 2; i++) {
+      sums[h][i] = wasm_f32x4_mul(wasm_v128_load(out + h * out_stride + 4 * i), correction);
+    }
+  }
+  strip_add(halves, stride, x, count, sums, heads, flavor);
+  for (uint32_t h = 0; h < heads; h++) {
+    wasm_v128_store(out + h * out_stride, sums[h][0]);
+    wasm_v128_store(out + h * out_stride + 4, sums[h][1]);
+  }
+}
+
+// The columns of `columns` / 8 strips.
+SIMD_INLINE void strips(const uint16_t *halves, size_t stride, const float *x, uint32_t count,
+                        const float *corrections, float *out, size_t out_stride, uint32_t columns,
+                        uint32_t heads, simd_flavor flavor) {
+  for (uint32_t c = 0; c + 8 <= columns; c += 8) {
+    strip_one(halves + c, stride, x, count, corrections, out + c, out_stride, heads, flavor);
+  }
+}
+
+SIMD_INLINE void strips_few(const uint16_t *halves, size_t stride, const float *x, uint32_t count,
+                            const float *corrections, float *out, size_t out_stride,
+                            uint32_t columns, uint32_t heads, simd_flavor flavor) {
+  if (heads == 1) {
+    strips(halves, stride, x, count, corrections, out, out_stride, columns, 1, flavor);
+  } else if (heads == 2) {
+    strips(halves, stride, x, count, corrections, out, out_stride, columns, 2, flavor);
+  } else if (heads == 3) {
+    strips(halves, stride, x, count, corrections, out, out_stride, columns, 3, flavor);
+  } else {
+    strips(halves, stride, x, count, corrections, out, out_stride, columns, 4, flavor);
+  }
+}
+
 // See page_softmax of attention.c. `inside`: which of the 16 tokens count, as masks.
 static float softmax_16(float *scores, const v128_t inside[4], float *max, float *sum) {
   v128_t s[4], most = wasm_f32x4_splat(*max);
@@ -186,11 +237,50 @@ SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, si
   }
 }
 
+// Makes `heads` (up to FEW) rows of n factors, from_stride apart, large.
+SIMD_INLINE void enlarge(const float *from, size_t from_stride, uint32_t n, uint32_t heads,
+                         float x[FEW][STRIP]) {
+  for (uint32_t h = 0; h < heads; h++) multiply(from + h * from_stride, n, F16_SIZE, x[h]);
+}
+
+SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const uint16_t *k_page,
+                            float *scores, simd_flavor flavor) {
+  static const float ones[FEW] = {1, 1, 1, 1};
+  float x[FEW][STRIP];
+  for (uint32_t h = 0; h < heads; h += FEW) {
+    const uint32_t few = heads - h < FEW ? heads - h : FEW;
+    for (uint32_t d = 0; d < dims; d += STRIP) {
+      const uint32_t count = dims - d < STRIP ? dims - d : STRIP;
+      enlarge(q + (size_t)h * dims + d, dims, count, few, x);
+      strips_few(k_page + (size_t)d * KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, x[0], count, ones,
+                 scores + h * KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, few,
+                 flavor);
+    }
+  }
+}
+
+// Without the last 4 dims where these are no multiple of 8.
+SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const uint16_t *v_page,
+                            uint32_t first, uint32_t last, const float *p, const float *corrections,
+                            simd_flavor flavor) {
+  float x[FEW][STRIP];
+  for (uint32_t h = 0; h < heads; h += FEW) {
+    const uint32_t few = heads - h < FEW ? heads - h : FEW;
+    enlarge(p + h * KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, few, x);
+    strips_few(v_page + (size_t)first * dims, dims, x[0] + first, last - first, corrections + h,
+               acc + (size_t)h * dims, dims, dims, few, flavor);
+  }
+}
+
 // Scores of `heads` heads; K in pieces of K_DIMS dims.
 SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
                              kernel_kv_type type, float *scores, simd_flavor flavor) {
   for (uint32_t i = 0; i < heads * KERNEL_PAGE_TOKENS; i += 4) {
     wasm_v128_store(scores + i, wasm_f32x4_splat(0));
+  }
+  if (type == KERNEL_KV_F16) {
+    f16_scores(q, dims, heads, k_page, scores, flavor);
+    return;
   }
   for (uint32_t d = 0; d < dims; d += K_DIMS) {
     const uint32_t count = dims - d < K_DIMS ? dims - d : K_DIMS;
@@ -199,15 +289,7 @@ SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, cons
       piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
       continue;
     }
-    float k[K_DIMS * KERNEL_PAGE_TOKENS], large_q[HEADS][K_DIMS];
-    if (type == KERNEL_KV_F16) {
-      f16_load((const uint16_t *)k_page + at, count * KERNEL_PAGE_TOKENS, k);
-      for (uint32_t h = 0; h < heads; h++) {
-        multiply(q + (size_t)h * dims + d, count, F16_SIZE, large_q[h]);
-      }
-      piece_scores(k, count, large_q[0], K_DIMS, heads, scores, flavor);
-      continue;
-    }
+    float k[K_DIMS * KERNEL_PAGE_TOKENS];
     if (type == KERNEL_KV_Q8) q8_k_load((const kv_q8_k_block *)k_page + d / K_DIMS, count, k);
     if (type == KERNEL_KV_Q4) q4_k_load((const kv_q4_k_block *)k_page + d / K_DIMS, count, k);
     piece_scores(k, count, q + d, dims, heads, scores, flavor);
@@ -232,20 +314,16 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
-// A piece of V's tokens [first, last): V_DIMS dims from d on, 4 of them when `count` is 4.
-SIMD_INLINE void load_values(const void *v_page, kernel_kv_type type, uint32_t d, uint32_t count,
-                             uint32_t dims, uint32_t first, uint32_t last,
-                             float v[KERNEL_PAGE_TOKENS][V_DIMS]) {
+// A piece of V's tokens [first, last): V_DIMS dims from d on, of F16 the last 4.
+SIMD_INLINE void load_values(const void *v_page, kernel_kv_type type, uint32_t d, uint32_t dims,
+                             uint32_t first, uint32_t last, float v[KERNEL_PAGE_TOKENS][V_DIMS]) {
   for (uint32_t t = first; t < last; t++) {
-    const uint16_t *row = (const uint16_t *)v_page + (size_t)t * dims;
     if (type == KERNEL_KV_Q8) {
       q8_v_load(v_page, t, d, dims, v[t]);
     } else if (type == KERNEL_KV_Q4) {
       q4_v_load(v_page, t, d, dims, v[t]);
-    } else if (count == 4) {
-      f16_load_4(row, d, dims, v[t]);
     } else {
-      f16_load(row + d, V_DIMS, v[t]);
+      f16_load_4((const uint16_t *)v_page + (size_t)t * dims, d, v[t]);
     }
   }
 }
@@ -254,9 +332,14 @@ SIMD_INLINE void load_values(const void *v_page, kernel_kv_type type, uint32_t d
 SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
                              kernel_kv_type type, uint32_t first, uint32_t last, float *p,
                              const float *corrections, simd_flavor flavor) {
-  if (type == KERNEL_KV_F16) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+  uint32_t d = 0;
+  if (type == KERNEL_KV_F16) {
+    f16_values(acc, dims, heads, v_page, first, last, p, corrections, flavor);
+    d = dims / 8 * 8;
+    if (d < dims) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+  }
   float v[KERNEL_PAGE_TOKENS][V_DIMS];
-  for (uint32_t d = 0, count; d < dims; d += count) {
+  for (uint32_t count; d < dims; d += count) {
     count = dims - d < V_DIMS ? 4 : V_DIMS;
     if (type == KERNEL_KV_F32) {
       piece_values((const float *)v_page + d, dims, count, p, first, last, corrections, heads,
@@ -265,7 +348,7 @@ SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const vo
     }
     // a quantised head is padded: what is loaded at its first piece of 4 serves the others too
     const uint32_t within = type == KERNEL_KV_F16 ? 0 : d % V_DIMS;
-    if (within == 0) load_values(v_page, type, d, count, dims, first, last, v);
+    if (within == 0) load_values(v_page, type, d, dims, first, last, v);
     piece_values(v[0] + within, V_DIMS, count, p, first, last, corrections, heads, acc + d, dims,
                  flavor);
   }

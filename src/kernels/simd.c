@@ -16,6 +16,8 @@ const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
                               .low_2 = SIXTEEN(3, 3),
                               .top = SIXTEEN(128, 128),
                               .low_8_of_16 = SIXTEEN(255, 0),
-                              .high_8_of_16 = SIXTEEN(0, 255)};
+                              .high_8_of_16 = SIXTEEN(0, 255),
+                              .f16_tiny = {0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff,
+                                           0x8f, 0, 0xe0, 0xff, 0x8f}};
 
 #endif

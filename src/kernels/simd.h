@@ -96,6 +96,7 @@ typedef struct simd_masks {
   uint8_t low_2[16];  // 0x03
   uint8_t top[16];    // 0x80
   uint8_t low_8_of_16[16], high_8_of_16[16];
+  uint8_t f16_tiny[16];  // simd_f16_tiny's
 } simd_masks;
 
 extern const simd_masks simd_mask;
