@@ -119,7 +119,7 @@ static void arrive(simulation *s, traffic *t) {
   if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
   wanted.prefill_only = wanted.completions == 1 && sim_below(&t->random, 50) == 0;
   const uint32_t count = wanted.completions;
-  const bool is_full = s->live_count + count > s->setup.requests_max;
+  const bool is_full = s->scheduler->count + count > s->setup.requests_max;
   uint32_t id;
   const wick_status status = simulation_submit(s, &wanted, &id);
   if (status == WICK_E_NOMEM && s->may_fail) return;
@@ -128,10 +128,20 @@ static void arrive(simulation *s, traffic *t) {
   if (!is_full) t->to_come -= count < t->to_come ? count : t->to_come;
 }
 
+static void submit_short(traffic *t, int32_t priority) {
+  int32_t tokens[32];
+  wick_request wanted = {.tokens = tokens, .max_tokens = 16, .priority = priority};
+  wanted.token_count = add_letters(t, tokens, 1 + sim_below(&t->random, 30));
+  choose_sampling(t, &wanted.sampling);
+  uint32_t id;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+}
+
 // Arrivals that are due; when nothing runs, the clock goes to the next one.
 static void let_arrive(simulation *s, traffic *t) {
   if (s->live_count == 0 && simulation_clock_us < t->next_us) simulation_clock_us = t->next_us;
   while (t->to_come != 0 && simulation_clock_us >= t->next_us) {
+    if (s->live_count + WICK_COMPLETIONS_MAX > SIM_LIVE_MAX) return;  // ended, but not told yet
     arrive(s, t);
     next_arrival(t);
   }
@@ -192,9 +202,19 @@ static simulated *any_live(simulation *s, traffic *t) {
   return NULL;
 }
 
+// One that has ended is not known any more, though its end may not have been told yet.
+static void check_known(const simulation *s, wick_status status) {
+  CHECK(status == WICK_OK || (s->is_untold && status == WICK_E_ARG));
+}
+
 static void set_paused(simulation *s, simulated *request, bool is_paused) {
   request->is_paused = is_paused;
-  CHECK_EQ_INT(scheduler_pause(s->scheduler, request->id, is_paused), WICK_OK);
+  check_known(s, scheduler_pause(s->scheduler, request->id, is_paused));
+}
+
+static void cancel(simulation *s, simulated *request) {
+  request->is_cancelled = true;
+  check_known(s, scheduler_cancel(s->scheduler, request->id));
 }
 
 static void resume_all(simulation *s) {
@@ -208,8 +228,7 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
   const uint32_t what = sim_below(&t->random, 160);
   if (*squeezed > 0 && --*squeezed == 0) s->memory.budget_bytes = 0;
   if (what < 4 && live != NULL) {
-    live->is_cancelled = true;
-    CHECK_EQ_INT(scheduler_cancel(s->scheduler, live->id), WICK_OK);
+    cancel(s, live);
   } else if (what < 10 && live != NULL) {
     set_paused(s, live, !live->is_paused);
   } else if (what == 10) {
@@ -217,33 +236,107 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
     *squeezed = 1 + sim_below(&t->random, 60);
   } else if (what < 16) {
     s->memory.fail_at_call = s->memory.calls + 1 + sim_below(&t->random, 6);
+  } else if (what < 19) {
+    s->is_slow = what == 16;
   }
 }
 
 // Memory is taken away and given back, allocations fail, requests are cancelled, paused and
-// resumed, and some make every pass fail.
+// resumed, some make every pass fail, and the host leaves the events lying until there is no room.
 TEST(whatever_happens_nothing_is_lost) {
   simulation_setup setup = TIGHT;
   setup.requests_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
   sim.may_fail = true;
   traffic t = {.random = 3, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
-  uint32_t squeezed = 0;
+  uint32_t squeezed = 0, stood = 0;
   while (t.to_come != 0 && sim.steps < 200 * (uint64_t)SQUEEZED_REQUESTS) {
     let_arrive(&sim, &t);
     disturb(&sim, &t, &squeezed);
+    const uint64_t passes = sim.forward.passes;
     if (!simulation_step(&sim)) resume_all(&sim);
+    stood += sim.is_slow && sim.forward.passes == passes && sim.scheduler->phase == PASS_NONE;
     if (sim.steps % 64 == 0 && !sim_check_pages(&sim)) return;
   }
   CHECK_EQ_UINT(t.to_come, 0);
   sim.memory.budget_bytes = sim.memory.fail_at_call = 0;
+  sim.is_slow = false;
   resume_all(&sim);
   CHECK(simulation_run(&sim, 100000));
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK(stood > 0);
   CHECK(stats.aborted > SQUEEZED_REQUESTS / 100);
   CHECK(stats.failed > SQUEEZED_REQUESTS / 100);
   CHECK(stats.preempted > SQUEEZED_REQUESTS / 100);
   CHECK(stats.stopped + stats.length > SQUEEZED_REQUESTS / 2);
+  simulation_close(&sim);
+}
+
+// ---- Ends in the middle ----
+
+static void run_into_the_middle(uint64_t seed, uint64_t steps) {
+  traffic t = {.random = seed, .to_come = 1000};
+  for (uint64_t i = 0; i < steps; i++) {
+    let_arrive(&sim, &t);
+    simulation_step(&sim);
+  }
+}
+
+// The model fails to load: each request is told.
+TEST(all_can_be_ended_with_an_error) {
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    REQUIRE(simulation_open(&sim, &TIGHT));
+    sim.may_fail = true;
+    run_into_the_middle(seed, 100 + seed);
+    wick_error error = {0};
+    (void)wick_fail(&error, WICK_E_NOMEM, WICK_NO_OFFSET, "gone");
+    const uint32_t live = sim.live_count;
+    CHECK(live > 0);
+    for (int i = 0; i < 100 && sim.live_count != 0; i++) {
+      scheduler_fail_all(sim.scheduler, &error);
+      sim_take_events(&sim);
+    }
+    CHECK_EQ_UINT(sim.failed, live);
+    simulation_close(&sim);
+  }
+}
+
+// The scheduler goes while requests run and wait: everything is given back.
+TEST(a_scheduler_that_goes_keeps_nothing) {
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    REQUIRE(simulation_open(&sim, &TIGHT));
+    run_into_the_middle(seed, 100 + seed);
+    CHECK(sim.live_count > 0);
+    scheduler_destroy(sim.scheduler);
+    sessions_destroy(&sim.sessions);
+    wick_prefix_clear(sim.prefix);
+    CHECK_EQ_UINT(wick_kv_pool_pages_free(sim.kv), wick_kv_pool_pages(sim.kv));
+    sim_close_parts(&sim);
+  }
+}
+
+// ---- A model that is still coming ----
+
+// Layers come while requests wait for them; one is cancelled at each stage.
+TEST(requests_wait_for_a_model_that_is_coming) {
+  REQUIRE(simulation_open(&sim, &TIGHT));
+  traffic t = {.random = 12};
+  sim.model.is_embedding_ready = false;
+  sim.layer_missing[0] = sim.layer_missing[1] = 1;
+  for (int i = 0; i < 12; i++) submit_short(&t, 0);
+  for (int stage = 0; stage < 3; stage++) {
+    for (int i = 0; i < 5; i++) simulation_step(&sim);
+    CHECK_EQ_INT(scheduler_step(sim.scheduler), SCHEDULER_WAIT_BYTES);
+    cancel(&sim, &sim.live[3 * stage + 1]);
+    for (int i = 0; i < 5; i++) simulation_step(&sim);
+    CHECK_EQ_UINT(sim.tokens_out, 0);
+    if (stage == 0) sim.model.is_embedding_ready = true;
+    if (stage == 1) sim.layer_missing[0] = 0;
+    if (stage == 2) sim.layer_missing[1] = 0;
+  }
+  CHECK(simulation_run(&sim, 10000));
+  CHECK_EQ_UINT(sim.ended, 12);
+  CHECK_EQ_UINT(sim.aborted, 3);
   simulation_close(&sim);
 }
 
@@ -269,15 +362,6 @@ static void check_order(void *context) {
       if (is_behind || is_lower) CHECK(!is_behind && !is_lower);
     }
   }
-}
-
-static void submit_short(traffic *t, int32_t priority) {
-  int32_t tokens[32];
-  wick_request wanted = {.tokens = tokens, .max_tokens = 16, .priority = priority};
-  wanted.token_count = add_letters(t, tokens, 1 + sim_below(&t->random, 30));
-  choose_sampling(t, &wanted.sampling);
-  uint32_t id;
-  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
 }
 
 TEST(requests_start_in_the_order_of_priority_and_arrival) {

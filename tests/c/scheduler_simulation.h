@@ -227,7 +227,9 @@ typedef struct simulation {
   session_table sessions;
   wick_forward forward;
   scheduler *scheduler;
-  bool may_fail;  // requests may end with an error: memory is being taken away
+  bool may_fail;   // requests may end with an error: memory is being taken away
+  bool is_slow;    // the host takes no events for a while
+  bool is_untold;  // so some are lying there
   simulated live[SIM_LIVE_MAX];
   uint32_t live_count;
   simulated_session held[SIM_SESSIONS_MAX];
@@ -303,6 +305,13 @@ static bool sim_check_pages(const simulation *sim) {
   return is_whole || check_true(false, error.message, __FILE__, __LINE__);
 }
 
+static void sim_close_parts(simulation *sim) {
+  wick_prefix_cache_destroy(sim->prefix);
+  wick_kv_pool_destroy(sim->kv);
+  CHECK_EQ_UINT(sim->memory.blocks_now, 0);
+  fixture_close(&sim->vocabulary);
+}
+
 // Everything has ended and nothing is kept.
 static void simulation_close(simulation *sim) {
   const scheduler_stats stats = scheduler_get_stats(sim->scheduler);
@@ -322,10 +331,7 @@ static void simulation_close(simulation *sim) {
   if (sim->prefix != NULL) wick_prefix_clear(sim->prefix);
   CHECK_EQ_UINT(wick_kv_pool_pages_free(sim->kv), wick_kv_pool_pages(sim->kv));
   scheduler_destroy(sim->scheduler);
-  wick_prefix_cache_destroy(sim->prefix);
-  wick_kv_pool_destroy(sim->kv);
-  CHECK_EQ_UINT(sim->memory.blocks_now, 0);
-  fixture_close(&sim->vocabulary);
+  sim_close_parts(sim);
 }
 
 // ---- What a request says when it is alone ----
@@ -533,9 +539,11 @@ static void sim_take_events(simulation *sim) {
 static bool simulation_step(simulation *sim) {
   sim->steps++;
   const scheduler_result result = scheduler_step(sim->scheduler);
-  CHECK(result == SCHEDULER_PROGRESS || result == SCHEDULER_IDLE);
-  sim_take_events(sim);
-  return result == SCHEDULER_PROGRESS;
+  if (result == SCHEDULER_WAIT_EVENTS) CHECK(sim->is_untold);
+  if (result == SCHEDULER_WAIT_BYTES) CHECK(!model_is_ready(&sim->model));
+  sim->is_untold = sim->is_slow;
+  if (!sim->is_slow) sim_take_events(sim);
+  return result != SCHEDULER_IDLE;
 }
 
 // Until nothing can go on, at most `steps`.
