@@ -81,6 +81,7 @@ static uint32_t make_prompt(traffic *t, int32_t *tokens) {
 static void choose_sampling(traffic *t, sampler_config *sampling) {
   sampler_config_default(sampling);
   sampling->seed = sim_random(&t->random) >> 8;
+  if (sim_below(&t->random, 16) == 0) sampling->logprobs = SAMPLER_LOGPROBS_MAX;
   if (sim_below(&t->random, 2) == 0) return;
   sampling->temperature = 0.9f;
   if (sim_below(&t->random, 3) == 0) sampling->top_k = 8;
@@ -116,6 +117,7 @@ static void arrive(simulation *s, traffic *t) {
   wanted.priority = (int32_t)sim_below(&t->random, 3) - 1;
   wanted.no_speculation = sim_below(&t->random, 4) == 0;
   wanted.completions = sim_below(&t->random, 8) == 0 ? 2 + sim_below(&t->random, 3) : 1;
+  if (sim_below(&t->random, 64) == 0) wanted.completions = WICK_COMPLETIONS_MAX;
   if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
   wanted.prefill_only = wanted.completions == 1 && sim_below(&t->random, 50) == 0;
   const uint32_t count = wanted.completions;
@@ -245,7 +247,7 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
 // resumed, some make every pass fail, and the host leaves the events lying until there is no room.
 TEST(whatever_happens_nothing_is_lost) {
   simulation_setup setup = TIGHT;
-  setup.requests_max = 24;
+  setup.requests_max = setup.running_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
   sim.may_fail = true;
   traffic t = {.random = 3, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
@@ -282,21 +284,22 @@ static void run_into_the_middle(uint64_t seed, uint64_t steps) {
   }
 }
 
-// The model fails to load: each request is told.
+// The model fails to load: each request is told, though the host has left no room for it before.
 TEST(all_can_be_ended_with_an_error) {
   for (uint64_t seed = 0; seed < 30; seed++) {
     REQUIRE(simulation_open(&sim, &TIGHT));
-    sim.may_fail = true;
-    run_into_the_middle(seed, 100 + seed);
-    wick_error error = {0};
-    (void)wick_fail(&error, WICK_E_NOMEM, WICK_NO_OFFSET, "gone");
-    const uint32_t live = sim.live_count;
-    CHECK(live > 0);
-    for (int i = 0; i < 100 && sim.live_count != 0; i++) {
+    sim.may_fail = sim.is_slow = true;
+    run_into_the_middle(seed, 200 + 10 * seed);
+    wick_error error = {WICK_E_NOMEM, WICK_NO_OFFSET, {0}};
+    memset(error.message, 'x', sizeof error.message - 1);
+    traffic more = {.random = seed};
+    while (sim.scheduler->count < 40) submit_short(&more, 0);
+    const uint32_t left = sim.scheduler->count;
+    for (int i = 0; i < 100 && sim.scheduler->count != 0; i++) {
       scheduler_fail_all(sim.scheduler, &error);
       sim_take_events(&sim);
     }
-    CHECK_EQ_UINT(sim.failed, live);
+    CHECK_EQ_UINT(sim.failed, left);
     simulation_close(&sim);
   }
 }
@@ -336,7 +339,7 @@ TEST(requests_wait_for_a_model_that_is_coming) {
   }
   CHECK(simulation_run(&sim, 10000));
   CHECK_EQ_UINT(sim.ended, 12);
-  CHECK_EQ_UINT(sim.aborted, 3);
+  CHECK(sim.aborted >= 2);  // the last one may end in the pass that it is in
   simulation_close(&sim);
 }
 

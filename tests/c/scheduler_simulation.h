@@ -27,7 +27,7 @@ enum {
   SIM_DIM = 8,      // of the one head in the one layer
   SIM_CONTEXT_MAX = 512,
   SIM_BATCH_MAX = 128,
-  SIM_LIVE_MAX = 96,
+  SIM_LIVE_MAX = 160,
   SIM_SESSIONS_MAX = 4
 };
 // What a pass takes, in us: by itself, for a row, for 16 tokens of context that a row looks at.

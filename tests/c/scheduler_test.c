@@ -206,6 +206,31 @@ TEST(completions_outlive_the_first_of_them) {
   }
 }
 
+// All of them end with their first token, and the host takes the events only when there is no more
+// room: what one row of logits brings then depends on how much is left.
+TEST(completions_wait_for_room_for_their_events) {
+  simulation_setup setup = ROOMY;
+  setup.running_max = 32;
+  REQUIRE(simulation_open(&sim, &setup));
+  int32_t prompt[20];
+  uint64_t random = 1;
+  for (uint32_t which = 0; which < 300; which++) {
+    fill_prompt(prompt, 1 + which % 20, CHAIN_NEW, which);
+    wick_request wanted = make_request(prompt, 1 + which % 20, 1);
+    wanted.completions = WICK_COMPLETIONS_MAX - sim_below(&random, 8) % 6;
+    wanted.sampling.logprobs = SAMPLER_LOGPROBS_MAX;
+    sample(&wanted, which);
+    uint32_t id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+    for (int i = 0; i < 200 && sim.scheduler->count != 0; i++) {
+      if (scheduler_step(sim.scheduler) == SCHEDULER_WAIT_EVENTS) sim_take_events(&sim);
+    }
+    if (sim.live_count > SIM_LIVE_MAX - WICK_COMPLETIONS_MAX) sim_take_events(&sim);
+  }
+  sim_take_events(&sim);
+  simulation_close(&sim);
+}
+
 // ---- Nothing to say ----
 
 // Several that are read in one pass end one after another; none is read further meanwhile.
