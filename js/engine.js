@@ -15,6 +15,7 @@ import {
   checkCompletions,
   checkThreads,
   configOf,
+  draftOf,
   promptOf,
   settingsOf,
   sourceOf,
@@ -136,6 +137,7 @@ async function loadEngine(link, options, config, { description, source }) {
     module,
     config: { ...config, threads },
     source: description,
+    draft: options.draft && draftOf(options.draft),
     chatTemplate: options.chatTemplate,
     isEager: options.eager === true,
   };

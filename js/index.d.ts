@@ -60,6 +60,12 @@ export interface EngineOptions extends ModelSource {
    * contexts by default. What finds no room waits.
    */
   kvTokens?: number;
+  /**
+   * A smaller model of the same vocabulary: it proposes what may follow, several tokens at once are
+   * checked in one pass, and the text stays the same. It is loaded after the model, into the same
+   * memory; a url, a file or a Blob. Another vocabulary is a MISMATCH.
+   */
+  draft?: Omit<ModelSource, 'stream'>;
   /** Keeps what prompts began with, so that it is read once; true by default. */
   prefixCache?: boolean;
   /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
@@ -127,9 +133,9 @@ export interface GenerateOptions extends SamplingOptions {
   /**
    * Whether what may follow is proposed (from what followed the same words earlier in the text) and
    * checked several tokens at once. The text is the same; it is left out by itself where it does not
-   * pay. True by default.
+   * pay, unless it is 'always', for measurements. True by default.
    */
-  speculation?: boolean;
+  speculation?: boolean | 'always';
   /**
    * Token ids that come out, whatever the logits say, for measurements with random weights, whose own
    * text would repeat itself.
@@ -348,7 +354,7 @@ export interface ChatCompletionRequest {
   n?: number | null;
   /** GenerateOptions says what these two do. */
   priority?: number | null;
-  speculation?: boolean | null;
+  speculation?: boolean | 'always' | null;
   frequency_penalty?: number | null;
   presence_penalty?: number | null;
   seed?: number | bigint | null;

@@ -70,7 +70,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} [session] that the text goes on from and stays in
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {number} priority higher ones go first
- * @property {boolean} speculation whether what may follow is proposed and checked
+ * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
  * @property {number[]} [forced] what comes out, whatever the logits say
  * @property {number} [completions] of the prompt, which is read once
  */
@@ -80,6 +80,8 @@ export class NativeEngine {
   #exports;
   #engine;
   #state;
+  /** @type {NativeEngine | undefined} */
+  #draft;
   /** @type {{address: number, sizeBytes: number} | undefined} */
   #staging;
 
@@ -127,9 +129,26 @@ export class NativeEngine {
     return new NativeEngine(heap, exports, createEngine(heap, exports, config), state);
   }
 
+  /**
+   * A second engine in the same memory, for a smaller model that is going to propose (useDraft).
+   * @param {NativeConfig} config
+   * @returns {NativeEngine}
+   */
+  createSibling(config) {
+    const engine = createEngine(this.#heap, this.#exports, config);
+    return new NativeEngine(this.#heap, this.#exports, engine, this.#state);
+  }
+
+  /** From now on the sibling, which is loaded, proposes what may follow. @param {NativeEngine} draft */
+  useDraft(draft) {
+    this.#check(this.#exports.engine_set_draft(this.#engine, draft.#engine), 'The draft model');
+    this.#draft = draft;
+  }
+
   /** The last call: frees everything and lets the helpers go. */
   destroy() {
     this.#exports.engine_destroy(this.#engine);
+    if (this.#draft) this.#exports.engine_destroy(this.#draft.#engine);
     this.#freeStaging();
     this.#exports.helpers_dismiss?.();
   }
@@ -515,7 +534,7 @@ function fieldsOf(request, passed) {
     { u32: Number(request.prefillOnly ?? false) },
     { u32: request.priority },
     { u32: request.completions ?? 1 },
-    { u32: Number(!request.speculation) },
+    { u32: request.speculation === 'always' ? 2 : Number(!request.speculation) },
     { u32: forced.length > 0 ? passed.ints(forced) : 0 },
     { u32: forced.length },
   ];

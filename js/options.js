@@ -60,9 +60,15 @@ export function settingsOf(options) {
     ignoreEnd: options.ignoreEnd === true,
     printSpecial: options.printSpecial === true,
     priority: number('priority', 0, { min: -100, max: 100, whole: true }),
-    speculation: options.speculation !== false,
+    speculation: speculationOf(options.speculation ?? true),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
+}
+
+/** @param {unknown} speculation @returns {boolean | 'always'} */
+function speculationOf(speculation) {
+  if (typeof speculation === 'boolean' || speculation === 'always') return speculation;
+  throw argumentError(`speculation must be true, false or 'always', not ${speculation}`);
 }
 
 /** @param {number | bigint | null | undefined} seed @returns {bigint} */
@@ -224,6 +230,16 @@ export function sourceOf(options) {
   if (files.every((file) => file instanceof Blob)) return blobSource(files);
   const kinds = given[0] === 'file' ? 'a Blob, a File or a path' : 'a Blob or a File';
   throw argumentError(`${given[0]} must be ${kinds}, or an array of them`);
+}
+
+/** @param {NonNullable<EngineOptions['draft']>} draft @returns {import('./protocol.js').OwnSource} */
+export function draftOf(draft) {
+  if (typeof draft !== 'object' || draft === null) {
+    throw argumentError('draft must be an object with a url, a file or a blob');
+  }
+  const { description } = sourceOf(draft);
+  if (description.kind !== 'page') return description;
+  throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');
 }
 
 /** @param {NonNullable<EngineOptions['stream']>} stream */

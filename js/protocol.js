@@ -4,6 +4,7 @@
 /** @typedef {import('./native.js').NativeConfig} NativeConfig */
 /** @typedef {import('./native.js').NativeRequest} NativeRequest */
 /** @typedef {import('./source.js').SourceDescription} SourceDescription */
+/** What a worker reads by itself. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
 /** @typedef {import('./template.js').PlainMessage} PlainMessage */
 
 /**
@@ -14,7 +15,8 @@
  *   port: MessagePort}} HelperMessage
  *
  * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
- *   config: NativeConfig, source: SourceDescription, isEager: boolean,
+ *   config: NativeConfig, source: SourceDescription, draft: OwnSource | undefined,
+ *   isEager: boolean,
  *   chatTemplate: string | undefined}} InitMessage
  */
 

@@ -102,7 +102,7 @@ class EngineWorker {
   // ---- start ----
 
   /** @param {import('./protocol.js').InitMessage} message */
-  async #start({ module, helpers, config, source, chatTemplate, isEager }) {
+  async #start({ module, helpers, config, source, draft, chatTemplate, isEager }) {
     this.#chatTemplate = chatTemplate;
     const native = await NativeEngine.create(module, config, {
       onMemory: (memory) => {
@@ -129,9 +129,32 @@ class EngineWorker {
       this.#wake();
     };
     await loadModel(native, opened, { onBytes, isClosed });
+    if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
     report('ready');
     this.#beReady();
+  }
+
+  /**
+   * @param {NativeEngine} native
+   * @param {import('./native.js').NativeConfig} config the model's
+   * @param {Parameters<typeof createSource>[0]} description
+   */
+  async #loadDraft(native, config, description) {
+    const contextSize = native.info().plan.context_tokens;
+    const own = { threads: 1, chooseThreads: false, noPrefixCache: true, metrics: false };
+    const used = native.counters().bytesNow;
+    const memoryLimit = config.memoryLimit && Math.max(1, config.memoryLimit - used);
+    const drafting = native.createSibling({
+      ...config,
+      ...own,
+      memoryLimit,
+      contextSize: 0,
+      kvTokens: contextSize,
+    });
+    const source = createSource(description, () => {});
+    await loadModel(drafting, source, { onBytes: () => {}, isClosed: () => this.#isClosed });
+    if (!this.#isClosed) native.useDraft(drafting);
   }
 
   /** Requests can come from now on: the directory is there, perhaps not yet the weights. */

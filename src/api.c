@@ -257,6 +257,7 @@ wick_status wick_engine_create(const wick_config *config, wick_engine **out, wic
 void wick_engine_destroy(wick_engine *engine) {
   if (engine == NULL) return;
   scheduler_destroy(engine->scheduler);
+  drafter_destroy(engine->drafter);
   forward_destroy(engine->forward);
   sessions_destroy(&engine->sessions);
   wick_prefix_cache_destroy(engine->prefix);

@@ -22,6 +22,7 @@ struct wick_engine {
   session_table sessions;
   wick_forward *forward;
   scheduler *scheduler;
+  drafter *drafter;  // NULL: no smaller model proposes
   wick_ops *ops;  // NULL: metrics are off
   uint32_t context_tokens;
   bool is_directory_ready;

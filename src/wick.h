@@ -132,6 +132,12 @@ wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused)
 // Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
+// From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
+// follow in requests of `engine` (schedule/speculation.h); their texts stay the same. Both are
+// loaded; the draft takes no requests any more, and is destroyed after `engine`. Once an engine.
+// WICK_E_NODATA (one is not loaded), WICK_E_MISMATCH (another vocabulary), WICK_E_BUSY (there is
+// one already, or requests run on the draft), WICK_E_NOMEM.
+wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_error *error);
 // What ran, waits, came and went (schedule/scheduler.h); zeros before the directory is ready.
 scheduler_stats wick_stats(const wick_engine *engine);
 // The KV pages of all requests and sessions, to look at; NULL before the directory is ready.

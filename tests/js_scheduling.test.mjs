@@ -1,8 +1,15 @@
 // Many at once, from JavaScript: completions of one prompt, beams, priorities, readers that do not keep
 // up, pages that run out, proposals that change nothing, and the figures about all that.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { hasCode, modelPath, openEngine as open } from './support/package.mjs';
+import {
+  hasCode,
+  modelPath,
+  openEngine as open,
+  synthesize,
+  temporaryFolder,
+} from './support/package.mjs';
 
 /**
  * @param {import('node:test').TestContext} t
@@ -164,16 +171,62 @@ describe('speculation', () => {
   for (const temperature of [0, 0.8]) {
     test(`the text is the same without it, temperature ${temperature}`, async (t) => {
       const engine = await openEngine(t);
+      /** @type {import('../js/index.js').GenerateOptions} */
       const options = { temperature, seed: 5, maxTokens: 120, ignoreEnd: true };
       const plain = await engine.generate(list, { ...options, speculation: false }).text();
       assert.equal((await engine.stats()).tokens.proposed, 0);
-      assert.equal(await engine.generate(list, options).text(), plain);
+      assert.equal(
+        await engine.generate(list, { ...options, speculation: 'always' }).text(),
+        plain,
+      );
       const { tokens } = await engine.stats();
       assert.ok(tokens.proposed > 0, 'something was proposed');
       assert.ok(tokens.accepted <= tokens.proposed);
       if (temperature === 0) assert.ok(tokens.accepted > 0, 'something was right');
     });
   }
+});
+
+describe('a draft model', () => {
+  const draft = { file: modelPath.replace('q8_0', 'q4_0') };
+
+  for (const temperature of [0, 0.7]) {
+    test(`proposes, and the text stays the same, temperature ${temperature}`, async (t) => {
+      const plain = await openEngine(t, { draft: undefined });
+      const engine = await openEngine(t, { draft });
+      /** @type {import('../js/index.js').GenerateOptions} */
+      const options = {
+        temperature,
+        seed: 11,
+        maxTokens: 100,
+        ignoreEnd: true,
+        speculation: 'always',
+      };
+      const prompts = ['Tell me a story about a boat.', prompt, 'What is 12 + 7?'];
+      for (const text of prompts) {
+        const said = await plain.generate(text, { ...options, speculation: false }).text();
+        assert.equal(await engine.generate(text, options).text(), said);
+      }
+      const together = await Promise.all(
+        prompts.map((text) => engine.generate(text, options).text()),
+      );
+      const alone = [];
+      for (const text of prompts) alone.push(await plain.generate(text, options).text());
+      assert.deepEqual(together, alone);
+      const { tokens } = await engine.stats();
+      assert.ok(tokens.proposed > 100 && tokens.accepted > 100, `${tokens.accepted}`);
+    });
+  }
+
+  test('one that cannot be used is refused', async (t) => {
+    const other = join(temporaryFolder(), 'tiny.gguf');
+    await synthesize('tiny', 'q8_0', other);
+    await assert.rejects(openEngine(t, { draft: { file: other } }), hasCode('MISMATCH'));
+    await assert.rejects(openEngine(t, { draft: /** @type {any} */ ({}) }), hasCode('ARG'));
+    const missing = openEngine(t, { draft: { file: `${modelPath}.missing` } });
+    await assert.rejects(missing, hasCode('IO'));
+    await assert.rejects(openEngine(t, { draft, memoryLimit: 13e6 }), hasCode('NOMEM'));
+  });
 });
 
 describe('figures', () => {

@@ -44,7 +44,7 @@ typedef struct web_request {
   uint32_t ignore_end, print_special;
   uint32_t session, prefill_only;
   int32_t priority;
-  uint32_t completions, no_speculation;
+  uint32_t completions, speculation;  // 0: where it pays, 1: never, 2: always
   uint32_t forced, forced_count;
 } web_request;
 _Static_assert(sizeof(web_request) == 128, "js/memory.js writes it");
@@ -316,7 +316,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.prefill_only = from->prefill_only != 0;
   request.priority = from->priority;
   request.completions = from->completions;
-  request.no_speculation = from->no_speculation != 0;
+  request.no_speculation = from->speculation == 1;
+  request.always_speculates = from->speculation == 2;
   request.forced = (const int32_t *)(uintptr_t)from->forced;
   request.forced_count = from->forced_count;
   uint32_t id = 0;
@@ -326,6 +327,11 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
 WEB_EXPORT("request_cancel")
 wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
   return wick_request_cancel(engine, id);
+}
+
+WEB_EXPORT("engine_set_draft")
+wick_status web_engine_set_draft(wick_engine *engine, wick_engine *draft) {
+  return wick_engine_set_draft(engine, draft, &last_error);
 }
 
 WEB_EXPORT("request_pause")

@@ -63,16 +63,41 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
   return count;
 }
 
+// How many proposals of a source are asked for; each takes `proposal_us`.
+static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
+                                 uint32_t most, float proposal_us) {
+  request->speculation.source = source;
+  if (request->always_speculates) return most;
+  return speculation_wanted(&request->speculation, &scheduler->costs, source, most, proposal_us);
+}
+
+// What the text itself proposes, and what the smaller model does where that is nothing.
+static void find_proposals(scheduler *scheduler, request *request, uint32_t most) {
+  speculation *speculation = &request->speculation;
+  drafter *drafter = scheduler->parts.drafter;
+  if (speculation_is_awake(speculation, SPECULATION_LOOKUP)) {
+    const uint32_t found =
+        speculation_look_up(request->tokens, request->tokens_count, most, speculation->proposed);
+    speculation->count = proposals_wanted(scheduler, request, SPECULATION_LOOKUP, found, 0.0f);
+  }
+  if (drafter == NULL || speculation->count != 0) return;
+  if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
+  const uint32_t wanted =
+      proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, drafter_token_us(drafter));
+  speculation->count = drafter_propose(drafter, request->id, request->tokens, request->tokens_count,
+                                       wanted, speculation->proposed);
+}
+
 // What may follow the newest token, as far as there are pages for it.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
-  const uint32_t tokens_left = request->tokens_max - request->tokens_out;
-  uint32_t most = tokens_left - 1;
+  uint32_t most = request->tokens_max - request->tokens_out - 1;
   const uint32_t room = (parts->batch_tokens - decodes) / decodes;
   if (most > room) most = room;
-  if (!request->speculates || decodes > SPECULATION_REQUESTS_MAX) most = 0;
-  speculation_propose(speculation, &scheduler->costs, request->tokens, request->tokens_count, most);
+  if (most > SPECULATION_TOKENS_MAX) most = SPECULATION_TOKENS_MAX;
+  if (!request->speculates || decodes > SPECULATION_REQUESTS_MAX || most == 0) return;
+  find_proposals(scheduler, request, most);
   if (speculation->count == 0) return;
   const wick_status status = wick_kv_seq_prepare_write(parts->kv, request->sequence, request->fed,
                                                        1 + speculation->count, NULL, NULL);
@@ -135,7 +160,7 @@ bool pass_begin(scheduler *scheduler) {
   const request *alone = find_alone(scheduler);
   scheduler->batch_count = 0;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    at->pass_tokens = at->speculation.count = 0;
+    at->pass_tokens = at->speculation.count = at->speculation.accepted = 0;
     at->pass_end = UINT32_MAX;
   }
   reserve_decodes(scheduler, alone);

@@ -160,6 +160,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   }
   made->priority = wanted->priority;
   made->speculates = !wanted->no_speculation && wanted->on_logits == NULL && made->tokens_max > 1;
+  made->always_speculates = wanted->always_speculates;
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;

@@ -32,9 +32,10 @@ typedef struct wick_request {
   uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
                          // their seeds, too
   bool no_speculation;   // never proposes what may follow (schedule/speculation.h)
-  uint32_t session;      // the text follows what this session holds, which keeps all; 0: none
-  uint32_t max_tokens;   // 0: until the context is full
-  bool prefill_only;     // the prompt is read, nothing is sampled (max_tokens is ignored)
+  bool always_speculates;  // proposes whether that pays or not, for tests and measurements
+  uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
+  uint32_t max_tokens;     // 0: until the context is full
+  bool prefill_only;       // the prompt is read, nothing is sampled (max_tokens is ignored)
   sampler_config sampling;
   const char *const *stops;  // stop strings, copied
   const size_t *stop_bytes;
@@ -84,7 +85,7 @@ typedef struct request {
   char *piece, *shown;  // a token's text; what of it may be shown
   int32_t *forced;      // [forced_count]; NULL: none
   uint32_t forced_count;
-  bool speculates;
+  bool speculates, always_speculates;
   speculation speculation;
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;

@@ -231,6 +231,10 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
+void scheduler_set_drafter(scheduler *scheduler, drafter *drafter) {
+  scheduler->parts.drafter = drafter;
+}
+
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (request->id != id) continue;
@@ -323,6 +327,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] == request) scheduler->owners[i] = NULL;
   }
+  if (scheduler->parts.drafter != NULL) drafter_forget(scheduler->parts.drafter, request->id);
   count_end(&scheduler->stats, how);
   leave_followers(scheduler, request);
   unlink_request(scheduler, request);

@@ -12,6 +12,7 @@
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "model/forward.h"
+#include "schedule/draft.h"
 #include "schedule/request.h"
 #include "schedule/session.h"
 #include "text/tokenizer.h"
@@ -27,7 +28,8 @@ typedef struct scheduler_parts {
   wick_prefix_cache *prefix;  // NULL: every prompt is read from its beginning
   session_table *sessions;
   wick_forward *forward;
-  wick_ops *ops;  // NULL: sampling is not measured
+  drafter *drafter;  // NULL: proposals come from the text alone
+  wick_ops *ops;     // NULL: sampling is not measured
   uint64_t (*now_us)(void);
   uint32_t batch_tokens, context_tokens;
   uint32_t requests_max;      // queued and running together
@@ -59,6 +61,8 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
                              wick_error *error);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
+// A smaller model proposes from now on; NULL: none. It outlives the scheduler, or is taken away.
+void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
 // A paused request keeps its place and, while nobody else needs them, its pages, but takes part in
 // no pass. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);

@@ -1,8 +1,6 @@
 // schedule/speculation.c — prompt lookup, and how much of it pays.
 #include "schedule/speculation.h"
 
-#include <string.h>
-
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 
 // Where nothing is known: of proposals, and of a row's cost beside the first one.
@@ -48,16 +46,23 @@ uint32_t speculation_look_up(const int32_t *tokens, uint32_t count, uint32_t mos
   return most;
 }
 
-// The number of proposals that yields the most tokens for the time; 0: none does better than a pass
-// of one row. With a rate r, k proposals yield 1 + r + ... + r^k tokens.
-static uint32_t best_count(const speculation *speculation, const speculation_costs *costs,
-                           uint32_t most) {
+bool speculation_is_awake(speculation *speculation, speculation_source source) {
+  speculation_trust *trust = &speculation->trust[source];
+  if (trust->rest_tokens == 0) return true;
+  trust->rest_tokens--;
+  return false;
+}
+
+// With a rate r, k proposals yield 1 + r + ... + r^k tokens.
+static uint32_t best_count(float rate, const speculation_costs *costs, uint32_t most,
+                           float proposal_us) {
+  const float proposal = costs->us[1] > 0.0f ? proposal_us / costs->us[1] : 0.0f;
   float best_gain = GAIN_MIN, power = 1.0f, tokens = 1.0f;
   uint32_t best = 0;
   for (uint32_t k = 1; k <= most; k++) {
-    power *= speculation->rate;
+    power *= rate;
     tokens += power;
-    const float gain = tokens / cost_of(costs, k + 1);
+    const float gain = tokens / (cost_of(costs, k + 1) + (float)k * proposal);
     if (gain <= best_gain) continue;
     best_gain = gain;
     best = k;
@@ -65,40 +70,27 @@ static uint32_t best_count(const speculation *speculation, const speculation_cos
   return best;
 }
 
-void speculation_propose(speculation *speculation, const speculation_costs *costs,
-                         const int32_t *tokens, uint32_t count, uint32_t most) {
-  speculation->count = speculation->accepted = 0;
+uint32_t speculation_wanted(speculation *speculation, const speculation_costs *costs,
+                            speculation_source source, uint32_t most, float proposal_us) {
+  speculation_trust *trust = &speculation->trust[source];
+  if (trust->rate == 0.0f) {
+    *trust = (speculation_trust){.rate = RATE_FIRST, .rest_tokens_next = REST_TOKENS_FIRST};
+  }
   if (most > SPECULATION_TOKENS_MAX) most = SPECULATION_TOKENS_MAX;
-  if (most == 0) return;
-  if (speculation->rest_tokens > 0) {
-    speculation->rest_tokens--;
-    return;
-  }
-  if (speculation->rate == 0.0f) {
-    speculation->rate = RATE_FIRST;
-    speculation->rest_tokens_next = REST_TOKENS_FIRST;
-  }
-  int32_t found[SPECULATION_TOKENS_MAX];
-  const uint32_t found_count = speculation_look_up(tokens, count, most, found);
-  if (found_count == 0) return;
-  const uint32_t best = best_count(speculation, costs, found_count);
-  if (best == 0) {
-    speculation->rest_tokens = speculation->rest_tokens_next;
-    if (speculation->rest_tokens_next < REST_TOKENS_MAX) speculation->rest_tokens_next *= 2;
-    speculation->rate = RATE_FIRST;  // tried again then
-    return;
-  }
-  memcpy(speculation->proposed, found, best * sizeof *found);
-  speculation->count = best;
+  const uint32_t best = best_count(trust->rate, costs, most, proposal_us);
+  if (best != 0 || most == 0) return best;
+  trust->rest_tokens = trust->rest_tokens_next;
+  if (trust->rest_tokens_next < REST_TOKENS_MAX) trust->rest_tokens_next *= 2;
+  trust->rate = RATE_FIRST;  // tried again then
+  return 0;
 }
 
 void speculation_learn(speculation *speculation) {
   const uint32_t accepted = speculation->accepted, count = speculation->count;
+  speculation_trust *trust = &speculation->trust[speculation->source];
   if (count == 0) return;
-  for (uint32_t i = 0; i < accepted; i++) {
-    speculation->rate += RATE_WEIGHT * (1.0f - speculation->rate);
-  }
-  if (accepted < count) speculation->rate -= RATE_WEIGHT * speculation->rate;
-  if (accepted == count) speculation->rest_tokens_next = REST_TOKENS_FIRST;
+  for (uint32_t i = 0; i < accepted; i++) trust->rate += RATE_WEIGHT * (1.0f - trust->rate);
+  if (accepted < count) trust->rate -= RATE_WEIGHT * trust->rate;
+  if (accepted == count) trust->rest_tokens_next = REST_TOKENS_FIRST;
   speculation->count = speculation->accepted = 0;
 }

@@ -1,0 +1,164 @@
+// schedule/draft.c — the smaller model's sequences, one a request, and its passes.
+#include "schedule/draft.h"
+
+#include <string.h>
+
+#include "schedule/speculation.h"
+
+// Requests that it follows at the same time; another one takes the place of the least recent.
+enum { DRAFT_TEXTS_MAX = 4 };
+static const float COST_WEIGHT = 0.2f;
+
+// A request's text as far as it was read: `read` tokens that are surely part of it, then those that
+// were proposed after `count` tokens and read, too, all but the last.
+typedef struct draft_text {
+  uint32_t request;  // 0: the place is free
+  wick_kv_seq_id sequence;
+  uint32_t read, count;
+  uint32_t proposed_count;
+  int32_t proposed[SPECULATION_TOKENS_MAX];
+  uint64_t last_use;
+} draft_text;
+
+struct drafter {
+  drafter_parts parts;
+  draft_text texts[DRAFT_TEXTS_MAX];
+  model_input *batch;  // [batch_tokens]
+  uint64_t uses;
+  float token_us;
+};
+
+wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error *error) {
+  drafter *made = memory_alloc_zeroed(parts->memory, sizeof *made);
+  if (made == NULL) return memory_fail(parts->memory, error, "the drafter", sizeof *made);
+  made->parts = *parts;
+  made->batch = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof *made->batch);
+  if (made->batch == NULL) {
+    drafter_destroy(made);
+    return memory_fail(parts->memory, error, "the drafter's batch", parts->batch_tokens);
+  }
+  // so that proposing allocates nothing; where it cannot be had now, it may be later
+  wick_kv_pool_grow_for(parts->kv, parts->context_tokens / KERNEL_PAGE_TOKENS, NULL);
+  *out = made;
+  return WICK_OK;
+}
+
+static void forget_text(drafter *drafter, draft_text *text) {
+  if (text->request != 0) wick_kv_seq_free(drafter->parts.kv, text->sequence, NULL);
+  *text = (draft_text){0};
+}
+
+void drafter_destroy(drafter *drafter) {
+  if (drafter == NULL) return;
+  for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) forget_text(drafter, &drafter->texts[i]);
+  memory_free(drafter->parts.memory, drafter->batch);
+  memory_free(drafter->parts.memory, drafter);
+}
+
+float drafter_token_us(const drafter *drafter) { return drafter->token_us; }
+
+void drafter_forget(drafter *drafter, uint32_t request) {
+  for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
+    if (drafter->texts[i].request == request) forget_text(drafter, &drafter->texts[i]);
+  }
+}
+
+// The request's, or a new one in a place that is free or least recently used; NULL: no memory.
+static draft_text *find_text(drafter *drafter, uint32_t request) {
+  draft_text *oldest = &drafter->texts[0];
+  for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
+    draft_text *text = &drafter->texts[i];
+    if (text->request == request) return text;
+    if (text->last_use < oldest->last_use) oldest = text;
+  }
+  forget_text(drafter, oldest);
+  wick_kv_pool *kv = drafter->parts.kv;
+  wick_kv_seq_id sequence;
+  if (wick_kv_seq_new(kv, 0, &sequence, NULL, NULL) != WICK_OK) return NULL;
+  wick_kv_seq_reserve_table(kv, sequence, drafter->parts.context_tokens, NULL);
+  *oldest = (draft_text){.request = request, .sequence = sequence};
+  return oldest;
+}
+
+// Of what was read after the last call's text, what has come true stays.
+static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count) {
+  uint32_t right = 0;
+  while (right + 1 < text->proposed_count && text->count + right < count &&
+         tokens[text->count + right] == text->proposed[right]) {
+    right++;
+  }
+  if (text->proposed_count != 0) text->read = text->count + right;
+  text->proposed_count = 0;
+  // The newest token is always read again: its logits are wanted.
+  if (text->read >= count) text->read = count - 1;
+  wick_kv_seq_truncate(drafter->parts.kv, text->sequence, text->read, NULL);
+}
+
+// Reads `count` tokens; with_logits: of the last one, they stay until the next pass. False when
+// there are no pages, or the values were not finite.
+static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
+                        bool with_logits) {
+  const drafter_parts *parts = &drafter->parts;
+  wick_kv_pool *kv = parts->kv;
+  const uint32_t first = wick_kv_seq_tokens(kv, text->sequence);
+  if (wick_kv_seq_prepare_write(kv, text->sequence, first, count, NULL, NULL) != WICK_OK) {
+    return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    drafter->batch[i] =
+        (model_input){tokens[i], first + i, text->sequence, with_logits && i + 1 == count};
+  }
+  forward_begin(parts->forward, drafter->batch, count);
+  while (forward_next_layer(parts->forward) < parts->model->config.layers) {
+    if (forward_layer(parts->forward, NULL) != WICK_OK) return false;
+  }
+  wick_kv_seq_append(kv, text->sequence, count, NULL);
+  wick_kv_seq_slide(kv, text->sequence);
+  if (with_logits) forward_logits_compute(parts->forward, 0);
+  return true;
+}
+
+static int32_t likeliest(const drafter *drafter) {
+  const float *logits = forward_logits(drafter->parts.forward, 0);
+  const uint32_t vocab = drafter->parts.model->config.vocab;
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < vocab; i++) {
+    if (logits[i] > logits[best]) best = i;
+  }
+  return (int32_t)best;
+}
+
+// Reads what is new of the text, all but its newest token; at most a batch. False when more is
+// left.
+static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count) {
+  const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;
+  const uint32_t now = left < most ? left : most;
+  if (now != 0 && !read_tokens(drafter, text, tokens + text->read, now, false)) return false;
+  text->read += now;
+  return now == left;
+}
+
+uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
+                         uint32_t most, int32_t *out) {
+  if (most == 0 || count + most > drafter->parts.context_tokens) return 0;
+  draft_text *text = find_text(drafter, request);
+  if (text == NULL) return 0;
+  text->last_use = ++drafter->uses;
+  confirm(drafter, text, tokens, count);
+  if (!catch_up(drafter, text, tokens, count)) return 0;
+  const uint64_t start_us = drafter->parts.now_us();
+  text->count = count;
+  int32_t token = tokens[count - 1];
+  uint32_t made = 0;
+  while (made < most && read_tokens(drafter, text, &token, 1, true)) {
+    token = likeliest(drafter);
+    out[made] = text->proposed[made] = token;
+    made++;
+  }
+  text->proposed_count = made;
+  text->read = made == 0 ? wick_kv_seq_tokens(drafter->parts.kv, text->sequence) : count;
+  if (made == 0) return 0;
+  const float took = (float)(drafter->parts.now_us() - start_us) / (float)made;
+  drafter->token_us += drafter->token_us == 0.0f ? took : COST_WEIGHT * (took - drafter->token_us);
+  return made;
+}
