@@ -120,6 +120,13 @@ static void arrive(simulation *s, traffic *t) {
   if (sim_below(&t->random, 64) == 0) wanted.completions = WICK_COMPLETIONS_MAX;
   if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
   wanted.prefill_only = wanted.completions == 1 && sim_below(&t->random, 50) == 0;
+  const char letters[] = {sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61)),
+                          sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61))};
+  const char *const stop = letters;
+  const size_t stop_bytes = 1 + sim_below(&t->random, 2);
+  wanted.stops = &stop;
+  wanted.stop_bytes = &stop_bytes;
+  wanted.stop_count = sim_below(&t->random, 4) == 0;
   const uint32_t count = wanted.completions;
   const bool is_full = s->scheduler->count + count > s->setup.requests_max;
   uint32_t id;

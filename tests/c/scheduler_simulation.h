@@ -207,6 +207,9 @@ typedef struct simulated {
   uint32_t tokens_max;  // 0: the context
   int32_t tokens[SIM_CONTEXT_MAX + 1];
   uint32_t count;  // that have come
+  char stop[3];    // a stop string of up to two letters; empty: none
+  char text[SIM_CONTEXT_MAX + 1];
+  uint32_t text_bytes;  // shown so far
 } simulated;
 
 typedef struct simulated_session {
@@ -240,12 +243,14 @@ typedef struct simulation {
   uint64_t steps;
 } simulation;
 
+static char sim_letter(int32_t token) { return (char)('=' + token); }
+
 static bool sim_open_vocabulary(vocabulary_fixture *fixture) {
   static char letters[SIM_VOCAB][2];
   fixture_token tokens[SIM_VOCAB] = {
       {"<unk>", TOKEN_UNKNOWN, 0}, {"<s>", TOKEN_CONTROL, 0}, {"</s>", TOKEN_CONTROL, 0}};
   for (int i = SIM_LETTERS; i < SIM_VOCAB; i++) {
-    letters[i][0] = (char)('=' + i);
+    letters[i][0] = sim_letter(i);
     tokens[i] = (fixture_token){letters[i], TOKEN_NORMAL, 0};
   }
   const fixture_vocabulary vocabulary = {
@@ -336,6 +341,16 @@ static void simulation_close(simulation *sim) {
 
 // ---- What a request says when it is alone ----
 
+// Whether the letters of these tokens end with its stop string.
+static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t count) {
+  const uint32_t length = (uint32_t)strlen(of->stop);
+  if (length == 0 || count < length) return false;
+  for (uint32_t i = 0; i < length; i++) {
+    if (sim_letter(tokens[count - length + i]) != of->stop[i]) return false;
+  }
+  return true;
+}
+
 // Fills `out` and returns how many tokens come; *finish: how it ends.
 static uint32_t simulation_expect(const simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
@@ -367,6 +382,10 @@ static uint32_t simulation_expect(const simulation *sim, const simulated *wanted
       break;
     }
     out[count++] = choice.token;
+    if (sim_is_stopped(wanted, out, count)) {
+      *finish = WICK_FINISH_STOP;
+      break;
+    }
   }
   sampler_destroy(sampler);
   return count;
@@ -431,6 +450,7 @@ static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
                         .sampling = wanted->sampling,
                         .tokens_max = wanted->max_tokens};
     made->sampling.seed += i;
+    if (wanted->stop_count != 0) memcpy(made->stop, wanted->stops[0], wanted->stop_bytes[0]);
     if (wanted->session != 0) {
       simulated_session *held = sim_session(sim, wanted->session);
       memcpy(made->prompt, held->tokens, held->count * sizeof(int32_t));
@@ -474,6 +494,20 @@ static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut)
   }
 }
 
+// The letters of its tokens without the stop string; of one that failed a beginning of that.
+static void sim_check_text(const simulated *gone, bool has_failed) {
+  uint32_t letters = gone->count;
+  if (sim_is_stopped(gone, gone->tokens, gone->count)) letters -= (uint32_t)strlen(gone->stop);
+  if (has_failed ? gone->text_bytes > letters : gone->text_bytes != letters) {
+    CHECK_EQ_UINT(gone->text_bytes, letters);
+    return;
+  }
+  for (uint32_t i = 0; i < gone->text_bytes; i++) {
+    const char letter = sim_letter(gone->tokens[i]);
+    if (gone->text[i] != letter) CHECK_EQ_INT(gone->text[i], letter);
+  }
+}
+
 static void sim_end(simulation *sim, simulated *gone, const wick_event *event) {
   int32_t expected[SIM_CONTEXT_MAX + 1];
   wick_finish finish;
@@ -495,6 +529,7 @@ static void sim_end(simulation *sim, simulated *gone, const wick_event *event) {
     const bool fits = is_cut ? CHECK(gone->count <= count) : CHECK_EQ_UINT(gone->count, count);
     if (fits) CHECK_EQ_MEM(gone->tokens, expected, gone->count * sizeof(int32_t));
   }
+  sim_check_text(gone, event->finish == WICK_FINISH_ERROR);
   if (gone->session != 0) sim_end_session(sim, gone, is_cut);
   sim->last = *gone;
   gone->id = 0;
@@ -502,9 +537,17 @@ static void sim_end(simulation *sim, simulated *gone, const wick_event *event) {
   sim->ended++;
 }
 
+static void sim_add_text(simulated *of, const char *text, uint32_t text_bytes) {
+  if (!CHECK(text_bytes <= sizeof of->text - of->text_bytes)) return;
+  memcpy(of->text + of->text_bytes, text, text_bytes);
+  of->text_bytes += text_bytes;
+}
+
 static void sim_take_event(simulation *sim, const wick_event *event, const char *text) {
   simulated *of = event->request == 0 ? NULL : sim_find(sim, event->request);
   if (!CHECK(of != NULL)) return;  // it has ended already, or never was
+  const bool is_error = event->finish == WICK_FINISH_ERROR;
+  if (!is_error) sim_add_text(of, text, event->text_bytes);
   if (event->kind == WICK_EVENT_DONE) sim_end(sim, of, event);
   if (event->kind != WICK_EVENT_TOKEN) return;
   const bool is_letter = event->token >= SIM_LETTERS && event->token < SIM_VOCAB;
@@ -514,8 +557,8 @@ static void sim_take_event(simulation *sim, const wick_event *event, const char 
   }
   of->tokens[of->count++] = event->token;
   sim->tokens_out++;
-  const char letter = (char)('=' + event->token);
-  if (event->text_bytes != 1 || text[0] != letter) CHECK_EQ_MEM(text, &letter, 1);
+  // what cannot become a stop string is shown at once
+  if (of->stop[0] == 0 && of->text_bytes != of->count) CHECK_EQ_UINT(of->text_bytes, of->count);
 }
 
 static void sim_take_events(simulation *sim) {
