@@ -18,10 +18,12 @@ import {
   draftOf,
   promptOf,
   settingsOf,
+  sharedNameOf,
   sourceOf,
   tokensOf,
 } from './options.js';
 import { loadState, Session, saveState } from './session.js';
+import { canShare, TabThread } from './tabs.js';
 import { compileModule, isThreaded } from './wasm.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
@@ -85,7 +87,8 @@ export async function createEngine(options) {
   throwIfAborted(signal);
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);
-  const { description, source } = sourceOf(options);
+  const from = sourceOf(options);
+  const shared = sharedNameOf(options, config, from.description);
   const link = new Link((progress) => {
     if (!signal?.aborted) options.onProgress?.(progress);
   });
@@ -96,7 +99,11 @@ export async function createEngine(options) {
   });
   signal?.addEventListener('abort', abort, { once: true });
   try {
-    const loaded = startEngine(link, options, config, { description, source });
+    const start = (/** @type {Link} */ own) => startEngine(own, options, config, from);
+    const loaded =
+      shared !== undefined && canShare()
+        ? link.share((onMessage) => new TabThread(shared, start, onMessage))
+        : start(link);
     return new Engine(link, infoOf(await Promise.race([loaded, aborted])));
   } catch (error) {
     const closing = link.close();

@@ -76,6 +76,12 @@ export interface EngineOptions extends ModelSource {
    * If the download fails later, every call gets its error; close() ends it.
    */
   eager?: boolean;
+  /**
+   * Tabs (and workers) of one origin that give the same name, model and options share one engine: the
+   * model is loaded once, by one of them, and when that one goes by the next. `info().sharing`
+   * tells who has it; where there are no Web Locks or no BroadcastChannel, each has its own.
+   */
+  shared?: string;
   /** Times the ops of the forward pass, for metrics(). */
   metrics?: boolean;
   /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */
@@ -485,6 +491,8 @@ export interface EngineInfo {
   threadsUsed: { decode: number; prefill: number };
   /** The kernels in use: `simd128`, or `relaxed` with a suffix for what suits this processor. */
   kernels: string;
+  /** With `shared`: whether the engine is in this tab or in another; `none`: it is this one's alone. */
+  sharing: 'none' | 'leader' | 'follower';
   /** Of the cached keys, and of the values. */
   kType: KvType;
   vType: KvType;
@@ -696,6 +704,7 @@ export type WickErrorCode =
   | 'HTTP'
   | 'INTERNAL'
   | 'IO'
+  | 'LEADER_GONE'
   | 'MISMATCH'
   | 'NETWORK'
   | 'NODATA'

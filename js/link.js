@@ -57,6 +57,18 @@ export class Link {
     }
   }
 
+  /**
+   * In place of workers of its own: a part in an engine that another tab may have.
+   * @param {(onMessage: (message: FromWorker) => void) => import('./spawn.js').Thread} take
+   * @returns {Promise<object>} when the model is there: what the engine knows of it
+   */
+  share(take) {
+    return new Promise((settle, fail) => {
+      this.#start = { settle, fail };
+      this.#threads.push(take((message) => this.#receive(message)));
+    });
+  }
+
   /** @param {number} count the module takes no more @returns {void} */
   keepThreads(count) {
     for (const thread of this.#threads.splice(count)) thread.terminate();

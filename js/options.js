@@ -202,6 +202,26 @@ export function checkThreads(threads) {
   return checkNumber('threads', threads, { min: 1, max: THREADS_MAX, whole: true });
 }
 
+/**
+ * The name of a shared engine among all of the origin: with what makes answers differ, so that tabs
+ * which want different ones do not meet.
+ * @param {EngineOptions} options
+ * @param {import('./native.js').NativeConfig} config
+ * @param {SourceDescription} description
+ * @returns {string | undefined}
+ */
+export function sharedNameOf({ shared, chatTemplate, file, blob }, config, description) {
+  if (shared === undefined || shared === null) return undefined;
+  if (typeof shared !== 'string' || shared === '') throw argumentError('shared must be a name');
+  const { threads, timerGrainUs, ...wanted } = config;
+  const blobs = /** @type {any[]} */ ([file ?? blob ?? []].flat());
+  const model =
+    'urls' in description
+      ? description.urls
+      : blobs.map((one) => (one instanceof Blob ? [nameOf(one), one.size] : String(one)));
+  return `wick-llm ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
+}
+
 const RETRIES = 5;
 
 /**

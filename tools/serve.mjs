@@ -35,6 +35,7 @@ const types = {
  * @property {boolean} [isolated] whether pages get COOP and COEP, and so shared memory; true by default
  * @property {boolean} [cors] whether other origins may read; false by default
  * @property {boolean} [ranges] whether Range is heeded; true by default
+ * @property {(path: string) => void} [onRequest] hears of every request
  */
 
 /**
@@ -70,6 +71,7 @@ export async function serve({ port = 0, host = '127.0.0.1', ...options }) {
  * @param {ServeOptions} options
  */
 async function answer(request, response, options) {
+  options.onRequest?.(request.url ?? '/');
   for (const [name, value] of Object.entries(headersFor(options))) response.setHeader(name, value);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.writeHead(request.method === 'OPTIONS' ? 204 : 405).end();

@@ -1,0 +1,250 @@
+// Tabs that share an engine: one download for all of them, texts as each has them alone, and what
+// becomes of everybody when the tab that has the engine is closed. In Chromium; in Firefox the same
+// shorter.
+
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium, launchFirefox } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
+import { dist, hasCode, openEngine } from './support/package.mjs';
+
+const { skip } = locate('chromium');
+const model = '/dist/models/wick-2.6m-q4_0.gguf';
+const modelPath = resolve(dist, 'models/wick-2.6m-q4_0.gguf');
+const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
+/** More than a reader may leave unread: what nobody reads is under way until somebody does. */
+const long = { temperature: 1, seed: 7, maxTokens: 330, ignoreEnd: true };
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+/** @type {string[]} */
+const requested = [];
+
+before(async () => {
+  server = await serve({
+    root: { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist },
+    onRequest: (path) => requested.push(path),
+  });
+  if (!skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+/** @typedef {{evaluate: (body: any, argument?: any) => Promise<any>, close: () => Promise<void>}} Tab */
+
+/** Runs in a tab: functions for the tests, and an engine. @param {{model: string, shared?: string}} wanted */
+async function open({ model, shared }) {
+  const path = '/dist/index.js';
+  const { createEngine } = await import(path);
+  const tab = /** @type {any} */ (globalThis);
+  const engine = await createEngine({ url: model, shared, threads: 1 });
+  tab.engine = engine;
+  tab.say = (/** @type {string} */ prompt, /** @type {any} */ options) =>
+    engine.generate(prompt, options).text();
+  // begins to read a text, and leaves the rest to tab.rest()
+  tab.begin = async (/** @type {any} */ generation) => {
+    const pieces = generation[Symbol.asyncIterator]();
+    let text = (await pieces.next()).value;
+    tab.rest = async () => {
+      for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+        text += next.value;
+      }
+      return text;
+    };
+  };
+  return (await engine.info()).sharing;
+}
+
+/** @param {string} prompt @param {object} options @returns {string} code */
+const saying = (prompt, options) => `say(${JSON.stringify(prompt)}, ${JSON.stringify(options)})`;
+
+/** @param {string} call code @returns {string} the same, to be tried: a text or an error's code */
+const tried = (call) => `${call}.then((text) => text, (error) => error.code ?? String(error))`;
+
+/** @param {import('node:test').TestContext} t @returns {Promise<() => Promise<Tab>>} opens tabs of one browser */
+async function newBrowser(t) {
+  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
+  t.after(() => context.close());
+  return async () => {
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(server.url);
+    return page;
+  };
+}
+
+/** What the engine still has, when the cancelled ones have left. @param {Tab} tab */
+async function leftOvers(tab) {
+  for (let tries = 0; ; tries++) {
+    const left = await tab.evaluate(`(async () => {
+      const { requests, kv } = await engine.stats();
+      return { running: requests.running + requests.waiting, sessions: kv.sessions };
+    })()`);
+    if ((left.running === 0 && left.sessions === 0) || tries === 100) return left;
+    await new Promise((settle) => setTimeout(settle, 50));
+  }
+}
+
+const downloads = () => requested.filter((path) => path === model).length;
+
+test('two tabs load one model, and say at the same time what they say alone', {
+  skip,
+}, async (t) => {
+  const newTab = await newBrowser(t);
+  const prompts = ['Once upon a time', 'The little fox'];
+  const alone = await newTab();
+  assert.equal(await alone.evaluate(open, { model }), 'none');
+  const texts = [];
+  for (const prompt of prompts) texts.push(await alone.evaluate(saying(prompt, story)));
+  const tabs = [await newTab(), await newTab()];
+  const before = downloads();
+  const roles = await Promise.all(tabs.map((tab) => tab.evaluate(open, { model, shared: 'two' })));
+  assert.deepEqual(roles.sort(), ['follower', 'leader']);
+  assert.equal(downloads() - before, 1);
+  const said = await Promise.all(
+    tabs.map((tab, index) => tab.evaluate(saying(prompts[index], story))),
+  );
+  assert.deepEqual(said, texts);
+  // completions, chat, states and errors go the same way
+  const other = await tabs[0].evaluate(`(async () => {
+    const many = engine.generateMany('One day', { n: 2, maxTokens: 8, seed: 1 });
+    const texts = await Promise.all(many.map((one) => one.text()));
+    const session = await engine.createSession();
+    await session.append('A boat');
+    const { session: again } = await engine.loadState(await session.save());
+    const same = String(await again.tokens()) === String(await session.tokens());
+    await again.close();
+    const closed = await again.tokens().catch((error) => error.code);
+    const prompt = 'word '.repeat(9999);
+    return { texts, same, closed, refused: await ${tried('say(prompt)')} };
+  })()`);
+  assert.equal(new Set(other.texts).size, 2);
+  assert.deepEqual(
+    { ...other, texts: 0 },
+    {
+      texts: 0,
+      same: true,
+      closed: 'SEQ',
+      refused: 'PROMPT_TOO_LONG',
+    },
+  );
+});
+
+test('another name, or another model, is another engine', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const other = '/dist/models/wick-2.6m-q8_0.gguf';
+  for (const wanted of [
+    { model, shared: 'one' },
+    { model, shared: 'other' },
+    { model: other, shared: 'one' },
+  ]) {
+    assert.equal(await (await newTab()).evaluate(open, wanted), 'leader');
+  }
+});
+
+test('a tab that is closed leaves nothing behind', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = [await newTab(), await newTab()];
+  await first.evaluate(open, { model, shared: 'closed' });
+  await second.evaluate(open, { model, shared: 'closed' });
+  await second.evaluate(`(async () => {
+    const session = await engine.createSession();
+    await session.append('Once upon a time');
+    await session.fork();
+    await begin(engine.generate('A', ${JSON.stringify(long)}));
+    await begin(session.prompt(' there', ${JSON.stringify(long)}));
+  })()`);
+  const { requests, kv } = await first.evaluate('engine.stats()');
+  assert.deepEqual([requests.running, kv.sessions], [2, 2]);
+  await second.close();
+  assert.deepEqual(await leftOvers(first), { running: 0, sessions: 0 });
+});
+
+test('when the leader is closed another tab takes over', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const alone = await newTab();
+  await alone.evaluate(open, { model });
+  const text = await alone.evaluate(saying('Once upon a time', long));
+  const short = await alone.evaluate(saying('The little fox', story));
+  const tabs = [await newTab(), await newTab(), await newTab()];
+  for (const tab of tabs) await tab.evaluate(open, { model, shared: 'over' });
+  const [leader, heir, third] = tabs;
+  // of one tab a request that begins anew, of the other one on a session, which cannot
+  await heir.evaluate(`begin(engine.generate('Once upon a time', ${JSON.stringify(long)}))`);
+  await third.evaluate(`(async () => {
+    globalThis.session = await engine.createSession();
+    await begin(session.prompt('Once upon a time', ${JSON.stringify(long)}));
+  })()`);
+  const before = downloads();
+  await leader.close();
+  assert.equal(await heir.evaluate('rest()'), text);
+  assert.equal(await third.evaluate(tried('rest()')), 'LEADER_GONE');
+  assert.equal(await third.evaluate(tried('session.tokens()')), 'LEADER_GONE');
+  for (const tab of [third, heir]) {
+    assert.equal(await tab.evaluate(saying('The little fox', story)), short);
+  }
+  assert.equal(downloads() - before, 1);
+  const roles = await Promise.all(
+    [heir, third].map((tab) => tab.evaluate('engine.info().then((info) => info.sharing)')),
+  );
+  assert.deepEqual(roles, ['leader', 'follower']);
+  assert.deepEqual(await leftOvers(third), { running: 0, sessions: 0 });
+});
+
+test('an engine that is closed is handed over while its tab stays', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = [await newTab(), await newTab()];
+  await first.evaluate(open, { model, shared: 'handed' });
+  await second.evaluate(open, { model, shared: 'handed' });
+  const expected = await second.evaluate(saying('A', story));
+  await first.evaluate('engine.close()');
+  assert.equal(await second.evaluate(saying('A', story)), expected);
+  assert.equal(await first.evaluate(tried("say('A')")), 'CLOSED');
+  assert.equal(await first.evaluate(open, { model, shared: 'handed' }), 'follower');
+});
+
+test('a model that cannot be loaded is refused in each tab', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const tabs = [await newTab(), await newTab()];
+  const code = `(wanted) => (${open})(wanted).then(() => 'loaded', (error) => error.code)`;
+  const wanted = { model: '/dist/models/none.gguf', shared: 'none' };
+  const codes = await Promise.all(
+    tabs.map((tab) => tab.evaluate(`(${code})(${JSON.stringify(wanted)})`)),
+  );
+  assert.deepEqual(codes, ['HTTP', 'HTTP']);
+});
+
+test('without tabs an engine is its own, and a wrong name is refused', async (t) => {
+  const engine = await openEngine(t, { file: modelPath, shared: 'node' });
+  assert.equal((await engine.info()).sharing, 'none');
+  await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
+});
+
+test('Firefox shares, too', { skip: locate('firefox').skip, timeout: 120_000 }, async () => {
+  const firefox = await launchFirefox();
+  try {
+    const tabs = [];
+    for (let i = 0; i < 2; i++) {
+      const page = await firefox.newPage();
+      await page.goto(server.url);
+      tabs.push(page);
+    }
+    const roles = [];
+    for (const tab of tabs) roles.push(await tab.evaluate(open, { model, shared: 'firefox' }));
+    assert.deepEqual(roles, ['leader', 'follower']);
+    const call = saying('Once upon a time', story);
+    const expected = await tabs[1].evaluate(call);
+    assert.ok(String(expected).length > 40);
+    await tabs[0].close();
+    assert.equal(await tabs[1].evaluate(call), expected);
+  } finally {
+    await firefox.close();
+  }
+});
