@@ -252,12 +252,13 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
 
 // Memory is taken away and given back, allocations fail, requests are cancelled, paused and
 // resumed, some make every pass fail, and the host leaves the events lying until there is no room.
-TEST(whatever_happens_nothing_is_lost) {
+static void check_whatever_happens(uint32_t draft_pages, uint64_t seed) {
   simulation_setup setup = TIGHT;
+  setup.draft_pages = draft_pages;
   setup.requests_max = setup.running_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
   sim.may_fail = true;
-  traffic t = {.random = 3, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
+  traffic t = {.random = seed, .to_come = SQUEEZED_REQUESTS, .has_poison = true};
   uint32_t squeezed = 0, stood = 0;
   while (t.to_come != 0 && sim.steps < 200 * (uint64_t)SQUEEZED_REQUESTS) {
     let_arrive(&sim, &t);
@@ -280,6 +281,10 @@ TEST(whatever_happens_nothing_is_lost) {
   CHECK(stats.stopped + stats.length > SQUEEZED_REQUESTS / 2);
   simulation_close(&sim);
 }
+
+TEST(whatever_happens_nothing_is_lost) { check_whatever_happens(0, 3); }
+// The smaller model's pages hold two texts, not all four that it follows.
+TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_happens(20, 4); }
 
 // ---- Ends in the middle ----
 
