@@ -160,7 +160,7 @@ static fixture_file fixture_make(const fixture_shape *shape) {
   wick_error error;
   CHECK_EQ_INT(gguf_writer_create(&memory, fixture_write, &file, 32, &w, &error), WICK_OK);
   fixture_metadata(w, shape);
-  static fixture_tensor list[64];
+  static fixture_tensor list[320];
   uint32_t count;
   fixture_list(shape, list, &count);
   for (uint32_t i = 0; i < count; i++) {
