@@ -56,6 +56,7 @@ async function repeat(engine, prompt, tokens, listener, signal) {
     maxTokens: tokens,
     temperature: 0,
     ignoreEnd: true,
+    speculation: false,
     signal,
     onToken: () => listener.onToken((performance.now() - start) / 1000, ++count),
   });

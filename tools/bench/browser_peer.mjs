@@ -3,7 +3,7 @@
 /**
  * One side of a comparison.
  * @typedef {object} Peer
- * @property {(method: 'load' | 'measure' | 'facts', argument: object) => Promise<any>} call
+ * @property {(method: string, argument: object) => Promise<any>} call
  * @property {() => Promise<void>} close
  */
 

@@ -53,7 +53,12 @@ async function measure(engine, promptTokens) {
   const timings = [];
   for (let round = 0; round < rounds; round++) {
     const prompt = makeTokens(promptTokens, vocab, round);
-    const run = engine.generate(prompt, { maxTokens: NEW_TOKENS, temperature: 0, ignoreEnd: true });
+    const run = engine.generate(prompt, {
+      maxTokens: NEW_TOKENS,
+      temperature: 0,
+      ignoreEnd: true,
+      speculation: false,
+    });
     await run.text();
     if (run.result) timings.push(run.result.timings);
   }

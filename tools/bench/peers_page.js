@@ -29,6 +29,7 @@ class Wick {
       maxTokens: count,
       temperature: 0,
       ignoreEnd: true,
+      speculation: false,
     });
     await run.text();
     const { usage, timings } = /** @type {import('../../js/index.js').GenerationResult} */ (
@@ -40,6 +41,45 @@ class Wick {
       prefill: timings.prefillTokensPerSecond,
       decode: timings.decodeTokensPerSecond,
     };
+  }
+}
+
+/** Wick alone: several sequences at once. */
+class Together {
+  /** @type {import('../../js/index.js').Engine | undefined} */
+  #engine;
+  #vocab = 1;
+
+  /** @param {Load} wanted */
+  async load({ url, threads, context }) {
+    const { createEngine } = await load('/dist/index.js');
+    const options = { threads, contextSize: context, prefixCache: false, kvTokens: 16 * context };
+    this.#engine = /** @type {import('../../js/index.js').Engine} */ (
+      await createEngine({ url, ...options })
+    );
+    const { kernels, shape } = await this.#engine.info();
+    this.#vocab = shape?.vocab ?? 1;
+    return { kernels };
+  }
+
+  /** @param {{count: number, tokens: number}} work @returns {Promise<number>} tok/s of all together */
+  async decode({ count, tokens }) {
+    const prompt = Array.from({ length: 16 }, (_, i) => (i * 7919 + 1) % this.#vocab);
+    const settings = { temperature: 0, ignoreEnd: true, speculation: false, maxTokens: tokens + 1 };
+    const engine = /** @type {import('../../js/index.js').Engine} */ (this.#engine);
+    const many = engine.generateMany(prompt, { n: count, ...settings });
+    await Promise.all(many.map((one) => one.text()));
+    const times = many.map((one) => one.result?.timings.decodeMs ?? 0);
+    return (count * tokens * 1000) / Math.max(...times);
+  }
+
+  /** @param {{round: number, tokens: number}} work @returns {Promise<number>} tok/s */
+  async prefill({ round, tokens }) {
+    const prompt = Array.from({ length: tokens }, (_, i) => (i * 31 + round * 977) % this.#vocab);
+    const engine = /** @type {import('../../js/index.js').Engine} */ (this.#engine);
+    const run = engine.generate(prompt, { temperature: 0, ignoreEnd: true, maxTokens: 1 });
+    await run.text();
+    return run.result?.timings.prefillTokensPerSecond ?? 0;
   }
 }
 
@@ -81,4 +121,7 @@ class Wllama {
 }
 
 /** @param {string} name */
-export const makePeer = (name) => (name === 'wick' ? new Wick() : new Wllama());
+export function makePeer(name) {
+  if (name === 'together') return new Together();
+  return name === 'wick' ? new Wick() : new Wllama();
+}
