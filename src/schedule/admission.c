@@ -211,11 +211,22 @@ static bool make_way(scheduler *scheduler, const request *waiting) {
   return true;
 }
 
+static bool is_blocked(const scheduler *scheduler, const request *next) {
+  return next->id == scheduler->blocked_id && scheduler->running == scheduler->blocked_running &&
+         wick_kv_pool_stats(scheduler->parts.kv).pages_freed == scheduler->blocked_freed;
+}
+
+static void remember_blocked(scheduler *scheduler, const request *next) {
+  scheduler->blocked_id = next->id;
+  scheduler->blocked_running = scheduler->running;
+  scheduler->blocked_freed = wick_kv_pool_stats(scheduler->parts.kv).pages_freed;
+}
+
 bool admission_start(scheduler *scheduler) {
   bool has_changed = false;
   for (;;) {
     request *next = next_to_start(scheduler);
-    if (next == NULL) return has_changed;
+    if (next == NULL || is_blocked(scheduler, next)) return has_changed;
     wick_error error;
     wick_status status = WICK_E_PAGES;
     if (scheduler->running < scheduler->parts.running_max) {
@@ -223,7 +234,11 @@ bool admission_start(scheduler *scheduler) {
     }
     const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
     if (is_short && scheduler->running != 0) {
-      if (!make_way(scheduler, next)) return has_changed;
+      if (!make_way(scheduler, next)) {
+        // memory that was refused may be there the next time, whatever the pages do
+        if (status == WICK_E_PAGES) remember_blocked(scheduler, next);
+        return has_changed;
+      }
     } else if (status != WICK_OK) {
       if (!events_have_room(&scheduler->events, 1)) return has_changed;
       scheduler_finish(scheduler, next, WICK_FINISH_ERROR, &error);

@@ -231,6 +231,16 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
+// Those that were to continue its prompt, which it has not read: the first reads it for the others.
+static void leave_followers(scheduler *scheduler, const request *gone) {
+  request *heir = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->original != gone) continue;
+    at->original = heir;
+    if (heir == NULL) heir = at;
+  }
+}
+
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter) {
   scheduler->parts.drafter = drafter;
 }
@@ -239,6 +249,9 @@ wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (request->id != id) continue;
     request->is_paused = is_paused;
+    scheduler->blocked_id = 0;
+    // nobody waits for a prompt that is not being read
+    if (is_paused && request_is_prefill(request)) leave_followers(scheduler, request);
     return WICK_OK;
   }
   return WICK_E_ARG;
@@ -260,16 +273,6 @@ static void unlink_request(scheduler *scheduler, const request *gone) {
     scheduler->running--;
   } else {
     scheduler->queue_tokens -= gone->tokens_count;
-  }
-}
-
-// Those that were to continue its prompt, which it has not read: the first reads it for the others.
-static void leave_followers(scheduler *scheduler, const request *gone) {
-  request *heir = NULL;
-  for (request *at = scheduler->first; at != NULL; at = at->next) {
-    if (at->original != gone) continue;
-    at->original = heir;
-    if (heir == NULL) heir = at;
   }
 }
 

@@ -24,6 +24,10 @@ struct scheduler {
   uint32_t pass_logits;  // rows of logits dealt with
   uint64_t pass_us;      // spent on it so far
   bool is_measured;  // it has one request's decoding alone, whose cost speculation wants to know
+  // The one that found no pages to start with, and when: nothing is tried again before that
+  // changes.
+  uint32_t blocked_id, blocked_running;
+  uint64_t blocked_freed;
   scheduler_stats stats;
   speculation_costs costs;
 };
