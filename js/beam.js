@@ -1,6 +1,7 @@
 // js/beam.js — beam search on sessions: a beam is a fork, so what beams have in common is in memory
 // once, and the beams of a step run as one batch.
 
+import { checkNames } from './known.js';
 import { argumentError, checkCount } from './options.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
@@ -18,7 +19,9 @@ const ALTERNATIVES_MAX = 20;
  */
 
 /** @param {BeamSearchOptions} options */
-function checked({ width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority }) {
+function checked(options) {
+  checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority']);
+  const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority } = options;
   if (!Number.isInteger(width) || width < 1 || width > 16) {
     throw argumentError(`width must be a whole number from 1 to 16, not ${width}`);
   }

@@ -3,6 +3,7 @@
 
 import { checkSignal, WickError } from './errors.js';
 import { readersOf, timingsOf } from './generation.js';
+import { checkNames } from './known.js';
 import { argumentError, checkCompletions, settingsOf } from './options.js';
 
 /** @typedef {import('./index.js').ChatCompletionRequest} ChatCompletionRequest */
@@ -15,10 +16,31 @@ import { argumentError, checkCompletions, settingsOf } from './options.js';
 /** @typedef {import('./template.js').PlainMessage} PlainMessage */
 
 /** Fields that change the answer and are not there yet: refused, not ignored. */
-const unsupported = ['tools', 'functions', 'tool_choice', 'function_call', 'audio', 'modalities'];
+const unsupported = [
+  ...['tools', 'functions', 'tool_choice', 'function_call', 'audio', 'modalities'],
+  'web_search_options',
+];
+
+/** Of ChatCompletionRequest, what has an effect. */
+const bodyNames = /** @type {const} */ ([
+  ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
+  ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
+  ...['top_logprobs', 'chat_template_kwargs', 'signal', 'onPrefill'],
+]);
+
+/** OpenAI's own that concern its service, or abilities that no model here has. */
+const withoutEffect = [
+  ...['model', 'user', 'store', 'metadata', 'service_tier', 'parallel_tool_calls', 'prediction'],
+  ...['reasoning_effort', 'verbosity', 'safety_identifier'],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'response_format'],
+];
+
+/** What openai-node knows besides for one call, for its requests over the network. */
+const callWithoutEffect = ['headers', 'query', 'maxRetries', 'idempotencyKey'];
 
 /** @param {Record<string, any>} body */
-function refuseUnsupported(body) {
+function checkBody(body) {
   if (typeof body !== 'object' || body === null) {
     throw argumentError('A chat completion wants an object of settings');
   }
@@ -28,6 +50,7 @@ function refuseUnsupported(body) {
   if (format !== 'text') {
     throw new WickError('UNSUPPORTED', `Chat completions know no response_format ${format} yet`);
   }
+  checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
 }
 
 /**
@@ -101,7 +124,8 @@ export class ChatCompletions {
    * @returns {Promise<any>} a ChatCompletion, or a ChatStream with `stream: true`
    */
   async create(body, options = {}) {
-    refuseUnsupported(body);
+    checkBody(body);
+    checkNames(options, ['signal'], callWithoutEffect);
     this.#link.check();
     const messages = messagesOf(body.messages);
     const settings = settingsOfBody(body);

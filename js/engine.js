@@ -7,12 +7,14 @@ import { abortError, throwIfAborted, WickError } from './errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
 import { Generation, readerOf, readersOf } from './generation.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from './info.js';
+import { checkNames } from './known.js';
 import { Link } from './link.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from './native.js';
 import {
   argumentError,
   checkCallback,
   checkCompletions,
+  checkEngineNames,
   checkThreads,
   configOf,
   draftOf,
@@ -79,9 +81,7 @@ function chooseThreads({ threads, worker, wasm }) {
  * @returns {Promise<Engine>}
  */
 export async function createEngine(options) {
-  if (typeof options !== 'object' || options === null) {
-    throw argumentError('createEngine wants an object of options');
-  }
+  checkEngineNames(options);
   const { signal } = options;
   checkCallback('onProgress', options.onProgress);
   throwIfAborted(signal);
@@ -200,7 +200,7 @@ export class Engine {
    * @param {string | ArrayLike<number>} prompt
    * @param {import('./index.js').BeamSearchOptions} [options]
    */
-  async beamSearch(prompt, options) {
+  async beamSearch(prompt, options = {}) {
     return beamSearch(this, promptOf(prompt), options);
   }
 
@@ -209,7 +209,9 @@ export class Engine {
    * @param {{addSpecial?: boolean, parseSpecial?: boolean, signal?: AbortSignal | null}} [options]
    * @returns {Promise<number[]>}
    */
-  async tokenize(text, { addSpecial = true, parseSpecial = true, signal } = {}) {
+  async tokenize(text, options = {}) {
+    checkNames(options, ['addSpecial', 'parseSpecial', 'signal']);
+    const { addSpecial = true, parseSpecial = true, signal } = options;
     if (typeof text !== 'string') throw argumentError('tokenize wants a string');
     const flags =
       (addSpecial ? TOKENIZE_ADD_SPECIAL : 0) | (parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0);
@@ -221,7 +223,8 @@ export class Engine {
    * @param {{special?: boolean, signal?: AbortSignal | null}} [options]
    * @returns {Promise<string>}
    */
-  async detokenize(tokens, { special = false, signal } = {}) {
+  async detokenize(tokens, options = {}) {
+    const { special = false, signal } = checkNames(options, ['special', 'signal']);
     return this.#link.call('detokenize', [tokensOf(tokens), special], signal);
   }
 
@@ -240,7 +243,9 @@ export class Engine {
    *   signal?: AbortSignal | null}} [options]
    * @returns {Promise<string>}
    */
-  async applyTemplate(messages, { addGenerationPrompt = true, variables, signal } = {}) {
+  async applyTemplate(messages, options = {}) {
+    checkNames(options, ['addGenerationPrompt', 'variables', 'signal']);
+    const { addGenerationPrompt = true, variables, signal } = options;
     const given = { ...variables, add_generation_prompt: addGenerationPrompt };
     return this.#link.call('applyTemplate', [messagesOf(messages), given], signal);
   }
@@ -261,13 +266,15 @@ export class Engine {
    * @param {{format?: 'json' | 'prometheus', reset?: boolean, signal?: AbortSignal | null}} [options]
    * @returns {Promise<any>}
    */
-  async metrics({ format = 'json', reset = false, signal } = {}) {
+  async metrics(options = {}) {
+    checkNames(options, ['format', 'reset', 'signal']);
+    const { format = 'json', reset = false, signal } = options;
     return this.#link.call('metrics', [format, reset], signal);
   }
 
   /** @param {{signal?: AbortSignal | null}} [options] @returns {Promise<Session>} an empty text */
-  async createSession({ signal } = {}) {
-    return Session.create(this.#link, signal);
+  async createSession(options = {}) {
+    return Session.create(this.#link, checkNames(options, ['signal']).signal);
   }
 
   /**
@@ -292,7 +299,8 @@ export class Engine {
    * The pages of keys and values, who has them, and what is running.
    * @param {{map?: boolean}} [options] with a letter a page
    */
-  async kvStats({ map = false } = {}) {
+  async kvStats(options = {}) {
+    const { map = false } = checkNames(options, ['map']);
     return kvStatsOf(await this.#link.call('kvStats', [map === true]));
   }
 
@@ -301,7 +309,8 @@ export class Engine {
    * @param {{format?: 'json' | 'prometheus'}} [options]
    * @returns {Promise<any>}
    */
-  async stats({ format = 'json' } = {}) {
+  async stats(options = {}) {
+    const { format = 'json' } = checkNames(options, ['format']);
     if (format !== 'json' && format !== 'prometheus') {
       throw argumentError(`stats are json or prometheus, not ${format}`);
     }

@@ -373,6 +373,20 @@ export interface ChatCompletionRequest {
   chat_template_kwargs?: Record<string, unknown>;
   signal?: AbortSignal | null;
   onPrefill?: (progress: { done: number; total: number }) => void;
+  /** OpenAI's own from here on: accepted, and without effect. */
+  user?: string;
+  store?: boolean | null;
+  metadata?: Record<string, string> | null;
+  service_tier?: string | null;
+  parallel_tool_calls?: boolean;
+  prediction?: object | null;
+  reasoning_effort?: string | null;
+  verbosity?: string | null;
+  safety_identifier?: string;
+  prompt_cache_key?: string;
+  prompt_cache_retention?: string | null;
+  /** Text alone: another one is refused with UNSUPPORTED. */
+  response_format?: { type: 'text' };
 }
 
 export interface TokenLogprob {

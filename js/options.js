@@ -3,6 +3,7 @@
 
 import { WickError } from './errors.js';
 import { HttpSource } from './fetch.js';
+import { checkNames } from './known.js';
 import { splitNames } from './names.js';
 import { BlobSource, StreamSource } from './source.js';
 
@@ -34,11 +35,34 @@ const U32_MAX = 2 ** 32 - 1;
 /** llama.cpp's defaults, which GGUF models are made and tried with. */
 const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
 
+/** All of them: a new one is missed by the types here. @type {Record<keyof GenerateOptions, true>} */
+const generateNames = {
+  maxTokens: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  repeatPenalty: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  penaltyLast: true,
+  seed: true,
+  logitBias: true,
+  logprobs: true,
+  stop: true,
+  ignoreEnd: true,
+  printSpecial: true,
+  priority: true,
+  speculation: true,
+  forced: true,
+  signal: true,
+  onPrefill: true,
+  onToken: true,
+};
+
 /** @param {GenerateOptions} options @returns {Settings} */
 export function settingsOf(options) {
-  if (typeof options !== 'object' || options === null) {
-    throw argumentError('The options must be an object');
-  }
+  checkNames(options, /** @type {(keyof GenerateOptions)[]} */ (Object.keys(generateNames)));
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
   const count = { min: 0, max: U32_MAX, whole: true };
@@ -144,6 +168,42 @@ export function promptOf(prompt, mayBeEmpty = false) {
 }
 
 // ---- the engine's own ----
+
+/** Of the model's source. @type {Record<keyof import('./index.js').ModelSource, true>} */
+const sourceNames = { url: true, file: true, blob: true, stream: true };
+
+/** All of them, too. @type {Record<keyof EngineOptions, true>} */
+const engineNames = {
+  ...sourceNames,
+  headers: true,
+  fetch: true,
+  retries: true,
+  signal: true,
+  onProgress: true,
+  threads: true,
+  contextSize: true,
+  batchSize: true,
+  kvType: true,
+  kvTokens: true,
+  draft: true,
+  prefixCache: true,
+  memoryLimit: true,
+  eager: true,
+  shared: true,
+  metrics: true,
+  directoryOnly: true,
+  chatTemplate: true,
+  worker: true,
+  wasm: true,
+};
+
+/** @param {EngineOptions} options */
+export function checkEngineNames(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw argumentError('createEngine wants an object of options');
+  }
+  checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
+}
 
 /** How fine performance.now() is (High Resolution Time): browsers coarsen it. */
 function timerGrainUs() {
@@ -257,6 +317,7 @@ export function draftOf(draft) {
   if (typeof draft !== 'object' || draft === null) {
     throw argumentError('draft must be an object with a url, a file or a blob');
   }
+  checkNames(draft, ['url', 'file', 'blob'], ['stream', 'headers', 'fetch', 'retries']);
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
   throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');

@@ -2,6 +2,7 @@
 // was read once is not read again, and forks share it.
 
 import { Generation, readerOf } from './generation.js';
+import { checkNames } from './known.js';
 import { argumentError, checkCount, promptOf, settingsOf } from './options.js';
 import { keepBytes, readBytes } from './storage.js';
 
@@ -42,13 +43,14 @@ export class Session {
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
    */
-  async append(text, { signal, onPrefill } = {}) {
+  async append(text, options = {}) {
+    checkNames(options, ['signal', 'onPrefill']);
     const message = {
       input: { prompt: promptOf(text, true) },
       settings: { ...settingsOf({}), session: this.#id, prefillOnly: true },
       wantsTokens: false,
     };
-    const reader = readerOf(this.#link, message, { signal, onPrefill });
+    const reader = readerOf(this.#link, message, options);
     while (await reader.next());
     const done = /** @type {import('./protocol.js').Done} */ (reader.done);
     return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };

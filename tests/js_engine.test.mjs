@@ -408,6 +408,76 @@ describe('settings of the wrong kind', () => {
   });
 });
 
+describe('names that are no options', () => {
+  /** @param {string} message */
+  const says = (message) => (/** @type {any} */ error) => {
+    assert.equal(error.message, message);
+    return hasCode('ARG')(error);
+  };
+
+  test('are refused with the nearest that is one, by createEngine and every call', async (t) => {
+    const engine = await openEngine(t);
+    const session = await engine.createSession();
+    const messages = [...question];
+    /** @type {[(options: any) => unknown, string, string | undefined][]} */
+    const calls = [
+      [(options) => createEngine({ file: modelPath, ...options }), 'contextsize', 'contextSize'],
+      [(options) => createEngine({ file: modelPath, draft: options }), 'ulr', undefined],
+      [async (options) => engine.generate('x', options), 'maxtokens', 'maxTokens'],
+      [async (options) => engine.generate('x', options), 'max_tokens', 'maxTokens'],
+      [async (options) => engine.generate('x', options), 'temprature', 'temperature'],
+      [async (options) => engine.generate('x', options), 'n', undefined],
+      [async (options) => engine.generateMany('x', { n: 2, ...options }), 'topk', 'topK'],
+      [async (options) => session.prompt('x', options), 'Seed', 'seed'],
+      [(options) => session.append('x', options), 'onPrefil', 'onPrefill'],
+      [(options) => engine.chat.completions.create({ messages, ...options }), 'topP', 'top_p'],
+      [(options) => engine.chat.completions.create({ messages }, options), 'sginal', 'signal'],
+      [(options) => engine.beamSearch('x', options), 'beamWidth', undefined],
+      [(options) => engine.beamSearch('x', options), 'lengthPenality', 'lengthPenalty'],
+      [(options) => engine.tokenize('x', options), 'addSpecials', 'addSpecial'],
+      [(options) => engine.countTokens('x', options), 'parsespecial', 'parseSpecial'],
+      [(options) => engine.detokenize([1], options), 'specials', 'special'],
+      [(options) => engine.applyTemplate(messages, options), 'variable', 'variables'],
+      [(options) => engine.createSession(options), 'foo', undefined],
+      [(options) => engine.stats(options), 'fromat', 'format'],
+      [(options) => engine.metrics(options), 'resett', 'reset'],
+      [(options) => engine.kvStats(options), 'maps', 'map'],
+    ];
+    for (const [call, name, nearest] of calls) {
+      const hint = nearest ? `; did you mean ${nearest}?` : '';
+      await assert.rejects(async () => call({ [name]: 1 }), says(`${name} is no option${hint}`));
+    }
+    await assertSpeaks(engine);
+  });
+
+  test('one that is undefined is left out; options that are none are refused', async (t) => {
+    const engine = await openEngine(t);
+    const left = /** @type {any} */ ({ temprature: undefined });
+    assert.deepEqual(await engine.tokenize('a', left), await engine.tokenize('a'));
+    for (const options of /** @type {any[]} */ ([null, 5, 'special'])) {
+      await assert.rejects(engine.detokenize([1], options), hasCode('ARG'));
+      await assert.rejects(engine.beamSearch('a', options), hasCode('ARG'));
+    }
+  });
+
+  test('a body for OpenAI’s service goes through as it is', async (t) => {
+    const { chat } = await openEngine(t);
+    /** @type {any} */
+    const answer = await chat.completions.create(
+      /** @type {any} */ ({
+        ...{ messages: [...question], model: 'gpt-5', max_completion_tokens: 2, temperature: 0 },
+        ...{ n: 1, stream: false, tools: null, tool_choice: undefined, response_format: null },
+        ...{ user: 'u', store: true, metadata: { a: 'b' }, service_tier: 'auto' },
+        ...{ parallel_tool_calls: true, reasoning_effort: 'low', verbosity: 'low' },
+        ...{ safety_identifier: 's', prompt_cache_key: 'k', prompt_cache_retention: '24h' },
+        ...{ prediction: null, modalities: null, audio: null, web_search_options: undefined },
+      }),
+      /** @type {any} */ ({ headers: {}, maxRetries: 2 }),
+    );
+    assert.equal(answer.usage.completion_tokens, 2);
+  });
+});
+
 describe('chat', () => {
   test('an answer in OpenAI’s shape', async (t) => {
     const engine = await openEngine(t);
