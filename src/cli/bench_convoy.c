@@ -55,7 +55,8 @@ static exit_code take_latencies(convoy_pass *pass) {
 }
 
 static exit_code measure(const bench_host *host, convoy_pass *pass) {
-  pass->run = (serve_run){.open = &pass->requests, .seed = host->options->seed};
+  pass->run = (serve_run){
+      .open = &pass->requests, .seed = host->options->seed, .clock = host->options->clock};
   exit_code code = serve_run_all(host->engine, &pass->run);
   if (code == EXIT_DONE) {
     code = bench_samples_make(host, &pass->run, &pass->requests, BENCH_EVERY_KIND, &pass->all);

@@ -16,6 +16,7 @@ static const char runtime_name[] = "native";
 #endif
 
 static const char *const format_names[] = {"md", "json", NULL};
+static const char *const clock_names[] = {"wall", "cpu", NULL};
 
 serve_options serve_options_default(void) {
   return (serve_options){.model = settings_default(), .seed = 1};
@@ -27,7 +28,9 @@ size_t serve_options_list(serve_options *options, args_option *list) {
   list[1] = args_u32("--kv-tokens", &options->kv_tokens, "N", 1, TOKENS_MAX,
                      "KV pages of all requests hold so many tokens (default: 4 contexts)");
   list[2] = args_choice("--format", &options->format, "md|json", format_names, "default: md");
-  return 3 + settings_list(&options->model, SETTINGS_ALL, list + 3);
+  list[3] = args_choice("--clock", &options->clock, "wall|cpu", clock_names,
+                        "cpu: time is what this program computes (default: wall)");
+  return 4 + settings_list(&options->model, SETTINGS_ALL, list + 4);
 }
 
 // ---- The engine ----
@@ -38,7 +41,7 @@ static exit_code warm_up(bench_host *host) {
   workload one;
   exit_code code = workload_repeat(&class, 0, 1, 0, 0, &one);
   if (code != EXIT_DONE) return code;
-  serve_run run = {.open = &one};
+  serve_run run = {.open = &one, .clock = host->options->clock};
   code = serve_run_all(host->engine, &run);
   if (code == EXIT_DONE) host->cold_start_ms = host->load_ms + workload_ttft_ms(&one.items[0]);
   workload_free(&one);
@@ -48,6 +51,11 @@ static exit_code warm_up(bench_host *host) {
 exit_code bench_host_open(const serve_options *options, bench_host *host) {
   wick_config config;
   *host = (bench_host){.options = options, .timestamp_s = (uint64_t)time(NULL)};
+  if (options->clock == SERVE_CPU && options->model.threads > 1) {
+    report("--clock cpu counts one thread: it cannot be had with --threads %u",
+           (unsigned)options->model.threads);
+    return EXIT_USAGE;
+  }
   exit_code code = settings_apply(&options->model, &config);
   if (code != EXIT_DONE) return code;
   config.kv_tokens_max = options->kv_tokens;
@@ -210,6 +218,7 @@ void bench_write_host(json_writer *json, const bench_host *host) {
   json_u64(json, "kv_tokens", kv_tokens(host));
   json_text(json, "k_type", wick_kv_type_name(config->k_type));
   json_text(json, "v_type", wick_kv_type_name(config->v_type));
+  json_text(json, "clock", clock_names[host->options->clock]);
   json_u64(json, "seed", host->options->seed);
   json_u64(json, "timestamp_s", host->timestamp_s);
   json_close(json, '{');
@@ -318,11 +327,12 @@ void bench_write_requests(json_writer *json, const workload *workload,
 
 void bench_print_host(const bench_host *host) {
   const wick_config *config = wick_engine_config(host->engine);
-  output_format(OUTPUT_TEXT, "%s, %s, %s kernels, %u thread%s, context %u, seed %llu\n\n",
+  output_format(OUTPUT_TEXT, "%s, %s, %s kernels, %u thread%s, context %u, seed %llu, %s\n\n",
                 host->options->path, runtime_name, config->kernels->name,
                 (unsigned)wick_engine_threads(host->engine),
                 wick_engine_threads(host->engine) == 1 ? "" : "s", (unsigned)context_tokens(host),
-                (unsigned long long)host->options->seed);
+                (unsigned long long)host->options->seed,
+                host->options->clock == SERVE_CPU ? "processor time" : "wall time");
 }
 
 void bench_print_load(const serve_run *run) {

@@ -14,13 +14,14 @@ typedef struct serve_options {
   uint32_t kv_tokens;  // 0: the engine's default
   uint64_t seed;
   uint32_t format;  // SERVE_MD, SERVE_JSON
+  uint32_t clock;   // SERVE_WALL, SERVE_CPU
   const char *path;
 } serve_options;
 
-enum { SERVE_MD, SERVE_JSON, SERVE_OPTIONS_MAX = 6 };
+enum { SERVE_MD, SERVE_JSON, SERVE_OPTIONS_MAX = 7 };
 
 serve_options serve_options_default(void);
-// Appends what all have: --seed, --kv-tokens, --format and the model's settings.
+// Appends what all have: --seed, --kv-tokens, --clock, --format and the model's settings.
 size_t serve_options_list(serve_options *options, args_option *list);
 
 typedef struct bench_host {

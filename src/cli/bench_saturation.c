@@ -32,6 +32,7 @@ static exit_code measure(const saturation_job *job, const bench_host *host, satu
   pass->run = (serve_run){.open = &pass->load,
                           .chain = &pass->chain,
                           .seed = job->common.seed,
+                          .clock = job->common.clock,
                           .is_adaptive = job->is_adaptive};
   exit_code code = workload_repeat(&job->class, 0, job->requests, 0, 0, &pass->chain);
   if (code == EXIT_DONE) code = serve_run_all(host->engine, &pass->run);

@@ -172,7 +172,10 @@ static exit_code serve(const serve_job *job) {
   if (code == EXIT_DONE) {
     code = workload_draw(&job->mix, count, (double)job->rate, job->common.seed, &open);
   }
-  serve_run run = {.open = &open, .is_adaptive = job->requests == 0, .seed = job->common.seed};
+  serve_run run = {.open = &open,
+                   .is_adaptive = job->requests == 0,
+                   .seed = job->common.seed,
+                   .clock = job->common.clock};
   if (code == EXIT_DONE) code = serve_run_all(host.engine, &run);
   if (code == EXIT_DONE) code = bench_samples_make(&host, &run, &open, BENCH_EVERY_KIND, &all);
   if (code == EXIT_DONE) {

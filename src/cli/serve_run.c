@@ -1,17 +1,12 @@
 // cli/serve_run.c — the loop: submit what has arrived, one unit of the engine's work, take what it
 // brought. Moments are taken after each unit. Latencies count from the arrival, not from when the
 // loop came to submit it, so a busy engine cannot hide that it was late.
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L  // nanosleep
-#endif
 #include "cli/serve_run.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/hash.h"
-#include "platform/platform.h"
 
 typedef struct serve_loop {
   wick_engine *engine;
@@ -21,7 +16,8 @@ typedef struct serve_loop {
   workload_item *chain_item;  // the one that runs; NULL: none
   int32_t *prompt;            // of the longest
   uint32_t vocab;
-  uint64_t start_us, prompts;
+  serve_clock clock;
+  uint64_t prompts;
   scheduler_stats before;
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens a second of the requests that have ended
@@ -30,7 +26,7 @@ typedef struct serve_loop {
   exit_code code;
 } serve_loop;
 
-static uint64_t now_us(const serve_loop *loop) { return platform_now_us() - loop->start_us; }
+static uint64_t now_us(const serve_loop *loop) { return serve_clock_now_us(&loop->clock); }
 
 // ---- Arrivals ----
 
@@ -92,15 +88,11 @@ static bool expects_more(const serve_loop *loop) {
   return loop->open_next < run->open->count;
 }
 
-static void sleep_until_arrival(const serve_loop *loop) {
+static void sleep_until_arrival(serve_loop *loop) {
   const workload *open = loop->run->open;
   if (open == NULL || loop->open_next == open->count) return;
   const uint64_t arrival = open->items[loop->open_next].arrival_us, now = now_us(loop);
-  if (arrival <= now) return;
-  const uint64_t wait_us = arrival - now;
-  nanosleep(&(struct timespec){.tv_sec = (time_t)(wait_us / 1000000),
-                               .tv_nsec = (long)(wait_us % 1000000) * 1000},
-            NULL);
+  if (arrival > now) serve_clock_wait(&loop->clock, arrival - now);
 }
 
 // ---- What came ----
@@ -258,12 +250,14 @@ exit_code serve_run_all(wick_engine *engine, serve_run *run) {
   loop.vocab = info.vocab;
   loop.passes_seen = loop.before.passes;
   exit_code code = EXIT_MEMORY;
-  if (allocate(&loop)) {
-    loop.start_us = platform_now_us();
+  if (!allocate(&loop)) {
+    report("out of memory for the measurements");
+  } else if (!serve_clock_start(&loop.clock, run->clock)) {
+    report("--clock cpu: this host does not tell the processor time of a thread");
+    code = EXIT_USAGE;
+  } else {
     code = run_loop(&loop);
     finish(&loop);
-  } else {
-    report("out of memory for the measurements");
   }
   free(loop.active);
   free(loop.speeds);

@@ -3,6 +3,7 @@
 #define WICK_CLI_SERVE_RUN_H
 
 #include "bench/summary.h"
+#include "cli/serve_clock.h"
 #include "cli/workload.h"
 
 typedef struct serve_run {
@@ -13,7 +14,8 @@ typedef struct serve_run {
   workload *chain;
   // Ends early, once the speed of the requests that have ended is steady (wick_bench_should_stop).
   bool is_adaptive;
-  uint64_t seed;  // of the prompts
+  uint64_t seed;   // of the prompts
+  uint32_t clock;  // SERVE_WALL, SERVE_CPU
 
   // measured:
   double elapsed_ms;
