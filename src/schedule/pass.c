@@ -5,8 +5,11 @@
 
 #include "schedule/scheduler_types.h"
 
-// While others decode, prompts take at most this part of a batch, so that they do not stutter.
+// While others decode, prompts take at most this part of a batch, so that they do not stutter. Of
+// it those that have more to read than all of it take so many tokens, or one for so many decodes;
+// an eighth of it when shorter ones wait to be read.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
+enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8, PREFILL_PIECES_SHARE = 8 };
 // With more than so many decoding, a pass has enough rows without proposals.
 enum { SPECULATION_REQUESTS_MAX = 4 };
 
@@ -131,29 +134,68 @@ static request *next_prefill(const scheduler *scheduler, const request *alone, b
   return best;
 }
 
-// What the others have to read, as far as it matters: at most `most`.
+// What of a batch prompts may take.
+typedef struct prefill_share {
+  uint32_t end;      // of the batch
+  uint32_t tokens;   // in all
+  uint32_t pieces;   // of those that have more to read than that
+  uint32_t shorter;  // that are kept from the first in order for others
+} prefill_share;
+
+static bool is_long(const request *request, const prefill_share *share) {
+  return request->tokens_count - request->fed > share->tokens;
+}
+
+// What the others have to read and may take, as far as it matters: at most `most`.
 static uint32_t unread_of_others(const scheduler *scheduler, const request *alone,
-                                 const request *first, uint32_t most) {
-  uint32_t unread = 0;
+                                 const request *first, const prefill_share *share, uint32_t most) {
+  uint32_t unread = 0, pieces = share->pieces;
   for (const request *at = scheduler->first; at != NULL && unread < most; at = at->next) {
     if (at == first || !takes_part(at, alone) || !request_is_prefill(at)) continue;
-    unread += at->tokens_count - at->fed;
+    const uint32_t part = is_long(at, share) ? pieces : at->tokens_count - at->fed;
+    if (is_long(at, share)) pieces = 0;
+    unread += part;
   }
   return unread < most ? unread : most;
 }
 
-// Half of the room is for the first in order, so that it gets on whoever comes; the other half is
-// for those with the least to read, which would wait long behind much.
-static void add_prefills(scheduler *scheduler, const request *alone, uint32_t room) {
-  const uint32_t end = scheduler->batch_count + room;
+static void add_part(scheduler *scheduler, request *request, uint32_t room, prefill_share *share) {
+  if (is_long(request, share)) {
+    if (room > share->pieces) room = share->pieces;
+    share->pieces -= room;
+  }
+  add_prompt(scheduler, request, room);
+}
+
+// A part of the room is for the first in order, so that it gets on whoever comes; the other is for
+// those with the least to read, which would wait long behind much.
+static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
-  add_prompt(scheduler, next, room - unread_of_others(scheduler, alone, next, room / 2));
-  while (scheduler->batch_count < end) {
+  const uint32_t most = is_long(next, &share) ? share.shorter : share.tokens / 2;
+  const uint32_t others = unread_of_others(scheduler, alone, next, &share, most);
+  add_part(scheduler, next, share.tokens - others, &share);
+  while (scheduler->batch_count < share.end) {
+    const uint32_t before = scheduler->batch_count;
     next = next_prefill(scheduler, alone, true);
-    if (next == NULL) return;
-    add_prompt(scheduler, next, end - scheduler->batch_count);
+    if (next != NULL) add_part(scheduler, next, share.end - before, &share);
+    if (scheduler->batch_count == before) return;
   }
+}
+
+static prefill_share share_for_prompts(const scheduler *scheduler) {
+  const uint32_t batch_tokens = scheduler->parts.batch_tokens, decodes = scheduler->batch_count;
+  const uint32_t room = batch_tokens - decodes;
+  prefill_share share = {.end = room, .tokens = room, .pieces = room, .shorter = room / 2};
+  if (decodes == 0) return share;
+  share.tokens = batch_tokens / PREFILL_SHARE;
+  if (share.tokens < PREFILL_TOKENS_MIN) share.tokens = PREFILL_TOKENS_MIN;
+  if (share.tokens > room) share.tokens = room;
+  share.end = decodes + share.tokens;
+  share.pieces = decodes / PREFILL_PIECES_DECODES;
+  if (share.pieces < PREFILL_PIECES_MIN) share.pieces = PREFILL_PIECES_MIN;
+  share.shorter = share.tokens - (share.tokens + PREFILL_PIECES_SHARE - 1) / PREFILL_PIECES_SHARE;
+  return share;
 }
 
 bool pass_begin(scheduler *scheduler) {
@@ -167,14 +209,9 @@ bool pass_begin(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (takes_part(at, alone) && !request_is_prefill(at)) add_decode(scheduler, at);
   }
-  uint32_t room = scheduler->parts.batch_tokens - scheduler->batch_count;
-  if (scheduler->batch_count != 0) {
-    uint32_t share = scheduler->parts.batch_tokens / PREFILL_SHARE;
-    if (share < PREFILL_TOKENS_MIN) share = PREFILL_TOKENS_MIN;
-    if (room > share) room = share;
-  }
   const uint32_t decode_rows = scheduler->batch_count;
-  if (room != 0) add_prefills(scheduler, alone, room);
+  const prefill_share share = share_for_prompts(scheduler);
+  if (share.tokens != 0) add_prefills(scheduler, alone, share);
   if (scheduler->batch_count == 0) return false;
   const request *only = scheduler->owners[0];
   scheduler->is_measured =
