@@ -8,12 +8,13 @@
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-static bool has_waited_long(const scheduler *scheduler, const request *request) {
+bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
   return scheduler->stats.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
 }
 
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b) {
-  const bool a_long = has_waited_long(scheduler, a), b_long = has_waited_long(scheduler, b);
+  const bool a_long = admission_has_waited_long(scheduler, a);
+  const bool b_long = admission_has_waited_long(scheduler, b);
   if (a_long != b_long) return a_long;
   if (!a_long && a->priority != b->priority) return a->priority > b->priority;
   return a->id < b->id;
@@ -205,7 +206,8 @@ static request *next_to_start(const scheduler *scheduler) {
 static bool make_way(scheduler *scheduler, const request *waiting) {
   request *last = last_running(scheduler);
   if (last == NULL) return false;
-  const bool is_lower = last->priority < waiting->priority && !has_waited_long(scheduler, last);
+  const bool is_lower =
+      last->priority < waiting->priority && !admission_has_waited_long(scheduler, last);
   if (!is_lower && !last->is_paused) return false;
   preempt(scheduler, last);
   return true;

@@ -5,11 +5,10 @@
 
 #include "schedule/scheduler_types.h"
 
-// While others decode, prompts take at most this part of a batch, so that they do not stutter. Of
-// it those that have more to read than all of it take so many tokens, or one for so many decodes;
-// an eighth of it when shorter ones wait to be read.
+// While others decode, prompts take at most this part of a batch, so that they do not stutter;
+// those of them that have more to read than that, so many tokens of it, or one for so many decodes.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
-enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8, PREFILL_PIECES_SHARE = 8 };
+enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 // With more than so many decoding, a pass has enough rows without proposals.
 enum { SPECULATION_REQUESTS_MAX = 4 };
 
@@ -136,10 +135,9 @@ static request *next_prefill(const scheduler *scheduler, const request *alone, b
 
 // What of a batch prompts may take.
 typedef struct prefill_share {
-  uint32_t end;      // of the batch
-  uint32_t tokens;   // in all
-  uint32_t pieces;   // of those that have more to read than that
-  uint32_t shorter;  // that are kept from the first in order for others
+  uint32_t end;     // of the batch
+  uint32_t tokens;  // in all
+  uint32_t pieces;  // of those that have more to read than that
 } prefill_share;
 
 static bool is_long(const request *request, const prefill_share *share) {
@@ -167,12 +165,14 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// A part of the room is for the first in order, so that it gets on whoever comes; the other is for
-// those with the least to read, which would wait long behind much.
+// The first in order has a part of the room, so that it gets on whoever comes; the other is for
+// those with the least to read, which would wait long behind much: half, and while they wait behind
+// a long one that has not waited long itself, all but a token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
-  const uint32_t most = is_long(next, &share) ? share.shorter : share.tokens / 2;
+  const bool gives_way = is_long(next, &share) && !admission_has_waited_long(scheduler, next);
+  const uint32_t most = gives_way ? share.tokens - 1 : share.tokens / 2;
   const uint32_t others = unread_of_others(scheduler, alone, next, &share, most);
   add_part(scheduler, next, share.tokens - others, &share);
   while (scheduler->batch_count < share.end) {
@@ -186,7 +186,7 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
 static prefill_share share_for_prompts(const scheduler *scheduler) {
   const uint32_t batch_tokens = scheduler->parts.batch_tokens, decodes = scheduler->batch_count;
   const uint32_t room = batch_tokens - decodes;
-  prefill_share share = {.end = room, .tokens = room, .pieces = room, .shorter = room / 2};
+  prefill_share share = {.end = room, .tokens = room, .pieces = room};
   if (decodes == 0) return share;
   share.tokens = batch_tokens / PREFILL_SHARE;
   if (share.tokens < PREFILL_TOKENS_MIN) share.tokens = PREFILL_TOKENS_MIN;
@@ -194,7 +194,6 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   share.end = decodes + share.tokens;
   share.pieces = decodes / PREFILL_PIECES_DECODES;
   if (share.pieces < PREFILL_PIECES_MIN) share.pieces = PREFILL_PIECES_MIN;
-  share.shorter = share.tokens - (share.tokens + PREFILL_PIECES_SHARE - 1) / PREFILL_PIECES_SHARE;
   return share;
 }
 

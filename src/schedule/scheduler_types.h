@@ -37,6 +37,8 @@ struct scheduler {
 void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
                       const wick_error *error);
 
+// Since it came, SCHEDULER_PASSES_WAITED_MAX passes have begun.
+bool admission_has_waited_long(const scheduler *scheduler, const request *request);
 // Whether `a` is served before `b`: who has waited too long, then priority, then arrival.
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
 // Starts what can run, in that order. What finds no pages waits for those that run, and the ones
