@@ -431,7 +431,18 @@ static uint32_t simulation_expect(const simulation *sim, const simulated *wanted
 
 // ---- Laws of every pass ----
 
-// Each that is decoding takes part; while some do, prompts take no more than their share.
+// What prompts with more to read than `share` take of the pass.
+static uint32_t sim_read_of_long(const scheduler *scheduler, uint32_t share) {
+  uint32_t read = 0;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    const bool is_long = request_is_prefill(at) && at->tokens_count - at->fed > share;
+    if (is_long) read += at->pass_tokens;
+  }
+  return read;
+}
+
+// Each that is decoding takes part; while some do, prompts take no more than their share, and long
+// ones 8 tokens of it, or one for 8 that are decoded.
 static void sim_check_pass(void *context) {
   simulation *sim = context;
   const scheduler *scheduler = sim->scheduler;
@@ -455,6 +466,8 @@ static void sim_check_pass(void *context) {
   sim->rows_decoded += decoded;
   const uint32_t quarter = sim->setup.batch_tokens / 4, share = quarter < 16 ? 16 : quarter;
   if (decoded != 0 && read > share) CHECK(read <= share);
+  const uint32_t pieces = decoded < 64 ? 8 : decoded / 8;
+  if (decoded != 0) CHECK(sim_read_of_long(scheduler, share) <= pieces);
   if (decoded + read != scheduler->batch_count) {
     CHECK_EQ_UINT(decoded + read, scheduler->batch_count);
   }
