@@ -10,7 +10,7 @@
 #include "model/config.h"
 
 // Rows of logits that are computed together; a batch that wants more does several rounds.
-enum { SCRATCH_LOGITS_ROWS = 4 };
+enum { SCRATCH_LOGITS_ROWS = 8 };
 // Tokens of a sequence that meet the pages together.
 enum { ATTENTION_TILE_TOKENS = 8 };
 
