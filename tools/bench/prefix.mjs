@@ -1,10 +1,14 @@
 // What the prefix cache saves: time to the first token of requests that share a long prompt, the first
 // one (cold) against a later one, in Node with the package as it is shipped.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
+//     [--document]
+// With --document it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../../tests/support/locate.mjs';
+import { environmentLine, writeSection } from './document.mjs';
+import { describeEnvironment } from './environment.mjs';
 import { makeModel } from './models.mjs';
 import { median, ratioInterval } from './statistics.mjs';
 
@@ -13,6 +17,7 @@ const { values: options } = parseArgs({
     model: { type: 'string', default: 'smollm2-135m:q8_0' },
     prompt: { type: 'string', default: '1000' },
     repetitions: { type: 'string', default: '7' },
+    document: { type: 'boolean', default: false },
   },
 });
 const [shape, type] = options.model.split(':');
@@ -54,11 +59,22 @@ for (let round = -1; round < Number(options.repetitions); round++) {
   cached = later.cached;
 }
 const [low, high] = ratioInterval(cold, warm);
-console.log(
+const environment = describeEnvironment();
+const said =
   `${options.model}, ${options.prompt} tokens shared, ${cached} of them from the cache: ` +
-    `first token after ${median(cold).toFixed(1)} ms cold, ${median(warm).toFixed(1)} ms warm, ` +
-    `1/${(median(cold) / median(warm)).toFixed(1)} (${low.toFixed(1)} to ${high.toFixed(1)})`,
-);
+  `first token after ${median(cold).toFixed(1)} ms cold, ${median(warm).toFixed(1)} ms warm, ` +
+  `1/${(median(cold) / median(warm)).toFixed(1)} (${low.toFixed(1)} to ${high.toFixed(1)})`;
+console.log(`${JSON.stringify(environment)}\n${said}`);
+if (options.document) {
+  writeSection(
+    'prefix',
+    `## What the prefix cache saves
+
+\`node tools/bench/prefix.mjs --document\`: ${environmentLine(environment)}. ${options.repetitions} rounds, medians.
+
+${said}.`,
+  );
+}
 const { forks, prefix } = await engine.kvStats();
 console.log(`hits ${prefix?.hits}, tokens saved ${prefix?.tokensSaved}, forks ${forks}`);
 await engine.close();

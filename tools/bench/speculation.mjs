@@ -3,11 +3,14 @@
 // edit, JSON with a field changed, and prose in which nothing is found. Tokens are a real vocabulary's
 // when WICK_SHARED has one (qwen2), the built-in model's otherwise.
 //   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 160] [--repetitions 5]
+//     [--document]
+// With --document it writes its section of docs/benchmarks.md.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { locate, root } from '../../tests/support/locate.mjs';
+import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
 import { makeModel } from './models.mjs';
 import { median, ratioInterval } from './statistics.mjs';
@@ -17,6 +20,7 @@ const { values: options } = parseArgs({
     model: { type: 'string', default: 'qwen2.5-0.5b:q4_0' },
     tokens: { type: 'string', default: '160' },
     repetitions: { type: 'string', default: '5' },
+    document: { type: 'boolean', default: false },
   },
 });
 const [shape, type] = options.model.split(':');
@@ -100,34 +104,49 @@ async function decodeRate({ prompt, answer }, speculation) {
   };
 }
 
-console.log(JSON.stringify(describeEnvironment()));
-console.log(
-  `${options.model}, ${(await engine.info()).kernels} kernels, 1 thread, ${options.tokens} tokens`,
-);
-console.log('| text | plain tok/s | with proposals | x (95 %) | accepted |');
-console.log('|---|---|---|---|---|');
+const environment = describeEnvironment();
+const { kernels } = await engine.info();
+const lines = [
+  `${options.model}, ${kernels} kernels, 1 thread, ${options.tokens} tokens`,
+  '',
+  '| text | plain tok/s | with proposals | ratio (95 %) | accepted of proposed |',
+  '|---|---|---|---|---|',
+];
 for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
   /** @type {number[]} */
   const plain = [];
   /** @type {number[]} */
   const guessed = [];
-  let found = { proposed: 0, accepted: 0 };
+  let proposed = 0;
+  let accepted = 0;
   for (let round = -1; round < Number(options.repetitions); round++) {
     const without = await decodeRate(text, false);
     const having = await decodeRate(text, true);
     if (round < 0) continue;
     plain.push(without.rate);
     guessed.push(having.rate);
-    found = having;
+    proposed += having.proposed;
+    accepted += having.accepted;
   }
   const [low, high] = ratioInterval(guessed, plain);
-  console.log(
+  lines.push(
     `| ${text.name} | ${median(plain).toFixed(2)} | ${median(guessed).toFixed(2)} | ` +
       `${(median(guessed) / median(plain)).toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}) | ` +
-      `${found.accepted} of ${found.proposed} |`,
+      `${accepted} of ${proposed} |`,
   );
 }
 const { passUs } = await engine.stats();
 const costs = passUs.map((us) => (us === 0 ? '-' : (us / passUs[0]).toFixed(2)));
-console.log(`a pass of 1 to ${passUs.length} rows costs, in passes of one: ${costs.join(', ')}`);
+lines.push('', `A pass of 1 to ${passUs.length} rows took, in passes of one: ${costs.join(', ')}.`);
+console.log(`${JSON.stringify(environment)}\n${lines.join('\n')}`);
+if (options.document) {
+  writeSection(
+    'speculation',
+    `## What proposals bring
+
+\`node tools/bench/speculation.mjs --document\`: ${environmentLine(environment)}. Text forced upon random weights, ${options.repetitions} rounds, medians.
+
+${lines.join('\n')}`,
+  );
+}
 await engine.close();
