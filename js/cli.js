@@ -285,6 +285,12 @@ async function printStats(engine, { finishReason, usage, timings }, loadMs) {
   process.stderr.write(`${JSON.stringify(stats)}\n`);
 }
 
+/** @param {string | undefined} given one type, or two as K:V @returns {any} what createEngine takes */
+function kvTypeOf(given) {
+  const [k, v = k] = given?.split(':') ?? [];
+  return given && { k, v };
+}
+
 /** @param {Argument[]} found @param {number} threads */
 async function runThreaded(found, threads) {
   const { last, generation, positionals } = readRunOptions(found);
@@ -301,7 +307,7 @@ async function runThreaded(found, threads) {
     ...(model === '-' ? { stream: process.stdin } : { file: model }),
     threads,
     contextSize: Number(last.get('--ctx') ?? 0),
-    kvType: /** @type {any} */ (last.get('--kv')),
+    kvType: kvTypeOf(last.get('--kv')),
   });
   const loadMs = performance.now() - start;
   await awaitHelpers(engine, threads);

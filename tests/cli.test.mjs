@@ -224,6 +224,30 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', stories, ...prompt, '--kv', 'q2'], 2, /--kv/);
   });
 
+  test('keys and values of one type each: --kv K:V', async () => {
+    const infoOf = async (/** @type {string} */ kv) =>
+      JSON.parse(await text(['inspect', stories, '--json', '--kv', kv])).info;
+    const { k_type, v_type, plan } = await infoOf('q8:f16');
+    assert.deepEqual([k_type, v_type], ['q8', 'f16']);
+    const [turned, small, wide] = [await infoOf('f16:q8'), await infoOf('q8'), await infoOf('f16')];
+    assert.deepEqual([turned.k_type, turned.v_type], ['f16', 'q8']);
+    assert.deepEqual([small.k_type, small.v_type], ['q8', 'q8']);
+    assert.notEqual(small.plan.kv_bytes, wide.plan.kv_bytes);
+    assert.equal(2 * plan.kv_bytes, small.plan.kv_bytes + wide.plan.kv_bytes);
+    const args = ['run', stories, ...prompt, '-n', '24', '--kv'];
+    assert.ok((await text([...args, 'q8:f16'])).length > 24);
+    assert.equal(await text([...args, 'f32:f32']), await text([...args, 'f32']));
+    for (const [given, said] of [
+      ['q8:', ''],
+      [':f16', ''],
+      ['q8:q5', 'q5'],
+      ['q8:f16:q4', 'f16:q4'],
+    ]) {
+      const refusal = new RegExp(`--kv is one of f32, f16, q8, q4, not '${said}'`);
+      await assertRefused([...args, given], 2, refusal);
+    }
+  });
+
   test('threads give the same text', async () => {
     const args = ['run', stories, ...prompt, '-n', '40'];
     const { stdout, stderr } = await cli([...args, '--threads', '2', '--stats']);

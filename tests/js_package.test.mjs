@@ -208,6 +208,10 @@ describe('the command', () => {
     const sampled = ['run', model, '-p', 'Once', '-n', '20', '--temp', '1', '--seed', '5'];
     const [two, one] = [await wick([...sampled, '--threads', '2']), await wick(sampled)];
     assert.equal(two.stdout.toString(), one.stdout.toString());
+    const mixed = ['run', model, '-p', prompt, '-n', '20', '--kv', 'q4:f32'];
+    const [kvTwo, kvOne] = [await wick([...mixed, '--threads', '2']), await wick(mixed)];
+    assert.ok(kvOne.stdout.length > 20, kvOne.stderr);
+    assert.equal(kvTwo.stdout.toString(), kvOne.stdout.toString());
   });
 
   test('exit codes are those of the contract, threads or not', async () => {

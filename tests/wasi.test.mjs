@@ -58,6 +58,14 @@ for (const host of [...plainHosts, ...relaxedHosts]) {
       assert.ok(stats.memory_bytes_peak <= 1.1 * stats.memory_bytes_planned);
     });
 
+    test('keys and values of one type each', async () => {
+      const shown = await text(host, ['inspect', float, '--json', '--kv', 'q8:f16']);
+      const { k_type, v_type } = JSON.parse(shown).info;
+      assert.deepEqual([k_type, v_type], ['q8', 'f16']);
+      const said = await text(host, ['run', float, ...prompt, '-n', '8', '--kv', 'q8:f16']);
+      assert.ok(said.length > 8);
+    });
+
     test('exit codes and messages come through', async () => {
       const { code, stderr, stdout } = await wick(host, [
         'run',

@@ -55,6 +55,13 @@ args_option args_choice(const char *name, uint32_t *value, const char *value_nam
   return option;
 }
 
+args_option args_pair(const char *name, uint32_t value[2], const char *value_name,
+                      const char *const *choices, const char *help) {
+  args_option option = with_value(name, ARGS_PAIR, value, value_name, help);
+  option.choices = choices;
+  return option;
+}
+
 args_option args_token_list(const char *name, args_tokens *value, const char *value_name,
                             const char *help) {
   return with_value(name, ARGS_TOKENS, value, value_name, help);
@@ -120,10 +127,12 @@ static bool parse_strings(const args_option *option, const char *text) {
   return true;
 }
 
-static bool parse_choice(const args_option *option, const char *text) {
+// Which choice the first `size` bytes of `text` are.
+static bool find_choice(const args_option *option, const char *text, size_t size, uint32_t *found) {
   for (uint32_t i = 0; option->choices[i] != NULL; i++) {
-    if (strcmp(text, option->choices[i]) != 0) continue;
-    *(uint32_t *)option->value = i;
+    const char *choice = option->choices[i];
+    if (strlen(choice) != size || memcmp(text, choice, size) != 0) continue;
+    *found = i;
     return true;
   }
   char list[128] = "";
@@ -131,8 +140,24 @@ static bool parse_choice(const args_option *option, const char *text) {
     const size_t used = strlen(list);
     snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
   }
-  report("%s is one of %s, not '%s'", option->name, list, text);
+  report("%s is one of %s, not '%.*s'", option->name, list, (int)size, text);
   return false;
+}
+
+static bool parse_choice(const args_option *option, const char *text) {
+  return find_choice(option, text, strlen(text), option->value);
+}
+
+static bool parse_pair(const args_option *option, const char *text) {
+  uint32_t *pair = option->value;
+  const size_t first_size = strcspn(text, ":");
+  if (!find_choice(option, text, first_size, &pair[0])) return false;
+  if (text[first_size] == '\0') {
+    pair[1] = pair[0];
+    return true;
+  }
+  const char *second = text + first_size + 1;
+  return find_choice(option, second, strlen(second), &pair[1]);
 }
 
 // One id at `text`; returns what follows it, or NULL. Ids that no vocabulary can have are the
@@ -192,6 +217,8 @@ static bool parse_value(const args_option *option, const char *text) {
       return parse_f32(option, text);
     case ARGS_CHOICE:
       return parse_choice(option, text);
+    case ARGS_PAIR:
+      return parse_pair(option, text);
     case ARGS_TOKENS:
       return parse_tokens(option, text);
   }

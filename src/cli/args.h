@@ -29,6 +29,7 @@ typedef enum args_kind {
   ARGS_U64,      // uint64_t
   ARGS_F32,      // float within [low, high]
   ARGS_CHOICE,   // uint32_t: index into `choices`
+  ARGS_PAIR,     // uint32_t[2]: two of them with ':' between, or one that is both
   ARGS_TOKENS    // args_tokens: ids separated by commas or spaces
 } args_kind;
 
@@ -54,6 +55,8 @@ args_option args_f32(const char *name, float *value, const char *value_name, dou
                      double high, const char *help);
 args_option args_choice(const char *name, uint32_t *value, const char *value_name,
                         const char *const *choices, const char *help);
+args_option args_pair(const char *name, uint32_t value[2], const char *value_name,
+                      const char *const *choices, const char *help);
 args_option args_token_list(const char *name, args_tokens *value, const char *value_name,
                             const char *help);
 

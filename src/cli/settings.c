@@ -11,7 +11,7 @@
 static const char *const kv_names[] = {"f32", "f16", "q8", "q4", NULL};
 
 model_settings settings_default(void) {
-  return (model_settings){.kv = KERNEL_KV_F16, .threads = 1};
+  return (model_settings){.kv = {KERNEL_KV_F16, KERNEL_KV_F16}, .threads = 1};
 }
 
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
@@ -21,8 +21,9 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
                                 "context in tokens (default: the model's, at most 4096)");
   }
   if (which & SETTINGS_KV) {
-    options[count++] = args_choice("--kv", &settings->kv, "TYPE", kv_names,
-                                   "type of keys and values: f32, f16 (default), q8 or q4");
+    options[count++] =
+        args_pair("--kv", settings->kv, "TYPE", kv_names,
+                  "type of keys and values: f32, f16 (default), q8 or q4; of each: q8:f16");
   }
   if (which & SETTINGS_THREADS) {
     options[count++] = args_u32("--threads", &settings->threads, "N", 1, THREADS_MAX,
@@ -33,17 +34,17 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
 
 exit_code settings_apply(const model_settings *settings, wick_config *config) {
   const wick_kernels *kernels = kernels_bind();
-  const kernel_kv_type kv = (kernel_kv_type)settings->kv;
+  const kernel_kv_type k = (kernel_kv_type)settings->kv[0], v = (kernel_kv_type)settings->kv[1];
   wick_config_default(config);
-  if (kernels->attention_page[kv][kv] == NULL) {
-    report("--kv %s is not there yet: take f16 or f32", kv_names[kv]);
+  if (kernels->attention_page[k][v] == NULL) {
+    report("--kv %s:%s is not there yet: take f16 or f32", kv_names[k], kv_names[v]);
     return EXIT_USAGE;
   }
   config->kernels = kernels;
   config->context_tokens = settings->context_tokens;
   config->threads = settings->threads;
-  config->k_type = kv;
-  config->v_type = kv;
+  config->k_type = k;
+  config->v_type = v;
   return EXIT_DONE;
 }
 

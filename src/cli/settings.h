@@ -7,7 +7,7 @@
 
 typedef struct model_settings {
   uint32_t context_tokens;  // --ctx, 0: the engine's default
-  uint32_t kv;              // --kv, a kernel_kv_type
+  uint32_t kv[2];           // --kv, of keys and of values: each a kernel_kv_type
   uint32_t threads;         // --threads
 } model_settings;
 
