@@ -50,6 +50,12 @@ once() {
 
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
+# Without a lock file nothing is installed. Said before a stamp is touched: clones may share them.
+need_files() {
+  local file
+  for file; do [ -f "$file" ] || die "$file is missing: is this a whole clone?"; done
+}
+
 # ---- what must be there before ------------------------------------------------------------------
 
 check_prerequisites() {
@@ -225,6 +231,7 @@ pip_edge() {
 # ---- parts --------------------------------------------------------------------------------------
 
 part_core() {
+  need_files package.json package-lock.json
   if [ -n "${WASI_SDK_PATH:-}" ]; then
     check_wasi_sdk
   else
@@ -245,11 +252,13 @@ part_browsers() {
 }
 
 part_edge() {
+  need_files .npmrc tools/edge/{package.json,package-lock.json,requirements.txt}
   once edge-npm "$(hash_of tools/edge/package-lock.json)" npm_edge
   once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge
 }
 
 part_bench() {
+  need_files .npmrc tools/bench/{package.json,package-lock.json}
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
 }
 
