@@ -146,6 +146,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .sessions = &engine->sessions,
                                  .forward = engine->forward,
                                  .ops = engine->ops,
+                                 .swap = engine->config.swap,
                                  .now_us = platform_now_us,
                                  .batch_tokens = engine->config.batch_tokens,
                                  .context_tokens = engine->context_tokens,

@@ -16,6 +16,9 @@ static void write_requests(json_writer *json, const scheduler_stats *stats) {
   json_u64(json, "aborted", stats->aborted);
   json_u64(json, "failed", stats->failed);
   json_u64(json, "preempted", stats->preempted);
+  json_u64(json, "swapped_out", stats->swapped_out);
+  json_u64(json, "swapped_in", stats->swapped_in);
+  json_u64(json, "swap_failed", stats->swap_failed);
   json_close(json, '{');
 }
 

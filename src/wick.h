@@ -23,6 +23,7 @@
 #include "schedule/event_types.h"
 #include "schedule/request.h"
 #include "schedule/scheduler.h"
+#include "schedule/swap.h"
 #include "text/tokenizer.h"
 
 typedef struct wick_engine wick_engine;
@@ -39,6 +40,8 @@ typedef struct wick_config {
   kernel_kv_type k_type, v_type;
   uint32_t kv_tokens_max;       // of all requests, sessions and the prefix cache; 0: 4 contexts
   bool no_prefix_cache;         // every prompt is read from its beginning
+  const wick_swap_host *swap;   // keeps pages of requests that give way; outlives the engine; NULL:
+                                // they always read their tokens again
   const wick_kernels *kernels;  // NULL: kernels_bind()
   bool directory_only;          // metadata, tensor list and tokenizer, no weights
   bool metrics;                 // ops are timed: wick_metrics

@@ -2,9 +2,10 @@
 //
 // A request starts when there are pages for what it has to read, and takes the others one by one
 // while it writes. When they run out, what the prefix cache keeps idle goes first (kv/pool.h), then
-// the last in order among those that run gives its pages up: it waits again, and reads once more
-// what it had, which brings the same logits (the law of the kernels), so its text goes on as if
-// nothing had been. The first in order always goes on, so all end.
+// the last in order among those that run gives its pages up and waits again. Then it has them back
+// from the host (swap.h), or reads once more what it had, which brings the same logits (the law of
+// the kernels), so its text goes on as if nothing had been. The first in order always goes on, so
+// all end.
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
@@ -22,6 +23,15 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
 
 // ---- Giving way ----
 
+// With the host, where that pays. What a session held before stays where it is.
+static void keep_outside(scheduler *scheduler, request *request) {
+  const bool has_worked =
+      swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, request->sequence,
+               request->tokens, request->fed, &request->swapped);
+  scheduler->stats.swap_failed += !has_worked;
+  scheduler->stats.swapped_out += request->swapped.bytes != 0;
+}
+
 // What it has read stays in the prefix cache as long as nobody needs the pages.
 static void preempt(scheduler *scheduler, request *request) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -30,6 +40,7 @@ static void preempt(scheduler *scheduler, request *request) {
                       request->fed, NULL, NULL);
   }
   if (request->session == NULL) {
+    keep_outside(scheduler, request);
     wick_kv_seq_free(parts->kv, request->sequence, NULL);
   } else {
     wick_kv_seq_truncate(parts->kv, request->sequence, request->fed_before, NULL);
@@ -138,11 +149,51 @@ static wick_status reserve_start(scheduler *scheduler, const request *request,
   return wick_kv_seq_prepare_write(kv, sequence, stored, is_enough ? reading : needed, NULL, error);
 }
 
+// Whether its record is the cheaper way, and there are pages for all that it will ever need.
+static bool can_swap_in(const scheduler *scheduler, const request *request) {
+  const scheduler_parts *parts = &scheduler->parts;
+  if (request->swapped.bytes == 0) return false;
+  uint32_t cached = 0;
+  if (parts->prefix != NULL && request->on_logits == NULL) {
+    wick_prefix_id last;
+    cached = wick_prefix_find_longest(parts->prefix, SCHEDULER_PREFIX_SALT, request->tokens,
+                                      request->tokens_count, &last);
+  }
+  if (!swap_is_worth(&scheduler->swap, &scheduler->swap_costs, &request->swapped, cached)) {
+    return false;
+  }
+  const uint32_t pages = ceil_div_u32(request_tokens_in_the_end(request), KERNEL_PAGE_TOKENS);
+  return wick_kv_pool_grow_for(parts->kv, pages, NULL) == WICK_OK &&
+         pages <= wick_kv_pool_pages_available(parts->kv);
+}
+
+// Starts it with the pages that the host has kept; false: as if nothing had been kept.
+static bool start_swapped(scheduler *scheduler, request *request) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  wick_kv_seq_id sequence;
+  if (!can_swap_in(scheduler, request)) return false;
+  const uint32_t stored = request->swapped.tokens;
+  wick_status status =
+      swap_in(&scheduler->swap, request->id, request->tokens, &request->swapped, &sequence);
+  if (status == WICK_OK && stored < request->tokens_count) {
+    status =
+        wick_kv_seq_prepare_write(kv, sequence, stored, request->tokens_count - stored, NULL, NULL);
+    if (status != WICK_OK) wick_kv_seq_free(kv, sequence, NULL);
+  }
+  swap_drop(&scheduler->swap, request->id, &request->swapped);
+  scheduler->stats.swap_failed += status != WICK_OK;
+  if (status != WICK_OK) return false;
+  scheduler->stats.swapped_in++;
+  admission_run(scheduler, request, sequence, stored);
+  return true;
+}
+
 // Gives the request its sequence: what the cache knows of its tokens, and pages to start with.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   wick_kv_seq_id sequence;
   wick_status status = WICK_OK;
+  if (start_swapped(scheduler, request)) return WICK_OK;
   if (request->session != NULL) {
     sequence = request->session->sequence;
   } else {
@@ -162,6 +213,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   }
   if (status == WICK_OK) status = reserve_start(scheduler, request, sequence, stored, error);
   if (status == WICK_OK) {
+    swap_drop(&scheduler->swap, request->id, &request->swapped);
     admission_run(scheduler, request, sequence, stored);
     return WICK_OK;
   }

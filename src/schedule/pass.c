@@ -215,6 +215,7 @@ bool pass_begin(scheduler *scheduler) {
   const request *only = scheduler->owners[0];
   scheduler->is_measured =
       decode_rows == scheduler->batch_count && only->pass_tokens == scheduler->batch_count;
+  scheduler->has_prompts = decode_rows != scheduler->batch_count;
   scheduler->pass_us = 0;
   scheduler->pass_logits = 0;
   scheduler->stats.passes++;

@@ -12,6 +12,7 @@
 #include "schedule/event_types.h"
 #include "schedule/session.h"
 #include "schedule/speculation.h"
+#include "schedule/swap.h"
 #include "text/tokenizer.h"
 
 enum {
@@ -77,6 +78,7 @@ typedef struct request {
   uint32_t pass_end;  // rows of the pass from this position on follow a proposal that was wrong
   uint32_t tokens_out;
   wick_kv_seq_id sequence;  // WICK_KV_SEQ_NONE until it runs
+  swap_record swapped;      // its pages, while it waits after giving way
   bool ignore_end;
   bool is_stopped;  // a stop string came: nothing more is shown
   sampler *sampler;

@@ -16,6 +16,7 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
   if (made == NULL) return memory_fail(parts->memory, error, "the scheduler", sizeof *made);
   made->parts = *parts;
   made->id_next = 1;
+  made->swap = (swap_parts){parts->memory, parts->kv, parts->swap, parts->now_us};
   wick_status status =
       events_create(parts->memory, record_text_bytes(parts->tokenizer), &made->events, error);
   if (status == WICK_OK) {
@@ -64,6 +65,7 @@ static void release(scheduler *scheduler, request *request) {
   } else if (request->sequence != WICK_KV_SEQ_NONE) {
     wick_kv_seq_free(scheduler->parts.kv, request->sequence, NULL);
   }
+  swap_drop(&scheduler->swap, request->id, &request->swapped);
   request_destroy(scheduler->parts.memory, request);
 }
 
@@ -379,6 +381,9 @@ static scheduler_result step_pass(scheduler *scheduler) {
   if (!has_bytes) return SCHEDULER_WAIT_BYTES;
   if (scheduler->phase == PASS_NONE && scheduler->is_measured) {
     speculation_costs_took(&scheduler->costs, rows, scheduler->pass_us);
+  }
+  if (scheduler->phase == PASS_NONE && scheduler->has_prompts) {
+    swap_costs_took(&scheduler->swap_costs, rows, scheduler->pass_us);
   }
   return SCHEDULER_PROGRESS;
 }

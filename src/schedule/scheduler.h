@@ -15,6 +15,7 @@
 #include "schedule/draft.h"
 #include "schedule/request.h"
 #include "schedule/session.h"
+#include "schedule/swap.h"
 #include "text/tokenizer.h"
 
 typedef struct scheduler scheduler;
@@ -31,6 +32,7 @@ typedef struct scheduler_parts {
   drafter *drafter;  // NULL: proposals come from the text alone
   wick_ops *ops;     // NULL: sampling is not measured
   uint64_t (*now_us)(void);
+  const wick_swap_host *swap;  // NULL: who gives way reads again
   uint32_t batch_tokens, context_tokens;
   uint32_t requests_max;      // queued and running together
   uint32_t running_max;       // at once; at most batch_tokens
@@ -79,6 +81,8 @@ typedef struct scheduler_stats {
   uint64_t submitted, refused;                // refused: the queue was full
   uint64_t stopped, length, aborted, failed;  // how they ended
   uint64_t preempted;                         // pages given up for others
+  uint64_t swapped_out, swapped_in;           // their pages kept by the host; taken back
+  uint64_t swap_failed;                       // refused, or damaged: read again instead
   uint64_t passes, rows;                      // rows: tokens that went through the model
   uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
   uint64_t tokens_recomputed;                 // read again after a preemption

@@ -6,6 +6,7 @@
 
 #include "schedule/events.h"
 #include "schedule/scheduler.h"
+#include "schedule/swap.h"
 
 typedef enum pass_phase { PASS_NONE, PASS_LAYERS, PASS_LOGITS } pass_phase;
 
@@ -28,7 +29,10 @@ struct scheduler {
   // changes.
   uint32_t blocked_id, blocked_running;
   uint64_t blocked_freed;
+  bool has_prompts;  // some of it is read, so it tells what reading costs
   scheduler_stats stats;
+  swap_parts swap;
+  swap_costs swap_costs;
   speculation_costs costs;
 };
 

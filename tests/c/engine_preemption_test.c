@@ -1,6 +1,6 @@
-// Requests that give their pages up and read again what they had: their logits, chosen tokens and
-// log-probabilities are those of a request that has the engine to itself, to the last bit, whatever
-// the keys and values are kept in.
+// Requests that give their pages up, and read again what they had or have it back from the host:
+// their logits, chosen tokens and log-probabilities are those of a request that has the engine to
+// itself, to the last bit, whatever the keys and values are kept in.
 #include "fixture_model.h"
 
 enum {
@@ -42,12 +42,59 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   of->rows_seen++;
 }
 
-static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, uint32_t kv_tokens) {
+// ---- A host that keeps pages ----
+
+typedef struct kept_record {
+  uint8_t *bytes;
+  uint64_t size_bytes;
+} kept_record;
+
+static kept_record kept[REQUESTS + 1];  // by the requests' ids
+static uint32_t kept_count;
+
+static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
+  (void)context;
+  if (!CHECK(id <= REQUESTS && kept[id].bytes == NULL)) return false;
+  kept[id] = (kept_record){malloc((size_t)size_bytes), size_bytes};
+  kept_count++;
+  return true;
+}
+
+static bool keep_write(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                       size_t size_bytes) {
+  (void)context;
+  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
+  memcpy(kept[id].bytes + offset_bytes, bytes, size_bytes);
+  return true;
+}
+
+static bool keep_read(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
+                      size_t size_bytes) {
+  (void)context;
+  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
+  memcpy(bytes, kept[id].bytes + offset_bytes, size_bytes);
+  return true;
+}
+
+static void keep_drop(void *context, uint32_t id) {
+  (void)context;
+  free(kept[id].bytes);
+  kept[id].bytes = NULL;
+  kept_count--;
+}
+
+static const wick_swap_host KEEPER = {NULL, keep_open, keep_write, keep_read, keep_drop, true};
+
+// ---- Runs ----
+
+static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, uint32_t kv_tokens,
+                                const wick_swap_host *swap) {
   wick_config config;
   wick_config_default(&config);
   config.k_type = config.v_type = type;
   config.context_tokens = CONTEXT_TOKENS;
   config.kv_tokens_max = kv_tokens;
+  config.swap = swap;
   wick_engine *engine = NULL;
   wick_error error = {0};
   if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return NULL;
@@ -120,11 +167,11 @@ static void run(wick_engine *engine, said *list) {
 
 static said alone[REQUESTS], together[REQUESTS];
 
-static void check_type(const fixture_file *file, kernel_kv_type type) {
+static void check_type(const fixture_file *file, kernel_kv_type type, const wick_swap_host *swap) {
   memset(alone, 0, sizeof alone);
   memset(together, 0, sizeof together);
   for (uint32_t i = 0; i < REQUESTS; i++) {
-    wick_engine *engine = open_engine(file, type, 0);
+    wick_engine *engine = open_engine(file, type, 0, NULL);
     REQUIRE(engine != NULL);
     submit(engine, i, &alone[i]);
     run(engine, alone);
@@ -132,12 +179,19 @@ static void check_type(const fixture_file *file, kernel_kv_type type) {
     wick_engine_destroy(engine);
     alone[i].id = UINT32_MAX;  // each was the first of its engine
   }
-  wick_engine *engine = open_engine(file, type, SHORT_TOKENS);
+  wick_engine *engine = open_engine(file, type, SHORT_TOKENS, swap);
   REQUIRE(engine != NULL);
   for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, &together[i]);
   run(engine, together);
-  CHECK(wick_stats(engine).preempted > 0);
-  CHECK(wick_stats(engine).tokens_recomputed > 0);
+  const scheduler_stats stats = wick_stats(engine);
+  CHECK(stats.preempted > 0);
+  CHECK_EQ_UINT(stats.swap_failed, 0);
+  if (swap == NULL) {
+    CHECK(stats.tokens_recomputed > 0);
+  } else {
+    CHECK(stats.swapped_in > 0);
+    CHECK_EQ_UINT(kept_count, 0);
+  }
   wick_engine_destroy(engine);
   uint32_t rows_again = 0;
   for (uint32_t i = 0; i < REQUESTS; i++) {
@@ -148,13 +202,14 @@ static void check_type(const fixture_file *file, kernel_kv_type type) {
     CHECK_EQ_MEM(together[i].rows, alone[i].rows, sizeof alone[i].rows);
     rows_again += together[i].rows_again;
   }
-  CHECK(rows_again > 0);
+  if (swap == NULL) CHECK(rows_again > 0);
 }
 
 TEST(requests_that_gave_way_are_the_same_to_the_last_bit) {
   fixture_file file = fixture_make(&SHAPE);
   for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
-    check_type(&file, type);
+    check_type(&file, type, NULL);
+    check_type(&file, type, &KEEPER);
   }
   free(file.bytes);
 }

@@ -1,0 +1,124 @@
+// schedule/swap.c — what swapping costs, and records that go out and come back. A record is one of
+// kv/state.h with the request's id for its salt, so the one of another request is refused.
+#include "schedule/swap.h"
+
+#include <string.h>
+
+#include "kv/state.h"
+
+enum {
+  PAGES_TO_TRY = 4,  // a first measurement wants so many
+  ROWS_REMEMBERED = 1024,
+  REFUSALS_MAX = 8,  // then the host is asked no more
+  DECLINED_MAX = 32  // then it is measured again: a disk may just have been busy
+};
+
+// ---- Costs ----
+
+void swap_costs_took(swap_costs *costs, uint32_t rows, uint64_t pass_us) {
+  if (costs->read_rows >= (float)ROWS_REMEMBERED) {
+    costs->read_rows *= 0.5f;
+    costs->read_us *= 0.5f;
+  }
+  costs->read_rows += (float)rows;
+  costs->read_us += (float)pass_us;
+}
+
+static float reading_us(const swap_costs *costs, uint32_t tokens) {
+  if (costs->read_rows == 0.0f) return 0.0f;
+  return costs->read_us / costs->read_rows * (float)tokens;
+}
+
+static bool pays(const swap_parts *parts, swap_costs *costs, uint32_t tokens, uint64_t bytes) {
+  if (costs->refusals >= REFUSALS_MAX) return false;
+  if (parts->host->always) return true;
+  const bool is_long = tokens >= PAGES_TO_TRY * KERNEL_PAGE_TOKENS;
+  if (costs->byte_us == 0.0f) return is_long;
+  if (2.0f * (float)bytes * costs->byte_us < reading_us(costs, tokens)) return true;
+  return is_long && ++costs->declined > DECLINED_MAX;
+}
+
+static void byte_took(swap_costs *costs, uint64_t bytes, uint64_t took_us) {
+  const float us = (float)(took_us == 0 ? 1 : took_us) / (float)bytes;
+  costs->byte_us += (us - costs->byte_us) * (costs->byte_us == 0.0f ? 1.0f : 0.25f);
+  costs->refusals = costs->declined = 0;
+}
+
+bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
+                   uint32_t cached) {
+  if (record->bytes == 0 || cached >= record->tokens) return false;
+  if (parts->host->always) return true;
+  return (float)record->bytes * costs->byte_us < reading_us(costs, record->tokens - cached);
+}
+
+// ---- Records ----
+
+typedef struct swap_stream {
+  const wick_swap_host *host;
+  uint32_t id;
+  uint64_t offset_bytes;
+} swap_stream;
+
+static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
+  swap_stream *stream = context;
+  const uint64_t offset_bytes = stream->offset_bytes;
+  stream->offset_bytes += size_bytes;
+  return stream->host->write(stream->host->context, stream->id, offset_bytes, bytes, size_bytes);
+}
+
+static bool read_piece(void *context, void *bytes, size_t size_bytes) {
+  swap_stream *stream = context;
+  const uint64_t offset_bytes = stream->offset_bytes;
+  stream->offset_bytes += size_bytes;
+  return stream->host->read(stream->host->context, stream->id, offset_bytes, bytes, size_bytes);
+}
+
+bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
+              const int32_t *tokens, uint32_t count, swap_record *record) {
+  const wick_swap_host *host = parts->host;
+  uint64_t bytes;
+  if (host == NULL || count == 0) return true;
+  if (wick_state_seq_bytes(parts->kv, sequence, &bytes, NULL) != WICK_OK) return true;
+  if (!pays(parts, costs, count, bytes)) return true;
+  const uint64_t start_us = parts->now_us();
+  if (!host->open(host->context, id, bytes)) {
+    costs->refusals++;
+    return false;
+  }
+  swap_stream stream = {host, id, 0};
+  const wick_state_sink sink = {&stream, write_piece};
+  *record = (swap_record){bytes, count};
+  if (wick_state_save_seq(parts->kv, id, sequence, tokens, &sink, NULL) != WICK_OK) {
+    costs->refusals++;
+    swap_drop(parts, id, record);
+    return false;
+  }
+  byte_took(costs, bytes, parts->now_us() - start_us);
+  return true;
+}
+
+wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
+                    const swap_record *record, wick_kv_seq_id *sequence) {
+  swap_stream stream = {parts->host, id, 0};
+  const wick_state_source source = {&stream, read_piece, record->bytes};
+  wick_state_reader reader;
+  wick_status status = wick_state_begin(parts->kv, id, &source, &reader, NULL);
+  if (status != WICK_OK) return status;
+  if (reader.tokens != record->tokens) return WICK_E_CORRUPT;
+  const size_t tokens_bytes = record->tokens * sizeof *tokens;
+  int32_t *read = memory_alloc(parts->memory, tokens_bytes);
+  if (read == NULL) return WICK_E_NOMEM;
+  status = wick_state_load_seq(&reader, read, sequence, NULL, NULL);
+  if (status == WICK_OK && memcmp(read, tokens, tokens_bytes) != 0) {
+    wick_kv_seq_free(parts->kv, *sequence, NULL);
+    status = WICK_E_CORRUPT;
+  }
+  memory_free(parts->memory, read);
+  return status;
+}
+
+void swap_drop(const swap_parts *parts, uint32_t id, swap_record *record) {
+  if (record->bytes == 0) return;
+  *record = (swap_record){0};
+  parts->host->drop(parts->host->context, id);
+}

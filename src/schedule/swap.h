@@ -1,0 +1,66 @@
+// schedule/swap.h — pages of requests that gave way, kept by the host (a file, OPFS) until they run
+// again, where that costs less than reading their tokens once more. Both costs are measured: what a
+// token of a prompt takes, and what a byte takes to be written.
+#ifndef WICK_SCHEDULE_SWAP_H
+#define WICK_SCHEDULE_SWAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "kv/pool.h"
+
+// Where records are kept, by the id of their request. Each function does all of its work before it
+// returns, and may refuse: then the request reads its tokens again, so nothing is lost. What comes
+// back is checked, so a host may also be wrong.
+typedef struct wick_swap_host {
+  void *context;
+  // A place for a record of so many bytes; every one that was opened is dropped once.
+  bool (*open)(void *context, uint32_t id, uint64_t size_bytes);
+  // Pieces follow each other from 0 on.
+  bool (*write)(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                size_t size_bytes);
+  bool (*read)(void *context, uint32_t id, uint64_t offset_bytes, void *bytes, size_t size_bytes);
+  void (*drop)(void *context, uint32_t id);
+  bool always;  // whatever it costs (tests, measurements)
+} wick_swap_host;
+
+typedef struct swap_costs {
+  float read_us, read_rows;  // of passes with prompts in them, lately
+  float byte_us;             // to write one; 0: not known
+  uint32_t refusals;         // of the host, in a row
+  uint32_t declined;         // decisions for reading again, in a row
+} swap_costs;
+
+// A pass with prompts in it took so long.
+void swap_costs_took(swap_costs *costs, uint32_t rows, uint64_t pass_us);
+
+// A request's record, if it has one.
+typedef struct swap_record {
+  uint64_t bytes;  // 0: there is none
+  uint32_t tokens;
+} swap_record;
+
+typedef struct swap_parts {
+  wick_memory *memory;
+  wick_kv_pool *kv;
+  const wick_swap_host *host;
+  uint64_t (*now_us)(void);
+} swap_parts;
+
+// Writes the pages of a sequence, which holds `count` tokens, where that pays. False: it was tried
+// and has failed.
+bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
+              const int32_t *tokens, uint32_t count, swap_record *record);
+// Whether the record is worth more than the `cached` first tokens that need no reading anyway.
+bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
+                   uint32_t cached);
+// Reads the record back into a new sequence, whose tokens must be the first of `tokens`. The record
+// stays until swap_drop. Errors: those of wick_state_load_seq, WICK_E_CORRUPT.
+wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
+                    const swap_record *record, wick_kv_seq_id *sequence);
+void swap_drop(const swap_parts *parts, uint32_t id, swap_record *record);
+
+#endif

@@ -1,0 +1,229 @@
+// Pages that the host keeps for requests that gave way: whether it always does, never, now and then
+// or badly, every text is the one that the request has alone (scheduler_simulation.h), and no
+// record is left behind. What decides between keeping and reading again is told by the simulated
+// clock.
+#include "scheduler_simulation.h"
+
+static simulation sim;
+
+// ---- A host ----
+
+enum { RECORDS_MAX = SIM_LIVE_MAX };
+
+typedef struct kept_record {
+  uint32_t id;  // 0: the place is free
+  uint64_t size_bytes, written_bytes;
+  uint8_t *bytes;
+} kept_record;
+
+typedef struct memory_host {
+  kept_record records[RECORDS_MAX];
+  uint32_t kept, opened, read;
+  uint64_t random;
+  uint32_t fails_one_in;    // calls that are refused; 0: none
+  uint32_t damages_one_in;  // pieces of which a bit is turned when they are read; 0: none
+  uint64_t us_per_kib;      // what writing and reading takes
+} memory_host;
+
+static memory_host host;
+
+static kept_record *find_record(uint32_t id) {
+  for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+    if (host.records[i].id == id) return &host.records[i];
+  }
+  return NULL;
+}
+
+static bool refuses(void) {
+  return host.fails_one_in != 0 && sim_below(&host.random, host.fails_one_in) == 0;
+}
+
+static bool host_open(void *context, uint32_t id, uint64_t size_bytes) {
+  (void)context;
+  if (refuses()) return false;
+  CHECK(find_record(id) == NULL);
+  kept_record *made = find_record(0);
+  if (!CHECK(made != NULL)) return false;
+  *made = (kept_record){id, size_bytes, 0, malloc((size_t)size_bytes)};
+  host.kept++;
+  host.opened++;
+  return true;
+}
+
+static bool host_write(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                       size_t size_bytes) {
+  (void)context;
+  kept_record *record = find_record(id);
+  if (!CHECK(record != NULL) || refuses()) return false;
+  CHECK_EQ_UINT(offset_bytes, record->written_bytes);
+  if (!CHECK(size_bytes <= record->size_bytes - offset_bytes)) return false;
+  memcpy(record->bytes + offset_bytes, bytes, size_bytes);
+  record->written_bytes += size_bytes;
+  simulation_clock_us += size_bytes * host.us_per_kib / 1024;
+  return true;
+}
+
+static bool host_read(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
+                      size_t size_bytes) {
+  (void)context;
+  const kept_record *record = find_record(id);
+  if (!CHECK(record != NULL) || refuses()) return false;
+  CHECK_EQ_UINT(record->written_bytes, record->size_bytes);
+  if (!CHECK(size_bytes <= record->size_bytes - offset_bytes)) return false;
+  memcpy(bytes, record->bytes + offset_bytes, size_bytes);
+  host.read++;
+  simulation_clock_us += size_bytes * host.us_per_kib / 1024;
+  if (host.damages_one_in != 0 && sim_below(&host.random, host.damages_one_in) == 0) {
+    ((uint8_t *)bytes)[sim_below(&host.random, (uint32_t)size_bytes)] ^=
+        (uint8_t)(1u << sim_below(&host.random, 8));
+  }
+  return true;
+}
+
+static void host_drop(void *context, uint32_t id) {
+  (void)context;
+  kept_record *record = find_record(id);
+  if (!CHECK(record != NULL)) return;
+  free(record->bytes);
+  *record = (kept_record){0};
+  host.kept--;
+}
+
+static wick_swap_host swap_host = {
+    .open = host_open, .write = host_write, .read = host_read, .drop = host_drop};
+
+// ---- Runs ----
+
+static const simulation_setup SHORT = {
+    .pages = 20, .batch_tokens = 32, .context_tokens = 400, .requests_max = 64, .running_max = 16};
+
+static bool open_run(const simulation_setup *setup, bool always) {
+  host = (memory_host){.random = 5};
+  swap_host.always = always;
+  if (!simulation_open(&sim, setup)) return false;
+  sim.scheduler->swap.host = &swap_host;
+  return true;
+}
+
+// Each needs up to 13 pages in the end: some are sampled, two are one prompt's completions, every
+// fifth prompt is only read.
+static void submit_many(uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t prompt[150];
+    uint64_t random = i + 1;
+    const uint32_t length = 20 + i * 37 % 60;
+    for (uint32_t p = 0; p < length; p++) {
+      prompt[p] = SIM_LETTERS + (int32_t)sim_below(&random, SIM_VOCAB - SIM_LETTERS);
+    }
+    wick_request wanted = {.tokens = prompt, .token_count = length, .max_tokens = 120};
+    sampler_config_default(&wanted.sampling);
+    if (i % 3 == 1) wanted.sampling.temperature = 0.9f;
+    wanted.sampling.seed = i;
+    wanted.priority = (int32_t)(i % 3);
+    wanted.completions = i % 4 == 2 ? 2 : 1;
+    wanted.prefill_only = i % 5 == 4 && wanted.completions == 1;
+    uint32_t id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  }
+}
+
+static scheduler_stats run_out(void) {
+  CHECK(simulation_run(&sim, 200000));
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
+  CHECK(stats.preempted > 0);
+  CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
+  CHECK_EQ_UINT(host.kept, 0);
+  simulation_close(&sim);
+  return stats;
+}
+
+static scheduler_stats run_many(const simulation_setup *setup, bool always) {
+  if (!open_run(setup, always)) return (scheduler_stats){0};
+  submit_many(40);
+  return run_out();
+}
+
+TEST(who_gives_way_has_its_pages_back) {
+  simulation_setup setup = SHORT;
+  for (int round = 0; round < 2; round++) {
+    setup.prefix_entries = round == 0 ? 0 : 64;
+    const scheduler_stats stats = run_many(&setup, true);
+    CHECK(stats.swapped_out > 0 && stats.swapped_in > 0);
+    CHECK(stats.swapped_in <= stats.swapped_out && stats.swapped_out <= stats.preempted);
+    CHECK_EQ_UINT(stats.swap_failed, 0);
+    if (round == 0) CHECK_EQ_UINT(stats.swapped_in, stats.swapped_out);
+  }
+}
+
+TEST(a_host_that_refuses_or_damages_loses_nothing) {
+  uint64_t out = 0, in = 0, failed = 0;
+  for (uint32_t round = 0; round < 24; round++) {
+    simulation_setup setup = SHORT;
+    setup.prefix_entries = round % 2 == 0 ? 0 : 64;
+    REQUIRE(open_run(&setup, true));
+    host.random = round;
+    host.fails_one_in = round % 3 == 1 ? 0 : 40;
+    host.damages_one_in = round % 3 == 0 ? 0 : 20;
+    submit_many(40);
+    const scheduler_stats stats = run_out();
+    out += stats.swapped_out;
+    in += stats.swapped_in;
+    failed += stats.swap_failed;
+  }
+  CHECK(out > 0 && in > 0 && failed > 0);
+}
+
+TEST(a_host_that_always_refuses_is_asked_no_more) {
+  REQUIRE(open_run(&SHORT, true));
+  host.fails_one_in = 1;
+  submit_many(40);
+  const scheduler_stats stats = run_out();
+  CHECK_EQ_UINT(stats.swapped_out + stats.swapped_in, 0);
+  CHECK(stats.swap_failed > 0 && stats.swap_failed <= 8);
+  CHECK_EQ_UINT(host.opened, 0);
+}
+
+TEST(the_cheaper_way_is_taken) {
+  REQUIRE(open_run(&SHORT, false));
+  submit_many(40);
+  const scheduler_stats fast = run_out();
+  CHECK(fast.swapped_in > 1);
+  REQUIRE(open_run(&SHORT, false));
+  host.us_per_kib = 100000;  // a page costs thousands of tokens
+  submit_many(40);
+  const scheduler_stats slow = run_out();
+  CHECK_EQ_UINT(slow.swapped_out, 1);  // the measurement
+  CHECK_EQ_UINT(slow.swapped_in, 0);
+  CHECK(fast.tokens_recomputed < slow.tokens_recomputed);
+}
+
+static void cancel(uint32_t id) {
+  sim_find(&sim, id)->is_cancelled = true;
+  CHECK_EQ_INT(scheduler_cancel(sim.scheduler, id), WICK_OK);
+}
+
+// Its record goes with it, however it ends.
+TEST(no_record_outlives_its_request) {
+  for (int round = 0; round < 2; round++) {
+    REQUIRE(open_run(&SHORT, true));
+    submit_many(40);
+    uint32_t steps = 0;
+    while (host.kept < 1 && steps++ < 100000) simulation_step(&sim);
+    REQUIRE(host.kept >= 1);
+    if (round == 0) {
+      for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+        if (host.records[i].id != 0) cancel(host.records[i].id);
+      }
+      CHECK(simulation_run(&sim, 200000));
+      CHECK(scheduler_get_stats(sim.scheduler).aborted >= 1);
+      CHECK_EQ_UINT(host.kept, 0);
+      simulation_close(&sim);
+    } else {
+      scheduler_destroy(sim.scheduler);
+      CHECK_EQ_UINT(host.kept, 0);
+      sessions_destroy(&sim.sessions);
+      sim_close_parts(&sim);
+    }
+  }
+}
