@@ -1,21 +1,43 @@
-// examples/chat/conversation.js — the messages of one conversation: what was said, how it looks,
-// and the answer that is being written.
+// examples/chat/conversation.js — one conversation, a tree: what was said, which of its branches is
+// shown, and the answers that are being written. A branch is read no further than from where it
+// leaves what was read before: the engine's prefix cache has the rest.
 
 import { note, showAnswering } from './developer.js';
 import { byId } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
+import {
+  addArticle,
+  addFooter,
+  editQuestion,
+  keepInView,
+  makeArrows,
+  makeButton,
+  makeRenderer,
+} from './message.js';
 import { settings } from './settings.js';
+import { add, fromList, newTree, saidUntil, shownAfter, toList } from './tree.js';
 import { keepConversation, keepState, readConversation } from './visits.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
 /** @typedef {import('../../js/index.d.ts').ChatUsage} ChatUsage */
+/** @typedef {import('../../js/index.d.ts').ChatCompletionChunk} ChatCompletionChunk */
 /** @typedef {import('../../js/index.d.ts').Timings} Timings */
-/** @typedef {import('./visits.js').Message} Message */
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+/** @typedef {ReturnType<typeof makeRenderer>} Renderer */
+
+/** So many answers are written side by side. */
+const VARIANTS = 3;
+/** At the least, where an answer is to be another one. */
+const VARIANT_TEMPERATURE = 0.8;
 
 /** @type {Engine | undefined} */
 let engine;
-/** @type {Message[]} */
-let messages = [];
+let tree = newTree();
+/** Of the messages that are shown. @type {Map<Message, HTMLElement>} */
+const articles = new Map();
+/** The question whose answers stand side by side. @type {Message | undefined} */
+let compared;
 /** @type {AbortController | undefined} */
 let running;
 /** What suits the model, where the user has not said. */
@@ -23,79 +45,63 @@ let temperature = 0.7;
 
 const log = byId('log');
 
-/** @param {'user' | 'assistant'} role */
-function addMessage(role) {
-  const article = document.createElement('article');
-  article.className = `message ${role}`;
-  const who = document.createElement('h3');
-  who.className = 'who';
-  who.textContent = role === 'user' ? 'You' : 'Model';
-  const body = document.createElement('div');
-  body.className = 'body';
-  article.append(who, body);
-  log.append(article);
-  byId('welcome').hidden = true;
-  return { article, body };
+// ---- what is shown ----
+
+/** @param {Place} place */
+function hideAfter(place) {
+  const path = new Set(saidUntil(place));
+  for (const [message, article] of articles) {
+    if (path.has(message)) continue;
+    article.remove();
+    articles.delete(message);
+  }
+  compared = undefined;
 }
 
-/** Follows the text down unless the reader has scrolled up. */
-function keepInView() {
-  if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) {
-    log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+/** @param {Place} place */
+function showAfter(place) {
+  hideAfter(place);
+  for (const message of shownAfter(place)) {
+    const { article, places } = addArticle(message.role);
+    articles.set(message, article);
+    if (message.role === 'user') {
+      places[0].body.textContent = message.content;
+    } else {
+      renderMarkdown(places[0].body, message.content);
+      addCopyButtons(places[0].body);
+    }
+    addControls(message, article);
   }
 }
 
-/** @param {Timings | undefined} timings @param {number} tokens @param {string | null} reason */
-function describe(timings, tokens, reason) {
-  if (!timings) return 'stopped';
-  const facts = [`${tokens} tokens`];
-  if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
-  facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
-  if (reason === 'length') facts.push('the longest allowed answer was reached');
-  return facts.join(' · ');
+/** @param {Message} message @param {HTMLElement} article */
+function addControls(message, article) {
+  const arrows = makeArrows(message, (index, direction) =>
+    turnTo(message.parent, index, direction),
+  );
+  if (message.role === 'user') {
+    const ask = () => editQuestion(article, message.content, (text) => reword(message, text));
+    addFooter(article, '', [...arrows, makeButton('Edit', ask, 'branching')]);
+    return;
+  }
+  const question = /** @type {Message} */ (message.parent);
+  addFooter(article, message.facts ?? '', [
+    ...arrows,
+    makeButton('Copy', () => navigator.clipboard.writeText(message.content)),
+    makeButton('Regenerate', () => answerAnew(question, 1), 'regenerate branching'),
+    makeButton(`${VARIANTS} variants`, () => answerAnew(question, VARIANTS), 'compare branching'),
+  ]);
 }
 
-/** @param {HTMLElement} article @param {string} facts @param {string} text */
-function addFooter(article, facts, text) {
-  for (const old of log.querySelectorAll('.regenerate')) old.remove();
-  const footer = document.createElement('footer');
-  const note = document.createElement('span');
-  note.textContent = facts;
-  footer.append(note);
-  const copy = document.createElement('button');
-  copy.textContent = 'Copy';
-  copy.addEventListener('click', () => navigator.clipboard.writeText(text));
-  const again = document.createElement('button');
-  again.textContent = 'Regenerate';
-  again.className = 'regenerate';
-  again.addEventListener('click', regenerate);
-  footer.append(copy, again);
-  article.append(footer);
-}
-
-/** @returns {{role: string, content: string}[]} what the model is given */
-function prompt() {
-  const system = messages.at(-1)?.system ?? settings.system;
-  const said = messages.map(({ role, content }) => ({ role, content }));
-  return system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
-}
-
-/** @param {Engine} asked @param {AbortSignal} signal */
-function request(asked, signal) {
-  const random = Math.floor(Math.random() * 2 ** 32);
-  return asked.chat.completions.create({
-    messages: prompt(),
-    stream: true,
-    stream_options: { include_usage: true },
-    temperature: settings.temperature ?? temperature,
-    top_k: settings.topK,
-    top_p: settings.topP,
-    min_p: settings.minP,
-    repeat_penalty: settings.repeatPenalty,
-    max_tokens: settings.maxTokens,
-    seed: settings.seed ?? random,
-    signal,
-  });
+/** Shows another version of a message. @param {Place} parent @param {number} index @param {string} direction */
+function turnTo(parent, index, direction) {
+  parent.shown = index;
+  showAfter(parent);
+  keepConversation(toList(tree));
+  const article = articles.get(parent.children[index]);
+  const arrow = article?.querySelector(`[data-direction=${direction}]`);
+  /** @type {HTMLElement | null | undefined} */ (arrow)?.focus();
+  byId('announcer').textContent = `Version ${index + 1} of ${parent.children.length}`;
 }
 
 /** @param {boolean} isBusy */
@@ -104,33 +110,51 @@ function setBusy(isBusy) {
   byId('stop').hidden = !isBusy;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
+  for (const button of log.querySelectorAll('.branching')) {
+    /** @type {HTMLButtonElement} */ (button).disabled = isBusy;
+  }
 }
 
-/**
- * Renders at most once a frame, however many tokens come.
- * @param {HTMLElement} body
- */
-function makeRenderer(body) {
-  let text = '';
-  let isScheduled = false;
-  const render = () => {
-    isScheduled = false;
-    renderMarkdown(body, text);
-    keepInView();
-  };
-  return {
-    /** @param {string} piece */
-    add(piece) {
-      text += piece;
-      if (!isScheduled) requestAnimationFrame(render);
-      isScheduled = true;
-    },
-    finish() {
-      render();
-      addCopyButtons(body);
-      return text;
-    },
-  };
+// ---- an answer, or several ----
+
+/** @param {Timings | undefined} timings @param {string} reason */
+function describe(timings, reason) {
+  if (!timings) return 'stopped';
+  const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
+  const facts = [`${tokens} tokens`];
+  if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
+  facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+  if (reason === 'length') facts.push('the longest allowed answer was reached');
+  return facts.join(' · ');
+}
+
+/** @param {Message} question @returns {{role: string, content: string}[]} what the model is given */
+function prompt(question) {
+  const system = question.system ?? settings.system;
+  const said = saidUntil(question).map(({ role, content }) => ({ role, content }));
+  return system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
+}
+
+/** @param {Engine} asked @param {Message} question @param {number} count @param {AbortSignal} signal */
+function request(asked, question, count, signal) {
+  const random = Math.floor(Math.random() * 2 ** 32);
+  const wanted = settings.temperature ?? temperature;
+  const others = question.children.length;
+  const isFirst = others === 0 && count === 1;
+  return asked.chat.completions.create({
+    messages: prompt(question),
+    n: count,
+    stream: true,
+    stream_options: { include_usage: true },
+    temperature: isFirst ? wanted : Math.max(wanted, VARIANT_TEMPERATURE),
+    top_k: settings.topK,
+    top_p: settings.topP,
+    min_p: settings.minP,
+    repeat_penalty: settings.repeatPenalty,
+    max_tokens: settings.maxTokens,
+    seed: settings.seed === undefined ? random : settings.seed + others,
+    signal,
+  });
 }
 
 /** @param {ChatUsage} usage */
@@ -139,90 +163,116 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
   note('Last prompt', `${prompt_tokens} tokens, ${kept} of them read before`);
 }
 
-/** @param {Engine} asked */
-async function answer(asked) {
+/**
+ * @param {AsyncIterable<ChatCompletionChunk>} chunks
+ * @param {Renderer[]} renderers one for each choice
+ * @param {string[]} facts of each choice that has ended: filled in
+ */
+async function write(chunks, renderers, facts) {
+  for await (const { choices, usage, timings } of chunks) {
+    for (const { index, delta, finish_reason } of choices) {
+      if (delta.content) renderers[index].add(delta.content);
+      if (finish_reason) facts[index] = describe(timings, finish_reason);
+    }
+    if (usage) noteUsage(usage);
+  }
+}
+
+/**
+ * Has the last message that is shown, a question, answered.
+ * @param {Engine} asked
+ * @param {Message} question
+ * @param {number} [count] answers side by side
+ */
+async function answer(asked, question, count = 1) {
   running = new AbortController();
-  const asking = messages;
-  const { article, body } = addMessage('assistant');
-  const renderer = makeRenderer(body);
-  body.classList.add('waiting');
+  const asking = tree;
+  const { article, places } = addArticle('assistant', count);
+  const renderers = places.map(({ body }) => makeRenderer(body));
+  /** @type {string[]} */
+  const facts = [];
+  /** @type {unknown} */
+  let problem;
   for (const name of ['Last prompt', 'Next visit']) note(name, '');
   setBusy(true);
   keepInView();
-  /** @type {Timings | undefined} */
-  let timings;
-  /** @type {ChatUsage | undefined} */
-  let usage;
-  /** @type {string | null} */
-  let reason = null;
-  /** @type {unknown} */
-  let problem;
   try {
-    for await (const chunk of await request(asked, running.signal)) {
-      const choice = chunk.choices[0];
-      if (choice?.delta.content) renderer.add(choice.delta.content);
-      reason = choice?.finish_reason ?? reason;
-      timings = chunk.timings ?? timings;
-      usage = chunk.usage ?? usage;
-    }
+    await write(await request(asked, question, count, running.signal), renderers, facts);
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
   running = undefined;
-  body.classList.remove('waiting');
-  const text = renderer.finish();
+  const texts = renderers.map((renderer) => renderer.finish());
   setBusy(false);
-  if (asking !== messages) return; // a new conversation has begun
+  if (asking !== tree) return; // a new conversation has begun
   if (problem) {
     article.remove();
+    showAfter(question);
     throw problem;
   }
-  messages.push({ role: 'assistant', content: text });
-  addFooter(article, describe(timings, usage?.completion_tokens ?? 0, reason), text);
-  if (usage) noteUsage(usage);
-  keepConversation(messages);
+  const answers = texts.map((content, index) =>
+    add(question, { role: 'assistant', content, facts: facts[index] ?? 'stopped' }),
+  );
+  question.shown -= count - 1;
+  articles.set(answers[0], article);
+  if (count === 1) addControls(answers[0], article);
+  else compare(question, answers, places);
+  keepConversation(toList(tree));
   keepState(asked);
-  byId('announcer').textContent = `The model answered: ${text}`;
+  byId('announcer').textContent =
+    count === 1 ? `The model answered: ${texts[0]}` : `The model wrote ${count} answers`;
   keepInView();
 }
 
-/** @param {string} text */
-function addQuestion(text) {
-  addMessage('user').body.textContent = text;
+/** Lets the user choose. @param {Message} question @param {Message[]} answers @param {{holder: HTMLElement}[]} places */
+function compare(question, answers, places) {
+  compared = question;
+  for (const [index, one] of answers.entries()) {
+    const choose = () => turnTo(question, question.children.indexOf(one), 'next');
+    const button = makeButton('Go on with this one', choose, 'choose branching');
+    addFooter(places[index].holder, one.facts ?? '', [button]);
+  }
 }
+
+/** @param {Message} question @param {number} count */
+async function answerAnew(question, count) {
+  if (running || !engine) return;
+  hideAfter(question);
+  log.focus({ preventScroll: true });
+  await answer(engine, question, count).catch(tell);
+}
+
+/** @param {Message} message @param {string} text */
+async function reword(message, text) {
+  if (running || !engine) return;
+  const { role, system, parent } = message;
+  const question = add(parent, { role, content: text, ...(system && { system }) });
+  showAfter(parent);
+  log.focus({ preventScroll: true });
+  await answer(engine, question).catch(tell);
+}
+
+/** @param {unknown} error */
+const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
+
+// ---- what the page calls ----
 
 /** Shows what was said at the last visit. */
 export function restore() {
-  messages = readConversation();
-  for (const { role, content } of messages) {
-    if (role === 'user') {
-      addQuestion(content);
-      continue;
-    }
-    const { article, body } = addMessage('assistant');
-    renderMarkdown(body, content);
-    addCopyButtons(body);
-    addFooter(article, 'from the last visit', content);
-  }
+  tree = fromList(readConversation());
+  showAfter(tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
 }
 
 /** @param {string} text @param {string} [system] for this message alone */
 export async function say(text, system) {
   if (running || !engine) return;
-  messages.push({ role: 'user', content: text, ...(system && { system }) });
-  addQuestion(text);
+  if (compared) showAfter(compared); // the first of them, unless the user has chosen
+  const last = shownAfter(tree).at(-1) ?? tree;
+  const question = add(last, { role: 'user', content: text, ...(system && { system }) });
+  showAfter(last);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  await answer(engine);
-}
-
-async function regenerate() {
-  if (running || !engine || messages.at(-1)?.role !== 'assistant') return;
-  messages.pop();
-  log.querySelector('.message:last-of-type')?.remove();
-  await answer(engine).catch((error) =>
-    log.dispatchEvent(new CustomEvent('problem', { detail: error })),
-  );
+  await answer(engine, question);
 }
 
 /** @param {Engine | undefined} answering @param {number} [suits] the temperature that suits its model */
@@ -239,8 +289,10 @@ export function stop() {
 
 export function clear() {
   stop();
-  messages = [];
-  keepConversation(messages);
+  tree = newTree();
+  keepConversation([]);
   for (const article of log.querySelectorAll('.message')) article.remove();
+  articles.clear();
+  compared = undefined;
   byId('welcome').hidden = false;
 }

@@ -21,6 +21,8 @@ let engine;
 let isAnswering = false;
 let isWatching = false;
 let isStale = false;
+/** As they were drawn last. @type {[name: string, text: string][]} */
+let facts = [];
 /** What others have to say, by their names. @type {Map<string, string>} */
 const notes = new Map();
 
@@ -36,8 +38,7 @@ function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cowCopies,
   ];
 }
 
-/** @param {[name: string, text: string][]} facts */
-function showFacts(facts) {
+function showFacts() {
   const list = [...facts, ...notes].flatMap(([name, text]) => {
     const [term, description] = ['dt', 'dd'].map((tag) => document.createElement(tag));
     term.textContent = name;
@@ -53,7 +54,8 @@ async function draw(shown) {
   const stats = await shown.kvStats({ map: true });
   if (shown !== engine) return;
   drawPages(where, stats);
-  showFacts(factsOf(stats));
+  facts = factsOf(stats);
+  showFacts();
 }
 
 /** Draws while the panel is open: once, and again and again as long as an answer is written. */
@@ -72,6 +74,7 @@ async function watch() {
 /** @param {Engine | undefined} shown */
 export function showEngine(shown) {
   engine = shown;
+  facts = [];
   notes.clear();
   watch();
 }
@@ -86,6 +89,7 @@ export function showAnswering(isBusy) {
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);
+  if (panel.open) showFacts(); // at once: the engine need not be asked
   watch();
 }
 

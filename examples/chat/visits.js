@@ -8,7 +8,7 @@ import { formatBytes } from './dom.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
-/** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Message */
+/** @typedef {import('./tree.js').Kept} Kept */
 
 /** One state, of the model that answered last: a browser's room is not ours to fill. */
 const STATE = 'chat-page';
@@ -17,21 +17,16 @@ const CONVERSATION = 'wick-chat-conversation';
 
 // ---- the conversation ----
 
-/** @param {any} message @returns {boolean} */
-const isMessage = (message) =>
-  ['user', 'assistant'].includes(message?.role) && typeof message.content === 'string';
-
-/** @returns {Message[]} */
+/** @returns {unknown} */
 export function readConversation() {
   try {
-    const found = JSON.parse(localStorage.getItem(CONVERSATION) ?? '[]');
-    return Array.isArray(found) && found.every(isMessage) ? found : [];
+    return JSON.parse(localStorage.getItem(CONVERSATION) ?? '[]');
   } catch {
     return []; // no storage here, or not ours
   }
 }
 
-/** @param {Message[]} messages */
+/** @param {Kept[]} messages */
 export function keepConversation(messages) {
   try {
     if (settings.remember && messages.length > 0) {

@@ -1,0 +1,171 @@
+// examples/chat/message.js — how a message looks: its text, several answers side by side, the buttons
+// below it, and the field in which a question is worded anew.
+
+import { byId } from './dom.js';
+import { addCopyButtons, renderMarkdown } from './markdown.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+
+const log = byId('log');
+
+/**
+ * @param {string} text
+ * @param {() => void} action
+ * @param {string} [className] `branching`: at rest while an answer is written
+ */
+export function makeButton(text, action, className = '') {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = text;
+  button.className = className;
+  button.addEventListener('click', action);
+  return button;
+}
+
+/** @param {string} tag @param {string} className */
+function make(tag, className) {
+  const element = document.createElement(tag);
+  element.className = className;
+  return element;
+}
+
+/**
+ * A message, with so many places for answers that are written at the same time.
+ * @param {'user' | 'assistant'} role
+ * @param {number} [count]
+ * @returns {{article: HTMLElement, places: {holder: HTMLElement, body: HTMLElement}[]}}
+ */
+export function addArticle(role, count = 1) {
+  const article = make('article', `message ${role}`);
+  const who = make('h3', 'who');
+  who.textContent = role === 'user' ? 'You' : 'Model';
+  article.append(who);
+  const columns = count > 1 ? make('div', 'columns') : article;
+  if (count > 1) article.append(columns);
+  const places = Array.from({ length: count }, (_, index) => {
+    const body = make('div', 'body');
+    const holder = count > 1 ? make('section', 'variant') : article;
+    if (count > 1) {
+      holder.setAttribute('aria-label', `Variant ${index + 1} of ${count}`);
+      columns.append(holder);
+    }
+    holder.append(body);
+    return { holder, body };
+  });
+  log.append(article);
+  byId('welcome').hidden = true;
+  return { article, places };
+}
+
+/** Follows the text down unless the reader has scrolled up. */
+export function keepInView() {
+  if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) {
+    log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  }
+}
+
+/**
+ * Renders at most once a frame, however many tokens come.
+ * @param {HTMLElement} body
+ */
+export function makeRenderer(body) {
+  let text = '';
+  let isScheduled = false;
+  const render = () => {
+    isScheduled = false;
+    renderMarkdown(body, text);
+    keepInView();
+  };
+  body.classList.add('waiting');
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      text += piece;
+      if (!isScheduled) requestAnimationFrame(render);
+      isScheduled = true;
+    },
+    finish() {
+      body.classList.remove('waiting');
+      render();
+      addCopyButtons(body);
+      return text;
+    },
+  };
+}
+
+/** @param {HTMLElement} holder @param {string} facts @param {HTMLElement[]} controls */
+export function addFooter(holder, facts, controls) {
+  const footer = document.createElement('footer');
+  const note = document.createElement('span');
+  note.textContent = facts;
+  footer.append(note, ...controls);
+  holder.append(footer);
+}
+
+/**
+ * The arrows at a message that there are several versions of.
+ * @param {Message} message
+ * @param {(index: number, direction: string) => void} choose the version of that index
+ * @returns {HTMLElement[]} none, or one
+ */
+export function makeArrows(message, choose) {
+  const { children } = message.parent;
+  if (children.length < 2) return [];
+  const index = children.indexOf(message);
+  const nav = make('nav', 'versions');
+  nav.setAttribute('aria-label', 'Versions of this message');
+  const where = document.createElement('span');
+  where.textContent = `${index + 1} / ${children.length}`;
+  const [back, on] = [-1, 1].map((step) => {
+    const direction = step < 0 ? 'previous' : 'next';
+    const to = (index + step + children.length) % children.length;
+    const arrow = makeButton(step < 0 ? '‹' : '›', () => choose(to, direction), 'branching');
+    arrow.dataset.direction = direction;
+    arrow.setAttribute('aria-label', step < 0 ? 'Previous version' : 'Next version');
+    return arrow;
+  });
+  nav.append(back, where, on);
+  return [nav];
+}
+
+/**
+ * Puts a field in the place of a question.
+ * @param {HTMLElement} article
+ * @param {string} text
+ * @param {(text: string) => void} send
+ */
+export function editQuestion(article, text, send) {
+  const rest = [...article.querySelectorAll('.body, footer')];
+  const form = document.createElement('form');
+  form.className = 'edit';
+  const field = document.createElement('textarea');
+  field.rows = 1;
+  field.value = text;
+  field.setAttribute('aria-label', 'Your message, worded anew');
+  const submit = makeButton('Send', () => {}, 'primary');
+  submit.type = 'submit';
+  const close = () => {
+    form.replaceWith(...rest);
+    article.querySelector('button')?.focus();
+  };
+  form.append(field, makeButton('Cancel', close), submit);
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const wording = field.value.trim();
+    if (wording === '' || wording === text) close();
+    else send(wording);
+  });
+  form.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') close();
+    if (event.target !== field || event.key !== 'Enter' || event.shiftKey) return;
+    if (event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  for (const [index, element] of rest.entries()) {
+    if (index === 0) element.replaceWith(form);
+    else element.remove();
+  }
+  field.style.height = `${field.scrollHeight}px`;
+  field.focus();
+}

@@ -1,0 +1,231 @@
+// The chat page's conversations are trees: questions worded anew, answers side by side, going from
+// branch to branch, and nothing is read twice. In Chromium; screenshots go to build/screenshots.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildChat } from '../examples/chat/build.mjs';
+import { add, fromList, newTree, saidUntil, shownAfter, toList } from '../examples/chat/tree.js';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
+
+const { skip } = locate('chromium');
+const pictures = resolve(root, 'build/screenshots');
+const site = resolve(root, 'build/chat-tree');
+const PAGE_TOKENS = 16;
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  await buildChat(site);
+  server = await serve({ root: site });
+  if (!skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+// ---- the tree by itself ----
+
+test('a tree is kept as a list and comes back; an old list is a tree without branches', () => {
+  const tree = newTree();
+  const first = add(tree, { role: 'user', content: 'one', system: 'Be short.' });
+  const answer = add(first, { role: 'assistant', content: 'an answer' });
+  add(first, { role: 'assistant', content: 'another' });
+  add(answer, { role: 'user', content: 'and then?' });
+  add(tree, { role: 'user', content: 'two' });
+  tree.shown = 0;
+  first.shown = 0;
+  const texts = (/** @type {import('../examples/chat/tree.js').Place} */ place) =>
+    shownAfter(place).map(({ content }) => content);
+  assert.deepEqual(texts(tree), ['one', 'an answer', 'and then?']);
+  const again = fromList(JSON.parse(JSON.stringify(toList(tree))));
+  assert.deepEqual(toList(again), toList(tree));
+  assert.deepEqual(texts(again), texts(tree));
+  assert.equal(again.children[0].system, 'Be short.');
+  again.shown = 1;
+  assert.deepEqual(texts(again), ['two']);
+  const last = shownAfter(tree)[2];
+  assert.deepEqual(
+    saidUntil(last).map(({ content }) => content),
+    texts(tree),
+  );
+  const old = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b' },
+  ];
+  assert.deepEqual(texts(fromList(old)), ['a', 'b']);
+});
+
+test('what is no tree is an empty one', () => {
+  const message = { role: 'user', content: 'a' };
+  for (const list of [
+    null,
+    'text',
+    [1],
+    [{ role: 'robot', content: '' }],
+    [{ ...message, parent: 5 }],
+    [{ ...message, parent: 0 }],
+    [{ ...message, parent: '__proto__' }],
+  ]) {
+    assert.deepEqual(toList(fromList(list)), [], JSON.stringify(list));
+  }
+});
+
+// ---- the page ----
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function openPage(t, options = {}) {
+  const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext(
+    options,
+  );
+  t.after(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.goto(server.url);
+  await page.waitForSelector('#send:not([disabled])');
+  return { page, problems };
+}
+
+/** Waits until nothing is being written. @param {Page} page */
+const untilWritten = (page) => page.locator('#log[aria-busy=false] .message').last().waitFor();
+
+/** @param {Page} page @param {string} text */
+async function ask(page, text) {
+  await page.fill('#prompt', text);
+  await page.keyboard.press('Enter');
+  await page.locator('.message.user .body', { hasText: text }).waitFor();
+  await untilWritten(page);
+}
+
+/** @param {Page} page */
+const shown = (page) => page.locator('.message .body').allInnerTexts();
+
+/** @param {Page} page @returns {Promise<{all: number, read: number}>} the last prompt's tokens */
+async function lastPrompt(page) {
+  const text = await page.locator('[data-fact="Last prompt"]').innerText();
+  const [, all, kept] = /^(\d+) tokens, (\d+) of/.exec(text) ?? [];
+  return { all: Number(all), read: Number(all) - Number(kept) };
+}
+
+test('a question worded anew is a branch, and one returns by the arrows', { skip }, async (t) => {
+  const { page, problems } = await openPage(t);
+  await page.click('#developer summary');
+  await ask(page, 'Tell me a story about a fox.');
+  await ask(page, 'What is Wick?');
+  const before = await shown(page);
+  assert.equal(before.length, 4);
+  // by keyboard: Edit, another wording, Enter
+  await page.locator('.message.user').nth(1).getByRole('button', { name: 'Edit' }).focus();
+  await page.keyboard.press('Enter');
+  const field = page.getByLabel('Your message, worded anew');
+  assert.equal(await field.inputValue(), 'What is Wick?');
+  await page.keyboard.press('Escape');
+  assert.deepEqual(await shown(page), before, 'Escape leaves all as it was');
+  await page.keyboard.press('Enter');
+  await field.fill('What is a fork?');
+  await page.keyboard.press('Enter');
+  await field.waitFor({ state: 'detached' });
+  await untilWritten(page);
+  const branch = await shown(page);
+  assert.deepEqual(branch.slice(0, 3), [...before.slice(0, 2), 'What is a fork?']);
+  const { all, read } = await lastPrompt(page);
+  assert.ok(all > 2 * PAGE_TOKENS && read <= 2 * PAGE_TOKENS, `${read} of ${all} were read`);
+  const versions = page.getByRole('navigation', { name: 'Versions of this message' });
+  assert.equal((await versions.innerText()).replace(/\s+/g, ' '), '‹ 2 / 2 ›');
+  await page.getByRole('button', { name: 'Previous version' }).click();
+  assert.deepEqual(await shown(page), before);
+  assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
+  const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+  assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
+  // it goes on from the old branch, whose text is not read again
+  await ask(page, 'And then?');
+  assert.deepEqual((await shown(page)).slice(0, 4), before);
+  const later = await lastPrompt(page);
+  assert.ok(later.all > all && later.read <= 2 * PAGE_TOKENS, `${later.read} of ${later.all}`);
+  const kept = await shown(page);
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  assert.deepEqual(await shown(page), kept);
+  await page.getByRole('button', { name: 'Next version' }).click();
+  assert.deepEqual(await shown(page), branch);
+  assert.deepEqual(problems, []);
+});
+
+for (const [name, options] of Object.entries({
+  light: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('light') },
+  dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
+  phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
+})) {
+  test(`answers are written side by side, and one is chosen (${name})`, { skip }, async (t) => {
+    const { page, problems } = await openPage(t, options);
+    await page.click('#developer summary');
+    await ask(page, 'Tell me a story about a fox and a lamp.');
+    const [, first] = await shown(page);
+    // how many have begun before the first has ended
+    await page.evaluate(`globalThis.together = 0;
+      new MutationObserver(() => {
+        const begun = document.querySelectorAll('.variant .body.waiting:not(:empty)').length;
+        together = Math.max(together, begun);
+      }).observe(document.getElementById('log'), { childList: true, subtree: true });`);
+    await page.click('.compare');
+    await page.locator('.variant .choose').nth(2).waitFor();
+    assert.equal(await page.evaluate('together'), 3);
+    const { all, read } = await lastPrompt(page);
+    assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
+    const variants = await page.locator('.variant .body').allInnerTexts();
+    assert.equal(new Set(variants).size, 3, 'they differ');
+    await page.screenshot({ path: `${pictures}/tree-${name}-variants.png` });
+    const sideways = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    assert.equal(sideways, 0, 'the page does not scroll sideways');
+    await page.getByRole('region', { name: 'Variant 2 of 3' }).getByRole('button').click();
+    assert.equal((await shown(page))[1], variants[1]);
+    assert.match(await page.locator('.versions').innerText(), /3 \/ 4/);
+    await page.getByRole('button', { name: 'Next version' }).click();
+    assert.equal((await shown(page))[1], variants[2]);
+    await page.getByRole('button', { name: 'Next version' }).click();
+    assert.equal((await shown(page))[1], first, 'after the last comes the first');
+    await page.screenshot({ path: `${pictures}/tree-${name}-versions.png` });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.screenshot({ path: `${pictures}/tree-${name}-edit.png` });
+    assert.deepEqual(problems, []);
+  });
+}
+
+test('who does not choose goes on with the first, and stopping keeps all', { skip }, async (t) => {
+  const { page, problems } = await openPage(t);
+  await ask(page, 'Tell me a story about a fox.');
+  await page.click('.compare');
+  await page.locator('.variant .choose').nth(2).waitFor();
+  const [chosen] = await page.locator('.variant .body').allInnerTexts();
+  await ask(page, 'What is Wick?');
+  assert.equal((await shown(page))[1], chosen);
+  assert.equal(await page.locator('.variant').count(), 0);
+  await page.locator('.compare').last().click();
+  await page.locator('.variant .body:not(:empty)').first().waitFor();
+  await page.click('#stop', { timeout: 500 }).catch(() => {}); // they may have ended by themselves
+  await page.locator('.variant .choose').nth(2).waitFor();
+  await page.click('#new-chat');
+  assert.equal(await page.locator('.message').count(), 0);
+  await ask(page, 'What is Wick?');
+  assert.equal((await shown(page)).length, 2);
+  assert.deepEqual(problems, []);
+});
