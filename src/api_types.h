@@ -23,7 +23,7 @@ struct wick_engine {
   wick_forward *forward;
   scheduler *scheduler;
   drafter *drafter;  // NULL: no smaller model proposes
-  wick_ops *ops;  // NULL: metrics are off
+  wick_ops *ops;     // NULL: metrics are off
   uint32_t context_tokens;
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
