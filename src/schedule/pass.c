@@ -174,7 +174,11 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   const bool gives_way = is_long(next, &share) && !admission_has_waited_long(scheduler, next);
   const uint32_t most = gives_way ? share.tokens - 1 : share.tokens / 2;
   const uint32_t others = unread_of_others(scheduler, alone, next, &share, most);
-  add_part(scheduler, next, share.tokens - others, &share);
+  uint32_t room = share.tokens - others;
+  // of the pieces half, where others want some
+  const uint32_t half = (share.pieces + 1) / 2;
+  if (is_long(next, &share) && others != 0 && room > half) room = half;
+  add_part(scheduler, next, room, &share);
   while (scheduler->batch_count < share.end) {
     const uint32_t before = scheduler->batch_count;
     next = next_prefill(scheduler, alone, true);
