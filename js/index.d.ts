@@ -66,6 +66,13 @@ export interface EngineOptions extends ModelSource {
    * memory; a url, a file or a Blob. Another vocabulary is a MISMATCH.
    */
   draft?: Omit<ModelSource, 'stream'>;
+  /**
+   * Where pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
+   * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens
+   * again. In Node a string is the folder to keep it in; `always` does so whatever it costs. Without
+   * a file there is no swapping. False by default.
+   */
+  swap?: boolean | string | { folder?: string; always?: boolean };
   /** Keeps what prompts began with, so that it is read once; true by default. */
   prefixCache?: boolean;
   /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
@@ -259,6 +266,11 @@ export interface EngineStats {
     failed: number;
     /** How often one gave its pages up for others, to go on later. */
     preempted: number;
+    /** Of those, whose pages went to the swap file; how many came back from there. */
+    swappedOut: number;
+    swappedIn: number;
+    /** Refused or damaged by the file: their tokens were read again instead. */
+    swapFailed: number;
   };
   tokens: {
     prompt: number;

@@ -92,6 +92,16 @@ function seriesOf({ requests, tokens, kv, passes, rows }) {
     ],
     ['wick_preemptions_total', 'Pages given up for others.', 'counter', { '': requests.preempted }],
     [
+      'wick_swaps_total',
+      'Requests whose pages went to the swap file, came back, failed to.',
+      'counter',
+      by('kind', {
+        out: requests.swappedOut,
+        in: requests.swappedIn,
+        failed: requests.swapFailed,
+      }),
+    ],
+    [
       'wick_tokens_total',
       'Tokens: read, taken from the prefix cache, read again, written, proposed, accepted.',
       'counter',

@@ -39,6 +39,9 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
  *   default
  * @property {boolean} [noPrefixCache]
+ * @property {number} [swap] pages of requests that give way are kept in a file: 0 never, 1 where that
+ *   pays, 2 always
+ * @property {string} [swapFolder] of that file
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
  * @property {boolean} [metrics] whether ops are timed
@@ -101,12 +104,13 @@ export class NativeEngine {
   /**
    * @param {WebAssembly.Module} module
    * @param {NativeConfig} config
-   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, wasteBytes?: number}} [options]
+   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, wasteBytes?: number,
+   *   swap?: import('./swap.js').SwapFile}} [options]
    *   `onMemory` hears of the memory as soon as it is there (helpers want it); `wasteBytes` puts the
    *   heap this much higher, for tests of addresses
    * @returns {Promise<NativeEngine>}
    */
-  static async create(module, config, { onMemory, wasteBytes = 0 } = {}) {
+  static async create(module, config, { onMemory, wasteBytes = 0, swap } = {}) {
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const memory = createMemory({ shared: isThreaded(module), helpers });
     if (!memory) {
@@ -122,6 +126,7 @@ export class NativeEngine {
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
       stateWrite: (address, size) => state.take(address, size),
       stateRead: (address, size) => state.give(address, size),
+      ...(swap && swapHost(swap, () => /** @type {Heap} */ (heap))),
     });
     exports.start(helpers);
     heap = new Heap(memory, exports);
@@ -484,11 +489,32 @@ function createEngine(heap, exports, config) {
     Number(config.chooseThreads ?? false),
     config.kvTokens ?? 0,
     Number(config.noPrefixCache ?? false),
+    config.swap ?? 0,
   ];
   const engine = exports.engine_create(passed.record(fields.map((u32) => ({ u32 })))) >>> 0;
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;
+}
+
+/**
+ * @param {import('./swap.js').SwapFile} swap
+ * @param {() => Heap} heap
+ * @returns {Partial<import('./wasm.js').Host>}
+ */
+function swapHost(swap, heap) {
+  return {
+    swapOpen: (id, size) => swap.open(id, size >>> 0),
+    swapWrite: (id, offset, address, size) =>
+      swap.write(id, offset >>> 0, heap().read(address, size >>> 0)),
+    swapRead: (id, offset, address, size) => {
+      const bytes = new Uint8Array(size >>> 0);
+      const isRead = swap.read(id, offset >>> 0, bytes);
+      if (isRead) heap().write(address, bytes);
+      return isRead;
+    },
+    swapDrop: (id) => swap.drop(id),
+  };
 }
 
 /**

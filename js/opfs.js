@@ -77,3 +77,20 @@ async function writeInPlace(file, bytes) {
     access.close();
   }
 }
+
+/**
+ * A new file for a worker to read and write without waiting. Those that a tab which has died left
+ * behind go; those that are open elsewhere cannot be removed.
+ * @param {string} prefix of its name
+ * @returns {Promise<{access: any, remove: () => Promise<void>}>}
+ */
+export async function openSyncFile(prefix) {
+  const name = `${prefix}${crypto.randomUUID()}`;
+  const folder = /** @type {any} */ (await openFolder(name));
+  for await (const left of folder.keys()) {
+    if (left.startsWith(prefix)) await folder.removeEntry(left).catch(() => {});
+  }
+  const file = await folder.getFileHandle(name, { create: true });
+  const access = await file.createSyncAccessHandle();
+  return { access, remove: () => folder.removeEntry(name).catch(() => {}) };
+}

@@ -187,6 +187,7 @@ const engineNames = {
   kvTokens: true,
   draft: true,
   prefixCache: true,
+  swap: true,
   memoryLimit: true,
   eager: true,
   shared: true,
@@ -232,6 +233,17 @@ function kvTypesOf(kvType) {
   return { kType: kvTypeOf('kvType.k', k ?? 'f16'), vType: kvTypeOf('kvType.v', v ?? 'f16') };
 }
 
+/** @param {EngineOptions['swap'] | null} swap */
+function swapOf(swap) {
+  if (typeof swap === 'string') return { swap: 1, swapFolder: swap };
+  if (typeof swap !== 'object' || swap === null) return { swap: swap ? 1 : 0 };
+  const { folder, always = false } = swap;
+  if (folder === undefined || typeof folder === 'string') {
+    return { swap: always ? 2 : 1, swapFolder: folder };
+  }
+  throw argumentError(`swap.folder must be a path, not ${folder}`);
+}
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
@@ -247,6 +259,7 @@ export function configOf(options, threads) {
     ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
     noPrefixCache: prefixCache === false,
+    ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: options.directoryOnly === true,
     metrics: options.metrics === true,

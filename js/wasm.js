@@ -83,22 +83,39 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * What the module calls. `stateWrite` and `stateRead` answer whether they could.
+ * What the module calls. Those of states and of swapping answer whether they could.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   stateWrite: (address: number, size: number) => boolean,
- *   stateRead: (address: number, size: number) => boolean}} Host
+ *   stateRead: (address: number, size: number) => boolean,
+ *   swapOpen: (id: number, size: number) => boolean,
+ *   swapWrite: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swapRead: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swapDrop: (id: number) => void}} Host
  */
 
 /**
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
- * @param {Host} host
+ * @param {Partial<Host>} host what it lacks says nothing, and refuses
  * @returns {Promise<Exports>}
  */
-export async function instantiate(module, memory, { log, random, stateWrite, stateRead }) {
+export async function instantiate(module, memory, host) {
   const now_us = () => performance.now() * 1000;
-  const env = { memory, now_us, log, random, state_write: stateWrite, state_read: stateRead };
+  const silent = () => {};
+  const never = () => false;
+  const env = {
+    memory,
+    now_us,
+    log: host.log ?? silent,
+    random: host.random ?? silent,
+    state_write: host.stateWrite ?? never,
+    state_read: host.stateRead ?? never,
+    swap_open: host.swapOpen ?? never,
+    swap_write: host.swapWrite ?? never,
+    swap_read: host.swapRead ?? never,
+    swap_drop: host.swapDrop ?? silent,
+  };
   const instance = await WebAssembly.instantiate(module, { env });
   return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
 }
@@ -110,10 +127,7 @@ export async function instantiate(module, memory, { log, random, stateWrite, sta
  * @param {number} index from 0
  */
 export async function runHelper(module, memory, index) {
-  const silent = () => {};
-  const never = () => false;
-  const host = { log: silent, random: silent, stateWrite: never, stateRead: never };
-  const exports = await instantiate(module, memory, host);
+  const exports = await instantiate(module, memory, {});
   const base = exports.__heap_base.value >>> 0;
   exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
   exports.helper_main(index);

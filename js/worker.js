@@ -14,6 +14,7 @@ import { storageError, writeFile } from './opfs.js';
 import { ProgressMeter } from './progress.js';
 import { RequestTable } from './requests.js';
 import { createSource } from './source.js';
+import { openSwap } from './swap.js';
 import { ChatTemplate, noTemplate } from './template.js';
 import { runHelper } from './wasm.js';
 
@@ -38,6 +39,8 @@ class EngineWorker {
   #isStepping = false;
   #isReady = false;
   #isClosed = false;
+  /** @type {import('./swap.js').SwapFile | undefined} */
+  #swap;
   #yield;
   /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
   #asks = new Map();
@@ -104,7 +107,10 @@ class EngineWorker {
   /** @param {import('./protocol.js').InitMessage} message */
   async #start({ module, helpers, config, source, draft, chatTemplate, isEager }) {
     this.#chatTemplate = chatTemplate;
-    const native = await NativeEngine.create(module, config, {
+    if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
+    const swap = this.#swap;
+    const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
+      swap,
       onMemory: (memory) => {
         for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
       },
@@ -142,7 +148,7 @@ class EngineWorker {
    */
   async #loadDraft(native, config, description) {
     const contextSize = native.info().plan.context_tokens;
-    const own = { threads: 1, chooseThreads: false, noPrefixCache: true, metrics: false };
+    const own = { threads: 1, chooseThreads: false, noPrefixCache: true, metrics: false, swap: 0 };
     const used = native.counters().bytesNow;
     const memoryLimit = config.memoryLimit && Math.max(1, config.memoryLimit - used);
     const drafting = native.createSibling({
@@ -178,9 +184,10 @@ class EngineWorker {
   }
 
   /** The helpers wait somewhere in the module: they must be let go before they can be ended. */
-  #close() {
+  async #close() {
     this.#isClosed = true;
     this.#native?.destroy();
+    await this.#swap?.close();
     this.#post({ type: 'closed' });
   }
 

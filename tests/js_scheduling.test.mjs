@@ -1,6 +1,7 @@
 // Many at once, from JavaScript: completions of one prompt, beams, priorities, readers that do not keep
 // up, pages that run out, proposals that change nothing, and the figures about all that.
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import {
@@ -142,6 +143,48 @@ describe('priorities and pages', () => {
     for (const [seed, text] of prompts.entries()) {
       assert.equal(await roomy.generate(text, { ...options, seed }).text(), together[seed]);
     }
+  });
+
+  test('pages that went to a file come back, and nothing stays behind', async (t) => {
+    const folder = temporaryFolder();
+    const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
+    const engine = await openEngine(t, {
+      kvTokens: 4 * 96,
+      prefixCache: false,
+      swap: { folder, always: true },
+    });
+    const prompts = Array.from({ length: 16 }, (_, i) => `Story ${i}: ${prompt}`);
+    const together = await Promise.all(
+      prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text()),
+    );
+    const { requests, kv } = await engine.stats();
+    assert.ok(requests.swappedIn > 0, 'pages came back');
+    assert.equal(requests.swappedIn, requests.swappedOut);
+    assert.equal(requests.swapFailed, 0);
+    assert.equal(kv.pages.free, kv.pages.all);
+    assert.match(
+      await engine.stats({ format: 'prometheus' }),
+      new RegExp(`wick_swaps_total{kind="in"} ${requests.swappedIn}\n`),
+    );
+    await engine.close();
+    assert.deepEqual(readdirSync(folder), []);
+    const roomy = await openEngine(t);
+    for (const [seed, text] of prompts.entries()) {
+      assert.equal(await roomy.generate(text, { ...options, seed }).text(), together[seed]);
+    }
+  });
+
+  test('without a file to keep pages in they are read again', async (t) => {
+    const swap = { folder: join(temporaryFolder(), 'missing'), always: true };
+    const engine = await openEngine(t, { kvTokens: 2 * 96, prefixCache: false, swap });
+    const options = { ...greedy, ignoreEnd: true };
+    const ask = (/** @type {number} */ i) => engine.generate(`${i} ${prompt}`, options).text();
+    const texts = await Promise.all([0, 1, 2, 3, 4, 5].map(ask));
+    assert.deepEqual(texts.slice(0, 2), [await ask(0), await ask(1)]);
+    const { requests } = await engine.stats();
+    assert.equal(requests.swappedOut + requests.swapFailed, 0);
+    const folder = /** @type {any} */ (5);
+    await assert.rejects(openEngine(t, { swap: { folder } }), hasCode('ARG'));
   });
 });
 

@@ -23,8 +23,9 @@ typedef struct web_config {
   uint32_t metrics, timer_grain_us;
   uint32_t choose_threads;
   uint32_t kv_tokens_max, no_prefix_cache;
+  uint32_t swap;  // 0: never, 1: where it pays, 2: always
 } web_config;
-_Static_assert(sizeof(web_config) == 52, "js/memory.js writes it");
+_Static_assert(sizeof(web_config) == 56, "js/memory.js writes it");
 
 // JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
 typedef struct web_request {
@@ -79,6 +80,43 @@ WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
 WEB_EXPORT("error_address") const wick_error *web_error_address(void) { return &last_error; }
 WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return numbers; }
 
+// ---- Pages that the host keeps: offsets and sizes are of records that fit into this memory ----
+
+// They answer 0 when the host refuses or has failed.
+__attribute__((import_module("env"), import_name("swap_open"))) uint32_t
+host_swap_open(uint32_t id, uint32_t size_bytes);
+__attribute__((import_module("env"), import_name("swap_write"))) uint32_t
+host_swap_write(uint32_t id, uint32_t offset_bytes, const void *bytes, size_t size_bytes);
+__attribute__((import_module("env"), import_name("swap_read"))) uint32_t
+host_swap_read(uint32_t id, uint32_t offset_bytes, void *bytes, size_t size_bytes);
+__attribute__((import_module("env"), import_name("swap_drop"))) void host_swap_drop(uint32_t id);
+
+static bool open_swap(void *context, uint32_t id, uint64_t size_bytes) {
+  (void)context;
+  return size_bytes <= UINT32_MAX && host_swap_open(id, (uint32_t)size_bytes) != 0;
+}
+
+static bool write_swap(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                       size_t size_bytes) {
+  (void)context;
+  return host_swap_write(id, (uint32_t)offset_bytes, bytes, size_bytes) != 0;
+}
+
+static bool read_swap(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
+                      size_t size_bytes) {
+  (void)context;
+  return host_swap_read(id, (uint32_t)offset_bytes, bytes, size_bytes) != 0;
+}
+
+static void drop_swap(void *context, uint32_t id) {
+  (void)context;
+  host_swap_drop(id);
+}
+
+static const wick_swap_host SWAP_WHERE_IT_PAYS = {NULL,      open_swap, write_swap,
+                                                  read_swap, drop_swap, false};
+static const wick_swap_host SWAP_ALWAYS = {NULL, open_swap, write_swap, read_swap, drop_swap, true};
+
 // ---- Engine ----
 
 WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *from) {
@@ -97,6 +135,7 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.choose_threads = from->choose_threads != 0;
   config.kv_tokens_max = from->kv_tokens_max;
   config.no_prefix_cache = from->no_prefix_cache != 0;
+  if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
   wick_engine *engine = NULL;
   return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
 }
