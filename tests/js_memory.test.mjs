@@ -5,17 +5,31 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
 import { loadModel } from '../js/load.js';
 import { Heap, Passed } from '../js/memory.js';
-import { NativeEngine, STEP_IDLE } from '../js/native.js';
+import { FINISH_ERROR, NativeEngine, STEP_IDLE } from '../js/native.js';
 import { createSource } from '../js/source.js';
 import { StateBytes } from '../js/state.js';
 import { createMemory, instantiate } from '../js/wasm.js';
 import { built } from './support/locate.mjs';
-import { modelPath, openEngine, synthesize, temporaryFolder } from './support/package.mjs';
+import {
+  modelPath,
+  openEngine,
+  synthesize,
+  temporaryFolder,
+  waitUntil,
+} from './support/package.mjs';
 
 const folder = temporaryFolder();
 const builds = ['simd128-single', 'simd128-threads'];
+const relaxedBuilds = ['relaxed-single', 'relaxed-threads'];
+
+// Node 20 has relaxed SIMD behind a flag
+if (!WebAssembly.validate(readFileSync(built('web/wick-relaxed-single.wasm')))) {
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+}
 
 /** @param {string} build */
 const compile = (build) => WebAssembly.compile(readFileSync(built(`web/wick-${build}.wasm`)));
@@ -112,11 +126,25 @@ test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async 
   }
 });
 
+const helperScript = `
+import { workerData } from 'node:worker_threads';
+const { runHelper } = await import(workerData.script);
+await runHelper(workerData.module, workerData.memory, 0);
+`;
+
+/** @param {WebAssembly.Module} module @param {WebAssembly.Memory} memory */
+function startHelper(module, memory) {
+  const script = new URL('../js/wasm.js', import.meta.url).href;
+  const address = new URL(`data:text/javascript,${encodeURIComponent(helperScript)}`);
+  new Worker(address, { workerData: { script, module, memory } }).unref();
+}
+
 /**
  * @param {string} build
  * @param {number} wasteBytes
+ * @param {Partial<import('../js/native.js').NativeConfig>} [more] two threads are the most
  */
-async function loadDirectly(build, wasteBytes) {
+async function loadDirectly(build, wasteBytes, more = {}) {
   const config = {
     threads: 1,
     contextSize: 0,
@@ -127,8 +155,15 @@ async function loadDirectly(build, wasteBytes) {
     directoryOnly: false,
     metrics: false,
     timerGrainUs: 1,
+    ...more,
   };
-  const native = await NativeEngine.create(await compile(build), config, { wasteBytes });
+  const module = await compile(build);
+  const native = await NativeEngine.create(module, config, {
+    wasteBytes,
+    onMemory: (memory) => {
+      if (config.threads > 1) startHelper(module, memory);
+    },
+  });
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});
   await loadModel(native, source);
   return native;
@@ -192,24 +227,63 @@ test('addresses above 2 GiB: the same text, tokens and facts as below', async ()
   }
 });
 
-test('decoding allocates nothing and grows nothing', async () => {
-  for (const build of builds) {
-    const native = await loadDirectly(build, 0);
-    speak(native);
-    /** @type {{allocations: number, linearBytes: number}[]} */
-    const seen = [];
-    speak(native, () => {
-      const { allocations, linearBytes } = native.counters();
-      seen.push({ allocations, linearBytes });
+/** @param {NativeEngine} native */
+function memoryOf(native) {
+  const { allocations, linearBytes } = native.counters();
+  return { allocations, linearBytes };
+}
+
+for (const build of [...builds, ...relaxedBuilds]) {
+  const counts = build.endsWith('threads') ? [1, 2] : [1];
+  for (const threads of counts) {
+    test(`decoding allocates nothing and grows nothing: ${build}, ${threads} thread(s)`, async () => {
+      const native = await loadDirectly(build, 0, { threads });
+      await waitUntil(() => native.info().threads === threads, 'the helper');
+      speak(native);
+      /** @type {ReturnType<typeof memoryOf>[]} */
+      const seen = [];
+      speak(native, () => seen.push(memoryOf(native)));
+      // submitting takes memory, and so does the first step (the request's pages)
+      const decoding = seen.slice(2);
+      assert.ok(decoding.length > 40);
+      for (const state of decoding) assert.deepEqual(state, decoding[0]);
+      native.destroy();
     });
-    // submitting takes memory, and so does the first step (the request's pages)
-    const decoding = seen.slice(2);
-    assert.ok(decoding.length > 40);
-    for (const state of decoding) assert.deepEqual(state, decoding[0]);
-    native.destroy();
-    assert.equal(new Set(decoding.map(({ linearBytes }) => linearBytes)).size, 1);
+
+    test(`nor do several requests with proposals: ${build}, ${threads} thread(s)`, async () => {
+      // room for all of the four at their ends, and for two
+      for (const kvTokens of [1024, 192]) {
+        const native = await loadDirectly(build, 0, { threads, contextSize: 128, kvTokens });
+        await waitUntil(() => native.info().threads === threads, 'the helper');
+        runTogether(native);
+        const proposed = native.stats().tokens.proposed;
+        const seen = runTogether(native);
+        assert.ok(native.stats().tokens.proposed > proposed, 'nothing was proposed');
+        // giving way and coming back may allocate, as submitting does: never from the system
+        assert.equal(new Set(seen.map(({ linearBytes }) => linearBytes)).size, 1);
+        const first = seen.findIndex(({ preempted }) => preempted > seen[0].preempted);
+        assert.equal(first >= 0, kvTokens === 192);
+        const decoding = seen.slice(1, first < 0 ? undefined : first);
+        assert.ok(decoding.length > 40);
+        for (const state of decoding) assert.deepEqual(state, decoding[0]);
+        native.destroy();
+      }
+    });
   }
-});
+}
+
+/** Four requests at once. @param {NativeEngine} native @returns memory after each step */
+function runTogether(native) {
+  for (let index = 0; index < 4; index++) {
+    native.submit({ ...request, maxTokens: 80, priority: index, speculation: 'always' });
+  }
+  const seen = [];
+  do {
+    seen.push({ ...memoryOf(native), preempted: native.stats().requests.preempted });
+    for (const event of native.takeEvents()) assert.notEqual(event.finish, FINISH_ERROR);
+  } while (native.step(0) !== STEP_IDLE);
+  return seen;
+}
 
 test('destroying an engine frees every block', async () => {
   const { memory, exports } = await startInstance();
