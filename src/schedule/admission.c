@@ -98,6 +98,15 @@ static uint32_t pages_to_come(const scheduler *scheduler) {
   return pages;
 }
 
+// Pages that all who run may come to enter into the prefix cache.
+static uint32_t entries_to_come(const scheduler *scheduler) {
+  uint32_t entries = 0;
+  for (const request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase == REQUEST_RUNNING) entries += request_tokens_in_the_end(at) / KERNEL_PAGE_TOKENS;
+  }
+  return entries;
+}
+
 // So that nothing is allocated while it runs. Without room for that, it is tried again when it is
 // needed, so this is no error.
 static void reserve_ahead(scheduler *scheduler, const request *request) {
@@ -105,7 +114,7 @@ static void reserve_ahead(scheduler *scheduler, const request *request) {
   const uint32_t end = request_tokens_in_the_end(request);
   wick_kv_seq_reserve_table(parts->kv, request->sequence, end, NULL);
   wick_kv_pool_grow_for(parts->kv, pages_to_come(scheduler), NULL);
-  if (parts->prefix != NULL) wick_prefix_reserve(parts->prefix, end / KERNEL_PAGE_TOKENS, NULL);
+  if (parts->prefix != NULL) wick_prefix_reserve(parts->prefix, entries_to_come(scheduler), NULL);
 }
 
 void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed) {
