@@ -36,9 +36,15 @@ export class Hub {
   #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
 
   constructor() {
-    this.#engine = new Link((progress) => {
-      for (const client of this.#clients.values()) client.post({ type: 'progress', progress });
-    });
+    /** This tab last: when it hears of an end it closes the hub. @param {FromWorker} message */
+    const tell = (message) => {
+      for (const client of [...this.#clients.values()].reverse()) client.post(message);
+    };
+    this.#engine = new Link(
+      (progress) => tell({ type: 'progress', progress }),
+      // an engine that has crashed is nobody's: each tab ends its part, and who opens one anew leads
+      (error) => tell({ type: 'failed', error: toPlainError(error) }),
+    );
   }
 
   /** @param {(link: Link) => Promise<object>} load starts the engine and tells what it is */
@@ -48,7 +54,7 @@ export class Hub {
     } catch (error) {
       this.#loaded = { error: toPlainError(error) };
     }
-    for (const client of this.#clients.values()) this.#greet(client);
+    for (const client of [...this.#clients.values()].reverse()) this.#greet(client);
   }
 
   /** @param {Client} client */

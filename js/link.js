@@ -32,12 +32,17 @@ export class Link {
   /** @type {(() => void) | undefined} */
   #onClosed;
   #onProgress;
+  #onEnd;
   /** @type {PageSource | undefined} */
   #pageSource;
 
-  /** @param {(progress: import('./protocol.js').Progress) => void} onProgress */
-  constructor(onProgress) {
+  /**
+   * @param {(progress: import('./protocol.js').Progress) => void} onProgress
+   * @param {(error: WickError) => void} [onEnd] hears why nothing can be asked any more
+   */
+  constructor(onProgress, onEnd) {
     this.#onProgress = onProgress;
+    this.#onEnd = onEnd;
   }
 
   /**
@@ -245,6 +250,7 @@ export class Link {
     this.#start?.fail(error);
     this.#start = undefined;
     for (const { fail } of waiters) fail(error);
+    this.#onEnd?.(error);
     this.#pageSource?.cancel();
     const threads = this.#threads;
     this.#threads = [];

@@ -283,15 +283,15 @@ export function checkThreads(threads) {
  * @param {SourceDescription} description
  * @returns {string | undefined}
  */
-export function sharedNameOf({ shared, chatTemplate, file, blob }, config, description) {
+export function sharedNameOf({ shared, chatTemplate, ...from }, config, description) {
   if (shared === undefined || shared === null) return undefined;
   if (typeof shared !== 'string' || shared === '') throw argumentError('shared must be a name');
-  const { threads, timerGrainUs, ...wanted } = config;
-  const blobs = /** @type {any[]} */ ([file ?? blob ?? []].flat());
+  const { threads, chooseThreads, timerGrainUs, ...wanted } = config;
+  const given = /** @type {any[]} */ ([from.url ?? from.file ?? from.blob ?? []].flat());
   const model =
     'urls' in description
       ? description.urls
-      : blobs.map((one) => (one instanceof Blob ? [nameOf(one), one.size] : String(one)));
+      : given.map((one) => (one instanceof Blob ? [nameOf(one), one.size] : String(one)));
   return `wick-llm ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
 }
 

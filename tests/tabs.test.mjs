@@ -15,7 +15,7 @@ const model = '/dist/models/wick-2.6m-q4_0.gguf';
 const modelPath = resolve(dist, 'models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
 /** More than a reader may leave unread: what nobody reads is under way until somebody does. */
-const long = { temperature: 1, seed: 7, maxTokens: 330, ignoreEnd: true };
+const long = { temperature: 1, seed: 7, maxTokens: 600, ignoreEnd: true };
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -208,6 +208,47 @@ test('an engine that is closed is handed over while its tab stays', { skip }, as
   assert.equal(await second.evaluate(saying('A', story)), expected);
   assert.equal(await first.evaluate(tried("say('A')")), 'CLOSED');
   assert.equal(await first.evaluate(open, { model, shared: 'handed' }), 'follower');
+});
+
+test('a leader that is closed while it loads the model is followed by the next', {
+  skip,
+}, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = [await newTab(), await newTab()];
+  // its server never answers
+  await first.evaluate(`(async () => {
+    const { createEngine } = await import('/dist/index.js');
+    const fetch = () => new Promise(() => { globalThis.isLoading = true; });
+    createEngine({ url: '${model}', shared: 'loading', threads: 1, fetch });
+    while (!globalThis.isLoading) await new Promise((settle) => setTimeout(settle, 20));
+  })()`);
+  const opening = second.evaluate(`(async () => {
+    const { createEngine } = await import('/dist/index.js');
+    const fetch = (...request) => globalThis.fetch(...request);
+    const made = createEngine({ url: '${model}', shared: 'loading', threads: 1, fetch });
+    return (await (await made).info()).sharing;
+  })()`);
+  await first.close();
+  assert.equal(await opening, 'leader');
+});
+
+test('an engine that crashes has crashed for all, and is begun anew', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = [await newTab(), await newTab()];
+  await first.evaluate(`(async () => {
+    const { createEngine } = await import('/dist/index.js');
+    globalThis.worker = new Worker('/dist/worker.js', { type: 'module' });
+    globalThis.engine = await createEngine({ url: '${model}', shared: 'crash', worker });
+  })()`);
+  await second.evaluate(open, { model, shared: 'crash' });
+  await second.evaluate(`begin(engine.generate('A', ${JSON.stringify(long)}))`);
+  await first.evaluate("worker.dispatchEvent(new ErrorEvent('error', { message: 'gone' }))");
+  assert.equal(await second.evaluate(tried('rest()')), 'WORKER_CRASHED');
+  for (const tab of [first, second]) {
+    assert.equal(await tab.evaluate(tried('engine.tokenize("A")')), 'WORKER_CRASHED');
+  }
+  assert.equal(await second.evaluate(open, { model, shared: 'crash' }), 'leader');
+  assert.equal(await first.evaluate(open, { model, shared: 'crash' }), 'follower');
 });
 
 test('a model that cannot be loaded is refused in each tab', { skip }, async (t) => {

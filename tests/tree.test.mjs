@@ -20,11 +20,13 @@ const PAGE_TOKENS = 16;
 let server;
 /** @type {import('playwright-core').Browser | undefined} */
 let browser;
+/** @type {string[]} */
+const requested = [];
 
 before(async () => {
   mkdirSync(pictures, { recursive: true });
   await buildChat(site);
-  server = await serve({ root: site });
+  server = await serve({ root: site, onRequest: (path) => requested.push(path) });
   if (!skip) browser = await launchChromium();
 });
 
@@ -228,4 +230,24 @@ test('who does not choose goes on with the first, and stopping keeps all', { ski
   await ask(page, 'What is Wick?');
   assert.equal((await shown(page)).length, 2);
   assert.deepEqual(problems, []);
+});
+
+test('two tabs of the page have one model, and the one that stays answers', { skip }, async (t) => {
+  const { page, problems } = await openPage(t);
+  const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
+  const before = downloads();
+  const other = await page.context().newPage();
+  await other.goto(server.url);
+  await other.waitForSelector('#send:not([disabled])');
+  await other.getByText('the engine is in another tab').waitFor();
+  assert.equal(downloads(), before);
+  await Promise.all([ask(page, 'Tell me a story about a fox.'), ask(other, 'What is Wick?')]);
+  assert.match((await shown(page))[1], /fox/);
+  const [, answer] = await shown(other);
+  assert.deepEqual(problems, []);
+  await page.close();
+  await other.click('#new-chat');
+  await ask(other, 'What is Wick?');
+  assert.equal((await shown(other))[1], answer);
+  assert.equal(downloads(), before + 1);
 });

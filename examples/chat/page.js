@@ -35,6 +35,7 @@ async function showFacts() {
     `context ${info.contextSize}`,
     info.threads > 1 ? `${info.threads} threads` : 'one thread',
     info.kernels,
+    info.sharing === 'follower' ? 'the engine is in another tab' : '',
     crossOriginIsolated ? '' : 'not isolated: no threads',
   ]
     .filter(Boolean)
@@ -69,6 +70,8 @@ async function load(wish) {
   try {
     const made = await createEngine({
       ...wish.source,
+      // tabs with the same model have it once
+      ...('url' in wish.source && { shared: 'wick-chat' }),
       signal: own.signal,
       onProgress: showProgress,
       ...(settings.threads && { threads: settings.threads }),
