@@ -31,6 +31,7 @@ export class Link {
   #start;
   /** @type {(() => void) | undefined} */
   #onClosed;
+  #hasFile = false;
   #onProgress;
   #onEnd;
   /** @type {PageSource | undefined} */
@@ -86,6 +87,7 @@ export class Link {
    */
   init(message, pageSource) {
     this.#pageSource = pageSource && new PageSource(pageSource);
+    this.#hasFile = Boolean(message.config.swap);
     return new Promise((settle, fail) => {
       if (this.#end) {
         fail(this.#end);
@@ -254,11 +256,11 @@ export class Link {
     this.#pageSource?.cancel();
     const threads = this.#threads;
     this.#threads = [];
-    if (isPolite && threads.length > 1) await this.#askToClose(threads[0]);
+    if (isPolite && (threads.length > 1 || this.#hasFile)) await this.#askToClose(threads[0]);
     await Promise.all(threads.map((thread) => thread.terminate()));
   }
 
-  /** Helpers that wait cannot be ended everywhere. @param {import('./spawn.js').Thread} engine */
+  /** Helpers that wait cannot be ended everywhere; a swap file is removed. @param {import('./spawn.js').Thread} engine */
   #askToClose(engine) {
     return new Promise((settle) => {
       const timer = setTimeout(settle, CLOSE_MS_MAX);

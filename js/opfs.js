@@ -92,5 +92,16 @@ export async function openSyncFile(prefix) {
   }
   const file = await folder.getFileHandle(name, { create: true });
   const access = await file.createSyncAccessHandle();
-  return { access, remove: () => folder.removeEntry(name).catch(() => {}) };
+  return { access, remove: () => removeClosed(folder, name) };
+}
+
+/** Chromium lets go of a file a little after its access was closed. @param {any} folder @param {string} name */
+async function removeClosed(folder, name) {
+  for (let tries = 0; tries < 10; tries++) {
+    try {
+      return await folder.removeEntry(name);
+    } catch {
+      await new Promise((settle) => setTimeout(settle, 20));
+    }
+  }
 }

@@ -114,6 +114,7 @@ async function openBrowserFile() {
     read: (bytes, at) => access.read(bytes, { at }),
     write: (bytes, at) => access.write(bytes, { at }),
     close: () => {
+      access.truncate(0); // if it cannot be removed, it takes no room
       access.close();
       return remove();
     },

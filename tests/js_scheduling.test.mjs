@@ -2,9 +2,13 @@
 // up, pages that run out, proposals that change nothing, and the figures about all that.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
 import {
+  dist,
   hasCode,
   modelPath,
   openEngine as open,
@@ -107,6 +111,27 @@ describe('beam search', () => {
   });
 });
 
+/** Runs in a page: eight texts in pages for two. @param {string} prompt */
+async function swapInPage(prompt) {
+  const path = '/dist/index.js';
+  const { createEngine } = await import(path);
+  const roomy = { url: '/dist/models/wick-2.6m-q8_0.gguf', threads: 1, prefixCache: false };
+  const engine = await createEngine({ ...roomy, kvTokens: 2 * 96, swap: { always: true } });
+  const options = { temperature: 0, maxTokens: 40, ignoreEnd: true };
+  const prompts = Array.from({ length: 8 }, (_, i) => `${i} ${prompt}`);
+  const texts = await Promise.all(prompts.map((one) => engine.generate(one, options).text()));
+  const { requests } = await engine.stats();
+  await engine.close();
+  const storage = await navigator.storage.getDirectory();
+  const folder = /** @type {any} */ (await storage.getDirectoryHandle('wick-llm'));
+  const left = [];
+  for await (const name of folder.keys()) left.push(name);
+  const other = await createEngine(roomy);
+  const alone = [];
+  for (const one of prompts) alone.push(await other.generate(one, options).text());
+  return { texts, alone, requests, left };
+}
+
 describe('priorities and pages', () => {
   test('who is more urgent is served first', async (t) => {
     const engine = await openEngine(t, { kvTokens: 128, prefixCache: false });
@@ -172,6 +197,24 @@ describe('priorities and pages', () => {
     for (const [seed, text] of prompts.entries()) {
       assert.equal(await roomy.generate(text, { ...options, seed }).text(), together[seed]);
     }
+  });
+
+  test('in Chromium, too: the file lies in the origin private file system', {
+    skip: locate('chromium').skip,
+  }, async (t) => {
+    const server = await serve({
+      root: { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist },
+    });
+    t.after(() => server.close());
+    const browser = await launchChromium();
+    t.after(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(server.url);
+    const { texts, alone, requests, left } = await page.evaluate(swapInPage, prompt);
+    assert.ok(requests.swappedIn > 0, 'pages came back');
+    assert.equal(requests.swapFailed, 0);
+    assert.deepEqual(left, []);
+    assert.deepEqual(texts, alone);
   });
 
   test('without a file to keep pages in they are read again', async (t) => {
