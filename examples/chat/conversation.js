@@ -172,7 +172,9 @@ async function write(chunks, renderers, facts) {
   for await (const { choices, usage, timings } of chunks) {
     for (const { index, delta, finish_reason } of choices) {
       if (delta.content) renderers[index].add(delta.content);
-      if (finish_reason) facts[index] = describe(timings, finish_reason);
+      if (!finish_reason) continue;
+      facts[index] = describe(timings, finish_reason);
+      renderers[index].finish();
     }
     if (usage) noteUsage(usage);
   }
