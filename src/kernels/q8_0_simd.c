@@ -27,7 +27,8 @@ static const strip_type q8_0_strip = {.record_bytes = sizeof(q8_0_record),
                                       .super = q8_0_super,
                                       .scales = strip_scales_of_super,
                                       .begin = strip_begin_nothing,
-                                      .codes = q8_0_codes};
+                                      .codes = q8_0_codes,
+                                      .strip_tokens = 7};
 
 TILE_UNPACK(q8_0, q8_0_strip)
 TILE_VARIANT(q8_0, q8_0_strip, simd128, SIMD_PLAIN)

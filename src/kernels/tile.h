@@ -27,7 +27,7 @@ typedef struct tile_type {
   uint32_t strip_tokens;
 } tile_type;
 
-enum { TILE_STRIP_TOKENS = 3 };
+enum { TILE_STRIP_TOKENS = 4 };
 
 // The kernels of a flavor.
 typedef struct tile_kernels tile_kernels;

@@ -60,23 +60,26 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
                    attention->layer);
 }
 
-// Consecutive tokens of one sequence, with the query heads of one KV head: they meet the pages that
-// all of them see together, so that each is loaded and converted once.
+// Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the pages
+// that all of them see together, so that each is loaded and converted once. Several KV heads where
+// there are few tokens: a page's heads lie side by side, and memory is read in long pieces.
 typedef struct attention_tile {
   const model_attention *attention;
   uint32_t token_first, token_count;
-  uint32_t kv_head, group;  // group: query heads of the KV head
-  kernel_attention state;   // of all tokens: group = token_count * group
-  float *rotated;           // state.q
-  float *cos_sin;           // [rope_dims]
+  uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
+  kernel_attention state;              // [kv_count, token_count, group]
+  float *rotated;                      // state.q
+  float *cos_sin;                      // [rope_dims]
 } attention_tile;
 
-// The part of the state that belongs to one token.
-static kernel_attention token_state(const attention_tile *tile, uint32_t token) {
+// The part of the state that belongs to one KV head's tokens from `token` on.
+static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint32_t token,
+                                   uint32_t count) {
   const kernel_attention *all = &tile->state;
-  const size_t head = (size_t)token * tile->group, value = head * all->head_dim;
-  return (kernel_attention){tile->group,      all->head_dim,   all->q + value,
-                            all->acc + value, all->max + head, all->sum + head};
+  const size_t head = ((size_t)kv * tile->token_count + token) * tile->group;
+  const size_t value = head * all->head_dim;
+  return (kernel_attention){count * tile->group, all->head_dim,   all->q + value,
+                            all->acc + value,    all->max + head, all->sum + head};
 }
 
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
@@ -90,19 +93,26 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
     rope_table(a->frequencies, config->rope_dims, position, tile->cos_sin);
     cos_sin = tile->cos_sin;
   }
-  float *rotated = tile->rotated + (size_t)token * values;
-  memcpy(rotated, s->q + (size_t)input * s->q_stride + (size_t)tile->kv_head * values,
-         values * sizeof(float));
-  a->model->kernels->rope(rotated, tile->group, config->head_dim, config->rope_dims, cos_sin,
-                          config->family->rope_interleaved);
-  a->model->kernels->scale(rotated, 1.0f / __builtin_sqrtf((float)config->head_dim), values);
+  const float scale = 1.0f / __builtin_sqrtf((float)config->head_dim);
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
+    float *rotated = tile->rotated + ((size_t)kv * tile->token_count + token) * values;
+    memcpy(rotated, s->q + (size_t)input * s->q_stride + (size_t)(tile->kv_first + kv) * values,
+           values * sizeof(float));
+    a->model->kernels->rope(rotated, tile->group, config->head_dim, config->rope_dims, cos_sin,
+                            config->family->rope_interleaved);
+    a->model->kernels->scale(rotated, scale, values);
+  }
 }
 
-static void add_entry(const attention_tile *tile, const kernel_attention *state,
+// The slots [entry->first, last) for `count` tokens from `token` on.
+static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
                       kernel_attention_page add_page, const wick_kv_entry *entry, uint32_t last) {
   const model_attention *a = tile->attention;
-  add_page(state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_head),
-           wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_head), entry->first, last);
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
+    const kernel_attention state = part_state(tile, kv, token, count);
+    add_page(&state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first + kv),
+             wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first + kv), entry->first, last);
+  }
 }
 
 // The pages from `entry_first` on, of which one token may see a part. `delta`: of its rotation now.
@@ -110,7 +120,6 @@ static void attend_token(const attention_tile *tile, uint32_t token, const wick_
                          uint32_t entry_first, uint32_t entries, int32_t delta,
                          kernel_attention_page add_page) {
   const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
-  const kernel_attention state = token_state(tile, token);
   for (uint32_t i = entry_first; i < entries; i++) {
     const wick_kv_entry *entry = &table[i];
     if (wick_kv_entry_begin(entry) > position) break;
@@ -121,7 +130,7 @@ static void attend_token(const attention_tile *tile, uint32_t token, const wick_
       delta = entry->delta;
       rotate_query(tile, token, delta);
     }
-    add_entry(tile, &state, add_page, entry, last);
+    add_entry(tile, token, 1, add_page, entry, last);
   }
 }
 
@@ -139,7 +148,7 @@ static void attend_tile(const attention_tile *tile, kernel_attention_page add_pa
       rotate_query(tile, t, entry->delta);
     }
     delta = entry->delta;
-    add_entry(tile, &tile->state, add_page, entry, entry->last);
+    add_entry(tile, 0, tile->token_count, add_page, entry, entry->last);
   }
   for (uint32_t t = 0; t < tile->token_count; t++) {
     attend_token(tile, t, table, i, entries, delta, add_page);
@@ -160,40 +169,60 @@ static uint32_t run_length(const model_attention *a, uint32_t first, uint32_t en
 }
 
 static void attend_run(const model_attention *a, uint32_t token_first, uint32_t token_count,
-                       uint32_t kv_head, float *at) {
+                       uint32_t kv_first, uint32_t kv_count, float *at) {
   const model_scratch *s = a->scratch;
   const wick_model_config *config = &a->model->config;
   const wick_kernels *kernels = a->model->kernels;
-  const uint32_t group = config->heads / config->kv_heads, heads = token_count * group;
+  const uint32_t group = config->heads / config->kv_heads, heads = kv_count * token_count * group;
   const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
   float *max = at + line_floats(2 * heads * config->head_dim), *sum = max + line_floats(heads);
-  attention_tile tile = {a, token_first, token_count, kv_head, group, {0}, at, NULL};
-  tile.cos_sin = sum + line_floats(heads);
+  attention_tile tile = {.attention = a,
+                         .token_first = token_first,
+                         .token_count = token_count,
+                         .kv_first = kv_first,
+                         .kv_count = kv_count,
+                         .group = group,
+                         .rotated = at,
+                         .cos_sin = sum + line_floats(heads)};
   tile.state =
       (kernel_attention){heads, config->head_dim, at, at + heads * config->head_dim, max, sum};
   kernels->attention_begin(&tile.state);
   attend_tile(&tile, kernels->attention_page[shape->k_type][shape->v_type]);
-  for (uint32_t t = 0; t < token_count; t++) {
-    const kernel_attention state = token_state(&tile, t);
-    kernels->attention_end(&state, s->attention + (size_t)(token_first + t) * s->q_stride +
-                                       (size_t)kv_head * group * config->head_dim);
+  for (uint32_t kv = 0; kv < kv_count; kv++) {
+    for (uint32_t t = 0; t < token_count; t++) {
+      const kernel_attention state = part_state(&tile, kv, t, 1);
+      kernels->attention_end(&state, s->attention + (size_t)(token_first + t) * s->q_stride +
+                                         (size_t)(kv_first + kv) * group * config->head_dim);
+    }
   }
 }
 
-// A unit of work: ATTENTION_TILE_TOKENS tokens and one KV head.
+// The tokens [token, end) with the KV heads [kv_first, kv_end): runs of a sequence, each with as
+// many heads as there is scratch for.
+static void attend_range(const model_attention *a, uint32_t token, uint32_t end, uint32_t kv_first,
+                         uint32_t kv_end, float *at) {
+  const uint32_t batch = a->scratch->batch_tokens;
+  const uint32_t room = batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS;
+  while (token < end) {
+    const uint32_t count = run_length(a, token, end), most = room / count;
+    for (uint32_t kv = kv_first; kv < kv_end; kv += most) {
+      attend_run(a, token, count, kv, kv_end - kv < most ? kv_end - kv : most, at);
+    }
+    token += count;
+  }
+}
+
+// A unit of work: ATTENTION_TILE_TOKENS tokens and one KV head; those of the same tokens together.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_attention *a = context;
   const uint32_t kv_heads = a->model->config.kv_heads;
   float *at = a->scratch->per_thread + (size_t)thread * a->scratch->per_thread_stride;
-  for (uint32_t unit = first; unit < last; unit++) {
-    uint32_t token = unit / kv_heads * ATTENTION_TILE_TOKENS;
+  for (uint32_t unit = first, units; unit < last; unit += units) {
+    const uint32_t token = unit / kv_heads * ATTENTION_TILE_TOKENS, kv_first = unit % kv_heads;
+    units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
     const uint32_t end =
         a->count - token < ATTENTION_TILE_TOKENS ? a->count : token + ATTENTION_TILE_TOKENS;
-    while (token < end) {
-      const uint32_t count = run_length(a, token, end);
-      attend_run(a, token, count, unit % kv_heads, at);
-      token += count;
-    }
+    attend_range(a, token, end, kv_first, kv_first + units, at);
   }
 }
 

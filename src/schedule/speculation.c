@@ -4,8 +4,9 @@
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 
 // Where nothing is known: of proposals, and of a row's cost beside the first one.
-static const float RATE_FIRST = 0.5f, ROW_COST_FIRST = 0.3f;
-static const float RATE_WEIGHT = 0.2f, COST_WEIGHT = 0.2f;
+static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.5f;
+// A failure weighs more: what it costs is lost, what a success saves comes again.
+static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f, COST_WEIGHT = 0.2f;
 // Below this gain the measured costs' own noise would decide.
 static const float GAIN_MIN = 1.05f;
 
@@ -90,7 +91,7 @@ void speculation_learn(speculation *speculation) {
   speculation_trust *trust = &speculation->trust[speculation->source];
   if (count == 0) return;
   for (uint32_t i = 0; i < accepted; i++) trust->rate += RATE_WEIGHT * (1.0f - trust->rate);
-  if (accepted < count) trust->rate -= RATE_WEIGHT * trust->rate;
+  if (accepted < count) trust->rate -= RATE_WEIGHT_FAILED * trust->rate;
   if (accepted == count) trust->rest_tokens_next = REST_TOKENS_FIRST;
   speculation->count = speculation->accepted = 0;
 }

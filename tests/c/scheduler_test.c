@@ -161,7 +161,7 @@ TEST(proposals_rest_where_they_fail) {
   }
   CHECK(out > 1000);
   CHECK(proposed > 0);
-  CHECK(proposed < out / 5);
+  CHECK(proposed < out / 3);
   CHECK(accepted < proposed / 2);
   CHECK(us_with * 97 <= us_without * 100);
 }
