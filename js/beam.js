@@ -72,7 +72,11 @@ class Search {
     this.#open.add(session);
     this.#live = [{ session, tokens: [], logprob: 0, next: prompt }];
     for (let step = 0; step < maxTokens && this.#live.length > 0; step++) {
-      const candidates = (await Promise.all(this.#live.map((beam) => this.#extend(beam)))).flat();
+      const extended = await Promise.allSettled(this.#live.map((beam) => this.#extend(beam)));
+      const candidates = extended.flatMap((one) => {
+        if (one.status === 'rejected') throw one.reason; // all have ended: sessions can be closed
+        return one.value;
+      });
       const chosen = candidates.sort((a, b) => b.logprob - a.logprob).slice(0, width);
       await this.#follow(chosen);
       if (this.#ended.length >= width) return;

@@ -166,7 +166,12 @@ function anySignal(signals) {
 
 /** @param {PieceReader[]} readers @param {Head} head @param {ChatCompletionRequest} body */
 async function collect(readers, head, body) {
-  const choices = await Promise.all(readers.map((reader, index) => choiceOf(reader, index, body)));
+  const choices = await Promise.all(
+    readers.map((reader, index) => choiceOf(reader, index, body)),
+  ).catch((error) => {
+    for (const reader of readers) reader.cancel();
+    throw error;
+  });
   const dones = donesOf(readers);
   return {
     ...head,
@@ -272,7 +277,11 @@ export class ChatStream {
  */
 async function* merged(readers) {
   /** @param {number} index */
-  const nextOf = async (index) => ({ index, piece: await readers[index].next() });
+  const nextOf = (index) => {
+    const next = readers[index].next().then((piece) => ({ index, piece }));
+    next.catch(() => {}); // who leaves the stream does not wait for it any more
+    return next;
+  };
   const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));
   while (waiting.size > 0) {
     const next = await Promise.race(waiting.values());

@@ -120,7 +120,9 @@ export class RequestTable {
   /** @returns {boolean} whether somebody would read what a step brings */
   canStep() {
     if (this.#refused.length > 0) return true;
-    for (const { unread } of this.#submitted.values()) if (unread < UNREAD_MAX) return true;
+    for (const { unread, isCancelled } of this.#submitted.values()) {
+      if (isCancelled || unread < UNREAD_MAX) return true;
+    }
     return false;
   }
 

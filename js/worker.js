@@ -348,7 +348,10 @@ class EngineWorker {
 
   /** Whoever was cancelled is still on its session until the next step. @param {unknown} session */
   #finishCancelled(session) {
-    while (typeof session === 'number' && this.#requests?.isLeaving(session)) this.#stepOnce();
+    while (typeof session === 'number' && this.#requests?.isLeaving(session)) {
+      // it leaves when the bytes have come, which are messages, too
+      if (this.#stepOnce() === STEP_WAIT_BYTES) return;
+    }
   }
 
   /** @returns {number} STEP_* */

@@ -427,6 +427,9 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
                                 wick_error *error) {
   if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
+  if (engine->is_draft) {
+    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
+  }
   return scheduler_submit(engine->scheduler, request, id, error);
 }
 

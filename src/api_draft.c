@@ -48,7 +48,11 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   if (status == WICK_OK) status = check_loaded(draft, "the draft", error);
   if (status != WICK_OK) return status;
   const scheduler_stats stats = scheduler_get_stats(draft->scheduler);
-  if (engine == draft || engine->drafter != NULL || stats.running + stats.waiting != 0) {
+  if (engine == draft) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a model cannot be its own draft");
+  }
+  if (engine->drafter != NULL || draft->is_draft || draft->drafter != NULL ||
+      stats.running + stats.waiting != 0) {
     return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET,
                      "the model has a draft already, or requests run on that");
   }
@@ -62,6 +66,8 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
                                .batch_tokens = draft->config.batch_tokens,
                                .context_tokens = draft->context_tokens};
   status = drafter_create(&parts, &engine->drafter, error);
-  if (status == WICK_OK) scheduler_set_drafter(engine->scheduler, engine->drafter);
+  if (status != WICK_OK) return status;
+  draft->is_draft = true;
+  scheduler_set_drafter(engine->scheduler, engine->drafter);
   return status;
 }

@@ -22,6 +22,7 @@ struct wick_engine {
   session_table sessions;
   wick_forward *forward;
   scheduler *scheduler;
+  bool is_draft;     // another engine's: its forward pass is not its own
   drafter *drafter;  // NULL: no smaller model proposes
   wick_ops *ops;     // NULL: metrics are off
   uint32_t context_tokens;

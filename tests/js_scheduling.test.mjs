@@ -70,6 +70,43 @@ describe('completions of one prompt', () => {
     assert.equal(stats.requests.running, 0);
   });
 
+  test('who leaves a stream of choices leaves nothing behind', async (t) => {
+    const engine = await openEngine(t);
+    /** @type {unknown[]} */
+    const unhandled = [];
+    const note = (/** @type {unknown} */ reason) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    t.after(() => process.off('unhandledRejection', note));
+    for (const n of [1, 2]) {
+      const stream = await engine.chat.completions.create({
+        messages: [{ role: 'user', content: 'Tell me a story.' }],
+        stream: true,
+        n,
+      });
+      let chunks = 0;
+      for await (const _ of stream) if (++chunks === 6) break;
+    }
+    await new Promise((settle) => setTimeout(settle, 50));
+    assert.deepEqual(unhandled, []);
+    const { requests } = await engine.stats();
+    assert.equal(requests.running + requests.waiting, 0);
+  });
+
+  test('one whose reader stopped ends when it is cancelled', async (t) => {
+    const engine = await openEngine(t);
+    const controller = new AbortController();
+    const slow = engine.generate(prompt, {
+      maxTokens: 900,
+      ignoreEnd: true,
+      signal: controller.signal,
+    });
+    await slow[Symbol.asyncIterator]().next();
+    while ((await engine.stats()).requests.paused === 0);
+    controller.abort();
+    while ((await engine.stats()).requests.aborted === 0);
+    assert.equal((await engine.stats()).requests.running, 0);
+  });
+
   test('chat completions have n choices, streamed and not', async (t) => {
     const engine = await openEngine(t);
     const body = {

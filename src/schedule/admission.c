@@ -6,6 +6,8 @@
 // from the host (swap.h), or reads once more what it had, which brings the same logits (the law of
 // the kernels), so its text goes on as if nothing had been. The first in order always goes on, so
 // all end.
+#include <string.h>
+
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
@@ -234,11 +236,11 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   return status;
 }
 
-static uint32_t common_pages(const request *a, const request *b) {
-  const uint32_t count = a->prompt_count < b->prompt_count ? a->prompt_count : b->prompt_count;
-  uint32_t same = 0;
-  while (same < count && a->tokens[same] == b->tokens[same]) same++;
-  return same / KERNEL_PAGE_TOKENS;
+// Whether both begin with the page that `reading` reads now.
+static bool shares_next_page(const request *reading, const request *request) {
+  const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
+  if (tokens > reading->prompt_count || tokens > request->prompt_count) return false;
+  return memcmp(reading->tokens, request->tokens, tokens * sizeof(int32_t)) == 0;
 }
 
 // Whether a request that runs is still reading pages that this one could then have from the cache.
@@ -248,7 +250,7 @@ static bool waits_for_prefix(const scheduler *scheduler, const request *request)
   for (const struct request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || !request_is_prefill(at)) continue;
     if (at->is_cancelled || at->is_paused) continue;
-    if (common_pages(at, request) > at->fed / KERNEL_PAGE_TOKENS) return true;
+    if (shares_next_page(at, request)) return true;
   }
   return false;
 }

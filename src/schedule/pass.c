@@ -299,7 +299,7 @@ static void fail_pass(scheduler *scheduler, const wick_error *error) {
   const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     scheduler->owners[i]->runs_alone = is_shared;
-    scheduler->owners[i]->speculates = false;
+    if (scheduler->owners[i]->speculation.count != 0) scheduler->owners[i]->speculates = false;
   }
   pass_drop(scheduler);
   if (!is_shared && !is_guess) scheduler_finish(scheduler, only, WICK_FINISH_ERROR, error);

@@ -239,7 +239,7 @@ static void leave_followers(scheduler *scheduler, const request *gone) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->original != gone) continue;
     at->original = heir;
-    if (heir == NULL) heir = at;
+    if (heir == NULL && !at->is_paused) heir = at;
   }
 }
 
@@ -334,6 +334,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   }
   if (scheduler->parts.drafter != NULL) drafter_forget(scheduler->parts.drafter, request->id);
   count_end(&scheduler->stats, how);
+  scheduler->blocked_id = 0;
   leave_followers(scheduler, request);
   unlink_request(scheduler, request);
   release(scheduler, request);

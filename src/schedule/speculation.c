@@ -29,8 +29,10 @@ uint32_t speculation_look_up(const int32_t *tokens, uint32_t count, uint32_t mos
   if (count <= SPECULATION_MATCH_MIN || most == 0) return 0;
   const int32_t *last = tokens + count - 1;
   uint32_t best_match = 0, best_at = 0;
+  uint32_t least = SPECULATION_MATCH_MIN;
+  if (count > SPECULATION_LOOK_BACK) least = count - SPECULATION_LOOK_BACK;
   // `at`: the place of the first token after the match
-  for (uint32_t at = count - 1; at >= SPECULATION_MATCH_MIN; at--) {
+  for (uint32_t at = count - 1; at >= least; at--) {
     uint32_t match = 0;
     while (match < SPECULATION_MATCH_MAX && match < at &&
            tokens[at - 1 - match] == last[-(int32_t)match]) {

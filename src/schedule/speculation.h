@@ -17,7 +17,8 @@ enum {
   SPECULATION_TOKENS_MAX = 7,                         // proposed in one pass
   SPECULATION_ROWS_MAX = SPECULATION_TOKENS_MAX + 1,  // and the newest token itself
   SPECULATION_MATCH_MIN = 3,                          // tokens that must have been there before
-  SPECULATION_MATCH_MAX = 16                          // more of them say no more
+  SPECULATION_MATCH_MAX = 16,                         // more of them say no more
+  SPECULATION_LOOK_BACK = 16384  // tokens: further back it costs more than it finds
 };
 
 typedef enum speculation_source {
