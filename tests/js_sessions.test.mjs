@@ -170,7 +170,9 @@ describe('requests side by side', () => {
     const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
     const wanted = [];
     for (const prompt of prompts) wanted.push(await engine.generate(prompt, greedy).text());
-    const found = await Promise.all(prompts.map((prompt) => engine.generate(prompt, greedy).text()));
+    const found = await Promise.all(
+      prompts.map((prompt) => engine.generate(prompt, greedy).text()),
+    );
     assert.deepEqual(found, wanted);
   });
 
@@ -182,7 +184,7 @@ describe('requests side by side', () => {
     const pieces = long[Symbol.asyncIterator]();
     await pieces.next();
     assert.equal(await engine.generate('Hello', greedy).text(), wanted);
-    assert.equal(long.result, undefined, 'the first has not ended');
+    assert.ok(Object.is(long.result, undefined), 'the first has not ended');
     while (!(await pieces.next()).done);
     assert.equal(long.result?.usage.completionTokens, 400);
   });
@@ -303,6 +305,7 @@ describe('sessions', () => {
     for await (const _ of running) {
       await assert.rejects(session.append('x'), hasCode('BUSY'));
       await assert.rejects(session.fork(), hasCode('BUSY'));
+      await assert.rejects(session.save(), hasCode('BUSY'));
       break;
     }
     const count = (await session.tokens()).length;

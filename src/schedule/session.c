@@ -47,9 +47,8 @@ wick_status session_find(const session_table *table, uint32_t id, session **out,
   return WICK_OK;
 }
 
-// *out is NULL on every failure.
-static wick_status find_idle(const session_table *table, uint32_t id, session **out,
-                             wick_error *error) {
+wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
+                              wick_error *error) {
   const wick_status status = session_find(table, id, out, error);
   if (*out == NULL || !(*out)->is_busy) return status;
   *out = NULL;
@@ -111,7 +110,7 @@ wick_status session_create(session_table *table, uint32_t *id, wick_error *error
 
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error) {
   session *parent, *made = NULL;
-  wick_status status = find_idle(table, id, &parent, error);
+  wick_status status = session_find_idle(table, id, &parent, error);
   if (parent != NULL) status = session_make(table, parent->count, &made, error);
   if (made == NULL) return status;
   if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
@@ -126,7 +125,7 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
 
 wick_status session_close(session_table *table, uint32_t id, wick_error *error) {
   session *session;
-  const wick_status status = find_idle(table, id, &session, error);
+  const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   const uint32_t index = index_of(table, id);
   session_discard(table, session);
@@ -141,7 +140,7 @@ wick_status session_close(session_table *table, uint32_t id, wick_error *error) 
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
                              wick_error *error) {
   session *session;
-  wick_status status = find_idle(table, id, &session, error);
+  wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   if (tokens > session->count) {
     return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
@@ -157,7 +156,7 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
                          wick_error *error) {
   session *session;
-  wick_status status = find_idle(table, id, &session, error);
+  wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
   if (first > last || last > stored) {

@@ -44,6 +44,9 @@ wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint
 wick_status session_close(session_table *table, uint32_t id, wick_error *error);
 // The session for reading or for a request; *out is busy or not, NULL on failure.
 wick_status session_find(const session_table *table, uint32_t id, session **out, wick_error *error);
+// The same, but a busy one is WICK_E_BUSY: its pages may have more than its tokens meanwhile.
+wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
+                              wick_error *error);
 
 // A record: "WICKSESS", version u32, tokens that the pages lack u32, these i32, checksum u64 of all
 // this; then kv/state.h's record of the sequence. Errors of wick_state_*.

@@ -25,8 +25,8 @@ static uint64_t sum_of(const record_head *head, const int32_t *tail) {
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
                           wick_error *error) {
   session *session;
-  wick_status status = session_find(table, id, &session, error);
-  if (status != WICK_OK) return status;
+  wick_status status = session_find_idle(table, id, &session, error);
+  if (session == NULL) return status;
   uint64_t kv_bytes = 0;
   status = wick_state_seq_bytes(table->kv, session->sequence, &kv_bytes, error);
   const uint32_t tail = session->count - wick_kv_seq_tokens(table->kv, session->sequence);
@@ -38,11 +38,8 @@ wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *siz
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const wick_state_sink *sink, wick_error *error) {
   session *session;
-  const wick_status status = session_find(table, id, &session, error);
-  if (status != WICK_OK) return status;
-  if (session->is_busy) {
-    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
-  }
+  const wick_status status = session_find_idle(table, id, &session, error);
+  if (session == NULL) return status;
   const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
   record_head head = {.version = RECORD_VERSION, .tail = session->count - stored};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
