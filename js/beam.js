@@ -73,10 +73,11 @@ class Search {
     this.#live = [{ session, tokens: [], logprob: 0, next: prompt }];
     for (let step = 0; step < maxTokens && this.#live.length > 0; step++) {
       const extended = await Promise.allSettled(this.#live.map((beam) => this.#extend(beam)));
-      const candidates = extended.flatMap((one) => {
-        if (one.status === 'rejected') throw one.reason; // all have ended: sessions can be closed
-        return one.value;
-      });
+      // all have ended: sessions can be closed
+      const refused = extended.find((one) => one.status === 'rejected');
+      if (step > 0 && refused?.reason?.code === 'PROMPT_TOO_LONG') return; // the context is full
+      if (refused) throw refused.reason;
+      const candidates = extended.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
       const chosen = candidates.sort((a, b) => b.logprob - a.logprob).slice(0, width);
       await this.#follow(chosen);
       if (this.#ended.length >= width) return;

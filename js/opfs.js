@@ -4,13 +4,20 @@
 import { WickError } from './errors.js';
 
 const FOLDER = 'wick-llm';
+/** Apart from the states, whose names are anybody's choice. */
+const SWAP_FOLDER = 'wick-llm-swap';
 
-/** @param {string} name @param {unknown} error @returns {WickError} */
-export function storageError(name, error) {
+/**
+ * @param {string} name
+ * @param {unknown} error
+ * @param {string} [missing] what is not there, if something is not
+ * @returns {WickError}
+ */
+export function storageError(name, error, missing = `There is no saved state ${name}`) {
   if (error instanceof WickError) return error;
   const { name: kind, code } = /** @type {any} */ (error) ?? {};
   if (kind === 'NotFoundError' || code === 'ENOENT') {
-    return new WickError('NOT_FOUND', `There is no saved state ${name}`, error);
+    return new WickError('NOT_FOUND', missing, error);
   }
   if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
     return new WickError('STORAGE_FULL', `There is no room to keep ${name}`, error);
@@ -18,14 +25,14 @@ export function storageError(name, error) {
   return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
 }
 
-/** @param {string} name @returns {Promise<FileSystemDirectoryHandle>} */
-async function openFolder(name) {
+/** @param {string} name @param {string} [folder] @returns {Promise<FileSystemDirectoryHandle>} */
+async function openFolder(name, folder = FOLDER) {
   const storage = globalThis.navigator?.storage;
   if (typeof storage?.getDirectory !== 'function') {
     throw new WickError('NO_STORAGE', `This browser keeps no files for a page, so not ${name}`);
   }
   const root = await storage.getDirectory();
-  return root.getDirectoryHandle(FOLDER, { create: true });
+  return root.getDirectoryHandle(folder, { create: true });
 }
 
 /** @param {string} name @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -45,16 +52,25 @@ export function canWriteHere() {
 export async function writeFile(name, bytes) {
   const folder = await openFolder(name);
   const file = await folder.getFileHandle(name, { create: true });
-  if (typeof file.createWritable === 'function') {
-    const writable = await file.createWritable(); // a copy, until it is closed
+  const isCopied = typeof file.createWritable === 'function';
+  try {
+    await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
+  } catch (error) {
+    // half of a state is none, nor is the file that was made for it
+    const isEmpty = isCopied && (await file.getFile()).size === 0;
+    if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
+    throw error;
+  }
+}
+
+/** What was there stays until the copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
+async function writeCopy(file, bytes) {
+  const writable = await file.createWritable();
+  try {
     await writable.write(bytes);
     await writable.close();
-    return;
-  }
-  try {
-    await writeInPlace(file, bytes);
   } catch (error) {
-    await folder.removeEntry(name).catch(() => {}); // half of a state is none
+    await writable.abort().catch(() => {}); // an error has ended it already
     throw error;
   }
 }
@@ -81,15 +97,12 @@ async function writeInPlace(file, bytes) {
 /**
  * A new file for a worker to read and write without waiting. Those that a tab which has died left
  * behind go; those that are open elsewhere cannot be removed.
- * @param {string} prefix of its name
  * @returns {Promise<{access: any, remove: () => Promise<void>}>}
  */
-export async function openSyncFile(prefix) {
-  const name = `${prefix}${crypto.randomUUID()}`;
-  const folder = /** @type {any} */ (await openFolder(name));
-  for await (const left of folder.keys()) {
-    if (left.startsWith(prefix)) await folder.removeEntry(left).catch(() => {});
-  }
+export async function openSyncFile() {
+  const name = crypto.randomUUID();
+  const folder = /** @type {any} */ (await openFolder(name, SWAP_FOLDER));
+  for await (const left of folder.keys()) await folder.removeEntry(left).catch(() => {});
   const file = await folder.getFileHandle(name, { create: true });
   const access = await file.createSyncAccessHandle();
   return { access, remove: () => removeClosed(folder, name) };

@@ -32,7 +32,7 @@ export async function keepBytes(name, bytes, askWorker) {
       await files.rm(unfinished, { force: true });
     }
   } catch (error) {
-    throw storageError(name, error);
+    throw storageError(name, error, `There is no folder for ${name}`);
   }
 }
 

@@ -109,7 +109,7 @@ function openNodeFile(folder) {
 
 /** @returns {Promise<SyncFile>} */
 async function openBrowserFile() {
-  const { access, remove } = await openSyncFile('swap-');
+  const { access, remove } = await openSyncFile();
   return {
     read: (bytes, at) => access.read(bytes, { at }),
     write: (bytes, at) => access.write(bytes, { at }),

@@ -146,6 +146,22 @@ describe('beam search', () => {
     assert.equal(pages.free + pages.cached, pages.all);
     await assert.rejects(engine.beamSearch(prompt, { width: 0 }), hasCode('ARG'));
   });
+
+  test('beams end where the context is full', async (t) => {
+    const engine = await openEngine(t, { contextSize: 32 });
+    const tokens = (await engine.tokenize(prompt)).slice(0, 24);
+    const beams = await engine.beamSearch(tokens, { width: 2, maxTokens: 64 });
+    const longest = beams.find(({ finishReason }) => finishReason === 'length');
+    assert.equal(longest?.tokens.length, 33 - tokens.length);
+    await assert.rejects(
+      engine.beamSearch(
+        Array.from({ length: 40 }, () => 300),
+        { width: 2 },
+      ),
+      hasCode('PROMPT_TOO_LONG'),
+    );
+    assert.equal((await engine.kvStats()).sessions, 0);
+  });
 });
 
 /** Runs in a page: eight texts in pages for two. @param {string} prompt */
@@ -160,7 +176,7 @@ async function swapInPage(prompt) {
   const { requests } = await engine.stats();
   await engine.close();
   const storage = await navigator.storage.getDirectory();
-  const folder = /** @type {any} */ (await storage.getDirectoryHandle('wick-llm'));
+  const folder = /** @type {any} */ (await storage.getDirectoryHandle('wick-llm-swap'));
   const left = [];
   for await (const name of folder.keys()) left.push(name);
   const other = await createEngine(roomy);
