@@ -2,7 +2,7 @@
 // whoever knows that interface needs no other.
 
 import { checkSignal, WickError } from './errors.js';
-import { readersOf, timingsOf } from './generation.js';
+import { leavable, readersOf, timingsOf } from './generation.js';
 import { checkNames } from './known.js';
 import { argumentError, checkCompletions, settingsOf } from './options.js';
 
@@ -141,7 +141,7 @@ export class ChatCompletions {
     const choices = checkCompletions('n', body.n ?? 1);
     const readers = readersOf(this.#link, message, { signal, onPrefill: body.onPrefill }, choices);
     const head = {
-      id: `chatcmpl-${crypto.randomUUID()}`,
+      id: `chatcmpl-${randomName()}`,
       created: Math.floor(Date.now() / 1000),
       model: this.#model,
     };
@@ -150,6 +150,10 @@ export class ChatCompletions {
     return new ChatStream(readers, head, body, controller);
   }
 }
+
+/** @returns {string} crypto.randomUUID is for pages served over HTTPS or from localhost alone */
+const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
 
 /** @param {AbortSignal[]} signals */
 function anySignal(signals) {
@@ -225,7 +229,11 @@ export class ChatStream {
   [Symbol.asyncIterator]() {
     if (this.#isTaken) throw new TypeError('A stream can be read only once');
     this.#isTaken = true;
-    return this.#chunks();
+    return leavable(this.#chunks(), () => this.#cancel());
+  }
+
+  #cancel() {
+    for (const reader of this.#readers) reader.cancel();
   }
 
   async *#chunks() {
@@ -240,7 +248,7 @@ export class ChatStream {
         yield { ...this.#chunk(0, {}), choices: [], usage: usageOf(dones) };
       }
     } finally {
-      for (const reader of readers) reader.cancel();
+      this.#cancel();
     }
   }
 

@@ -89,13 +89,18 @@ export async function createEngine(options) {
   const config = configOf(options, wanted);
   const from = sourceOf(options);
   const shared = sharedNameOf(options, config, from.description);
-  const link = new Link((progress) => {
-    if (!signal?.aborted) options.onProgress?.(progress);
-  });
   /** @type {(error: unknown) => void} */
-  let abort = () => {};
+  let giveUp = () => {};
   const aborted = new Promise((_, fail) => {
-    abort = () => fail(abortError(signal?.reason));
+    giveUp = fail;
+  });
+  const abort = () => giveUp(abortError(signal?.reason));
+  const link = new Link((progress) => {
+    try {
+      if (!signal?.aborted) options.onProgress?.(progress);
+    } catch (error) {
+      giveUp(error);
+    }
   });
   signal?.addEventListener('abort', abort, { once: true });
   try {

@@ -21,6 +21,7 @@ export class PieceReader {
   #signal;
   #onPrefill;
   #onToken;
+  #onEnd;
   /** @type {RunningRequest | undefined} */
   #running;
   #isStarted = false;
@@ -36,15 +37,17 @@ export class PieceReader {
 
   /**
    * @param {() => void} launch has `begin` called
+   * @param {() => void} onEnd called once: nothing comes any more, however it went
    * @param {{signal?: AbortSignal | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
    *   onToken?: ((token: TokenDetail) => void) | undefined}} options
    */
-  constructor(launch, { signal, onPrefill, onToken }) {
+  constructor(launch, onEnd, { signal, onPrefill, onToken }) {
     checkSignal(signal);
     checkCallback('onPrefill', onPrefill);
     checkCallback('onToken', onToken);
     this.#launch = launch;
+    this.#onEnd = onEnd;
     this.#signal = signal;
     this.#onPrefill = onPrefill;
     this.#onToken = onToken;
@@ -65,7 +68,7 @@ export class PieceReader {
   /** What is called with what comes. */
   get waiter() {
     return {
-      onOutput: (/** @type {Output} */ output) => this.#receive(output),
+      onOutput: (/** @type {Output} */ output) => this.#receiveSafely(output),
       fail: (/** @type {unknown} */ error) => this.#fail(error),
     };
   }
@@ -75,13 +78,14 @@ export class PieceReader {
     this.#running = running;
     if (this.#failure) running.cancel(); // nobody wants it any more
     this.#isStarted = true;
-    this.#signal?.addEventListener('abort', this.#abort, { once: true });
   }
 
-  #abort = () => {
-    this.#running?.cancel();
-    this.#fail(abortError(this.#signal?.reason));
-  };
+  /** @param {unknown} error what whoever reads on gets; what is under way is cancelled */
+  abort(error) {
+    this.#isStarted = true;
+    if (!this.#done) this.#running?.cancel();
+    this.#fail(error);
+  }
 
   /** @param {unknown} error */
   #fail(error) {
@@ -92,8 +96,17 @@ export class PieceReader {
   }
 
   #leave() {
-    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#onEnd();
     this.#wake?.();
+  }
+
+  /** What a caller's own functions throw ends their request, and no other. @param {Output} output */
+  #receiveSafely(output) {
+    try {
+      this.#receive(output);
+    } catch (error) {
+      this.abort(error);
+    }
   }
 
   /** @param {Output} output */
@@ -133,11 +146,9 @@ export class PieceReader {
     this.#unacknowledged = 0;
   }
 
-  /** Nobody reads on. What is under way is cancelled. */
+  /** Nobody reads on. */
   cancel() {
-    this.#isStarted = true;
-    if (!this.#done) this.#running?.cancel();
-    this.#fail(abortError());
+    this.abort(abortError());
   }
 }
 
@@ -145,20 +156,70 @@ export class PieceReader {
  * The readers of a prompt's completions, which start together when the first of them is read.
  * @param {Link} link
  * @param {Parameters<Link['generate']>[0]} message
- * @param {ConstructorParameters<typeof PieceReader>[1]} options
+ * @param {ConstructorParameters<typeof PieceReader>[2]} options
  * @param {number} [completions]
  * @returns {PieceReader[]}
  */
 export function readersOf(link, message, options, completions = 1) {
+  const { signal } = options;
+  // one listener for all of them: Node warns of more than ten
+  const abort = () => {
+    for (const reader of readers) reader.abort(abortError(signal?.reason));
+  };
+  let going = completions;
+  const end = () => {
+    if (--going === 0) signal?.removeEventListener('abort', abort);
+  };
   const launch = () => {
     const running = link.generate(
       message,
       readers.map((reader) => reader.waiter),
     );
     for (const [index, reader] of readers.entries()) reader.begin(running[index]);
+    if (going > 0) signal?.addEventListener('abort', abort, { once: true });
   };
-  const readers = Array.from({ length: completions }, () => new PieceReader(launch, options));
+  const readers = Array.from({ length: completions }, () => new PieceReader(launch, end, options));
   return readers;
+}
+
+/**
+ * The generator, with a way out that works at any time: one that has not begun would run no `finally`,
+ * and one that waits for the next piece would leave only after that.
+ * @template T
+ * @param {AsyncGenerator<T, void, void>} generator
+ * @param {() => void} cancel
+ * @returns {AsyncGenerator<T, void, void>}
+ */
+export function leavable(generator, cancel) {
+  let isLeft = false;
+  const leave = () => {
+    isLeft = true;
+    cancel();
+  };
+  return {
+    async next() {
+      try {
+        return await generator.next();
+      } catch (error) {
+        if (!isLeft) throw error;
+        return { done: true, value: undefined };
+      }
+    },
+    return(value) {
+      leave();
+      return generator.return(value);
+    },
+    throw(error) {
+      leave();
+      return generator.throw(error);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      await this.return();
+    },
+  };
 }
 
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */
@@ -187,7 +248,7 @@ export class Generation {
   [Symbol.asyncIterator]() {
     if (this.#isTaken) throw new TypeError('A generation can be read only once');
     this.#isTaken = true;
-    return readTexts(this.#reader);
+    return leavable(readTexts(this.#reader), () => this.#reader.cancel());
   }
 
   /** @returns {Promise<string>} all of the text, when it has ended */

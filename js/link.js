@@ -105,7 +105,15 @@ export class Link {
 
   /** @param {ToWorker} message */
   #send(message) {
-    this.#threads[0].post(message);
+    try {
+      this.#threads[0].post(message);
+    } catch (error) {
+      throw new WickError(
+        'ARG',
+        `What was passed in cannot be sent to the engine: ${error}`,
+        error,
+      );
+    }
   }
 
   /** @param {FromWorker} message */
@@ -192,13 +200,18 @@ export class Link {
   async call(method, args, signal) {
     this.check();
     throwIfAborted(signal);
-    return new Promise((settle, fail) => {
-      const id = this.#wait({ settle, fail });
-      signal?.addEventListener('abort', () => this.#take(id)?.fail(abortError(signal.reason)), {
-        once: true,
+    let id = 0;
+    const abort = () => this.#take(id)?.fail(abortError(signal?.reason));
+    try {
+      return await new Promise((settle, fail) => {
+        id = this.#wait({ settle, fail });
+        signal?.addEventListener('abort', abort, { once: true });
+        this.#send({ type: 'call', id, method, args });
       });
-      this.#send({ type: 'call', id, method, args });
-    });
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      this.#take(id); // still there if it could not be sent
+    }
   }
 
   /**
@@ -210,7 +223,12 @@ export class Link {
   generate(message, waiters) {
     this.check();
     const ids = waiters.map((waiter) => this.#wait({ ...waiter, settle: () => {} }));
-    this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });
+    try {
+      this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });
+    } catch (error) {
+      for (const id of ids) this.#take(id);
+      throw error;
+    }
     return ids.map((id) => this.#running(id));
   }
 

@@ -415,11 +415,13 @@ export class NativeEngine {
   /** @param {number} session 0: the prefix cache @returns {Uint8Array<ArrayBuffer>} */
   saveState(session) {
     this.#check(this.#exports.state_bytes(this.#engine, session));
-    this.#state.begin(new Uint8Array(this.#heap.number(0)));
-    const status = this.#exports.state_save(this.#engine, session);
-    const bytes = this.#state.end();
-    this.#check(status);
-    return bytes;
+    return this.#with(() => {
+      this.#state.begin(new Uint8Array(this.#heap.number(0))); // may be more than there is room for
+      const status = this.#exports.state_save(this.#engine, session);
+      const bytes = this.#state.end();
+      this.#check(status);
+      return bytes;
+    });
   }
 
   /** @param {Uint8Array<ArrayBuffer>} bytes @returns {{session: number, entries: number}} */

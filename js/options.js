@@ -143,11 +143,18 @@ export function checkCallback(name, value) {
   throw argumentError(`${name} must be a function`);
 }
 
+/** @param {unknown} tokens @returns {number[] | undefined} nothing if they are no list of token ids */
+function idsOf(tokens) {
+  if (!Array.isArray(tokens) && !ArrayBuffer.isView(tokens)) return undefined;
+  const ids = Array.from(/** @type {any} */ (tokens));
+  // as int32 they are passed on: what is no such number would be another token there
+  return ids.every((token) => Number.isInteger(token) && (token | 0) === token) ? ids : undefined;
+}
+
 /** @param {unknown} tokens @returns {number[]} */
 export function tokensOf(tokens) {
-  const list = Array.isArray(tokens) || ArrayBuffer.isView(tokens);
-  const ids = list ? Array.from(/** @type {any} */ (tokens)) : [undefined];
-  if (ids.every((token) => Number.isInteger(token))) return ids;
+  const ids = idsOf(tokens);
+  if (ids) return ids;
   throw argumentError('The tokens must be an array of token ids');
 }
 
@@ -158,12 +165,9 @@ export function tokensOf(tokens) {
  */
 export function promptOf(prompt, mayBeEmpty = false) {
   if (typeof prompt === 'string') return prompt;
-  const tokens =
-    Array.isArray(prompt) || ArrayBuffer.isView(prompt)
-      ? Array.from(/** @type {any} */ (prompt))
-      : [];
-  if (Array.isArray(prompt) && prompt.length === 0 && mayBeEmpty) return '';
-  if (tokens.length > 0 && tokens.every((token) => Number.isInteger(token))) return tokens;
+  const tokens = idsOf(prompt);
+  if (tokens && tokens.length > 0) return tokens;
+  if (tokens && mayBeEmpty) return '';
   throw argumentError('The prompt must be a string or an array of token ids');
 }
 
@@ -339,6 +343,7 @@ export function draftOf(draft) {
 /** @param {NonNullable<EngineOptions['stream']>} stream */
 function checkStream(stream) {
   const given = /** @type {any} */ (stream);
+  if (given.locked) throw argumentError('stream is locked: somebody else reads it');
   const isStream = typeof given.getReader === 'function';
   if (isStream || typeof given[Symbol.asyncIterator] === 'function') return stream;
   throw argumentError('stream must be a ReadableStream or an async iterable of bytes');

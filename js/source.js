@@ -187,7 +187,7 @@ class IteratorStream {
       throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
     }
     this.position += value.byteLength;
-    return value;
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   }
 
   cancel() {

@@ -219,6 +219,7 @@ export class TabThread {
   /** @param {any} message What a leader that is gone does not hear is asked again of the next one. */
   post(message) {
     const { type, id } = message;
+    if (!this.#isReady) structuredClone(message); // throws now what could not be sent later
     if (type === 'call' || type === 'generate') {
       for (let i = 0; i < (message.completions ?? 1); i++) {
         this.#open.set(id + i, { message, received: 0, acknowledged: 0, repeated: 0 });
@@ -229,7 +230,12 @@ export class TabThread {
       const open = this.#open.get(id);
       if (open) open.acknowledged += message.count;
     }
-    if (this.#isReady) this.#send(message);
+    try {
+      if (this.#isReady) this.#send(message);
+    } catch (error) {
+      for (let i = 0; i < (message.completions ?? 1); i++) this.#open.delete(id + i);
+      throw error;
+    }
   }
 
   /** Gives the lock on, when the memory is given back. */
