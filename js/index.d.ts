@@ -283,7 +283,7 @@ export interface EngineStats {
     accepted: number;
   };
   /**
-   * What a pass takes lately in us, of one request's 1, 2, ... 8 tokens (0: not measured): whether
+   * What a pass takes lately in us, of one request's 1, 2, ... 16 tokens (0: not measured): whether
    * speculation pays depends on it.
    */
   passUs: number[];

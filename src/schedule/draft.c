@@ -7,6 +7,8 @@
 
 // Requests that it follows at the same time; another one takes the place of the least recent.
 enum { DRAFT_TEXTS_MAX = 4 };
+_Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
+               "those that decode together would take each other's places in every pass");
 static const float COST_WEIGHT = 0.2f;
 
 // A request's text as far as it was read: `read` tokens that are surely part of it, then those that

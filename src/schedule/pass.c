@@ -9,8 +9,6 @@
 // those of them that have more to read than that, so many tokens of it, or one for so many decodes.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
 enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
-// With more than so many decoding, a pass has enough rows without proposals.
-enum { SPECULATION_REQUESTS_MAX = 4 };
 
 static void add_input(scheduler *scheduler, request *request, int32_t token, uint32_t position,
                       bool wants_logits) {
@@ -67,27 +65,34 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
 
 // How many proposals of a source are asked for; each takes `proposal_us`.
 static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
-                                 uint32_t most, float proposal_us) {
+                                 uint32_t most, uint32_t decodes, float proposal_us) {
   request->speculation.source = source;
   if (request->always_speculates) return most;
-  return speculation_wanted(&request->speculation, &scheduler->costs, source, most, proposal_us);
+  return speculation_wanted(&request->speculation, &scheduler->costs, source, most, decodes,
+                            proposal_us);
 }
 
 // What the text itself proposes, and what the smaller model does where that is nothing.
-static void find_proposals(scheduler *scheduler, request *request, uint32_t most) {
+static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
+                           uint32_t decodes) {
   speculation *speculation = &request->speculation;
   drafter *drafter = scheduler->parts.drafter;
   if (speculation_is_awake(speculation, SPECULATION_LOOKUP)) {
-    const uint32_t found =
-        speculation_look_up(request->tokens, request->tokens_count, most, speculation->proposed);
-    speculation->count = proposals_wanted(scheduler, request, SPECULATION_LOOKUP, found, 0.0f);
+    speculation_look_up(speculation, request->tokens, request->tokens_count, most);
+    speculation->count =
+        proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
   if (drafter == NULL || speculation->count != 0) return;
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
-  const uint32_t wanted =
-      proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, drafter_token_us(drafter));
+  const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
+                                           drafter_token_us(drafter));
+  if (wanted == 0) {
+    speculation->source = SPECULATION_LOOKUP;
+    return;
+  }
   speculation->count = drafter_propose(drafter, request->id, request->tokens, request->tokens_count,
                                        wanted, speculation->proposed);
+  speculation->found = speculation->count;
 }
 
 // What may follow the newest token, as far as there are pages for it.
@@ -99,7 +104,7 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (most > room) most = room;
   if (most > SPECULATION_TOKENS_MAX) most = SPECULATION_TOKENS_MAX;
   if (!request->speculates || decodes > SPECULATION_REQUESTS_MAX || most == 0) return;
-  find_proposals(scheduler, request, most);
+  find_proposals(scheduler, request, most, decodes);
   if (speculation->count == 0) return;
   const wick_status status = wick_kv_seq_prepare_write(parts->kv, request->sequence, request->fed,
                                                        1 + speculation->count, NULL, NULL);
@@ -205,7 +210,9 @@ bool pass_begin(scheduler *scheduler) {
   const request *alone = find_alone(scheduler);
   scheduler->batch_count = 0;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    at->pass_tokens = at->speculation.count = at->speculation.accepted = 0;
+    at->pass_tokens = 0;
+    at->speculation.found = at->speculation.count = 0;
+    at->speculation.accepted = at->speculation.seen = 0;
     at->pass_end = UINT32_MAX;
   }
   reserve_decodes(scheduler, alone);
@@ -357,20 +364,15 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
   return how == WICK_FINISH_NONE;
 }
 
-// After a row of proposals was sampled: the next row counts if its token is the one that came.
+// After a row was sampled: the next row counts if its token is the one that came.
 static void check_proposal(scheduler *scheduler, request *request, uint32_t position) {
-  speculation *speculation = &request->speculation;
-  if (speculation->count == 0) return;
-  const uint32_t row = speculation->accepted;
   const int32_t came = request->tokens[request->tokens_count - 1];
-  if (row < speculation->count && speculation->proposed[row] == came) {
-    speculation->accepted++;
-    scheduler->stats.tokens_accepted++;
-    append(scheduler, request, 1);
+  if (!speculation_accepts(&request->speculation, came)) {
+    request->pass_end = position + 1;
     return;
   }
-  request->pass_end = position + 1;
-  speculation_learn(speculation);
+  scheduler->stats.tokens_accepted++;
+  append(scheduler, request, 1);
 }
 
 // The other completions of a prompt begin where it has been read: with its pages and this row.
@@ -404,12 +406,19 @@ static void take_row(scheduler *scheduler, request *request, uint32_t position,
   if (sample_row(scheduler, request, logits)) check_proposal(scheduler, request, position);
 }
 
+// Its request has not ended, and no proposal before it was wrong.
+static bool is_row_wanted(const scheduler *scheduler, uint32_t row) {
+  const uint32_t input = forward_logits_input(scheduler->parts.forward, row);
+  const request *owner = scheduler->owners[input];
+  return owner != NULL && scheduler->batch[input].position < owner->pass_end;
+}
+
 static void logits_round(scheduler *scheduler) {
   const scheduler_parts *parts = &scheduler->parts;
+  const uint32_t count = forward_logits_count(parts->forward);
   const uint32_t first = scheduler->pass_logits;
   const uint32_t rows = forward_logits_compute(parts->forward, first);
-  scheduler->pass_logits += rows;
-  if (scheduler->pass_logits == forward_logits_count(parts->forward)) scheduler->phase = PASS_NONE;
+  uint32_t next = first + rows;
   for (uint32_t i = 0; i < rows; i++) {
     const uint32_t input = forward_logits_input(parts->forward, first + i);
     // Its own last row, or one before it, may have ended it.
@@ -417,6 +426,9 @@ static void logits_round(scheduler *scheduler) {
     if (owner == NULL) continue;
     take_row(scheduler, owner, scheduler->batch[input].position, forward_logits(parts->forward, i));
   }
+  while (next < count && !is_row_wanted(scheduler, next)) next++;
+  scheduler->pass_logits = next;
+  if (next == count) scheduler->phase = PASS_NONE;
 }
 
 bool pass_step(scheduler *scheduler) {

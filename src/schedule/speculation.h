@@ -6,7 +6,10 @@
 // proposals change the time alone.
 //
 // It pays where much is accepted and a pass of a few rows costs little more than one of one row.
-// Both are measured while running; where it does not pay it rests, and tries again later.
+// Both are measured while running. What the text itself proposes is compared with what came whether
+// it was tried or not, so it costs nothing to know how far it is to be trusted: the further what
+// precedes agrees, the further, and the more is proposed at once. A smaller model's proposals cost
+// time to be made, so where they do not pay it rests, and tries again later.
 #ifndef WICK_SCHEDULE_SPECULATION_H
 #define WICK_SCHEDULE_SPECULATION_H
 
@@ -14,32 +17,36 @@
 #include <stdint.h>
 
 enum {
-  SPECULATION_TOKENS_MAX = 7,                         // proposed in one pass
+  SPECULATION_TOKENS_MAX = 15,                        // proposed in one pass
   SPECULATION_ROWS_MAX = SPECULATION_TOKENS_MAX + 1,  // and the newest token itself
-  SPECULATION_MATCH_MIN = 3,                          // tokens that must have been there before
-  SPECULATION_MATCH_MAX = 16,                         // more of them say no more
-  SPECULATION_LOOK_BACK = 16384  // tokens: further back it costs more than it finds
+  // With more than so many decoding, a pass has enough rows without proposals.
+  SPECULATION_REQUESTS_MAX = 4,
+  SPECULATION_MATCH_MIN = 3,      // tokens that must have been there before
+  SPECULATION_MATCH_MAX = 16,     // more of them say no more
+  SPECULATION_MATCH_CLASSES = 5,  // 3, 4 to 5, 6 to 9, 10 to 15, 16 of them
+  SPECULATION_LOOK_BACK = 16384   // tokens: further back it costs more than it finds
 };
 
-typedef enum speculation_source {
-  SPECULATION_LOOKUP,
-  SPECULATION_DRAFT,
-  SPECULATION_SOURCES
-} speculation_source;
+typedef enum speculation_source { SPECULATION_LOOKUP, SPECULATION_DRAFT } speculation_source;
 
-// How far one request's proposals of one source are to be trusted.
+// How often proposals were right, of those seen: recent ones weigh more. Both 0: nothing is known.
 typedef struct speculation_trust {
-  float rate;            // of acceptance, the recent ones weigh more; 0: nothing is known
-  uint32_t rest_tokens;  // to go plainly before the next proposal
-  uint32_t rest_tokens_next;
+  float right, seen;
 } speculation_trust;
 
 // One request's.
 typedef struct speculation {
   int32_t proposed[SPECULATION_TOKENS_MAX];
-  uint32_t count, accepted;  // of the pass under way
   speculation_source source;
-  speculation_trust trust[SPECULATION_SOURCES];
+  uint32_t found;  // in `proposed`, of which `count` are in the pass under way
+  uint32_t count, accepted;
+  uint32_t seen;   // of the found ones, compared with what came
+  uint32_t match;  // tokens before them that agreed
+  speculation_trust by_match[SPECULATION_MATCH_CLASSES];  // of the text's own proposals
+  uint32_t misses;                                        // in a row: nothing was found
+  float draft_rate;  // of acceptance, the recent ones weigh more; 0: nothing is known
+  uint32_t lookup_rest, draft_rest;  // tokens to go plainly before the next try
+  uint32_t draft_rest_next;
 } speculation;
 
 // What passes of 1, 2, ... rows took lately, in us; 0: not measured. A scheduler's.
@@ -50,14 +57,18 @@ typedef struct speculation_costs {
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us);
 // Before each pass: whether the source is not resting. Counts the rest.
 bool speculation_is_awake(speculation *speculation, speculation_source source);
-// How many proposals, of at most `most`, yield the most for the time; each takes `proposal_us` to
-// make. 0: none would pay, and the source goes to rest.
-uint32_t speculation_wanted(speculation *speculation, const speculation_costs *costs,
-                            speculation_source source, uint32_t most, float proposal_us);
-// The pass has been: learns from `accepted` of `count`.
-void speculation_learn(speculation *speculation);
 // What followed the last SPECULATION_MATCH_MIN or more tokens earlier in the text, where the most
-// of what precedes agrees, and there the latest: up to `most` tokens into `out`. Returns how many.
-uint32_t speculation_look_up(const int32_t *tokens, uint32_t count, uint32_t most, int32_t *out);
+// of what precedes agrees, and there the latest: up to `most` tokens into `proposed` (`found`,
+// `match`). Where there is nothing time and again, it is looked for less often.
+void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
+                         uint32_t most);
+// How many proposals of a source, of at most `most`, yield the most for the time of a pass that has
+// `rows` without them; each takes `proposal_us` to make. 0: none would pay; a smaller model goes to
+// rest then.
+uint32_t speculation_wanted(speculation *speculation, const speculation_costs *costs,
+                            speculation_source source, uint32_t most, uint32_t rows,
+                            float proposal_us);
+// A token has come. True when it is the next of those in the pass.
+bool speculation_accepts(speculation *speculation, int32_t token);
 
 #endif

@@ -147,8 +147,9 @@ TEST(a_draft_model_changes_no_text) {
   CHECK(us_with < us_without);
 }
 
-// The same three letters come again and again, and what follows them is always another one.
-TEST(proposals_rest_where_they_fail) {
+// The same three letters come again and again, and what follows them is always another one. A row
+// costs a twentieth of a pass here, so one that is right in ten pays.
+TEST(proposals_that_fail_cost_little) {
   static run_result with, without;
   uint64_t proposed = 0, accepted = 0, out = 0, us_with = 0, us_without = 0;
   for (uint32_t which = 0; which < 40; which++) {
@@ -161,7 +162,6 @@ TEST(proposals_rest_where_they_fail) {
   }
   CHECK(out > 1000);
   CHECK(proposed > 0);
-  CHECK(proposed < out / 3);
   CHECK(accepted < proposed / 2);
   CHECK(us_with * 97 <= us_without * 100);
 }

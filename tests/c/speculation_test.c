@@ -1,0 +1,214 @@
+// How much is proposed: by what agrees, by what came of it before, by what passes cost; and how
+// it ends and begins again.
+#include "schedule/speculation.h"
+
+#include "check.h"
+
+enum { TEXT_MAX = 4096 };
+
+// A text that comes token by token, and what was proposed for it.
+typedef struct written {
+  int32_t tokens[TEXT_MAX];
+  uint32_t count, proposed, accepted, passes, looked;
+  float cost;  // of all passes, in passes of one
+  speculation speculation;
+  speculation_costs costs;
+} written;
+
+static written text;
+
+// In passes of one: rows cost `row` each beside the first.
+static void begin(float row) {
+  text = (written){0};
+  for (uint32_t rows = 1; rows <= SPECULATION_ROWS_MAX; rows++) {
+    speculation_costs_took(&text.costs, rows,
+                           (uint64_t)(1000.0f * (1.0f + row * (float)(rows - 1))));
+  }
+}
+
+static uint32_t wanted_now(uint32_t most) {
+  speculation *s = &text.speculation;
+  s->found = s->count = s->accepted = s->seen = 0;
+  if (!speculation_is_awake(s, SPECULATION_LOOKUP)) return 0;
+  text.looked++;
+  s->source = SPECULATION_LOOKUP;
+  speculation_look_up(s, text.tokens, text.count, most);
+  return speculation_wanted(s, &text.costs, SPECULATION_LOOKUP, s->found, 1, 0.0f);
+}
+
+// Writes the tokens with as many proposals as are wanted; returns the most in a pass.
+static uint32_t write_tokens(const int32_t *tokens, uint32_t count) {
+  speculation *s = &text.speculation;
+  uint32_t most = 0, at = 0;
+  while (at < count) {
+    s->count = wanted_now(SPECULATION_TOKENS_MAX);
+    if (s->count > most) most = s->count;
+    text.proposed += s->count;
+    text.passes++;
+    text.cost += text.costs.us[1 + s->count] / text.costs.us[1];
+    bool goes_on = true;
+    while (goes_on && at < count) {
+      const int32_t came = tokens[at++];
+      text.tokens[text.count++] = came;
+      goes_on = speculation_accepts(s, came);
+    }
+    text.accepted += s->accepted;
+  }
+  return most;
+}
+
+static void fill_new(int32_t *tokens, uint32_t count, int32_t first) {
+  for (uint32_t i = 0; i < count; i++) tokens[i] = first + (int32_t)i;
+}
+
+TEST(the_further_a_text_agrees_the_more_is_proposed) {
+  int32_t passage[200];
+  fill_new(passage, 200, 1);
+  begin(0.4f);
+  write_tokens(passage, 200);
+  CHECK_EQ_UINT(text.proposed, 0);
+  const uint32_t few = write_tokens(passage, 4);
+  const uint32_t more = write_tokens(passage + 4, 20);
+  const uint32_t most = write_tokens(passage + 24, 176);
+  CHECK(few <= 3);
+  CHECK(more > few);
+  CHECK_EQ_UINT(most, SPECULATION_TOKENS_MAX);
+  CHECK(text.accepted > 170);
+  CHECK(text.cost < 200.0f + 200.0f * 0.55f);
+}
+
+// Where a row costs nearly as much as a pass, nothing pays.
+TEST(what_passes_cost_decides) {
+  int32_t passage[200];
+  fill_new(passage, 200, 1);
+  begin(0.97f);
+  write_tokens(passage, 200);
+  write_tokens(passage, 200);
+  CHECK_EQ_UINT(text.proposed, 0);
+}
+
+// Three words come again and again, and something else follows each time.
+static uint32_t fill_deceiving(int32_t *tokens, uint32_t rounds, int32_t first) {
+  for (uint32_t i = 0; i < rounds; i++) {
+    for (uint32_t j = 0; j < 3; j++) tokens[4 * i + j] = (int32_t)j + 1;
+    tokens[4 * i + 3] = first + (int32_t)i;
+  }
+  return 4 * rounds;
+}
+
+TEST(what_proves_wrong_costs_little_and_is_seen_to_be_right_again) {
+  int32_t tokens[800];
+  begin(0.3f);
+  write_tokens(tokens, fill_deceiving(tokens, 200, 100));
+  const uint32_t at_first = text.proposed - text.accepted;
+  // of 800 tokens
+  CHECK(text.cost < (float)text.count * 1.03f);
+  text.proposed = text.accepted = 0;
+  write_tokens(tokens, fill_deceiving(tokens, 200, 1000));
+  CHECK(text.proposed - text.accepted <= at_first);
+  // then the end is repeated: no rest keeps it from that
+  text.cost = 0.0f;
+  write_tokens(tokens + 600, 200);
+  CHECK(text.cost < 200.0f * 0.7f);
+}
+
+TEST(where_nothing_is_found_it_is_looked_for_less_often) {
+  int32_t tokens[1000];
+  fill_new(tokens, 1000, 1);
+  begin(0.4f);
+  write_tokens(tokens, 1000);
+  CHECK(text.looked < 300);
+  CHECK(text.looked > 100);
+  text.cost = 0.0f;
+  write_tokens(tokens, 100);
+  CHECK(text.cost < 75.0f);
+}
+
+// ---- What passes cost ----
+
+// What is wanted after an agreement of MATCH_MAX tokens.
+static uint32_t wanted_when_sure(void) {
+  int32_t passage[40];
+  fill_new(passage, 40, 1);
+  text.count = 0;
+  for (uint32_t i = 0; i < 60; i++) text.tokens[text.count++] = passage[i % 40];
+  text.speculation = (speculation){0};
+  return wanted_now(SPECULATION_TOKENS_MAX);
+}
+
+static void pass_takes(uint32_t rows, uint64_t us, uint32_t times) {
+  for (uint32_t i = 0; i < times; i++) speculation_costs_took(&text.costs, rows, us);
+}
+
+TEST(a_machine_that_becomes_slower_or_faster_changes_nothing) {
+  begin(0.5f);
+  const uint32_t before = wanted_when_sure();
+  CHECK(before > 3);
+  pass_takes(1, 3000, 50);
+  CHECK(wanted_when_sure() >= before);
+  pass_takes(1, 500, 50);
+  CHECK(wanted_when_sure() >= before);
+}
+
+TEST(what_was_held_up_is_tried_again) {
+  begin(0.5f);
+  for (uint32_t i = 0; i < 30 * SPECULATION_TOKENS_MAX; i++) {
+    pass_takes(2 + i % SPECULATION_TOKENS_MAX, 40000, 1);
+    pass_takes(1, 1000, 1);
+  }
+  CHECK_EQ_UINT(wanted_when_sure(), 0);
+  uint32_t plain = 0;
+  while (wanted_when_sure() == 0 && plain < 10000) {
+    pass_takes(1, (uint64_t)text.costs.us[1], 1);
+    plain++;
+  }
+  CHECK(plain > 100);
+  CHECK(plain < 3000);
+}
+
+TEST(rows_that_were_not_measured_are_guessed_from_those_that_were) {
+  text = (written){0};
+  CHECK(wanted_when_sure() > 0);  // nothing is known
+  pass_takes(1, 1000, 1);
+  pass_takes(2, 1950, 10);
+  CHECK_EQ_UINT(wanted_when_sure(), 0);  // each row like the second
+  pass_takes(9, 3000, 10);
+  CHECK(wanted_when_sure() > 3);
+}
+
+// A pass of many rows is dear at first, so another row for one of four that decode gains less.
+TEST(those_that_decode_with_others_propose_less) {
+  begin(0.4f);
+  speculation *s = &text.speculation;
+  const uint32_t alone = wanted_when_sure();
+  const uint32_t beside = speculation_wanted(s, &text.costs, SPECULATION_LOOKUP, s->found, 4, 0.0f);
+  CHECK(beside <= SPECULATION_ROWS_MAX - 4);
+  CHECK(beside < alone);
+}
+
+// ---- A smaller model ----
+
+static uint32_t draft_round(uint32_t right) {
+  speculation *s = &text.speculation;
+  s->found = s->count = s->accepted = s->seen = 0;
+  s->source = SPECULATION_DRAFT;
+  if (!speculation_is_awake(s, SPECULATION_DRAFT)) return 0;
+  const uint32_t count = speculation_wanted(s, &text.costs, SPECULATION_DRAFT, 7, 1, 100.0f);
+  s->found = s->count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    s->proposed[i] = 5;
+    if (!speculation_accepts(s, i < right ? 5 : 6)) break;
+  }
+  return count;
+}
+
+TEST(a_smaller_model_that_is_wrong_rests_and_tries_again) {
+  begin(0.3f);
+  uint32_t rounds_with = 0;
+  for (uint32_t round = 0; round < 1000; round++) rounds_with += draft_round(0) != 0;
+  CHECK(rounds_with < 50);
+  CHECK(rounds_with > 5);
+  uint32_t right = 0;
+  for (uint32_t round = 0; round < 1000; round++) right += draft_round(7);
+  CHECK(right > 3000);
+}
