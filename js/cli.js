@@ -220,7 +220,7 @@ function exitFor(error) {
   return new Exit(isOurs ? EXIT_INTERNAL : EXIT_FILE, message);
 }
 
-const HELPERS_MS_MAX = 5000;
+const HELPERS_MS_MAX = 30_000;
 
 /** @param {Engine} engine @param {number} threads */
 async function awaitHelpers(engine, threads) {

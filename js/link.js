@@ -16,8 +16,8 @@ import { startThread } from './spawn.js';
  *   fail: (error: unknown) => void}} Waiter
  */
 
-/** So long a worker may take to let its helpers go, before all of them are ended anyway. */
-const CLOSE_MS_MAX = 1000;
+/** So long a worker may take to let its helpers go and to remove its file, before all are ended anyway. */
+const CLOSE_MS_MAX = 5000;
 
 export class Link {
   /** @type {import('./spawn.js').Thread[]} */
@@ -323,8 +323,9 @@ class PageSource {
     const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
     if (method === 'read') {
       const bytes = await stream?.read();
-      // a copy of its own: what is passed on is taken away from whoever made the stream
-      return bytes ? bytes.slice() : null;
+      // a copy of its own: what is passed on is taken away from whoever made the stream (and the
+      // slice of a Node Buffer is no copy)
+      return bytes ? new Uint8Array(bytes) : null;
     }
     stream?.cancel();
     this.#streams.delete(args[0]);

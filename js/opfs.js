@@ -110,7 +110,7 @@ export async function openSyncFile() {
 
 /** Chromium lets go of a file a little after its access was closed. @param {any} folder @param {string} name */
 async function removeClosed(folder, name) {
-  for (let tries = 0; tries < 10; tries++) {
+  for (let tries = 0; tries < 100; tries++) {
     try {
       return await folder.removeEntry(name);
     } catch {

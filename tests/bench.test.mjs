@@ -75,7 +75,7 @@ const native = resolve(root, '.toolchain/bench/node_modules/node-llama-cpp');
 const isComplete = existsSync(native) || process.env.CI === 'true';
 const { skip } = locate('chromium');
 
-test('a run gives a row for each phase and peer', { skip, timeout: 180_000 }, async (t) => {
+test('a run gives a row for each phase and peer', { skip }, async (t) => {
   if (!isComplete) t.diagnostic('without native llama.cpp: tools/setup.sh bench');
   const peers = isComplete ? 'wllama,llama.cpp' : 'wllama';
   const out = 'build/bench/test.json';
@@ -98,7 +98,6 @@ test('a run gives a row for each phase and peer', { skip, timeout: 180_000 }, as
 
 test('browsers are measured side by side, plain SIMD and a second visit with them', {
   skip,
-  timeout: 120_000,
 }, async () => {
   const out = 'build/bench/test-browsers.json';
   const { code, stderr } = await run(process.execPath, [

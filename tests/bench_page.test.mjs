@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildBench, site } from '../examples/bench/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const { skip } = locate('chromium');
@@ -37,7 +37,7 @@ async function openPage(options = {}) {
     ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));

@@ -36,7 +36,7 @@ function assertPassed({ code, signal, stdout, stderr }) {
 /** @param {string} program */
 async function runNative(program) {
   const env = { WICK_SHARED: shared.path, WICK_ROOT: root, WICK_TMP: temporary, ...sanitizers };
-  assertPassed(await run(built(program), [], { env, timeoutMs: 300_000 }));
+  assertPassed(await run(built(program), [], { env }));
 }
 
 /** @param {string} runtime @param {string} module */
@@ -49,7 +49,7 @@ async function runModule(runtime, module) {
     WICK_ROOT: '/repository',
     WICK_TMP: '/temporary',
   };
-  assertPassed(await runWasi(runtime, built(module), [], { folders, env, timeoutMs: 300_000 }));
+  assertPassed(await runWasi(runtime, built(module), [], { folders, env }));
 }
 
 describe('C units, native, address and undefined behaviour sanitizers', { concurrency: 2 }, () => {

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildFork, site } from '../examples/fork/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const { skip } = locate('chromium');
@@ -33,7 +33,7 @@ after(async () => {
 test('a beginning forks into stories, and a story forks again', { skip }, async () => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));

@@ -34,7 +34,7 @@ for (const name of fuzzers) {
         corpus,
         ...(existsSync(seeds) ? [seeds] : []),
       ],
-      { timeoutMs: (seconds + 120) * 1000 },
+      { timeoutMs: (seconds + 600) * 1000 },
     );
     assert.equal(signal ?? code, 0, `\n${stderr.slice(-6000)}`);
     const executed = Number(/number_of_executed_units: (\d+)/.exec(stderr)?.[1] ?? 0);

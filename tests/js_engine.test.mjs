@@ -1,11 +1,14 @@
 // The npm package under Node: every way to a model, text and chat, stopping, queueing, failing, closing.
 
 import assert from 'node:assert/strict';
-import { createReadStream, openAsBlob, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createReadStream, openAsBlob, readFileSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import { defaultThreads } from '../js/features.js';
 import { serve } from '../tools/serve.mjs';
@@ -37,6 +40,11 @@ async function join_(pieces) {
   let text = '';
   for await (const piece of pieces) text += piece;
   return text;
+}
+
+/** @param {AsyncIterable<string>} pieces @param {() => void} onPiece */
+async function readAll(pieces, onPiece) {
+  for await (const _ of pieces) onPiece();
 }
 
 /** @param {import('../js/index.js').Generation} generation */
@@ -92,6 +100,13 @@ describe('ways to a model', () => {
     assert.equal(await answer(await openEngine(t, { stream: web })), wanted);
     const stream = createReadStream(modelPath, { highWaterMark: 1000 });
     assert.equal(await answer(await openEngine(t, { stream })), wanted);
+    const bytes = readFileSync(modelPath);
+    const parts = async function* () {
+      yield bytes.subarray(0, 1000);
+      yield bytes.subarray(1000); // what it has given stays its own
+    };
+    assert.equal(await answer(await openEngine(t, { stream: parts() })), wanted);
+    assert.equal(bytes.length, statSync(modelPath).size);
   });
 
   test('fetch: the page’s own, with headers', async (t) => {
@@ -246,11 +261,13 @@ describe('text', () => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    await sleep(100);
-    const before = process.cpuUsage();
-    await sleep(600);
-    const { user, system } = process.cpuUsage(before);
-    assert.ok(user + system < 200_000, `${user + system} us in 600 ms`);
+    // The host's compiler and collector may go on for a while; who spins does so all the time.
+    await waitUntil(async () => {
+      const before = process.cpuUsage();
+      await sleep(600);
+      const { user, system } = process.cpuUsage(before);
+      return user + system < 200_000;
+    }, '600 ms of which the process uses less than a third');
   });
 
   test('one thread and two give the same text, seeds repeat it', async (t) => {
@@ -640,63 +657,71 @@ describe('chat', () => {
 });
 
 describe('stopping', () => {
-  /** @param {() => Promise<unknown>} action @returns {Promise<number>} */
-  async function msUntilAbort(action) {
-    const start = performance.now();
-    await assert.rejects(action, isAbort);
-    return performance.now() - start;
-  }
-
   test('abort while loading: at once, and everything is gone', async () => {
     const controller = new AbortController();
+    const [begun, again] = [new AbortController(), new AbortController()];
     let pulls = 0;
-    async function* endless() {
-      yield readFileSync(modelPath).subarray(0, 100_000);
-      for (;;) {
-        pulls++;
-        await sleep(5);
-        yield new Uint8Array(0);
+    let isLeft = false;
+    async function* halting() {
+      try {
+        yield readFileSync(modelPath).subarray(0, 100_000);
+        for (;;) {
+          pulls++;
+          begun.abort();
+          if (!again.signal.aborted) await once(again.signal, 'abort');
+          yield new Uint8Array(0);
+        }
+      } finally {
+        isLeft = true;
       }
     }
-    const loading = createEngine({ stream: endless(), signal: controller.signal, threads: 2 });
-    loading.catch(() => {});
-    await waitUntil(() => pulls > 3, 'the load to begin');
+    const loading = createEngine({ stream: halting(), signal: controller.signal, threads: 2 });
+    if (!begun.signal.aborted) await once(begun.signal, 'abort');
     controller.abort();
-    assert.ok((await msUntilAbort(() => loading)) < 100);
-    const before = pulls;
-    await sleep(50);
-    assert.ok(pulls <= before + 1, 'the stream is read on');
+    await assert.rejects(loading, isAbort); // though the stream gives nothing more
+    again.abort();
+    await waitUntil(() => isLeft, 'the stream to be left');
+    assert.equal(pulls, 1, 'the stream was read on');
     const aborted = AbortSignal.abort();
     await assert.rejects(createEngine({ file: modelPath, signal: aborted }), isAbort);
   });
 
   test('abort while prefilling, decoding and queued; the engine works on', async (t) => {
     const engine = await openEngine(t, { file: slowModel, contextSize: 2048 });
-    const prompt = await engine.tokenize('lorem ipsum '.repeat(300));
+    const long = await engine.tokenize('lorem ipsum '.repeat(800));
     for (const [during, ids] of /** @type {const} */ ([
-      ['prefill', prompt],
-      ['decode', prompt.slice(0, 4)],
+      ['prefill', long.slice(0, 2000)],
+      ['decode', long.slice(0, 4)],
     ])) {
+      const before = await engine.stats();
       const controller = new AbortController();
       const { signal } = controller;
-      const running = engine.generate(ids, { signal, ignoreEnd: true }).text();
-      running.catch(() => {});
+      const begun = new AbortController();
+      const running = engine.generate(ids, { signal, ignoreEnd: true, onPrefill });
+      /** @param {{done: number, total: number}} progress */
+      function onPrefill({ done, total }) {
+        if (during === 'prefill' && done > 0 && done < total) begun.abort();
+      }
+      let isTold = false;
+      const ended = readAll(running, () => begun.abort()).catch((error) => {
+        isTold = isAbort(error);
+      });
       const queued = engine.generate(ids, { signal }).text();
       queued.catch(() => {});
-      await sleep(during === 'prefill' ? 100 : 400);
+      await once(begun.signal, 'abort');
       controller.abort();
-      const ms = await msUntilAbort(() => running);
+      await new Promise((settle) => setImmediate(settle));
+      assert.ok(isTold, `${during}: the caller waits for the engine`);
+      await ended;
       await assert.rejects(queued, isAbort);
-      assert.ok(ms < 100, `aborted after ${ms} ms in ${during}`);
-      // the engine itself must have let go, not only its caller (the best of several: a busy
-      // machine makes one late, a step that cannot be left makes all)
-      const answeredMs = [];
-      for (let i = 0; i < 5; i++) {
-        const start = performance.now();
-        await engine.tokenize('Hello');
-        answeredMs.push(performance.now() - start);
-      }
-      assert.ok(Math.min(...answeredMs) < 300, `${during}: answered after ${answeredMs} ms`);
+      // the engine itself must have let go, not only its caller, and long before the end
+      await waitUntil(async () => {
+        const { requests } = await engine.stats();
+        return requests.aborted - before.requests.aborted === 2;
+      }, 'the engine to let go');
+      const { requests, rows } = await engine.stats();
+      assert.equal(requests.running + requests.waiting, 0);
+      assert.ok(rows - before.rows < 1900, `${during}: went on for ${rows - before.rows} tokens`);
     }
     await assertSpeaks(engine);
     await assert.rejects(engine.generate('x', { signal: AbortSignal.abort() }).text(), isAbort);
@@ -711,13 +736,10 @@ describe('stopping', () => {
       assert.equal(typeof piece, 'string');
       break;
     }
-    // The whole context takes over 2,000 steps: what follows waits for a few at most.
-    const start = performance.now();
-    const next = engine.generate('Hello', { maxTokens: 20, ignoreEnd: true });
-    await next.text();
-    const { decodeTokensPerSecond } = resultOf(next).timings;
-    const tokens = ((performance.now() - start) / 1000) * decodeTokensPerSecond;
-    assert.ok(tokens < 500, `took as long as ${tokens} tokens: the cancelled request went on`);
+    await engine.generate('Hello', { maxTokens: 20, ignoreEnd: true }).text();
+    const { requests } = await engine.stats();
+    assert.equal(requests.aborted, 1);
+    assert.equal(requests.running, 0, 'the cancelled request went on');
   });
 
   test('a chat stream ends by its controller and by a signal', async (t) => {
@@ -740,7 +762,7 @@ describe('stopping', () => {
     const lazy = engine.generate('Hello', { ...greedy, ignoreEnd: true, maxTokens: 600 });
     const pieces = lazy[Symbol.asyncIterator]();
     await pieces.next();
-    await sleep(2500);
+    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
     const { value: held } = await pieces.next(); // still there, and not finished behind our back
     assert.equal(typeof held, 'string');
     assert.equal(lazy.result, undefined);
@@ -773,8 +795,9 @@ describe('several calls', () => {
     const controller = new AbortController();
     const { signal } = controller;
     const writing = engine.generate('Hello', { signal, ignoreEnd: true });
-    const text = writing.text();
-    await sleep(50);
+    const begun = new AbortController();
+    const text = readAll(writing, () => begun.abort());
+    await once(begun.signal, 'abort');
     await engine.tokenize('Hello');
     assert.equal(writing.result, undefined);
     controller.abort();
@@ -802,7 +825,13 @@ describe('the end', () => {
   });
 
   test('close gives the memory back', async () => {
-    const held = () => process.memoryUsage().rss / 1e6;
+    // what only a collection would give back is given back
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc');
+    const held = () => {
+      collect();
+      return process.memoryUsage().rss / 1e6;
+    };
     const cycle = async (/** @type {number} */ threads) => {
       const engine = await createEngine({ file: slowModel, threads });
       const during = held();
@@ -872,7 +901,7 @@ describe('the end', () => {
       const options = { temperature: 0, maxTokens: 8, ignoreEnd: true };
       console.log((await engine.generate('Hello', options).text()).length > 0);`;
     const args = ['--input-type=module', '-e', script];
-    const { code, stdout, stderr } = await run(process.execPath, args, { timeoutMs: 120_000 });
+    const { code, stdout, stderr } = await run(process.execPath, args);
     assert.equal(`${code} ${stdout}${stderr}`, '0 true\n');
   });
 });

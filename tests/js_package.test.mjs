@@ -136,7 +136,7 @@ describe('other runtimes', () => {
 
   test('examples/deno: with helpers, and it ends', { skip: deno.skip }, async () => {
     const args = ['run', '--quiet', '-A', join(root, 'examples/deno/chat.mjs')];
-    assert.match(await text(deno.path, args, { timeoutMs: 120_000 }), /Wick/);
+    assert.match(await text(deno.path, args), /Wick/);
   });
 });
 

@@ -5,15 +5,17 @@ import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 import {
   dist,
   hasCode,
   modelPath,
   openEngine as open,
+  openHeldEngine,
   synthesize,
   temporaryFolder,
+  waitUntil,
 } from './support/package.mjs';
 
 /**
@@ -86,10 +88,11 @@ describe('completions of one prompt', () => {
       let chunks = 0;
       for await (const _ of stream) if (++chunks === 6) break;
     }
-    await new Promise((settle) => setTimeout(settle, 50));
+    await waitUntil(async () => {
+      const { requests } = await engine.stats();
+      return requests.running + requests.waiting === 0;
+    }, 'the requests to leave');
     assert.deepEqual(unhandled, []);
-    const { requests } = await engine.stats();
-    assert.equal(requests.running + requests.waiting, 0);
   });
 
   test('one whose reader stopped ends when it is cancelled', async (t) => {
@@ -101,9 +104,9 @@ describe('completions of one prompt', () => {
       signal: controller.signal,
     });
     await slow[Symbol.asyncIterator]().next();
-    while ((await engine.stats()).requests.paused === 0);
+    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
     controller.abort();
-    while ((await engine.stats()).requests.aborted === 0);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it to end');
     assert.equal((await engine.stats()).requests.running, 0);
   });
 
@@ -168,18 +171,31 @@ describe('beam search', () => {
 async function swapInPage(prompt) {
   const path = '/dist/index.js';
   const { createEngine } = await import(path);
-  const roomy = { url: '/dist/models/wick-2.6m-q8_0.gguf', threads: 1, prefixCache: false };
-  const engine = await createEngine({ ...roomy, kvTokens: 2 * 96, swap: { always: true } });
+  const [url, plain] = ['/dist/models/wick-2.6m-q8_0.gguf', { threads: 1, prefixCache: false }];
+  const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+  let release = () => {};
+  // all are there when the first pass begins, as with openHeldEngine
+  async function* stream() {
+    yield bytes.slice(0, bytes.length >> 1);
+    await new Promise((settle) => {
+      release = () => settle(undefined);
+    });
+    yield bytes.slice(bytes.length >> 1);
+  }
+  const tight = { ...plain, kvTokens: 2 * 96, swap: { always: true } };
+  const engine = await createEngine({ ...tight, stream: stream(), eager: true });
   const options = { temperature: 0, maxTokens: 40, ignoreEnd: true };
   const prompts = Array.from({ length: 8 }, (_, i) => `${i} ${prompt}`);
-  const texts = await Promise.all(prompts.map((one) => engine.generate(one, options).text()));
+  const asked = prompts.map((one) => engine.generate(one, options).text());
+  release();
+  const texts = await Promise.all(asked);
   const { requests } = await engine.stats();
   await engine.close();
   const storage = await navigator.storage.getDirectory();
   const folder = /** @type {any} */ (await storage.getDirectoryHandle('wick-llm-swap'));
   const left = [];
   for await (const name of folder.keys()) left.push(name);
-  const other = await createEngine(roomy);
+  const other = await createEngine({ ...plain, url });
   const alone = [];
   for (const one of prompts) alone.push(await other.generate(one, options).text());
   return { texts, alone, requests, left };
@@ -187,7 +203,7 @@ async function swapInPage(prompt) {
 
 describe('priorities and pages', () => {
   test('who is more urgent is served first', async (t) => {
-    const engine = await openEngine(t, { kvTokens: 128, prefixCache: false });
+    const { engine, release } = await openHeldEngine(t, { kvTokens: 128, prefixCache: false });
     /** @type {string[]} */
     const ended = [];
     /** @param {string} name @param {number} priority */
@@ -198,7 +214,9 @@ describe('priorities and pages', () => {
       ended.push(name);
       return text;
     };
-    const texts = await Promise.all([ask('Low', -1), ask('Usual', 0), ask('High', 5)]);
+    const asked = [ask('Low', -1), ask('Usual', 0), ask('High', 5)];
+    release();
+    const texts = await Promise.all(asked);
     assert.deepEqual(ended, ['High', 'Usual', 'Low']);
     const roomy = await openEngine(t);
     for (const [index, name] of ['Low', 'Usual', 'High'].entries()) {
@@ -209,11 +227,11 @@ describe('priorities and pages', () => {
 
   test('16 chats in pages for 4 end with the texts that they have alone', async (t) => {
     const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
-    const engine = await openEngine(t, { kvTokens: 4 * 96, prefixCache: false });
+    const { engine, release } = await openHeldEngine(t, { kvTokens: 4 * 96, prefixCache: false });
     const prompts = Array.from({ length: 16 }, (_, i) => `Story ${i}: ${prompt}`);
-    const together = await Promise.all(
-      prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text()),
-    );
+    const asked = prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text());
+    release();
+    const together = await Promise.all(asked);
     const stats = await engine.stats();
     assert.ok(stats.requests.preempted > 0, 'pages ran out');
     assert.equal(stats.kv.pages.free, stats.kv.pages.all);
@@ -226,15 +244,15 @@ describe('priorities and pages', () => {
   test('pages that went to a file come back, and nothing stays behind', async (t) => {
     const folder = temporaryFolder();
     const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
-    const engine = await openEngine(t, {
+    const { engine, release } = await openHeldEngine(t, {
       kvTokens: 4 * 96,
       prefixCache: false,
       swap: { folder, always: true },
     });
     const prompts = Array.from({ length: 16 }, (_, i) => `Story ${i}: ${prompt}`);
-    const together = await Promise.all(
-      prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text()),
-    );
+    const asked = prompts.map((text, seed) => engine.generate(text, { ...options, seed }).text());
+    release();
+    const together = await Promise.all(asked);
     const { requests, kv } = await engine.stats();
     assert.ok(requests.swappedIn > 0, 'pages came back');
     assert.equal(requests.swappedIn, requests.swappedOut);
@@ -262,6 +280,7 @@ describe('priorities and pages', () => {
     const browser = await launchChromium();
     t.after(() => browser.close());
     const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     const { texts, alone, requests, left } = await page.evaluate(swapInPage, prompt);
     assert.ok(requests.swappedIn > 0, 'pages came back');
@@ -272,12 +291,16 @@ describe('priorities and pages', () => {
 
   test('without a file to keep pages in they are read again', async (t) => {
     const swap = { folder: join(temporaryFolder(), 'missing'), always: true };
-    const engine = await openEngine(t, { kvTokens: 2 * 96, prefixCache: false, swap });
+    const tight = { kvTokens: 2 * 96, prefixCache: false, swap };
+    const { engine, release } = await openHeldEngine(t, tight);
     const options = { ...greedy, ignoreEnd: true };
     const ask = (/** @type {number} */ i) => engine.generate(`${i} ${prompt}`, options).text();
-    const texts = await Promise.all([0, 1, 2, 3, 4, 5].map(ask));
+    const asked = [0, 1, 2, 3, 4, 5].map(ask);
+    release();
+    const texts = await Promise.all(asked);
     assert.deepEqual(texts.slice(0, 2), [await ask(0), await ask(1)]);
     const { requests } = await engine.stats();
+    assert.ok(requests.preempted > 0, 'pages ran out');
     assert.equal(requests.swappedOut + requests.swapFailed, 0);
     const folder = /** @type {any} */ (5);
     await assert.rejects(openEngine(t, { swap: { folder } }), hasCode('ARG'));

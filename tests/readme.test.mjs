@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { native, plainHosts, temporaryFolder, wick } from './support/cli.mjs';
 import { locate, root } from './support/locate.mjs';
 
@@ -50,16 +50,17 @@ test('the page of ten lines runs as it stands', { skip: chromium.skip }, async (
   const browser = await launchChromium();
   t.after(() => browser.close());
   const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
   const [progress] = await Promise.all([
-    page.waitForEvent('console', { predicate: (m) => m.type() === 'log', timeout: 60_000 }),
+    page.waitForEvent('console', { predicate: (m) => m.type() === 'log' }),
     page.goto(server.url),
   ]);
   assert.match(progress.text(), /^\d+ /);
   const answered = "document.querySelector('#out').textContent.split(' ').length > 3";
-  await page.waitForFunction(answered, undefined, { timeout: 60_000 });
+  await page.waitForFunction(answered);
   assert.deepEqual(problems, []);
 });
 

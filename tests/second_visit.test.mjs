@@ -9,12 +9,17 @@ import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchFirefox, launchProfile, launchWebKit } from './support/browsers.mjs';
+import {
+  launchChromium,
+  launchFirefox,
+  launchProfile,
+  launchWebKit,
+  PATIENCE_MS,
+} from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const { skip } = locate('chromium');
 const answered = '.message.assistant footer';
-const timeout = 60_000;
 const PAGE_TOKENS = 16;
 
 /** Not the one of tests/page.test.mjs, which may be running. */
@@ -75,7 +80,7 @@ async function visit(profile, use, { address = server.url, script = '' } = {}) {
   const page = await context.newPage();
   try {
     await page.addInitScript(script);
-    page.setDefaultTimeout(timeout);
+    page.setDefaultTimeout(PATIENCE_MS);
     /** @type {string[]} */
     const problems = [];
     page.on('pageerror', (error) => problems.push(error.message));
@@ -278,10 +283,11 @@ const askScript = `
   const names = ['Last visit', 'Last prompt', 'Next visit'];
   return { shown, facts: names.map((name) => fact(name)) };`;
 
-test('Firefox remembers, too', { skip: locate('firefox').skip, timeout: 120_000 }, async () => {
+test('Firefox remembers, too', { skip: locate('firefox').skip }, async () => {
   const firefox = await launchFirefox();
   const visitOnce = async () => {
     const page = await firefox.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     const found = /** @type {{shown: number, facts: string[]}} */ (
       await page.evaluate(`(async () => { ${askScript} })()`)
@@ -303,7 +309,6 @@ test('Firefox remembers, too', { skip: locate('firefox').skip, timeout: 120_000 
 
 test('WebKitGTK keeps no files for a page: it says so, and every visit answers', {
   skip: locate('webkitDriver').skip,
-  timeout: 120_000,
 }, async () => {
   const page = await launchWebKit();
   try {

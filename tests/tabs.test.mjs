@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchFirefox } from './support/browsers.mjs';
+import { launchChromium, launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
-import { dist, hasCode, openEngine } from './support/package.mjs';
+import { dist, hasCode, openEngine, waitUntil } from './support/package.mjs';
 
 const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
@@ -74,22 +74,18 @@ async function newBrowser(t) {
   t.after(() => context.close());
   return async () => {
     const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     return page;
   };
 }
 
-/** What the engine still has, when the cancelled ones have left. @param {Tab} tab */
-async function leftOvers(tab) {
-  for (let tries = 0; ; tries++) {
-    const left = await tab.evaluate(`(async () => {
-      const { requests, kv } = await engine.stats();
-      return { running: requests.running + requests.waiting, sessions: kv.sessions };
-    })()`);
-    if ((left.running === 0 && left.sessions === 0) || tries === 100) return left;
-    await new Promise((settle) => setTimeout(settle, 50));
-  }
+/** Waits until the cancelled requests have left, and the sessions of a tab that is gone. @param {Tab} tab */
+async function waitUntilEmpty(tab) {
+  await waitUntil(async () => {
+    const { requests, kv } = await tab.evaluate('engine.stats()');
+    return requests.running + requests.waiting + kv.sessions === 0;
+  }, 'an engine without requests and sessions');
 }
 
 const downloads = () => requested.filter((path) => path === model).length;
@@ -164,7 +160,7 @@ test('a tab that is closed leaves nothing behind', { skip }, async (t) => {
   const { requests, kv } = await first.evaluate('engine.stats()');
   assert.deepEqual([requests.running, kv.sessions], [2, 2]);
   await second.close();
-  assert.deepEqual(await leftOvers(first), { running: 0, sessions: 0 });
+  await waitUntilEmpty(first);
 });
 
 test('when the leader is closed another tab takes over', { skip }, async (t) => {
@@ -195,7 +191,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
     [heir, third].map((tab) => tab.evaluate('engine.info().then((info) => info.sharing)')),
   );
   assert.deepEqual(roles, ['leader', 'follower']);
-  assert.deepEqual(await leftOvers(third), { running: 0, sessions: 0 });
+  await waitUntilEmpty(third);
 });
 
 test('an engine that is closed is handed over while its tab stays', { skip }, async (t) => {
@@ -268,12 +264,13 @@ test('without tabs an engine is its own, and a wrong name is refused', async (t)
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
 });
 
-test('Firefox shares, too', { skip: locate('firefox').skip, timeout: 120_000 }, async () => {
+test('Firefox shares, too', { skip: locate('firefox').skip }, async () => {
   const firefox = await launchFirefox();
   try {
     const tabs = [];
     for (let i = 0; i < 2; i++) {
       const page = await firefox.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
       await page.goto(server.url);
       tabs.push(page);
     }

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
 import { add, fromList, newTree, saidUntil, shownAfter, toList } from '../examples/chat/tree.js';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const { skip } = locate('chromium');
@@ -95,8 +95,8 @@ async function openPage(t, options = {}) {
     options,
   );
   t.after(() => context.close());
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
   /** @type {string[]} */
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
@@ -218,7 +218,7 @@ test('who does not choose goes on with the first, and stopping keeps all', { ski
   assert.equal(await page.locator('.variant').count(), 0);
   await page.locator('.compare').last().click();
   await page.locator('.variant .body:not(:empty)').first().waitFor();
-  await page.click('#stop', { timeout: 500 }).catch(() => {}); // they may have ended by themselves
+  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended by themselves
   await page.locator('.variant .choose').nth(2).waitFor();
   await page.click('#new-chat');
   assert.equal(await page.locator('.message').count(), 0);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 
 const shared = locate('shared');
@@ -29,8 +29,7 @@ async function tellStory({ build, threads }) {
     threads,
   });
   // a helper is there when its worker has started
-  for (let tries = 0; tries < 600; tries++) {
-    if ((await engine.info()).threads === threads) break;
+  while ((await engine.info()).threads < threads) {
     await new Promise((settle) => setTimeout(settle, 50));
   }
   const text = await engine.generate('', { temperature: 0, maxTokens: 256 }).text();
@@ -61,6 +60,7 @@ describe('golden, Chromium', { skip: shared.skip || chromium.skip }, () => {
   for (const build of builds) {
     test(`stories260K tells the published story: ${build}`, async () => {
       const page = await browser.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
       await page.goto(server.url);
       const threads = build.endsWith('threads') ? 2 : 1;
       const { text, kernels, running } = await page.evaluate(tellStory, { build, threads });

@@ -59,7 +59,7 @@ async function runPrograms(folder) {
   const outcomes = new Map();
   const faults = [];
   for (const program of programs) {
-    const result = await run(built(`test/native/${program}`), [], { env, timeoutMs: 300_000 });
+    const result = await run(built(`test/native/${program}`), [], { env });
     const found = readOutcomes(result.stdout.toString());
     for (const [id, tests] of found) outcomes.set(id, [...(outcomes.get(id) ?? []), ...tests]);
     const allOk = [...found.values()].flat().every(({ verdict }) => verdict !== 'failed');

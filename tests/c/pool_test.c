@@ -54,7 +54,7 @@ static void sleep_ms(long ms) {
 }
 
 static void pool_await_helpers(const thread_pool *pool, uint32_t threads) {
-  for (int i = 0; i < 5000 && thread_pool_threads(pool) < threads; i++) sleep_ms(1);
+  for (int i = 0; i < 60000 && thread_pool_threads(pool) < threads; i++) sleep_ms(1);
   CHECK_EQ_UINT(thread_pool_threads(pool), threads);
 }
 

@@ -634,7 +634,7 @@ static void check_time(vocabulary_fixture *fixture, const char *what, const uint
   int32_t *ids = fixture_encode(fixture, text, size, TOKENIZE_PARSE_SPECIAL, &count);
   const uint64_t elapsed_ms = (platform_now_us() - begin_us) / 1000;
   CHECK(ids != NULL);
-  if (!CHECK(elapsed_ms < 6000)) printf("# %s: %llu ms\n", what, (unsigned long long)elapsed_ms);
+  if (!CHECK(elapsed_ms < 120000)) printf("# %s: %llu ms\n", what, (unsigned long long)elapsed_ms);
   free(ids);
 }
 

@@ -9,6 +9,12 @@ import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { locate } from './locate.mjs';
 
+/**
+ * How long a browser may take for anything. Tests wait for what happens, not for a while: this only ends
+ * what would never end, on a machine however busy.
+ */
+export const PATIENCE_MS = 300_000;
+
 const quiet = [
   '--no-sandbox',
   '--disable-gpu',
@@ -21,7 +27,11 @@ const quiet = [
 
 /** @returns {Promise<import('playwright-core').Browser>} */
 export function launchChromium() {
-  return chromium.launch({ executablePath: locate('chromium').path, args: quiet });
+  return chromium.launch({
+    executablePath: locate('chromium').path,
+    args: quiet,
+    timeout: PATIENCE_MS,
+  });
 }
 
 /**
@@ -33,6 +43,7 @@ export function launchProfile(folder) {
   return chromium.launchPersistentContext(folder, {
     executablePath: locate('chromium').path,
     args: quiet,
+    timeout: PATIENCE_MS,
   });
 }
 
@@ -42,6 +53,8 @@ export function launchFirefox() {
     browser: 'firefox',
     executablePath: locate('firefox').path,
     headless: true,
+    timeout: PATIENCE_MS,
+    protocolTimeout: PATIENCE_MS,
   });
 }
 
@@ -127,8 +140,26 @@ export class WebKitPage {
   }
 }
 
-/** @param {{scriptTimeoutMs?: number}} [options] @returns {Promise<WebKitPage>} */
-export async function launchWebKit({ scriptTimeoutMs = 120_000 } = {}) {
+const WEBKIT_TRIES = 3;
+
+/**
+ * Between the moment that a port was free and the driver's using it somebody else may take it, so a
+ * start that fails is tried again.
+ * @param {{scriptTimeoutMs?: number}} [options]
+ * @returns {Promise<WebKitPage>}
+ */
+export async function launchWebKit({ scriptTimeoutMs = PATIENCE_MS } = {}) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await startWebKit(scriptTimeoutMs);
+    } catch (error) {
+      if (tries === WEBKIT_TRIES) throw error;
+    }
+  }
+}
+
+/** @param {number} scriptTimeoutMs @returns {Promise<WebKitPage>} */
+async function startWebKit(scriptTimeoutMs) {
   const port = await findFreePort();
   const driver = spawn(
     locate('xvfb').path,
@@ -148,7 +179,7 @@ export async function launchWebKit({ scriptTimeoutMs = 120_000 } = {}) {
       capabilities: { alwaysMatch: { 'webkitgtk:browserOptions': options } },
     });
     page.session = `/session/${sessionId}`;
-    await page.command('POST', '/timeouts', { script: scriptTimeoutMs, pageLoad: 60_000 });
+    await page.command('POST', '/timeouts', { script: scriptTimeoutMs, pageLoad: PATIENCE_MS });
     return page;
   } catch (error) {
     await page.close();
@@ -158,12 +189,13 @@ export async function launchWebKit({ scriptTimeoutMs = 120_000 } = {}) {
 
 /** @param {WebKitPage} page */
 async function untilReady(page) {
-  for (let tries = 0; ; tries++) {
-    try {
-      if ((await page.command('GET', '/status')).ready) return;
-    } catch (error) {
-      if (tries === 100) throw error;
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(100)) {
+    const { exitCode, signalCode } = page.driver;
+    if (exitCode !== null || signalCode !== null) {
+      throw new Error(`WebKit's driver ended with ${exitCode ?? signalCode}`);
     }
-    await sleep(100);
+    const status = await page.command('GET', '/status').catch(() => undefined);
+    if (status?.ready) return;
+    if (Date.now() > end) throw new Error("WebKit's driver did not become ready");
   }
 }

@@ -1,7 +1,8 @@
 // The npm package as it is shipped (dist/), and what its tests share: models, engines that are closed
 // after the test, waiting.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
@@ -32,6 +33,25 @@ export async function openEngine(t, options = { file: modelPath }) {
   return engine;
 }
 
+/**
+ * An engine that answers, but has no weights until `release` is called: what is asked for meanwhile is
+ * there together, in the order of asking, when the first pass begins.
+ * @param {import('node:test').TestContext} t
+ * @param {Partial<EngineOptions>} [options]
+ */
+export async function openHeldEngine(t, options = {}) {
+  const bytes = readFileSync(modelPath);
+  const half = bytes.length >> 1;
+  const release = new AbortController();
+  async function* stream() {
+    yield bytes.subarray(0, half);
+    if (!release.signal.aborted) await once(release.signal, 'abort');
+    yield bytes.subarray(half);
+  }
+  const engine = await openEngine(t, { ...options, stream: stream(), eager: true });
+  return { engine, release: () => release.abort() };
+}
+
 /** @returns {string} a folder that is removed after the tests of this file */
 export function temporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'wick-js-'));
@@ -53,12 +73,15 @@ export async function synthesize(shape, type, path) {
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
 
+/** Ends what would never end, on a machine however busy. */
+const PATIENCE_MS = 300_000;
+
 /**
  * @param {() => boolean | Promise<boolean>} condition
  * @param {string} what is waited for
  */
-export async function waitUntil(condition, what, timeoutMs = 60_000) {
-  for (const end = Date.now() + timeoutMs; !(await condition()); await sleep(5)) {
+export async function waitUntil(condition, what) {
+  for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(5)) {
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
   }
 }

@@ -4,6 +4,9 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { locate, locateRelaxedNode, root } from './locate.mjs';
 
+/** Ends a program that hangs, on a machine however busy: nothing is shown by it. */
+const TIMEOUT_MS = 600_000;
+
 /**
  * @typedef {object} Result
  * @property {number | null} code the exit status, null when a signal ended the program
@@ -19,7 +22,7 @@ import { locate, locateRelaxedNode, root } from './locate.mjs';
  *   cwd?: string, timeoutMs?: number}} [options] with no input, standard input is empty
  * @returns {Promise<Result>}
  */
-export function run(program, args, { env, input, cwd = root, timeoutMs = 120_000 } = {}) {
+export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT_MS } = {}) {
   return new Promise((settle, fail) => {
     const child = spawn(program, args, {
       cwd,

@@ -160,6 +160,7 @@ async function measureVisits(url) {
     const browserContext = await chromium.newContext();
     for (const visit of [0, 1]) {
       const page = await browserContext.newPage();
+      page.setDefaultTimeout(PAGE_MINUTES_MS);
       await page.goto(`${url}cold.html?${query}`);
       const found = await (await page.waitForFunction('globalThis.cold')).jsonValue();
       if (found.error) throw new Error(found.error);
