@@ -38,10 +38,11 @@ setup-all:
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
-# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes.
+# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. What the
+# sanitizers check needs more of the toolchain (SIMDe's headers).
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
-build/obj/$(1)/%.o: %.c flags.mk | setup-core
+build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan tsan fuzz,$(1)),setup-dev,setup-core)
 	@mkdir -p $$(@D)
 	@echo "  CC $(1) $$<"
 	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@

@@ -27,7 +27,9 @@ for (const name of fuzzers) {
       built(`test/fuzz/${name}`),
       [
         `-max_total_time=${seconds}`,
-        '-timeout=30',
+        // the same code is given the same inputs, unless more than usual is asked for (make fuzz)
+        ...(process.env.FUZZ_SECONDS ? [] : ['-seed=1']),
+        '-timeout=120',
         '-rss_limit_mb=2048',
         '-print_final_stats=1',
         `-artifact_prefix=${artifacts}/`,

@@ -61,8 +61,11 @@ describe('streams that are left', () => {
   /** @type {Record<string, (engine: Engine) => Promise<AsyncIterator<unknown>>>} */
   const streams = {
     'a chat stream': async (engine) => {
-      const asked = { messages: question, stream: /** @type {const} */ (true) };
-      return (await engine.chat.completions.create(asked))[Symbol.asyncIterator]();
+      // without an end, and longer than may lie unread, so that it cannot end by itself
+      const [end] = await engine.tokenize('<|im_end|>');
+      const asked = { messages: question, max_tokens: 400, logit_bias: { [end]: -100 } };
+      const stream = /** @type {const} */ (true);
+      return (await engine.chat.completions.create({ ...asked, stream }))[Symbol.asyncIterator]();
     },
     'one of two completions': async (engine) => {
       const options = { ...greedy, n: 2, maxTokens: 400 };

@@ -38,6 +38,16 @@ run() {
   die "failed: $* (whole output in ${log#"$root"/})"
 }
 
+# again COMMAND...: what the network spoils is tried again, after a while
+again() {
+  local try
+  for try in 1 2 3; do
+    "$@" && return 0
+    sleep $((try * 5))
+  done
+  "$@"
+}
+
 # once NAME KEY COMMAND...: runs the command unless it already succeeded with the same key
 once() {
   local stamp=$chain/stamps/$1 key=$2
@@ -75,7 +85,8 @@ as_root() {
 }
 
 apt_get() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=600 "$@"
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -y -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"
 }
 
 # DPkg::Lock::Timeout does not cover the lock on the package lists, so another update is waited for
@@ -125,8 +136,9 @@ private_apt() {
   private=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
     -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache"
-    -o Acquire::Languages=none -o APT::Sandbox::User=root -o Debug::NoLocking=1)
-  run "apt-$SUITE" apt-get "${private[@]}" update
+    -o Acquire::Languages=none -o APT::Sandbox::User=root -o Debug::NoLocking=1
+    -o Acquire::Retries=3)
+  run "apt-$SUITE" again apt-get "${private[@]}" update
 }
 
 # pinned PACKAGE VERSION: prints PACKAGE=VERSION, or another revision of the same upstream version
@@ -155,7 +167,7 @@ unpack_wasm_tools() {
   rm -rf "$debs" "$chain/wasi" "$chain/binaryen"
   mkdir -p "$debs" "$chain/wasi" "$chain/binaryen"
   cd "$debs"
-  run download apt-get "${private[@]}" download "$wasi_libc" "$binaryen" libc6 libstdc++6 libgcc-s1
+  run download again apt-get "${private[@]}" download "$wasi_libc" "$binaryen" libc6 libstdc++6 libgcc-s1
   cd "$root"
   dpkg-deb -x "$debs"/wasi-libc_*.deb "$chain/wasi"
   for deb in "$debs"/{binaryen,libc6,libstdc++6,libgcc-s1}_*.deb; do
@@ -194,7 +206,7 @@ npm_root() {
   # packages that somebody has just added are kept as long as they are what package.json asks for
   [ -d node_modules ] && npm ls >/dev/null 2>&1 && return 0
   say "installing the npm packages of package-lock.json into node_modules/"
-  run npm npm ci
+  run npm again npm ci
 }
 
 npm_edge() {
@@ -203,7 +215,7 @@ npm_edge() {
   mkdir -p "$chain/edge"
   cp .npmrc tools/edge/package.json tools/edge/package-lock.json "$chain/edge/"
   cd "$chain/edge"
-  run npm-edge npm ci
+  run npm-edge again npm ci
   cd "$root"
 }
 
@@ -215,7 +227,7 @@ npm_bench() {
   mkdir -p "$chain/bench"
   cp .npmrc tools/bench/package.json tools/bench/package-lock.json "$chain/bench/"
   cd "$chain/bench"
-  run npm-bench npm install --omit=optional --ignore-scripts
+  run npm-bench again npm install --omit=optional --ignore-scripts
   cd "$root"
 }
 
@@ -224,7 +236,7 @@ pip_edge() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
   rm -rf "$chain/edge/python"
   run venv python3 -m venv "$chain/edge/python"
-  run pip "$chain/edge/python/bin/pip" install --disable-pip-version-check --only-binary :all: \
+  run pip again "$chain/edge/python/bin/pip" install --disable-pip-version-check --only-binary :all: \
     --require-hashes -r tools/edge/requirements.txt
 }
 
