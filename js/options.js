@@ -5,6 +5,7 @@ import { WickError } from './errors.js';
 import { HttpSource } from './fetch.js';
 import { checkNames } from './known.js';
 import { splitNames } from './names.js';
+import { VERSION } from './protocol.js';
 import { BlobSource, StreamSource } from './source.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
@@ -281,7 +282,7 @@ export function checkThreads(threads) {
 
 /**
  * The name of a shared engine among all of the origin: with what makes answers differ, so that tabs
- * which want different ones do not meet.
+ * which want different ones do not meet, nor tabs whose versions know other messages.
  * @param {EngineOptions} options
  * @param {import('./native.js').NativeConfig} config
  * @param {SourceDescription} description
@@ -296,7 +297,7 @@ export function sharedNameOf({ shared, chatTemplate, ...from }, config, descript
     'urls' in description
       ? description.urls
       : given.map((one) => (one instanceof Blob ? [nameOf(one), one.size] : String(one)));
-  return `wick-llm ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
+  return `wick-llm ${VERSION} ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
 }
 
 const RETRIES = 5;

@@ -76,4 +76,5 @@
  *   {type: 'ask', id: number, method: string, args: number[]}} FromWorker
  */
 
-export {};
+/** The package's: tabs of another one may know other messages. */
+export const VERSION = '0.1.0';

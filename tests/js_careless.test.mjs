@@ -161,3 +161,14 @@ describe('one signal for everything', () => {
     assert.equal(listeners, 0);
   });
 });
+
+test('a page that is not served over HTTPS has no randomUUID: chats are answered all the same', async (t) => {
+  const engine = await openEngine(t);
+  Object.defineProperty(crypto, 'randomUUID', { value: undefined, configurable: true });
+  t.after(() => Reflect.deleteProperty(crypto, 'randomUUID'));
+  const asked = { messages: question, max_tokens: 4 };
+  const ids = [];
+  for (let i = 0; i < 2; i++) ids.push((await engine.chat.completions.create(asked)).id);
+  assert.match(ids[0], /^chatcmpl-\w{8,}$/);
+  assert.notEqual(ids[0], ids[1]);
+});

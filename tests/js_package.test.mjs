@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
 import { gzipSync } from 'node:zlib';
+import { VERSION } from '../js/protocol.js';
 import { serve } from '../tools/serve.mjs';
 import { locate, locateRelaxedNode, root } from './support/locate.mjs';
 import { createEngine, dist, modelPath, openEngine, temporaryFolder } from './support/package.mjs';
@@ -40,6 +41,10 @@ describe('files', () => {
       (/** @type {string} */ path) => !/^(dist\/|LICENSE$|README\.md$|package\.json$)/.test(path),
     );
     assert.deepEqual(strange, []);
+  });
+
+  test('the version in the names of shared engines is the package’s', () => {
+    assert.equal(VERSION, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
   });
 
   test('the names of package.json lead to files', async () => {

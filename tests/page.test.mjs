@@ -160,7 +160,7 @@ test('the developer panel shows the pages as they are while it answers', {
   const label = (await page.getAttribute('#kv-pages', 'aria-label')) ?? '';
   assert.match(label, new RegExp(`^${await count('kv-page')} pages: .*${cached} kept for later`));
   await page.click('#open-settings');
-  await page.click('#settings-form [value=reset]');
+  await page.click('#reset-settings');
   await page.click('#new-chat');
   await ask(page, 'Tell me a story about a fox and a lamp.');
   await ask(page, 'And then?');
@@ -190,7 +190,7 @@ test('stopping keeps what was written, and the next question is answered', {
   await clickStop(page);
   await page.locator(answered).first().waitFor();
   await page.click('#open-settings');
-  await page.click('#settings-form [value=reset]');
+  await page.click('#reset-settings');
   await page.click('#new-chat');
   assert.equal(await page.locator('.message').count(), 0);
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
@@ -313,20 +313,6 @@ test('without cross-origin isolation one thread answers', { skip: chromium.skip 
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
   await close();
   await plain.close();
-});
-
-test('an answer cannot run scripts', { skip: chromium.skip }, async () => {
-  const { page, close } = await openPage();
-  await waitUntilReady(page);
-  await page.fill(
-    '#prompt',
-    '<img src=x onerror="window.hacked=1"><script>window.hacked=1</scr' + 'ipt>',
-  );
-  await page.keyboard.press('Enter');
-  await page.locator(answered).first().waitFor();
-  assert.equal(await page.evaluate('window.hacked'), undefined);
-  assert.equal(await page.locator('.message img, .message script').count(), 0);
-  await close();
 });
 
 const waitReadyScript = `!document.getElementById('send').disabled`;

@@ -3,7 +3,7 @@
 // leaves what was read before: the engine's prefix cache has the rest.
 
 import { note, showAnswering } from './developer.js';
-import { byId } from './dom.js';
+import { byId, makeButton, makeCopyButtons } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 import {
   addArticle,
@@ -11,7 +11,6 @@ import {
   editQuestion,
   keepInView,
   makeArrows,
-  makeButton,
   makeRenderer,
 } from './message.js';
 import { settings } from './settings.js';
@@ -87,7 +86,7 @@ function addControls(message, article) {
   const question = /** @type {Message} */ (message.parent);
   addFooter(article, message.facts ?? '', [
     ...arrows,
-    makeButton('Copy', () => navigator.clipboard.writeText(message.content)),
+    ...makeCopyButtons('', () => message.content),
     makeButton('Regenerate', () => answerAnew(question, 1), 'regenerate branching'),
     makeButton(`${VARIANTS} variants`, () => answerAnew(question, VARIANTS), 'compare branching'),
   ]);
@@ -106,8 +105,11 @@ function turnTo(parent, index, direction) {
 
 /** @param {boolean} isBusy */
 function setBusy(isBusy) {
-  byId('send').hidden = isBusy;
-  byId('stop').hidden = !isBusy;
+  const [shown, hidden] = isBusy ? [byId('stop'), byId('send')] : [byId('send'), byId('stop')];
+  const hadFocus = document.activeElement === hidden;
+  shown.hidden = false;
+  if (hadFocus) shown.focus(); // it would be lost
+  hidden.hidden = true;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
   for (const button of log.querySelectorAll('.branching')) {
@@ -209,7 +211,7 @@ async function answer(asked, question, count = 1) {
   if (asking !== tree) return; // a new conversation has begun
   if (problem) {
     article.remove();
-    showAfter(question);
+    offerAgain(question);
     throw problem;
   }
   const answers = texts.map((content, index) =>
@@ -224,6 +226,18 @@ async function answer(asked, question, count = 1) {
   byId('announcer').textContent =
     count === 1 ? `The model answered: ${texts[0]}` : `The model wrote ${count} answers`;
   keepInView();
+}
+
+/** To a question whose answer failed. @param {Message} question */
+function offerAgain(question) {
+  showAfter(question.parent);
+  if (question.children.length > 0) return; // it has others
+  const again = () => {
+    button.remove();
+    answerAnew(question, 1);
+  };
+  const button = makeButton('Answer again', again, 'branching');
+  articles.get(question)?.querySelector('footer')?.append(button);
 }
 
 /** Lets the user choose. @param {Message} question @param {Message[]} answers @param {{holder: HTMLElement}[]} places */
@@ -283,10 +297,10 @@ export function setEngine(answering, suits = 0.7) {
   temperature = suits;
 }
 
-/** @returns {boolean} whether there was something to stop */
+export const isAnswering = () => running !== undefined;
+
 export function stop() {
   running?.abort();
-  return running !== undefined;
 }
 
 export function clear() {

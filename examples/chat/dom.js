@@ -1,4 +1,4 @@
-// examples/chat/dom.js — finding elements, and numbers as people read them.
+// examples/chat/dom.js — finding elements, buttons, and numbers as people read them.
 
 /**
  * @template {HTMLElement} [T=HTMLElement]
@@ -9,6 +9,45 @@ export function byId(id) {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no #${id}`);
   return /** @type {T} */ (element);
+}
+
+/**
+ * @param {string} text
+ * @param {() => void} action
+ * @param {string} [className] `branching`: at rest while an answer is written
+ */
+export function makeButton(text, action, className = '') {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = text;
+  button.className = className;
+  button.addEventListener('click', action);
+  return button;
+}
+
+const COPIED_MS = 1500;
+
+/**
+ * @param {string} className
+ * @param {() => string} textOf what is copied
+ * @returns {HTMLElement[]} one, or none: only pages served over HTTPS or from localhost may copy
+ */
+export function makeCopyButtons(className, textOf) {
+  if (!navigator.clipboard) return [];
+  /** @param {string} words */
+  const say = (words) => {
+    button.textContent = words;
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, COPIED_MS);
+  };
+  const copy = () =>
+    navigator.clipboard.writeText(textOf()).then(
+      () => say('Copied'),
+      () => say('Not allowed'),
+    );
+  const button = makeButton('Copy', copy, className);
+  return [button];
 }
 
 /** @param {number} bytes */

@@ -1,26 +1,12 @@
 // examples/chat/message.js — how a message looks: its text, several answers side by side, the buttons
 // below it, and the field in which a question is worded anew.
 
-import { byId } from './dom.js';
+import { byId, makeButton } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 
 const log = byId('log');
-
-/**
- * @param {string} text
- * @param {() => void} action
- * @param {string} [className] `branching`: at rest while an answer is written
- */
-export function makeButton(text, action, className = '') {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = text;
-  button.className = className;
-  button.addEventListener('click', action);
-  return button;
-}
 
 /** @param {string} tag @param {string} className */
 function make(tag, className) {
@@ -70,9 +56,10 @@ export function keepInView() {
  */
 export function makeRenderer(body) {
   let text = '';
-  let isScheduled = false;
+  let frame = 0;
   const render = () => {
-    isScheduled = false;
+    cancelAnimationFrame(frame); // what comes after the end would take the buttons away
+    frame = 0;
     renderMarkdown(body, text);
     keepInView();
   };
@@ -81,8 +68,7 @@ export function makeRenderer(body) {
     /** @param {string} piece */
     add(piece) {
       text += piece;
-      if (!isScheduled) requestAnimationFrame(render);
-      isScheduled = true;
+      frame ||= requestAnimationFrame(render);
     },
     finish() {
       body.classList.remove('waiting');

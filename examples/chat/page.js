@@ -17,6 +17,8 @@ import { forget, takeUpState } from './visits.js';
 let engine;
 /** @type {AbortController | undefined} */
 let loading;
+/** What is loaded, or was last. @type {Wish | undefined} */
+let wished;
 
 /** @param {unknown} error @returns {string} */
 function inWords(error) {
@@ -56,6 +58,7 @@ function setEngine(made, temperature) {
 
 /** @param {Wish} wish */
 async function load(wish) {
+  wished = wish;
   loading?.abort();
   conversation.stop();
   hideProblem();
@@ -106,6 +109,12 @@ const modelDialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 const urlField = /** @type {HTMLInputElement} */ (byId('model-url'));
 const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
 
+/** An address or a file would count more than what is chosen of the list. */
+function forgetOwn() {
+  fileField.value = '';
+  urlField.value = '';
+}
+
 function listModels() {
   for (const model of models) {
     const label = document.createElement('label');
@@ -115,6 +124,7 @@ function listModels() {
     radio.name = 'model';
     radio.value = model.id;
     radio.checked = model.isBuiltIn ?? false;
+    radio.addEventListener('change', forgetOwn);
     const note = document.createElement('small');
     note.textContent = model.note;
     label.append(radio, model.name, note);
@@ -139,9 +149,10 @@ byId('choose-model').addEventListener('click', () => {
 });
 modelDialog.addEventListener('close', () => {
   const wish = modelDialog.returnValue === 'load' ? readWish() : undefined;
-  fileField.value = '';
+  forgetOwn();
   if (wish) load(wish);
 });
+byId('cancel-choice').addEventListener('click', () => modelDialog.close());
 byId('cancel-loading').addEventListener('click', () => loading?.abort());
 
 // ---- a file dropped on the page ----
@@ -173,12 +184,19 @@ function fitPrompt() {
 async function send(text, system) {
   if (!engine || text.trim() === '') return;
   hideProblem();
-  await conversation.say(text.trim(), system).catch((error) => showProblem(inWords(error)));
+  await conversation.say(text.trim(), system).catch(tell);
+}
+
+/** @param {unknown} error of an answer */
+function tell(error) {
+  const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
+  const again = isGone && wished ? load.bind(undefined, wished) : undefined;
+  showProblem(inWords(error), again);
 }
 
 byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (!engine) return;
+  if (!engine || conversation.isAnswering()) return; // what was typed stays
   const text = promptField.value;
   promptField.value = '';
   fitPrompt();
@@ -199,9 +217,7 @@ byId('new-chat').addEventListener('click', () => {
   conversation.clear();
   promptField.focus();
 });
-byId('log').addEventListener('problem', (event) =>
-  showProblem(inWords(/** @type {CustomEvent} */ (event).detail)),
-);
+byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} */ (event).detail));
 
 for (const {
   label,

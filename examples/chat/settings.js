@@ -77,6 +77,8 @@ byId('open-settings').addEventListener('click', () => {
   dialog.showModal();
 });
 
+byId('reset-settings').addEventListener('click', () => dialog.close('reset'));
+
 dialog.addEventListener('close', () => {
   if (dialog.returnValue === 'reset') Object.assign(settings, defaults);
   if (dialog.returnValue === 'save') readForm();

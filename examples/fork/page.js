@@ -123,6 +123,7 @@ async function forkFrom(
 
 async function tellAll() {
   problem.hidden = true;
+  begin.disabled = true; // until the first of them is being told, too
   branchList.replaceChildren();
   for (const session of sessions.splice(0)) await session.close();
   controller = new AbortController();
@@ -138,7 +139,7 @@ async function tellAll() {
 
 byId('form', HTMLFormElement).onsubmit = (event) => {
   event.preventDefault();
-  tellAll().catch(showProblem);
+  tellAll().catch(showProblem).finally(showState);
 };
 stop.onclick = () => controller.abort();
 
