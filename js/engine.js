@@ -127,7 +127,7 @@ export async function createEngine(options) {
  * @returns {Promise<object>}
  */
 async function startEngine(link, options, config, from) {
-  link.startThreads(options.worker, config.threads);
+  link.startWorker(options.worker);
   try {
     return await loadEngine(link, options, config, from);
   } catch (error) {
@@ -143,7 +143,6 @@ async function loadEngine(link, options, config, { description, source }) {
   const module = await findModule(options.wasm, config.threads);
   link.check();
   const threads = isThreaded(module) ? config.threads : 1;
-  link.keepThreads(threads);
   const message = {
     type: /** @type {const} */ ('init'),
     module,

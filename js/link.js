@@ -20,8 +20,14 @@ import { startThread } from './spawn.js';
 const CLOSE_MS_MAX = 5000;
 
 export class Link {
-  /** @type {import('./spawn.js').Thread[]} */
+  /** The engine's worker, and its helpers as soon as they are started. @type {import('./spawn.js').Thread[]} */
   #threads = [];
+  /** Starts helpers that have not been started yet. @type {(() => void)[]} */
+  #late = [];
+  /** @type {() => import('./spawn.js').Thread} */
+  #startThread = () => {
+    throw new WickError('INTERNAL', 'This engine starts no workers');
+  };
   /** @type {Map<number, Waiter>} */
   #waiters = new Map();
   #lastId = 0;
@@ -47,19 +53,33 @@ export class Link {
   }
 
   /**
-   * Starts the engine's worker (the first one) and its helpers.
+   * Starts the engine's worker. Its helpers follow when it works: on few cores they would only hold
+   * it up, and it takes them whenever they come.
    * @param {import('./spawn.js').WorkerOption} option
-   * @param {number} count
    */
-  startThreads(option, count) {
-    for (let i = 0; i < count; i++) {
-      const thread = startThread(
+  startWorker(option) {
+    this.#startThread = () =>
+      startThread(
         option,
         (message) => this.#receive(message),
         (reason, cause) => this.#crash(reason, cause),
       );
-      this.#threads.push(thread);
-      if (i > 0) thread.keepAlive(false);
+    this.#threads.push(this.#startThread());
+  }
+
+  #startHelpers() {
+    for (const start of this.#late.splice(0)) start();
+  }
+
+  /** @param {Omit<import('./protocol.js').HelperMessage, 'type'>} message */
+  #startHelper(message) {
+    try {
+      const helper = this.#startThread();
+      helper.keepAlive(false);
+      this.#threads.push(helper);
+      helper.post({ type: 'helper', ...message }, [message.port]);
+    } catch (error) {
+      this.#crash(`a helper could not be started: ${error}`, error);
     }
   }
 
@@ -73,11 +93,6 @@ export class Link {
       this.#start = { settle, fail };
       this.#threads.push(take((message) => this.#receive(message)));
     });
-  }
-
-  /** @param {number} count the module takes no more @returns {void} */
-  keepThreads(count) {
-    for (const thread of this.#threads.splice(count)) thread.terminate();
   }
 
   /**
@@ -94,9 +109,11 @@ export class Link {
         return;
       }
       this.#start = { settle, fail };
-      const ports = this.#threads.slice(1).map((helper, index) => {
+      const { module, config } = message;
+      this.#late = [];
+      const ports = Array.from({ length: config.threads - 1 }, (_, index) => {
         const { port1, port2 } = new MessageChannel();
-        helper.post({ type: 'helper', module: message.module, index, port: port1 }, [port1]);
+        this.#late[index] = () => this.#startHelper({ module, index, port: port1 });
         return port2;
       });
       this.#threads[0].post({ ...message, helpers: ports }, ports);
@@ -120,6 +137,7 @@ export class Link {
   #receive(message) {
     switch (message.type) {
       case 'progress':
+        if (this.#late.length > 0) setTimeout(() => this.#startHelpers());
         this.#onProgress(message.progress);
         break;
       case 'ready':
@@ -274,6 +292,7 @@ export class Link {
     this.#pageSource?.cancel();
     const threads = this.#threads;
     this.#threads = [];
+    this.#late = [];
     if (isPolite && (threads.length > 1 || this.#hasFile)) await this.#askToClose(threads[0]);
     await Promise.all(threads.map((thread) => thread.terminate()));
   }

@@ -121,7 +121,7 @@ export class NativeEngine {
     /** @type {Heap | undefined} */
     let heap;
     const state = new StateBytes(() => /** @type {Heap} */ (heap));
-    const exports = await instantiate(module, memory, {
+    const exports = instantiate(module, memory, {
       log: (address, size) => console.debug(heap?.readText(address, size)),
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
       stateWrite: (address, size) => state.take(address, size),

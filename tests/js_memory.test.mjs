@@ -50,7 +50,7 @@ async function startInstance({ helpers = 0 } = {}) {
   const module = await compile(helpers > 0 ? 'simd128-threads' : 'simd128-single');
   const memory = createMemory({ shared: helpers > 0, helpers });
   if (!memory) throw new Error('memory was refused');
-  const exports = await instantiate(module, memory, {});
+  const exports = instantiate(module, memory, {});
   exports.start(helpers);
   return { memory, exports };
 }
