@@ -47,7 +47,8 @@ static const strip_type mxfp4_strip = {.record_bytes = sizeof(mxfp4_record),
                                        .super = mxfp4_super,
                                        .scales = strip_scales_of_super,
                                        .begin = strip_begin_nothing,
-                                       .codes = mxfp4_codes};
+                                       .codes = mxfp4_codes,
+                                       .strip_tokens = 1};
 
 TILE_TYPE(mxfp4, mxfp4_strip)
 

@@ -40,7 +40,8 @@ static const strip_type q6_k_strip = {.record_bytes = sizeof(q6_k_record),
                                       .super = q6_k_super,
                                       .scales = q6_k_scales,
                                       .begin = strip_begin_nothing,
-                                      .codes = q6_k_codes};
+                                      .codes = q6_k_codes,
+                                      .strip_tokens = 5};
 
 TILE_TYPE(q6_k, q6_k_strip)
 

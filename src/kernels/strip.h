@@ -30,6 +30,7 @@ typedef struct strip_super {
 
 typedef struct strip_scales {
   v128_t scales[2], mins[2];
+  v128_t half_scales[2][2];                 // [16 columns][half], of BLOCK_HALVES
   v128_t sub_scales[2][2], sub_mins[2][2];  // [16 columns][half], 32-bit integers
 } strip_scales;
 
@@ -72,6 +73,10 @@ SIMD_INLINE void strip_scales_of_super(const uint8_t *record, uint32_t part,
 
 SIMD_INLINE bool kind_has_sub(block_kind kind) {
   return kind == BLOCK_SUB || kind == BLOCK_SUB_MINS;
+}
+
+SIMD_INLINE bool kind_is_signed(block_kind kind) {
+  return kind == BLOCK_SIGNED || kind == BLOCK_HALVES;
 }
 
 SIMD_INLINE v128_t strip_splat(const int32_t *x, uint32_t word) {
@@ -132,14 +137,13 @@ SIMD_INLINE v128_t simd_dot(v128_t sum, v128_t x, v128_t codes, simd_flavor flav
 // Whether a flavor multiplies in 16-bit lanes: two products of 8 bits and a sign fill 16 bits, so
 // PAIRS gains nothing with such codes.
 SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
-  const bool is_signed = kind == BLOCK_SIGNED || kind == BLOCK_HALVES;
-  return flavor == SIMD_PLAIN || (is_signed && flavor == SIMD_PAIRS);
+  return flavor == SIMD_PLAIN || (kind_is_signed(kind) && flavor == SIMD_PAIRS);
 }
 
 // One vector of codes times one token's words. x and wide: of the first group of the step.
 SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const int32_t *wide,
                              uint32_t group, block_kind kind, simd_flavor flavor) {
-  const bool is_signed = kind == BLOCK_SIGNED;
+  const bool is_signed = kind_is_signed(kind);
   if (flavor_is_wide(kind, flavor)) {
     sum = simd_dot(sum, strip_splat(wide, 2 * group), simd_widen(codes, 0, is_signed), SIMD_PLAIN);
     return simd_dot(sum, strip_splat(wide, 2 * group + 1), simd_widen(codes, 1, is_signed),
@@ -155,7 +159,7 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
 
 // A finished dot as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_total(v128_t sum, block_kind kind, simd_flavor flavor) {
-  if (kind == BLOCK_SIGNED && flavor != SIMD_QUADS) return wasm_i32x4_shr(sum, 8);
+  if (kind_is_signed(kind) && flavor != SIMD_QUADS) return wasm_i32x4_shr(sum, 8);
   return flavor == SIMD_PAIRS ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
 }
 
@@ -165,88 +169,240 @@ SIMD_INLINE v128_t simd_dot_scaled(v128_t sum, v128_t sub_scales, simd_flavor fl
                               : wasm_i32x4_mul(sum, sub_scales);
 }
 
-// Integer dots of a part, sub-scales applied.
-SIMD_INLINE void strip_dots(const strip_type *type, const uint8_t *record, uint32_t part,
-                            const strip_scales *scales, const int32_t *x, const int32_t *wide,
-                            simd_flavor flavor, v128_t totals[2]) {
-  const bool has_sub = kind_has_sub(type->kind);
-  v128_t state[2], sums[2];
+// ---- lanes: one group of rows times one token or two, or two groups times one token ----
+// What two lanes share (codes or activations) is taken out once for both.
+
+typedef enum strip_lanes { LANES_ONE, LANES_TOKENS, LANES_GROUPS } strip_lanes;
+
+SIMD_INLINE uint32_t lanes_count(strip_lanes lanes) { return lanes == LANES_ONE ? 1 : 2; }
+
+SIMD_INLINE uint32_t lanes_records(strip_lanes lanes) { return lanes == LANES_GROUPS ? 2 : 1; }
+
+// Activations of a part: words of its act_block and act_wide.
+typedef struct strip_act {
+  const int32_t *x, *wide;
+} strip_act;
+
+// Adds one vector of codes (or one a lane) times the lanes' words to their sums.
+SIMD_INLINE void strip_lanes_dot(const strip_type *type, v128_t *const codes[2], uint32_t i,
+                                 strip_lanes lanes, const strip_act act[2], uint32_t group,
+                                 uint32_t half, simd_flavor flavor, v128_t *sums) {
+  for (uint32_t l = 0; l < lanes_count(lanes); l++) {
+    sums[2 * l + half] = strip_dot(sums[2 * l + half], codes[l][i], act[l].x, act[l].wide, group,
+                                   type->kind, flavor);
+  }
+}
+
+// Integer dots of 16 columns each, sub-scales applied and added up, of one record with `tokens`
+// (1 or 2) lanes.
+SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const uint8_t *record,
+                                uint32_t part, const strip_super *super, const strip_act *act,
+                                uint32_t tokens, simd_flavor flavor, v128_t *totals) {
+  v128_t state[2];
+  strip_scales scales;
+  type->scales(record, part, super, &scales);
   type->begin(record, part, state);
-  if (has_sub) {
-    for (uint32_t s = 0; s < 2; s++) {
-      for (uint32_t h = 0; h < 2; h++) {
-        v128_t codes[4];
-        v128_t sum = strip_dot_start(x, s, type->offset, flavor);
-        type->codes(record, part, s, h, state, codes);
-        for (uint32_t i = 0; i < 4; i++) {
-          sum = strip_dot(sum, codes[i], x, wide, 4 * s + i, type->kind, flavor);
-        }
-        const v128_t scaled = simd_dot_scaled(sum, scales->sub_scales[s][h], flavor);
-        totals[h] = s == 0 ? scaled : wasm_i32x4_add(totals[h], scaled);
-      }
-    }
-    return;
-  }
-  sums[0] = sums[1] = strip_dot_start(x, 2, type->offset, flavor);
-#pragma nounroll
-  for (uint32_t s = 0; s < type->steps; s++) {
-    SIMD_OPAQUE(x);
-    SIMD_OPAQUE(wide);
+  for (uint32_t s = 0; s < 2; s++) {
     for (uint32_t h = 0; h < 2; h++) {
-      v128_t codes[2];
+      v128_t codes[4];
       type->codes(record, part, s, h, state, codes);
-      for (uint32_t i = 0; i < type->per_step; i++) {
-        sums[h] = strip_dot(sums[h], codes[i], x, wide, i * type->code_groups, type->kind, flavor);
+      for (uint32_t l = 0; l < tokens; l++) {
+        v128_t sum = strip_dot_start(act[l].x, s, offset, flavor);
+        for (uint32_t i = 0; i < 4; i++) {
+          sum = strip_dot(sum, codes[i], act[l].x, act[l].wide, 4 * s + i, type->kind, flavor);
+        }
+        const v128_t scaled = simd_dot_scaled(sum, scales.sub_scales[s][h], flavor);
+        v128_t *total = &totals[2 * l + h];
+        *total = s == 0 ? scaled : wasm_i32x4_add(*total, scaled);
       }
     }
-    x += type->step_groups;
-    wide += 2 * type->step_groups;
   }
-  for (uint32_t h = 0; h < 2; h++) totals[h] = simd_dot_total(sums[h], type->kind, flavor);
 }
 
-// sums += one part's share, in the order of blocks.h.
-SIMD_INLINE void strip_part_add(const strip_type *type, const strip_scales *scales,
-                                const v128_t dots[2], const int32_t *x, simd_flavor flavor,
-                                v128_t sums[2]) {
+// Dots of steps [step_first, step_last), totals[2 * lane + half]; start: see strip_dot_start.
+SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_t *record[2],
+                            uint32_t part, uint32_t step_first, uint32_t step_last, uint32_t start,
+                            strip_lanes lanes, const strip_act from[2], simd_flavor flavor,
+                            v128_t totals[4]) {
+  const bool apart = lanes == LANES_GROUPS;
+  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  v128_t state[2][2];
+  strip_act act[2] = {from[0], from[1]};
+  for (uint32_t l = 0; l < records; l++) type->begin(record[l], part, state[l]);
+  for (uint32_t i = 0; i < 2 * count; i++)
+    totals[i] = strip_dot_start(act[i / 2].x, start, offset, flavor);
+  for (uint32_t l = 0; l < count; l++) {
+    act[l].x += step_first * type->step_groups;
+    act[l].wide += 2 * step_first * type->step_groups;
+  }
+#pragma nounroll
+  for (uint32_t s = step_first; s < step_last; s++) {
+    for (uint32_t l = 0; l < count - apart; l++) {
+      SIMD_OPAQUE(act[l].x);
+      SIMD_OPAQUE(act[l].wide);
+    }
+    if (apart) act[1] = act[0];
+    for (uint32_t h = 0; h < 2; h++) {
+      v128_t codes[2][2];
+      for (uint32_t l = 0; l < records; l++) {
+        type->codes(record[l], part, s, h, state[l], codes[l]);
+      }
+      for (uint32_t i = 0; i < type->per_step; i++) {
+        v128_t *const of_lanes[2] = {codes[0], codes[apart]};
+        strip_lanes_dot(type, of_lanes, i, lanes, act, i * type->code_groups, h, flavor, totals);
+      }
+    }
+    for (uint32_t l = 0; l < count; l++) {
+      act[l].x += type->step_groups;
+      act[l].wide += 2 * type->step_groups;
+    }
+  }
+}
+
+// sum plus one part's share, in the order of blocks.h.
+SIMD_INLINE v128_t strip_part_add(const strip_type *type, const strip_scales *scales, uint32_t half,
+                                  v128_t dot, const int32_t *x, simd_flavor flavor, v128_t sum) {
   const v128_t x_scale = strip_splat(x, type->folded ? ACT_WORD_SCALE_FOLDED : ACT_WORD_SCALE);
-  for (uint32_t h = 0; h < 2; h++) {
-    sums[h] = simd_multiply_add(wasm_f32x4_convert_i32x4(dots[h]),
-                                wasm_f32x4_mul(scales->scales[h], x_scale), sums[h], flavor);
-    if (type->kind == BLOCK_MINS) {
-      const v128_t x_sum = wasm_f32x4_convert_i32x4(strip_splat(x, ACT_WORD_MINUS_SUM));
-      sums[h] = simd_multiply_add(scales->mins[h], wasm_f32x4_mul(x_sum, x_scale), sums[h], flavor);
-    }
-    if (type->kind == BLOCK_SUB_MINS) {
-      const v128_t dot = wasm_i32x4_add(
-          wasm_i32x4_mul(scales->sub_mins[0][h], strip_splat(x, ACT_WORD_MINUS_SUM_HALF)),
-          wasm_i32x4_mul(scales->sub_mins[1][h], strip_splat(x, ACT_WORD_MINUS_SUM_HALF + 1)));
-      sums[h] = simd_multiply_add(wasm_f32x4_convert_i32x4(dot),
-                                  wasm_f32x4_mul(scales->mins[h], x_scale), sums[h], flavor);
+  sum = simd_multiply_add(wasm_f32x4_convert_i32x4(dot),
+                          wasm_f32x4_mul(scales->scales[half], x_scale), sum, flavor);
+  if (type->kind == BLOCK_MINS) {
+    const v128_t x_sum = wasm_f32x4_convert_i32x4(strip_splat(x, ACT_WORD_MINUS_SUM));
+    sum = simd_multiply_add(scales->mins[half], wasm_f32x4_mul(x_sum, x_scale), sum, flavor);
+  }
+  if (type->kind == BLOCK_SUB_MINS) {
+    const v128_t mins = wasm_i32x4_add(
+        wasm_i32x4_mul(scales->sub_mins[0][half], strip_splat(x, ACT_WORD_MINUS_SUM_HALF)),
+        wasm_i32x4_mul(scales->sub_mins[1][half], strip_splat(x, ACT_WORD_MINUS_SUM_HALF + 1)));
+    sum = simd_multiply_add(wasm_f32x4_convert_i32x4(mins),
+                            wasm_f32x4_mul(scales->mins[half], x_scale), sum, flavor);
+  }
+  return sum;
+}
+
+// Unpacked parts whose 16 columns have a scale: of BLOCK_HALVES a float's share is added to the
+// sums, of the others dots are multiplied and added up.
+SIMD_INLINE void strip_part_halves(const strip_type *type, int32_t offset, const uint8_t *record[2],
+                                   strip_lanes lanes, const strip_act act[2], simd_flavor flavor,
+                                   v128_t dots[4], v128_t sums[4]) {
+  strip_scales scales[2];
+  const bool apart = lanes == LANES_GROUPS;
+  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  for (uint32_t s = 0; s < 2; s++) {
+    v128_t half[4];
+    strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, lanes, act, flavor, half);
+    for (uint32_t l = 0; l < records; l++) type->scales(record[l], 0, NULL, &scales[l]);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+      const strip_scales *of_lane = &scales[apart ? i / 2 : 0];
+      if (type->kind == BLOCK_HALVES) {
+        const v128_t x_scale = strip_splat(act[i / 2].x, ACT_WORD_SCALE);
+        const v128_t scale = wasm_f32x4_mul(of_lane->half_scales[s][i % 2], x_scale);
+        const v128_t dot = simd_dot_total(half[i], type->kind, flavor);
+        sums[i] = simd_multiply_add(wasm_f32x4_convert_i32x4(dot), scale, sums[i], flavor);
+      } else {
+        const v128_t dot = simd_dot_scaled(half[i], of_lane->sub_scales[s][i % 2], flavor);
+        dots[i] = s == 0 ? dot : wasm_i32x4_add(dots[i], dot);
+      }
     }
   }
 }
 
-// One group of 8 rows times one token: y[8] over `records` records. x: the row's act_blocks, wide:
-// its act_wides.
-SIMD_INLINE void strip_run(const strip_type *type, const uint8_t *record, uint32_t records,
-                           const int32_t *x, const int32_t *wide, float *y, simd_flavor flavor) {
-  v128_t sums[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+// One part of the lanes' records.
+SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_t *record[2],
+                            uint32_t part, strip_lanes lanes, strip_super super[2],
+                            const strip_act act[2], simd_flavor flavor, v128_t sums[4]) {
+  strip_scales scales[2];
+  v128_t dots[4];
+  const bool apart = lanes == LANES_GROUPS, is_unpacked = type->steps == 8 && type->parts == 1;
+  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  if (type->kind == BLOCK_HALVES || (is_unpacked && kind_has_sub(type->kind))) {
+    strip_part_halves(type, offset, record, lanes, act, flavor, dots, sums);
+    if (type->kind == BLOCK_HALVES) return;
+  } else if (!kind_has_sub(type->kind)) {
+    strip_dots(type, offset, record, part, 0, type->steps, 2, lanes, act, flavor, dots);
+    for (uint32_t i = 0; i < 2 * count; i++) dots[i] = simd_dot_total(dots[i], type->kind, flavor);
+  } else {
+    strip_dots_sub(type, offset, record[0], part, super, act, count, flavor, dots);
+  }
+  // Only now, so that they do not take registers from the dots.
+  for (uint32_t l = 0; l < records; l++) type->scales(record[l], part, &super[l], &scales[l]);
+  for (uint32_t i = 0; i < 2 * count; i++) {
+    sums[i] = strip_part_add(type, &scales[apart ? i / 2 : 0], i % 2, dots[i], act[i / 2].x, flavor,
+                             sums[i]);
+  }
+}
+
+// What a strip multiplies: `parts` parts of `groups` groups of 8 rows, each group_stride_bytes
+// behind the one before, with `tokens` tokens, each act_stride words behind the one before.
+// sums: [group][token][8 rows].
+typedef struct strip_job {
+  const uint8_t *record;
+  size_t group_stride_bytes;
+  uint32_t groups, parts;
+  strip_act act;
+  size_t act_stride;
+  uint32_t tokens;
+  int32_t offset;
+  float *sums;
+} strip_job;
+
+// The lanes' records along `parts` parts; sums of lane l at y[l].
+SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const uint8_t *record[2],
+                           strip_act act[2], strip_lanes lanes, float *const y[2],
+                           simd_flavor flavor) {
+  v128_t sums[4];
+  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
-  for (uint32_t r = 0; r < records; r++, record += type->record_bytes) {
-    strip_super super;
-    type->super(record, &super);
+  for (uint32_t r = job->parts / type->parts; r > 0; r--) {
+    strip_super super[2];
+    for (uint32_t l = 0; l < records; l++) type->super(record[l], &super[l]);
 #pragma nounroll
-    for (uint32_t part = 0; part < type->parts; part++, x += ACT_WORDS, wide += ACT_WORDS) {
-      strip_scales scales;
-      v128_t dots[2];
-      type->scales(record, part, &super, &scales);
-      strip_dots(type, record, part, &scales, x, wide, flavor, dots);
-      strip_part_add(type, &scales, dots, x, flavor, sums);
+    for (uint32_t part = 0; part < type->parts; part++) {
+      strip_part(type, job->offset, record, part, lanes, super, act, flavor, sums);
+      for (uint32_t l = 0; l < count; l++) {
+        act[l].x += ACT_WORDS;
+        act[l].wide += ACT_WORDS;
+      }
+    }
+    for (uint32_t l = 0; l < records; l++) record[l] += type->record_bytes;
+  }
+  for (uint32_t i = 0; i < 2 * count; i++) wasm_v128_store(y[i / 2] + 4 * (i % 2), sums[i]);
+}
+
+// An even number of tokens.
+SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, simd_flavor flavor) {
+  float *y = job->sums;
+#pragma nounroll
+  for (uint32_t g = 0; g < job->groups; g++) {
+    strip_act next = job->act;
+#pragma nounroll
+    for (uint32_t t = 0; t < job->tokens; t += 2, y += 16) {
+      const uint8_t *record[2] = {job->record + g * job->group_stride_bytes, NULL};
+      strip_act act[2] = {next, {next.x + job->act_stride, next.wide + job->act_stride}};
+      float *const both[2] = {y, y + 8};
+      next.x += 2 * job->act_stride;
+      next.wide += 2 * job->act_stride;
+      strip_run(type, job, record, act, LANES_TOKENS, both, flavor);
     }
   }
-  wasm_v128_store(y, sums[0]);
-  wasm_v128_store(y + 4, sums[1]);
+}
+
+// One token, an even number of groups: two at a time where a part is little work.
+SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
+                                  simd_flavor flavor) {
+  const strip_lanes lanes =
+      type->parts == 1 && type->steps < 8 + (type->kind == BLOCK_SIGNED) ? LANES_GROUPS : LANES_ONE;
+  const uint8_t *next = job->record;
+  float *y = job->sums;
+#pragma nounroll
+  for (uint32_t g = 0; g < job->groups; g += lanes_records(lanes)) {
+    const uint8_t *record[2] = {next, next + job->group_stride_bytes};
+    strip_act act[2] = {job->act, job->act};
+    float *const both[2] = {y, y + 8};
+    next += lanes_records(lanes) * job->group_stride_bytes;
+    y += 8 * lanes_records(lanes);
+    strip_run(type, job, record, act, lanes, both, flavor);
+  }
 }
 
 // A part of 8 rows in the form that tiles read.

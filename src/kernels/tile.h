@@ -1,10 +1,9 @@
-// kernels/tile.h — products of block-quantised types in 128-bit vectors: one token by a type's
-// strip, several by tiles of 8 rows x 4 (or 2) tokens over 256 columns at a time.
+// kernels/tile.h — products of block-quantised types in 128-bit vectors, in tiles of 8 rows x 2
+// tokens or, with a single token, 16 rows x 1 (strip.h).
 //
-// Tiles know no types: codes, scales and sub-scales of 8 rows x 256 columns are unpacked once
-// (tile_part) and meet up to TILE_BATCH tokens, whose activations were transposed by 32-bit words,
-// so that what is splat lies at constant offsets. Calls are short, so that V8 soon has them
-// optimised.
+// A type's own strips take codes out of its records for each tile. For types where that is much
+// work, and for those that have no strips, 8 rows x 256 columns are unpacked once (tile_part) and
+// meet up to 32 tokens. Calls are short, so that V8 soon has them optimised.
 #ifndef WICK_KERNELS_TILE_H
 #define WICK_KERNELS_TILE_H
 
@@ -12,24 +11,24 @@
 
 #ifdef WICK_SIMD128
 
-typedef void tile_strip(const uint8_t *record, uint32_t records, const int32_t *x,
-                        const int32_t *wide, float *y);
+typedef void tile_strip(const strip_job *job);
 typedef void tile_unpack(const uint8_t *record, tile_part *out);
 
 typedef struct tile_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   int32_t offset;
-  tile_strip *strip;  // NULL: a single token goes the way of several
+  tile_strip *single;  // one token and an even number of groups
+  tile_strip *pairs;   // an even number of tokens; NULL where they are unpacked for
   tile_unpack *unpack;
-  // So many tokens are faster one by one than as a tile, whose unpacking they would not repay;
-  // measured, `WICK_BENCH=1 kernels_test bench_products`. 0: TILE_STRIP_TOKENS.
+  // Up to so many tokens go by the type's own strips (0: it has none), others are worth unpacking
+  // for; measured, `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
 } tile_type;
 
-enum { TILE_STRIP_TOKENS = 4 };
+#define TILE_TOKENS_ANY UINT32_MAX
 
-// The kernels of a flavor.
+// The strips of unpacked parts in a flavor.
 typedef struct tile_kernels tile_kernels;
 extern const tile_kernels tile_kernels_simd128, tile_kernels_pairs, tile_kernels_quads;
 
@@ -49,16 +48,23 @@ void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t off
 
 // name_product_variant() of a strip_type in a flavor.
 #define TILE_PRODUCT(name, strip_facts, variant, flavor)                                        \
-  static void name##_strip_##variant(const uint8_t *record, uint32_t records, const int32_t *x, \
-                                     const int32_t *wide, float *y) {                           \
-    strip_run(&(strip_facts), record, records, x, wide, y, flavor);                             \
+  static void name##_pairs_of_tokens_##variant(const strip_job *job) {                          \
+    strip_run_pairs(&(strip_facts), job, flavor);                                               \
+  }                                                                                             \
+  static void name##_single_token_##variant(const strip_job *job) {                             \
+    strip_run_single(&(strip_facts), job, flavor);                                              \
   }                                                                                             \
   static void name##_product_##variant(                                                         \
       const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,      \
       size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                    \
     const tile_type type = {                                                                    \
-        (strip_facts).record_bytes, (strip_facts).parts,    (strip_facts).kind,                 \
-        (strip_facts).offset,       name##_strip_##variant, name##_unpack,                      \
+        (strip_facts).record_bytes,                                                             \
+        (strip_facts).parts,                                                                    \
+        (strip_facts).kind,                                                                     \
+        (strip_facts).offset,                                                                   \
+        name##_single_token_##variant,                                                          \
+        (strip_facts).strip_tokens > 1 ? name##_pairs_of_tokens_##variant : NULL,               \
+        name##_unpack,                                                                          \
         (strip_facts).strip_tokens};                                                            \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
                 &tile_kernels_##variant);                                                       \

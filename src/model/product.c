@@ -7,7 +7,7 @@
 // between calls (V8) soon runs its best code, and a strip of weights stays in the cache for all
 // tokens of a batch.
 // More tokens amortise what a call prepares over more rows.
-enum { STRIP_GROUPS = 8, STRIP_GROUPS_BATCH = 32 };
+enum { STRIP_GROUPS = 32, STRIP_GROUPS_BATCH = 32 };
 
 void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
                  size_t y_stride) {
