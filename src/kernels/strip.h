@@ -174,9 +174,8 @@ SIMD_INLINE v128_t simd_dot_scaled(v128_t sum, v128_t sub_scales, simd_flavor fl
 
 typedef enum strip_lanes { LANES_ONE, LANES_TOKENS, LANES_GROUPS } strip_lanes;
 
-SIMD_INLINE uint32_t lanes_count(strip_lanes lanes) { return lanes == LANES_ONE ? 1 : 2; }
-
-SIMD_INLINE uint32_t lanes_records(strip_lanes lanes) { return lanes == LANES_GROUPS ? 2 : 1; }
+#define LANES_COUNT(lanes) ((lanes) == LANES_ONE ? 1u : 2u)
+#define LANES_RECORDS(lanes) ((lanes) == LANES_GROUPS ? 2u : 1u)
 
 // Activations of a part: words of its act_block and act_wide.
 typedef struct strip_act {
@@ -187,7 +186,7 @@ typedef struct strip_act {
 SIMD_INLINE void strip_lanes_dot(const strip_type *type, v128_t *const codes[2], uint32_t i,
                                  strip_lanes lanes, const strip_act act[2], uint32_t group,
                                  uint32_t half, simd_flavor flavor, v128_t *sums) {
-  for (uint32_t l = 0; l < lanes_count(lanes); l++) {
+  for (uint32_t l = 0; l < LANES_COUNT(lanes); l++) {
     sums[2 * l + half] = strip_dot(sums[2 * l + half], codes[l][i], act[l].x, act[l].wide, group,
                                    type->kind, flavor);
   }
@@ -225,7 +224,7 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
                             strip_lanes lanes, const strip_act from[2], simd_flavor flavor,
                             v128_t totals[4]) {
   const bool apart = lanes == LANES_GROUPS;
-  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
   v128_t state[2][2];
   strip_act act[2] = {from[0], from[1]};
   for (uint32_t l = 0; l < records; l++) type->begin(record[l], part, state[l]);
@@ -286,7 +285,7 @@ SIMD_INLINE void strip_part_halves(const strip_type *type, int32_t offset, const
                                    v128_t dots[4], v128_t sums[4]) {
   strip_scales scales[2];
   const bool apart = lanes == LANES_GROUPS;
-  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
   for (uint32_t s = 0; s < 2; s++) {
     v128_t half[4];
     strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, lanes, act, flavor, half);
@@ -313,7 +312,7 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   strip_scales scales[2];
   v128_t dots[4];
   const bool apart = lanes == LANES_GROUPS, is_unpacked = type->steps == 8 && type->parts == 1;
-  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
   if (type->kind == BLOCK_HALVES || (is_unpacked && kind_has_sub(type->kind))) {
     strip_part_halves(type, offset, record, lanes, act, flavor, dots, sums);
     if (type->kind == BLOCK_HALVES) return;
@@ -350,7 +349,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
                            strip_act act[2], strip_lanes lanes, float *const y[2],
                            simd_flavor flavor) {
   v128_t sums[4];
-  const uint32_t count = lanes_count(lanes), records = lanes_records(lanes);
+  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
   for (uint32_t r = job->parts / type->parts; r > 0; r--) {
@@ -395,12 +394,12 @@ SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
   const uint8_t *next = job->record;
   float *y = job->sums;
 #pragma nounroll
-  for (uint32_t g = 0; g < job->groups; g += lanes_records(lanes)) {
+  for (uint32_t g = 0; g < job->groups; g += LANES_RECORDS(lanes)) {
     const uint8_t *record[2] = {next, next + job->group_stride_bytes};
     strip_act act[2] = {job->act, job->act};
     float *const both[2] = {y, y + 8};
-    next += lanes_records(lanes) * job->group_stride_bytes;
-    y += 8 * lanes_records(lanes);
+    next += LANES_RECORDS(lanes) * job->group_stride_bytes;
+    y += 8 * LANES_RECORDS(lanes);
     strip_run(type, job, record, act, lanes, both, flavor);
   }
 }
