@@ -209,6 +209,13 @@ export function checkEngineNames(options) {
     throw argumentError('createEngine wants an object of options');
   }
   checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
+  const { chatTemplate, worker } = options;
+  if (typeof (chatTemplate ?? '') !== 'string') {
+    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
+  }
+  if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
+    throw argumentError('worker must be an address, a Worker or a function that starts one');
+  }
 }
 
 /** How fine performance.now() is (High Resolution Time): browsers coarsen it. */

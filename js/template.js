@@ -8,8 +8,7 @@ const CHATML =
   "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}" +
   '<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}';
 
-/** @type {Record<string, string>} */
-const namedTemplates = { chatml: CHATML };
+const namedTemplates = new Map([['chatml', CHATML]]);
 
 /** @typedef {{role: string, content: string} & Record<string, unknown>} PlainMessage */
 
@@ -23,7 +22,10 @@ export class ChatTemplate {
    */
   constructor(source, tokens) {
     this.#tokens = tokens;
-    this.#template = inWords('is not valid', () => new Template(namedTemplates[source] ?? source));
+    this.#template = inWords(
+      'is not valid',
+      () => new Template(namedTemplates.get(source) ?? source),
+    );
   }
 
   /**

@@ -393,6 +393,10 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: root }), hasCode('IO'));
     const onProgress = /** @type {any} */ (5);
     await assert.rejects(createEngine({ file: 'a', onProgress }), hasCode('ARG'));
+    const wrong = [{ worker: 5 }, { chatTemplate: () => 'x' }, { chatTemplate: 5 }];
+    for (const one of /** @type {any[]} */ (wrong)) {
+      await assert.rejects(createEngine({ file: modelPath, ...one }), hasCode('ARG'));
+    }
     const signal = /** @type {any} */ ('x');
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
