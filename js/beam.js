@@ -90,7 +90,9 @@ class Search {
    */
   async best(textOf) {
     const { width, lengthPenalty } = this.#settings;
-    const live = this.#live.map(({ tokens, logprob }) => ({
+    // what still goes on where enough have ended is no whole text
+    const cut = this.#ended.length >= width ? [] : this.#live;
+    const live = cut.map(({ tokens, logprob }) => ({
       tokens,
       logprob,
       finishReason: /** @type {const} */ ('length'),

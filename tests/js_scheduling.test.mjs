@@ -1,9 +1,11 @@
 // Many at once, from JavaScript: completions of one prompt, beams, priorities, readers that do not keep
 // up, pages that run out, proposals that change nothing, and the figures about all that.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -17,6 +19,8 @@ import {
   temporaryFolder,
   waitUntil,
 } from './support/package.mjs';
+
+const execute = promisify(execFile);
 
 /**
  * @param {import('node:test').TestContext} t
@@ -165,6 +169,20 @@ describe('beam search', () => {
     );
     assert.equal((await engine.kvStats()).sessions, 0);
   });
+
+  test('a beam ends by itself or with the last token that it may have', async (t) => {
+    const engine = await openEngine(t);
+    const ends = new Set();
+    for (const width of [2, 4]) {
+      for (const text of ['What is 12 + 7?', 'Hello', prompt]) {
+        for (const beam of await engine.beamSearch(text, { width, maxTokens: 24 })) {
+          ends.add(beam.finishReason);
+          assert.equal(beam.tokens.length === 24, beam.finishReason === 'length');
+        }
+      }
+    }
+    assert.deepEqual([...ends].sort(), ['length', 'stop']);
+  });
 });
 
 /** Runs in a page: eight texts in pages for two. @param {string} prompt */
@@ -239,6 +257,19 @@ describe('priorities and pages', () => {
     for (const [seed, text] of prompts.entries()) {
       assert.equal(await roomy.generate(text, { ...options, seed }).text(), together[seed]);
     }
+  });
+
+  test('chats of several turns, in sessions and not, say what they say alone', async () => {
+    const options = '--kv-mb 1 --ask 20 --answer 24 --sessions 2 --json'.split(' ');
+    const script = resolve(root, 'tools/bench/chats.mjs');
+    const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);
+    const { wantedTokens, kvTokens, same, requests, pages, sequences } = JSON.parse(run.stdout);
+    assert.ok(wantedTokens > 4 * kvTokens);
+    assert.equal(same, 16);
+    assert.equal(requests.length, 48);
+    assert.ok(requests.preempted > 0, 'pages ran out');
+    assert.equal(pages.free + pages.cached, pages.all);
+    assert.equal(sequences, 0);
   });
 
   test('pages that went to a file come back, and nothing stays behind', async (t) => {

@@ -11,6 +11,9 @@
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
+// After so many passes memory that was refused is asked for again.
+enum { NOMEM_PASSES = 16 };
+
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
   return scheduler->stats.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
 }
@@ -278,10 +281,14 @@ static bool make_way(scheduler *scheduler, const request *waiting) {
 
 static bool is_blocked(const scheduler *scheduler, const request *next) {
   return next->id == scheduler->blocked_id && scheduler->running == scheduler->blocked_running &&
+         scheduler->stats.passes < scheduler->blocked_until &&
          wick_kv_pool_stats(scheduler->parts.kv).pages_freed == scheduler->blocked_freed;
 }
 
-static void remember_blocked(scheduler *scheduler, const request *next) {
+// Memory that was refused may be there later, whatever the pages do.
+static void remember_blocked(scheduler *scheduler, const request *next, wick_status status) {
+  const bool is_memory = status == WICK_E_NOMEM;
+  scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;
   scheduler->blocked_id = next->id;
   scheduler->blocked_running = scheduler->running;
   scheduler->blocked_freed = wick_kv_pool_stats(scheduler->parts.kv).pages_freed;
@@ -300,8 +307,7 @@ bool admission_start(scheduler *scheduler) {
     const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
     if (is_short && scheduler->running != 0) {
       if (!make_way(scheduler, next)) {
-        // memory that was refused may be there the next time, whatever the pages do
-        if (status == WICK_E_PAGES) remember_blocked(scheduler, next);
+        remember_blocked(scheduler, next, status);
         return has_changed;
       }
     } else if (status != WICK_OK) {

@@ -28,8 +28,8 @@ struct scheduler {
   // The one that found no pages to start with, and when: nothing is tried again before that
   // changes.
   uint32_t blocked_id, blocked_running;
-  uint64_t blocked_freed;
-  bool has_prompts;  // some of it is read, so it tells what reading costs
+  uint64_t blocked_freed, blocked_until;  // _until: the pass at which it is tried anyway
+  bool has_prompts;                       // some of it is read, so it tells what reading costs
   scheduler_stats stats;
   swap_parts swap;
   swap_costs swap_costs;

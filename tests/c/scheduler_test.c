@@ -60,6 +60,32 @@ TEST(sixteen_requests_share_the_pages_of_four) {
   }
 }
 
+// What finds no memory to start with is not tried in every pass, and starts when there is some.
+TEST(memory_that_was_refused_is_asked_for_later) {
+  REQUIRE(simulation_open(&sim, &ROOMY));
+  sim.may_fail = true;
+  int32_t prompt[40];
+  fill_prompt(prompt, 40, CHAIN_NEW, 3);
+  wick_request wanted = make_request(prompt, 40, 90);
+  wanted.no_speculation = true;
+  uint32_t id;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  while (sim.forward.passes < 2) simulation_step(&sim);
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  sim.memory.budget_bytes = sim.memory.bytes_now;
+  const uint64_t calls = sim.memory.calls;
+  while (sim.forward.passes < 2 + 40) simulation_step(&sim);
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).running, 1);
+  CHECK(sim.memory.calls > calls);
+  CHECK(sim.memory.calls <= calls + 12);
+  sim.memory.budget_bytes = 0;
+  while (sim.forward.passes < 2 + 40 + 18) simulation_step(&sim);
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).waiting, 0);
+  CHECK(simulation_run(&sim, 10000));
+  CHECK_EQ_UINT(sim.failed, 0);
+  simulation_close(&sim);
+}
+
 // ---- Speculation ----
 
 typedef struct run_result {
