@@ -2,13 +2,16 @@
 // hostile answers, answers that take their time, answers that fail.
 
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
-import { buildChat, site } from '../examples/chat/build.mjs';
+import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
-import { locate } from './support/locate.mjs';
+import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
 
 const { skip } = locate('chromium');
+/** Not the one of tests/page.test.mjs, which may be running. */
+const site = resolve(root, 'build/chat-answers');
 
 /** Instead of the package: `say`, `end` and `fail` are for the test, `asked` and `loaded` tell it. */
 const script = `
@@ -51,7 +54,7 @@ let server;
 let browser;
 
 before(async () => {
-  await buildChat();
+  await buildChat(site);
   server = await serve({ root: site });
   if (!skip) browser = await launchChromium();
 });
@@ -66,6 +69,7 @@ async function openPage(t) {
   const context = await browser.newContext();
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   t.after(() => context.close());
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   /** @type {string[]} */
   const problems = [];
