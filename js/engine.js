@@ -105,11 +105,14 @@ export async function createEngine(options) {
   signal?.addEventListener('abort', abort, { once: true });
   try {
     const start = (/** @type {Link} */ own) => startEngine(own, options, config, from);
-    const loaded =
-      shared !== undefined && canShare()
-        ? link.share((onMessage) => new TabThread(shared, start, onMessage))
-        : start(link);
-    return new Engine(link, infoOf(await Promise.race([loaded, aborted])));
+    const load = async () => {
+      if (shared === undefined) return start(link);
+      const isPossible = await canShare();
+      link.check(); // it may have been given up meanwhile
+      if (!isPossible) return start(link);
+      return link.share((onMessage) => new TabThread(shared, start, onMessage));
+    };
+    return new Engine(link, infoOf(await Promise.race([load(), aborted])));
   } catch (error) {
     const closing = link.close();
     if (!signal?.aborted) await closing;

@@ -17,11 +17,24 @@ import { Hub, leaderGone, sessionOf } from './hub.js';
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
-/** Node's locks and channels would keep its process alive; and it has no tabs. */
-export const canShare = () =>
-  typeof globalThis.navigator?.locks?.request === 'function' &&
-  typeof BroadcastChannel === 'function' &&
-  globalThis.process?.versions?.node === undefined;
+/**
+ * Node's locks and channels would keep its process alive; and it has no tabs. A page that may keep
+ * nothing (its user blocks it, or a sandbox does) has the interfaces, but is refused.
+ * @returns {Promise<boolean>}
+ */
+export async function canShare() {
+  const { locks } = globalThis.navigator ?? {};
+  if (typeof locks?.request !== 'function' || typeof BroadcastChannel !== 'function') return false;
+  if (globalThis.process?.versions?.node !== undefined) return false;
+  try {
+    const name = `wick-llm ${crypto.randomUUID()}`;
+    new BroadcastChannel(name).close();
+    await locks.request(name, () => {});
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * @param {string} name

@@ -264,6 +264,16 @@ test('without tabs an engine is its own, and a wrong name is refused', async (t)
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
 });
 
+test('a page that may keep nothing, and so may not lock, has an engine of its own', {
+  skip,
+}, async (t) => {
+  const tab = await (await newBrowser(t))();
+  await tab.evaluate(`LockManager.prototype.request = async () => {
+    throw new DOMException('Access to the Locks API is denied in this context.', 'SecurityError');
+  }`);
+  assert.equal(await tab.evaluate(open, { model, shared: 'denied' }), 'none');
+});
+
 test('Firefox shares, too', { skip: locate('firefox').skip }, async () => {
   const firefox = await launchFirefox();
   try {
