@@ -3,11 +3,11 @@
 
 #include "base/checked.h"
 
-// Groups of rows in one kernel call: short calls, so that an engine that compiles hot functions
-// between calls (V8) soon runs its best code, and a strip of weights stays in the cache for all
-// tokens of a batch.
-// More tokens amortise what a call prepares over more rows.
-enum { STRIP_GROUPS = 32, STRIP_GROUPS_BATCH = 32 };
+// Groups of rows in one kernel call: few enough that a call is short (an engine that compiles hot
+// functions between calls, as V8 does, soon runs its best code) and that the weights stay in the
+// cache for all tokens of a batch, many enough that kernels can read them at several places at
+// once.
+enum { STRIP_GROUPS = 32 };
 
 void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
                  size_t y_stride) {
@@ -59,10 +59,9 @@ static void run_groups(void *context, uint32_t first, uint32_t last, uint32_t th
     const uint32_t rows = target->matrix->rows;
     const uint32_t groups = ceil_div_u32(rows, KERNEL_ROW_GROUP);
     uint32_t group = first > base ? first - base : 0;
-    const uint32_t strip = product->tokens > 1 ? STRIP_GROUPS_BATCH : STRIP_GROUPS;
     const uint32_t end = last - base < groups ? last - base : groups;
     while (group < end) {
-      const uint32_t stop = end - group > strip ? group + strip : end;
+      const uint32_t stop = end - group > STRIP_GROUPS ? group + STRIP_GROUPS : end;
       const uint32_t row_last = stop * KERNEL_ROW_GROUP < rows ? stop * KERNEL_ROW_GROUP : rows;
       run_strip(product, target, group * KERNEL_ROW_GROUP, row_last);
       group = stop;
