@@ -185,6 +185,7 @@ async function send(text, system) {
   if (!engine || text.trim() === '') return;
   hideProblem();
   await conversation.say(text.trim(), system).catch(tell);
+  await showFacts().catch(() => {}); // helpers may have come since; the engine may be gone
 }
 
 /** @param {unknown} error of an answer */
