@@ -6,6 +6,8 @@ import { nameOfFile } from './names.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
+/** What is read at once, into a buffer of this size. */
+const PIECE_BYTES = 1 << 20;
 /** A connection that gives no byte for so long is taken for broken. */
 const STALL_MS = 30_000;
 
@@ -61,7 +63,7 @@ class HttpStream {
   #options;
   #attempts = 0;
   #controller = new AbortController();
-  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  /** @type {PieceReader | undefined} */
   #reader;
   /** Bytes to read over: the response began before `position`. */
   #ignored = 0;
@@ -111,9 +113,9 @@ class HttpStream {
 
   /** @returns {Promise<Uint8Array | null>} what the connection gives next */
   async #readPiece() {
-    const reader = /** @type {ReadableStreamDefaultReader<Uint8Array>} */ (this.#reader);
-    const { done, value } = await withTimeout(reader.read(), STALL_MS);
-    if (!done) return value;
+    const reader = /** @type {PieceReader} */ (this.#reader);
+    const bytes = await withTimeout(reader.read(), STALL_MS);
+    if (bytes !== null) return bytes;
     if (this.size !== undefined && this.position < this.size) {
       throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
     }
@@ -135,7 +137,7 @@ class HttpStream {
     const response = await this.#fetchOrExplain(init);
     await this.#accept(response);
     if (!response.body) throw new WickError('HTTP', `${this.#url} answered without a body`);
-    this.#reader = response.body.getReader();
+    this.#reader = new PieceReader(response.body);
   }
 
   /** @param {RequestInit} init */
@@ -236,6 +238,46 @@ class HttpStream {
       `${words}: ${error instanceof Error ? error.message : error}`,
       error,
     );
+  }
+}
+
+/**
+ * Reads a body into one buffer again and again where the stream allows it (not so in Safari): a new
+ * buffer for each piece is as much fresh memory as the model is long, which the system has to clear.
+ * What was read is there until the next call.
+ */
+class PieceReader {
+  /** @type {ReadableStreamBYOBReader | undefined} */
+  #filler;
+  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  #reader;
+  #buffer = new ArrayBuffer(0);
+
+  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} body */
+  constructor(body) {
+    try {
+      this.#filler = body.getReader({ mode: 'byob' });
+    } catch {
+      this.#reader = body.getReader();
+    }
+  }
+
+  /** @returns {Promise<Uint8Array | null>} null at the end */
+  async read() {
+    if (this.#reader) {
+      const { done, value } = await this.#reader.read();
+      return done ? null : value;
+    }
+    const filler = /** @type {ReadableStreamBYOBReader} */ (this.#filler);
+    const isThere = this.#buffer.byteLength > 0;
+    const room = new Uint8Array(isThere ? this.#buffer : new ArrayBuffer(PIECE_BYTES));
+    const { done, value } = await filler.read(room);
+    this.#buffer = value?.buffer ?? new ArrayBuffer(0);
+    return done ? null : value;
+  }
+
+  async cancel() {
+    await (this.#filler ?? this.#reader)?.cancel();
   }
 }
 

@@ -72,8 +72,8 @@ class Streams {
  * Reads until the engine wants nothing more.
  * @param {NativeEngine} native
  * @param {Source} source
- * @param {{onBytes?: () => void, isClosed?: () => boolean}} [options] `onBytes` is called after each
- *   piece; `isClosed` tells that the engine is gone, and nobody wants the rest
+ * @param {{onBytes?: () => Promise<void> | void, isClosed?: () => boolean}} [options] `onBytes` is
+ *   called after each piece and waited for; `isClosed` tells that the engine is gone, and nobody wants the rest
  * @returns {Promise<void>}
  */
 export async function loadModel(native, source, { onBytes, isClosed = () => false } = {}) {
@@ -91,7 +91,8 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
       }
       if (position === 0) refusePage(bytes);
       native.feed(want.file, stream.position - bytes.byteLength, bytes);
-      onBytes?.();
+      await onBytes?.();
+      if (isClosed()) return;
     }
   } finally {
     streams.cancel();

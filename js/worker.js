@@ -24,6 +24,8 @@ import { runHelper } from './wasm.js';
 
 /** How long a step may take: the latency of a cancel, and of a token that is ready. */
 const STEP_BUDGET_US = 15_000;
+/** How long bytes may keep messages and steps out of an engine that is asked already. */
+const FEED_MS_MAX = 8;
 
 class EngineWorker {
   #post;
@@ -42,6 +44,10 @@ class EngineWorker {
   /** @type {import('./swap.js').SwapFile | undefined} */
   #swap;
   #yield;
+  #letIn;
+  #letInMs = 0;
+  /** What waits until messages and steps have been let in. */
+  #goOn = () => {};
   /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
   #asks = new Map();
   #asked = 0;
@@ -50,6 +56,7 @@ class EngineWorker {
   constructor(post) {
     this.#post = post;
     this.#yield = makeYield(() => this.#guard(() => this.#step()));
+    this.#letIn = makeYield(() => this.#goOn());
   }
 
   /** @param {ToWorker} message */
@@ -133,12 +140,29 @@ class EngineWorker {
       report();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
+      return this.#isReady ? this.#breathe() : undefined;
     };
     await loadModel(native, opened, { onBytes, isClosed });
     if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
     report('ready');
     this.#beReady();
+  }
+
+  /**
+   * A stream that always has bytes is read without a turn of the event loop: nothing else would be
+   * heard of, and no layer computed, until the model is whole.
+   * @returns {Promise<void> | undefined}
+   */
+  #breathe() {
+    if (performance.now() - this.#letInMs < FEED_MS_MAX) return undefined;
+    return new Promise((settle) => {
+      this.#goOn = () => {
+        this.#letInMs = performance.now();
+        settle();
+      };
+      this.#letIn();
+    });
   }
 
   /**

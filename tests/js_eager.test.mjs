@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
+import { loadModel } from '../js/load.js';
+import { StreamSource } from '../js/source.js';
 import { createEngine, hasCode, modelPath, openEngine } from './support/package.mjs';
 
 const model = readFileSync(modelPath);
@@ -75,6 +77,30 @@ test('a generation that begins during the download says what one after it says',
     assert.deepEqual(await found, wanted);
     assert.match((await engine.info()).fingerprint ?? '', /^[0-9a-f]+$/);
   }
+});
+
+test('bytes that come without a pause let messages and steps in between', async () => {
+  const source = new StreamSource(
+    (async function* ready() {
+      for (let i = 0; i < 4; i++) yield new Uint8Array(1);
+    })(),
+  );
+  let fed = 0;
+  /** @type {number[]} */
+  const fedAfterTurns = [];
+  const native = /** @type {any} */ ({
+    nextRange: () => ({ file: 0, offset: fed, length: 4 - fed }),
+    feed: () => fed++,
+  });
+  const onBytes = () =>
+    new Promise((settle) =>
+      setTimeout(() => {
+        fedAfterTurns.push(fed);
+        settle(undefined);
+      }),
+    );
+  await loadModel(native, source, { onBytes });
+  assert.deepEqual(fedAfterTurns, [1, 2, 3, 4]);
 });
 
 test('without eager nothing answers before the model is there', async (t) => {
