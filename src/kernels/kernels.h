@@ -76,6 +76,14 @@ typedef enum kernel_kv_type {
 // Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
 // One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16
 // tokens][head_dim]. F32 pages hold floats, F16 pages uint16_t.
+// A part of what will be read next, which a call touches meanwhile: `bytes` from each of three
+// places on. Processors fetch ahead by themselves, but not across the ends of 4 KB pages: places in
+// different ones are fetched side by side. 0 bytes: nothing.
+typedef struct kernel_ahead {
+  const uint8_t *from[3];
+  uint32_t bytes;
+} kernel_ahead;
+
 typedef struct kernel_attention {
   uint32_t group;     // query heads of this KV head
   uint32_t head_dim;  // a multiple of 4
@@ -83,6 +91,7 @@ typedef struct kernel_attention {
   float *acc;         // [group][head_dim], sum of p * V
   float *max;         // [group], running maximum
   float *sum;         // [group], running sum of p
+  kernel_ahead ahead;
 } kernel_attention;
 
 typedef struct kernel_kv_ops {

@@ -1,7 +1,10 @@
-// kernels/simd.c — the masks of simd.h, in a file of their own so that they stay in memory.
+// kernels/simd.c — the masks of simd.h and the constants of exp_simd.h, in a file of their own so
+// that they stay in memory.
 #include "kernels/simd.h"
 
 #include <stdint.h>
+
+#include "kernels/exp_simd.h"
 
 #ifdef WICK_SIMD128
 
@@ -18,6 +21,17 @@ const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
                               .low_8_of_16 = SIXTEEN(255, 0),
                               .high_8_of_16 = SIXTEEN(0, 255),
                               .f16_tiny = {0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff,
-                                           0x8f, 0, 0xe0, 0xff, 0x8f}};
+                                           0x8f, 0, 0xe0, 0xff, 0x8f},
+                              .f16_low = {1 << 13, 0, 1 << 13, 0, 1 << 13, 0, 1 << 13, 0}};
+
+#define FOUR(a) {a, a, a, a}
+
+const exp_constants exp_constant = {.log2_e = FOUR(EXP_LOG2_E),
+                                    .round = FOUR(EXP_ROUND),
+                                    .minus_ln2_high = FOUR(-EXP_LN2_HIGH),
+                                    .minus_ln2_low = FOUR(-EXP_LN2_LOW),
+                                    .p = {FOUR(EXP_P0), FOUR(EXP_P1), FOUR(EXP_P2), FOUR(EXP_P3),
+                                          FOUR(EXP_P4), FOUR(EXP_P5), FOUR(1.0f)},
+                                    .least = FOUR(EXP_LEAST)};
 
 #endif

@@ -97,6 +97,7 @@ typedef struct simd_masks {
   uint8_t top[16];    // 0x80
   uint8_t low_8_of_16[16], high_8_of_16[16];
   uint8_t f16_tiny[16];  // simd_f16_tiny's
+  int16_t f16_low[8];    // multiplied with pairs of halves: the low ones, moved as f16_tiny needs
 } simd_masks;
 
 extern const simd_masks simd_mask;

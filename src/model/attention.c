@@ -78,8 +78,12 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
   const kernel_attention *all = &tile->state;
   const size_t head = ((size_t)kv * tile->token_count + token) * tile->group;
   const size_t value = head * all->head_dim;
-  return (kernel_attention){count * tile->group, all->head_dim,   all->q + value,
-                            all->acc + value,    all->max + head, all->sum + head};
+  return (kernel_attention){.group = count * tile->group,
+                            .head_dim = all->head_dim,
+                            .q = all->q + value,
+                            .acc = all->acc + value,
+                            .max = all->max + head,
+                            .sum = all->sum + head};
 }
 
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
@@ -104,12 +108,43 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
   }
 }
 
-// The slots [entry->first, last) for `count` tokens from `token` on.
-static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
-                      kernel_attention_page add_page, const wick_kv_entry *entry, uint32_t last) {
+// The tile's part of a page, to be read ahead while the page before is computed: thirds where it is
+// one piece, else K and V.
+static kernel_ahead page_ahead(const attention_tile *tile, const wick_kv_entry *entry) {
   const model_attention *a = tile->attention;
+  if (entry->page < 0) return (kernel_ahead){0};
+  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
+  const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
+  const uint8_t *v = wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first);
+  const wick_kernels *kernels = a->model->kernels;
+  const size_t k_bytes = tile->kv_count * kernels->kv[shape->k_type].k_bytes(shape->head_dim);
+  const size_t v_bytes = tile->kv_count * kernels->kv[shape->v_type].v_bytes(shape->head_dim);
+  if (k + k_bytes != v) {
+    return (kernel_ahead){{k, v, v}, (uint32_t)(k_bytes < v_bytes ? k_bytes : v_bytes)};
+  }
+  const size_t third = (k_bytes + v_bytes) / 3;
+  return (kernel_ahead){{k, k + third, k + 2 * third}, (uint32_t)third};
+}
+
+// The share of KV head `kv`.
+static kernel_ahead head_ahead(const kernel_ahead *page, uint32_t kv, uint32_t kv_count) {
+  const uint32_t share =
+      (uint32_t)align_size(ceil_div_u32(page->bytes, kv_count), WICK_CACHE_LINE_BYTES);
+  const uint32_t first = share * kv < page->bytes ? share * kv : page->bytes;
+  const uint32_t rest = page->bytes - first;
+  return (kernel_ahead){{page->from[0] + first, page->from[1] + first, page->from[2] + first},
+                        rest < share ? rest : share};
+}
+
+// The slots [entry->first, last) for `count` tokens from `token` on. `next`: the page read next.
+static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
+                      kernel_attention_page add_page, const wick_kv_entry *entry, uint32_t last,
+                      const wick_kv_entry *next) {
+  const model_attention *a = tile->attention;
+  const kernel_ahead ahead = next != NULL ? page_ahead(tile, next) : (kernel_ahead){0};
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
-    const kernel_attention state = part_state(tile, kv, token, count);
+    kernel_attention state = part_state(tile, kv, token, count);
+    if (ahead.bytes != 0) state.ahead = head_ahead(&ahead, kv, tile->kv_count);
     add_page(&state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first + kv),
              wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first + kv), entry->first, last);
   }
@@ -130,7 +165,7 @@ static void attend_token(const attention_tile *tile, uint32_t token, const wick_
       delta = entry->delta;
       rotate_query(tile, token, delta);
     }
-    add_entry(tile, token, 1, add_page, entry, last);
+    add_entry(tile, token, 1, add_page, entry, last, i + 1 < entries ? entry + 1 : NULL);
   }
 }
 
@@ -148,7 +183,8 @@ static void attend_tile(const attention_tile *tile, kernel_attention_page add_pa
       rotate_query(tile, t, entry->delta);
     }
     delta = entry->delta;
-    add_entry(tile, 0, tile->token_count, add_page, entry, entry->last);
+    add_entry(tile, 0, tile->token_count, add_page, entry, entry->last,
+              i + 1 < entries ? entry + 1 : NULL);
   }
   for (uint32_t t = 0; t < tile->token_count; t++) {
     attend_token(tile, t, table, i, entries, delta, add_page);
@@ -184,8 +220,12 @@ static void attend_run(const model_attention *a, uint32_t token_first, uint32_t 
                          .group = group,
                          .rotated = at,
                          .cos_sin = sum + line_floats(heads)};
-  tile.state =
-      (kernel_attention){heads, config->head_dim, at, at + heads * config->head_dim, max, sum};
+  tile.state = (kernel_attention){.group = heads,
+                                  .head_dim = config->head_dim,
+                                  .q = at,
+                                  .acc = at + heads * config->head_dim,
+                                  .max = max,
+                                  .sum = sum};
   kernels->attention_begin(&tile.state);
   attend_tile(&tile, kernels->attention_page[shape->k_type][shape->v_type]);
   for (uint32_t kv = 0; kv < kv_count; kv++) {

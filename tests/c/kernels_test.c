@@ -459,7 +459,7 @@ static void attention_run(const wick_kernels *kernels, const attention_case *c, 
   const size_t n = (size_t)c->group * c->head_dim;
   float *acc = malloc(n * sizeof(float));
   float max[16], sum[16];
-  const kernel_attention state = {c->group, c->head_dim, q, acc, max, sum};
+  const kernel_attention state = {c->group, c->head_dim, q, acc, max, sum, {{0}, 0}};
   kernels->attention_begin(&state);
   for (uint32_t t = 0; t < c->tokens; t += KERNEL_PAGE_TOKENS) {
     const uint32_t first = c->first > t ? c->first - t : 0;
@@ -871,7 +871,7 @@ TEST(bench_attention_of_a_long_context) {
       const kernel_kv_ops *ops = &list[v]->kv[kv];
       bench_attention b = {list[v],
                            kv,
-                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum},
+                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum, {{0}, 0}},
                            NULL,
                            ops->k_bytes(BENCH_HEAD_DIM)};
       b.pages = aligned_alloc(64, 2 * BENCH_PAGES * b.page_bytes);
