@@ -15,7 +15,9 @@ static const float MATCH_SEEN_FIRST = 4.0f, MATCH_KEPT = 0.95f;
 // A failure weighs more: what it costs is lost, what a success saves comes again.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
 // What passes of some rows took changes what is known of the others, too: the machine may have
-// become slower or faster. One row is the measure of all, so what it took moves them as much.
+// become slower or faster. One row is the measure of all, so what it took moves them as much; many
+// rows, only when they were measured so often that they tell of the machine and not of themselves.
+enum { COST_SEEN_ENOUGH = 8 };
 static const float COST_WEIGHT = 0.2f, COST_WEIGHT_OTHERS = 0.1f;
 // What is not measured for long seems cheaper with each pass, until it is tried again.
 static const float COST_KEPT = 0.999f;
@@ -52,7 +54,14 @@ void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us
   }
   // A pass that something else held up says little: it counts as twice the usual at the most.
   const float change = (took < 2.0f * expected ? took : 2.0f * expected) / expected - 1.0f;
-  const float others = 1.0f + (rows == 1 ? COST_WEIGHT : COST_WEIGHT_OTHERS) * change;
+  float others = 1.0f;
+  if (rows == 1) {
+    others += COST_WEIGHT * change;
+  } else if (costs->seen[rows] >= COST_SEEN_ENOUGH) {
+    others += COST_WEIGHT_OTHERS * change;
+  } else {
+    costs->seen[rows]++;
+  }
   for (uint32_t i = 1; i <= SPECULATION_ROWS_MAX; i++) {
     if (i != rows) costs->us[i] *= i == 1 ? others : others * COST_KEPT;
   }

@@ -52,6 +52,7 @@ typedef struct speculation {
 // What passes of 1, 2, ... rows took lately, in us; 0: not measured. A scheduler's.
 typedef struct speculation_costs {
   float us[SPECULATION_ROWS_MAX + 1];
+  uint8_t seen[SPECULATION_ROWS_MAX + 1];  // how often, as far as it matters
 } speculation_costs;
 
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us);

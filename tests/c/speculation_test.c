@@ -150,6 +150,14 @@ TEST(a_machine_that_becomes_slower_or_faster_changes_nothing) {
   CHECK(wanted_when_sure() >= before);
 }
 
+// Not of itself: a few passes of many rows that were slow say nothing of one row.
+TEST(rows_seldom_measured_leave_the_measure_alone) {
+  begin(0.5f);
+  pass_takes(SPECULATION_ROWS_MAX, 20000, 4);
+  CHECK(text.costs.us[1] >= 999.0f);
+  CHECK(text.costs.us[1] <= 1001.0f);
+}
+
 TEST(what_was_held_up_is_tried_again) {
   begin(0.5f);
   for (uint32_t i = 0; i < 30 * SPECULATION_TOKENS_MAX; i++) {
