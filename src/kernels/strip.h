@@ -332,14 +332,14 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
 
 // What a strip multiplies: `parts` parts of `groups` groups of 8 rows, each group_stride_bytes
 // behind the one before, with `tokens` tokens, each act_stride words behind the one before.
-// sums: [group][token][8 rows].
+// sums: [group][`slots` tokens][8 rows]; an odd number of tokens in pairs has a slot more.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;
   uint32_t groups, parts;
   strip_act act;
   size_t act_stride;
-  uint32_t tokens;
+  uint32_t tokens, slots;
   int32_t offset;
   float *sums;
 } strip_job;
@@ -368,7 +368,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
   for (uint32_t i = 0; i < 2 * count; i++) wasm_v128_store(y[i / 2] + 4 * (i % 2), sums[i]);
 }
 
-// An even number of tokens.
+// Pairs of tokens. A last one alone is its own neighbour.
 SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, simd_flavor flavor) {
   float *y = job->sums;
 #pragma nounroll
@@ -377,7 +377,8 @@ SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, s
 #pragma nounroll
     for (uint32_t t = 0; t < job->tokens; t += 2, y += 16) {
       const uint8_t *record[2] = {job->record + g * job->group_stride_bytes, NULL};
-      strip_act act[2] = {next, {next.x + job->act_stride, next.wide + job->act_stride}};
+      const size_t stride = t + 1 < job->tokens ? job->act_stride : 0;
+      strip_act act[2] = {next, {next.x + stride, next.wide + stride}};
       float *const both[2] = {y, y + 8};
       next.x += 2 * job->act_stride;
       next.wide += 2 * job->act_stride;

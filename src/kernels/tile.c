@@ -142,13 +142,13 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// The first `tokens` of each group's sums to y; groups lie `stride` rows apart, from `row` on.
+// The tokens of each group's sums to y; groups lie `stride` rows apart, from `row` on.
 static void sums_store(const tile_job *job, const strip_job *strip, uint32_t row, uint32_t groups,
-                       uint32_t stride, uint32_t token, uint32_t tokens) {
+                       uint32_t stride, uint32_t token) {
   for (uint32_t g = 0; g < groups; g++, row += stride) {
-    const float *sum = strip->sums + (size_t)g * strip->tokens * KERNEL_ROW_GROUP;
+    const float *sum = strip->sums + (size_t)g * strip->slots * KERNEL_ROW_GROUP;
     float *y = job->y + job->y_stride * token + row;
-    for (uint32_t t = 0; t < tokens; t++, y += job->y_stride, sum += KERNEL_ROW_GROUP) {
+    for (uint32_t t = 0; t < strip->tokens; t++, y += job->y_stride, sum += KERNEL_ROW_GROUP) {
       rows_copy(y, sum, group_rows(job, row));
     }
   }
@@ -167,7 +167,7 @@ static void run_unpacked(const tile_job *job, const strip_job *strip) {
       record += job->type->record_bytes;
     }
     job->of_parts(&of_parts);
-    of_parts.sums += (size_t)strip->tokens * KERNEL_ROW_GROUP;
+    of_parts.sums += (size_t)strip->slots * KERNEL_ROW_GROUP;
   }
 }
 
@@ -176,7 +176,7 @@ static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *reco
                       const strip_act *act) {
   const bool is_direct = strip->tokens <= job->type->strip_tokens;
   tile_strip *kernel = strip->tokens == 1 ? job->type->single : job->type->pairs;
-  memset(strip->sums, 0, (size_t)strip->groups * strip->tokens * KERNEL_ROW_GROUP * sizeof(float));
+  memset(strip->sums, 0, (size_t)strip->groups * strip->slots * KERNEL_ROW_GROUP * sizeof(float));
   strip->record = record;
   strip->act = *act;
   for (uint32_t p = 0; p < job->parts; p += TILE_PARTS) {
@@ -192,7 +192,7 @@ static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *reco
   }
 }
 
-// `tokens` tokens from `token` on: one, or an even number.
+// `tokens` tokens from `token` on: one, an even number, or any where they are unpacked for.
 static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   float sums[STREAMS * TILE_BATCH * KERNEL_ROW_GROUP];
   const uint32_t groups = ceil_div_u32(job->row_last - job->row_first, KERNEL_ROW_GROUP);
@@ -200,10 +200,10 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   const uint8_t *x = job->act + job->act_stride_bytes * token;
   const strip_act act = {(const int32_t *)(const void *)x,
                          (const int32_t *)(const void *)(x + act_wide_offset(job->matrix->cols))};
-  // Where a single token has no kernel of its own, it is its own neighbour.
-  const bool is_pair = tokens == 1 && job->type->single == NULL;
-  strip_job strip = {.act_stride = is_pair ? 0 : job->act_stride_bytes / sizeof(int32_t),
-                     .tokens = is_pair ? 2 : tokens,
+  const bool is_single = tokens == 1 && job->type->strip_tokens > 0;
+  strip_job strip = {.act_stride = job->act_stride_bytes / sizeof(int32_t),
+                     .tokens = tokens,
+                     .slots = is_single ? 1 : (tokens + 1) & ~1u,
                      .offset = job->type->offset,
                      .sums = sums};
   for (uint32_t i = 0; i < groups;) {
@@ -211,10 +211,10 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
     const uint32_t row = job->row_first + i * KERNEL_ROW_GROUP, stride = range * KERNEL_ROW_GROUP;
     const uint8_t *record = job_record(job, row);
     // A single token wants pairs of groups: a last one is its own neighbour.
-    strip.groups = is_even ? STREAMS : strip.tokens == 1 ? 2 : 1;
+    strip.groups = is_even ? STREAMS : is_single ? 2 : 1;
     strip.group_stride_bytes = is_even ? (size_t)(job_record(job, row + stride) - record) : 0;
     run_parts(job, &strip, record, &act);
-    sums_store(job, &strip, row, is_even ? STREAMS : 1, stride, token, tokens);
+    sums_store(job, &strip, row, is_even ? STREAMS : 1, stride, token);
     i = is_even && i + 1 == range ? range * STREAMS : i + 1;
   }
 }
@@ -232,13 +232,14 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                         .act_stride_bytes = act_stride_bytes,
                         .y = y,
                         .y_stride = y_stride};
-  uint32_t token = 0;
-  while (tokens - token > 1) {
-    const uint32_t left = (tokens - token) & ~1u, count = left < TILE_BATCH ? left : TILE_BATCH;
+  for (uint32_t token = 0; token < tokens;) {
+    const uint32_t left = tokens - token;
+    uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
+    // By the type's own strips an odd one out is faster alone.
+    if (count > 1 && count <= type->strip_tokens) count &= ~1u;
     run_tokens(&job, token, count);
     token += count;
   }
-  if (token < tokens) run_tokens(&job, token, 1);
 }
 
 #endif
