@@ -57,16 +57,14 @@ SIMD_INLINE void iq4_xs_codes(const uint8_t *record, uint32_t part, uint32_t ste
   iq4_take(RECORD(iq4_xs_record, record)->codes[part], step, half, codes);
 }
 
-#define IQ4(record, parts_, folded_)                                                   \
-  .record_bytes = sizeof(record), .parts = (parts_), .kind = BLOCK_SIGNED, .steps = 4, \
-  .per_step = 2, .step_groups = 1, .code_groups = 4, .offset = 0, .folded = (folded_)
+#define IQ4(record, parts_, folded_)                                                          \
+  .strip_tokens = 1, .record_bytes = sizeof(record), .parts = (parts_), .kind = BLOCK_SIGNED, \
+  .steps = 4, .per_step = 2, .step_groups = 1, .code_groups = 4, .offset = 0, .folded = (folded_)
 
-static const strip_type iq4_nl_strip = {
-    IQ4(iq4_nl_record, 1, true), iq4_nl_super, strip_scales_of_super,
-    strip_begin_nothing,         iq4_nl_codes, .strip_tokens = 1};
-static const strip_type iq4_xs_strip = {
-    IQ4(iq4_xs_record, 8, false), iq4_xs_super, iq4_xs_scales,
-    strip_begin_nothing,          iq4_xs_codes, .strip_tokens = 1};
+static const strip_type iq4_nl_strip = {IQ4(iq4_nl_record, 1, true), iq4_nl_super,
+                                        strip_scales_of_super, strip_begin_nothing, iq4_nl_codes};
+static const strip_type iq4_xs_strip = {IQ4(iq4_xs_record, 8, false), iq4_xs_super, iq4_xs_scales,
+                                        strip_begin_nothing, iq4_xs_codes};
 
 TILE_TYPE(iq4_nl, iq4_nl_strip)
 TILE_TYPE(iq4_xs, iq4_xs_strip)

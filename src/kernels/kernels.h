@@ -72,10 +72,6 @@ typedef enum kernel_kv_type {
   KERNEL_KV_TYPE_COUNT = 4
 } kernel_kv_type;
 
-// Attention of the query heads that share one KV head, online softmax over pages (Milakov and
-// Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
-// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16
-// tokens][head_dim]. F32 pages hold floats, F16 pages uint16_t.
 // A part of what will be read next, which a call touches meanwhile: `bytes` from each of three
 // places on. Processors fetch ahead by themselves, but not across the ends of 4 KB pages: places in
 // different ones are fetched side by side. 0 bytes: nothing.
@@ -84,6 +80,10 @@ typedef struct kernel_ahead {
   uint32_t bytes;
 } kernel_ahead;
 
+// Attention of the query heads that share one KV head, online softmax over pages (Milakov and
+// Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
+// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16
+// tokens][head_dim]. F32 pages hold floats, F16 pages uint16_t.
 typedef struct kernel_attention {
   uint32_t group;     // query heads of this KV head
   uint32_t head_dim;  // a multiple of 4

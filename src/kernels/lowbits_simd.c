@@ -82,22 +82,14 @@ SIMD_INLINE void q3_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   state[half] = wasm_u16x8_shr(third, 4);
 }
 
-#define LOWBITS(record, kind_, offset_)                                                   \
-  .record_bytes = sizeof(record), .parts = 8, .kind = (kind_), .steps = 2, .per_step = 4, \
-  .step_groups = 4, .code_groups = 1, .offset = (offset_), .folded = false
+#define LOWBITS(record, kind_, offset_)                                                       \
+  .strip_tokens = 1, .record_bytes = sizeof(record), .parts = 8, .kind = (kind_), .steps = 2, \
+  .per_step = 4, .step_groups = 4, .code_groups = 1, .offset = (offset_), .folded = false
 
-static const strip_type q2_k_strip = {LOWBITS(q2_k_record, BLOCK_SUB_MINS, 0),
-                                      q2_k_super,
-                                      q2_k_scales,
-                                      strip_begin_nothing,
-                                      q2_k_codes,
-                                      .strip_tokens = 1};
-static const strip_type q3_k_strip = {LOWBITS(q3_k_record, BLOCK_SUB, 4),
-                                      q3_k_super,
-                                      q3_k_scales,
-                                      q3_k_begin,
-                                      q3_k_codes,
-                                      .strip_tokens = 1};
+static const strip_type q2_k_strip = {LOWBITS(q2_k_record, BLOCK_SUB_MINS, 0), q2_k_super,
+                                      q2_k_scales, strip_begin_nothing, q2_k_codes};
+static const strip_type q3_k_strip = {LOWBITS(q3_k_record, BLOCK_SUB, 4), q3_k_super, q3_k_scales,
+                                      q3_k_begin, q3_k_codes};
 
 TILE_TYPE(q2_k, q2_k_strip)
 TILE_TYPE(q3_k, q3_k_strip)

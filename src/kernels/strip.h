@@ -182,16 +182,6 @@ typedef struct strip_act {
   const int32_t *x, *wide;
 } strip_act;
 
-// Adds one vector of codes (or one a lane) times the lanes' words to their sums.
-SIMD_INLINE void strip_lanes_dot(const strip_type *type, v128_t *const codes[2], uint32_t i,
-                                 strip_lanes lanes, const strip_act act[2], uint32_t group,
-                                 uint32_t half, simd_flavor flavor, v128_t *sums) {
-  for (uint32_t l = 0; l < LANES_COUNT(lanes); l++) {
-    sums[2 * l + half] = strip_dot(sums[2 * l + half], codes[l][i], act[l].x, act[l].wide, group,
-                                   type->kind, flavor);
-  }
-}
-
 // Integer dots of 16 columns each, sub-scales applied and added up, of one record with `tokens`
 // (1 or 2) lanes.
 SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const uint8_t *record,
@@ -228,8 +218,9 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
   v128_t state[2][2];
   strip_act act[2] = {from[0], from[1]};
   for (uint32_t l = 0; l < records; l++) type->begin(record[l], part, state[l]);
-  for (uint32_t i = 0; i < 2 * count; i++)
+  for (uint32_t i = 0; i < 2 * count; i++) {
     totals[i] = strip_dot_start(act[i / 2].x, start, offset, flavor);
+  }
   for (uint32_t l = 0; l < count; l++) {
     act[l].x += step_first * type->step_groups;
     act[l].wide += 2 * step_first * type->step_groups;
@@ -247,8 +238,10 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
         type->codes(record[l], part, s, h, state[l], codes[l]);
       }
       for (uint32_t i = 0; i < type->per_step; i++) {
-        v128_t *const of_lanes[2] = {codes[0], codes[apart]};
-        strip_lanes_dot(type, of_lanes, i, lanes, act, i * type->code_groups, h, flavor, totals);
+        for (uint32_t l = 0; l < count; l++) {
+          totals[2 * l + h] = strip_dot(totals[2 * l + h], codes[apart ? l : 0][i], act[l].x,
+                                        act[l].wide, i * type->code_groups, type->kind, flavor);
+        }
       }
     }
     for (uint32_t l = 0; l < count; l++) {
@@ -278,27 +271,24 @@ SIMD_INLINE v128_t strip_part_add(const strip_type *type, const strip_scales *sc
   return sum;
 }
 
-// Unpacked parts whose 16 columns have a scale: of BLOCK_HALVES a float's share is added to the
-// sums, of the others dots are multiplied and added up.
+// An unpacked part whose 16 columns have a scale, with two tokens: of BLOCK_HALVES a float's share
+// is added to the sums, of the others dots are multiplied and added up.
 SIMD_INLINE void strip_part_halves(const strip_type *type, int32_t offset, const uint8_t *record[2],
-                                   strip_lanes lanes, const strip_act act[2], simd_flavor flavor,
-                                   v128_t dots[4], v128_t sums[4]) {
-  strip_scales scales[2];
-  const bool apart = lanes == LANES_GROUPS;
-  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
+                                   const strip_act act[2], simd_flavor flavor, v128_t dots[4],
+                                   v128_t sums[4]) {
+  strip_scales scales;
   for (uint32_t s = 0; s < 2; s++) {
     v128_t half[4];
-    strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, lanes, act, flavor, half);
-    for (uint32_t l = 0; l < records; l++) type->scales(record[l], 0, NULL, &scales[l]);
-    for (uint32_t i = 0; i < 2 * count; i++) {
-      const strip_scales *of_lane = &scales[apart ? i / 2 : 0];
+    strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, LANES_TOKENS, act, flavor, half);
+    type->scales(record[0], 0, NULL, &scales);
+    for (uint32_t i = 0; i < 4; i++) {
       if (type->kind == BLOCK_HALVES) {
         const v128_t x_scale = strip_splat(act[i / 2].x, ACT_WORD_SCALE);
-        const v128_t scale = wasm_f32x4_mul(of_lane->half_scales[s][i % 2], x_scale);
+        const v128_t scale = wasm_f32x4_mul(scales.half_scales[s][i % 2], x_scale);
         const v128_t dot = simd_dot_total(half[i], type->kind, flavor);
         sums[i] = simd_multiply_add(wasm_f32x4_convert_i32x4(dot), scale, sums[i], flavor);
       } else {
-        const v128_t dot = simd_dot_scaled(half[i], of_lane->sub_scales[s][i % 2], flavor);
+        const v128_t dot = simd_dot_scaled(half[i], scales.sub_scales[s][i % 2], flavor);
         dots[i] = s == 0 ? dot : wasm_i32x4_add(dots[i], dot);
       }
     }
@@ -311,10 +301,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
                             const strip_act act[2], simd_flavor flavor, v128_t sums[4]) {
   strip_scales scales[2];
   v128_t dots[4];
-  const bool apart = lanes == LANES_GROUPS, is_unpacked = type->steps == 8 && type->parts == 1;
+  const bool apart = lanes == LANES_GROUPS;
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
-  if (type->kind == BLOCK_HALVES || (is_unpacked && kind_has_sub(type->kind))) {
-    strip_part_halves(type, offset, record, lanes, act, flavor, dots, sums);
+  if (type->kind == BLOCK_HALVES || (kind_has_sub(type->kind) && type->parts == 1)) {
+    strip_part_halves(type, offset, record, act, flavor, dots, sums);
     if (type->kind == BLOCK_HALVES) return;
   } else if (!kind_has_sub(type->kind)) {
     strip_dots(type, offset, record, part, 0, type->steps, 2, lanes, act, flavor, dots);
@@ -390,8 +380,7 @@ SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, s
 // One token, an even number of groups: two at a time where a part is little work.
 SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
                                   simd_flavor flavor) {
-  const strip_lanes lanes =
-      type->parts == 1 && type->steps < 8 + (type->kind == BLOCK_SIGNED) ? LANES_GROUPS : LANES_ONE;
+  const strip_lanes lanes = type->parts == 1 ? LANES_GROUPS : LANES_ONE;
   const uint8_t *next = job->record;
   float *y = job->sums;
 #pragma nounroll

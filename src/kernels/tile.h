@@ -19,7 +19,7 @@ typedef struct tile_type {
   block_kind kind;
   int32_t offset;
   tile_strip *single;  // one token and an even number of groups
-  tile_strip *pairs;   // an even number of tokens; NULL where they are unpacked for
+  tile_strip *pairs;   // several tokens; NULL where they are unpacked for
   tile_unpack *unpack;
   // Up to so many tokens go by the type's own strips (0: it has none), others are worth unpacking
   // for; measured, `WICK_BENCH=1 kernels_test bench_products`.

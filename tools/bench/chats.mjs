@@ -9,7 +9,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../../tests/support/locate.mjs';
-import { makeModel } from './models.mjs';
+import { modelFile } from './models.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -24,8 +24,7 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const [shape, type] = options.model.split(':');
-const file = type ? makeModel(shape, type).path : resolve(options.model);
+const file = modelFile(options.model);
 const chats = Number(options.chats);
 const turns = Number(options.turns);
 const ask = Number(options.ask);

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../../tests/support/locate.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { makeModel } from './models.mjs';
+import { modelFile } from './models.mjs';
 import { median, ratioInterval } from './statistics.mjs';
 
 const { values: options } = parseArgs({
@@ -18,8 +18,7 @@ const { values: options } = parseArgs({
     repetitions: { type: 'string', default: '7' },
   },
 });
-const [shape, type] = options.model.split(':');
-const file = type ? makeModel(shape, type).path : resolve(options.model);
+const file = modelFile(options.model);
 const contexts = options.contexts.split(',').map(Number);
 const tokens = Number(options.tokens);
 const longest = Math.max(...contexts) + tokens + 32;

@@ -24,4 +24,10 @@ export function makeModel(shape, type) {
   return { name, path, bytes: statSync(path).size };
 }
 
+/** @param {string} model `shape:type`, made when it is not there, or a file's path @returns {string} its path */
+export function modelFile(model) {
+  const [shape, type] = model.split(':');
+  return type ? makeModel(shape, type).path : resolve(model);
+}
+
 export { folder as modelFolder };

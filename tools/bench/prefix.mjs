@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { root } from '../../tests/support/locate.mjs';
 import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { makeModel } from './models.mjs';
+import { modelFile } from './models.mjs';
 import { median, ratioInterval } from './statistics.mjs';
 
 const { values: options } = parseArgs({
@@ -20,8 +20,7 @@ const { values: options } = parseArgs({
     document: { type: 'boolean', default: false },
   },
 });
-const [shape, type] = options.model.split(':');
-const file = type ? makeModel(shape, type).path : resolve(options.model);
+const file = modelFile(options.model);
 
 /** @type {typeof import('../../js/index.js')} */
 const { createEngine } = await import(resolve(root, 'dist/index.js'));

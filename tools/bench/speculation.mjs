@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { locate, root } from '../../tests/support/locate.mjs';
 import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
-import { makeModel } from './models.mjs';
+import { modelFile } from './models.mjs';
 import { median, ratioInterval } from './statistics.mjs';
 
 const { values: options } = parseArgs({
@@ -23,8 +23,7 @@ const { values: options } = parseArgs({
     document: { type: 'boolean', default: false },
   },
 });
-const [shape, type] = options.model.split(':');
-const file = type ? makeModel(shape, type).path : resolve(options.model);
+const file = modelFile(options.model);
 
 /** @typedef {{name: string, prompt: string, answer: string}} Case */
 
