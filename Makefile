@@ -212,8 +212,9 @@ setup: setup-all ## installs all that building and testing needs (make does it b
 demo: all ## builds, serves the demo page and prints its address
 	$(Q)$(NODE) examples/chat/serve.mjs
 
+# MODELS=shape:type,... compares these instead.
 bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)
-	$(Q)$(NODE) tools/bench/peers.mjs
+	$(Q)$(NODE) tools/bench/peers.mjs $(if $(MODELS),--models '$(MODELS)')
 
 bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitGTK, with plain and relaxed SIMD
 	$(Q)$(NODE) tools/bench/browsers.mjs

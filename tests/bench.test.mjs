@@ -2,13 +2,16 @@
 // model, in which only the shape of the result counts.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { drawCurve } from '../tools/bench/curve_svg.mjs';
 import { withSection } from '../tools/bench/document.mjs';
-import { compareSamples, peersTable } from '../tools/bench/rows.mjs';
+import { compareSamples, peersFile, peersTable } from '../tools/bench/rows.mjs';
 import { median, ratioInterval } from '../tools/bench/statistics.mjs';
+import { doEach, takeTurns, withinLimit } from '../tools/bench/turns.mjs';
 import { locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
@@ -38,6 +41,64 @@ describe('rows', () => {
     const time = compareSamples({ row: { ...key, phase: 'cold_ttft' }, ...measured });
     assert.deepEqual([time.ratio, time.unit], [0.5, 'ms']);
     assert.equal(peersTable([speed, time]).split('\n').length, 4);
+  });
+
+  test('the file has the keys that its readers count on, and no others', () => {
+    const measured = { ours: [20, 22], theirs: [10, 11] };
+    const rows = [true, false].map((hasInterval) =>
+      compareSamples({ row: { ...key, phase: 'prefill' }, ...measured, hasInterval }),
+    );
+    const common = { model: 'm', type: 'q8_0', threads: 1, phase: 'prefill', peer: 'wllama' };
+    const values = { wick: 21, peer_value: 10.5, ratio: 2 };
+    assert.deepEqual(peersFile(rows), {
+      rows: [
+        { ...common, ...values, ratio_ci: [2, 2] },
+        { ...common, ...values, ratio_ci: null },
+      ],
+    });
+  });
+});
+
+describe('turns', () => {
+  const always = { rounds: 3, hasTimeFor: () => true };
+
+  test('a side that fails in a round has no samples, the others go on', async () => {
+    /** @type {Record<string, string>} */
+    const failures = {};
+    const samples = await takeTurns(['wick', 'one', 'two'], failures, {
+      ...always,
+      measure: async (name, round) => {
+        if (name === 'one' && round === 1) throw new Error('out of memory\nat some place');
+        return round;
+      },
+    });
+    assert.deepEqual(samples, { wick: [0, 1, 2], two: [0, 1, 2] });
+    assert.deepEqual(failures, { one: 'out of memory' });
+  });
+
+  test('without Wick, or with nobody beside it, no round begins', async () => {
+    for (const broken of ['wick', 'one']) {
+      const failures = { [broken]: 'did not load' };
+      let calls = 0;
+      await takeTurns(['wick', 'one'], failures, { ...always, measure: async () => calls++ });
+      assert.equal(calls, 0);
+    }
+  });
+
+  test('no further round begins when there is no time for one', async () => {
+    const hasTimeFor = (/** @type {number} */ round) => round < 2;
+    const measure = async () => 1;
+    const samples = await takeTurns(['wick', 'one'], {}, { rounds: 3, hasTimeFor, measure });
+    assert.deepEqual(samples, { wick: [1, 1], one: [1, 1] });
+  });
+
+  test('a side that never answers is left behind', async () => {
+    /** @type {Record<string, string>} */
+    const failures = {};
+    await doEach(['wick', 'one'], failures, (name) =>
+      withinLimit(name === 'one' ? new Promise(() => {}) : Promise.resolve(), 20),
+    );
+    assert.deepEqual(failures, { one: 'no answer within 0 s' });
   });
 });
 
@@ -84,16 +145,35 @@ test('a run gives a row for each phase and peer', { skip }, async (t) => {
     ...['--tokens', '4', '--repetitions', '2', '--peers', peers, '--out', out, '--no-document'],
   );
   assert.equal(code, 0, stderr);
-  const { rows, skipped, environment } = JSON.parse(readFileSync(resolve(root, out), 'utf8'));
+  const { rows } = JSON.parse(readFileSync(resolve(root, out), 'utf8'));
+  const details = JSON.parse(readFileSync(resolve(root, 'build/bench/test.details.json'), 'utf8'));
   const found = rows.map((/** @type {any} */ row) => `${row.peer} ${row.phase}`).sort();
   const wanted = peers.split(',').flatMap((peer) => [`${peer} decode`, `${peer} prefill`]);
   assert.deepEqual(found, [...wanted, 'wllama cold_ttft'].sort());
-  assert.deepEqual(skipped, []);
+  assert.deepEqual(details.skipped, []);
   for (const row of rows) {
+    assert.deepEqual(Object.keys(row), [
+      ...['model', 'type', 'threads', 'phase', 'peer', 'wick', 'peer_value', 'ratio', 'ratio_ci'],
+    ]);
     assert.ok(row.wick > 0 && row.peer_value > 0 && row.ratio > 0);
     assert.equal(row.ratio_ci.length, 2);
   }
-  if (isComplete) assert.match(environment.llama_cpp_cpu_variant, /^\w+$/);
+  if (isComplete) assert.match(details.environment.llama_cpp_cpu_variant, /^\w+$/);
+});
+
+test('a run that is interrupted leaves a whole file without what an older run found', {
+  skip,
+}, async () => {
+  const out = resolve(root, 'build/bench/test-interrupted.json');
+  writeFileSync(out, '{"rows": [{"model": "of an older run"}]}\n');
+  const child = spawn(process.execPath, [
+    ...[resolve(root, 'tools/bench/peers.mjs'), '--models', 'tiny:q8_0', '--cold', 'none'],
+    ...['--peers', 'wllama', '--out', out, '--no-document'],
+  ]);
+  await once(child.stderr, 'data'); // it begins its first comparison
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), { rows: [] });
 });
 
 test('browsers are measured side by side, plain SIMD and a second visit with them', {

@@ -449,28 +449,44 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(ids.split(' ').length < Buffer.byteLength(any), 'merges are used');
   });
 
-  test('types are those that llama-quantize takes', async () => {
-    // as the published Qwen2.5-0.5B-Instruct files have them
-    const wanted = {
-      q4_k_m: { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 },
-      q4_0: { F32: 121, Q4_0: 168, Q8_0: 1 },
-    };
-    for (const [type, counts] of Object.entries(wanted)) {
-      const pipe = `"${program}" synth qwen2.5-0.5b ${type} - | "${program}" inspect - --json`;
+  // Tensors by type. Qwen2.5-0.5B and Llama-3.2-1B: as the published files have them; SmolLM2-135M: by the
+  // rules of llama-quant.cpp, whose rows of 576 have no K-quants.
+  const counts = [
+    ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],
+    ['qwen2.5-0.5b', 'q4_0', { F32: 121, Q4_0: 168, Q8_0: 1 }],
+    ['qwen2.5-0.5b', 'q8_0', { F32: 121, Q8_0: 169 }],
+    ['smollm2-135m', 'q4_k_m', { F32: 61, Q5_0: 166, Q8_0: 15, Q4_K: 16, Q6_K: 14 }],
+    ['smollm2-135m', 'q4_0', { F32: 61, Q4_0: 210, Q8_0: 1 }],
+    ['llama3.2-1b', 'q4_k_m', { F32: 34, Q4_K: 96, Q6_K: 17 }],
+    ['llama3.2-1b', 'q4_0', { F32: 34, Q4_0: 112, Q6_K: 1 }],
+    ['llama3.2-1b', 'q8_0', { F32: 34, Q8_0: 113 }],
+  ];
+  /** @type {Record<string, number[]>} the layers whose attn_v and ffn_down get more bits in Q4_K_M */
+  const moreBits = {
+    'qwen2.5-0.5b': [0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23],
+    'smollm2-135m': [0, 1, 2, 5, 8, 11, 14, 17, 20, 23, 26, 27, 28, 29],
+    'llama3.2-1b': [0, 1, 4, 7, 10, 13, 14, 15],
+  };
+  for (const [shape, type, wanted] of counts) {
+    test(`types are those that llama-quantize takes: ${shape}, ${type}`, async () => {
+      const pipe = `"${program}" synth ${shape} ${type} - | "${program}" inspect - --json`;
       const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
       assert.equal(code, 0, stderr);
       const { info, tensors } = JSON.parse(stdout.toString());
-      const { types } = info;
-      const found = Object.entries(types).map(([name, { tensors }]) => [name, tensors]);
-      assert.deepEqual(Object.fromEntries(found), counts);
-      const sixBits = tensors.filter((/** @type {any} */ t) => t.type === 'Q6_K');
-      const layers = sixBits.map(
-        (/** @type {any} */ t) => t.name.match(/^blk\.(\d+)\.ffn_down\./)[1],
-      );
-      const wantedLayers = type === 'q4_k_m' ? [0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23] : [];
-      assert.deepEqual(layers.map(Number), wantedLayers);
-    }
-  });
+      const found = Object.entries(info.types).map(([name, { tensors }]) => [name, tensors]);
+      assert.deepEqual(Object.fromEntries(found), wanted);
+      if (type !== 'q4_k_m') return;
+      for (const part of ['attn_v', 'ffn_down']) {
+        const pattern = new RegExp(`^blk\\.(\\d+)\\.${part}\\.weight$`);
+        const layers = tensors.flatMap((/** @type {any} */ t) =>
+          ['Q6_K', 'Q8_0'].includes(t.type)
+            ? (t.name.match(pattern)?.slice(1).map(Number) ?? [])
+            : [],
+        );
+        assert.deepEqual(layers, moreBits[/** @type {string} */ (shape)], part);
+      }
+    });
+  }
 });
 
 describe('bench', () => {

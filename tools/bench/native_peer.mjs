@@ -28,10 +28,15 @@ export function openNative() {
     if (error) waiter?.fail(new Error(`native llama.cpp: ${error}`));
     else waiter?.settle(value);
   });
-  started.on('exit', (code) => {
-    for (const { fail } of waiters.values()) fail(new Error(`native llama.cpp ended with ${code}`));
+  /** @param {Error} error */
+  const failAll = (error) => {
+    for (const { fail } of waiters.values()) fail(error);
     waiters.clear();
-  });
+  };
+  started.on('exit', (code, signal) =>
+    failAll(new Error(`native llama.cpp ended with ${code ?? signal}`)),
+  );
+  started.on('error', failAll); // it could not be started, or is gone and cannot be asked
   return {
     call: (method, argument) =>
       new Promise((settle, fail) => {
@@ -39,7 +44,7 @@ export function openNative() {
         started.send({ id: lastId, method, argument });
       }),
     close: async () => {
-      started.disconnect();
+      if (started.connected) started.disconnect();
     },
   };
 }

@@ -1,11 +1,13 @@
 // Wick against its peers on the same files, in one run, in turns: wllama in the same Chromium, native
 // llama.cpp in a process of its own.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
-//     [--repetitions 7] [--cold shape:type,...] [--peers wllama,llama.cpp]
-// QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. Writes
-// build/bench/peers.json; a full run also its section of docs/benchmarks.md.
+//     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
+// QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
+// each comparison for so many minutes at most, though 3 times at least. After each comparison it writes
+// build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
+// why); a full run at its end its section of docs/benchmarks.md.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { launchChromium } from '../../tests/support/browsers.mjs';
@@ -17,23 +19,23 @@ import { describeEnvironment } from './environment.mjs';
 import { makeModel, modelFolder } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { makePrompt } from './prompts.mjs';
-import { compareSamples, peersTable } from './rows.mjs';
+import { compareSamples, peersFile, peersTable } from './rows.mjs';
+import { doEach, takeTurns, withinLimit } from './turns.mjs';
 
 const quick = process.env.QUICK === '1';
-const everything = ['smollm2-135m', 'qwen2.5-0.5b'].flatMap((shape) =>
+const everything = ['smollm2-135m', 'qwen2.5-0.5b', 'llama3.2-1b'].flatMap((shape) =>
   ['q4_0', 'q4_k_m', 'q8_0'].map((type) => `${shape}:${type}`),
 );
+const few = ['smollm2-135m:q8_0', 'qwen2.5-0.5b:q4_0', 'qwen2.5-0.5b:q4_k_m', 'qwen2.5-0.5b:q8_0'];
 const { values: options } = parseArgs({
   options: {
-    models: {
-      type: 'string',
-      default: (quick ? ['smollm2-135m:q8_0', ...everything.slice(3)] : everything).join(','),
-    },
+    models: { type: 'string', default: (quick ? few : everything).join(',') },
     cold: { type: 'string', default: 'qwen2.5-0.5b:q4_0' },
     threads: { type: 'string', default: '1,2' },
     prompt: { type: 'string', default: quick ? '64' : '128' },
     tokens: { type: 'string', default: quick ? '16' : '32' },
     repetitions: { type: 'string', default: quick ? '3' : '7' },
+    minutes: { type: 'string', default: '8' },
     peers: { type: 'string', default: 'wllama,llama.cpp' },
     out: { type: 'string', default: 'build/bench/peers.json' },
     document: { type: 'boolean', default: !quick },
@@ -45,8 +47,12 @@ const newTokens = Number(options.tokens);
 const repetitions = Number(options.repetitions);
 const context = 512;
 const COLD_PROMPT_TOKENS = 32;
+const WARM_UP_TOKENS = 32;
+const ROUNDS_MIN = quick ? 1 : 3;
 const QUICK_SECONDS = 400;
 const QUICK_SECONDS_MAX = 470;
+const HOUR_MS = 3_600_000;
+const CLOSE_MS = 20_000;
 
 /** @typedef {import('./browser_peer.mjs').Peer} Peer */
 /** @typedef {import('./rows.mjs').Measurement} Measurement */
@@ -85,14 +91,15 @@ function findPeers() {
 class Clock {
   #start = performance.now();
   #taskStart = 0;
+  #taskEnd = 0;
   #longestMs = 0;
 
   /** @param {number} tasksLeft with the one that begins @returns {boolean} whether there is time for it */
   startTask(tasksLeft) {
     const now = performance.now();
-    this.#taskStart = now;
     const end = this.#start + QUICK_SECONDS * 1000;
-    this.taskEnd = quick ? now + (end - now) / tasksLeft : Number.POSITIVE_INFINITY;
+    this.#taskStart = now;
+    this.#taskEnd = now + (quick ? (end - now) / tasksLeft : Number(options.minutes) * 60_000);
     return !quick || now + this.#longestMs < this.#start + QUICK_SECONDS_MAX * 1000;
   }
 
@@ -100,107 +107,115 @@ class Clock {
     this.#longestMs = Math.max(this.#longestMs, performance.now() - this.#taskStart);
   }
 
-  /** @param {number} roundMs that the last round took */
-  hasTimeFor(roundMs) {
-    return performance.now() + roundMs <= (this.taskEnd ?? 0);
+  /** @param {number} round the next @param {number} roundMs that the last one took */
+  hasTimeFor(round, roundMs) {
+    return round < ROUNDS_MIN || performance.now() + roundMs <= this.#taskEnd;
+  }
+
+  /** Milliseconds after which an engine that has not answered never will. */
+  get limitMs() {
+    return quick ? this.#start + QUICK_SECONDS_MAX * 1000 - performance.now() : HOUR_MS;
   }
 }
 
+/** @typedef {{rows: Row[], failures: Record<string, string>}} Outcome reasons by side */
+
 /**
- * Rounds in which each side has its turn.
- * @template T
- * @param {string[]} names
- * @param {Clock} clock
- * @param {(name: string, round: number) => Promise<T>} measure
- * @returns {Promise<Record<string, T[]>>}
+ * Opens an engine, loads the model and has it read and write a little: code is compiled, pages are touched.
+ * @param {Bench} bench
+ * @param {Task} task
+ * @param {string} peer
+ * @param {Record<string, Peer>} sides filled
  */
-async function takeTurns(names, clock, measure) {
-  /** @type {Record<string, T[]>} */
-  const samples = Object.fromEntries(names.map((name) => [name, []]));
-  for (let round = 0; round < repetitions; round++) {
-    const start = performance.now();
-    for (const name of names) samples[name].push(await measure(name, round));
-    if (!clock.hasTimeFor(performance.now() - start)) break;
-  }
-  return samples;
+async function prepare(bench, { shape, type, threads }, peer, sides) {
+  const { name, path } = makeModel(shape, type);
+  const isNative = peer === 'llama.cpp';
+  sides[peer] = isNative
+    ? openNative()
+    : await openPage(bench.browser, `${bench.url}page.html?peer=${peer}`);
+  const wanted = { url: `/models/${name}`, path, threads, context };
+  const loaded = await sides[peer].call('load', wanted);
+  if (isNative) bench.variant = loaded.variant;
+  // rounds from 0 have prompts of their own
+  const warmUp = quick ? 8 : Math.min(WARM_UP_TOKENS, promptTokens);
+  await sides[peer].call('measure', { ...makePrompt(path, warmUp, repetitions), count: 4 });
 }
 
 /**
  * @param {Bench} bench
  * @param {Task} task
  * @param {Record<string, Peer>} sides filled, so that whoever called can close them
- * @returns {Promise<Row[]>}
+ * @returns {Promise<Outcome>}
  */
-async function compareSpeed(bench, { shape, type, threads }, sides) {
-  const { name, path } = makeModel(shape, type);
+async function compareSpeed(bench, task, sides) {
+  const { shape, type, threads } = task;
+  const { path } = makeModel(shape, type);
+  const { clock } = bench;
   const names = ['wick', ...Object.keys(bench.versions)];
-  for (const peer of names) {
-    sides[peer] =
-      peer === 'llama.cpp'
-        ? openNative()
-        : await openPage(bench.browser, `${bench.url}page.html?peer=${peer}`);
-    const loaded = await sides[peer].call('load', {
-      url: `/models/${name}`,
-      path,
-      threads,
-      context,
-    });
-    if (peer === 'llama.cpp') bench.variant = loaded.variant;
-  }
-  // Short ones first: code is compiled, pages are touched. Rounds from 0 have prompts of their own.
-  const warmUp = quick ? 8 : promptTokens;
-  const short = { ...makePrompt(path, warmUp, repetitions), count: 4 };
-  for (const peer of names) await sides[peer].call('measure', short);
+  /** @type {Record<string, string>} */
+  const failures = {};
+  await doEach(names, failures, (peer) =>
+    withinLimit(prepare(bench, task, peer, sides), clock.limitMs),
+  );
   const prompts = Array.from({ length: repetitions }, (_, round) =>
     makePrompt(path, promptTokens, round),
   );
   const samples = /** @type {Record<string, Measurement[]>} */ (
-    await takeTurns(names, bench.clock, (peer, round) =>
-      sides[peer].call('measure', { ...prompts[round], count: newTokens }),
-    )
+    await takeTurns(names, failures, {
+      rounds: repetitions,
+      hasTimeFor: (round, roundMs) => clock.hasTimeFor(round, roundMs),
+      measure: (peer, round) => {
+        const work = { ...prompts[round], count: newTokens };
+        return withinLimit(sides[peer].call('measure', work), clock.limitMs);
+      },
+    })
   );
-  return names.slice(1).flatMap((peer) =>
-    /** @type {const} */ (['prefill', 'decode']).map((phase) =>
-      compareSamples({
+  const rows = names.slice(1).flatMap((peer) =>
+    /** @type {const} */ (['prefill', 'decode']).flatMap((phase) => {
+      if (!samples.wick?.length || !samples[peer]?.length) return [];
+      return compareSamples({
         row: { model: shape, type, threads, phase, peer, peer_version: bench.versions[peer] },
         ours: samples.wick.map((sample) => sample[phase]),
         theirs: samples[peer].map((sample) => sample[phase]),
         hasInterval: !quick,
-      }),
-    ),
+      });
+    }),
   );
+  return { rows, failures };
 }
 
-/** @param {Bench} bench @param {Task} task @returns {Promise<Row[]>} */
+/** @param {Bench} bench @param {Task} task @returns {Promise<Outcome>} */
 async function compareCold(bench, { shape, type, threads }) {
-  if (!('wllama' in bench.versions)) return [];
+  const { clock, versions } = bench;
+  /** @type {Record<string, string>} */
+  const failures = {};
+  if (!('wllama' in versions)) return { rows: [], failures };
   const { name, path } = makeModel(shape, type);
   const { text } = makePrompt(path, COLD_PROMPT_TOKENS, 0);
-  const samples = await takeTurns(['wick', 'wllama'], bench.clock, (peer) => {
-    const query = new URLSearchParams({
-      peer,
-      url: `/models/${name}`,
-      threads: String(threads),
-      context: String(context),
-      text,
-    });
-    return measureCold(bench.browser, `${bench.url}cold.html?${query}`);
+  const samples = await takeTurns(['wick', 'wllama'], failures, {
+    rounds: repetitions,
+    hasTimeFor: (round, roundMs) => clock.hasTimeFor(round, roundMs),
+    measure: (peer) => {
+      const query = new URLSearchParams({
+        peer,
+        url: `/models/${name}`,
+        threads: String(threads),
+        context: String(context),
+        text,
+      });
+      const address = `${bench.url}cold.html?${query}`;
+      return withinLimit(measureCold(bench.browser, address), clock.limitMs);
+    },
   });
-  return [
-    compareSamples({
-      row: {
-        model: shape,
-        type,
-        threads,
-        phase: 'cold_ttft',
-        peer: 'wllama',
-        peer_version: bench.versions.wllama,
-      },
-      ours: samples.wick,
-      theirs: samples.wllama,
-      hasInterval: !quick,
-    }),
-  ];
+  if (Object.keys(failures).length > 0) return { rows: [], failures };
+  const key = { model: shape, type, threads, peer: 'wllama', peer_version: versions.wllama };
+  const row = compareSamples({
+    row: { ...key, phase: 'cold_ttft' },
+    ours: samples.wick,
+    theirs: samples.wllama,
+    hasInterval: !quick,
+  });
+  return { rows: [row], failures };
 }
 
 /** @returns {Task[]} those of one thread first */
@@ -225,13 +240,7 @@ function listTasks() {
  *   versions: Record<string, string>, variant: string | undefined}} Bench
  */
 
-/** @param {unknown} error @returns {string | undefined} why Wick cannot run a model yet */
-function refusal(error) {
-  const text = String(error);
-  return /UNSUPPORTED|not supported/i.test(text) ? text.split('\n')[0] : undefined;
-}
-
-/** @param {Bench} bench @param {Task} task @returns {Promise<Row[]>} */
+/** @param {Bench} bench @param {Task} task @returns {Promise<Outcome>} */
 async function runTask(bench, task) {
   /** @type {Record<string, Peer>} */
   const sides = {};
@@ -240,52 +249,59 @@ async function runTask(bench, task) {
       ? await compareCold(bench, task)
       : await compareSpeed(bench, task, sides);
   } finally {
-    for (const side of Object.values(sides)) await side.close();
+    // a side that hangs may not close either; it ends with the browser, or with this process
+    await Promise.allSettled(
+      Object.values(sides).map((side) => withinLimit(side.close(), CLOSE_MS)),
+    );
   }
 }
 
-/** @param {Bench} bench */
-async function runTasks(bench) {
+/** @typedef {{model: string, type: string, threads: number, phase: string, side?: string, reason: string}} Gap */
+
+/** @param {Bench} bench @param {(rows: Row[], skipped: Gap[]) => void} save after each task */
+async function runTasks(bench, save) {
   /** @type {Row[]} */
   const rows = [];
-  /** @type {{model: string, type: string, threads: number, reason: string}[]} */
+  /** @type {Gap[]} */
   const skipped = [];
   const tasks = listTasks();
+  save(rows, skipped);
   for (const [index, task] of tasks.entries()) {
     const { shape, type, threads, phase } = task;
+    const gap = { model: shape, type, threads, phase };
     console.error(`${shape} ${type}, ${threads} thread(s), ${phase}`);
-    /** @type {string | undefined} */
-    let reason = 'no time is left: this machine is too busy for a quick run of all';
     if (bench.clock.startTask(tasks.length - index)) {
-      try {
-        rows.push(...(await runTask(bench, task)));
-        reason = undefined;
-      } catch (error) {
-        reason = refusal(error);
-        if (reason === undefined) throw error;
-      }
+      const { rows: found, failures } = await runTask(bench, task);
+      rows.push(...found);
+      for (const [side, reason] of Object.entries(failures)) skipped.push({ ...gap, side, reason });
       bench.clock.endTask();
+    } else {
+      const reason = 'no time is left: this machine is too busy for a quick run of all';
+      skipped.push({ ...gap, reason });
     }
-    if (reason === undefined) continue;
-    console.error(`  skipped: ${reason}`);
-    skipped.push({ model: shape, type, threads, reason });
+    save(rows, skipped);
+  }
+  for (const { model, type, threads, phase, side, reason } of skipped) {
+    const what = `${model} ${type}, ${threads} thread(s), ${phase}`;
+    console.error(`without rows: ${what}: ${side ? `${side} failed: ` : ''}${reason}`);
   }
   return { rows, skipped };
 }
 
-/** @param {object} result @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} env */
-function writeResults(result, rows, env) {
-  const out = resolve(root, options.out);
-  mkdirSync(resolve(out, '..'), { recursive: true });
-  writeFileSync(out, `${JSON.stringify(result, null, 2)}\n`);
-  console.error(`written: ${relative(root, out)}`);
-  if (!options.document) return;
+/** Whole or not at all: a run that is interrupted leaves what it had. @param {string} path @param {object} value */
+function writeJson(path, value) {
+  writeFileSync(`${path}.part`, `${JSON.stringify(value, null, 2)}\n`);
+  renameSync(`${path}.part`, path);
+}
+
+/** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment */
+function writeDocument(rows, environment) {
   writeSection(
     'peers',
     `## Against wllama and native llama.cpp
 
-\`make bench-peers\`: ${environmentLine(env)}. One run, one Chromium, one model and number of threads at
-a time, the engines in turns; ${promptTokens} tokens of prompt, ${newTokens} of answer, ${repetitions} rounds,
+\`make bench-peers\`: ${environmentLine(environment)}. One run, one Chromium, one model and number of threads at
+a time, the engines in turns; ${promptTokens} tokens of prompt, ${newTokens} of answer, ${ROUNDS_MIN} to ${repetitions} rounds,
 medians, 95 % bootstrap intervals of the ratio. cold_ttft: from the navigation to the first token of a
 ${COLD_PROMPT_TOKENS}-token prompt, in a new browser context, the model from loopback. A ratio above 1 means that
 Wick is better.
@@ -304,23 +320,36 @@ const server = await serve({
   },
 });
 const browser = await launchChromium();
+// at once: the files are whole, the browser is ended on exit, llama.cpp's process ends without its parent
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 try {
   const environment = describeEnvironment();
+  /** @type {Bench} */
   const bench = { browser, url: server.url, clock: new Clock(), versions, variant: undefined };
-  const { rows, skipped } = await runTasks(bench);
-  const described = {
-    ...environment,
-    browser: `Chromium ${browser.version()}`,
-    peers: versions,
-    llama_cpp_cpu_variant: bench.variant ?? null,
-    prompt_tokens: promptTokens,
-    tokens: newTokens,
-    repetitions,
-    quick,
-  };
+  const out = resolve(root, options.out);
+  mkdirSync(resolve(out, '..'), { recursive: true });
+  const { rows, skipped } = await runTasks(bench, (done, gaps) => {
+    writeJson(out, peersFile(done));
+    writeJson(out.replace(/(\.json)?$/, '.details.json'), {
+      environment: {
+        ...environment,
+        browser: `Chromium ${browser.version()}`,
+        peers: versions,
+        llama_cpp_cpu_variant: bench.variant ?? null,
+        prompt_tokens: promptTokens,
+        tokens: newTokens,
+        repetitions,
+        quick,
+      },
+      rows: done,
+      skipped: gaps,
+    });
+  });
   if (bench.variant) console.log(`native llama.cpp runs its kernels for ${bench.variant}`);
   console.log(peersTable(rows));
-  writeResults({ environment: described, rows, skipped }, rows, environment);
+  console.error(`written: ${relative(root, out)}`);
+  if (options.document) writeDocument(rows, environment);
+  if (skipped.some(({ side }) => side === 'wick') || rows.length === 0) process.exitCode = 1;
 } finally {
   await browser.close();
   await server.close();

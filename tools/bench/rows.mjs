@@ -28,6 +28,19 @@ export function compareSamples({ row, ours, theirs, hasInterval }) {
   };
 }
 
+/**
+ * What build/bench/peers.json holds: these keys and no others, whoever reads it counts on them.
+ * @param {ReturnType<typeof compareSamples>[]} rows
+ */
+export function peersFile(rows) {
+  return {
+    rows: rows.map((row) => {
+      const { model, type, threads, phase, peer, wick, peer_value, ratio, ratio_ci } = row;
+      return { model, type, threads, phase, peer, wick, peer_value, ratio, ratio_ci };
+    }),
+  };
+}
+
 /** @param {number} value */
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2));
 

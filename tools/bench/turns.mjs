@@ -1,0 +1,67 @@
+// Rounds in which each side has its turn; a side that fails, or does not answer in time, loses its place
+// and the others go on.
+
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} limitMs
+ * @returns {Promise<T>} rejected when that takes longer
+ */
+export function withinLimit(promise, limitMs) {
+  if (!Number.isFinite(limitMs)) return promise;
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  const late = new Promise((_, fail) => {
+    const seconds = Math.max(0, limitMs / 1000).toFixed(0);
+    timer = setTimeout(() => fail(new Error(`no answer within ${seconds} s`)), limitMs);
+  });
+  return /** @type {Promise<T>} */ (Promise.race([promise, late])).finally(() =>
+    clearTimeout(timer),
+  );
+}
+
+/** @param {unknown} error @returns {string} its first line */
+export const reasonOf = (error) =>
+  String(error instanceof Error ? error.message : error).split('\n')[0];
+
+/**
+ * Does a step for each side, one after the other. A side whose step fails is left out from then on and
+ * its reason noted; whoever called looks whether enough are left.
+ * @param {string[]} names of the sides
+ * @param {Record<string, string>} failures reasons by side: added to
+ * @param {(name: string) => Promise<void>} step
+ */
+export async function doEach(names, failures, step) {
+  for (const name of names) {
+    if (name in failures) continue;
+    try {
+      await step(name);
+    } catch (error) {
+      failures[name] = reasonOf(error);
+    }
+  }
+}
+
+/**
+ * @template T
+ * @param {string[]} names the first is compared with the others: without it, or alone, no round begins
+ * @param {Record<string, string>} failures reasons by side: added to
+ * @param {{rounds: number, hasTimeFor: (round: number, roundMs: number) => boolean,
+ *   measure: (name: string, round: number) => Promise<T>}} how
+ * @returns {Promise<Record<string, T[]>>} of the sides that failed in no round
+ */
+export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }) {
+  /** @type {Record<string, T[]>} */
+  const samples = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    const left = names.filter((name) => !(name in failures));
+    if (left.length < 2 || left[0] !== names[0]) break;
+    const start = performance.now();
+    await doEach(names, failures, async (name) => {
+      samples[name].push(await measure(name, round));
+    });
+    if (!hasTimeFor(round + 1, performance.now() - start)) break;
+  }
+  for (const name of Object.keys(failures)) delete samples[name];
+  return samples;
+}
