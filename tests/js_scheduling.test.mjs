@@ -259,18 +259,26 @@ describe('priorities and pages', () => {
     }
   });
 
-  test('chats of several turns, in sessions and not, say what they say alone', async () => {
-    const options = '--kv-mb 1 --ask 20 --answer 24 --sessions 2 --json'.split(' ');
-    const script = resolve(root, 'tools/bench/chats.mjs');
-    const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);
-    const { wantedTokens, kvTokens, same, requests, pages, sequences } = JSON.parse(run.stdout);
-    assert.ok(wantedTokens > 4 * kvTokens);
-    assert.equal(same, 16);
-    assert.equal(requests.length, 48);
-    assert.ok(requests.preempted > 0, 'pages ran out');
-    assert.equal(pages.free + pages.cached, pages.all);
-    assert.equal(sequences, 0);
-  });
+  for (const [name, more] of [
+    ['two in sessions', '--sessions 2'],
+    ['all in sessions', '--sessions 16'],
+    ['all in sessions, with a file', '--sessions 16 --swap'],
+  ]) {
+    test(`chats of several turns, ${name}, say what they say alone`, async () => {
+      const options = `--kv-mb 1 --ask 20 --answer 24 --json ${more}`.split(' ');
+      const script = resolve(root, 'tools/bench/chats.mjs');
+      const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);
+      const { wantedTokens, kvTokens, same, requests, pages, sequences } = JSON.parse(run.stdout);
+      assert.ok(wantedTokens > 4 * kvTokens);
+      assert.equal(same, 16);
+      assert.equal(requests.length, 48);
+      assert.ok(requests.preempted > 0, 'pages ran out');
+      assert.equal(requests.swappedIn > 0, more.includes('--swap'));
+      assert.equal(requests.swapFailed, 0);
+      assert.equal(pages.free + pages.cached, pages.all);
+      assert.equal(sequences, 0);
+    });
+  }
 
   test('pages that went to a file come back, and nothing stays behind', async (t) => {
     const folder = temporaryFolder();

@@ -4,8 +4,9 @@
 // while it writes. When they run out, what the prefix cache keeps idle goes first (kv/pool.h), then
 // the last in order among those that run gives its pages up and waits again. Then it has them back
 // from the host (swap.h), or reads once more what it had, which brings the same logits (the law of
-// the kernels), so its text goes on as if nothing had been. The first in order always goes on, so
-// all end.
+// the kernels), so its text goes on as if nothing had been. A session keeps what it held before,
+// unless the host keeps that, too, or nobody could go on. The first in order always goes on, so all
+// end.
 #include <string.h>
 
 #include "base/checked.h"
@@ -28,28 +29,43 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
 
 // ---- Giving way ----
 
-// With the host, where that pays. What a session held before stays where it is.
-static void keep_outside(scheduler *scheduler, request *request) {
-  const bool has_worked =
-      swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, request->sequence,
-               request->tokens, request->fed, &request->swapped);
+// With the host, where that costs less than to read `lost` of the `count` stored tokens again.
+static void keep_outside(scheduler *scheduler, request *request, wick_kv_seq_id sequence,
+                         uint32_t count, uint32_t lost) {
+  const bool has_worked = swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, sequence,
+                                   request->tokens, count, lost, &request->swapped);
   scheduler->stats.swap_failed += !has_worked;
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// What it has read stays in the prefix cache as long as nobody needs the pages.
-static void preempt(scheduler *scheduler, request *request) {
+// It stays in the prefix cache as long as nobody needs the pages.
+static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, const int32_t *tokens,
+                        uint32_t count) {
   const scheduler_parts *parts = &scheduler->parts;
-  if (parts->prefix != NULL) {
-    wick_prefix_store(parts->prefix, request->sequence, SCHEDULER_PREFIX_SALT, request->tokens,
-                      request->fed, NULL, NULL);
-  }
+  if (parts->prefix == NULL) return;
+  wick_prefix_store(parts->prefix, sequence, SCHEDULER_PREFIX_SALT, tokens, count, NULL, NULL);
+}
+
+// All pages go, or those of a session stay as far as it held them before: where the host keeps
+// nothing, only what came since is read again. What could not be read again the same stays, too.
+static void leave_pages(scheduler *scheduler, request *request) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  const wick_kv_seq_id sequence = request->sequence;
+  keep_inside(scheduler, sequence, request->tokens, request->fed);
   if (request->session == NULL) {
-    keep_outside(scheduler, request);
-    wick_kv_seq_free(parts->kv, request->sequence, NULL);
-  } else {
-    wick_kv_seq_truncate(parts->kv, request->sequence, request->fed_before, NULL);
+    keep_outside(scheduler, request, sequence, request->fed, request->fed);
+    wick_kv_seq_free(kv, sequence, NULL);
+    return;
   }
+  if (session_is_plain(scheduler->parts.sessions, request->session)) {
+    keep_outside(scheduler, request, sequence, request->fed, request->fed - request->fed_before);
+  }
+  const bool is_kept = request->swapped.bytes != 0;
+  wick_kv_seq_truncate(kv, sequence, is_kept ? 0 : request->fed_before, NULL);
+}
+
+static void preempt(scheduler *scheduler, request *request) {
+  leave_pages(scheduler, request);
   request->phase = REQUEST_QUEUED;
   request->sequence = WICK_KV_SEQ_NONE;
   request->was_preempted = true;
@@ -57,6 +73,11 @@ static void preempt(scheduler *scheduler, request *request) {
   scheduler->running--;
   scheduler->queue_tokens += request->tokens_count;
   scheduler->stats.preempted++;
+}
+
+// Whether `a` gives way before `b` does.
+static bool is_later(const scheduler *scheduler, const request *a, const request *b) {
+  return a->is_paused != b->is_paused ? a->is_paused : admission_precedes(scheduler, b, a);
 }
 
 // The last in order of those that run; NULL: none. A session's pages that slid out of a window
@@ -67,12 +88,57 @@ static request *last_running(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->is_cancelled) continue;
     if (has_window && at->session != NULL) continue;
-    const bool is_later = found == NULL || (at->is_paused != found->is_paused
-                                                ? at->is_paused
-                                                : admission_precedes(scheduler, found, at));
-    if (is_later) found = at;
+    if (found == NULL || is_later(scheduler, at, found)) found = at;
   }
   return found;
+}
+
+// The last in order of those behind `first` that wait while their session has pages; NULL: none.
+static request *last_holding(const scheduler *scheduler, const request *first) {
+  const scheduler_parts *parts = &scheduler->parts;
+  request *found = NULL;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at == first || at->phase != REQUEST_QUEUED || at->session == NULL) continue;
+    if (at->is_cancelled || !is_later(scheduler, at, first)) continue;
+    if (wick_kv_seq_tokens(parts->kv, at->session->sequence) == 0) continue;
+    if (!session_is_plain(parts->sessions, at->session)) continue;
+    if (found == NULL || is_later(scheduler, at, found)) found = at;
+  }
+  return found;
+}
+
+// The session that has pages and has been without a request for the longest time; NULL: none.
+static session *longest_idle(const session_table *table) {
+  session *found = NULL;
+  for (uint32_t i = 0; i < table->count; i++) {
+    session *at = table->items[i];
+    if (at->is_busy || wick_kv_seq_tokens(table->kv, at->sequence) == 0) continue;
+    if (!session_is_plain(table, at)) continue;
+    if (found == NULL || at->idle_since < found->idle_since) found = at;
+  }
+  return found;
+}
+
+// The last resort before `first` could not go on at all: pages of sessions without a request, which
+// then read their tokens again, or of those whose request waits behind it. False when there are
+// none.
+static bool take_from_sessions(scheduler *scheduler, const request *first) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  request *last = NULL;
+  session *holding = longest_idle(scheduler->parts.sessions);
+  if (holding == NULL) {
+    last = last_holding(scheduler, first);
+    if (last == NULL) return false;
+    holding = last->session;
+  }
+  const uint32_t stored = wick_kv_seq_tokens(kv, holding->sequence);
+  keep_inside(scheduler, holding->sequence, last == NULL ? holding->tokens : last->tokens, stored);
+  if (last != NULL) {
+    keep_outside(scheduler, last, holding->sequence, stored, stored);
+    scheduler->stats.preempted++;
+  }
+  wick_kv_seq_truncate(kv, holding->sequence, 0, NULL);
+  return true;
 }
 
 bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) {
@@ -83,6 +149,7 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) 
     if (status == WICK_OK) return true;
     struct request *last = last_running(scheduler);
     if (last == NULL) last = request;
+    if (last == request && take_from_sessions(scheduler, request)) continue;
     preempt(scheduler, last);
     if (last == request) return false;
   }
@@ -163,6 +230,11 @@ static wick_status reserve_start(scheduler *scheduler, const request *request,
   return wick_kv_seq_prepare_write(kv, sequence, stored, is_enough ? reading : needed, NULL, error);
 }
 
+// The last token is read again when nothing new follows it: its logits are wanted.
+static bool is_all_read(const request *request, uint32_t stored) {
+  return stored == request->tokens_count && request->tokens_max != 0;
+}
+
 // Whether its record is the cheaper way, and there are pages for all that it will ever need.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -181,17 +253,35 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
          pages <= wick_kv_pool_pages_available(parts->kv);
 }
 
+// What a record brought is to go on as: with room for what is read next, in place of the empty
+// sequence of its session.
+static wick_status take_up(scheduler *scheduler, request *request, wick_kv_seq_id sequence,
+                           uint32_t stored) {
+  wick_kv_pool *kv = scheduler->parts.kv;
+  session *session = request->session;
+  if (stored < request->tokens_count) {
+    const uint32_t reading = request->tokens_count - stored;
+    const wick_status status = wick_kv_seq_prepare_write(kv, sequence, stored, reading, NULL, NULL);
+    if (status != WICK_OK) return status;
+  }
+  if (session == NULL) return WICK_OK;
+  request->fed_before = stored < session->count ? stored : session->count;
+  wick_kv_seq_free(kv, session->sequence, NULL);
+  session->sequence = sequence;
+  return WICK_OK;
+}
+
 // Starts it with the pages that the host has kept; false: as if nothing had been kept.
 static bool start_swapped(scheduler *scheduler, request *request) {
   wick_kv_pool *kv = scheduler->parts.kv;
   wick_kv_seq_id sequence;
   if (!can_swap_in(scheduler, request)) return false;
-  const uint32_t stored = request->swapped.tokens;
+  uint32_t stored = request->swapped.tokens;
   wick_status status =
       swap_in(&scheduler->swap, request->id, request->tokens, &request->swapped, &sequence);
-  if (status == WICK_OK && stored < request->tokens_count) {
-    status =
-        wick_kv_seq_prepare_write(kv, sequence, stored, request->tokens_count - stored, NULL, NULL);
+  if (status == WICK_OK) {
+    if (is_all_read(request, stored)) status = wick_kv_seq_truncate(kv, sequence, --stored, NULL);
+    if (status == WICK_OK) status = take_up(scheduler, request, sequence, stored);
     if (status != WICK_OK) wick_kv_seq_free(kv, sequence, NULL);
   }
   swap_drop(&scheduler->swap, request->id, &request->swapped);
@@ -221,8 +311,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
                                 request->tokens_count, &hit, error);
   }
   uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
-  // The last token is read again when nothing new follows it: its logits are wanted.
-  if (status == WICK_OK && stored == request->tokens_count && request->tokens_max != 0) {
+  if (status == WICK_OK && is_all_read(request, stored)) {
     status = wick_kv_seq_truncate(parts->kv, sequence, --stored, error);
   }
   if (status == WICK_OK) status = reserve_start(scheduler, request, sequence, stored, error);
@@ -268,8 +357,10 @@ static request *next_to_start(const scheduler *scheduler) {
   return best;
 }
 
-// Makes one of lower priority, or a paused one, give way to a request that waits.
+// Makes one of lower priority, or a paused one, give way to a request that waits; when nobody runs,
+// sessions that have something.
 static bool make_way(scheduler *scheduler, const request *waiting) {
+  if (scheduler->running == 0) return take_from_sessions(scheduler, waiting);
   request *last = last_running(scheduler);
   if (last == NULL) return false;
   const bool is_lower =
@@ -305,12 +396,15 @@ bool admission_start(scheduler *scheduler) {
       status = take_pages(scheduler, next, &error);
     }
     const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
+    if (is_short && make_way(scheduler, next)) {
+      has_changed = true;
+      continue;
+    }
     if (is_short && scheduler->running != 0) {
-      if (!make_way(scheduler, next)) {
-        remember_blocked(scheduler, next, status);
-        return has_changed;
-      }
-    } else if (status != WICK_OK) {
+      remember_blocked(scheduler, next, status);
+      return has_changed;
+    }
+    if (status != WICK_OK) {
       if (!events_have_room(&scheduler->events, 1)) return has_changed;
       scheduler_finish(scheduler, next, WICK_FINISH_ERROR, &error);
     }

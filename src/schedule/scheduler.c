@@ -51,12 +51,13 @@ static void leave_session(scheduler *scheduler, request *request) {
     session->tokens = request->tokens;
     session->count = request->tokens_count;
     request->tokens = before;
-  } else if (request->phase == REQUEST_RUNNING) {
-    stored = request->fed_before;
+  } else if (stored > session->count) {
+    stored = session->count;
   }
   // Also gives back what was reserved for tokens that have not come.
   if (request->phase == REQUEST_RUNNING) wick_kv_seq_truncate(kv, session->sequence, stored, NULL);
   session->is_busy = false;
+  session->idle_since = scheduler->stats.passes;
 }
 
 static void release(scheduler *scheduler, request *request) {

@@ -159,15 +159,28 @@ wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint
   wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
-  if (first > last || last > stored) {
+  if (first > last || last > session->count) {
     return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "tokens %u to %u of session %u: it has read %u", first, last, id, stored);
+                     "tokens %u to %u of session %u: it has %u", first, last, id, session->count);
   }
   if (first == last) return WICK_OK;
-  status = wick_kv_seq_shift(table->kv, session->sequence, first, last, NULL, error);
-  if (status != WICK_OK) return status;
+  // those behind the stored ones have not been read yet, or not again
+  if (first < stored) {
+    const uint32_t end = last < stored ? last : stored;
+    status = wick_kv_seq_shift(table->kv, session->sequence, first, end, NULL, error);
+    if (status != WICK_OK) return status;
+  }
   memmove(session->tokens + first, session->tokens + last,
           (session->count - last) * sizeof(int32_t));
   session->count -= last - first;
   return WICK_OK;
+}
+
+bool session_is_plain(const session_table *table, const session *session) {
+  uint32_t count;
+  const wick_kv_entry *entries = wick_kv_seq_table(table->kv, session->sequence, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (entries[i].delta != 0) return false;
+  }
+  return true;
 }

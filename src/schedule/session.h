@@ -1,6 +1,8 @@
 // schedule/session.h — sessions: a text that goes on from request to request, with its keys and
-// values kept. A session holds tokens and a sequence of KV pages that has them, or all but the last
-// few (a token that was sampled last is not in the pages yet). Forks share pages.
+// values kept. A session holds tokens and a sequence of KV pages that has them, or the first of
+// them (a token that was sampled last is not in the pages yet, and the scheduler takes all pages
+// where requests could not go on without): the others are read with the next request. Forks share
+// pages.
 #ifndef WICK_SCHEDULE_SESSION_H
 #define WICK_SCHEDULE_SESSION_H
 
@@ -17,7 +19,8 @@ typedef struct session {
   wick_kv_seq_id sequence;
   int32_t *tokens;  // [count], the authority; the pages hold the first of them
   uint32_t count;
-  bool is_busy;  // a request runs on it or waits
+  bool is_busy;         // a request runs on it or waits
+  uint64_t idle_since;  // the pass after which the last one ended
 } session;
 
 typedef struct session_table {
@@ -47,6 +50,10 @@ wick_status session_find(const session_table *table, uint32_t id, session **out,
 // The same, but a busy one is WICK_E_BUSY: its pages may have more than its tokens meanwhile.
 wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
                               wick_error *error);
+
+// Whether reading its tokens again brings the same keys and values: no more when tokens were
+// dropped from among them, which what follows had seen.
+bool session_is_plain(const session_table *table, const session *session);
 
 // A record: "WICKSESS", version u32, tokens that the pages lack u32, these i32, checksum u64 of all
 // this; then kv/state.h's record of the sequence. Errors of wick_state_*.

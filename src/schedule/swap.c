@@ -74,12 +74,12 @@ static bool read_piece(void *context, void *bytes, size_t size_bytes) {
 }
 
 bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
-              const int32_t *tokens, uint32_t count, swap_record *record) {
+              const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record) {
   const wick_swap_host *host = parts->host;
   uint64_t bytes;
   if (host == NULL || count == 0) return true;
   if (wick_state_seq_bytes(parts->kv, sequence, &bytes, NULL) != WICK_OK) return true;
-  if (!pays(parts, costs, count, bytes)) return true;
+  if (!pays(parts, costs, lost, bytes)) return true;
   const uint64_t start_us = parts->now_us();
   if (!host->open(host->context, id, bytes)) {
     costs->refusals++;

@@ -50,10 +50,10 @@ typedef struct swap_parts {
   uint64_t (*now_us)(void);
 } swap_parts;
 
-// Writes the pages of a sequence, which holds `count` tokens, where that pays. False: it was tried
-// and has failed.
+// Writes the pages of a sequence, which holds `count` tokens, where that costs less than to read
+// `lost` of them again. False: it was tried and has failed.
 bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
-              const int32_t *tokens, uint32_t count, swap_record *record);
+              const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record);
 // Whether the record is worth more than the `cached` first tokens that need no reading anyway.
 bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
                    uint32_t cached);

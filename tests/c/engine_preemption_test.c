@@ -49,12 +49,12 @@ typedef struct kept_record {
   uint64_t size_bytes;
 } kept_record;
 
-static kept_record kept[REQUESTS + 1];  // by the requests' ids
+static kept_record kept[2 * REQUESTS + 1];  // by the requests' ids
 static uint32_t kept_count;
 
 static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
   (void)context;
-  if (!CHECK(id <= REQUESTS && kept[id].bytes == NULL)) return false;
+  if (!CHECK(id <= 2 * REQUESTS && kept[id].bytes == NULL)) return false;
   kept[id] = (kept_record){malloc((size_t)size_bytes), size_bytes};
   kept_count++;
   return true;
@@ -102,9 +102,9 @@ static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, u
   return engine;
 }
 
-// The last ones are sampled; every other one has the logits of its prompt looked at, and so takes
-// nothing from the prefix cache.
-static void submit(wick_engine *engine, uint32_t which, said *of) {
+// The last ones are sampled; of those without a session every other one has the logits of its
+// prompt looked at, and so takes nothing from the prefix cache.
+static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *of) {
   int32_t tokens[PROMPT_TOKENS_MAX];
   uint64_t state = which;
   wick_request wanted;
@@ -118,7 +118,8 @@ static void submit(wick_engine *engine, uint32_t which, said *of) {
   wanted.sampling.logprobs = TOP;
   wanted.sampling.seed = which;
   if (which >= REQUESTS / 2) wanted.sampling.temperature = 1.0f;
-  if (which % 2 == 0) {
+  wanted.session = session;
+  if (which % 2 == 0 && session == 0) {
     wanted.on_logits = take_row;
     wanted.on_logits_context = of;
   }
@@ -173,7 +174,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
   for (uint32_t i = 0; i < REQUESTS; i++) {
     wick_engine *engine = open_engine(file, type, 0, NULL);
     REQUIRE(engine != NULL);
-    submit(engine, i, &alone[i]);
+    submit(engine, i, 0, &alone[i]);
     run(engine, alone);
     CHECK_EQ_UINT(wick_stats(engine).preempted, 0);
     wick_engine_destroy(engine);
@@ -181,7 +182,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
   }
   wick_engine *engine = open_engine(file, type, SHORT_TOKENS, swap);
   REQUIRE(engine != NULL);
-  for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, &together[i]);
+  for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, 0, &together[i]);
   run(engine, together);
   const scheduler_stats stats = wick_stats(engine);
   CHECK(stats.preempted > 0);
@@ -203,6 +204,76 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
     rows_again += together[i].rows_again;
   }
   if (swap == NULL) CHECK(rows_again > 0);
+}
+
+// ---- Sessions ----
+
+enum { SESSION_TOKENS = 20, DROPPED_FIRST = 3, DROPPED_LAST = 8 };
+
+// A session that has read some tokens, and of whose middle some were dropped, or not.
+static uint32_t open_session(wick_engine *engine, uint32_t which, bool is_cut) {
+  uint32_t session = 0, id;
+  int32_t tokens[SESSION_TOKENS];
+  uint64_t state = 100 + which;
+  for (size_t i = 0; i < SESSION_TOKENS; i++) tokens[i] = fixture_random(&state) % 256;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  wick_request wanted;
+  wick_request_default(&wanted);
+  wanted.tokens = tokens;
+  wanted.token_count = SESSION_TOKENS;
+  wanted.prefill_only = true;
+  wanted.session = session;
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_OK);
+  size_t bytes;
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) wick_events_take(engine, &bytes);
+  if (is_cut) {
+    const wick_status status =
+        wick_session_drop(engine, session, DROPPED_FIRST, DROPPED_LAST, NULL);
+    CHECK_EQ_INT(status, WICK_OK);
+  }
+  return session;
+}
+
+// The last session is cut, so what it held before cannot be read again: those pages stay.
+static void check_sessions(const fixture_file *file, kernel_kv_type type,
+                           const wick_swap_host *swap) {
+  memset(alone, 0, sizeof alone);
+  memset(together, 0, sizeof together);
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    wick_engine *engine = open_engine(file, type, 0, NULL);
+    REQUIRE(engine != NULL);
+    submit(engine, i, open_session(engine, i, i == REQUESTS - 1), &alone[i]);
+    run(engine, alone);
+    wick_engine_destroy(engine);
+    alone[i].id = UINT32_MAX;
+  }
+  wick_engine *engine = open_engine(file, type, SHORT_TOKENS + 2 * SESSION_TOKENS, swap);
+  REQUIRE(engine != NULL);
+  uint32_t sessions[REQUESTS];
+  for (uint32_t i = REQUESTS; i-- > 0;) sessions[i] = open_session(engine, i, i == REQUESTS - 1);
+  for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, sessions[i], &together[i]);
+  run(engine, together);
+  const scheduler_stats stats = wick_stats(engine);
+  CHECK(stats.preempted > 0);
+  CHECK_EQ_UINT(stats.swap_failed, 0);
+  if (swap != NULL) CHECK(stats.swapped_in > 0);
+  CHECK_EQ_UINT(kept_count, 0);
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    CHECK(together[i].has_ended);
+    CHECK_EQ_UINT(together[i].count, OUT_TOKENS);
+    CHECK_EQ_MEM(together[i].tokens, alone[i].tokens, sizeof alone[i].tokens);
+    CHECK_EQ_INT(wick_session_close(engine, sessions[i], NULL), WICK_OK);
+  }
+  wick_engine_destroy(engine);
+}
+
+TEST(sessions_that_gave_way_are_the_same_to_the_last_bit) {
+  fixture_file file = fixture_make(&SHAPE);
+  for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
+    check_sessions(&file, type, NULL);
+    check_sessions(&file, type, &KEEPER);
+  }
+  free(file.bytes);
 }
 
 TEST(requests_that_gave_way_are_the_same_to_the_last_bit) {

@@ -203,6 +203,103 @@ static void cancel(uint32_t id) {
   CHECK_EQ_INT(scheduler_cancel(sim.scheduler, id), WICK_OK);
 }
 
+// ---- Sessions ----
+
+enum { TURNS = 3, TURN_PROMPT = 60, TURN_TOKENS = 40 };
+
+// The next turn of each session, all at once; the last of the last has nothing new to read. In the
+// end a session has up to 300 tokens, all pages 320.
+static void submit_turn(uint32_t turn) {
+  for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
+    int32_t prompt[TURN_PROMPT];
+    uint64_t random = 100 * turn + i + 1;
+    for (uint32_t p = 0; p < TURN_PROMPT; p++) {
+      prompt[p] = SIM_LETTERS + (int32_t)sim_below(&random, SIM_VOCAB - SIM_LETTERS);
+    }
+    wick_request wanted = {.tokens = prompt,
+                           .token_count = turn == 2 && i == 3 ? 0 : TURN_PROMPT,
+                           .max_tokens = TURN_TOKENS,
+                           .session = sim.held[i].id};
+    sampler_config_default(&wanted.sampling);
+    wanted.sampling.seed = turn;
+    wanted.prefill_only = (turn + i) % 5 == 4;
+    uint32_t id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  }
+}
+
+static bool open_sessions(const simulation_setup *setup, bool has_host) {
+  if (!open_run(setup, true)) return false;
+  if (!has_host) sim.scheduler->swap.host = NULL;
+  for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
+    CHECK_EQ_INT(session_create(&sim.sessions, &sim.held[i].id, NULL), WICK_OK);
+  }
+  return true;
+}
+
+// Sessions that hold more than all pages together can, with and without a host, one that is whole
+// and one that fails: they give way, too, and each says what it says alone.
+TEST(sessions_have_their_pages_back_or_read_again) {
+  uint64_t failed = 0;
+  for (uint32_t round = 0; round < 16; round++) {
+    simulation_setup setup = SHORT;
+    setup.prefix_entries = round % 2 == 0 ? 0 : 64;
+    const bool has_host = round >= 4, is_faulty = round >= 8;
+    REQUIRE(open_sessions(&setup, has_host));
+    host.random = round;
+    host.fails_one_in = is_faulty ? 60 : 0;
+    host.damages_one_in = is_faulty ? 10 : 0;
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+      submit_turn(turn);
+      CHECK(simulation_run(&sim, 200000));
+      CHECK_EQ_UINT(host.kept, 0);
+    }
+    const scheduler_stats stats = run_out();
+    if (!has_host) CHECK_EQ_UINT(stats.swapped_out, 0);
+    if (has_host && !is_faulty) {
+      CHECK(stats.swapped_in > 0);
+      CHECK_EQ_UINT(stats.swap_failed, 0);
+    }
+    failed += stats.swap_failed;
+  }
+  CHECK(failed > 0);
+}
+
+// Aborted while the host has its pages: the session goes on, and tokens that have no pages can be
+// dropped from it.
+TEST(a_session_outlives_a_request_that_was_swapped_out) {
+  REQUIRE(open_sessions(&SHORT, true));
+  submit_turn(0);
+  CHECK(simulation_run(&sim, 200000));
+  submit_turn(1);
+  uint32_t steps = 0, cut = 0;
+  while (host.kept == 0 && steps++ < 100000) simulation_step(&sim);
+  for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+    const simulated *waiting = host.records[i].id == 0 ? NULL : sim_find(&sim, host.records[i].id);
+    if (waiting == NULL || waiting->session == 0) continue;
+    cut = waiting->session;
+    cancel(waiting->id);
+  }
+  REQUIRE(cut != 0);
+  CHECK(simulation_run(&sim, 200000));
+  session *found = NULL;
+  CHECK_EQ_INT(session_find_idle(&sim.sessions, cut, &found, NULL), WICK_OK);
+  REQUIRE(found != NULL && found->count > 30);
+  CHECK_EQ_UINT(wick_kv_seq_tokens(sim.kv, found->sequence), 0);
+  const uint32_t count = found->count;
+  simulated_session *held = sim_session(&sim, cut);
+  CHECK_EQ_INT(session_drop(&sim.sessions, cut, 5, count + 1, NULL), WICK_E_RANGE);
+  CHECK_EQ_INT(session_drop(&sim.sessions, cut, 5, 25, NULL), WICK_OK);
+  memmove(held->tokens + 5, held->tokens + 25, (count - 25) * sizeof(int32_t));
+  held->count -= 20;
+  CHECK_EQ_UINT(found->count, held->count);
+  submit_turn(2);
+  CHECK(simulation_run(&sim, 200000));
+  CHECK(scheduler_get_stats(sim.scheduler).aborted >= 1);
+  CHECK_EQ_UINT(host.kept, 0);
+  simulation_close(&sim);
+}
+
 // Its record goes with it, however it ends.
 TEST(no_record_outlives_its_request) {
   for (int round = 0; round < 2; round++) {
