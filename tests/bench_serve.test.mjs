@@ -101,6 +101,25 @@ describe('requests that arrive by themselves', () => {
       assert.match(stderr, /** @type {RegExp} */ (message));
     }
   });
+
+  test('rates that nobody can wait for are refused, whatever asks for them', async () => {
+    for (const rate of ['1e-30', '1e-60', '0.0009', '-1', 'nan', '1e9']) {
+      for (const what of ['--serve', '--convoy']) {
+        const { code, stdout, stderr } = await bench(what, `--rate=${rate}`);
+        assert.deepEqual([code, stdout.length], [2, 0], rate);
+        assert.match(stderr, /--rate takes/);
+      }
+    }
+    const few = ['--serve', '--requests', '2', '--mix', '4/2', '--clock', 'cpu'];
+    const { requests } = await measure(...few, '--rate', '0.001');
+    assert.ok(requests[1].arrival_ms > requests[0].arrival_ms && requests[0].arrival_ms > 1000);
+  });
+
+  test('a request that can never have its pages says so', async () => {
+    const { code, stderr } = await bench('--serve', '--mix', '40/4', '--kv-tokens', '16');
+    assert.equal(code, 4);
+    assert.match(stderr, /^wick: request: .*pages.* \(\w+\)/m);
+  });
 });
 
 const percentile = (/** @type {number[]} */ values, /** @type {number} */ share) =>

@@ -108,7 +108,8 @@ static bool parse_f32(const args_option *option, const char *text) {
   char *end;
   const double value = strtod(text, &end);
   // written so that NaN fails
-  if (end == text || *end != '\0' || !(value >= option->low && value <= option->high)) {
+  const bool is_lost = value != 0 && (float)value == 0;
+  if (end == text || *end != '\0' || is_lost || !(value >= option->low && value <= option->high)) {
     report("%s takes a number from %g to %g, not '%s'", option->name, option->low, option->high,
            text);
     return false;

@@ -33,7 +33,8 @@ typedef struct convoy_pass {
 
 typedef struct convoy_outcome {
   convoy_pass alone, beside;
-  double *blocked_ms;     // [beside.short_count]
+  double *blocked_ms;  // [blocked_count] of those that ended in both runs
+  size_t blocked_count;
   double overlap_ms_max;  // that one waited while long prompts waited or were read
   wick_convoy_result verdict;
 } convoy_outcome;
@@ -113,13 +114,13 @@ static exit_code judge(const convoy_job *job, convoy_outcome *out) {
     report("out of memory for the measurements");
     return EXIT_MEMORY;
   }
-  const size_t count = find_blocked(out);
+  out->blocked_count = find_blocked(out);
   wick_convoy_config config = WICK_CONVOY_CONFIG_DEFAULT;
   config.long_requests = job->counts[KIND_LONG];
   config.short_requests = job->counts[KIND_SHORT];
   wick_convoy_judge(&config, (wick_convoy_samples){out->alone.short_ms, out->alone.short_count},
                     (wick_convoy_samples){out->beside.short_ms, out->beside.short_count},
-                    (wick_convoy_samples){out->blocked_ms, count},
+                    (wick_convoy_samples){out->blocked_ms, out->blocked_count},
                     serve_run_fragmentation_pct(&out->beside.run), scratch, &out->verdict);
   free(scratch);
   return EXIT_DONE;
@@ -182,7 +183,7 @@ static void write_verdict(json_writer *json, const convoy_outcome *of) {
   json_f64(json, "wait_overlap_ms_max", of->overlap_ms_max);
   json_f64(json, "kv_fragmentation_pct", verdict->kv_fragmentation_pct);
   json_open(json, "hol_blocking_ms", '[');
-  for (size_t i = 0; i < of->beside.short_count; i++) json_f64(json, NULL, of->blocked_ms[i]);
+  for (size_t i = 0; i < of->blocked_count; i++) json_f64(json, NULL, of->blocked_ms[i]);
   json_close(json, '[');
   json_bool(json, "passed", verdict->passed);
   json_open(json, "reasons", '[');
@@ -312,10 +313,10 @@ exit_code bench_convoy(int argc, char **argv) {
   if (parsed != ARGS_OK) return EXIT_USAGE;
   job.common.path = model[0];
   static const char *const names[] = {"--long", "--short"};
-  for (int kind = 0; kind < KINDS; kind++) {
-    const exit_code code = workload_parse_group(names[kind], job.group_texts[kind],
-                                                &job.counts[kind], &job.classes[kind]);
-    if (code != EXIT_DONE) return code;
+  exit_code code = workload_check_rate((double)job.rate);
+  for (int kind = 0; code == EXIT_DONE && kind < KINDS; kind++) {
+    code = workload_parse_group(names[kind], job.group_texts[kind], &job.counts[kind],
+                                &job.classes[kind]);
   }
-  return convoy(&job);
+  return code == EXIT_DONE ? convoy(&job) : code;
 }

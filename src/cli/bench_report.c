@@ -282,7 +282,7 @@ void bench_write_load(json_writer *json, const char *key, const serve_run *run) 
   json_u64(json, "submitted", run->submitted);
   json_u64(json, "refused", run->refused);
   json_u64(json, "tokens_out", run->tokens_out);
-  json_f64(json, "tokens_per_s", (double)run->tokens_out * 1e3 / run->elapsed_ms);
+  json_f64(json, "tokens_per_s", serve_run_tokens_per_s(run));
   json_u64(json, "passes", run->passes);
   json_u64(json, "rows", run->rows);
   json_u64(json, "preempted", run->preempted);
@@ -340,8 +340,7 @@ void bench_print_load(const serve_run *run) {
                 "%.1f s, %.1f tokens/s out, %llu passes of %.1f rows, at most %u running and %u "
                 "waiting, %llu preempted, %zu refused, %u KV pages at once, %.1f %% of their slots "
                 "without a token, %.1f %% of those of pages in use\n",
-                run->elapsed_ms / 1e3, (double)run->tokens_out * 1e3 / run->elapsed_ms,
-                (unsigned long long)run->passes,
+                run->elapsed_ms / 1e3, serve_run_tokens_per_s(run), (unsigned long long)run->passes,
                 run->passes == 0 ? 0 : (double)run->rows / (double)run->passes,
                 (unsigned)run->running_max, (unsigned)run->waiting_max,
                 (unsigned long long)run->preempted, run->refused, (unsigned)run->pages_max,

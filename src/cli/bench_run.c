@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "cli/generation.h"
 #include "platform/platform.h"
@@ -58,13 +59,16 @@ static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int
 }
 
 static bool allocate(const bench_setup *setup, bench_result *result) {
-  const size_t count = setup->repetitions, gaps = count * setup->decode_tokens;
-  const size_t longest = gaps > BENCH_RESAMPLES ? gaps : BENCH_RESAMPLES;
+  const size_t count = setup->repetitions;
+  size_t gaps, room;
   *result = (bench_result){0};
+  const bool fits = checked_mul_size(count, setup->decode_tokens, &gaps);
+  if (!fits || !checked_add_size(gaps, 1, &room)) return false;
+  const size_t longest = gaps > BENCH_RESAMPLES ? gaps : BENCH_RESAMPLES;
   result->prefill_tok_s = calloc(count, sizeof(double));
   result->decode_tok_s = calloc(count, sizeof(double));
   result->ttft_ms = calloc(count, sizeof(double));
-  result->itl_ms = calloc(gaps + 1, sizeof(double));
+  result->itl_ms = calloc(room, sizeof(double));
   result->scratch = calloc(longest > count ? longest : count, sizeof(double));
   return result->prefill_tok_s && result->decode_tok_s && result->ttft_ms && result->itl_ms &&
          result->scratch;

@@ -63,6 +63,11 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
   const wick_saturation_config *limits = &WICK_SATURATION_CONFIG_DEFAULT;
   exit_code code = measure(job, host, &out->alone);
   if (code != EXIT_DONE) return code;
+  if (!(out->alone.tok_s > 0)) {
+    report("no request of %s has ended in a time that the clock tells: there is no load to make",
+           job->class.name);
+    return EXIT_INTERNAL;
+  }
   // what the engine ended alone in a second, and its share
   out->rate = out->alone.tok_s / job->class.tokens_out * limits->load_pct / 100;
   // more than can arrive meanwhile: the run ends with the chain

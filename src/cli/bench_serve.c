@@ -220,6 +220,7 @@ exit_code bench_serve(int argc, char **argv) {
   if (parsed == ARGS_HELP) return output_end();
   if (parsed != ARGS_OK) return EXIT_USAGE;
   job.common.path = model[0];
-  const exit_code code = workload_parse_mix(job.mix_text, &job.mix);
+  exit_code code = workload_check_rate((double)job.rate);
+  if (code == EXIT_DONE) code = workload_parse_mix(job.mix_text, &job.mix);
   return code == EXIT_DONE ? serve(&job) : code;
 }

@@ -22,6 +22,14 @@ const char *generation_finish_name(uint32_t finish) {
   return finish < sizeof names / sizeof names[0] ? names[finish] : "?";
 }
 
+exit_code generation_report_error(const char *what, const wick_event *end) {
+  wick_error error = {.status = (wick_status)end->status, .offset_bytes = WICK_NO_OFFSET};
+  const size_t room = sizeof error.message - 1;
+  const size_t size = end->text_bytes < room ? end->text_bytes : room;
+  memcpy(error.message, (const char *)(end + 1) + 8 * (size_t)end->top_count, size);
+  return report_error(what, &error);
+}
+
 static void take_token(generation_loop *loop, const wick_event *event) {
   const uint64_t calls = wick_engine_memory(loop->engine)->calls;
   if (loop->tokens++ == 0) loop->calls_first = calls;
@@ -34,12 +42,7 @@ static void take_token(generation_loop *loop, const wick_event *event) {
 static void take_end(generation_loop *loop, const wick_event *event) {
   loop->is_done = true;
   loop->done->end = *event;
-  if (event->finish != WICK_FINISH_ERROR) return;
-  wick_error error = {.status = (wick_status)event->status, .offset_bytes = WICK_NO_OFFSET};
-  const size_t room = sizeof error.message - 1;
-  const size_t size = event->text_bytes < room ? event->text_bytes : room;
-  memcpy(error.message, (const char *)(event + 1) + 8 * (size_t)event->top_count, size);
-  loop->code = report_error("generation", &error);
+  if (event->finish == WICK_FINISH_ERROR) loop->code = generation_report_error("generation", event);
 }
 
 static void take_events(generation_loop *loop) {

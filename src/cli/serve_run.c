@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cli/generation.h"
 
 typedef struct serve_loop {
   wick_engine *engine;
@@ -118,8 +119,7 @@ static void take_end(serve_loop *loop, size_t at, const wick_event *event, uint6
   const bool is_measured = run->chain == NULL || item == loop->chain_item;
   forget(loop, at);
   if (event->finish == WICK_FINISH_ERROR) {
-    report("a request ended with status %u", (unsigned)event->status);
-    loop->code = EXIT_INTERNAL;
+    loop->code = generation_report_error("request", event);
   }
   if (!is_measured || loop->is_closed || now <= item->arrival_us) return;
   loop->speeds[run->ended++] = (double)item->tokens * 1e3 / workload_total_ms(item);
@@ -263,6 +263,10 @@ exit_code serve_run_all(wick_engine *engine, serve_run *run) {
   free(loop.speeds);
   free(loop.prompt);
   return code;
+}
+
+double serve_run_tokens_per_s(const serve_run *run) {
+  return run->elapsed_ms > 0 ? (double)run->tokens_out * 1e3 / run->elapsed_ms : 0;
 }
 
 double serve_run_waste_pct(const serve_run *run) {

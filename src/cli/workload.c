@@ -10,6 +10,7 @@
 #include "sample/rng.h"
 
 enum { TOKENS_MAX = 1000000 };
+static const double RATE_MIN = 0.001;
 
 static workload_class known_class(uint32_t index) {
   workload_class known[] = {
@@ -77,6 +78,12 @@ exit_code workload_parse_mix(const char *text, workload_mix *mix) {
   return EXIT_USAGE;
 }
 
+exit_code workload_check_rate(double rate) {
+  if (rate == 0 || rate >= RATE_MIN) return EXIT_DONE;
+  report("--rate takes 0 or at least %g arrivals a second, not %g", RATE_MIN, rate);
+  return EXIT_USAGE;
+}
+
 exit_code workload_parse_group(const char *option, const char *text, uint32_t *count,
                                workload_class *kind) {
   const char *at = text;
@@ -103,6 +110,11 @@ static uint32_t draw_class(const workload_mix *mix, double at) {
   return kind;
 }
 
+static uint64_t moment_us(double moment_s) {
+  const double us = moment_s * 1e6;
+  return us < (double)WORKLOAD_ARRIVAL_US_MAX ? (uint64_t)us : WORKLOAD_ARRIVAL_US_MAX;
+}
+
 exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
                         workload *out) {
   const exit_code code = allocate(count, out);
@@ -119,7 +131,7 @@ exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint
     out->items[i] = (workload_item){.kind = kind,
                                     .tokens_in = class->tokens_in,
                                     .tokens_out = class->tokens_out,
-                                    .arrival_us = (uint64_t)(arrival_s * 1e6)};
+                                    .arrival_us = moment_us(arrival_s)};
   }
   return EXIT_DONE;
 }

@@ -7,6 +7,8 @@
 
 enum { WORKLOAD_CLASSES_MAX = 8, WORKLOAD_NAME_BYTES = 24, WORKLOAD_REQUESTS_MAX = 10000 };
 
+static const uint64_t WORKLOAD_ARRIVAL_US_MAX = (uint64_t)1 << 60;
+
 typedef struct workload_class {
   char name[WORKLOAD_NAME_BYTES];
   uint32_t tokens_in, tokens_out;
@@ -22,7 +24,7 @@ typedef struct workload_mix {
 typedef struct workload_item {
   uint32_t kind;  // index of its class
   uint32_t tokens_in, tokens_out;
-  uint64_t arrival_us;
+  uint64_t arrival_us;  // at most WORKLOAD_ARRIVAL_US_MAX: it never comes
   // measured:
   uint32_t request;     // the engine's id
   uint64_t read_us;     // the first of its prompt has been read
@@ -45,6 +47,9 @@ typedef struct workload {
 // of the known names or its lengths, "512/128" (tokens of the prompt, of the answer). What is wrong
 // is reported.
 exit_code workload_parse_mix(const char *text, workload_mix *mix);
+// Of arrivals a second: 0 (all at once), or at least one in a quarter of an hour. What is neither
+// is reported.
+exit_code workload_check_rate(double rate);
 // "10x2048/512": a number of requests and their class.
 exit_code workload_parse_group(const char *option, const char *text, uint32_t *count,
                                workload_class *kind);
