@@ -20,6 +20,18 @@ const statusCodes = [
   ...['FULL', 'BUSY', 'NODATA', 'MISMATCH', 'IO', 'FORMAT', 'UNSUPPORTED', 'TRUNCATED', 'ABORTED'],
 ];
 
+/**
+ * What a call asked for wrongly (a TypeError, before the engine has begun) is told to whoever called;
+ * anything else is no refusal but a trap, and thrown on.
+ * @param {unknown} error
+ * @returns {WickError}
+ */
+export function refusalOf(error) {
+  if (error instanceof WickError) return error;
+  if (error instanceof TypeError) return new WickError('ARG', error.message, error);
+  throw error;
+}
+
 /** @param {number} status @returns {string} */
 export function codeOfStatus(status) {
   return statusCodes[status] ?? 'INTERNAL';

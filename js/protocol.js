@@ -1,4 +1,5 @@
-// js/protocol.js — the shapes of the messages between the page and its workers, and nothing else.
+// js/protocol.js — the shapes of the messages between the page and its workers, and whether something
+// that came from anywhere has one of them.
 
 /** @typedef {import('./errors.js').PlainError} PlainError */
 /** @typedef {import('./native.js').NativeConfig} NativeConfig */
@@ -78,3 +79,72 @@
 
 /** The package's: tabs of another one may know other messages. */
 export const VERSION = '0.1.0';
+
+// ---- what comes over a channel that every script of the origin can write to ----
+
+/** The most completions that one request may have (WICK_COMPLETIONS_MAX). */
+const COMPLETIONS_MAX = 16;
+
+/** @param {any} value @returns {boolean} */
+const isObject = (value) => typeof value === 'object' && value !== null;
+
+/** @param {any} value @returns {boolean} */
+const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
+
+/** @param {any} error @returns {boolean} */
+const isPlainError = (error) =>
+  isObject(error) && typeof error.code === 'string' && typeof error.message === 'string';
+
+/** @param {any} progress whether there is none, or one of a prompt @returns {boolean} */
+const isPrefill = (progress) =>
+  progress === undefined ||
+  (isObject(progress) && isCount(progress.done) && isCount(progress.total));
+
+/** @param {any} output @returns {boolean} */
+const isOutput = (output) =>
+  isObject(output) &&
+  isCount(output.id) &&
+  Array.isArray(output.texts) &&
+  output.texts.every((/** @type {any} */ text) => typeof text === 'string') &&
+  Array.isArray(output.tokens) &&
+  output.tokens.every(isObject) &&
+  isPrefill(output.prefill) &&
+  (output.done === undefined || isObject(output.done)) &&
+  (output.error === undefined || isPlainError(output.error));
+
+/** @type {Record<string, (message: any) => boolean>} */
+const fromLeader = {
+  ready: ({ info }) => isObject(info) && isObject(info.load),
+  failed: ({ error }) => isPlainError(error),
+  progress: ({ progress }) => isObject(progress),
+  step: ({ outputs }) => Array.isArray(outputs) && outputs.every(isOutput),
+  result: ({ id }) => isCount(id),
+  error: ({ id, error }) => isCount(id) && isPlainError(error),
+};
+
+/** @type {Record<string, (message: any) => boolean>} */
+const toLeader = {
+  generate: ({ id, completions, input, settings }) =>
+    isCount(id) &&
+    isCount(completions) &&
+    completions >= 1 &&
+    completions <= COMPLETIONS_MAX &&
+    isObject(input) &&
+    isObject(settings),
+  call: ({ id, method, args }) => isCount(id) && typeof method === 'string' && Array.isArray(args),
+  ack: ({ id, count }) => isCount(id) && isCount(count),
+  cancel: ({ id }) => isCount(id),
+};
+
+/** @param {any} message @param {Record<string, (message: any) => boolean>} kinds @returns {boolean} */
+const isOneOf = (message, kinds) =>
+  isObject(message) && Object.hasOwn(kinds, message.type) && kinds[message.type](message);
+
+/** @param {unknown} message @returns {message is FromWorker} of those that a leader sends its clients */
+export const isFromLeader = (message) => isOneOf(message, fromLeader);
+
+/** @param {unknown} message @returns {message is ToWorker} of those that a client sends its leader */
+export const isToLeader = (message) => isOneOf(message, toLeader);
+
+/** @param {any} value @returns {boolean} whether it could be a client's name */
+export const isClientName = (value) => typeof value === 'string' && value !== '';

@@ -1,7 +1,7 @@
 // js/requests.js — the requests under way in the engine's worker, in the order of arrival, from the
 // page's numbers to the engine's and from its events to what the page is told.
 
-import { codeOfStatus, toPlainError, WickError } from './errors.js';
+import { codeOfStatus, refusalOf, toPlainError, WickError } from './errors.js';
 import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.js';
 
 /** @typedef {import('./native.js').NativeEngine} NativeEngine */
@@ -61,8 +61,7 @@ export class RequestTable {
       try {
         this.#submit(entries);
       } catch (error) {
-        if (!(error instanceof WickError)) throw error;
-        const plain = toPlainError(inWords(error));
+        const plain = toPlainError(inWords(refusalOf(error)));
         for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
       }
     }

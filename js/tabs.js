@@ -1,10 +1,12 @@
 // js/tabs.js — tabs of one origin share an engine. Web Locks elect the tab that has it; the others talk
 // to it over BroadcastChannels, one a tab, in the messages of js/protocol.js. To its Link a tab's
 // place among them looks like a worker. When the leader goes, the next in the queue for the lock
-// loads the model, and every tab asks it what is still open.
+// loads the model, and every tab asks it what is still open. Every script of the origin can write to
+// these channels: what has no shape of ours is passed by.
 
 import { toPlainError } from './errors.js';
 import { Hub, leaderGone, sessionOf } from './hub.js';
+import { isClientName, isFromLeader, isToLeader } from './protocol.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
@@ -87,7 +89,10 @@ export class TabThread {
     this.#hall = new BroadcastChannel(name);
     this.#hall.onmessage = ({ data }) => this.#hear(data);
     this.#channel = new BroadcastChannel(this.#nameOf(this.#id));
-    this.#channel.onmessage = ({ data }) => this.#receive(data.leader, data.message);
+    this.#channel.onmessage = ({ data }) => {
+      if (!isClientName(data?.leader) || !isFromLeader(data.message)) return;
+      this.#receive(data.leader, data.message);
+    };
     this.#enter().catch((error) => {
       if (!this.#end.signal.aborted) onMessage({ type: 'failed', error: toPlainError(error) });
     });
@@ -107,12 +112,13 @@ export class TabThread {
     if (!signal.aborted) await this.#lead();
   }
 
-  /** @param {{join?: string, lead?: string}} heard */
-  #hear({ join, lead }) {
-    if (join !== undefined && this.#hub) this.#admit(this.#hub, join);
+  /** @param {{join?: string, lead?: string} | undefined} heard */
+  #hear(heard) {
+    const { join, lead } = heard ?? {};
+    if (isClientName(join) && this.#hub) this.#admit(this.#hub, /** @type {string} */ (join));
     // a leader may have greeted this client before: channels have no order among them
-    if (lead !== undefined && !this.#hub && lead !== this.#leader) {
-      this.#follow(lead);
+    if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
+      this.#follow(/** @type {string} */ (lead));
       this.#hall.postMessage({ join: this.#id });
     }
   }
@@ -133,7 +139,9 @@ export class TabThread {
     if (this.#channels.has(client)) return;
     const channel = new BroadcastChannel(this.#nameOf(client));
     this.#channels.set(client, channel);
-    channel.onmessage = ({ data }) => hub.receive(client, data.message);
+    channel.onmessage = ({ data }) => {
+      if (isToLeader(data?.message)) hub.receive(client, data.message);
+    };
     hub.add(client, 'follower', (message) => channel.postMessage({ leader: this.#id, message }));
     // whoever gets the lock of a client learns that it has gone, closed or crashed
     const gone = () => {

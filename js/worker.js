@@ -2,7 +2,7 @@
 // that is valid as a classic and as a module script, in browsers, Deno and Node. It steps the engine
 // and lets messages in between; it never waits.
 
-import { fromPlainError, toPlainError, WickError } from './errors.js';
+import { fromPlainError, refusalOf, toPlainError, WickError } from './errors.js';
 import { loadModel } from './load.js';
 import {
   NativeEngine,
@@ -259,8 +259,7 @@ class EngineWorker {
     try {
       this.#post({ type: 'result', id, value: this.#answer(method, args) });
     } catch (error) {
-      if (!(error instanceof WickError)) throw error;
-      this.#post({ type: 'error', id, error: toPlainError(error) });
+      this.#post({ type: 'error', id, error: toPlainError(refusalOf(error)) });
     }
   }
 
@@ -345,10 +344,8 @@ class EngineWorker {
       requests.add(id, { ...settings, ...this.#prompt(input), completions }, wantsTokens);
       this.#wake();
     } catch (error) {
-      if (!(error instanceof WickError)) throw error;
-      for (let i = 0; i < completions; i++) {
-        this.#post({ type: 'error', id: id + i, error: toPlainError(error) });
-      }
+      const plain = toPlainError(refusalOf(error));
+      for (let i = 0; i < completions; i++) this.#post({ type: 'error', id: id + i, error: plain });
     }
   }
 

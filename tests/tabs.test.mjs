@@ -258,6 +258,138 @@ test('a model that cannot be loaded is refused in each tab', { skip }, async (t)
   assert.deepEqual(codes, ['HTTP', 'HTTP']);
 });
 
+/**
+ * Writes to every channel of the others what has no shape, or one that only its outside has.
+ * @param {string[]} names
+ */
+async function talkNonsense(names) {
+  const values = [
+    ...[
+      undefined,
+      null,
+      0,
+      Number.NaN,
+      1n,
+      '',
+      'x',
+      true,
+      [],
+      [[]],
+      {},
+      new Map(),
+      new Uint8Array(4),
+    ],
+    ...['join', 'lead', 'leader', 'message'].flatMap((key) =>
+      [null, 7, '', {}, []].map((value) => ({ [key]: value })),
+    ),
+  ];
+  const inner = [
+    'ready',
+    'failed',
+    'closed',
+    'crashed',
+    'progress',
+    'step',
+    'result',
+    'error',
+    'ask',
+  ]
+    .concat([
+      'generate',
+      'call',
+      'ack',
+      'cancel',
+      'close',
+      'init',
+      'helper',
+      'toString',
+      '__proto__',
+    ])
+    .flatMap((type) => [
+      { type },
+      ...[
+        null,
+        -1,
+        1.5,
+        'x',
+        [],
+        {},
+        [null],
+        [{}],
+        [{ id: 1 }],
+        [{ id: 1, texts: [1], tokens: [] }],
+      ]
+        .map((value) => ({
+          ...{ type, id: value, info: value, error: value, outputs: value, progress: value },
+          ...{ completions: value, input: value, settings: value, method: value, args: value },
+          ...{ count: value, message: value },
+        }))
+        .flatMap((message) => [message, { ...message, id: 1 }]),
+    ]);
+  // these pass for calls: whoever asks so is refused, and nobody else notices
+  const args = [undefined, null, 'x', 1e99, {}, [null], new Uint8Array(8)];
+  const methods = ['tokenize', 'detokenize', 'applyTemplate', 'saveState', 'loadState', 'nothing'];
+  const calls = methods.flatMap((method) =>
+    args.map((arg, index) => ({ type: 'call', id: 2 ** 40 + index, method, args: [arg, arg] })),
+  );
+  const asked = [{}, { prompt: null }, { prompt: {} }, { messages: 1 }, { prompt: 'A' }].flatMap(
+    (input) =>
+      [{}, { stop: 5 }, { logitBias: 'x' }, { seed: {} }].map((settings, index) => ({
+        ...{ type: 'generate', id: 2 ** 41 + 20 * index, completions: 1, input, settings },
+      })),
+  );
+  for (const name of names) {
+    const channel = new BroadcastChannel(name);
+    for (const value of values) channel.postMessage(value);
+    for (const message of [...values, ...inner, ...calls, ...asked]) {
+      channel.postMessage({ message });
+      channel.postMessage({ leader: 'x', message: values.includes(message) ? message : null });
+      channel.postMessage({ leader: null, message });
+    }
+    for (const message of inner) {
+      const isWhole = message.type === 'failed' || message.type === 'ready';
+      if (!isWhole) channel.postMessage({ leader: 'somebody', message });
+    }
+    channel.close();
+  }
+}
+
+test('messages that are none of ours are passed by', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const tabs = [await newTab(), await newTab()];
+  for (const tab of tabs) {
+    await tab.evaluate(() => {
+      const page = /** @type {any} */ (globalThis);
+      page.names = [];
+      page.failures = [];
+      addEventListener('error', ({ message }) => page.failures.push(message));
+      addEventListener('unhandledrejection', ({ reason }) => page.failures.push(String(reason)));
+      page.BroadcastChannel = class extends BroadcastChannel {
+        /** @param {string} name */
+        constructor(name) {
+          super(name);
+          page.names.push(name);
+        }
+      };
+    });
+    await tab.evaluate(open, { model, shared: 'nonsense' });
+  }
+  const expected = await tabs[0].evaluate(saying('A', story));
+  await tabs[1].evaluate(`begin(engine.generate('Once upon a time', ${JSON.stringify(long)}))`);
+  const names = new Set((await Promise.all(tabs.map((tab) => tab.evaluate('names')))).flat());
+  const stranger = await newTab();
+  await stranger.evaluate(talkNonsense, [...names]);
+  for (const tab of tabs) {
+    assert.equal(await tab.evaluate(saying('A', story)), expected);
+    assert.deepEqual(await tab.evaluate('failures'), []);
+  }
+  assert.ok((await tabs[1].evaluate('rest()')).length > 600);
+  const roles = await Promise.all(
+    tabs.map((tab) => tab.evaluate('engine.info().then((info) => info.sharing)')),
+  );
+  assert.deepEqual(roles, ['leader', 'follower']);
+});
+
 test('without tabs an engine is its own, and a wrong name is refused', async (t) => {
   const engine = await openEngine(t, { file: modelPath, shared: 'node' });
   assert.equal((await engine.info()).sharing, 'none');
