@@ -76,6 +76,7 @@ test('a run on the built-in model: speeds, ops, environment, JSON and Markdown',
   for (const row of json.rows) assert.ok(row.prefill_tok_s > 0 && row.decode_tok_s > 0);
   assert.ok(json.metrics.passes.decode.gate_up.gb_per_s > 0);
   assert.equal(json.environment.architecture, 'llama');
+  assert.match(json.environment.wick, /^\d+\.\d+\.\d+, commit \w/);
   assert.equal(json.environment['cross-origin isolated'], true);
 
   await page.click('#copy-markdown');
@@ -115,6 +116,35 @@ test('a model that is not there is said in words', { skip }, async () => {
   await run(page, { ...small, url: `${server.url}nothing.gguf` });
   await page.locator('#problem:not([hidden])').waitFor();
   assert.match(await page.locator('#problem').innerText(), /404/);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test('what is no model, or several, is said in words before anything is recorded', {
+  skip,
+}, async () => {
+  const { page, problems, close } = await openPage();
+  const file = (/** @type {string} */ name, text = 'no model') => ({
+    name,
+    mimeType: 'application/octet-stream',
+    buffer: Buffer.from(text),
+  });
+  await page.selectOption('#model', 'file');
+  /** @type {[ReturnType<typeof file>[], RegExp][]} */
+  const cases = [
+    [[file('a.gguf')], /not a GGUF file/],
+    [[file('a.gguf', '')], /ends in the header/],
+    [[file('a.gguf'), file('b.gguf')], /one file is wanted, or all parts/],
+    [[file('a-00002-of-00002.gguf'), file('a-00001-of-00002.gguf')], /not a GGUF file/],
+  ];
+  for (const [files, wanted] of cases) {
+    await page.setInputFiles('#file', files);
+    await run(page, small);
+    await page.locator('#run:not([hidden])').waitFor();
+    await page.locator('#problem:not([hidden])').waitFor();
+    assert.match(await page.locator('#problem').innerText(), wanted);
+    assert.equal(await page.locator('#results').isVisible(), false);
+  }
   assert.deepEqual(problems, []);
   await close();
 });

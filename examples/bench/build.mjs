@@ -1,10 +1,11 @@
 // examples/bench/build.mjs — puts the page together in build/bench-page: a folder that any static
 // server can serve as it is (with COOP and COEP for threads).
 
-import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { describeEnvironment } from '../../tools/bench/environment.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -17,7 +18,10 @@ export async function buildBench() {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
+  const built = `${version}, commit ${describeEnvironment().commit}`;
   await build({
+    define: { 'globalThis.WICK_VERSION': JSON.stringify(built) },
     entryPoints: [resolve(here, 'page.js'), resolve(here, 'page.css')],
     outdir: site,
     bundle: true,

@@ -1,6 +1,7 @@
 // examples/bench/page.js — the form, the plots and the tables put together.
 
 import { defaultThreads } from '../../js/features.js';
+import { splitNames } from '../../js/names.js';
 import { measure } from './measure.js';
 import { makePlots } from './plots.js';
 import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './report.js';
@@ -38,7 +39,11 @@ function chosenModel() {
   }
   const files = /** @type {File[]} */ ([...byId('file').files]);
   if (files.length === 0) throw new Error('a file is wanted');
-  return { model: files.map(({ name }) => name).join(', '), source: { file: files } };
+  const names = files.map(({ name }) => name).sort();
+  if (files.length > 1 && String(names) !== String(splitNames(names[0]).sort())) {
+    throw new Error('one file is wanted, or all parts of a split model (…-00001-of-00003.gguf)');
+  }
+  return { model: names.join(', '), source: { file: files } };
 }
 
 /** @returns {Plan} */

@@ -1,5 +1,8 @@
 // examples/bench/report.js — a result as rows, as JSON and as Markdown, with where it was measured.
 
+/** Version and commit: build.mjs puts them here. */
+const WICK_VERSION = /** @type {any} */ (globalThis).WICK_VERSION;
+
 /** @typedef {import('./measure.js').Result} Result */
 /** @typedef {import('./measure.js').Run} Run */
 /** @typedef {import('./measure.js').Plan} Plan */
@@ -34,6 +37,7 @@ async function browserName() {
 export async function describeEnvironment(plan, { info }) {
   const deviceMemory = /** @type {any} */ (navigator).deviceMemory;
   return {
+    wick: WICK_VERSION,
     model: plan.model,
     architecture: info?.architecture ?? '',
     parameters: info?.shape?.parameters ?? 0,
