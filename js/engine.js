@@ -4,7 +4,7 @@
 import { beamSearch } from './beam.js';
 import { ChatCompletions, messagesOf } from './chat.js';
 import { abortError, throwIfAborted, WickError } from './errors.js';
-import { defaultThreads, detectSimd, hasSharedMemory } from './features.js';
+import { defaultThreads, detectSimd, hasSharedMemory, mostThreads } from './features.js';
 import { Generation, readerOf, readersOf } from './generation.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from './info.js';
 import { checkNames } from './known.js';
@@ -73,7 +73,17 @@ function chooseThreads({ threads, worker, wasm }) {
   const isOneWorker = typeof worker === 'object' && 'postMessage' in worker;
   if (threads === 1 || isOneWorker || !hasSharedMemory()) return 1;
   if (wasm instanceof WebAssembly.Module && !isThreaded(wasm)) return 1;
-  return threads ?? defaultThreads();
+  return threads === undefined ? defaultThreads() : limitThreads(threads);
+}
+
+/** @param {number} threads @returns {number} */
+function limitThreads(threads) {
+  const most = mostThreads();
+  if (threads <= most) return threads;
+  console.warn(
+    `wick-llm: ${threads} threads are too many for the processors here, ${most} are used`,
+  );
+  return most;
 }
 
 /**

@@ -54,6 +54,8 @@ function countProcessors() {
 }
 
 const DEFAULT_THREADS_MAX = 8;
+/** So many may be asked for anywhere: some browsers tell of fewer processors than there are. */
+const ANYWHERE_THREADS_MAX = 8;
 
 /**
  * Half of the logical processors when there are many: two of them often share one core's arithmetic,
@@ -65,3 +67,10 @@ export function defaultThreads() {
   if (processors <= 2) return processors;
   return Math.min(DEFAULT_THREADS_MAX, Math.max(2, Math.floor(processors / 2)));
 }
+
+/**
+ * What a caller may ask for. Of more, all wait at every step for those that have no processor, and each
+ * worker takes its start from the others.
+ * @returns {number}
+ */
+export const mostThreads = () => Math.max(ANYWHERE_THREADS_MAX, 2 * countProcessors());

@@ -47,6 +47,9 @@ export interface EngineOptions extends ModelSource {
   /**
    * With the engine's own. By default half of the processors, 1 where memory cannot be shared; then
    * the first passes measure whether all, half or one of them are fastest (`info().threadsUsed`).
+   * 1 to 64 may be asked for, and all of them are used; of more than twice the processors (8 where
+   * there are fewer than four) that many are started, and the console is told. They come up when the
+   * engine is ready: `info().threads` counts those that are there.
    */
   threads?: number;
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */

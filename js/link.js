@@ -38,6 +38,8 @@ export class Link {
   /** @type {(() => void) | undefined} */
   #onClosed;
   #hasFile = false;
+  /** Progress was told of: the next time that is some time ago. */
+  #isLoading = false;
   #onProgress;
   #onEnd;
   /** @type {PageSource | undefined} */
@@ -53,8 +55,8 @@ export class Link {
   }
 
   /**
-   * Starts the engine's worker. Its helpers follow when it works: on few cores they would only hold
-   * it up, and it takes them whenever they come.
+   * Starts the engine's worker. Its helpers follow when it is ready, or has been loading for a while: on
+   * few cores they would only hold it up, and it takes them whenever they come.
    * @param {import('./spawn.js').WorkerOption} option
    */
   startWorker(option) {
@@ -67,8 +69,12 @@ export class Link {
     this.#threads.push(this.#startThread());
   }
 
-  #startHelpers() {
-    for (const start of this.#late.splice(0)) start();
+  /** In a turn of its own: starting one takes this thread milliseconds. */
+  #startHelpersSoon() {
+    if (this.#late.length === 0) return;
+    setTimeout(() => {
+      for (const start of this.#late.splice(0)) start();
+    });
   }
 
   /** @param {Omit<import('./protocol.js').HelperMessage, 'type'>} message */
@@ -137,12 +143,14 @@ export class Link {
   #receive(message) {
     switch (message.type) {
       case 'progress':
-        if (this.#late.length > 0) setTimeout(() => this.#startHelpers());
+        if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
+        this.#isLoading = true;
         this.#onProgress(message.progress);
         break;
       case 'ready':
         this.#start?.settle(message.info);
         this.#start = undefined;
+        this.#startHelpersSoon();
         this.#rest();
         break;
       case 'failed':

@@ -4,6 +4,7 @@
 import { codeOfStatus, WickError } from './errors.js';
 import { decodeEvents, Heap, Passed } from './memory.js';
 import { StateBytes } from './state.js';
+import { nameOptions } from './told.js';
 import { createMemory, instantiate, isThreaded } from './wasm.js';
 
 export const STEP_IDLE = 0;
@@ -465,7 +466,8 @@ function noRoom(heap, sizeBytes) {
 function errorOf(heap, context) {
   const { status, offset, message } = heap.lastError();
   const code = codeOfStatus(status);
-  const text = context ? `${context}: ${message}` : message;
+  const told = nameOptions(message);
+  const text = context ? `${context}: ${told}` : told;
   return new WickError(code, text, { status: `WICK_E_${code}`, offset });
 }
 

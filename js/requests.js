@@ -3,6 +3,7 @@
 
 import { codeOfStatus, refusalOf, toPlainError, WickError } from './errors.js';
 import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.js';
+import { nameOptions } from './told.js';
 
 /** @typedef {import('./native.js').NativeEngine} NativeEngine */
 /** @typedef {import('./native.js').NativeRequest} NativeRequest */
@@ -165,7 +166,8 @@ export class RequestTable {
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
   #addDone(event, entry, output) {
     if (event.finish === FINISH_ERROR) {
-      output.error = toPlainError(inWords(new WickError(codeOfStatus(event.status), event.text)));
+      const error = new WickError(codeOfStatus(event.status), nameOptions(event.text));
+      output.error = toPlainError(inWords(error));
       return;
     }
     // what was held back while it could have become a stop string

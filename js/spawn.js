@@ -37,20 +37,28 @@ function startWorker(option) {
   if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
   // Flags of the process need not be ones that a worker takes (--input-type).
   if (made !== undefined) return new threads.Worker(new URL(made), { execArgv: [] });
-  return startQuickly(threads, workerUrl());
+  return startQuickly(threads);
 }
 
 /**
- * The package's own file, read as a script: by the loader of modules it comes up 6 ms later.
+ * The package's own file for Node, read as a script: by the loader of modules it comes up 6 ms later.
+ * Where a bundler has left that file behind, it is the one that browsers take.
  * @param {typeof import('node:worker_threads')} threads
- * @param {URL} url
  * @returns {NodeWorker}
  */
-function startQuickly(threads, url) {
-  const text = `const from = process.getBuiltinModule;
-const name = from('node:url').fileURLToPath(${JSON.stringify(url.href)});
-from('node:vm').runInThisContext(from('node:fs').readFileSync(name, 'utf8'), name);`;
-  return new threads.Worker(text, { eval: true, execArgv: [] });
+function startQuickly(threads) {
+  const text = `const from = process.getBuiltinModule, fs = from('node:fs');
+const { own, common } = from('node:worker_threads').workerData;
+const name = fs.existsSync(own) ? own : common;
+from('node:vm').runInThisContext(fs.readFileSync(name, 'utf8'), name);`;
+  const { fileURLToPath } = process.getBuiltinModule('node:url');
+  const pathOf = (/** @type {string} */ name) => fileURLToPath(new URL(name, workerUrl()));
+  const workerData = {
+    own: pathOf('./node/worker.js'),
+    jinja: pathOf('./node/jinja.js'),
+    common: pathOf('./worker.js'),
+  };
+  return new threads.Worker(text, { eval: true, execArgv: [], workerData });
 }
 
 /** @param {URL | string | undefined} option */

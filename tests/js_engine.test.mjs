@@ -429,6 +429,74 @@ describe('settings of the wrong kind', () => {
   });
 });
 
+describe('more than there is', () => {
+  test('threads for which there are no processors are not started', async (t) => {
+    const found = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    t.after(() => {
+      if (found) Object.defineProperty(globalThis, 'navigator', found);
+      else Reflect.deleteProperty(globalThis, 'navigator');
+    });
+    /** @param {number} hardwareConcurrency */
+    const pretend = (hardwareConcurrency) =>
+      Object.defineProperty(globalThis, 'navigator', {
+        value: { hardwareConcurrency },
+        configurable: true,
+      });
+    const warn = t.mock.method(console, 'warn', () => {});
+    for (const [processors, asked, most] of [
+      [2, 64, 8],
+      [5, 64, 10],
+      [5, 9, 9],
+    ]) {
+      pretend(processors);
+      let workers = 0;
+      const worker = () => {
+        workers++;
+        return new Worker(join(dist, 'worker.js'));
+      };
+      const engine = await openEngine(t, { file: modelPath, threads: asked, worker });
+      await waitUntil(async () => (await engine.info()).threads === most, 'the helpers');
+      assert.equal(workers, most);
+      await engine.close();
+    }
+    const told = warn.mock.calls.map((call) => call.arguments[0]);
+    assert.equal(told.length, 2);
+    assert.match(told[0], /64 threads are too many for the processors here, 8 are used/);
+  });
+
+  test('what the engine refuses is said with the name of the option', async (t) => {
+    const engine = await openEngine(t, { file: modelPath, contextSize: 256, kvTokens: 48 });
+    const load = (/** @type {object} */ options) => () =>
+      openEngine(t, { file: modelPath, ...options });
+    const ask = (/** @type {object} */ options, prompt = 'Once') => {
+      return () => engine.generate(prompt, { maxTokens: 2, ...options }).text();
+    };
+    const messages = [{ role: 'user', content: 'Hello' }];
+    /** @type {[() => Promise<unknown>, RegExp][]} */
+    const refused = [
+      [load({ contextSize: 1e6 }), /trained on 4096 \(option contextSize\)$/],
+      [load({ memoryLimit: 3e6 }), /budget is 3000000 \(options memoryLimit, contextSize\)$/],
+      [load({ memoryLimit: 1e4 }), /budget 10000\) \(option memoryLimit\)$/],
+      [ask({ maxTokens: 200, ignoreEnd: true }), /3 are available \(option kvTokens\)$/],
+      [ask({}, 'Once '.repeat(300)), /the context holds 256 \(option contextSize\)$/],
+      [ask({ topP: 0 }), /^top_p \(topP\) is 0, /],
+      [ask({ repeatPenalty: 0 }), /^repeat_penalty \(repeatPenalty\) is 0, /],
+      [ask({ penaltyLast: 1e8 }), /^penalty_last \(penaltyLast\) is 100000000, /],
+      [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
+      [ask({ stop: Array(99).fill('x') }), /at most 16 \(option stop\)$/],
+      [ask({ stop: [''] }), / \(option stop\)$/],
+      [() => engine.chat.completions.create({ messages, top_p: 0 }), /^top_p \(topP\) is 0, /],
+    ];
+    for (const [call, message] of refused) {
+      await assert.rejects(call, (/** @type {any} */ error) => {
+        assert.equal(error.name, 'WickError');
+        assert.match(error.message, message);
+        return true;
+      });
+    }
+  });
+});
+
 describe('names that are no options', () => {
   /** @param {string} message */
   const says = (message) => (/** @type {any} */ error) => {

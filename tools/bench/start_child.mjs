@@ -3,6 +3,9 @@
 // engine's calls take; the package knows nothing of it. Without "dist" it is a worker with nothing to do
 // that is waited for: what Node itself takes.
 
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { runInThisContext } from 'node:vm';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
 /** One clock for all threads. */
@@ -89,7 +92,7 @@ function timed(exports) {
 }
 
 /** @param {{name: string, dist: string}} given */
-async function work({ name, dist }) {
+function work({ name, dist }) {
   const port = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
   seen.push([`${name} runs code`, begun]);
   const { Instance } = wasm;
@@ -110,8 +113,10 @@ async function work({ name, dist }) {
     }
     postMessage.call(port, message);
   };
-  await import(new URL('worker.js', dist).href);
+  const file = fileURLToPath(new URL('node/worker.js', dist));
+  runInThisContext(readFileSync(file, 'utf8'), file);
   seen.push([`${name} has its code`, now()]);
 }
 
-await (isMainThread ? measure(JSON.parse(process.argv[2])) : work(workerData));
+if (isMainThread) await measure(JSON.parse(process.argv[2]));
+else work(workerData);

@@ -43,6 +43,7 @@ async function bundle() {
     entryPoints: [join(root, 'js/worker.js')],
     outfile: join(dist, 'worker.js'),
   });
+  await bundleForNode();
   await build({
     ...common,
     minify: false,
@@ -50,6 +51,25 @@ async function bundle() {
     platform: 'node',
     entryPoints: [join(root, 'js/cli.js')],
     outfile: join(dist, 'cli.js'),
+  });
+}
+
+/** The worker once more, for Node: without templates, which it reads when it needs them. */
+async function bundleForNode() {
+  await build({
+    ...common,
+    format: 'iife',
+    entryPoints: [join(root, 'js/worker.js')],
+    alias: { '@huggingface/jinja': join(root, 'js/jinja_node.js') },
+    outfile: join(dist, 'node/worker.js'),
+  });
+  await build({
+    ...common,
+    format: 'iife',
+    globalName: 'jinja',
+    footer: { js: 'jinja;' }, // the script's value
+    stdin: { contents: "export { Template } from '@huggingface/jinja';", resolveDir: root },
+    outfile: join(dist, 'node/jinja.js'),
   });
 }
 
