@@ -132,6 +132,13 @@ test('a peer that nobody knows is named', async () => {
   assert.match(stderr, /no peer is called 'ollama'/);
 });
 
+test('a browser that nobody knows is named', { skip: locate('chromium').skip }, async () => {
+  const program = resolve(root, 'tools/bench/browsers.mjs');
+  const { code, stderr } = await run(process.execPath, [program, '--hosts', 'chromium,mosaic']);
+  assert.equal(code, 1);
+  assert.match(stderr, /no host is called 'mosaic'/);
+});
+
 const native = resolve(root, '.toolchain/bench/node_modules/node-llama-cpp');
 const isComplete = existsSync(native) || process.env.CI === 'true';
 const { skip } = locate('chromium');

@@ -89,6 +89,15 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
+    // it is in a process group of its own, which nobody ends for a process that was interrupted
+    this.onExit = () => this.kill();
+    process.once('exit', this.onExit);
+  }
+
+  /** The display server and the driver are one group. */
+  kill() {
+    const { pid, exitCode } = this.driver;
+    if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
   }
 
   /**
@@ -134,9 +143,8 @@ export class WebKitPage {
 
   async close() {
     await this.command('DELETE', '').catch(() => {});
-    const { pid, exitCode } = this.driver;
-    // the display server and the driver are one group
-    if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
+    process.off('exit', this.onExit);
+    this.kill();
   }
 }
 

@@ -2,7 +2,8 @@
 // Firefox, WebKitGTK; and what a second visit saves in Chromium, whose code cache then has the engine.
 //   node tools/bench/browsers.mjs [--models shape:type,...] [--threads 1] [--prompt 128] [--tokens 32]
 //     [--repetitions 5] [--hosts chromium,plain,firefox,webkit] [--visits 5] [--no-document]
-// Writes build/bench/browsers.json and its section of docs/benchmarks.md.
+// A host that cannot be started, fails or hangs is left out, with its reason. Writes
+// build/bench/browsers.json after each model, at the end its section of docs/benchmarks.md.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -17,6 +18,7 @@ import { makeModel, modelFolder } from './models.mjs';
 import { makePrompt } from './prompts.mjs';
 import { hostsTable } from './rows.mjs';
 import { median } from './statistics.mjs';
+import { doEach, withinLimit } from './turns.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -36,11 +38,14 @@ const threads = Number(options.threads);
 const context = 512;
 const PAGE_MINUTES_MS = 600_000;
 const VISIT_PROMPT_TOKENS = 32;
+const CLOSE_MS = 20_000;
 
 /** @typedef {import('./browser_peer.mjs').Peer} Peer */
 /** @typedef {import('./rows.mjs').HostRow} HostRow */
 
 const chromium = await launchChromium();
+// browsers are ended on exit, whatever ends this
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 
 /** @param {string} url @returns {Promise<Peer>} */
 async function openFirefox(url) {
@@ -88,12 +93,19 @@ const names = {
   webkit: 'WebKitGTK',
 };
 const hosts = options.hosts.split(',');
+const unknown = hosts.find((host) => !(host in openers));
+if (unknown !== undefined) {
+  console.error(
+    `bench-browsers: no host is called '${unknown}': there are ${Object.keys(openers)}`,
+  );
+  process.exit(1);
+}
 
 /**
  * @param {string} url of the server
  * @param {string} shape
  * @param {string} type
- * @returns {Promise<HostRow[]>}
+ * @returns {Promise<{rows: HostRow[], failures: Record<string, string>}>} reasons by host
  */
 async function measureModel(url, shape, type) {
   const { name, path } = makeModel(shape, type);
@@ -103,30 +115,38 @@ async function measureModel(url, shape, type) {
   const samples = {};
   /** @type {Record<string, string>} */
   const kernels = {};
+  /** @type {Record<string, string>} */
+  const failures = {};
+  /** @param {string} host */
+  const prepare = async (host) => {
+    sides[host] = await openers[host](`${url}page.html?peer=wick`);
+    samples[host] = { prefill: [], decode: [] };
+    const build = `simd128-${threads > 1 ? 'threads' : 'single'}`;
+    const wasm = host === 'plain' ? `/dist/wasm/wick-${build}.wasm` : undefined;
+    const loaded = { url: `/models/${name}`, threads, context, wasm };
+    kernels[host] = (await sides[host].call('load', loaded)).kernels;
+    const warmUp = { ...makePrompt(path, Number(options.prompt), 99), count: 4 };
+    await sides[host].call('measure', warmUp);
+  };
   try {
-    for (const host of hosts) {
-      sides[host] = await openers[host](`${url}page.html?peer=wick`);
-      samples[host] = { prefill: [], decode: [] };
-      const build = `simd128-${threads > 1 ? 'threads' : 'single'}`;
-      const wasm = host === 'plain' ? `/dist/wasm/wick-${build}.wasm` : undefined;
-      const loaded = { url: `/models/${name}`, threads, context, wasm };
-      kernels[host] = (await sides[host].call('load', loaded)).kernels;
-      const warmUp = { ...makePrompt(path, Number(options.prompt), 99), count: 4 };
-      await sides[host].call('measure', warmUp);
-    }
+    await doEach(hosts, failures, (host) => withinLimit(prepare(host), PAGE_MINUTES_MS));
     for (let round = 0; round < Number(options.repetitions); round++) {
       const work = { ...makePrompt(path, Number(options.prompt), round) };
-      for (const host of hosts) {
-        const found = await sides[host].call('measure', { ...work, count: Number(options.tokens) });
+      await doEach(hosts, failures, async (host) => {
+        const asked = sides[host].call('measure', { ...work, count: Number(options.tokens) });
+        const found = await withinLimit(asked, PAGE_MINUTES_MS);
         samples[host].prefill.push(found.prefill);
         samples[host].decode.push(found.decode);
-      }
+      });
     }
   } finally {
-    for (const side of Object.values(sides)) await side.close();
+    await Promise.allSettled(
+      Object.values(sides).map((side) => withinLimit(side.close(), CLOSE_MS)),
+    );
   }
-  const first = samples[hosts[0]];
-  return hosts.map((host) => ({
+  const left = hosts.filter((host) => !(host in failures));
+  const first = samples[left[0]];
+  const rows = left.map((host) => ({
     model: shape,
     type,
     threads,
@@ -138,6 +158,7 @@ async function measureModel(url, shape, type) {
     decode_ratio: median(samples[host].decode) / median(first.decode),
     samples: samples[host],
   }));
+  return { rows, failures };
 }
 
 /**
@@ -183,10 +204,23 @@ try {
   const environment = describeEnvironment();
   /** @type {HostRow[]} */
   const rows = [];
+  /** @type {string[]} */
+  const skipped = [];
+  const out = resolve(root, options.out);
+  mkdirSync(resolve(out, '..'), { recursive: true });
+  /** @param {Awaited<ReturnType<typeof measureVisits>>} [visits] */
+  const save = (visits) =>
+    writeFileSync(out, `${JSON.stringify({ environment, rows, skipped, visits }, null, 2)}\n`);
   for (const pair of options.models.split(',').filter(Boolean)) {
     const [shape, type] = pair.split(':');
     console.error(`${shape} ${type}`);
-    rows.push(...(await measureModel(server.url, shape, type)));
+    const found = await measureModel(server.url, shape, type);
+    rows.push(...found.rows);
+    for (const [host, reason] of Object.entries(found.failures)) {
+      skipped.push(`${shape} ${type}, ${names[host]}: ${reason}`);
+      console.error(`  without a row: ${skipped.at(-1)}`);
+    }
+    save();
   }
   const visits = Number(options.visits) > 0 ? await measureVisits(server.url) : undefined;
   const said = visits
@@ -194,10 +228,9 @@ try {
       `a Chromium profile, ${visits.second_ms.toFixed(0)} ms on the second.`
     : '';
   console.log(`${hostsTable(rows)}\n\n${said}`);
-  const out = resolve(root, options.out);
-  mkdirSync(resolve(out, '..'), { recursive: true });
-  writeFileSync(out, `${JSON.stringify({ environment, rows, visits }, null, 2)}\n`);
+  save(visits);
   console.error(`written: ${relative(root, out)}`);
+  if (skipped.length > 0) process.exitCode = 1;
   if (options.document) {
     writeSection(
       'browsers',
