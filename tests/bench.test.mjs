@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { drawCurve } from '../tools/bench/curve_svg.mjs';
+import { drawCurve, roundMarks } from '../tools/bench/curve_svg.mjs';
 import { withSection } from '../tools/bench/document.mjs';
 import { compareSamples, peersFile, peersTable } from '../tools/bench/rows.mjs';
 import { median, ratioInterval } from '../tools/bench/statistics.mjs';
@@ -119,7 +119,18 @@ describe('the document', () => {
       'x',
       'y',
     );
-    assert.match(picture, /<polyline points="60\.0,216\.0 520\.0,22\.0"/);
+    assert.match(picture, /<polyline class="curve" points="60\.0,216\.0 520\.0,30\.0"/);
+  });
+
+  test('axes have round marks, and names of points do not lie upon each other', () => {
+    assert.deepEqual(roundMarks(8192), [2000, 4000, 6000, 8000]);
+    assert.deepEqual(roundMarks(0.45), [0.1, 0.2, 0.3, 0.4]);
+    for (const most of [1, 2, 3, 7, 9.9, 25, 81, 105, 767]) {
+      const { length } = roundMarks(most);
+      assert.ok(length >= 3 && length <= 8, `${length} marks up to ${most}`);
+    }
+    const near = [1000, 1010, 2000].map((x) => [x, 77]);
+    assert.equal(drawCurve(near, 'x', 'y').match(/>77\.0</g)?.length, 2);
   });
 });
 

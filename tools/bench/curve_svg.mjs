@@ -1,14 +1,33 @@
-// One curve as an SVG: both axes linear from 0, the points named, colours that do on light and dark.
+// One curve as an SVG: both axes linear from 0 with round marks, the points named where there is room,
+// colours that do on light and dark.
 
 const WIDTH = 560;
 const HEIGHT = 260;
 const LEFT = 60;
 const BOTTOM = 44;
-const TOP = 22;
+const TOP = 30;
 const RIGHT = 40;
+const BASE = HEIGHT - BOTTOM;
+/** So far apart are the middles of two names that both can be read. */
+const NAME_WIDTH = 34;
+
+const STYLE = `<style>
+text { fill: #57606a } path, line { stroke: #57606a; fill: none } .grid { stroke-opacity: 0.2 }
+.curve { stroke: #b8730a; fill: none; stroke-width: 2 } circle { fill: #b8730a }
+@media (prefers-color-scheme: dark) { text { fill: #9198a1 } path, line { stroke: #9198a1 } }
+</style>`;
 
 /** @param {number} value */
 const short = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
+
+/** Round numbers (1, 2 or 5 times a power of 10) up to `most`, 3 to 8 of them without 0. @param {number} most */
+export function roundMarks(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 3));
+  const step = [5, 2, 1].map((times) => times * power).find((size) => most / size >= 3) ?? power;
+  return Array.from({ length: Math.floor(most / step) }, (_, i) =>
+    Number(((i + 1) * step).toPrecision(6)),
+  );
+}
 
 /**
  * @param {number[][]} points x and y, ascending in x
@@ -19,28 +38,42 @@ const short = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
 export function drawCurve(points, xLabel, yLabel) {
   const xMost = Math.max(...points.map(([x]) => x));
   const yMost = Math.max(...points.map(([, y]) => y));
-  const at = points.map(([x, y]) => [
-    LEFT + (x / xMost) * (WIDTH - LEFT - RIGHT),
-    HEIGHT - BOTTOM - (y / yMost) * (HEIGHT - BOTTOM - TOP),
-  ]);
-  const line = at.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
-  const marks = at.map(([x, y], index) => {
-    const [value, cost] = points[index];
+  const across = (/** @type {number} */ x) =>
+    (LEFT + (x / xMost) * (WIDTH - LEFT - RIGHT)).toFixed(1);
+  const up = (/** @type {number} */ y) => (BASE - (y / yMost) * (BASE - TOP)).toFixed(1);
+  const grid = [
+    ...roundMarks(yMost).map(
+      (y) =>
+        `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${up(y)}" y2="${up(y)}"/>` +
+        `<text x="${LEFT - 6}" y="${up(y)}" dy="4" text-anchor="end">${y}</text>`,
+    ),
+    ...roundMarks(xMost).map(
+      (x) =>
+        `<line x1="${across(x)}" x2="${across(x)}" y1="${BASE}" y2="${BASE + 4}"/>` +
+        `<text x="${across(x)}" y="${BASE + 17}" text-anchor="middle">${x}</text>`,
+    ),
+  ];
+  let named = LEFT - NAME_WIDTH / 2;
+  const marks = points.map(([value, cost]) => {
+    const [x, y] = [across(value), up(cost)];
+    const hasRoom = Number(x) - named >= NAME_WIDTH;
+    if (hasRoom) named = Number(x);
+    const name = `<text x="${x}" y="${y}" dy="-8" text-anchor="middle">${short(cost)}</text>`;
     return (
-      `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3.5" fill="#b8730a"/>` +
-      `<text x="${x.toFixed(1)}" y="${(y - 8).toFixed(1)}" text-anchor="middle">${short(cost)}</text>` +
-      `<title>${short(value)} ${xLabel}: ${short(cost)} ${yLabel}</title>`
+      `<g><circle cx="${x}" cy="${y}" r="3.5"/>${hasRoom ? name : ''}` +
+      `<title>${short(value)} ${xLabel}: ${short(cost)} ${yLabel}</title></g>`
     );
   });
-  const base = HEIGHT - BOTTOM;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12" fill="#808080">
-<path d="M${LEFT} ${TOP}V${base}H${WIDTH - RIGHT}" fill="none" stroke="#808080"/>
+  const line = points.map(([x, y]) => `${across(x)},${up(y)}`).join(' ');
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
+${STYLE}
+${grid.join('\n')}
+<path d="M${LEFT} ${TOP}V${BASE}H${WIDTH - RIGHT}"/>
 <text x="${LEFT}" y="14">${yLabel}</text>
 <text x="${WIDTH - RIGHT}" y="${HEIGHT - 8}" text-anchor="end">${xLabel}</text>
-<text x="${LEFT}" y="${base + 16}" text-anchor="middle">0</text>
-<text x="${WIDTH - RIGHT}" y="${base + 16}" text-anchor="end">${short(xMost)}</text>
-<polyline points="${line}" fill="none" stroke="#b8730a" stroke-width="2"/>
-${marks.map((mark) => `<g>${mark}</g>`).join('\n')}
+<text x="${LEFT}" y="${BASE + 17}" text-anchor="middle">0</text>
+<polyline class="curve" points="${line}"/>
+${marks.join('\n')}
 </svg>
 `;
 }
