@@ -2,7 +2,7 @@
 // whoever knows that interface needs no other.
 
 import { checkSignal, WickError } from './errors.js';
-import { leavable, readersOf, timingsOf } from './generation.js';
+import { holdReaders, leavable, readersOf, timingsOf } from './generation.js';
 import { checkNames } from './known.js';
 import { argumentError, checkCompletions, settingsOf } from './options.js';
 
@@ -224,12 +224,15 @@ export class ChatStream {
     this.#body = body;
     /** abort() ends the stream with an AbortError */
     this.controller = controller;
+    holdReaders(this, readers);
   }
 
   [Symbol.asyncIterator]() {
     if (this.#isTaken) throw new TypeError('A stream can be read only once');
     this.#isTaken = true;
-    return leavable(this.#chunks(), () => this.#cancel());
+    const chunks = leavable(this.#chunks(), () => this.#cancel());
+    holdReaders(chunks, this.#readers, this);
+    return chunks;
   }
 
   #cancel() {

@@ -222,6 +222,22 @@ export function leavable(generator, cancel) {
   };
 }
 
+/** Readers by who holds their text: an object that is gone reads nothing any more. */
+const held = new FinalizationRegistry((/** @type {PieceReader[]} */ readers) => {
+  for (const reader of readers) reader.cancel();
+});
+
+/**
+ * What nobody can read any more, because nobody has it, is cancelled as if it had been left.
+ * @param {object} holder a generation or stream that is to be read, or the iterator that reads it
+ * @param {PieceReader[]} readers
+ * @param {object} [before] who held them until now
+ */
+export function holdReaders(holder, readers, before) {
+  if (before) held.unregister(before);
+  held.register(holder, readers, holder);
+}
+
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */
 export const readerOf = (...args) => readersOf(...args)[0];
 
@@ -236,6 +252,7 @@ export class Generation {
   /** @param {PieceReader} reader */
   constructor(reader) {
     this.#reader = reader;
+    holdReaders(this, [reader]);
   }
 
   /** How it went; undefined until it has ended. */
@@ -248,7 +265,10 @@ export class Generation {
   [Symbol.asyncIterator]() {
     if (this.#isTaken) throw new TypeError('A generation can be read only once');
     this.#isTaken = true;
-    return leavable(readTexts(this.#reader), () => this.#reader.cancel());
+    const reader = this.#reader;
+    const texts = leavable(readTexts(reader), () => reader.cancel());
+    holdReaders(texts, [reader], this);
+    return texts;
   }
 
   /** @returns {Promise<string>} all of the text, when it has ended */

@@ -705,7 +705,10 @@ export interface Engine {
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
    * Several continuations of one prompt, which is read once. They run together, share its pages, and
-   * start when the first of them is read.
+   * start when the first of them is read. Leaving one (`break`, `return()`) frees its pages at once. One
+   * that is not read goes on for 256 pieces and then rests, and its pages are the first that others
+   * take; when nobody has it any more (it was garbage-collected), it is cancelled. One that was not read
+   * to its end should be left, not forgotten: nobody knows when garbage is collected.
    */
   generateMany(
     prompt: string | ArrayLike<number>,

@@ -10,8 +10,10 @@ import { nameOptions } from './told.js';
 /** @typedef {import('./memory.js').EngineEvent} EngineEvent */
 /** @typedef {import('./protocol.js').Output} Output */
 
-/** The engine's own queue (wick_config.requests_max); more wait here. */
-const SUBMITTED_MAX = 64;
+/** So many are in the engine's hands beside those that rest; more wait here. */
+const AWAKE_MAX = 64;
+/** With those that rest, which may be many and for long (web/exports.c's requests_max). */
+const SUBMITTED_MAX = 1024;
 /** So many pieces may lie unread before a request rests. */
 const UNREAD_MAX = 256;
 
@@ -20,7 +22,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 /**
  * One completion of a request.
  * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
- *   unread: number, isCancelled: boolean}} Entry
+ *   unread: number, isResting: boolean, isCancelled: boolean}} Entry
  */
 
 export class RequestTable {
@@ -29,6 +31,8 @@ export class RequestTable {
   #waiting = [];
   /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
+  /** Of those. */
+  #resting = 0;
   /** @type {Output[]} what is to be told besides the engine's events */
   #refused = [];
 
@@ -49,6 +53,7 @@ export class RequestTable {
       wantsTokens,
       number: 0,
       unread: 0,
+      isResting: false,
       isCancelled: false,
     }));
     this.#waiting.push(entries);
@@ -57,7 +62,8 @@ export class RequestTable {
 
   #submitWaiting() {
     for (let entries = this.#waiting[0]; entries; entries = this.#waiting[0]) {
-      if (this.#submitted.size + entries.length > SUBMITTED_MAX) return;
+      const submitted = this.#submitted.size + entries.length;
+      if (submitted - this.#resting > AWAKE_MAX || submitted > SUBMITTED_MAX) return;
       this.#waiting.shift();
       try {
         this.#submit(entries);
@@ -105,10 +111,16 @@ export class RequestTable {
 
   /** Who does not read on does not hold up the others: its request rests. @param {Entry} entry @param {number} pieces */
   #count(entry, pieces) {
-    const wasFull = entry.unread >= UNREAD_MAX;
     entry.unread += pieces;
-    const isFull = entry.unread >= UNREAD_MAX;
-    if (wasFull !== isFull) this.#native.pause(entry.number, isFull);
+    this.#rest(entry, entry.unread >= UNREAD_MAX);
+  }
+
+  /** @param {Entry} entry @param {boolean} isResting */
+  #rest(entry, isResting) {
+    if (entry.isResting === isResting) return;
+    entry.isResting = isResting;
+    this.#resting += isResting ? 1 : -1;
+    this.#native.pause(entry.number, isResting);
   }
 
   /** @param {number} id */
@@ -120,8 +132,8 @@ export class RequestTable {
   /** @returns {boolean} whether somebody would read what a step brings */
   canStep() {
     if (this.#refused.length > 0) return true;
-    for (const { unread, isCancelled } of this.#submitted.values()) {
-      if (isCancelled || unread < UNREAD_MAX) return true;
+    for (const { isResting, isCancelled } of this.#submitted.values()) {
+      if (isCancelled || !isResting) return true;
     }
     return false;
   }
@@ -149,6 +161,7 @@ export class RequestTable {
       this.#addToken(event, entry, output);
     } else if (event.kind === EVENT_DONE) {
       this.#submitted.delete(event.request);
+      this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);
     }
   }

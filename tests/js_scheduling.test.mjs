@@ -6,6 +6,10 @@ import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { EVENT_DONE, EVENT_TOKEN } from '../js/native.js';
+import { RequestTable } from '../js/requests.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -364,6 +368,88 @@ describe('readers', () => {
     const again = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
     assert.equal(text, await again.text());
     assert.equal((await engine.stats()).requests.paused, 0);
+  });
+});
+
+describe('what nobody reads', () => {
+  const long = { temperature: 0, ignoreEnd: true, maxTokens: 600 };
+  const isOver = async (/** @type {import('../js/index.js').Engine} */ engine) => {
+    const { requests, kv } = await engine.stats();
+    return requests.running + requests.waiting + kv.sequences === 0;
+  };
+
+  test('is freed when its loop is left', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    for (const one of engine.generateMany(prompt, { n: 3, ...long })) {
+      for await (const _ of one) break;
+    }
+    await waitUntil(() => isOver(engine), 'the pages');
+    const { requests, kv } = await engine.stats();
+    assert.equal(requests.aborted, 3);
+    assert.equal(kv.pages.free, kv.pages.all);
+  });
+
+  test('is freed when nobody has it any more', async (t) => {
+    setFlagsFromString('--expose-gc');
+    /** @type {() => void} */
+    const collect = runInNewContext('gc');
+    const engine = await openEngine(t, { prefixCache: false });
+    const forget = async () => {
+      const [first] = engine.generateMany(prompt, { n: 3, ...long });
+      await first[Symbol.asyncIterator]().next();
+      const messages = [{ role: /** @type {const} */ ('user'), content: 'Tell me a story.' }];
+      await engine.chat.completions.create({ messages, stream: true, max_tokens: 600 });
+    };
+    const kept = engine.generate(prompt, long);
+    const text = kept.text();
+    await forget();
+    await waitUntil(async () => {
+      collect();
+      const { requests } = await engine.stats();
+      return requests.running + requests.waiting === 0;
+    }, 'the garbage to be collected');
+    assert.ok((await text).length > 600);
+    assert.equal(kept.result?.finishReason, 'length');
+    const { requests, kv } = await engine.stats();
+    // the chat may have come to its own end
+    assert.ok(requests.aborted >= 3 && requests.aborted <= 4);
+    assert.equal(requests.length + requests.stopped + requests.aborted, 5);
+    assert.equal(kv.pages.free, kv.pages.all);
+  });
+
+  test('rests without taking the places of what is read', () => {
+    /** @type {{request: number, kind: number, text: string}[]} */
+    let events = [];
+    let submitted = 0;
+    let paused = 0;
+    const native = {
+      submit: () => ++submitted,
+      pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
+        paused += isPaused ? 1 : -1;
+      },
+      takeEvents: () => events.splice(0),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    for (let id = 1; id <= 100; id++) table.add(id, /** @type {any} */ ({}), false);
+    assert.equal(submitted, 64);
+    const say = (/** @type {number} */ first, /** @type {number} */ last) => {
+      for (let request = first; request <= last; request++) {
+        for (let i = 0; i < 256; i++) events.push({ request, kind: EVENT_TOKEN, text: 'a' });
+      }
+      table.collect();
+    };
+    say(1, 64);
+    assert.deepEqual([submitted, paused], [100, 64]);
+    say(65, 100);
+    assert.deepEqual([paused, table.canStep()], [100, false]);
+    table.acknowledge(1, 32);
+    assert.deepEqual([paused, table.canStep()], [99, true]);
+    const done = { kind: EVENT_DONE, finish: 2, text: '' };
+    events = Array.from({ length: 100 }, (_, i) => ({ request: i + 1, ...done }));
+    assert.equal(table.collect().length, 100);
+    // the places that are free again are those of requests that are awake
+    for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
+    assert.equal(submitted, 164);
   });
 });
 

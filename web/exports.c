@@ -12,6 +12,10 @@
 
 // ---- Layouts shared with js/memory.js ----
 
+// Requests that rest until somebody reads on keep their places, so there are more than run together
+// (js/requests.js).
+enum { REQUESTS_MAX = 1024 };
+
 // JavaScript fills one for web_engine_create.
 typedef struct web_config {
   uint32_t memory_bytes_max_low, memory_bytes_max_high;
@@ -134,6 +138,7 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.timer_grain_us = from->timer_grain_us;
   config.choose_threads = from->choose_threads != 0;
   config.kv_tokens_max = from->kv_tokens_max;
+  config.requests_max = REQUESTS_MAX;
   config.no_prefix_cache = from->no_prefix_cache != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
   wick_engine *engine = NULL;
