@@ -293,6 +293,12 @@ export interface EngineStats {
   /** Passes through the model, and the tokens in them. */
   passes: number;
   rows: number;
+  /**
+   * How often the draft model could propose nothing because it could not go on: its pages or memory
+   * ran out, its context was at its end, or its values were not finite. The text is the same without
+   * it, only slower. 0 without a draft model.
+   */
+  draftFailed: number;
   kv: KvStats;
 }
 

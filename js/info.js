@@ -71,7 +71,7 @@ export function statsOf(raw) {
  * @param {EngineStats} stats
  * @returns {[name: string, help: string, type: 'gauge' | 'counter', values: Record<string, number>][]}
  */
-function seriesOf({ requests, tokens, kv, passes, rows }) {
+function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
   const { running, waiting, paused, stopped, length, aborted, failed } = requests;
   const { pages } = kv;
   const used = pages.all - pages.free;
@@ -109,6 +109,12 @@ function seriesOf({ requests, tokens, kv, passes, rows }) {
     ],
     ['wick_passes_total', 'Passes through the model.', 'counter', { '': passes }],
     ['wick_rows_total', 'Tokens in them.', 'counter', { '': rows }],
+    [
+      'wick_draft_failures_total',
+      'Times that the draft model could not go on.',
+      'counter',
+      { '': draftFailed },
+    ],
     [
       'wick_kv_pages',
       'Pages of keys and values.',

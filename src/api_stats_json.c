@@ -47,5 +47,6 @@ void wick_stats_json(wick_engine *engine, json_sink sink, void *context) {
   json_close(&json, '[');
   json_u64(&json, "passes", stats.passes);
   json_u64(&json, "rows", stats.rows);
+  json_u64(&json, "draft_failed", stats.draft_failed);
   json_close(&json, '{');
 }

@@ -500,8 +500,9 @@ describe('a draft model', () => {
       const alone = [];
       for (const text of prompts) alone.push(await plain.generate(text, options).text());
       assert.deepEqual(together, alone);
-      const { tokens } = await engine.stats();
+      const { tokens, draftFailed } = await engine.stats();
       assert.ok(tokens.proposed > 100 && tokens.accepted > 100, `${tokens.accepted}`);
+      assert.equal(draftFailed, 0);
     });
   }
 

@@ -26,7 +26,7 @@ struct drafter {
   drafter_parts parts;
   draft_text texts[DRAFT_TEXTS_MAX];
   model_input *batch;  // [batch_tokens]
-  uint64_t uses;
+  uint64_t uses, failures;
   float token_us;
 };
 
@@ -56,6 +56,8 @@ void drafter_destroy(drafter *drafter) {
   memory_free(drafter->parts.memory, drafter->batch);
   memory_free(drafter->parts.memory, drafter);
 }
+
+uint64_t drafter_failures(const drafter *drafter) { return drafter->failures; }
 
 float drafter_token_us(const drafter *drafter) { return drafter->token_us; }
 
@@ -130,24 +132,35 @@ static int32_t likeliest(const drafter *drafter) {
   return (int32_t)best;
 }
 
-// Reads what is new of the text, all but its newest token; at most a batch. False when more is
-// left.
-static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count) {
+// Nothing can be proposed, which is told: drafter_failures.
+static uint32_t give_up(drafter *drafter) {
+  drafter->failures++;
+  return 0;
+}
+
+// Reads what is new of the text, all but its newest token; at most a batch. *is_done: no more is
+// left. False when it could not be read.
+static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
+                     bool *is_done) {
   const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;
   const uint32_t now = left < most ? left : most;
   if (now != 0 && !read_tokens(drafter, text, tokens + text->read, now, false)) return false;
   text->read += now;
-  return now == left;
+  *is_done = now == left;
+  return true;
 }
 
 uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
                          uint32_t most, int32_t *out) {
-  if (most == 0 || count + most > drafter->parts.context_tokens) return 0;
+  if (most == 0) return 0;
+  if (count + most > drafter->parts.context_tokens) return give_up(drafter);
   draft_text *text = find_text(drafter, request);
-  if (text == NULL) return 0;
+  if (text == NULL) return give_up(drafter);
   text->last_use = ++drafter->uses;
   confirm(drafter, text, tokens, count);
-  if (!catch_up(drafter, text, tokens, count)) return 0;
+  bool is_done = false;
+  if (!catch_up(drafter, text, tokens, count, &is_done)) return give_up(drafter);
+  if (!is_done) return 0;
   const uint64_t start_us = drafter->parts.now_us();
   text->count = count;
   int32_t token = tokens[count - 1];
@@ -159,7 +172,7 @@ uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *toke
   }
   text->proposed_count = made;
   text->read = made == 0 ? wick_kv_seq_tokens(drafter->parts.kv, text->sequence) : count;
-  if (made == 0) return 0;
+  if (made == 0) return give_up(drafter);
   const float took = (float)(drafter->parts.now_us() - start_us) / (float)made;
   drafter->token_us += drafter->token_us == 0.0f ? took : COST_WEIGHT * (took - drafter->token_us);
   return made;

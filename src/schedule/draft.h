@@ -34,6 +34,9 @@ uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *toke
                          uint32_t most, int32_t *out);
 // The request has ended.
 void drafter_forget(drafter *drafter, uint32_t request);
+// How often it had nothing to say because it could not go on: no pages or memory, its context at an
+// end, values that are not finite. The text then comes without it.
+uint64_t drafter_failures(const drafter *drafter);
 // What a proposal took lately, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);
 

@@ -421,6 +421,9 @@ scheduler_stats scheduler_get_stats(const scheduler *scheduler) {
   stats.running = scheduler->running;
   stats.waiting = scheduler->count - scheduler->running;
   memcpy(stats.pass_us, scheduler->costs.us, sizeof stats.pass_us);
+  if (scheduler->parts.drafter != NULL) {
+    stats.draft_failed = drafter_failures(scheduler->parts.drafter);
+  }
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     stats.paused += at->is_paused;
   }

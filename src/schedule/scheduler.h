@@ -89,6 +89,7 @@ typedef struct scheduler_stats {
   uint64_t tokens_out;
   float pass_us[SPECULATION_ROWS_MAX + 1];    // lately, of one request's 1, 2, ... rows; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
+  uint64_t draft_failed;                      // drafter_failures
 } scheduler_stats;
 scheduler_stats scheduler_get_stats(const scheduler *scheduler);
 

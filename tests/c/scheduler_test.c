@@ -163,6 +163,7 @@ TEST(a_draft_model_changes_no_text) {
     CHECK_EQ_MEM(with.request.tokens, without.request.tokens,
                  without.request.count * sizeof(int32_t));
     CHECK_EQ_UINT(without.stats.tokens_proposed, 0);
+    CHECK_EQ_UINT(with.stats.draft_failed, 0);
     if (which % 2 == 0) continue;
     proposed += with.stats.tokens_proposed;
     accepted += with.stats.tokens_accepted;
@@ -171,6 +172,27 @@ TEST(a_draft_model_changes_no_text) {
   }
   CHECK(2 * accepted > proposed);  // alone and greedy, three in four are right
   CHECK(us_with < us_without);
+}
+
+// One whose pages run out proposes no more: the text is the same, and the count says why it is
+// slow.
+TEST(a_draft_model_that_cannot_go_on_is_counted) {
+  static run_result with, without;
+  simulation_setup setup = ROOMY;
+  setup.draft_pages = 2;
+  for (uint32_t which = 0; which < 8; which++) {
+    int32_t prompt[70];
+    fill_prompt(prompt, 20 + 5 * which, CHAIN_NEW, which);
+    wick_request wanted = make_request(prompt, 20 + 5 * which, 0);
+    REQUIRE(run_alone(&setup, &wanted, &with));
+    wanted.no_speculation = true;
+    REQUIRE(run_alone(&setup, &wanted, &without));
+    CHECK(with.stats.draft_failed > 0);
+    CHECK_EQ_UINT(without.stats.draft_failed, 0);
+    CHECK_EQ_UINT(with.request.count, without.request.count);
+    CHECK_EQ_MEM(with.request.tokens, without.request.tokens,
+                 without.request.count * sizeof(int32_t));
+  }
 }
 
 // The same three letters come again and again, and what follows them is always another one. A row
