@@ -94,6 +94,7 @@ export async function createEngine(options) {
   checkEngineNames(options);
   const { signal } = options;
   checkCallback('onProgress', options.onProgress);
+  checkCallback('onLead', options.onLead);
   throwIfAborted(signal);
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);
@@ -120,7 +121,11 @@ export async function createEngine(options) {
       const isPossible = await canShare();
       link.check(); // it may have been given up meanwhile
       if (!isPossible) return start(link);
-      return link.share((onMessage) => new TabThread(shared, start, onMessage));
+      return link.share(
+        (onMessage) => new TabThread(shared, start, onMessage),
+        // what it throws is the page's, and no call's
+        ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
+      );
     };
     return new Engine(link, infoOf(await Promise.race([load(), aborted])));
   } catch (error) {

@@ -92,6 +92,12 @@ export interface EngineOptions extends ModelSource {
    * tells who has it; where there are no Web Locks or no BroadcastChannel, each has its own.
    */
   shared?: string;
+  /**
+   * With `shared`: called when the tab that had the engine has gone and this one has loaded the model in
+   * its place. What that engine had read is gone, too: here `engine.loadState` can bring back what
+   * `engine.saveState` has kept before.
+   */
+  onLead?: () => void;
   /** Times the ops of the forward pass, for metrics(). */
   metrics?: boolean;
   /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */

@@ -40,6 +40,8 @@ export class Link {
   #hasFile = false;
   /** Progress was told of: the next time that is some time ago. */
   #isLoading = false;
+  /** @type {((info: any) => void) | undefined} */
+  #onReadyAgain;
   #onProgress;
   #onEnd;
   /** @type {PageSource | undefined} */
@@ -92,9 +94,11 @@ export class Link {
   /**
    * In place of workers of its own: a part in an engine that another tab may have.
    * @param {(onMessage: (message: FromWorker) => void) => import('./spawn.js').Thread} take
+   * @param {(info: any) => void} onReadyAgain hears of the engine that followed one that has gone
    * @returns {Promise<object>} when the model is there: what the engine knows of it
    */
-  share(take) {
+  share(take, onReadyAgain) {
+    this.#onReadyAgain = onReadyAgain;
     return new Promise((settle, fail) => {
       this.#start = { settle, fail };
       this.#threads.push(take((message) => this.#receive(message)));
@@ -148,7 +152,8 @@ export class Link {
         this.#onProgress(message.progress);
         break;
       case 'ready':
-        this.#start?.settle(message.info);
+        if (this.#start) this.#start.settle(message.info);
+        else this.#onReadyAgain?.(message.info);
         this.#start = undefined;
         this.#startHelpersSoon();
         this.#rest();

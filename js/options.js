@@ -196,6 +196,7 @@ const engineNames = {
   memoryLimit: true,
   eager: true,
   shared: true,
+  onLead: true,
   metrics: true,
   directoryOnly: true,
   chatTemplate: true,

@@ -115,6 +115,13 @@ describe('requests that arrive by themselves', () => {
     assert.ok(requests[1].arrival_ms > requests[0].arrival_ms && requests[0].arrival_ms > 1000);
   });
 
+  test('more tokens than the context holds are refused, not measured in part', async () => {
+    const { code, stderr } = await bench('-p', '60', '-n', '5', '-r', '1', '--ctx', '64');
+    assert.equal(code, 2);
+    assert.match(stderr, /-p 60 and -n 5 are 65 tokens, the context is 64/);
+    assert.equal((await bench('-p', '60', '-n', '4', '-r', '1', '--ctx', '64')).code, 0);
+  });
+
   test('a request that can never have its pages says so', async () => {
     const { code, stderr } = await bench('--serve', '--mix', '40/4', '--kv-tokens', '16');
     assert.equal(code, 4);

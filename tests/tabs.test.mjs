@@ -194,6 +194,39 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   await waitUntilEmpty(third);
 });
 
+test('what was read comes back where a page has kept it', { skip }, async (t) => {
+  const newTab = await newBrowser(t);
+  const [first, second] = [await newTab(), await newTab()];
+  await first.evaluate(open, { model, shared: 'kept' });
+  await second.evaluate(`(async () => {
+    const { createEngine } = await import('/dist/index.js');
+    globalThis.led = [];
+    globalThis.engine = await createEngine({
+      ...{ url: '${model}', shared: 'kept', threads: 1 },
+      onLead: () => led.push(engine.loadState('chat')),
+    });
+    const messages = [{ role: 'user', content: 'Tell me a long story about a fox. '.repeat(8) }];
+    globalThis.turn = async () => {
+      const { choices, usage } = await engine.chat.completions.create({
+        ...{ messages, temperature: 0, max_tokens: 24 },
+      });
+      messages.push(choices[0].message, { role: 'user', content: 'And then?' });
+      return [usage.prompt_tokens, usage.prompt_tokens_details.cached_tokens];
+    };
+  })()`);
+  const [read] = await second.evaluate('turn()');
+  await second.evaluate("engine.saveState('chat').then(() => {})");
+  assert.equal(await second.evaluate('led.length'), 0);
+  await first.close();
+  await second.evaluate('engine.info()');
+  const states = await second.evaluate('Promise.all(led)');
+  assert.equal(states.length, 1);
+  assert.ok(states[0].entries > 0);
+  // all of the first turn but for its last, incomplete page
+  const [all, cached] = await second.evaluate('turn()');
+  assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
+});
+
 test('an engine that is closed is handed over while its tab stays', { skip }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];

@@ -90,10 +90,23 @@ static int32_t *make_prompt(uint32_t count, uint32_t vocab) {
   return prompt;
 }
 
+// Fewer tokens than were asked for would come without a word.
+static exit_code check_context(const wick_engine *engine, const bench_setup *setup) {
+  wick_plan plan = {.context_tokens = 0};
+  wick_memory_plan(engine, &plan, NULL);
+  if (setup->prompt_tokens + setup->decode_tokens <= plan.context_tokens) return EXIT_DONE;
+  report("-p %u and -n %u are %u tokens, the context is %u", (unsigned)setup->prompt_tokens,
+         (unsigned)setup->decode_tokens, (unsigned)(setup->prompt_tokens + setup->decode_tokens),
+         (unsigned)plan.context_tokens);
+  return EXIT_USAGE;
+}
+
 exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_result *result) {
   wick_model_info info;
   wick_error error;
   *result = (bench_result){0};
+  exit_code code = check_context(engine, setup);
+  if (code != EXIT_DONE) return code;
   if (wick_model_get_info(engine, &info, &error) != WICK_OK) return report_error("model", &error);
   int32_t *prompt = make_prompt(setup->prompt_tokens, info.vocab);
   if (prompt == NULL || !allocate(setup, result)) {
@@ -101,7 +114,7 @@ exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_res
     report("out of memory for the measurements");
     return EXIT_MEMORY;
   }
-  exit_code code = repeat(engine, setup, prompt, false, 0, result);
+  code = repeat(engine, setup, prompt, false, 0, result);
   if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
   for (uint32_t i = 0; code == EXIT_DONE && i < setup->repetitions; i++)
     code = repeat(engine, setup, prompt, true, i, result);
