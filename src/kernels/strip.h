@@ -43,6 +43,7 @@ typedef struct strip_type {
   block_kind kind;
   uint32_t steps, per_step, step_groups, code_groups;
   int32_t offset;  // codes come with it added, so that they fill 7 unsigned bits (not BLOCK_SIGNED)
+  bool is_of_job;  // that of the strip_job instead
   bool folded;
   void (*super)(const uint8_t *record, strip_super *super);
   void (*scales)(const uint8_t *record, uint32_t part, const strip_super *super,
@@ -51,6 +52,7 @@ typedef struct strip_type {
   void (*codes)(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half, v128_t state[2],
                 v128_t *codes);
   uint32_t strip_tokens;  // see tile_type
+  bool is_unrolled;       // dots have no loop: faster, but more code
 } strip_type;
 
 // For a type without state.
@@ -92,22 +94,24 @@ SIMD_INLINE v128_t simd_both_halves(v128_t lanes) {
 // first.
 SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   const v128_t low = wasm_v128_load(simd_mask.low_6);
+  const v128_t bits_0 = wasm_v128_load(simd_mask.low_2), bits_2 = wasm_v128_load(simd_mask.bits_2);
+  const v128_t bits_4 = wasm_v128_load(simd_mask.bits_4);
   const v128_t a = wasm_v128_load(bytes[0]), b = wasm_v128_load(bytes[1]);
   const v128_t c = wasm_v128_load(bytes[2]);
   codes[0] = wasm_v128_and(a, low);
   codes[1] = wasm_v128_and(b, low);
   codes[2] = wasm_v128_and(c, low);
-  const v128_t top = wasm_v128_and(wasm_u16x8_shr(c, 2), wasm_i8x16_splat(0x30));
-  const v128_t middle = wasm_v128_and(wasm_u16x8_shr(b, 4), wasm_i8x16_splat(0x0c));
-  const v128_t bottom = wasm_v128_and(wasm_u16x8_shr(a, 6), wasm_i8x16_splat(0x03));
+  const v128_t top = wasm_v128_and(wasm_u16x8_shr(c, 2), bits_4);
+  const v128_t middle = wasm_v128_and(wasm_u16x8_shr(b, 4), bits_2);
+  const v128_t bottom = wasm_v128_and(wasm_u16x8_shr(a, 6), bits_0);
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
 // -offset * sum(x) to begin a dot with: of all codes (step 2) or of those of 16 columns (step 0,
 // 1). PAIRS keeps dots in 16-bit lanes, where sums of 32 columns x 16 or 16 columns x 32 just fit.
-SIMD_INLINE v128_t strip_dot_start(const int32_t *x, uint32_t step, int32_t offset,
-                                   simd_flavor flavor) {
-  if (offset == 0) return wasm_i32x4_splat(0);
+SIMD_INLINE v128_t strip_dot_start(const strip_type *type, int32_t offset, const int32_t *x,
+                                   uint32_t step, simd_flavor flavor) {
+  if (!type->is_of_job && type->offset == 0) return wasm_i32x4_splat(0);
   if (flavor == SIMD_PAIRS) {
     const uint32_t word = step == 2 ? ACT_WORD_MINUS_PAIRS : ACT_WORD_MINUS_PAIRS_HALF + step;
     return wasm_i16x8_mul(strip_splat(x, word), wasm_i16x8_splat((int16_t)offset));
@@ -188,24 +192,61 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
                                 uint32_t part, const strip_super *super, const strip_act *act,
                                 uint32_t tokens, simd_flavor flavor, v128_t *totals) {
   v128_t state[2];
-  strip_scales scales;
-  type->scales(record, part, super, &scales);
+  uint32_t zero = 0;
   type->begin(record, part, state);
-  for (uint32_t s = 0; s < 2; s++) {
-    for (uint32_t h = 0; h < 2; h++) {
-      v128_t codes[4];
-      type->codes(record, part, s, h, state, codes);
-      for (uint32_t l = 0; l < tokens; l++) {
-        v128_t sum = strip_dot_start(act[l].x, s, offset, flavor);
-        for (uint32_t i = 0; i < 4; i++) {
-          sum = strip_dot(sum, codes[i], act[l].x, act[l].wide, 4 * s + i, type->kind, flavor);
-        }
-        const v128_t scaled = simd_dot_scaled(sum, scales.sub_scales[s][h], flavor);
-        v128_t *total = &totals[2 * l + h];
-        *total = s == 0 ? scaled : wasm_i32x4_add(*total, scaled);
+#pragma unroll
+  for (uint32_t i = 0; i < 4; i++) {
+    const uint32_t s = i / 2, h = i % 2;
+    v128_t codes[4];
+    strip_scales scales;
+    type->codes(record, part, s, h, state, codes);
+    type->scales(record, part, super, &scales);
+    for (uint32_t l = 0; l < tokens; l++) {
+      v128_t sum = strip_dot_start(type, offset, act[l].x, s, flavor);
+      for (uint32_t k = 0; k < 4; k++) {
+        sum = strip_dot(sum, codes[k], act[l].x, act[l].wide, 4 * s + k, type->kind, flavor);
+      }
+      const v128_t scaled = simd_dot_scaled(sum, scales.sub_scales[s][h], flavor);
+      v128_t *total = &totals[2 * l + h];
+      *total = s == 0 ? scaled : wasm_i32x4_add(*total, scaled);
+    }
+    if (simd_never(&zero)) break;
+  }
+}
+
+// The share of step `s` in the dots. act: of its first column group.
+SIMD_INLINE void strip_step(const strip_type *type, const uint8_t *record[2], uint32_t part,
+                            uint32_t s, v128_t state[2][2], strip_lanes lanes,
+                            const strip_act act[2], simd_flavor flavor, v128_t totals[4]) {
+  const bool apart = lanes == LANES_GROUPS;
+  for (uint32_t h = 0; h < 2; h++) {
+    v128_t codes[2][2];
+    for (uint32_t l = 0; l < LANES_RECORDS(lanes); l++) {
+      type->codes(record[l], part, s, h, state[l], codes[l]);
+    }
+    for (uint32_t i = 0; i < type->per_step; i++) {
+      for (uint32_t l = 0; l < LANES_COUNT(lanes); l++) {
+        totals[2 * l + h] = strip_dot(totals[2 * l + h], codes[apart ? l : 0][i], act[l].x,
+                                      act[l].wide, i * type->code_groups, type->kind, flavor);
       }
     }
   }
+}
+
+SIMD_INLINE void strip_act_next(const strip_type *type, uint32_t steps, uint32_t count,
+                                strip_act act[2]) {
+  for (uint32_t l = 0; l < count; l++) {
+    act[l].x += steps * type->step_groups;
+    act[l].wide += 2 * steps * type->step_groups;
+  }
+}
+
+SIMD_INLINE void strip_act_hide(bool apart, uint32_t count, strip_act act[2]) {
+  for (uint32_t l = 0; l < count - apart; l++) {
+    SIMD_OPAQUE(act[l].x);
+    SIMD_OPAQUE(act[l].wide);
+  }
+  if (apart) act[1] = act[0];
 }
 
 // Dots of steps [step_first, step_last), totals[2 * lane + half]; start: see strip_dot_start.
@@ -214,39 +255,29 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
                             strip_lanes lanes, const strip_act from[2], simd_flavor flavor,
                             v128_t totals[4]) {
   const bool apart = lanes == LANES_GROUPS;
-  const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
+  const uint32_t count = LANES_COUNT(lanes);
   v128_t state[2][2];
   strip_act act[2] = {from[0], from[1]};
-  for (uint32_t l = 0; l < records; l++) type->begin(record[l], part, state[l]);
+  uint32_t zero = 0;
+  for (uint32_t l = 0; l < LANES_RECORDS(lanes); l++) type->begin(record[l], part, state[l]);
   for (uint32_t i = 0; i < 2 * count; i++) {
-    totals[i] = strip_dot_start(act[i / 2].x, start, offset, flavor);
+    totals[i] = strip_dot_start(type, offset, act[i / 2].x, start, flavor);
   }
-  for (uint32_t l = 0; l < count; l++) {
-    act[l].x += step_first * type->step_groups;
-    act[l].wide += 2 * step_first * type->step_groups;
-  }
+  strip_act_next(type, step_first, count, act);
+  strip_act_hide(apart, count, act);
+  if (type->is_unrolled) {
+#pragma unroll
+    for (uint32_t s = step_first; s < step_last; s++) {
+      strip_step(type, record, part, s, state, lanes, act, flavor, totals);
+      strip_act_next(type, 1, count, act);
+      if (simd_never(&zero)) break;
+    }
+  } else {
 #pragma nounroll
-  for (uint32_t s = step_first; s < step_last; s++) {
-    for (uint32_t l = 0; l < count - apart; l++) {
-      SIMD_OPAQUE(act[l].x);
-      SIMD_OPAQUE(act[l].wide);
-    }
-    if (apart) act[1] = act[0];
-    for (uint32_t h = 0; h < 2; h++) {
-      v128_t codes[2][2];
-      for (uint32_t l = 0; l < records; l++) {
-        type->codes(record[l], part, s, h, state[l], codes[l]);
-      }
-      for (uint32_t i = 0; i < type->per_step; i++) {
-        for (uint32_t l = 0; l < count; l++) {
-          totals[2 * l + h] = strip_dot(totals[2 * l + h], codes[apart ? l : 0][i], act[l].x,
-                                        act[l].wide, i * type->code_groups, type->kind, flavor);
-        }
-      }
-    }
-    for (uint32_t l = 0; l < count; l++) {
-      act[l].x += type->step_groups;
-      act[l].wide += 2 * type->step_groups;
+    for (uint32_t s = step_first; s < step_last; s++) {
+      strip_act_hide(apart, count, act);
+      strip_step(type, record, part, s, state, lanes, act, flavor, totals);
+      strip_act_next(type, 1, count, act);
     }
   }
 }
@@ -271,26 +302,24 @@ SIMD_INLINE v128_t strip_part_add(const strip_type *type, const strip_scales *sc
   return sum;
 }
 
-// An unpacked part whose 16 columns have a scale, with two tokens: of BLOCK_HALVES a float's share
-// is added to the sums, of the others dots are multiplied and added up.
-SIMD_INLINE void strip_part_halves(const strip_type *type, int32_t offset, const uint8_t *record[2],
-                                   const strip_act act[2], simd_flavor flavor, v128_t dots[4],
-                                   v128_t sums[4]) {
+// Half `s` of an unpacked part whose 16 columns have a scale, with two tokens: of BLOCK_HALVES a
+// float's share is added to the sums, of the others dots are multiplied and added up.
+SIMD_INLINE void strip_part_half(const strip_type *type, int32_t offset, const uint8_t *record[2],
+                                 uint32_t s, const strip_act act[2], simd_flavor flavor,
+                                 v128_t dots[4], v128_t sums[4]) {
+  v128_t half[4];
   strip_scales scales;
-  for (uint32_t s = 0; s < 2; s++) {
-    v128_t half[4];
-    strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, LANES_TOKENS, act, flavor, half);
-    type->scales(record[0], 0, NULL, &scales);
-    for (uint32_t i = 0; i < 4; i++) {
-      if (type->kind == BLOCK_HALVES) {
-        const v128_t x_scale = strip_splat(act[i / 2].x, ACT_WORD_SCALE);
-        const v128_t scale = wasm_f32x4_mul(scales.half_scales[s][i % 2], x_scale);
-        const v128_t dot = simd_dot_total(half[i], type->kind, flavor);
-        sums[i] = simd_multiply_add(wasm_f32x4_convert_i32x4(dot), scale, sums[i], flavor);
-      } else {
-        const v128_t dot = simd_dot_scaled(half[i], scales.sub_scales[s][i % 2], flavor);
-        dots[i] = s == 0 ? dot : wasm_i32x4_add(dots[i], dot);
-      }
+  strip_dots(type, offset, record, 0, 4 * s, 4 * s + 4, s, LANES_TOKENS, act, flavor, half);
+  type->scales(record[0], 0, NULL, &scales);
+  for (uint32_t i = 0; i < 4; i++) {
+    if (type->kind == BLOCK_HALVES) {
+      const v128_t x_scale = strip_splat(act[i / 2].x, ACT_WORD_SCALE);
+      const v128_t scale = wasm_f32x4_mul(scales.half_scales[s][i % 2], x_scale);
+      const v128_t dot = simd_dot_total(half[i], type->kind, flavor);
+      sums[i] = simd_multiply_add(wasm_f32x4_convert_i32x4(dot), scale, sums[i], flavor);
+    } else {
+      const v128_t dot = simd_dot_scaled(half[i], scales.sub_scales[s][i % 2], flavor);
+      dots[i] = s == 0 ? dot : wasm_i32x4_add(dots[i], dot);
     }
   }
 }
@@ -304,7 +333,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   const bool apart = lanes == LANES_GROUPS;
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
   if (type->kind == BLOCK_HALVES || (kind_has_sub(type->kind) && type->parts == 1)) {
-    strip_part_halves(type, offset, record, act, flavor, dots, sums);
+    uint32_t zero = 0;
+    strip_part_half(type, offset, record, 0, act, flavor, dots, sums);
+    if (simd_never(&zero)) return;
+    strip_part_half(type, offset, record, 1, act, flavor, dots, sums);
     if (type->kind == BLOCK_HALVES) return;
   } else if (!kind_has_sub(type->kind)) {
     strip_dots(type, offset, record, part, 0, type->steps, 2, lanes, act, flavor, dots);
@@ -340,6 +372,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
                            simd_flavor flavor) {
   v128_t sums[4];
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
+  const int32_t offset = type->is_of_job ? job->offset : type->offset;
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
   for (uint32_t r = job->parts / type->parts; r > 0; r--) {
@@ -347,7 +380,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
     for (uint32_t l = 0; l < records; l++) type->super(record[l], &super[l]);
 #pragma nounroll
     for (uint32_t part = 0; part < type->parts; part++) {
-      strip_part(type, job->offset, record, part, lanes, super, act, flavor, sums);
+      strip_part(type, offset, record, part, lanes, super, act, flavor, sums);
       for (uint32_t l = 0; l < count; l++) {
         act[l].x += ACT_WORDS;
         act[l].wide += ACT_WORDS;

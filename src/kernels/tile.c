@@ -39,17 +39,19 @@ SIMD_INLINE void part_codes(const uint8_t *record, uint32_t part, uint32_t step,
   codes[0] = wasm_v128_load(PART(record)->codes[step] + 16 * half);
 }
 
-#define PART_TYPE(kind_)              \
-  {.record_bytes = sizeof(tile_part), \
-   .parts = 1,                        \
-   .kind = (kind_),                   \
-   .steps = 8,                        \
-   .per_step = 1,                     \
-   .step_groups = 1,                  \
-   .super = part_super,               \
-   .scales = part_scales,             \
-   .begin = strip_begin_nothing,      \
-   .codes = part_codes}
+#define PART_TYPE(kind_)                                        \
+  {.record_bytes = sizeof(tile_part),                           \
+   .parts = 1,                                                  \
+   .kind = (kind_),                                             \
+   .steps = 8,                                                  \
+   .per_step = 1,                                               \
+   .step_groups = 1,                                            \
+   .super = part_super,                                         \
+   .scales = part_scales,                                       \
+   .begin = strip_begin_nothing,                                \
+   .codes = part_codes,                                         \
+   .is_of_job = (kind_) == BLOCK_CODES || (kind_) == BLOCK_SUB, \
+   .is_unrolled = true}
 
 // By block_kind, as the tables of tile_kernels are.
 static const strip_type part_types[6] = {PART_TYPE(BLOCK_CODES),  PART_TYPE(BLOCK_MINS),
