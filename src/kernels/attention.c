@@ -16,6 +16,27 @@ void attention_begin(const kernel_attention *state) {
   memset(state->acc, 0, (size_t)state->group * state->head_dim * sizeof(float));
 }
 
+// A state that saw nothing changes nothing, and what is joined to it stays bit for bit.
+void attention_merge(const kernel_attention *state, const kernel_attention *part) {
+  const uint32_t dims = state->head_dim;
+  for (uint32_t h = 0; h < state->group; h++) {
+    float *acc = state->acc + (size_t)h * dims;
+    const float *part_acc = part->acc + (size_t)h * dims;
+    if (part->sum[h] == 0.0f) continue;
+    if (state->sum[h] == 0.0f) {
+      memcpy(acc, part_acc, dims * sizeof(float));
+      state->max[h] = part->max[h];
+      state->sum[h] = part->sum[h];
+      continue;
+    }
+    const float most = state->max[h] > part->max[h] ? state->max[h] : part->max[h];
+    const float old = exp_f32(state->max[h] - most), added = exp_f32(part->max[h] - most);
+    state->max[h] = most;
+    state->sum[h] = state->sum[h] * old + part->sum[h] * added;
+    for (uint32_t d = 0; d < dims; d++) acc[d] = acc[d] * old + part_acc[d] * added;
+  }
+}
+
 void attention_end(const kernel_attention *state, float *out) {
   for (uint32_t h = 0; h < state->group; h++) {
     const float inverse = 1.0f / state->sum[h];

@@ -92,6 +92,7 @@ KERNEL_KV_FAMILY(q4);
 typedef void attention_page_function(const kernel_attention *state, const void *k_page,
                                      const void *v_page, uint32_t first, uint32_t last);
 void attention_begin(const kernel_attention *state);
+void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
 #define KERNEL_ATTENTION_PAGES(k, variant)                                                        \

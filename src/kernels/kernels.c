@@ -16,11 +16,12 @@
    kv_##name##_k_read, kv_##name##_v_read, kv_##name##_k_copy,  kv_##name##_v_copy}
 
 // What is the same in all tables.
-#define TABLE_COMMON                                                  \
-  .attention_begin = attention_begin, .attention_end = attention_end, \
-  .kv = {[KERNEL_KV_F32] = KV_OPS(f32),                               \
-         [KERNEL_KV_F16] = KV_OPS(f16),                               \
-         [KERNEL_KV_Q8] = KV_OPS(q8),                                 \
+#define TABLE_COMMON                                                      \
+  .attention_begin = attention_begin, .attention_merge = attention_merge, \
+  .attention_end = attention_end,                                         \
+  .kv = {[KERNEL_KV_F32] = KV_OPS(f32),                                   \
+         [KERNEL_KV_F16] = KV_OPS(f16),                                   \
+         [KERNEL_KV_Q8] = KV_OPS(q8),                                     \
          [KERNEL_KV_Q4] = KV_OPS(q4)}
 
 // Keys of one type with values of each.

@@ -124,6 +124,8 @@ typedef struct wick_kernels {
   kernel_kv_ops kv[KERNEL_KV_TYPE_COUNT];
   void (*attention_begin)(const kernel_attention *state);  // acc = 0, max = -inf, sum = 0
   kernel_attention_page attention_page[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
+  // Joins what was summed over other tokens to `state`, as if one page: both have the same heads.
+  void (*attention_merge)(const kernel_attention *state, const kernel_attention *part);
   void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum
 
   // out[n] = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). out may be x.

@@ -67,10 +67,15 @@ typedef struct attention_tile {
   const model_attention *attention;
   uint32_t token_first, token_count;
   uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
-  kernel_attention state;              // [kv_count, token_count, group]
-  float *rotated;                      // state.q
-  float *cos_sin;                      // [rope_dims]
+  const wick_kv_entry *table;
+  uint32_t entries;
+  kernel_attention state;  // [kv_count, token_count, group], of the chunk at hand
+  float *rotated;          // state.q
+  float *cos_sin;          // [rope_dims]
+  int32_t delta;           // of the rotation of all queries now; DELTA_NONE: of no one
 } attention_tile;
+
+#define DELTA_NONE INT32_MIN
 
 // The part of the state that belongs to one KV head's tokens from `token` on.
 static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint32_t token,
@@ -136,27 +141,30 @@ static kernel_ahead head_ahead(const kernel_ahead *page, uint32_t kv, uint32_t k
                         rest < share ? rest : share};
 }
 
-// The slots [entry->first, last) for `count` tokens from `token` on. `next`: the page read next.
+// The slots [entry->first, last) for `count` tokens from `token` on.
 static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
-                      kernel_attention_page add_page, const wick_kv_entry *entry, uint32_t last,
-                      const wick_kv_entry *next) {
+                      const wick_kv_entry *entry, uint32_t last) {
   const model_attention *a = tile->attention;
-  const kernel_ahead ahead = next != NULL ? page_ahead(tile, next) : (kernel_ahead){0};
+  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
+  const kernel_attention_page add = a->model->kernels->attention_page[shape->k_type][shape->v_type];
+  const bool is_last = entry + 1 == tile->table + tile->entries;
+  const kernel_ahead ahead = is_last ? (kernel_ahead){0} : page_ahead(tile, entry + 1);
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     kernel_attention state = part_state(tile, kv, token, count);
     if (ahead.bytes != 0) state.ahead = head_ahead(&ahead, kv, tile->kv_count);
-    add_page(&state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first + kv),
-             wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first + kv), entry->first, last);
+    add(&state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first + kv),
+        wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first + kv), entry->first, last);
   }
 }
 
-// The pages from `entry_first` on, of which one token may see a part. `delta`: of its rotation now.
-static void attend_token(const attention_tile *tile, uint32_t token, const wick_kv_entry *table,
-                         uint32_t entry_first, uint32_t entries, int32_t delta,
-                         kernel_attention_page add_page) {
+// The pages [entry_first, entry_end), of which one token may see a part. False when its query is
+// rotated otherwise than before.
+static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
+                         uint32_t entry_end) {
   const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
-  for (uint32_t i = entry_first; i < entries; i++) {
-    const wick_kv_entry *entry = &table[i];
+  int32_t delta = tile->delta;
+  for (uint32_t i = entry_first; i < entry_end; i++) {
+    const wick_kv_entry *entry = &tile->table[i];
     if (wick_kv_entry_begin(entry) > position) break;
     const uint32_t seen = position - entry->position + 1;
     const uint32_t last = seen < entry->last ? seen : entry->last;
@@ -165,34 +173,119 @@ static void attend_token(const attention_tile *tile, uint32_t token, const wick_
       delta = entry->delta;
       rotate_query(tile, token, delta);
     }
-    add_entry(tile, token, 1, add_page, entry, last, i + 1 < entries ? entry + 1 : NULL);
+    add_entry(tile, token, 1, entry, last);
   }
+  return delta == tile->delta;
 }
 
-static void attend_tile(const attention_tile *tile, kernel_attention_page add_page) {
+static uint32_t entry_chunk(const wick_kv_entry *entry) {
+  return wick_kv_entry_begin(entry) / ATTENTION_CHUNK_TOKENS;
+}
+
+// The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
+// behind them.
+static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const model_attention *a = tile->attention;
-  const model_input *first = &a->inputs[tile->token_first];
-  uint32_t entries;
-  const wick_kv_entry *table = wick_kv_seq_table(a->kv, first->sequence, &entries);
-  int32_t delta = INT32_MIN;  // of the queries' rotation now
-  uint32_t i = 0;
-  for (; i < entries && table[i].position + table[i].last <= first->position + 1; i++) {
-    const wick_kv_entry *entry = &table[i];
+  const uint32_t position = a->inputs[tile->token_first].position;
+  uint32_t end = first + 1;
+  while (end < tile->entries &&
+         entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
+    end++;
+  }
+  a->model->kernels->attention_begin(&tile->state);
+  uint32_t i = first;
+  for (; i < end && wick_kv_entry_end(&tile->table[i]) <= position + 1; i++) {
+    const wick_kv_entry *entry = &tile->table[i];
     if (entry->page < 0 || entry->first >= entry->last) continue;
-    for (uint32_t t = 0; t < tile->token_count && entry->delta != delta; t++) {
+    for (uint32_t t = 0; t < tile->token_count && entry->delta != tile->delta; t++) {
       rotate_query(tile, t, entry->delta);
     }
-    delta = entry->delta;
-    add_entry(tile, 0, tile->token_count, add_page, entry, entry->last,
-              i + 1 < entries ? entry + 1 : NULL);
+    tile->delta = entry->delta;
+    add_entry(tile, 0, tile->token_count, entry, entry->last);
   }
-  for (uint32_t t = 0; t < tile->token_count; t++) {
-    attend_token(tile, t, table, i, entries, delta, add_page);
-  }
+  bool is_same = true;
+  for (uint32_t t = 0; t < tile->token_count; t++) is_same &= attend_token(tile, t, i, end);
+  if (!is_same) tile->delta = DELTA_NONE;
+  return end;
 }
 
 static uint32_t line_floats(uint32_t count) {
   return (uint32_t)align_size(count, WICK_CACHE_LINE_FLOATS);
+}
+
+// Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
+static attention_tile make_tile(const model_attention *a, uint32_t token_first,
+                                uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
+                                float *rotated) {
+  const wick_model_config *config = &a->model->config;
+  const uint32_t group = config->heads / config->kv_heads;
+  attention_tile tile = {.attention = a,
+                         .token_first = token_first,
+                         .token_count = token_count,
+                         .kv_first = kv_first,
+                         .kv_count = kv_count,
+                         .group = group,
+                         .rotated = rotated,
+                         .delta = DELTA_NONE};
+  tile.table = wick_kv_seq_table(a->kv, a->inputs[token_first].sequence, &tile.entries);
+  tile.cos_sin = rotated + line_floats(kv_count * token_count * group * config->head_dim);
+  return tile;
+}
+
+// A state of `heads` heads at `at`: [heads][head_dim], maxima and sums.
+static kernel_attention state_at(const attention_tile *tile, uint32_t heads, float *at) {
+  const uint32_t head_dim = tile->attention->model->config.head_dim;
+  float *max = at + line_floats(heads * head_dim);
+  return (kernel_attention){.group = heads,
+                            .head_dim = head_dim,
+                            .q = tile->rotated,
+                            .acc = at,
+                            .max = max,
+                            .sum = max + line_floats(heads)};
+}
+
+static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
+  return line_floats(heads * head_dim) + 2 * line_floats(heads);
+}
+
+static void write_tile(const attention_tile *tile) {
+  const model_attention *a = tile->attention;
+  const model_scratch *s = a->scratch;
+  const uint32_t head_dim = a->model->config.head_dim;
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
+    for (uint32_t t = 0; t < tile->token_count; t++) {
+      const kernel_attention state = part_state(tile, kv, t, 1);
+      float *row = s->attention + (size_t)(tile->token_first + t) * s->q_stride;
+      a->model->kernels->attention_end(
+          &state, row + (size_t)(tile->kv_first + kv) * tile->group * head_dim);
+    }
+  }
+}
+
+static uint32_t last_position(const attention_tile *tile) {
+  return tile->attention->inputs[tile->token_first + tile->token_count - 1].position;
+}
+
+// All chunks, one after the other.
+static void attend_run(const model_attention *a, uint32_t token_first, uint32_t token_count,
+                       uint32_t kv_first, uint32_t kv_count, float *at) {
+  const wick_kernels *kernels = a->model->kernels;
+  const wick_model_config *config = &a->model->config;
+  attention_tile tile = make_tile(a, token_first, token_count, kv_first, kv_count, at);
+  const uint32_t heads = kv_count * token_count * tile.group;
+  float *states = tile.cos_sin + line_floats(config->rope_dims);
+  const kernel_attention total = state_at(&tile, heads, states);
+  const kernel_attention part =
+      state_at(&tile, heads, states + state_floats(heads, config->head_dim));
+  const uint32_t last = last_position(&tile);
+  for (uint32_t i = 0; i < tile.entries && wick_kv_entry_begin(&tile.table[i]) <= last;) {
+    const bool is_first = i == 0;
+    tile.state = is_first ? total : part;
+    i = attend_chunk(&tile, i);
+    if (!is_first) kernels->attention_merge(&total, &part);
+  }
+  tile.state = total;
+  write_tile(&tile);
 }
 
 // How many of the inputs from `first` on, before `end`, belong to the same sequence.
@@ -204,47 +297,21 @@ static uint32_t run_length(const model_attention *a, uint32_t first, uint32_t en
   return count;
 }
 
-static void attend_run(const model_attention *a, uint32_t token_first, uint32_t token_count,
-                       uint32_t kv_first, uint32_t kv_count, float *at) {
-  const model_scratch *s = a->scratch;
-  const wick_model_config *config = &a->model->config;
-  const wick_kernels *kernels = a->model->kernels;
-  const uint32_t group = config->heads / config->kv_heads, heads = kv_count * token_count * group;
-  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
-  float *max = at + line_floats(2 * heads * config->head_dim), *sum = max + line_floats(heads);
-  attention_tile tile = {.attention = a,
-                         .token_first = token_first,
-                         .token_count = token_count,
-                         .kv_first = kv_first,
-                         .kv_count = kv_count,
-                         .group = group,
-                         .rotated = at,
-                         .cos_sin = sum + line_floats(heads)};
-  tile.state = (kernel_attention){.group = heads,
-                                  .head_dim = config->head_dim,
-                                  .q = at,
-                                  .acc = at + heads * config->head_dim,
-                                  .max = max,
-                                  .sum = sum};
-  kernels->attention_begin(&tile.state);
-  attend_tile(&tile, kernels->attention_page[shape->k_type][shape->v_type]);
-  for (uint32_t kv = 0; kv < kv_count; kv++) {
-    for (uint32_t t = 0; t < token_count; t++) {
-      const kernel_attention state = part_state(&tile, kv, t, 1);
-      kernels->attention_end(&state, s->attention + (size_t)(token_first + t) * s->q_stride +
-                                         (size_t)(kv_first + kv) * group * config->head_dim);
-    }
-  }
+static float *thread_scratch(const model_attention *a, uint32_t thread) {
+  return a->scratch->per_thread + (size_t)thread * a->scratch->per_thread_stride;
 }
 
-// The tokens [token, end) with the KV heads [kv_first, kv_end): runs of a sequence, each with as
-// many heads as there is scratch for.
+// KV heads of `count` tokens that there is scratch for.
+static uint32_t kv_room(const model_attention *a, uint32_t count) {
+  const uint32_t batch = a->scratch->batch_tokens;
+  return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
+}
+
+// The tokens [token, end) with the KV heads [kv_first, kv_end): runs of a sequence.
 static void attend_range(const model_attention *a, uint32_t token, uint32_t end, uint32_t kv_first,
                          uint32_t kv_end, float *at) {
-  const uint32_t batch = a->scratch->batch_tokens;
-  const uint32_t room = batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS;
   while (token < end) {
-    const uint32_t count = run_length(a, token, end), most = room / count;
+    const uint32_t count = run_length(a, token, end), most = kv_room(a, count);
     for (uint32_t kv = kv_first; kv < kv_end; kv += most) {
       attend_run(a, token, count, kv, kv_end - kv < most ? kv_end - kv : most, at);
     }
@@ -256,17 +323,101 @@ static void attend_range(const model_attention *a, uint32_t token, uint32_t end,
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_attention *a = context;
   const uint32_t kv_heads = a->model->config.kv_heads;
-  float *at = a->scratch->per_thread + (size_t)thread * a->scratch->per_thread_stride;
   for (uint32_t unit = first, units; unit < last; unit += units) {
     const uint32_t token = unit / kv_heads * ATTENTION_TILE_TOKENS, kv_first = unit % kv_heads;
     units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
     const uint32_t end =
         a->count - token < ATTENTION_TILE_TOKENS ? a->count : token + ATTENTION_TILE_TOKENS;
-    attend_range(a, token, end, kv_first, kv_first + units, at);
+    attend_range(a, token, end, kv_first, kv_first + units, thread_scratch(a, thread));
   }
 }
 
+// ---- Chunks side by side ----
+//
+// A single sequence has no more units than KV heads, often two or three. Where its context is long,
+// its chunks are units too; their states lie in rows of queries that a small batch leaves free.
+
+typedef struct chunk_job {
+  const model_attention *attention;
+  uint32_t chunks;
+  float *states;  // [chunks], each of all heads of all tokens
+} chunk_job;
+
+static uint32_t job_heads(const model_attention *a) { return a->count * a->model->config.heads; }
+
+static kernel_attention chunk_state(const chunk_job *job, const attention_tile *all,
+                                    uint32_t chunk) {
+  const uint32_t heads = job_heads(job->attention);
+  const size_t floats = state_floats(heads, job->attention->model->config.head_dim);
+  return state_at(all, heads, job->states + chunk * floats);
+}
+
+static void attend_chunk_of(attention_tile *tile, uint32_t chunk) {
+  uint32_t first = 0;
+  while (first < tile->entries && entry_chunk(&tile->table[first]) < chunk) first++;
+  if (first < tile->entries && entry_chunk(&tile->table[first]) == chunk) {
+    attend_chunk(tile, first);
+  } else {
+    tile->attention->model->kernels->attention_begin(&tile->state);
+  }
+}
+
+// A unit of work: a chunk and one KV head.
+static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const chunk_job *job = context;
+  const model_attention *a = job->attention;
+  const uint32_t kv_heads = a->model->config.kv_heads, room = kv_room(a, a->count);
+  for (uint32_t unit = first, units; unit < last; unit += units) {
+    const uint32_t kv_first = unit % kv_heads;
+    units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
+    if (units > room) units = room;
+    attention_tile tile = make_tile(a, 0, a->count, kv_first, units, thread_scratch(a, thread));
+    const uint32_t heads = units * a->count * tile.group;
+    const size_t before = (size_t)kv_first * a->count * tile.group;
+    tile.state = chunk_state(job, &tile, unit / kv_heads);
+    tile.state.group = heads;
+    tile.state.acc += before * tile.state.head_dim;
+    tile.state.max += before;
+    tile.state.sum += before;
+    attend_chunk_of(&tile, unit / kv_heads);
+  }
+}
+
+// Chunks that are to be done side by side; 0: none are.
+static uint32_t count_chunks(const model_attention *a, const thread_pool *threads) {
+  const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->model->config.kv_heads;
+  if (thread_pool_threads(threads) < 2 || units >= 2 * thread_pool_threads(threads)) return 0;
+  if (run_length(a, 0, a->count) != a->count || kv_room(a, a->count) == 0) return 0;
+  const uint32_t chunks = a->inputs[a->count - 1].position / ATTENTION_CHUNK_TOKENS + 1;
+  const model_scratch *s = a->scratch;
+  const size_t free_floats = (size_t)(s->batch_tokens - a->count) * s->q_stride;
+  const size_t floats = state_floats(job_heads(a), a->model->config.head_dim);
+  return chunks > 1 && chunks <= free_floats / floats ? chunks : 0;
+}
+
+static void attend_chunks(const model_attention *a, thread_pool *threads, uint32_t chunks) {
+  const wick_model_config *config = &a->model->config;
+  chunk_job job = {a, chunks, a->scratch->q + (size_t)a->count * a->scratch->q_stride};
+  thread_pool_for(threads, chunks * config->kv_heads, attend_chunk_units, &job);
+  attention_tile all = {.attention = a,
+                        .token_count = a->count,
+                        .kv_count = config->kv_heads,
+                        .group = config->heads / config->kv_heads,
+                        .rotated = a->scratch->q};
+  all.state = chunk_state(&job, &all, 0);
+  for (uint32_t chunk = 1; chunk < chunks; chunk++) {
+    const kernel_attention part = chunk_state(&job, &all, chunk);
+    a->model->kernels->attention_merge(&all.state, &part);
+  }
+  write_tile(&all);
+}
+
 void attention_run(model_attention *attention, thread_pool *threads) {
+  const uint32_t chunks = count_chunks(attention, threads);
+  if (chunks != 0) {
+    attend_chunks(attention, threads, chunks);
+    return;
+  }
   const uint32_t tiles = ceil_div_u32(attention->count, ATTENTION_TILE_TOKENS);
   thread_pool_for(threads, tiles * attention->model->config.kv_heads, attend_units, attention);
 }

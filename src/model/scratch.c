@@ -52,9 +52,9 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   scratch->cos_sin = take(block, &at, rows * config->rope_dims);
   const uint64_t logits_rows = smaller(batch_tokens, SCRATCH_LOGITS_ROWS);
   scratch->logits = take(block, &at, logits_rows * scratch->vocab_stride);
-  // Rotated queries, their accumulators, maxima and sums, and one rotation of a shifted page.
+  // Rotated queries, one rotation of a shifted page, and two states: accumulators, maxima, sums.
   const uint32_t heads = smaller(batch_tokens, ATTENTION_TILE_TOKENS) * group;
-  scratch->per_thread_stride = line_floats(2 * heads * config->head_dim) + 2 * line_floats(heads) +
+  scratch->per_thread_stride = 3 * line_floats(heads * config->head_dim) + 4 * line_floats(heads) +
                                line_floats(config->rope_dims);
   scratch->per_thread = take(block, &at, (uint64_t)threads * scratch->per_thread_stride);
   scratch->size_bytes = at;

@@ -13,6 +13,9 @@
 enum { SCRATCH_LOGITS_ROWS = 8 };
 // Tokens of a sequence that meet the pages together.
 enum { ATTENTION_TILE_TOKENS = 8 };
+// Positions whose keys and values are summed apart: a context's chunks can be given to threads, and
+// their sums are joined in order however many threads there are.
+enum { ATTENTION_CHUNK_TOKENS = 512 };
 
 // Rows are `stride` floats apart, whole cache lines, so that a row is also an activation of the
 // plain form. q, k, v and attention share their memory with gate and up: they do not live together.

@@ -1,11 +1,14 @@
 // The law of the design: the logits of a token are the same to the last bit whatever the batch, the
 // chunks in which the prompt or the file came, the number of threads; and what a request may cost.
 #include "fixture_model.h"
+#include "model/scratch.h"
 
-enum { PROMPT_TOKENS = 70 };
+// The long one spans three chunks of attention, and ends in a batch small enough to be split.
+enum { PROMPT_TOKENS = 70, PROMPT_LONG_TOKENS = 1030 };
+_Static_assert(PROMPT_LONG_TOKENS > 2 * ATTENTION_CHUNK_TOKENS, "three chunks");
 
 typedef struct logits_record {
-  float *rows;  // [PROMPT_TOKENS, FIXTURE_VOCAB]
+  float *rows;  // [prompt_tokens, FIXTURE_VOCAB]
   uint32_t count;
 } logits_record;
 
@@ -15,9 +18,9 @@ static void record_logits(void *context, uint32_t position, const float *logits,
   record->count++;
 }
 
-static void fill_prompt(int32_t *tokens) {
+static void fill_prompt(int32_t *tokens, uint32_t count) {
   uint64_t state = 7;
-  for (int i = 0; i < PROMPT_TOKENS; i++) tokens[i] = (int32_t)(fixture_random(&state) % 256);
+  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(fixture_random(&state) % 256);
 }
 
 typedef struct run_setup {
@@ -25,6 +28,7 @@ typedef struct run_setup {
   size_t piece_bytes;
   kernel_kv_type kv;
   const char *kernels;
+  uint32_t prompt_tokens;
 } run_setup;
 
 // Logits of every position, with the greedy continuation's ids after them.
@@ -45,13 +49,13 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
     wick_engine_destroy(engine);
     return false;
   }
-  int32_t tokens[PROMPT_TOKENS];
-  fill_prompt(tokens);
+  int32_t tokens[PROMPT_LONG_TOKENS];
+  fill_prompt(tokens, setup->prompt_tokens);
   logits_record record = {rows, 0};
   wick_request request;
   wick_request_default(&request);
   request.tokens = tokens;
-  request.token_count = PROMPT_TOKENS;
+  request.token_count = setup->prompt_tokens;
   request.max_tokens = continuation_count;
   request.ignore_end = true;
   request.on_logits = record_logits;
@@ -76,12 +80,12 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
     }
   }
   if (!CHECK_EQ_UINT(out, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
-  CHECK_EQ_UINT(record.count, PROMPT_TOKENS);
+  CHECK_EQ_UINT(record.count, setup->prompt_tokens);
   wick_engine_destroy(engine);
   return true;
 }
 
-enum { ROWS = PROMPT_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
+enum { ROWS = PROMPT_LONG_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
 
 static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *other) {
   static float a[ROWS], b[ROWS];
@@ -90,7 +94,7 @@ static void check_same(const fixture_file *file, const run_setup *wanted, const 
   memset(b, 1, sizeof b);
   if (!run_logits(file, wanted, a, text_a, CONTINUATION)) return;
   if (!run_logits(file, other, b, text_b, CONTINUATION)) return;
-  CHECK_EQ_MEM(a, b, sizeof a);
+  CHECK_EQ_MEM(a, b, (size_t)wanted->prompt_tokens * FIXTURE_VOCAB * sizeof *a);
   CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
 }
 
@@ -102,10 +106,10 @@ static void check_law(const fixture_shape *shape) {
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
     for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
-      const run_setup whole = {128, 1, 0, type, KERNELS[k]};
-      const run_setup single = {1, 1, 0, type, KERNELS[k]};
-      const run_setup chunks = {7, 1, 1, type, KERNELS[k]};
-      const run_setup threads = {33, 3, 977, type, KERNELS[k]};
+      const run_setup whole = {128, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
+      const run_setup single = {1, 1, 0, type, KERNELS[k], PROMPT_TOKENS};
+      const run_setup chunks = {7, 1, 1, type, KERNELS[k], PROMPT_TOKENS};
+      const run_setup threads = {33, 3, 977, type, KERNELS[k], PROMPT_TOKENS};
       check_same(&file, &whole, &single);
       check_same(&file, &whole, &chunks);
       check_same(&file, &whole, &threads);
@@ -129,14 +133,33 @@ TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape);
 }
 
+// Chunks one after the other, and side by side in threads.
+TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  shape.type = WICK_TYPE_Q8_0;
+  shape.context = 2 * PROMPT_LONG_TOKENS;
+  fixture_file file = fixture_make(&shape);
+  for (int k = 0; k < KERNELS_COUNT; k++) {
+    if (kernels_by_name(KERNELS[k]) == NULL) continue;
+    const run_setup whole = {128, 1, 0, KERNEL_KV_F16, KERNELS[k], PROMPT_LONG_TOKENS};
+    run_setup other = whole;
+    other.batch_tokens = 7;
+    check_same(&file, &whole, &other);
+    other.threads = 3;
+    other.batch_tokens = 32;
+    check_same(&file, &whole, &other);
+  }
+  free(file.bytes);
+}
+
 // The same model on another number of KV heads gives other logits: the comparison can fail.
 TEST(the_comparison_sees_a_difference) {
   fixture_shape shape = FIXTURE_DEFAULT;
   fixture_file file = fixture_make(&shape);
   static float a[ROWS], b[ROWS];
   int32_t text[CONTINUATION];
-  const run_setup exact = {128, 1, 0, KERNEL_KV_F32, "scalar"};
-  const run_setup rounded = {128, 1, 0, KERNEL_KV_F16, "scalar"};
+  const run_setup exact = {128, 1, 0, KERNEL_KV_F32, "scalar", PROMPT_TOKENS};
+  const run_setup rounded = {128, 1, 0, KERNEL_KV_F16, "scalar", PROMPT_TOKENS};
   REQUIRE(run_logits(&file, &exact, a, text, CONTINUATION));
   REQUIRE(run_logits(&file, &rounded, b, text, CONTINUATION));
   CHECK(memcmp(a, b, sizeof a) != 0);

@@ -1,7 +1,7 @@
 // What a long context costs: tokens a second behind 128, 1,024 and 4,096 tokens that sessions hold, in
-// turns, in Node with the package as it is shipped, one thread.
+// turns, in Node with the package as it is shipped.
 //   node tools/bench/contexts.mjs [--model shape:type | file.gguf] [--contexts 128,1024,4096]
-//     [--tokens 12] [--repetitions 7]
+//     [--tokens 12] [--repetitions 7] [--threads 1] [--kv f32|f16|q8|q4]
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,6 +16,8 @@ const { values: options } = parseArgs({
     contexts: { type: 'string', default: '128,1024,4096' },
     tokens: { type: 'string', default: '12' },
     repetitions: { type: 'string', default: '7' },
+    threads: { type: 'string', default: '1' },
+    kv: { type: 'string', default: 'f16' },
   },
 });
 const file = modelFile(options.model);
@@ -27,7 +29,8 @@ const longest = Math.max(...contexts) + tokens + 32;
 const { createEngine } = await import(resolve(root, 'dist/index.js'));
 const engine = await createEngine({
   file,
-  threads: 1,
+  threads: Number(options.threads),
+  kvType: /** @type {'f32' | 'f16' | 'q8' | 'q4'} */ (options.kv),
   contextSize: longest,
   kvTokens: 2 * contexts.length * longest,
 });
@@ -53,7 +56,7 @@ for (let round = -1; round < Number(options.repetitions); round++) {
 }
 console.log(JSON.stringify(describeEnvironment()));
 console.log(
-  `${options.model}, ${kernels} kernels, 1 thread\n\n| context | tok/s | of the first (95 %) |`,
+  `${options.model}, ${kernels} kernels, ${options.kv} keys and values, threads: ${options.threads}\n\n| context | tok/s | of the first (95 %) |`,
 );
 console.log('|---|---|---|');
 for (const { context, rates } of sides) {
