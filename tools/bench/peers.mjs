@@ -20,7 +20,7 @@ import { makeModel, modelFolder } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { makePrompt } from './prompts.mjs';
 import { compareSamples, peersFile, peersTable } from './rows.mjs';
-import { doEach, takeTurns, withinLimit } from './turns.mjs';
+import { doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
 
 const quick = process.env.QUICK === '1';
 const everything = ['smollm2-135m', 'qwen2.5-0.5b', 'llama3.2-1b'].flatMap((shape) =>
@@ -349,7 +349,10 @@ try {
   console.log(peersTable(rows));
   console.error(`written: ${relative(root, out)}`);
   if (options.document) writeDocument(rows, environment);
-  if (skipped.some(({ side }) => side === 'wick') || rows.length === 0) process.exitCode = 1;
+  // that a machine is too busy for a quick run is said, but is nobody's failure
+  const isBroken = ({ side = '', reason = '' }) =>
+    side === 'wick' && !(quick && reason.startsWith(LATE));
+  if (skipped.some(isBroken) || rows.length === 0) process.exitCode = 1;
 } finally {
   await browser.close();
   await server.close();

@@ -1,6 +1,9 @@
 // Rounds in which each side has its turn; a side that fails, or does not answer in time, loses its place
 // and the others go on.
 
+/** How the reason of one that was not waited for begins. */
+export const LATE = 'no answer within';
+
 /**
  * @template T
  * @param {Promise<T>} promise
@@ -13,7 +16,7 @@ export function withinLimit(promise, limitMs) {
   let timer;
   const late = new Promise((_, fail) => {
     const seconds = Math.max(0, limitMs / 1000).toFixed(0);
-    timer = setTimeout(() => fail(new Error(`no answer within ${seconds} s`)), limitMs);
+    timer = setTimeout(() => fail(new Error(`${LATE} ${seconds} s`)), limitMs);
   });
   return /** @type {Promise<T>} */ (Promise.race([promise, late])).finally(() =>
     clearTimeout(timer),
