@@ -1,7 +1,8 @@
 // examples/chat/build.mjs — puts the page together in build/chat: a folder that any static server
 // can serve as it is.
 
-import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -9,6 +10,37 @@ import { build } from 'esbuild';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
+
+/** What the page is made of, and what it needs without a network. */
+const files = [
+  ...['index.html', 'style.css', 'kv_map.css', 'icon.svg', 'page.js'],
+  ...['wick-llm/index.js', 'wick-llm/worker.js', 'wick-llm/models/wick-2.6m-q8_0.gguf'],
+  ...['simd128', 'relaxed'].flatMap((kernels) =>
+    ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
+  ),
+];
+
+/**
+ * Names the build in the page, and makes the service worker that keeps it.
+ * @param {string} folder
+ */
+export async function addServiceWorker(folder) {
+  const hash = createHash('sha256');
+  for (const name of files) hash.update(readFileSync(resolve(folder, name)));
+  hash.update(readFileSync(resolve(here, 'service_worker.js')));
+  const version = hash.digest('hex').slice(0, 16);
+  const page = resolve(folder, 'index.html');
+  const html = readFileSync(page, 'utf8');
+  writeFileSync(page, html.replace(/(?<=name="version" content=")\w*/, version));
+  await build({
+    entryPoints: [resolve(here, 'service_worker.js')],
+    outfile: resolve(folder, 'service_worker.js'),
+    minify: true,
+    target: ['es2022'],
+    define: { 'globalThis.BUILD': JSON.stringify({ version, files: ['./', ...files] }) },
+    logLevel: 'warning',
+  });
+}
 
 /** @param {string} [folder] */
 export async function buildChat(folder = site) {
@@ -40,6 +72,7 @@ export async function buildChat(folder = site) {
       },
     ],
   });
+  await addServiceWorker(folder);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildChat();

@@ -7,6 +7,7 @@ import { showEngine } from './developer.js';
 import { byId } from './dom.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { models, nameOfUrl } from './models.js';
+import { fetchModel, keepPage } from './offline.js';
 import { settings } from './settings.js';
 import { forget, takeUpState } from './visits.js';
 
@@ -75,6 +76,8 @@ async function load(wish) {
       ...wish.source,
       // tabs with the same model have it once
       ...('url' in wish.source && { shared: 'wick-chat' }),
+      // the one of our own is kept with the page
+      ...('url' in wish.source && !wish.isBuiltIn && { fetch: fetchModel }),
       signal: own.signal,
       onProgress: showProgress,
       ...(settings.threads && { threads: settings.threads }),
@@ -87,6 +90,7 @@ async function load(wish) {
     setEngine(made, wish.isBuiltIn ? 0 : 0.7);
     byId('model-name').textContent = wish.name;
     setReady(true, wish.isBuiltIn);
+    keepPage();
     await showFacts();
   } catch (error) {
     if (loading !== own) return;

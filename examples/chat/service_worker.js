@@ -1,0 +1,74 @@
+// examples/chat/service_worker.js — the page without a network: its files are kept as one build made
+// them. The page itself comes from the network where there is one, and tells which build is the newest;
+// the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
+// headers, so a page that is cross-origin isolated stays so, and has its threads.
+
+/** Filled in by build.mjs. @type {{version: string, files: string[]}} */
+// @ts-expect-error not known before
+const build = globalThis.BUILD;
+
+/** As much of the ServiceWorkerGlobalScope as is used. */
+const scope = /** @type {any} */ (globalThis);
+
+const PREFIX = `wick-chat ${scope.registration.scope} `;
+const KEPT = PREFIX + build.version;
+/** A train's network may neither answer nor fail. */
+const NETWORK_MS_MAX = 4000;
+
+/** @param {string | Request} request */
+const kept = (request) => caches.match(request, { cacheName: KEPT });
+
+async function keep() {
+  if (await kept('./')) return;
+  const cache = await caches.open(KEPT);
+  // the server's, not what the browser happens to have; all of them, or none
+  await cache.addAll(build.files.map((file) => new Request(file, { cache: 'no-cache' })));
+}
+
+async function forgetOthers() {
+  const names = await caches.keys();
+  const others = names.filter((name) => name.startsWith(PREFIX) && name !== KEPT);
+  await Promise.all(others.map((name) => caches.delete(name)));
+}
+
+/** @param {Response} response @returns {Promise<string | undefined>} of the build that the page is of */
+async function versionOf(response) {
+  return /name="version" content="(\w+)"/.exec(await response.text())?.[1];
+}
+
+/** @param {any} event a FetchEvent, of the page itself */
+async function answerPage(event) {
+  const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));
+  const fresh = fetch(event.request);
+  const response = await Promise.race([fresh, late]).catch(() => undefined);
+  if (!response) return (await kept('./')) ?? fresh;
+  const version = await versionOf(response.clone());
+  if (version === build.version) {
+    event.waitUntil(keep()); // the browser may have thrown it away
+  } else if (version) {
+    await caches.delete(KEPT); // the files that this page asks for next are others, too
+  }
+  return response;
+}
+
+/** @param {Request} request of one of the other files */
+async function answerFile(request) {
+  return (await kept(request)) ?? fetch(request);
+}
+
+const ours = new Set(build.files.map((file) => new URL(file, scope.registration.scope).href));
+
+scope.addEventListener('install', (/** @type {any} */ event) => {
+  scope.skipWaiting();
+  event.waitUntil(keep());
+});
+scope.addEventListener('activate', (/** @type {any} */ event) => {
+  event.waitUntil(forgetOthers().then(() => scope.clients.claim()));
+});
+scope.addEventListener('fetch', (/** @type {any} */ event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== 'GET' || request.headers.has('Range')) return;
+  if (!ours.has(origin + pathname)) return;
+  event.respondWith(request.mode === 'navigate' ? answerPage(event) : answerFile(request));
+});
