@@ -9,7 +9,7 @@ import { addServiceWorker, buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
-import { temporaryFolder } from './support/package.mjs';
+import { temporaryFolder, waitUntil } from './support/package.mjs';
 
 const { skip } = locate('chromium');
 const site = resolve(root, 'build/chat-offline');
@@ -47,6 +47,9 @@ async function ask(page) {
   return page.locator('.message.assistant .body').innerText();
 }
 
+/** page.waitForFunction takes a promise for true. @param {Page} page @param {string} condition */
+const untilTrue = (page, condition) => waitUntil(() => page.evaluate(condition), condition);
+
 /** Whether the files of the build that the page is of are. */
 const isKept = `(async () => {
   const version = document.querySelector('meta[name=version]').content;
@@ -61,7 +64,7 @@ test('the page is there without a network, isolated, and answers', { skip }, asy
   await waitUntilReady(page);
   const answer = await ask(page);
   const facts = await page.innerText('#facts');
-  await page.waitForFunction(isKept);
+  await untilTrue(page, isKept);
   await server.close();
   await page.reload();
   await waitUntilReady(page);
@@ -78,12 +81,12 @@ test('a new build is there at once, and kept from then on', { skip }, async (t) 
   const server = await serve({ root: folder });
   const page = await newPage(t);
   await page.goto(server.url);
-  await page.waitForFunction(isKept);
+  await untilTrue(page, isKept);
   appendFileSync(resolve(folder, 'page.js'), '\nglobalThis.isNew = true;');
   await addServiceWorker(folder);
   await page.reload();
   await page.waitForFunction('globalThis.isNew');
-  await page.waitForFunction(isKept);
+  await untilTrue(page, isKept);
   assert.equal((await page.evaluate('caches.keys()')).length, 1);
   await server.close();
   await page.reload();
@@ -111,7 +114,7 @@ test('a model of an address is kept, until the server has another one', { skip }
   await page.goto(address);
   await waitUntilReady(page);
   const answer = await ask(page);
-  await page.waitForFunction(sizeKept);
+  await untilTrue(page, sizeKept);
   await model.close();
   await page.goto(address);
   await waitUntilReady(page);
@@ -124,7 +127,7 @@ test('a model of an address is kept, until the server has another one', { skip }
   t.after(() => again.close());
   await page.goto(address);
   await waitUntilReady(page);
-  await page.waitForFunction(`${sizeKept}.then((size) => size < ${before})`);
+  await untilTrue(page, `${sizeKept}.then((size) => size < ${before})`);
   assert.equal(requests.length, 2);
   // what cannot be had is no reason to have nothing
   rmSync(file);

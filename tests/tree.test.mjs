@@ -228,7 +228,8 @@ test('who does not choose goes on with the first, and stopping keeps all', { ski
 });
 
 test('two tabs of the page have one model, and the one that stays answers', { skip }, async (t) => {
-  const { page, problems } = await openPage(t);
+  // which fetches the model once more, to keep it
+  const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
   const before = downloads();
   const other = await page.context().newPage();

@@ -10,9 +10,10 @@ const NETWORK_MS_MAX = 4000;
 const LAST_MS = 1000;
 
 /** Once the page works: it does not compete with the model for the network. */
-export function keepPage() {
+export async function keepPage() {
   // there is none in pages that are not served over HTTPS or from localhost
-  navigator.serviceWorker?.register('service_worker.js').catch(() => {});
+  const found = await navigator.serviceWorker?.register('service_worker.js').catch(() => {});
+  await found?.update().catch(() => {}); // browsers look for a new one when they find the time
 }
 
 /** @param {Response} before @param {Response} now */
