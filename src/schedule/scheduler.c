@@ -56,8 +56,7 @@ static void leave_session(scheduler *scheduler, request *request) {
   }
   // Also gives back what was reserved for tokens that have not come.
   if (request->phase == REQUEST_RUNNING) wick_kv_seq_truncate(kv, session->sequence, stored, NULL);
-  session->is_busy = false;
-  session->idle_since = scheduler->stats.passes;
+  session_rest(scheduler->parts.sessions, session);
 }
 
 static void release(scheduler *scheduler, request *request) {

@@ -89,8 +89,14 @@ wick_status session_make(session_table *table, uint32_t count, session **out, wi
   return WICK_OK;
 }
 
+void session_rest(session_table *table, session *session) {
+  session->is_busy = false;
+  session->idle_since = table->idle_next++;
+}
+
 uint32_t session_list(session_table *table, session *made) {
   made->id = table->id_next++;
+  session_rest(table, made);
   table->items[table->count++] = made;
   return made->id;
 }

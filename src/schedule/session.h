@@ -20,7 +20,7 @@ typedef struct session {
   int32_t *tokens;  // [count], the authority; the pages hold the first of them
   uint32_t count;
   bool is_busy;         // a request runs on it or waits
-  uint64_t idle_since;  // the pass after which the last one ended
+  uint64_t idle_since;  // of session_table.idle_next: when it was made, or its last request ended
 } session;
 
 typedef struct session_table {
@@ -28,6 +28,7 @@ typedef struct session_table {
   wick_kv_pool *kv;
   session **items;  // ascending ids
   uint32_t count, capacity, id_next;
+  uint64_t idle_next;
 } session_table;
 
 void sessions_init(session_table *table, wick_memory *memory, wick_kv_pool *kv);
@@ -69,6 +70,7 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
 // place there is reserved; then either of the others ends it. NULL may be discarded.
 wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error);
 uint32_t session_list(session_table *table, session *made);  // its id
+void session_rest(session_table *table, session *session);   // its request has ended
 void session_discard(session_table *table, session *session);
 enum { SESSION_MAGIC_BYTES = 8 };
 bool session_is_record(const void *magic);  // the first SESSION_MAGIC_BYTES of a source

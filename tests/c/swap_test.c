@@ -265,6 +265,45 @@ TEST(sessions_have_their_pages_back_or_read_again) {
   CHECK(failed > 0);
 }
 
+static uint32_t pages_of(uint32_t session_id) {
+  session *found = NULL;
+  CHECK_EQ_INT(session_find(&sim.sessions, session_id, &found, NULL), WICK_OK);
+  return found == NULL ? 0 : wick_kv_seq_tokens(sim.kv, found->sequence) / KERNEL_PAGE_TOKENS;
+}
+
+// Three sessions rest; a request without one needs more than they leave. The one that rests longest
+// loses its pages, and its next request reads them again.
+TEST(who_rests_longest_gives_its_pages_first) {
+  REQUIRE(open_sessions(&SHORT, false));
+  static const uint32_t order[] = {1, 0, 2};
+  int32_t prompt[200];
+  for (uint32_t p = 0; p < 200; p++) prompt[p] = SIM_LETTERS + (int32_t)(p % 5);
+  wick_request wanted = {.tokens = prompt, .token_count = 80, .prefill_only = true};
+  sampler_config_default(&wanted.sampling);
+  uint32_t id;
+  for (uint32_t i = 0; i < 3; i++) {
+    wanted.session = sim.held[order[i]].id;
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+    CHECK(simulation_run(&sim, 1000));
+  }
+  wanted.session = 0;
+  wanted.token_count = 140;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  CHECK(simulation_run(&sim, 1000));
+  CHECK_EQ_UINT(pages_of(sim.held[0].id), 5);
+  CHECK_EQ_UINT(pages_of(sim.held[1].id), 0);
+  CHECK_EQ_UINT(pages_of(sim.held[2].id), 5);
+  wanted.session = sim.held[1].id;
+  wanted.token_count = 20;
+  CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  CHECK(simulation_run(&sim, 1000));
+  CHECK_EQ_UINT(pages_of(sim.held[1].id), 6);
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK_EQ_UINT(stats.tokens_prompt, 3 * 80 + 140 + 100);
+  CHECK_EQ_UINT(stats.failed, 0);
+  simulation_close(&sim);
+}
+
 // Aborted while the host has its pages: the session goes on, and tokens that have no pages can be
 // dropped from it.
 TEST(a_session_outlives_a_request_that_was_swapped_out) {
