@@ -31,7 +31,7 @@ const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
 
 /**
  * libFuzzer learns from comparisons by the addresses of their instructions: where these are the same each
- * time (a container may forbid it), the same code is given the same inputs.
+ * time (a container may forbid it), the same code is given nearly the same inputs.
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 
