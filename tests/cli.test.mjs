@@ -449,8 +449,8 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(ids.split(' ').length < Buffer.byteLength(any), 'merges are used');
   });
 
-  // Tensors by type. Qwen2.5-0.5B and Llama-3.2-1B: as the published files have them; SmolLM2-135M: by the
-  // rules of llama-quant.cpp, whose rows of 576 have no K-quants.
+  // Tensors by type. Qwen2.5-0.5B: as the published files have them; the others by the rules of
+  // llama-quant.cpp (rows of 576, SmolLM2-135M's, have no K-quants).
   const counts = [
     ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],
     ['qwen2.5-0.5b', 'q4_0', { F32: 121, Q4_0: 168, Q8_0: 1 }],
