@@ -2,6 +2,7 @@
 // calls on to them. The thread that calls never computes.
 
 import { beamSearch } from './beam.js';
+import { bestOf } from './best.js';
 import { ChatCompletions, messagesOf } from './chat.js';
 import { abortError, throwIfAborted, WickError } from './errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory, mostThreads } from './features.js';
@@ -224,6 +225,15 @@ export class Engine {
    */
   async beamSearch(prompt, options = {}) {
     return beamSearch(this, promptOf(prompt), options);
+  }
+
+  /**
+   * Several continuations, by how likely the model finds them.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions & {n?: number}} [options]
+   */
+  async bestOf(prompt, options = {}) {
+    return bestOf(this.#link, prompt, options);
   }
 
   /**

@@ -64,6 +64,11 @@ export interface EngineOptions extends ModelSource {
    */
   kvTokens?: number;
   /**
+   * Requests that may run and wait together, each of `n` completions counted; one more is refused
+   * (QUEUE_FULL) at once. By default there is no limit.
+   */
+  queueLimit?: number;
+  /**
    * A smaller model of the same vocabulary: it proposes what may follow, several tokens at once are
    * checked in one pass, and the text stays the same. It is loaded after the model, into the same
    * memory; a url, a file or a Blob. Another vocabulary is a MISMATCH.
@@ -728,6 +733,11 @@ export interface Engine {
   ): Generation[];
   /** The likeliest continuations that a beam search finds, the best first. */
   beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
+  /** `n` (4) continuations as generateMany samples them, all, by the mean of their logprobs. */
+  bestOf(
+    prompt: string | ArrayLike<number>,
+    options?: GenerateOptions & { n?: number },
+  ): Promise<Beam[]>;
   /** Who runs, who waits, and what came of those before. */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
   stats(options: { format: 'prometheus' }): Promise<string>;
@@ -760,6 +770,7 @@ export type WickErrorCode =
   | 'NO_TEMPLATE'
   | 'PAGES'
   | 'PROMPT_TOO_LONG'
+  | 'QUEUE_FULL'
   | 'RANGE'
   | 'SEQ'
   | 'SHAPE'

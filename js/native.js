@@ -39,6 +39,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {KvType} vType
  * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
  *   default
+ * @property {number} [queueLimit] of requests that run and wait: the worker's
  * @property {boolean} [noPrefixCache]
  * @property {number} [swap] pages of requests that give way are kept in a file: 0 never, 1 where that
  *   pays, 2 always

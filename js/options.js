@@ -190,6 +190,7 @@ const engineNames = {
   batchSize: true,
   kvType: true,
   kvTokens: true,
+  queueLimit: true,
   draft: true,
   prefixCache: true,
   swap: true,
@@ -257,6 +258,12 @@ function swapOf(swap) {
   throw argumentError(`swap.folder must be a path, not ${folder}`);
 }
 
+/** @param {number | null | undefined} limit @returns {number | undefined} */
+function queueLimitOf(limit) {
+  if (limit === undefined || limit === null) return undefined;
+  return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
+}
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
@@ -271,6 +278,7 @@ export function configOf(options, threads) {
     batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
     ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
+    queueLimit: queueLimitOf(options.queueLimit),
     noPrefixCache: prefixCache === false,
     ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),

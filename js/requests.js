@@ -35,10 +35,27 @@ export class RequestTable {
   #resting = 0;
   /** @type {Output[]} what is to be told besides the engine's events */
   #refused = [];
+  #limit;
+  /** Turned away, as the queue was full. */
+  #refusals = 0;
+  #waitingCount = 0;
+  #waitingMax = 0;
 
-  /** @param {NativeEngine} native */
-  constructor(native) {
+  /** @param {NativeEngine} native @param {number} [limit] of all that run and wait */
+  constructor(native, limit = Number.POSITIVE_INFINITY) {
     this.#native = native;
+    this.#limit = limit;
+  }
+
+  /**
+   * The engine's stats, with those that wait here.
+   * @param {any} stats wick_stats_json
+   */
+  addTo({ requests, ...stats }) {
+    const waiting = requests.waiting + this.#waitingCount;
+    this.#waitingMax = Math.max(this.#waitingMax, requests.waiting_max, waiting);
+    const refused = requests.refused + this.#refusals;
+    return { ...stats, requests: { ...requests, waiting, waiting_max: this.#waitingMax, refused } };
   }
 
   /**
@@ -47,7 +64,14 @@ export class RequestTable {
    * @param {boolean} wantsTokens
    */
   add(id, request, wantsTokens) {
-    const entries = Array.from({ length: request.completions ?? 1 }, (_, index) => ({
+    const { completions = 1 } = request;
+    const count = this.#submitted.size + this.#waitingCount;
+    if (count + completions > this.#limit) {
+      this.#refusals += completions;
+      const words = `${count} requests run or wait, the most there may be is ${this.#limit}`;
+      throw new WickError('QUEUE_FULL', words);
+    }
+    const entries = Array.from({ length: completions }, (_, index) => ({
       id: id + index,
       request,
       wantsTokens,
@@ -57,7 +81,9 @@ export class RequestTable {
       isCancelled: false,
     }));
     this.#waiting.push(entries);
+    this.#waitingCount += completions;
     this.#submitWaiting();
+    this.#waitingMax = Math.max(this.#waitingMax, this.#waitingCount);
   }
 
   #submitWaiting() {
@@ -65,6 +91,7 @@ export class RequestTable {
       const submitted = this.#submitted.size + entries.length;
       if (submitted - this.#resting > AWAKE_MAX || submitted > SUBMITTED_MAX) return;
       this.#waiting.shift();
+      this.#waitingCount -= entries.length;
       try {
         this.#submit(entries);
       } catch (error) {
@@ -90,8 +117,10 @@ export class RequestTable {
     if (!entry) return;
     entry.isCancelled = true;
     if (entry.number !== 0) this.#native.cancel(entry.number);
-    else
+    else {
       this.#waiting = this.#waiting.filter((entries) => !entries.every((one) => one.isCancelled));
+      this.#waitingCount = this.#waiting.flat().length;
+    }
   }
 
   /** @param {number} session @returns {boolean} whether a cancelled request is still on it */

@@ -123,7 +123,7 @@ class EngineWorker {
       },
     });
     this.#native = native;
-    this.#requests = new RequestTable(native);
+    this.#requests = new RequestTable(native, config.queueLimit);
     const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
     /** @param {import('./protocol.js').Progress['phase']} [phase] */
     const report = (phase) => {
@@ -296,7 +296,7 @@ class EngineWorker {
       case 'kvStats':
         return native.kvStats(args[0]);
       case 'stats':
-        return { ...native.stats(), kv: native.kvStats(false) };
+        return { ...this.#requests?.addTo(native.stats()), kv: native.kvStats(false) };
       default:
         return this.#answerSession(native, method, args);
     }

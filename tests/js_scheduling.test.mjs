@@ -142,6 +142,29 @@ describe('completions of one prompt', () => {
   });
 });
 
+describe('best-of', () => {
+  test('all completions, the likeliest first, from one reading of the prompt', async (t) => {
+    const engine = await openEngine(t, { prefixCache: false });
+    const options = { n: 4, maxTokens: 20, seed: 11, temperature: 1.5 };
+    const many = engine.generateMany(prompt, options);
+    const texts = await Promise.all(many.map((one) => one.text()));
+    const before = await engine.stats();
+    const best = await engine.bestOf(prompt, options);
+    assert.deepEqual(best.map(({ text }) => text).sort(), texts.sort());
+    assert.equal(new Set(texts).size, 4);
+    const means = best.map(({ logprob, tokens }) => logprob / tokens.length);
+    assert.deepEqual(
+      means,
+      [...means].sort((a, b) => b - a),
+    );
+    assert.ok(means[0] > means[3] && means[0] < 0);
+    const after = await engine.stats();
+    assert.equal(after.tokens.prompt - before.tokens.prompt, await engine.countTokens(prompt));
+    assert.equal(best[0].text, await engine.detokenize(best[0].tokens));
+    await assert.rejects(engine.bestOf(prompt, { n: 0 }), hasCode('ARG'));
+  });
+});
+
 describe('beam search', () => {
   test('one beam is greedy; more find what is at least as likely', async (t) => {
     const engine = await openEngine(t);
@@ -514,6 +537,35 @@ describe('a draft model', () => {
     const missing = openEngine(t, { draft: { file: `${modelPath}.missing` } });
     await assert.rejects(missing, hasCode('IO'));
     await assert.rejects(openEngine(t, { draft, memoryLimit: 13e6 }), hasCode('NOMEM'));
+  });
+});
+
+describe('a queue with a limit', () => {
+  test('one too many is refused at once, by name, and room is room again', async (t) => {
+    const { engine, release } = await openHeldEngine(t, { queueLimit: 3 });
+    const two = engine.generateMany(prompt, { n: 2, ...greedy }).map((one) => one.text());
+    const many = engine.generateMany(prompt, { n: 2, ...greedy });
+    for (const one of many) await assert.rejects(one.text(), hasCode('QUEUE_FULL'));
+    const third = engine.generate(prompt, greedy).text();
+    await assert.rejects(engine.generate(prompt, greedy).text(), hasCode('QUEUE_FULL'));
+    assert.equal((await engine.stats()).requests.refused, 3);
+    release();
+    const texts = await Promise.all([...two, third]);
+    assert.equal(await engine.generate(prompt, greedy).text(), texts[0]);
+    await assert.rejects(openEngine(t, { queueLimit: 0 }), hasCode('ARG'));
+  });
+
+  test('those that wait in the worker are counted as waiting', async (t) => {
+    const { engine, release } = await openHeldEngine(t);
+    const asked = Array.from({ length: 100 }, () =>
+      engine.generate(prompt, { maxTokens: 1 }).text(),
+    );
+    const { requests } = await engine.stats();
+    assert.equal(requests.running + requests.waiting, 100);
+    assert.equal(requests.waitingMax, requests.waiting);
+    release();
+    await Promise.all(asked);
+    assert.equal((await engine.stats()).requests.waiting, 0);
   });
 });
 
