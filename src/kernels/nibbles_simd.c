@@ -134,24 +134,25 @@ SIMD_INLINE void q5_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   fifth_take(&state[half], codes);
 }
 
-#define NIBBLES(record, parts_, kind_, offset_, folded_, strip_tokens_)               \
-  .strip_tokens = (strip_tokens_), .record_bytes = sizeof(record), .parts = (parts_), \
-  .kind = (kind_), .steps = 4, .per_step = 2, .step_groups = 1, .code_groups = 4,     \
-  .offset = (offset_), .folded = (folded_)
+#define NIBBLES(record, parts_, kind_, offset_, folded_, strip_tokens_, is_unrolled_)             \
+  .is_unrolled = (is_unrolled_), .strip_tokens = (strip_tokens_), .record_bytes = sizeof(record), \
+  .parts = (parts_), .kind = (kind_), .steps = 4, .per_step = 2, .step_groups = 1,                \
+  .code_groups = 4, .offset = (offset_), .folded = (folded_)
 
 static const strip_type q4_0_strip = {
-    NIBBLES(q4_0_record, 1, BLOCK_CODES, 8, true, TILE_TOKENS_ANY), q4_0_super,
+    NIBBLES(q4_0_record, 1, BLOCK_CODES, 8, true, TILE_TOKENS_ANY, true), q4_0_super,
     strip_scales_of_super, strip_begin_nothing, q4_0_codes};
-static const strip_type q4_1_strip = {NIBBLES(q4_1_record, 1, BLOCK_MINS, 0, false, 1), q4_1_super,
-                                      strip_scales_of_super, strip_begin_nothing, q4_1_codes};
-static const strip_type q5_0_strip = {NIBBLES(q5_0_record, 1, BLOCK_CODES, 16, true, 5), q4_0_super,
-                                      strip_scales_of_super, q5_0_begin, q5_0_codes};
-static const strip_type q5_1_strip = {NIBBLES(q5_1_record, 1, BLOCK_MINS, 0, false, 1), q4_1_super,
-                                      strip_scales_of_super, q5_1_begin, q5_1_codes};
-static const strip_type q4_k_strip = {NIBBLES(q4_k_record, 8, BLOCK_MINS, 0, false, 5), k_super,
-                                      k_scales_take, strip_begin_nothing, q4_k_codes};
-static const strip_type q5_k_strip = {NIBBLES(q5_k_record, 8, BLOCK_MINS, 0, false, 4), k_super,
-                                      k_scales_take, q5_k_begin, q5_k_codes};
+static const strip_type q4_1_strip = {NIBBLES(q4_1_record, 1, BLOCK_MINS, 0, false, 1, false),
+                                      q4_1_super, strip_scales_of_super, strip_begin_nothing,
+                                      q4_1_codes};
+static const strip_type q5_0_strip = {NIBBLES(q5_0_record, 1, BLOCK_CODES, 16, true, 5, false),
+                                      q4_0_super, strip_scales_of_super, q5_0_begin, q5_0_codes};
+static const strip_type q5_1_strip = {NIBBLES(q5_1_record, 1, BLOCK_MINS, 0, false, 1, false),
+                                      q4_1_super, strip_scales_of_super, q5_1_begin, q5_1_codes};
+static const strip_type q4_k_strip = {NIBBLES(q4_k_record, 8, BLOCK_MINS, 0, false, 5, true),
+                                      k_super, k_scales_take, strip_begin_nothing, q4_k_codes};
+static const strip_type q5_k_strip = {NIBBLES(q5_k_record, 8, BLOCK_MINS, 0, false, 4, false),
+                                      k_super, k_scales_take, q5_k_begin, q5_k_codes};
 
 TILE_TYPE(q4_0, q4_0_strip)
 TILE_TYPE(q4_1, q4_1_strip)

@@ -345,7 +345,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
     strip_dots_sub(type, offset, record[0], part, super, act, count, flavor, dots);
   }
   // Only now, so that they do not take registers from the dots.
-  for (uint32_t l = 0; l < records; l++) type->scales(record[l], part, &super[l], &scales[l]);
+  for (uint32_t l = 0; l < records; l++) {
+    if (type->parts == 1) type->super(record[l], &super[l]);
+    type->scales(record[l], part, &super[l], &scales[l]);
+  }
   for (uint32_t i = 0; i < 2 * count; i++) {
     sums[i] = strip_part_add(type, &scales[apart ? i / 2 : 0], i % 2, dots[i], act[i / 2].x, flavor,
                              sums[i]);
@@ -377,7 +380,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
 #pragma nounroll
   for (uint32_t r = job->parts / type->parts; r > 0; r--) {
     strip_super super[2];
-    for (uint32_t l = 0; l < records; l++) type->super(record[l], &super[l]);
+    for (uint32_t l = 0; l < records && type->parts > 1; l++) type->super(record[l], &super[l]);
 #pragma nounroll
     for (uint32_t part = 0; part < type->parts; part++) {
       strip_part(type, offset, record, part, lanes, super, act, flavor, sums);

@@ -803,6 +803,9 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
   const double read =
       (double)BENCH_BYTES / bench_seconds(bench_read, (void *)(uintptr_t)memory) * 1e-9;
   const double rate = (double)big.bytes / bench_one(kernels, &big, 1) * 1e-9;
+  const double all_macs = (double)big.matrix.rows * (double)BENCH_COLS * 1e-9;
+  const double of_4 = all_macs * 4 / bench_one(kernels, &big, 4);
+  const double of_16 = all_macs * 16 / bench_one(kernels, &big, 16);
   free(big.data);
   test_matrix little = bench_matrix(type, 1 << 20);
   const double cached = (double)little.bytes / bench_one(kernels, &little, 1) * 1e-9;
@@ -815,7 +818,7 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
     printf(" %" PRIu32 ": %5.1f", batches[i],
            macs * batches[i] / bench_one(kernels, &little, batches[i]));
   }
-  printf("\n");
+  printf("; from memory 4: %.1f 16: %.1f\n", of_4, of_16);
   free(little.data);
 }
 
