@@ -23,7 +23,8 @@ typedef struct serve_loop {
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens a second of the requests that have ended
   wick_bench_stop stop;
-  bool is_closed;  // nothing more is submitted
+  uint64_t told_us;  // when progress was told last
+  bool is_closed;    // nothing more is submitted
   exit_code code;
 } serve_loop;
 
@@ -191,6 +192,18 @@ static void cancel_rest(serve_loop *loop) {
   }
 }
 
+// A run may take minutes.
+static void tell_progress(serve_loop *loop) {
+  enum { TELL_US = 10 * 1000 * 1000 };
+  const serve_run *run = loop->run;
+  if (now_us(loop) - loop->told_us < TELL_US) return;
+  loop->told_us = now_us(loop);
+  const size_t open = run->open == NULL ? 0 : run->open->count;
+  const size_t chain = run->chain == NULL ? 0 : run->chain->count;
+  report("%llu s: %zu of %zu requests have ended", (unsigned long long)(loop->told_us / 1000000),
+         run->ended, open + chain);
+}
+
 static exit_code run_loop(serve_loop *loop) {
   bool is_cancelled = false;
   while (loop->active_count > 0 || expects_more(loop)) {
@@ -208,6 +221,7 @@ static exit_code run_loop(serve_loop *loop) {
     const wick_step_result result = wick_step(loop->engine, 0);
     take_events(loop);
     sample_load(loop);
+    tell_progress(loop);
     if (result == WICK_STEP_PROGRESS || loop->active_count == 0) continue;
     report("the engine stopped before the requests were done");
     return EXIT_INTERNAL;

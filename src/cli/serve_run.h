@@ -34,9 +34,9 @@ typedef struct serve_run {
 // what else goes wrong is reported and ends the run.
 exit_code serve_run_all(wick_engine *engine, serve_run *run);
 
+double serve_run_tokens_per_s(const serve_run *run);  // of all that came out; 0 without time
 // Share of the token slots of the pages in use that held no token, over the passes: ends of last
 // pages, and what is kept for prompts that are being read.
-double serve_run_tokens_per_s(const serve_run *run);  // of all that came out; 0 without time
 double serve_run_waste_pct(const serve_run *run);
 // The same of the pages that held any token: ends of last pages alone.
 double serve_run_fragmentation_pct(const serve_run *run);
