@@ -65,7 +65,8 @@ export function drawCurve(points, xLabel, yLabel) {
     );
   });
   const line = points.map(([x, y]) => `${across(x)},${up(y)}`).join(' ');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${yLabel} against ${xLabel}" font-family="sans-serif" font-size="12">
+<title>${yLabel} against ${xLabel}</title>
 ${STYLE}
 ${grid.join('\n')}
 <path d="M${LEFT} ${TOP}V${BASE}H${WIDTH - RIGHT}"/>
