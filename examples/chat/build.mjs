@@ -35,6 +35,8 @@ export async function addServiceWorker(folder) {
   await build({
     entryPoints: [resolve(here, 'service_worker.js')],
     outfile: resolve(folder, 'service_worker.js'),
+    bundle: true,
+    format: 'iife',
     minify: true,
     target: ['es2022'],
     define: { 'globalThis.BUILD': JSON.stringify({ version, files: ['./', ...files] }) },

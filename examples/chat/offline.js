@@ -2,10 +2,10 @@
 // service worker, and here the model that was loaded last. A model is compared with its server's and
 // loaded anew when that has another one.
 
+import { inTime } from './network.js';
+
 /** Of one model: a browser's room is not ours to fill. */
 const MODELS = 'wick-chat-models';
-/** A train's network may neither answer nor fail. */
-const NETWORK_MS_MAX = 4000;
 /** Who has read all of a model leaves at once: its last bytes are still being kept. */
 const LAST_MS = 1000;
 
@@ -33,12 +33,6 @@ async function keepModel(cache, url, response) {
   for (const { url: other } of await cache.keys()) {
     if (modelOf(other) !== modelOf(url)) await cache.delete(other);
   }
-}
-
-/** @param {Promise<Response>} answer @returns {Promise<Response | undefined>} nothing: there is no network */
-function inTime(answer) {
-  const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));
-  return Promise.race([answer, /** @type {Promise<undefined>} */ (late)]).catch(() => undefined);
 }
 
 /**

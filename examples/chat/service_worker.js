@@ -3,6 +3,8 @@
 // the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
 // headers, so a page that is cross-origin isolated stays so, and has its threads.
 
+import { inTime } from './network.js';
+
 /** Filled in by build.mjs. @type {{version: string, files: string[]}} */
 // @ts-expect-error not known before
 const build = globalThis.BUILD;
@@ -12,8 +14,6 @@ const scope = /** @type {any} */ (globalThis);
 
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
-/** A train's network may neither answer nor fail. */
-const NETWORK_MS_MAX = 4000;
 
 /** @param {string | Request} request */
 const kept = (request) => caches.match(request, { cacheName: KEPT });
@@ -38,9 +38,8 @@ async function versionOf(response) {
 
 /** @param {any} event a FetchEvent, of the page itself */
 async function answerPage(event) {
-  const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));
   const fresh = fetch(event.request);
-  const response = await Promise.race([fresh, late]).catch(() => undefined);
+  const response = await inTime(fresh);
   if (!response) return (await kept('./')) ?? fresh;
   const version = await versionOf(response.clone());
   if (version === build.version) {
