@@ -209,10 +209,6 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   return end;
 }
 
-static uint32_t line_floats(uint32_t count) {
-  return (uint32_t)align_size(count, WICK_CACHE_LINE_FLOATS);
-}
-
 // Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
 static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                                 uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
@@ -228,24 +224,20 @@ static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                          .rotated = rotated,
                          .delta = DELTA_NONE};
   tile.table = wick_kv_seq_table(a->kv, a->inputs[token_first].sequence, &tile.entries);
-  tile.cos_sin = rotated + line_floats(kv_count * token_count * group * config->head_dim);
+  tile.cos_sin = rotated + scratch_line_floats(kv_count * token_count * group * config->head_dim);
   return tile;
 }
 
 // A state of `heads` heads at `at`: [heads][head_dim], maxima and sums.
 static kernel_attention state_at(const attention_tile *tile, uint32_t heads, float *at) {
   const uint32_t head_dim = tile->attention->model->config.head_dim;
-  float *max = at + line_floats(heads * head_dim);
+  float *max = at + scratch_line_floats(heads * head_dim);
   return (kernel_attention){.group = heads,
                             .head_dim = head_dim,
                             .q = tile->rotated,
                             .acc = at,
                             .max = max,
-                            .sum = max + line_floats(heads)};
-}
-
-static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
-  return line_floats(heads * head_dim) + 2 * line_floats(heads);
+                            .sum = max + scratch_line_floats(heads)};
 }
 
 static void write_tile(const attention_tile *tile) {
@@ -273,10 +265,10 @@ static void attend_run(const model_attention *a, uint32_t token_first, uint32_t 
   const wick_model_config *config = &a->model->config;
   attention_tile tile = make_tile(a, token_first, token_count, kv_first, kv_count, at);
   const uint32_t heads = kv_count * token_count * tile.group;
-  float *states = tile.cos_sin + line_floats(config->rope_dims);
+  float *states = tile.cos_sin + scratch_line_floats(config->rope_dims);
   const kernel_attention total = state_at(&tile, heads, states);
   const kernel_attention part =
-      state_at(&tile, heads, states + state_floats(heads, config->head_dim));
+      state_at(&tile, heads, states + scratch_state_floats(heads, config->head_dim));
   const uint32_t last = last_position(&tile);
   for (uint32_t i = 0; i < tile.entries && wick_kv_entry_begin(&tile.table[i]) <= last;) {
     const bool is_first = i == 0;
@@ -345,11 +337,18 @@ typedef struct chunk_job {
 
 static uint32_t job_heads(const model_attention *a) { return a->count * a->model->config.heads; }
 
-static kernel_attention chunk_state(const chunk_job *job, const attention_tile *all,
+// The part of a chunk's state that belongs to the tile's KV heads.
+static kernel_attention chunk_state(const chunk_job *job, const attention_tile *tile,
                                     uint32_t chunk) {
-  const uint32_t heads = job_heads(job->attention);
-  const size_t floats = state_floats(heads, job->attention->model->config.head_dim);
-  return state_at(all, heads, job->states + chunk * floats);
+  const uint32_t all = job_heads(job->attention), head_dim = job->attention->model->config.head_dim;
+  const size_t floats = scratch_state_floats(all, head_dim);
+  kernel_attention state = state_at(tile, all, job->states + chunk * floats);
+  const uint32_t kv_head = tile->token_count * tile->group, before = tile->kv_first * kv_head;
+  state.group = tile->kv_count * kv_head;
+  state.acc += (size_t)before * head_dim;
+  state.max += before;
+  state.sum += before;
+  return state;
 }
 
 static void attend_chunk_of(attention_tile *tile, uint32_t chunk) {
@@ -372,13 +371,7 @@ static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uin
     units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
     if (units > room) units = room;
     attention_tile tile = make_tile(a, 0, a->count, kv_first, units, thread_scratch(a, thread));
-    const uint32_t heads = units * a->count * tile.group;
-    const size_t before = (size_t)kv_first * a->count * tile.group;
     tile.state = chunk_state(job, &tile, unit / kv_heads);
-    tile.state.group = heads;
-    tile.state.acc += before * tile.state.head_dim;
-    tile.state.max += before;
-    tile.state.sum += before;
     attend_chunk_of(&tile, unit / kv_heads);
   }
 }
@@ -391,7 +384,7 @@ static uint32_t count_chunks(const model_attention *a, const thread_pool *thread
   const uint32_t chunks = a->inputs[a->count - 1].position / ATTENTION_CHUNK_TOKENS + 1;
   const model_scratch *s = a->scratch;
   const size_t free_floats = (size_t)(s->batch_tokens - a->count) * s->q_stride;
-  const size_t floats = state_floats(job_heads(a), a->model->config.head_dim);
+  const size_t floats = scratch_state_floats(job_heads(a), a->model->config.head_dim);
   return chunks > 1 && chunks <= free_floats / floats ? chunks : 0;
 }
 

@@ -5,10 +5,6 @@
 
 #include "base/checked.h"
 
-static uint32_t line_floats(uint32_t count) {
-  return (count + WICK_CACHE_LINE_FLOATS - 1) / WICK_CACHE_LINE_FLOATS * WICK_CACHE_LINE_FLOATS;
-}
-
 // Takes `count` floats at *offset; NULL while planning.
 static float *take(void *block, uint64_t *offset, uint64_t count) {
   uint8_t *at = block == NULL ? NULL : (uint8_t *)block + *offset;
@@ -28,11 +24,11 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   scratch->block = block;
   scratch->batch_tokens = batch_tokens;
   scratch->threads = threads;
-  scratch->hidden_stride = line_floats(config->hidden);
-  scratch->q_stride = line_floats(wick_q_dim(config));
-  scratch->kv_stride = line_floats(wick_kv_dim(config));
-  scratch->ffn_stride = line_floats(config->ffn);
-  scratch->vocab_stride = line_floats(config->vocab);
+  scratch->hidden_stride = scratch_line_floats(config->hidden);
+  scratch->q_stride = scratch_line_floats(wick_q_dim(config));
+  scratch->kv_stride = scratch_line_floats(wick_kv_dim(config));
+  scratch->ffn_stride = scratch_line_floats(config->ffn);
+  scratch->vocab_stride = scratch_line_floats(config->vocab);
   uint64_t at = 0;
   scratch->hidden = take(block, &at, rows * scratch->hidden_stride);
   scratch->normed = take(block, &at, rows * scratch->hidden_stride);
@@ -54,8 +50,9 @@ void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
   scratch->logits = take(block, &at, logits_rows * scratch->vocab_stride);
   // Rotated queries, one rotation of a shifted page, and two states: accumulators, maxima, sums.
   const uint32_t heads = smaller(batch_tokens, ATTENTION_TILE_TOKENS) * group;
-  scratch->per_thread_stride = 3 * line_floats(heads * config->head_dim) + 4 * line_floats(heads) +
-                               line_floats(config->rope_dims);
+  scratch->per_thread_stride = scratch_line_floats(heads * config->head_dim) +
+                               scratch_line_floats(config->rope_dims) +
+                               2 * scratch_state_floats(heads, config->head_dim);
   scratch->per_thread = take(block, &at, (uint64_t)threads * scratch->per_thread_stride);
   scratch->size_bytes = at;
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
@@ -36,6 +37,16 @@ typedef struct model_scratch {
   uint64_t size_bytes;  // of the whole block
   void *block;
 } model_scratch;
+
+// Whole cache lines of at least `count` floats.
+static inline uint32_t scratch_line_floats(uint32_t count) {
+  return (uint32_t)align_size(count, WICK_CACHE_LINE_FLOATS);
+}
+
+// An attention state of `heads` heads: accumulators, maxima and sums.
+static inline uint32_t scratch_state_floats(uint32_t heads, uint32_t head_dim) {
+  return scratch_line_floats(heads * head_dim) + 2 * scratch_line_floats(heads);
+}
 
 // Sizes and offsets; `block` NULL gives the plan alone.
 void scratch_plan(const wick_model_config *config, const wick_kernels *kernels,
