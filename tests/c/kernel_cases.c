@@ -1,3 +1,4 @@
+// tests/c/kernel_cases.c — see kernel_cases.h.
 #include "kernel_cases.h"
 
 #include <math.h>

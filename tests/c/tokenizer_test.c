@@ -1,6 +1,7 @@
 // tests/c/tokenizer_test.c — laws of the tokenizers on vocabularies of the test's own: merging and
-// special tokens against slow and plain versions, round trips, streams, memory, bad files, hostile
-// texts. What llama.cpp answers is tokenizer_vectors_test.c's.
+// special tokens against slow and plain versions, round trips, streams. Sizes, memory, bad files
+// and hostile texts are tokenizer_limits_test.c's, what llama.cpp answers is
+// tokenizer_vectors_test.c's.
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -12,17 +13,13 @@
 #include "platform/platform.h"
 #include "vocabulary_fixture.h"
 
-enum { TOKENS_TEST_MAX = 700, TEXT_TEST_MAX = 64, SPACE_TEXT = 8 };
+enum { TOKENS_TEST_MAX = 700, TEXT_TEST_MAX = 64 };
 
 static uint32_t random_state = 1;
 
 static uint32_t random_below(uint32_t limit) {
   random_state = random_state * 1664525u + 1013904223u;
   return (random_state >> 8) % limit;
-}
-
-static void report(const vocabulary_fixture *fixture) {
-  if (fixture->status != WICK_OK) printf("# %s\n", fixture->error.message);
 }
 
 // ---- merging against a plain version ----
@@ -164,7 +161,7 @@ static void check_merging(const char *model, uint32_t letters) {
                                                           .token_count = vocabulary.count,
                                                           .merges = vocabulary.merges,
                                                           .merge_count = vocabulary.merge_count});
-  if (!CHECK_EQ_INT(fixture.status, WICK_OK)) report(&fixture);
+  if (!CHECK_EQ_INT(fixture.status, WICK_OK)) fixture_report(&fixture);
   for (int round = 0; round < 60 && fixture.status == WICK_OK; round++) {
     char text[TEXT_TEST_MAX];
     plain_word word = {.count = 1 + random_below(TEXT_TEST_MAX - 2)};
@@ -200,12 +197,6 @@ TEST(spm_merges_like_a_plain_version) {
 
 // ---- special tokens ----
 
-// Letters become themselves; everything else in these vocabularies is special.
-static size_t add_letters(fixture_token *tokens) {
-  fixture_add_alphabet(tokens);
-  return FIXTURE_ALPHABET;
-}
-
 static void open_bpe(vocabulary_fixture *fixture, const fixture_token *tokens, size_t count,
                      const char *name) {
   static const char *const MERGES[] = {"a b"};
@@ -216,7 +207,7 @@ static void open_bpe(vocabulary_fixture *fixture, const fixture_token *tokens, s
                                                          .token_count = count,
                                                          .merges = MERGES,
                                                          .merge_count = 1});
-  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) report(fixture);
+  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) fixture_report(fixture);
 }
 
 // The plain version: each special token in turn, longest first, in all text that is still raw.
@@ -247,7 +238,7 @@ static size_t partition_plainly(const fixture_token *tokens, const int *order, s
 static void check_specials(uint32_t special_count) {
   static fixture_token tokens[TOKENS_TEST_MAX];
   static char texts[64][16];
-  size_t count = add_letters(tokens);
+  size_t count = fixture_add_alphabet(tokens);
   int order[64];
   for (uint32_t i = 0; i < special_count; i++) {
     bool is_new = false;
@@ -313,7 +304,7 @@ static void check_ids(vocabulary_fixture *fixture, const char *text, uint32_t fl
 
 TEST(special_tokens_of_phi_3_swallow_the_white_space_behind_them) {
   fixture_token tokens[FIXTURE_ALPHABET + 3];
-  size_t count = add_letters(tokens);
+  size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"<|user|>", TOKEN_CONTROL, 0};       // 256
   tokens[count++] = (fixture_token){"<|endoftext|>", TOKEN_CONTROL, 0};  // 257
   tokens[count++] = (fixture_token){"\n\n", TOKEN_USER_DEFINED, 0};      // 258
@@ -332,7 +323,7 @@ TEST(special_tokens_of_phi_3_swallow_the_white_space_behind_them) {
 
 TEST(ends_of_a_generation_are_known_by_their_text) {
   fixture_token tokens[FIXTURE_ALPHABET + 8];
-  size_t count = add_letters(tokens);
+  size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"<|im_end|>", TOKEN_NORMAL, 0};         // 256
   tokens[count++] = (fixture_token){"<|im_start|>", TOKEN_CONTROL, 0};      // 257
   tokens[count++] = (fixture_token){"<|fim_pad|>", TOKEN_USER_DEFINED, 0};  // 258
@@ -381,7 +372,7 @@ static const char *const BUILT_IN[] = {"default",     "gpt-2",  "llama-bpe",    
 
 TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];
-  add_letters(tokens);
+  fixture_add_alphabet(tokens);
   for (size_t i = 0; i < sizeof BUILT_IN / sizeof BUILT_IN[0]; i++) {
     vocabulary_fixture fixture;
     fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
@@ -390,7 +381,7 @@ TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
                                                             .token_count = FIXTURE_ALPHABET,
                                                             .merges = (const char *[]){"a b"},
                                                             .merge_count = 1});
-    if (!CHECK_EQ_INT(fixture.status, WICK_OK)) report(&fixture);
+    if (!CHECK_EQ_INT(fixture.status, WICK_OK)) fixture_report(&fixture);
     for (int round = 0; round < 20 && fixture.status == WICK_OK; round++) {
       uint8_t text[500];
       size_t count = 0, size_back = 0;
@@ -406,29 +397,9 @@ TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   }
 }
 
-// The vocabulary of SPM that can write anything: bytes, the space mark, some letters.
-static void open_spm_bytes(vocabulary_fixture *fixture) {
-  static fixture_token tokens[3 + 256 + 4];
-  static char texts[256][SPACE_TEXT];
-  tokens[0] = (fixture_token){"<unk>", TOKEN_UNKNOWN, 0};
-  tokens[1] = (fixture_token){"<s>", TOKEN_CONTROL, 0};
-  tokens[2] = (fixture_token){"</s>", TOKEN_CONTROL, 0};
-  for (unsigned byte = 0; byte < 256; byte++) {
-    snprintf(texts[byte], sizeof texts[byte], "<0x%02X>", byte);
-    tokens[3 + byte] = (fixture_token){texts[byte], TOKEN_BYTE, 0};
-  }
-  tokens[259] = (fixture_token){"\xe2\x96\x81", TOKEN_NORMAL, -3};
-  tokens[260] = (fixture_token){"a", TOKEN_NORMAL, -4};
-  tokens[261] = (fixture_token){"▁a", TOKEN_NORMAL, -1};
-  tokens[262] = (fixture_token){"\xc3\xa9", TOKEN_NORMAL, -2};
-  fixture_open_vocabulary(
-      fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = 263});
-  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) report(fixture);
-}
-
 TEST(any_text_comes_back_from_spm) {
   vocabulary_fixture fixture;
-  open_spm_bytes(&fixture);
+  fixture_open_spm_bytes(&fixture);
   for (int round = 0; round < 200 && fixture.status == WICK_OK; round++) {
     uint8_t text[300];
     size_t count = 0, size_back = 0;
@@ -462,7 +433,7 @@ static void feed_all(detokenizer *state, const vocabulary_fixture *fixture, cons
 
 TEST(streams_only_whole_characters) {
   vocabulary_fixture fixture;
-  open_spm_bytes(&fixture);
+  fixture_open_spm_bytes(&fixture);
   detokenizer state;
   char out[64];
   detokenizer_init(&state, true, false);
@@ -484,7 +455,7 @@ TEST(streams_only_whole_characters) {
 
 TEST(only_a_whole_text_loses_the_added_space) {
   vocabulary_fixture fixture;
-  open_spm_bytes(&fixture);
+  fixture_open_spm_bytes(&fixture);
   detokenizer state;
   detokenizer_init(&state, true, false);
   feed_all(&state, &fixture, (const int32_t[]){1, 261, 261}, 3,
@@ -495,302 +466,4 @@ TEST(only_a_whole_text_loses_the_added_space) {
   feed_all(&state, &fixture, (const int32_t[]){1, 261, -1, 9999}, 4,
            (const char *const[]){"<s>", " a", "", ""});
   fixture_close(&fixture);
-}
-
-// ---- sizes and memory ----
-
-TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
-  vocabulary_fixture fixture;
-  open_spm_bytes(&fixture);
-  int32_t ids[4] = {-7, -7, -7, -7};
-  size_t count = 0;
-  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, TOKENIZE_ADD_SPECIAL, ids, 3, &count,
-                                &fixture.error),
-               WICK_E_FULL);
-  CHECK_EQ_UINT(count, 5);
-  CHECK_EQ_INT(ids[2], 260);
-  CHECK_EQ_INT(ids[3], -7);
-  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, 0, NULL, 0, &count, NULL),
-               WICK_E_FULL);
-  CHECK_EQ_UINT(count, 4);
-  fixture_close(&fixture);
-}
-
-static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_bytes) {
-  wick_memory memory;
-  wick_error error;
-  tokenizer *made;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  REQUIRE(tokenizer_create(&memory, fixture->directory, &made, &error) == WICK_OK);
-  const uint64_t plan = tokenizer_plan_bytes(fixture->directory);
-  CHECK(memory.bytes_peak <= plan);
-  CHECK(memory.bytes_peak * 10 >= plan * 9);
-  CHECK(metadata_bytes == 0 || memory.bytes_peak <= 2 * metadata_bytes);
-  tokenizer_destroy(made);
-}
-
-TEST(takes_the_memory_that_was_planned) {
-  vocabulary_fixture fixture;
-  open_spm_bytes(&fixture);
-  check_plan(&fixture, 0);
-  fixture_close(&fixture);
-}
-
-TEST(takes_at_most_twice_its_metadata_with_real_vocabularies) {
-  static const char *const FILES[] = {"qwen2", "llama-bpe", "gpt-2", "llama-spm", "phi-3"};
-  for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
-    char relative[64];
-    snprintf(relative, sizeof relative, "vectors/vocab/ggml-vocab-%s.gguf", FILES[i]);
-    const char *path = check_shared(relative);
-    if (path == NULL) SKIP("no shared folder");
-    vocabulary_fixture fixture;
-    fixture_open_file(&fixture, path);
-    if (CHECK_EQ_INT(fixture.status, WICK_OK)) {
-      check_plan(&fixture, gguf_directory_bytes(fixture.directory));
-    }
-    fixture_close(&fixture);
-  }
-}
-
-// Fails the k-th allocation of reading a vocabulary and encoding, for every k.
-static void check_failing_allocations(const fixture_vocabulary *vocabulary, const char *text) {
-  size_t size, count;
-  uint8_t *bytes = fixture_write_vocabulary(vocabulary, &size);
-  vocabulary_fixture fixture;
-  fixture_open_bytes(&fixture, bytes, size);
-  free(bytes);
-  REQUIRE(fixture.status == WICK_OK);
-  tokenizer_destroy(fixture.tokenizer);
-  fixture.tokenizer = NULL;
-  bool failed = true;
-  for (uint64_t k = 1; failed; k++) {
-    wick_memory memory;
-    wick_error error = {0};
-    tokenizer *made = NULL;
-    int32_t ids[512];
-    memory_init(&memory, 0, platform_alloc, platform_free);
-    memory.fail_at_call = k;
-    wick_status status = tokenizer_create(&memory, fixture.directory, &made, &error);
-    if (status == WICK_OK) {
-      const uint64_t blocks = memory.blocks_now;
-      status = tokenizer_encode(made, text, strlen(text), TOKENIZE_PARSE_SPECIAL, ids, 512, &count,
-                                &error);
-      CHECK_EQ_UINT(memory.blocks_now, blocks);
-    }
-    failed = memory.calls >= k;
-    CHECK_EQ_INT(status, failed ? WICK_E_NOMEM : WICK_OK);
-    CHECK_EQ_INT(error.status, status);
-    tokenizer_destroy(made);
-    CHECK_EQ_UINT(memory.blocks_now, 0);
-    CHECK(k < 100);
-  }
-  fixture_close(&fixture);
-}
-
-// Long enough to make every table grow.
-static const char LONG_TEXT[] =
-    "xyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxy"
-    "xyxyxy"
-    "\xff<s>"
-    "abababababababababababababababababababababababababababababababababababababababababababababab"
-    "ababababababababababababababababababababababababababababababababababababababababababababababab"
-    "ababab"
-    "ababababababababababababababababababababababababababababababababababababababababababababababab"
-    "ababab";
-
-TEST(failing_allocations_are_told_and_leak_nothing) {
-  static fixture_token tokens[FIXTURE_ALPHABET + 3];
-  size_t count = add_letters(tokens);
-  tokens[count++] = (fixture_token){"xy", TOKEN_USER_DEFINED, 0};
-  tokens[count++] = (fixture_token){"<s>", TOKEN_CONTROL, 0};
-  tokens[count++] = (fixture_token){"ab", TOKEN_NORMAL, -1};
-  static const char *const MERGES[] = {"a b"};
-  check_failing_allocations(&(fixture_vocabulary){.model = "gpt2",
-                                                  .pre = "llama-bpe",
-                                                  .tokens = tokens,
-                                                  .token_count = count,
-                                                  .merges = MERGES,
-                                                  .merge_count = 1},
-                            LONG_TEXT);
-  check_failing_allocations(
-      &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = count}, LONG_TEXT);
-  check_failing_allocations(
-      &(fixture_vocabulary){.model = "bert", .tokens = tokens, .token_count = count}, LONG_TEXT);
-  check_failing_allocations(&(fixture_vocabulary){.model = "gemma4",
-                                                  .tokens = tokens,
-                                                  .token_count = count,
-                                                  .merges = MERGES,
-                                                  .merge_count = 1},
-                            LONG_TEXT);
-}
-
-// ---- hostile texts and files ----
-
-// Encodes a megabyte; a quadratic version would take hours.
-static void check_time(vocabulary_fixture *fixture, const char *what, const uint8_t *text,
-                       size_t size) {
-  size_t count = 0;
-  const uint64_t begin_us = platform_now_us();
-  int32_t *ids = fixture_encode(fixture, text, size, TOKENIZE_PARSE_SPECIAL, &count);
-  const uint64_t elapsed_ms = (platform_now_us() - begin_us) / 1000;
-  CHECK(ids != NULL);
-  if (!CHECK(elapsed_ms < 120000)) printf("# %s: %llu ms\n", what, (unsigned long long)elapsed_ms);
-  free(ids);
-}
-
-static void check_hostile(const char *vocabulary) {
-  enum { MEGABYTE = 1000000 };
-  const char *path = check_shared(vocabulary);
-  if (path == NULL) SKIP("no shared folder");
-  vocabulary_fixture fixture;
-  fixture_open_file(&fixture, path);
-  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
-  static uint8_t text[MEGABYTE];
-  memset(text, 'a', MEGABYTE);
-  check_time(&fixture, "one letter", text, MEGABYTE);
-  memset(text, ' ', MEGABYTE);
-  check_time(&fixture, "spaces", text, MEGABYTE);
-  for (size_t i = 0; i < MEGABYTE; i++) text[i] = (uint8_t)random_below(256);
-  check_time(&fixture, "random bytes", text, MEGABYTE);
-  static const char SPECIAL[] = "<|im_start|><s";
-  for (size_t i = 0; i < MEGABYTE; i++) text[i] = (uint8_t)SPECIAL[i % (sizeof SPECIAL - 1)];
-  check_time(&fixture, "special tokens", text, MEGABYTE);
-  fixture_close(&fixture);
-}
-
-TEST(a_hostile_megabyte_is_encoded_in_time_by_bpe) {
-  check_hostile("vectors/vocab/ggml-vocab-qwen2.gguf");
-}
-
-TEST(a_hostile_megabyte_is_encoded_in_time_by_spm) {
-  check_hostile("vectors/vocab/ggml-vocab-llama-spm.gguf");
-}
-
-TEST(a_hostile_megabyte_is_encoded_in_time_by_wordpiece) {
-  check_hostile("vectors/vocab/ggml-vocab-bert-bge.gguf");
-}
-
-// Each merge makes the word's tokens twice as long: every symbol takes part in every round.
-TEST(deep_merges_are_made_in_time) {
-  static fixture_token tokens[FIXTURE_ALPHABET + 12];
-  static char texts[12][4100], merges[12][8200];
-  const char *merge_list[12];
-  size_t count = add_letters(tokens), length = 1;
-  for (size_t i = 0; i < 12; i++, length *= 2) {
-    memset(texts[i], 'q', 2 * length);
-    memset(merges[i], 'q', 2 * length + 1);
-    merges[i][length] = ' ';
-    merge_list[i] = merges[i];
-    tokens[count++] = (fixture_token){texts[i], TOKEN_NORMAL, 0};
-  }
-  vocabulary_fixture fixture;
-  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
-                                                          .pre = "gpt-2",
-                                                          .tokens = tokens,
-                                                          .token_count = count,
-                                                          .merges = merge_list,
-                                                          .merge_count = 12});
-  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
-  const size_t size = 1 << 20;
-  uint8_t *text = malloc(size);
-  REQUIRE(text != NULL);
-  memset(text, 'q', size);
-  check_time(&fixture, "deep merges", text, size);
-  size_t found = 0;
-  int32_t *ids = fixture_encode(&fixture, text, size, 0, &found);
-  CHECK_EQ_UINT(found, size / 4096);
-  free(ids);
-  free(text);
-  fixture_close(&fixture);
-}
-
-static void check_refused(const fixture_vocabulary *vocabulary, wick_status status,
-                          const char *named) {
-  vocabulary_fixture fixture;
-  fixture_open_vocabulary(&fixture, vocabulary);
-  CHECK_EQ_INT(fixture.status, status);
-  if (!CHECK(strstr(fixture.error.message, named) != NULL)) report(&fixture);
-  fixture_close(&fixture);
-}
-
-TEST(what_is_not_built_in_is_refused_by_name) {
-  static const fixture_token TOKENS[] = {{"a", TOKEN_NORMAL, 0}, {"b", TOKEN_NORMAL, 0}};
-  static const char *const MERGES[] = {"a b"};
-  fixture_vocabulary vocabulary = {.model = "gpt2",
-                                   .pre = "no-such-thing",
-                                   .tokens = TOKENS,
-                                   .token_count = 2,
-                                   .merges = MERGES,
-                                   .merge_count = 1};
-  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "no-such-thing");
-  vocabulary.model = "rwkv";
-  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "rwkv");
-  vocabulary.model = "none";
-  check_refused(&vocabulary, WICK_E_NODATA, "no tokenizer");
-  vocabulary.model = NULL;
-  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.model");
-  vocabulary.model = "gpt2";
-  vocabulary.pre = "gpt-2";
-  vocabulary.merges = NULL;
-  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.merges");
-  vocabulary.merges = MERGES;
-  vocabulary.token_count = 0;
-  check_refused(&vocabulary, WICK_E_FORMAT, "tokenizer.ggml.tokens");
-  static char long_text[1025];
-  memset(long_text, 'x', 1024);
-  const fixture_token long_token = {long_text, TOKEN_CONTROL, 0};
-  vocabulary.tokens = &long_token;
-  vocabulary.token_count = 1;
-  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1024");
-}
-
-TEST(a_missing_pretokenizer_is_the_default_one) {
-  fixture_token tokens[FIXTURE_ALPHABET];
-  add_letters(tokens);
-  vocabulary_fixture fixture;
-  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
-                                                          .tokens = tokens,
-                                                          .token_count = FIXTURE_ALPHABET,
-                                                          .merges = (const char *[]){"a b"},
-                                                          .merge_count = 1});
-  CHECK_EQ_INT(fixture.status, WICK_OK);
-  fixture_close(&fixture);
-}
-
-TEST(odd_vocabularies_are_read_or_refused_in_words) {
-  static const struct {
-    const char *file;
-    wick_status status;
-    const char *named;
-  } CASES[] = {
-      {"tok-missing-model", WICK_E_FORMAT, "tokenizer.ggml.model"},
-      {"tok-unknown-model", WICK_E_UNSUPPORTED, "zzz"},
-      {"tok-no-tokens", WICK_E_FORMAT, "tokenizer.ggml.tokens"},
-      {"tok-type-count", WICK_E_FORMAT, "tokenizer.ggml.token_type"},
-      {"tok-type-wild", WICK_OK, ""},
-      {"tok-count-vs-embd", WICK_E_FORMAT, "tokenizer.ggml.token_type"},
-      {"tok-bos-out-of-range", WICK_OK, ""},
-      {"tok-merge-unknown", WICK_OK, ""},
-      {"tok-duplicate", WICK_OK, ""},
-      {"tok-invalid-utf8", WICK_OK, ""},
-      {"tok-array-of-numbers", WICK_E_FORMAT, "tokenizer.ggml.tokens"},
-  };
-  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-    char relative[64];
-    snprintf(relative, sizeof relative, "vectors/reference/corrupt/%s.gguf", CASES[i].file);
-    const char *path = check_shared(relative);
-    if (path == NULL) SKIP("no shared folder");
-    vocabulary_fixture fixture;
-    fixture_open_file(&fixture, path);
-    if (!CHECK_EQ_INT(fixture.status, CASES[i].status) ||
-        !CHECK(strstr(fixture.error.message, CASES[i].named) != NULL)) {
-      printf("# %s: %s\n", CASES[i].file, fixture.error.message);
-    }
-    if (fixture.status == WICK_OK) {
-      size_t count = 0;
-      free(fixture_encode(&fixture, "a b\xff\n<s>", 8, TOKENIZE_PARSE_SPECIAL, &count));
-      CHECK_EQ_INT(fixture.status, WICK_OK);
-    }
-    fixture_close(&fixture);
-  }
 }

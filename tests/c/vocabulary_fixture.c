@@ -1,6 +1,7 @@
 // tests/c/vocabulary_fixture.c — see vocabulary_fixture.h.
 #include "vocabulary_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,10 @@ void fixture_open_file(vocabulary_fixture *fixture, const char *path) {
   uint8_t *bytes = check_read_file(path, &size_bytes);
   fixture_open_bytes(fixture, bytes != NULL ? bytes : (const uint8_t *)"", size_bytes);
   free(bytes);
+}
+
+void fixture_report(const vocabulary_fixture *fixture) {
+  if (fixture->status != WICK_OK) printf("# %s\n", fixture->error.message);
 }
 
 bool fixture_close(vocabulary_fixture *fixture) {
@@ -108,7 +113,7 @@ void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabula
   free(bytes);
 }
 
-void fixture_add_alphabet(fixture_token *tokens) {
+size_t fixture_add_alphabet(fixture_token *tokens) {
   static char texts[FIXTURE_ALPHABET][8];
   uint32_t other = 0x100;
   for (uint32_t byte = 0; byte < FIXTURE_ALPHABET; byte++) {
@@ -119,6 +124,26 @@ void fixture_add_alphabet(fixture_token *tokens) {
     texts[byte][size_bytes] = '\0';
     tokens[byte] = (fixture_token){texts[byte], TOKEN_NORMAL, 0};
   }
+  return FIXTURE_ALPHABET;
+}
+
+void fixture_open_spm_bytes(vocabulary_fixture *fixture) {
+  static fixture_token tokens[3 + 256 + 4];
+  static char texts[256][8];
+  tokens[0] = (fixture_token){"<unk>", TOKEN_UNKNOWN, 0};
+  tokens[1] = (fixture_token){"<s>", TOKEN_CONTROL, 0};
+  tokens[2] = (fixture_token){"</s>", TOKEN_CONTROL, 0};
+  for (unsigned byte = 0; byte < 256; byte++) {
+    snprintf(texts[byte], sizeof texts[byte], "<0x%02X>", byte);
+    tokens[3 + byte] = (fixture_token){texts[byte], TOKEN_BYTE, 0};
+  }
+  tokens[259] = (fixture_token){"\xe2\x96\x81", TOKEN_NORMAL, -3};
+  tokens[260] = (fixture_token){"a", TOKEN_NORMAL, -4};
+  tokens[261] = (fixture_token){"▁a", TOKEN_NORMAL, -1};
+  tokens[262] = (fixture_token){"\xc3\xa9", TOKEN_NORMAL, -2};
+  fixture_open_vocabulary(
+      fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = 263});
+  if (!CHECK_EQ_INT(fixture->status, WICK_OK)) fixture_report(fixture);
 }
 
 int32_t *fixture_encode(vocabulary_fixture *fixture, const void *text, size_t size_bytes,

@@ -19,6 +19,8 @@ typedef struct vocabulary_fixture {
 // Each fills in the fixture; `status` and `error` say how it went. Close it in any case.
 void fixture_open_bytes(vocabulary_fixture *fixture, const void *bytes, size_t size_bytes);
 void fixture_open_file(vocabulary_fixture *fixture, const char *path);
+// Prints why the fixture could not be opened, if so.
+void fixture_report(const vocabulary_fixture *fixture);
 // Frees everything; false when something of it leaked.
 bool fixture_close(vocabulary_fixture *fixture);
 
@@ -43,8 +45,12 @@ void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabula
 uint8_t *fixture_write_vocabulary(const fixture_vocabulary *vocabulary, size_t *size_bytes);
 
 enum { FIXTURE_ALPHABET = 256 };
-// The 256 one-byte tokens of byte-level BPE, ids 0..255 by byte, as normal tokens.
-void fixture_add_alphabet(fixture_token *tokens);
+// The 256 one-byte tokens of byte-level BPE, ids 0..255 by byte, as normal tokens. Returns how
+// many.
+size_t fixture_add_alphabet(fixture_token *tokens);
+// The vocabulary of SPM that can write anything: 3..258 are the bytes, 259 the space mark, 260 "a",
+// 261 "a" behind a space, 262 U+00E9.
+void fixture_open_spm_bytes(vocabulary_fixture *fixture);
 
 // Encodes into memory from malloc(); NULL when that failed (the failure is in the fixture).
 int32_t *fixture_encode(vocabulary_fixture *fixture, const void *text, size_t size_bytes,
