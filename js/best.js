@@ -36,7 +36,7 @@ const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 export async function bestOf(link, prompt, { n = 4, ...options }) {
   const message = {
     input: { prompt: promptOf(prompt) },
-    settings: settingsOf({ logprobs: 0, ...options }),
+    settings: settingsOf({ ...options, logprobs: options.logprobs ?? 0 }),
     wantsTokens: true,
   };
   const readers = readersOf(link, message, options, checkCompletions('n', n));

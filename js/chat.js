@@ -1,7 +1,7 @@
 // js/chat.js — conversations in the shape of OpenAI's chat completions, as openai-node gives them:
 // whoever knows that interface needs no other.
 
-import { checkSignal, WickError } from './errors.js';
+import { abortError, WickError } from './errors.js';
 import { holdReaders, leavable, readersOf, timingsOf } from './generation.js';
 import { checkNames } from './known.js';
 import { argumentError, checkCompletions, settingsOf } from './options.js';
@@ -134,11 +134,8 @@ export class ChatCompletions {
       settings,
       wantsTokens: body.logprobs === true,
     };
-    const controller = new AbortController();
-    const given = options.signal ?? body.signal;
-    checkSignal(given);
-    const signal = given ? anySignal([given, controller.signal]) : controller.signal;
     const choices = checkCompletions('n', body.n ?? 1);
+    const signal = options.signal ?? body.signal;
     const readers = readersOf(this.#link, message, { signal, onPrefill: body.onPrefill }, choices);
     const head = {
       id: `chatcmpl-${randomName()}`,
@@ -147,24 +144,13 @@ export class ChatCompletions {
     };
     readers[0].start();
     if (!body.stream) return collect(readers, head, body);
-    return new ChatStream(readers, head, body, controller);
+    return new ChatStream(readers, head, body);
   }
 }
 
 /** @returns {string} crypto.randomUUID is for pages served over HTTPS or from localhost alone */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
-
-/** @param {AbortSignal[]} signals */
-function anySignal(signals) {
-  if (typeof AbortSignal.any === 'function') return AbortSignal.any(signals);
-  const controller = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) controller.abort(signal.reason);
-    signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
-  }
-  return controller.signal;
-}
 
 /** @typedef {{id: string, created: number, model: string}} Head */
 
@@ -216,14 +202,18 @@ export class ChatStream {
    * @param {PieceReader[]} readers one for each choice
    * @param {Head} head
    * @param {ChatCompletionRequest} body
-   * @param {AbortController} controller
    */
-  constructor(readers, head, body, controller) {
+  constructor(readers, head, body) {
     this.#readers = readers;
     this.#head = head;
     this.#body = body;
     /** abort() ends the stream with an AbortError */
-    this.controller = controller;
+    this.controller = new AbortController();
+    const { signal } = this.controller;
+    // no more than the readers: a stream that nobody has is cancelled
+    signal.addEventListener('abort', () => {
+      for (const reader of readers) reader.abort(abortError(signal.reason));
+    });
     holdReaders(this, readers);
   }
 

@@ -26,6 +26,7 @@ import {
   tokensOf,
 } from './options.js';
 import { loadState, Session, saveState } from './session.js';
+import { onAbort } from './signals.js';
 import { canShare, TabThread } from './tabs.js';
 import { compileModule, isThreaded } from './wasm.js';
 
@@ -60,7 +61,7 @@ function ownModule(build) {
  */
 async function findModule(option, threads) {
   const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
-  if (option === undefined) return ownModule(build);
+  if (option === undefined || option === null) return ownModule(build);
   if (typeof option === 'string' || option instanceof URL) {
     const folder = String(option);
     return compileModule(folder.endsWith('/') ? `${folder}wick-${build}.wasm` : folder);
@@ -71,7 +72,7 @@ async function findModule(option, threads) {
 /** @param {EngineOptions} options @returns {number} */
 function chooseThreads({ threads, worker, wasm }) {
   if (threads !== undefined) checkThreads(threads);
-  const isOneWorker = typeof worker === 'object' && 'postMessage' in worker;
+  const isOneWorker = worker && typeof worker === 'object' && 'postMessage' in worker;
   if (threads === 1 || isOneWorker || !hasSharedMemory()) return 1;
   if (wasm instanceof WebAssembly.Module && !isThreaded(wasm)) return 1;
   return threads === undefined ? defaultThreads() : limitThreads(threads);
@@ -106,7 +107,6 @@ export async function createEngine(options) {
   const aborted = new Promise((_, fail) => {
     giveUp = fail;
   });
-  const abort = () => giveUp(abortError(signal?.reason));
   const link = new Link((progress) => {
     try {
       if (!signal?.aborted) options.onProgress?.(progress);
@@ -114,7 +114,7 @@ export async function createEngine(options) {
       giveUp(error);
     }
   });
-  signal?.addEventListener('abort', abort, { once: true });
+  const stop = onAbort(signal, () => giveUp(abortError(signal?.reason)));
   try {
     const start = (/** @type {Link} */ own) => startEngine(own, options, config, from);
     const load = async () => {
@@ -134,7 +134,7 @@ export async function createEngine(options) {
     if (!signal?.aborted) await closing;
     throw error;
   } finally {
-    signal?.removeEventListener('abort', abort);
+    stop();
   }
 }
 

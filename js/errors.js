@@ -56,6 +56,15 @@ export function throwIfAborted(signal) {
   if (signal?.aborted) throw abortError(signal.reason);
 }
 
+/** @param {unknown} error whatever was thrown, which need not be an Error @returns {string} */
+export function wordsOf(error) {
+  try {
+    return String(error);
+  } catch {
+    return 'something without words';
+  }
+}
+
 /**
  * An error as a plain object: what structured cloning would lose is kept.
  * @typedef {{code: string, message: string, cause?: unknown}} PlainError
@@ -66,14 +75,18 @@ export function toPlainError(error) {
   if (error instanceof WickError) {
     return { code: error.code, message: error.message, cause: plainCause(error.cause) };
   }
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : wordsOf(error);
   return { code: 'INTERNAL', message, cause: plainCause(error) };
 }
 
 /** @param {unknown} cause @returns {unknown} something that can be cloned */
 function plainCause(cause) {
   if (cause instanceof Error) return { name: cause.name, message: cause.message };
-  return cause;
+  try {
+    return structuredClone(cause);
+  } catch {
+    return wordsOf(cause);
+  }
 }
 
 /** @param {PlainError} plain @returns {WickError} */

@@ -1,8 +1,9 @@
 // js/fetch.js — models by address, over a network as it really is: no length, a compressed body,
 // redirects, a server that ignores Range, a connection that breaks, a page instead of a file.
 
-import { WickError } from './errors.js';
+import { WickError, wordsOf } from './errors.js';
 import { nameOfFile } from './names.js';
+import { onAbort } from './signals.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
@@ -28,6 +29,8 @@ export class HttpSource {
   #retries;
   #onRetry;
   #fetch;
+  /** Until they are cancelled. @type {Set<HttpStream>} */
+  #streams = new Set();
 
   /** @param {HttpOptions} options */
   constructor({ urls, headers, retries, onRetry, fetch }) {
@@ -46,10 +49,16 @@ export class HttpSource {
       retries: this.#retries,
       onRetry: this.#onRetry,
       fetch: this.#fetch,
+      onCancel: () => this.#streams.delete(stream),
     });
+    this.#streams.add(stream);
     await stream.start(offset);
     if (!stream.takesRanges) this.canSeek = false;
     return stream;
+  }
+
+  close() {
+    for (const stream of this.#streams) stream.cancel();
   }
 }
 
@@ -63,6 +72,8 @@ class HttpStream {
   #options;
   #attempts = 0;
   #controller = new AbortController();
+  /** Nobody wants the rest: what is waited for ends, and nothing is tried again. */
+  #cancelled = new AbortController();
   /** @type {PieceReader | undefined} */
   #reader;
   /** Bytes to read over: the response began before `position`. */
@@ -72,7 +83,10 @@ class HttpStream {
   #isCompressed = false;
   #hasBytes = false;
 
-  /** @param {string} url @param {Required<Omit<HttpOptions, 'urls'>>} options */
+  /**
+   * @param {string} url
+   * @param {Required<Omit<HttpOptions, 'urls'>> & {onCancel: () => void}} options
+   */
   constructor(url, options) {
     this.#url = url;
     this.#options = options;
@@ -106,6 +120,12 @@ class HttpStream {
   }
 
   cancel() {
+    this.#cancelled.abort();
+    this.#hangUp();
+    this.#options.onCancel();
+  }
+
+  #hangUp() {
     this.#reader?.cancel().catch(() => {});
     this.#reader = undefined;
     this.#controller.abort();
@@ -114,7 +134,7 @@ class HttpStream {
   /** @returns {Promise<Uint8Array | null>} what the connection gives next */
   async #readPiece() {
     const reader = /** @type {PieceReader} */ (this.#reader);
-    const bytes = await withTimeout(reader.read(), STALL_MS);
+    const bytes = await withTimeout(reader.read(), STALL_MS, this.#cancelled.signal);
     if (bytes !== null) return bytes;
     if (this.size !== undefined && this.position < this.size) {
       throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
@@ -142,10 +162,13 @@ class HttpStream {
 
   /** @param {RequestInit} init */
   async #fetchOrExplain(init) {
+    const { fetch } = this.#options;
+    const asked = (async () => fetch(this.#url, init))();
     try {
-      const { fetch } = this.#options;
-      return await withTimeout(fetch(this.#url, init), STALL_MS);
+      return await withTimeout(asked, STALL_MS, this.#cancelled.signal);
     } catch (error) {
+      // what comes too late would hold its connection
+      asked.then((response) => response.body?.cancel()).catch(() => {});
       if (error instanceof Interrupted || this.#hasBytes) throw new Interrupted(`${error}`, error);
       throw await explainFailure(this.#url, error);
     }
@@ -153,7 +176,8 @@ class HttpStream {
 
   /** @param {Response} response takes what its status and headers tell */
   async #accept(response) {
-    const { status } = response;
+    const { status } = response ?? {};
+    if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
     const wanted = this.position;
     if (status === 416) {
       throw new WickError('TRUNCATED', `${this.#url} has no byte ${wanted}: it ends before`);
@@ -192,7 +216,9 @@ class HttpStream {
     const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
     const isHidden = response.type === 'cors';
     if (this.#isCompressed || isHidden || !Number.isSafeInteger(length)) return this.size;
-    const size = start + length;
+    // a part need not be all of the rest: some servers give no more than so much at once
+    const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
+    const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
     if (this.#hasBytes && this.size !== undefined && size !== this.size) {
       throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
     }
@@ -210,18 +236,19 @@ class HttpStream {
         return await attempt();
       } catch (error) {
         const waitMs = this.#msToWait(error);
-        this.cancel();
+        this.#hangUp();
         if (waitMs === undefined) throw this.#wordsFor(error);
         this.#attempts++;
         this.#options.onRetry(this.#attempts);
-        await new Promise((settle) => setTimeout(settle, waitMs));
+        await sleep(waitMs, this.#cancelled.signal);
+        if (this.#cancelled.signal.aborted) throw this.#wordsFor(error);
       }
     }
   }
 
   /** @param {unknown} error @returns {number | undefined} nothing when it is not worth trying */
   #msToWait(error) {
-    if (this.#attempts >= this.#options.retries) return undefined;
+    if (this.#cancelled.signal.aborted || this.#attempts >= this.#options.retries) return undefined;
     const backoff = BACKOFF_MS[this.#attempts] ?? BACKOFF_MS_MAX;
     if (error instanceof BusyServer) return Math.max(backoff, error.waitMs);
     if (error instanceof WickError) return undefined;
@@ -235,7 +262,7 @@ class HttpStream {
     const words = `The download of ${this.#url} broke off after ${this.position} bytes${tries}`;
     return new WickError(
       'NETWORK',
-      `${words}: ${error instanceof Error ? error.message : error}`,
+      `${words}: ${error instanceof Error ? error.message : wordsOf(error)}`,
       error,
     );
   }
@@ -299,12 +326,41 @@ class BusyServer extends WickError {
   }
 }
 
-/** @template T @param {Promise<T>} promise @param {number} limitMs @returns {Promise<T>} */
-function withTimeout(promise, limitMs) {
-  return new Promise((settle, fail) => {
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} limitMs
+ * @param {AbortSignal} [cancelled] ends the waiting, too
+ * @returns {Promise<T>}
+ */
+async function withTimeout(promise, limitMs, cancelled) {
+  let stop = () => {};
+  const ended = new Promise((_, fail) => {
     const message = `no byte came for ${limitMs / 1000} s`;
     const timer = setTimeout(() => fail(new Interrupted(message)), limitMs);
-    promise.then(settle, fail).finally(() => clearTimeout(timer));
+    const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
+    stop = () => {
+      clearTimeout(timer);
+      unlisten();
+    };
+  });
+  try {
+    return await Promise.race([promise, /** @type {Promise<never>} */ (ended)]);
+  } finally {
+    stop();
+  }
+}
+
+/** @param {number} ms @param {AbortSignal} cancelled ends it, too @returns {Promise<void>} */
+function sleep(ms, cancelled) {
+  return new Promise((settle) => {
+    const timer = setTimeout(() => end(), ms);
+    const stop = onAbort(cancelled, () => end());
+    const end = () => {
+      clearTimeout(timer);
+      stop();
+      settle();
+    };
   });
 }
 

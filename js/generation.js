@@ -3,6 +3,7 @@
 
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from './errors.js';
 import { checkCallback } from './options.js';
+import { onAbort } from './signals.js';
 
 /** @typedef {import('./link.js').Link} Link */
 /** @typedef {import('./link.js').RunningRequest} RunningRequest */
@@ -116,7 +117,7 @@ export class PieceReader {
     for (const [index, text] of texts.entries()) this.#pieces.push({ text, token: tokens[index] });
     if (done || error) this.#running?.forget();
     if (error) this.#fail(fromPlainError(error));
-    if (done) {
+    if (done && !this.#failure) {
       this.#done = done;
       this.#leave();
     }
@@ -162,13 +163,13 @@ export class PieceReader {
  */
 export function readersOf(link, message, options, completions = 1) {
   const { signal } = options;
-  // one listener for all of them: Node warns of more than ten
   const abort = () => {
     for (const reader of readers) reader.abort(abortError(signal?.reason));
   };
+  let stop = () => {};
   let going = completions;
   const end = () => {
-    if (--going === 0) signal?.removeEventListener('abort', abort);
+    if (--going === 0) stop();
   };
   const launch = () => {
     const running = link.generate(
@@ -176,7 +177,7 @@ export function readersOf(link, message, options, completions = 1) {
       readers.map((reader) => reader.waiter),
     );
     for (const [index, reader] of readers.entries()) reader.begin(running[index]);
-    if (going > 0) signal?.addEventListener('abort', abort, { once: true });
+    if (going > 0) stop = onAbort(signal, abort);
   };
   const readers = Array.from({ length: completions }, () => new PieceReader(launch, end, options));
   return readers;

@@ -10,7 +10,7 @@ export interface ModelSource {
   /** A File of the user's, or a path (Node, Deno, Bun). Arrays are the files of a split model. */
   file?: Blob | string | URL | (Blob | string | URL)[];
   blob?: Blob | Blob[];
-  /** Read once, from the beginning to the end; split models cannot be read so. */
+  /** Read once, from the beginning to the end; let go when loading is given up. No split models. */
   stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
@@ -143,7 +143,7 @@ export interface SamplingOptions {
 }
 
 export interface GenerateOptions extends SamplingOptions {
-  /** Until the context is full by default. */
+  /** At least 1; until the context is full by default. */
   maxTokens?: number;
   /** The text ends before any of these. */
   stop?: string | string[] | null;
@@ -239,7 +239,7 @@ export interface Session {
   tokens(): Promise<number[]>;
   /** With `to`, also kept there: a file's path (Node, Deno), a name (the origin's private files). */
   save(to?: string): Promise<Uint8Array<ArrayBuffer>>;
-  /** Gives its pages back. */
+  /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

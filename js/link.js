@@ -2,6 +2,7 @@
 // output, and what becomes of all of them when a worker dies or the engine is closed.
 
 import { abortError, fromPlainError, throwIfAborted, toPlainError, WickError } from './errors.js';
+import { onAbort } from './signals.js';
 import { startThread } from './spawn.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
@@ -33,6 +34,8 @@ export class Link {
   #lastId = 0;
   /** Why nothing can be asked any more. @type {WickError | undefined} */
   #end;
+  /** The workers are being ended. @type {Promise<void> | undefined} */
+  #ending;
   /** @type {Waiter | undefined} */
   #start;
   /** @type {(() => void) | undefined} */
@@ -145,6 +148,7 @@ export class Link {
 
   /** @param {FromWorker} message */
   #receive(message) {
+    if (this.#end && message.type !== 'closed') return; // it was on its way
     switch (message.type) {
       case 'progress':
         if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
@@ -222,6 +226,10 @@ export class Link {
     if (this.#end) throw this.#end;
   }
 
+  get isEnded() {
+    return this.#end !== undefined;
+  }
+
   /**
    * @param {string} method
    * @param {unknown[]} args
@@ -232,15 +240,14 @@ export class Link {
     this.check();
     throwIfAborted(signal);
     let id = 0;
-    const abort = () => this.#take(id)?.fail(abortError(signal?.reason));
+    const stop = onAbort(signal, () => this.#take(id)?.fail(abortError(signal?.reason)));
     try {
       return await new Promise((settle, fail) => {
         id = this.#wait({ settle, fail });
-        signal?.addEventListener('abort', abort, { once: true });
         this.#send({ type: 'call', id, method, args });
       });
     } finally {
-      signal?.removeEventListener('abort', abort);
+      stop();
       this.#take(id); // still there if it could not be sent
     }
   }
@@ -286,15 +293,21 @@ export class Link {
 
   /** @param {string} reason @param {unknown} [cause] */
   #crash(reason, cause) {
-    if (this.#end) return;
     this.#stop(new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause));
   }
 
   /**
    * @param {WickError} error what every pending and every later call gets
    * @param {{isPolite?: boolean}} [options] whether the workers are asked first
+   * @returns {Promise<void> | undefined} of the first end, which is the only one
    */
-  async #stop(error, { isPolite = false } = {}) {
+  #stop(error, options = {}) {
+    if (!this.#end) this.#ending = this.#endAll(error, options);
+    return this.#ending;
+  }
+
+  /** @param {WickError} error @param {{isPolite?: boolean}} options */
+  async #endAll(error, { isPolite = false }) {
     this.#end = error;
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
@@ -325,7 +338,6 @@ export class Link {
 
   /** Ends the workers and with them the memory. Closing twice is fine. */
   async close() {
-    if (this.#end) return;
     await this.#stop(new WickError('CLOSED', 'The engine is closed'), { isPolite: true });
   }
 }
@@ -373,7 +385,7 @@ class PageSource {
   }
 
   cancel() {
-    for (const stream of this.#streams.values()) stream.cancel();
+    this.#source.close?.();
     this.#streams.clear();
   }
 }

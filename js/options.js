@@ -67,8 +67,10 @@ export function settingsOf(options) {
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
   const count = { min: 0, max: U32_MAX, whole: true };
+  const some = { ...count, min: 1 };
   return {
-    maxTokens: number('maxTokens', 0, count),
+    // 0 is the engine's word for none given
+    maxTokens: (options.maxTokens ?? undefined) === undefined ? 0 : number('maxTokens', 0, some),
     temperature: number('temperature', defaults.temperature, { min: 0 }),
     topK: number('topK', defaults.topK, count),
     topP: number('topP', defaults.topP, { min: 0, max: 1 }),

@@ -1,9 +1,11 @@
 // js/session.js — a text that goes on from call to call, its keys and values kept in the engine: what
 // was read once is not read again, and forks share it.
 
+import { throwIfAborted, WickError } from './errors.js';
 import { Generation, readerOf } from './generation.js';
 import { checkNames } from './known.js';
 import { argumentError, checkCount, promptOf, settingsOf } from './options.js';
+import { unlessAborted } from './signals.js';
 import { keepBytes, readBytes } from './storage.js';
 
 /** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
@@ -12,6 +14,8 @@ import { keepBytes, readBytes } from './storage.js';
 export class Session {
   #link;
   #id;
+  /** @type {Promise<void> | undefined} */
+  #closing;
 
   /** @param {Link} link @param {number} id the engine's */
   constructor(link, id) {
@@ -21,7 +25,9 @@ export class Session {
 
   /** @param {Link} link @param {AbortSignal | null} [signal] */
   static async create(link, signal) {
-    return new Session(link, await link.call('createSession', [], signal));
+    throwIfAborted(signal);
+    const made = link.call('createSession', []).then((id) => new Session(link, id));
+    return unlessAborted(made, signal, (session) => session.close());
   }
 
   /**
@@ -89,9 +95,21 @@ export class Session {
     return saveState(this.#link, this.#id, to);
   }
 
-  /** Gives its pages back. */
-  async close() {
-    await this.#link.call('closeSession', [this.#id]);
+  /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close() {
+    try {
+      if (!this.#link.isEnded) await this.#link.call('closeSession', [this.#id]);
+    } catch (error) {
+      const isGone = error instanceof WickError && error.code === 'LEADER_GONE';
+      if (isGone || this.#link.isEnded) return; // and its pages with it
+      this.#closing = undefined;
+      throw error;
+    }
   }
 
   async [Symbol.asyncDispose]() {

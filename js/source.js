@@ -1,7 +1,7 @@
 // js/source.js — where a model's bytes come from: addresses, blobs, files of the disk, a stream. A
 // source opens any of its files at an offset and gives a stream of bytes from there on.
 
-import { WickError } from './errors.js';
+import { WickError, wordsOf } from './errors.js';
 import { HttpSource } from './fetch.js';
 import { fileIsMissing, nameOfFile } from './names.js';
 
@@ -21,6 +21,7 @@ import { fileIsMissing, nameOfFile } from './names.js';
  * @property {boolean} canSeek whether a file can be opened again, and at an offset
  * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
  *   `offset`, never behind it
+ * @property {() => void} [close] ends what is open, or about to be
  */
 
 /**
@@ -200,6 +201,10 @@ export class StreamSource {
     this.#isOpen = true;
     return new IteratorStream(this.#iterator);
   }
+
+  close() {
+    leave(this.#iterator);
+  }
 }
 
 class IteratorStream {
@@ -223,7 +228,16 @@ class IteratorStream {
   }
 
   cancel() {
-    this.#iterator.return?.().catch(() => {});
+    leave(this.#iterator);
+  }
+}
+
+/** What a stream of the caller's says to that is nobody's concern. @param {AsyncIterator<Uint8Array>} iterator */
+async function leave(iterator) {
+  try {
+    await iterator.return?.();
+  } catch {
+    // it has ended
   }
 }
 
@@ -232,19 +246,23 @@ async function readStream(iterator) {
   try {
     return await iterator.next();
   } catch (error) {
-    throw new WickError('IO', `The stream failed: ${error}`, error);
+    throw new WickError('IO', `The stream failed: ${wordsOf(error)}`, error);
   }
 }
 
-/** @param {AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>} stream */
+/**
+ * Leaving an iterator waits for the piece that was asked for last, which a stream that stalls never
+ * gives: those of the web and of Node can be ended otherwise.
+ * @param {any} stream
+ * @returns {AsyncIterator<Uint8Array>}
+ */
 function iterate(stream) {
-  if (Symbol.asyncIterator in stream) return stream[Symbol.asyncIterator]();
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (stream).getReader();
-  return {
-    next: () => /** @type {Promise<IteratorResult<Uint8Array>>} */ (reader.read()),
-    return: async () => {
-      await reader.cancel();
-      return { done: /** @type {const} */ (true), value: undefined };
-    },
-  };
+  const left = /** @type {const} */ ({ done: true, value: undefined });
+  if (typeof stream.getReader === 'function') {
+    const reader = /** @type {ReadableStreamDefaultReader<Uint8Array>} */ (stream.getReader());
+    return { next: () => reader.read(), return: () => reader.cancel().then(() => left) };
+  }
+  const iterator = stream[Symbol.asyncIterator]();
+  if (typeof stream.destroy !== 'function') return iterator;
+  return { next: () => iterator.next(), return: async () => stream.destroy() && left };
 }

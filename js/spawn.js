@@ -29,14 +29,14 @@ export function startThread(option, onMessage, onEnd) {
 /** @param {WorkerOption} option @returns {Worker | NodeWorker} */
 function startWorker(option) {
   const made = typeof option === 'function' ? option() : option;
-  if (typeof made === 'object' && 'postMessage' in made) {
+  if (made && typeof made === 'object' && 'postMessage' in made) {
     return /** @type {Worker | NodeWorker} */ (made);
   }
   if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
   // Flags of the process need not be ones that a worker takes (--input-type).
-  if (made !== undefined) return new threads.Worker(new URL(made), { execArgv: [] });
+  if (made) return new threads.Worker(addressOf(made), { execArgv: [] });
   return startQuickly(threads);
 }
 
@@ -61,10 +61,19 @@ from('node:vm').runInThisContext(fs.readFileSync(name, 'utf8'), name);`;
   return new threads.Worker(text, { eval: true, execArgv: [], workerData });
 }
 
+/** @param {URL | string} option */
+function addressOf(option) {
+  try {
+    return new URL(option, globalThis.location?.href);
+  } catch {
+    throw new WickError('ARG', `worker must be an address, not ${option}`);
+  }
+}
+
 /** @param {URL | string | undefined} option */
 function startWebWorker(option) {
-  if (option !== undefined) {
-    const url = new URL(option, globalThis.location?.href);
+  if (option) {
+    const url = addressOf(option);
     return isElsewhere(url) ? startByBlob(url) : new Worker(url, { type: 'module' });
   }
   if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());

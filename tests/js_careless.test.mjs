@@ -153,7 +153,9 @@ describe('one signal for everything', () => {
     const many = engine.generateMany('Hello', { ...greedy, n: 12, maxTokens: 2, signal });
     const texts = many.map((one) => one.text());
     assert.equal(listeners, 1, 'one for the completions of a prompt: Node warns of more than ten');
-    await Promise.all(texts);
+    const more = Array.from({ length: 11 }, () => engine.countTokens('Hello', { signal }));
+    assert.equal(listeners, 1, '… and for any number of calls');
+    await Promise.all([...texts, ...more]);
     await assert.rejects(
       async () => engine.generateMany('', { n: 12, signal })[0].text(),
       hasCode('ARG'),

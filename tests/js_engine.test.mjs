@@ -353,7 +353,7 @@ describe('text', () => {
     for (const [name, value] of Object.entries({
       temperature: -1,
       topP: 2,
-      maxTokens: 1.5,
+      maxTokens: 0,
       seed: 0.5,
       stop: [1],
       topK: -1,

@@ -165,6 +165,18 @@ describe('overcome', () => {
     );
   });
 
+  test('a range that is only a part of the rest', async (t) => {
+    const { url } = await listen(t, (request, response, count) => {
+      const start = startOf(request);
+      const end = count === 1 ? 1_000_000 : Math.min(start + 1_000_000, model.length);
+      const range = `bytes ${start}-${end - 1}/${model.length}`;
+      if (count === 1) answer(request, response, { limit: end });
+      else response.writeHead(206, { 'Content-Range': range, 'Content-Length': end - start });
+      if (count > 1) response.end(model.subarray(start, end));
+    });
+    await assertWhole(await openEngine(t, { url }));
+  });
+
   test('a range that begins earlier than asked for', async (t) => {
     const { url } = await listen(t, (request, response, count) => {
       if (count === 1) {

@@ -161,6 +161,8 @@ describe('best-of', () => {
     const after = await engine.stats();
     assert.equal(after.tokens.prompt - before.tokens.prompt, await engine.countTokens(prompt));
     assert.equal(best[0].text, await engine.detokenize(best[0].tokens));
+    const again = await engine.bestOf(prompt, { ...options, logprobs: undefined });
+    assert.deepEqual(again, best);
     await assert.rejects(engine.bestOf(prompt, { n: 0 }), hasCode('ARG'));
   });
 });

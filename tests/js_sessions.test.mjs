@@ -7,10 +7,12 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import {
   hasCode,
+  isAbort,
   modelPath,
   openEngine as open,
   synthesize,
   temporaryFolder,
+  waitUntil,
 } from './support/package.mjs';
 
 /** @typedef {import('../js/index.js').Engine} Engine */
@@ -320,6 +322,28 @@ describe('sessions', () => {
     const child = await session.fork();
     assert.equal((await read(child.prompt(' and', greedy))).completionTokens, 24);
     assert.equal((await session.tokens()).length, count);
+  });
+
+  test('one that nobody waits for any more is closed; closing is fine at any time', async (t) => {
+    const engine = await openEngine(t);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const given = [engine.createSession({ signal }), engine.beamSearch('Once', { signal })];
+    controller.abort();
+    for (const one of given) await assert.rejects(one, isAbort);
+    await waitUntil(
+      async () => (await engine.kvStats()).sessions === 0,
+      'the session to be closed',
+    );
+    const [twice, late] = [await engine.createSession(), await engine.createSession()];
+    await twice.close();
+    await twice.close();
+    const running = late.prompt('Once', { ...greedy, maxTokens: 300 })[Symbol.asyncIterator]();
+    await running.next();
+    await assert.rejects(late.close(), hasCode('BUSY'));
+    await engine.close();
+    await late.close();
+    await assert.rejects(late.tokens(), hasCode('CLOSED'));
   });
 
   test('a prompt over the context is refused, and the session goes on', async (t) => {
