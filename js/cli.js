@@ -18,8 +18,11 @@ const EXIT_MEMORY = 4;
 const EXIT_INTERNAL = 5;
 
 /** Options without a value; all others have one. */
-const flags = new Set(['--help', '-h', '--json', '--no-bos', '--no-special', '--stats']);
-const pathOptions = new Set(['-f', '--kl', '--out']);
+const flags = new Set([
+  ...['--adaptive', '--convoy', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
+  ...['--no-speculation', '--saturation', '--serve', '--special', '--stats'],
+]);
+const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 
 /**
  * @typedef {{option: string, value: string | undefined} | {positional: string}} Argument
@@ -186,6 +189,7 @@ function readRunOptions(found) {
     const value = last.get(option);
     if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
   }
+  if (last.has('--no-speculation')) generation.speculation = false;
   const seed = last.get('--seed');
   if (seed !== undefined) generation.seed = BigInt(seed);
   return { last, generation, positionals };

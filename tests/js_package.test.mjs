@@ -244,6 +244,49 @@ describe('the command', () => {
     assert.equal(kvTwo.stdout.toString(), kvOne.stdout.toString());
   });
 
+  /** What a command wants besides its model. @type {Record<string, string[]>} */
+  const wanted = {
+    run: ['-p', 'a'],
+    logits: ['--tokens', '1', '--out', '-'],
+    tokenize: ['-p', 'a'],
+    detokenize: ['--tokens', '1'],
+    inspect: [],
+    bench: [],
+    'bench --serve': [],
+    'bench --convoy': [],
+    'bench --saturation': [],
+    perplexity: ['-f', '-'],
+  };
+  for (const [words, more] of Object.entries(wanted)) {
+    test(`${words}: it tells options without a value from those with one`, async () => {
+      const command = words.split(' ');
+      const help = await wick([...command, 'none.gguf', '--help']);
+      // the name of a value stands one space behind its option
+      for (const [, flag] of help.stdout.toString().matchAll(/^ {2}(-\S+) {2,}/gm)) {
+        const { code, stderr } = await wick([...command, flag, 'none.gguf', ...more], {
+          input: 'a text',
+        });
+        assert.equal(code, 3, `${words} ${flag}: ${stderr}`);
+        assert.ok(stderr.includes(join(dist, 'models', 'none.gguf')), `${flag}: ${stderr}`);
+      }
+    });
+  }
+
+  test('a file to write is looked for where the user is', async () => {
+    writeFileSync(join(folder, 'text.txt'), 'Once there was a fox that lived in a wood.');
+    const args = ['perplexity', modelPath, '-f', 'text.txt', '--save', 'saved.f32', '--ctx', '64'];
+    const { code, stderr } = await wick(args, { cwd: folder });
+    assert.equal(code, 0, stderr);
+    assert.ok(readFileSync(join(folder, 'saved.f32')).length > 0);
+  });
+
+  test('run with threads: without proposals, too', async () => {
+    const args = ['run', '--no-speculation', model, '-p', prompt, '-n', '20'];
+    const [one, two] = [await wick(args), await wick([...args, '--threads', '2'])];
+    assert.ok(one.stdout.length > 20, one.stderr);
+    assert.equal(two.stdout.toString(), one.stdout.toString());
+  });
+
   test('exit codes are those of the contract, threads or not', async () => {
     for (const threads of ['1', '2']) {
       const more = ['--threads', threads];
