@@ -1,6 +1,7 @@
 // The npm package as it is shipped (dist/), and what its tests share: models, engines that are closed
 // after the test, waiting.
 
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,6 +85,21 @@ export async function waitUntil(condition, what) {
   for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(5)) {
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
   }
+}
+
+/** @param {import('../../js/index.js').Generation} generation */
+export function resultOf(generation) {
+  const { result } = generation;
+  if (!result) throw new Error('it has not ended');
+  return result;
+}
+
+/** @param {import('../../js/index.js').Engine} engine */
+export async function assertSpeaks(engine) {
+  const text = await engine
+    .generate('Hello', { temperature: 0, maxTokens: 4, ignoreEnd: true })
+    .text();
+  assert.ok(text.length > 0);
 }
 
 /** @param {string} code @returns {(error: any) => boolean} for assert.rejects */
