@@ -141,7 +141,7 @@ export async function createEngine(options) {
 /**
  * @param {Link} link
  * @param {EngineOptions} options
- * @param {import('./native.js').NativeConfig} config
+ * @param {import('./records.js').NativeConfig} config
  * @param {ReturnType<typeof sourceOf>} from
  * @returns {Promise<object>}
  */

@@ -269,7 +269,7 @@ function queueLimitOf(limit) {
 /**
  * @param {EngineOptions} options
  * @param {number} threads
- * @returns {import('./native.js').NativeConfig}
+ * @returns {import('./records.js').NativeConfig}
  */
 export function configOf(options, threads) {
   const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
@@ -302,7 +302,7 @@ export function checkThreads(threads) {
  * The name of a shared engine among all of the origin: with what makes answers differ, so that tabs
  * which want different ones do not meet, nor tabs whose versions know other messages.
  * @param {EngineOptions} options
- * @param {import('./native.js').NativeConfig} config
+ * @param {import('./records.js').NativeConfig} config
  * @param {SourceDescription} description
  * @returns {string | undefined}
  */

@@ -2,8 +2,8 @@
 // that came from anywhere has one of them.
 
 /** @typedef {import('./errors.js').PlainError} PlainError */
-/** @typedef {import('./native.js').NativeConfig} NativeConfig */
-/** @typedef {import('./native.js').NativeRequest} NativeRequest */
+/** @typedef {import('./records.js').NativeConfig} NativeConfig */
+/** @typedef {import('./records.js').NativeRequest} NativeRequest */
 /** @typedef {import('./source.js').SourceDescription} SourceDescription */
 /** What a worker reads by itself. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
 /** @typedef {import('./template.js').PlainMessage} PlainMessage */

@@ -6,7 +6,7 @@ import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.j
 import { nameOptions } from './told.js';
 
 /** @typedef {import('./native.js').NativeEngine} NativeEngine */
-/** @typedef {import('./native.js').NativeRequest} NativeRequest */
+/** @typedef {import('./records.js').NativeRequest} NativeRequest */
 /** @typedef {import('./memory.js').EngineEvent} EngineEvent */
 /** @typedef {import('./protocol.js').Output} Output */
 

@@ -11,6 +11,7 @@ import {
   TOKENIZE_PARSE_SPECIAL,
 } from './native.js';
 import { storageError, writeFile } from './opfs.js';
+import { PageBytes } from './page_bytes.js';
 import { ProgressMeter } from './progress.js';
 import { RequestTable } from './requests.js';
 import { createSource } from './source.js';
@@ -20,7 +21,6 @@ import { runHelper } from './wasm.js';
 
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
-/** @typedef {import('./source.js').Source} Source */
 
 /** How long a step may take: the latency of a cancel, and of a token that is ready. */
 const STEP_BUDGET_US = 15_000;
@@ -48,15 +48,14 @@ class EngineWorker {
   #letInMs = 0;
   /** What waits until messages and steps have been let in. */
   #goOn = () => {};
-  /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
-  #asks = new Map();
-  #asked = 0;
+  #pageBytes;
 
   /** @param {(message: FromWorker) => void} post */
   constructor(post) {
     this.#post = post;
     this.#yield = makeYield(() => this.#guard(() => this.#step()));
     this.#letIn = makeYield(() => this.#goOn());
+    this.#pageBytes = new PageBytes(post);
   }
 
   /** @param {ToWorker} message */
@@ -89,10 +88,10 @@ class EngineWorker {
         this.#close();
         break;
       case 'answer':
-        this.#takeAsk(message.id)?.settle(message.value);
+        this.#pageBytes.answer(message.id, message.value);
         break;
       case 'answer-error':
-        this.#takeAsk(message.id)?.fail(fromPlainError(message.error));
+        this.#pageBytes.refuse(message.id, fromPlainError(message.error));
         break;
     }
   }
@@ -132,7 +131,7 @@ class EngineWorker {
     };
     const opened =
       source.kind === 'page'
-        ? this.#pageSource(source)
+        ? this.#pageBytes.source(source)
         : createSource(source, () => report('retrying'));
     const isClosed = () => this.#isClosed;
     if (isClosed()) return;
@@ -167,7 +166,7 @@ class EngineWorker {
 
   /**
    * @param {NativeEngine} native
-   * @param {import('./native.js').NativeConfig} config the model's
+   * @param {import('./records.js').NativeConfig} config the model's
    * @param {Parameters<typeof createSource>[0]} description
    */
   async #loadDraft(native, config, description) {
@@ -213,39 +212,6 @@ class EngineWorker {
     this.#native?.destroy();
     await this.#swap?.close();
     this.#post({ type: 'closed' });
-  }
-
-  // ---- bytes that only the page has ----
-
-  /** @param {{files: number, canSeek: boolean}} description @returns {Source} */
-  #pageSource({ files, canSeek }) {
-    /** @type {Source} */
-    const source = {
-      files,
-      canSeek,
-      open: async (file, offset) => {
-        const opened = /** @type {OpenedStream} */ (await this.#ask('open', [file, offset]));
-        source.canSeek = opened.canSeek;
-        return new PageStream(opened, (method, args) => this.#ask(method, args));
-      },
-    };
-    return source;
-  }
-
-  /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
-  #ask(method, args) {
-    const id = ++this.#asked;
-    return new Promise((settle, fail) => {
-      this.#asks.set(id, { settle, fail });
-      this.#post({ type: 'ask', id, method, args });
-    });
-  }
-
-  /** @param {number} id */
-  #takeAsk(id) {
-    const ask = this.#asks.get(id);
-    this.#asks.delete(id);
-    return ask;
   }
 
   // ---- calls ----
@@ -390,49 +356,6 @@ class EngineWorker {
     // an idle engine has just been given what waited for a place in its queue, or nobody wants it
     this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     if (this.#isStepping) this.#yield();
-  }
-}
-
-/**
- * @typedef {{id: number, position: number, size: number | undefined,
- *   canSeek: boolean}} OpenedStream
- */
-
-/** A stream that the page reads; the next piece is asked for while this one is being used. */
-class PageStream {
-  #id;
-  #ask;
-  /** @type {Promise<Uint8Array | null>} */
-  #next;
-
-  /**
-   * @param {OpenedStream} opened
-   * @param {(method: string, args: number[]) => Promise<unknown>} ask
-   */
-  constructor({ id, position, size }, ask) {
-    this.#id = id;
-    this.#ask = ask;
-    this.position = position;
-    this.size = size;
-    this.#next = this.#readAhead();
-  }
-
-  #readAhead() {
-    const next = /** @type {Promise<Uint8Array | null>} */ (this.#ask('read', [this.#id]));
-    next.catch(() => {}); // whoever reads it hears of it
-    return next;
-  }
-
-  async read() {
-    const bytes = await this.#next;
-    if (bytes === null) return null;
-    this.#next = this.#readAhead();
-    this.position += bytes.byteLength;
-    return bytes;
-  }
-
-  cancel() {
-    this.#ask('cancel', [this.#id]).catch(() => {});
   }
 }
 

@@ -142,7 +142,7 @@ function startHelper(module, memory) {
 /**
  * @param {string} build
  * @param {number} wasteBytes
- * @param {Partial<import('../js/native.js').NativeConfig>} [more] two threads are the most
+ * @param {Partial<import('../js/records.js').NativeConfig>} [more] two threads are the most
  */
 async function loadDirectly(build, wasteBytes, more = {}) {
   const config = {
@@ -169,7 +169,7 @@ async function loadDirectly(build, wasteBytes, more = {}) {
   return native;
 }
 
-/** @type {import('../js/native.js').NativeRequest} */
+/** @type {import('../js/records.js').NativeRequest} */
 const request = {
   prompt: '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n',
   tokenizeFlags: 3,

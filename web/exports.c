@@ -10,7 +10,7 @@
 
 #define WEB_EXPORT(name) __attribute__((export_name(name)))
 
-// ---- Layouts shared with js/memory.js ----
+// ---- Layouts shared with js/memory.js and js/records.js ----
 
 // Requests that rest until somebody reads on keep their places, so there are more than run together
 // (js/requests.js).
@@ -29,7 +29,7 @@ typedef struct web_config {
   uint32_t kv_tokens_max, no_prefix_cache;
   uint32_t swap;  // 0: never, 1: where it pays, 2: always
 } web_config;
-_Static_assert(sizeof(web_config) == 56, "js/memory.js writes it");
+_Static_assert(sizeof(web_config) == 56, "js/records.js fills it");
 
 // JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
 typedef struct web_request {
@@ -52,8 +52,8 @@ typedef struct web_request {
   uint32_t completions, speculation;  // 0: where it pays, 1: never, 2: always
   uint32_t forced, forced_count;
 } web_request;
-_Static_assert(sizeof(web_request) == 128, "js/memory.js writes it");
-_Static_assert(sizeof(sampler_bias) == 8, "js/memory.js writes it");
+_Static_assert(sizeof(web_request) == 128, "js/records.js fills it");
+_Static_assert(sizeof(sampler_bias) == 8, "js/records.js fills it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
 _Static_assert(offsetof(wick_event, logprob) == 16, "js/memory.js reads it");
