@@ -11,7 +11,7 @@ import { drawCurve, roundMarks } from '../tools/bench/curve_svg.mjs';
 import { withSection } from '../tools/bench/document.mjs';
 import { compareSamples, peersFile, peersTable } from '../tools/bench/rows.mjs';
 import { median, ratioInterval } from '../tools/bench/statistics.mjs';
-import { doEach, takeTurns, withinLimit } from '../tools/bench/turns.mjs';
+import { closeAll, doEach, takeTurns, withinLimit } from '../tools/bench/turns.mjs';
 import { locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
@@ -99,6 +99,27 @@ describe('turns', () => {
       withinLimit(name === 'one' ? new Promise(() => {}) : Promise.resolve(), 20),
     );
     assert.deepEqual(failures, { one: 'no answer within 0 s' });
+  });
+
+  test('all are closed, though one hangs and another fails', async () => {
+    /** @type {string[]} */
+    const closed = [];
+    const side = (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ end) => ({
+      close: () => {
+        closed.push(name);
+        return end();
+      },
+    });
+    const sides = {
+      broken: side('broken', () => {
+        throw new Error('gone already');
+      }),
+      hanging: side('hanging', () => new Promise(() => {})),
+      failing: side('failing', () => Promise.reject(new Error('crashed'))),
+      fine: side('fine', async () => {}),
+    };
+    await closeAll(sides, 20);
+    assert.deepEqual(closed, ['broken', 'hanging', 'failing', 'fine']);
   });
 });
 

@@ -18,7 +18,7 @@ import { makeModel, modelFolder } from './models.mjs';
 import { makePrompt } from './prompts.mjs';
 import { hostsTable } from './rows.mjs';
 import { median } from './statistics.mjs';
-import { doEach, withinLimit } from './turns.mjs';
+import { closeAll, doEach, withinLimit } from './turns.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -38,7 +38,6 @@ const threads = Number(options.threads);
 const context = 512;
 const PAGE_MINUTES_MS = 600_000;
 const VISIT_PROMPT_TOKENS = 32;
-const CLOSE_MS = 20_000;
 
 /** @typedef {import('./browser_peer.mjs').Peer} Peer */
 /** @typedef {import('./rows.mjs').HostRow} HostRow */
@@ -140,9 +139,7 @@ async function measureModel(url, shape, type) {
       });
     }
   } finally {
-    await Promise.allSettled(
-      Object.values(sides).map((side) => withinLimit(side.close(), CLOSE_MS)),
-    );
+    await closeAll(sides);
   }
   const left = hosts.filter((host) => !(host in failures));
   const first = samples[left[0]];

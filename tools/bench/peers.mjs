@@ -20,7 +20,7 @@ import { makeModel, modelFolder } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { makePrompt } from './prompts.mjs';
 import { compareSamples, peersFile, peersTable } from './rows.mjs';
-import { doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
+import { closeAll, doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
 
 const quick = process.env.QUICK === '1';
 const everything = ['smollm2-135m', 'qwen2.5-0.5b', 'llama3.2-1b'].flatMap((shape) =>
@@ -52,7 +52,6 @@ const ROUNDS_MIN = quick ? 1 : 3;
 const QUICK_SECONDS = 400;
 const QUICK_SECONDS_MAX = 470;
 const HOUR_MS = 3_600_000;
-const CLOSE_MS = 20_000;
 
 /** @typedef {import('./browser_peer.mjs').Peer} Peer */
 /** @typedef {import('./rows.mjs').Measurement} Measurement */
@@ -249,10 +248,7 @@ async function runTask(bench, task) {
       ? await compareCold(bench, task)
       : await compareSpeed(bench, task, sides);
   } finally {
-    // a side that hangs may not close either; it ends with the browser, or with this process
-    await Promise.allSettled(
-      Object.values(sides).map((side) => withinLimit(side.close(), CLOSE_MS)),
-    );
+    await closeAll(sides);
   }
 }
 

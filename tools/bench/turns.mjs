@@ -68,3 +68,17 @@ export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }
   for (const name of Object.keys(failures)) delete samples[name];
   return samples;
 }
+
+/** A side that hangs may not close either; it ends with its browser, or with this process. */
+const CLOSE_MS = 20_000;
+
+/**
+ * Closes what has been opened, whatever becomes of it.
+ * @param {Record<string, {close: () => Promise<unknown>}>} sides
+ * @param {number} [limitMs] how long each may take
+ */
+export async function closeAll(sides, limitMs = CLOSE_MS) {
+  await Promise.allSettled(
+    Object.values(sides).map(async (side) => withinLimit(side.close(), limitMs)),
+  );
+}
