@@ -182,6 +182,13 @@ describe('the convoy', () => {
       stdout.toString(),
       /\nConvoy of 2 x 40\/4, 6 x 4\/3 at 500.00\/s: (passed|failed)/,
     );
+    assert.match(
+      stdout.toString(),
+      /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+    );
+    const many = await bench('--convoy', '--long', '1x8/2', '--short', '100x2/2');
+    assert.match(many.stdout.toString(), /\nConvoy of 1 x 8\/2, 100 x 2\/2/);
+    assert.doesNotMatch(many.stdout.toString(), /Fewer than 100/);
     const wrong = await bench('--convoy', '--long', '10*20/5');
     assert.equal(wrong.code, 2);
     assert.match(wrong.stderr, /--long takes a number of requests and their lengths/);
@@ -207,4 +214,9 @@ test('saturation: the verdict follows from the raw samples', async () => {
   assert.ok(Math.abs(verdict.p99_increase_pct - increase) < 1e-6);
   const isKept = drop <= config.throughput_drop_pct_max && increase <= config.p99_increase_pct_max;
   assert.equal(verdict.passed, isKept);
+  const { stdout } = await bench('--saturation', '--short', '6x4/3');
+  assert.match(
+    stdout.toString(),
+    /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+  );
 });

@@ -262,9 +262,11 @@ static exit_code print_tables(const convoy_job *job, const bench_host *host,
               "%");
   output_format(OUTPUT_TEXT,
                 "\np99 of short requests %.1f ms alone, %.1f ms in the convoy; blocked %.1f ms in "
-                "the mean; at most %.1f ms waited while long prompts were read.\nAlone: ",
+                "the mean; at most %.1f ms waited while long prompts were read.\n",
                 verdict->baseline_short_ms_p99, verdict->convoy_short_ms_p99,
                 verdict->hol_blocking_ms_mean, of->overlap_ms_max);
+  bench_print_few(job->counts[KIND_SHORT]);
+  output_format(OUTPUT_TEXT, "Alone: ");
   bench_print_load(&of->alone.run);
   output_format(OUTPUT_TEXT, "Convoy: ");
   bench_print_load(&of->beside.run);

@@ -200,6 +200,13 @@ void bench_print_percentiles(const bench_samples *samples, wick_bench_series ser
   }
 }
 
+void bench_print_few(uint32_t requests) {
+  if (wick_stat_has_tail(requests, 990)) return;
+  output_format(OUTPUT_TEXT,
+                "Fewer than 100 requests have no p99: that of %u is the slowest one's time.\n",
+                (unsigned)requests);
+}
+
 // ---- JSON ----
 
 void bench_write_host(json_writer *json, const bench_host *host) {

@@ -56,6 +56,8 @@ void bench_write_percentile(json_writer *json, const char *key, const bench_samp
                             wick_bench_series series, uint32_t permille);
 // "p50 / p95 / p99", a dash where there are too few.
 void bench_print_percentiles(const bench_samples *samples, wick_bench_series series);
+// A line that says that the p99 of so few requests is their slowest; nothing where they are enough.
+void bench_print_few(uint32_t requests);
 
 // Members of the open object.
 void bench_write_host(json_writer *json, const bench_host *host);      // environment

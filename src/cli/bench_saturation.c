@@ -149,10 +149,12 @@ static void print_tables(const saturation_job *job, const bench_host *host,
   print_row("under load", &of->loaded);
   output_format(OUTPUT_TEXT,
                 "\nSaturation at %.0f %% load (%.2f arrivals/s): %s. Throughput %+.1f %% (limit "
-                "-%.0f %%), p99 %+.1f %% (limit +%.0f %%).\nUnder load: ",
+                "-%.0f %%), p99 %+.1f %% (limit +%.0f %%).\n",
                 limits->load_pct, of->rate, of->passed ? "passed" : "failed",
                 change_pct(of->alone.tok_s, of->loaded.tok_s), limits->throughput_drop_pct_max,
                 change_pct(of->alone.ms_p99, of->loaded.ms_p99), limits->p99_increase_pct_max);
+  bench_print_few(of->alone.samples.result.iterations);
+  output_format(OUTPUT_TEXT, "Under load: ");
   bench_print_load(&of->loaded.run);
 }
 
