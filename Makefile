@@ -198,6 +198,7 @@ check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
 	$(Q)$(NODE) tools/build/check_text.mjs
+	$(Q)$(NODE) tools/build/check_docs.mjs
 	$(Q)$(NPX)biome ci --error-on-warnings .
 	$(Q)$(NPX)tsc --project tsconfig.json
 
