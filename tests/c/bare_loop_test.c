@@ -70,12 +70,7 @@ static uint64_t run_bare(wick_engine *engine, uint32_t out_tokens, int32_t *out)
 static uint64_t run_request(wick_engine *engine, uint32_t out_tokens, int32_t *out) {
   int32_t prompt[PROMPT_TOKENS];
   fill_prompt(prompt);
-  wick_request wanted;
-  wick_request_default(&wanted);
-  wanted.tokens = prompt;
-  wanted.token_count = PROMPT_TOKENS;
-  wanted.max_tokens = out_tokens;
-  wanted.ignore_end = true;
+  wick_request wanted = fixture_request(prompt, PROMPT_TOKENS, out_tokens);
   wanted.no_speculation = true;
   uint32_t id, count = 0;
   CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_OK);

@@ -31,6 +31,23 @@ typedef struct run_setup {
   uint32_t prompt_tokens;
 } run_setup;
 
+typedef struct said {
+  int32_t *tokens;
+  uint32_t tokens_max, count;
+} said;
+
+static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
+  said *to = context;
+  if (event->kind == WICK_EVENT_TOKEN && to->count < to->tokens_max) {
+    to->tokens[to->count++] = event->token;
+  }
+  if (event->kind == WICK_EVENT_DONE && event->finish == WICK_FINISH_ERROR) {
+    wick_error told = {0};
+    memcpy(told.message, behind, event->text_bytes);
+    CHECK_EQ_STR(told.message, "");
+  }
+}
+
 // Logits of every position, with the greedy continuation's ids after them.
 static bool run_logits(const fixture_file *file, const run_setup *setup, float *rows,
                        int32_t *continuation, uint32_t continuation_count) {
@@ -52,34 +69,14 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   int32_t tokens[PROMPT_LONG_TOKENS];
   fill_prompt(tokens, setup->prompt_tokens);
   logits_record record = {rows, 0};
-  wick_request request;
-  wick_request_default(&request);
-  request.tokens = tokens;
-  request.token_count = setup->prompt_tokens;
-  request.max_tokens = continuation_count;
-  request.ignore_end = true;
+  wick_request request = fixture_request(tokens, setup->prompt_tokens, continuation_count);
   request.on_logits = record_logits;
   request.on_logits_context = &record;
-  uint32_t id, out = 0;
+  uint32_t id;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      if (event.kind == WICK_EVENT_TOKEN && out < continuation_count) {
-        continuation[out++] = event.token;
-      }
-      if (event.kind == WICK_EVENT_DONE && event.finish == WICK_FINISH_ERROR) {
-        wick_error told = {0};
-        memcpy(told.message, at + used + sizeof event, event.text_bytes);
-        CHECK_EQ_STR(told.message, "");
-      }
-      used += event.size_bytes;
-    }
-  }
-  if (!CHECK_EQ_UINT(out, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
+  said said = {continuation, continuation_count, 0};
+  fixture_run(engine, take_token, &said);
+  if (!CHECK_EQ_UINT(said.count, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
   CHECK_EQ_UINT(record.count, setup->prompt_tokens);
   wick_engine_destroy(engine);
   return true;

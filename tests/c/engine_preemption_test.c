@@ -107,13 +107,8 @@ static wick_engine *open_engine(const fixture_file *file, kernel_kv_type type, u
 static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *of) {
   int32_t tokens[PROMPT_TOKENS_MAX];
   uint64_t state = which;
-  wick_request wanted;
-  wick_request_default(&wanted);
-  wanted.tokens = tokens;
-  wanted.token_count = 17 + 5 * which;
+  wick_request wanted = fixture_request(tokens, 17 + 5 * which, OUT_TOKENS);
   for (size_t i = 0; i < wanted.token_count; i++) tokens[i] = fixture_random(&state) % 256;
-  wanted.max_tokens = OUT_TOKENS;
-  wanted.ignore_end = true;
   wanted.sampling.logprob = true;
   wanted.sampling.logprobs = TOP;
   wanted.sampling.seed = which;
@@ -134,8 +129,9 @@ static said *find_said(said *list, uint32_t id) {
   return NULL;
 }
 
-static void take_event(said *list, const wick_event *event, const uint8_t *pairs) {
-  said *of = find_said(list, event->request);
+// The context is the list.
+static void take_event(void *context, const wick_event *event, const uint8_t *pairs) {
+  said *of = find_said(context, event->request);
   if (!CHECK(of != NULL)) return;
   if (event->kind == WICK_EVENT_DONE) {
     CHECK(!of->has_ended);
@@ -153,19 +149,6 @@ static void take_event(said *list, const wick_event *event, const uint8_t *pairs
   }
 }
 
-static void run(wick_engine *engine, said *list) {
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      take_event(list, &event, at + used + sizeof event);
-      used += event.size_bytes;
-    }
-  }
-}
-
 static said alone[REQUESTS], together[REQUESTS];
 
 static void check_type(const fixture_file *file, kernel_kv_type type, const wick_swap_host *swap) {
@@ -175,7 +158,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
     wick_engine *engine = open_engine(file, type, 0, NULL);
     REQUIRE(engine != NULL);
     submit(engine, i, 0, &alone[i]);
-    run(engine, alone);
+    fixture_run(engine, take_event, alone);
     CHECK_EQ_UINT(wick_stats(engine).preempted, 0);
     wick_engine_destroy(engine);
     alone[i].id = UINT32_MAX;  // each was the first of its engine
@@ -183,7 +166,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
   wick_engine *engine = open_engine(file, type, SHORT_TOKENS, swap);
   REQUIRE(engine != NULL);
   for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, 0, &together[i]);
-  run(engine, together);
+  fixture_run(engine, take_event, together);
   const scheduler_stats stats = wick_stats(engine);
   CHECK(stats.preempted > 0);
   CHECK_EQ_UINT(stats.swap_failed, 0);
@@ -243,7 +226,7 @@ static void check_sessions(const fixture_file *file, kernel_kv_type type,
     wick_engine *engine = open_engine(file, type, 0, NULL);
     REQUIRE(engine != NULL);
     submit(engine, i, open_session(engine, i, i == REQUESTS - 1), &alone[i]);
-    run(engine, alone);
+    fixture_run(engine, take_event, alone);
     wick_engine_destroy(engine);
     alone[i].id = UINT32_MAX;
   }
@@ -252,7 +235,7 @@ static void check_sessions(const fixture_file *file, kernel_kv_type type,
   uint32_t sessions[REQUESTS];
   for (uint32_t i = REQUESTS; i-- > 0;) sessions[i] = open_session(engine, i, i == REQUESTS - 1);
   for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, sessions[i], &together[i]);
-  run(engine, together);
+  fixture_run(engine, take_event, together);
   const scheduler_stats stats = wick_stats(engine);
   CHECK(stats.preempted > 0);
   CHECK_EQ_UINT(stats.swap_failed, 0);

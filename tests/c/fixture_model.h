@@ -199,4 +199,35 @@ static wick_status fixture_load(wick_engine *engine, const fixture_file *file, s
   }
 }
 
+// ---- Asking ----
+
+// So many tokens after these, whatever they are.
+static inline wick_request fixture_request(const int32_t *tokens, size_t count,
+                                           uint32_t max_tokens) {
+  wick_request request;
+  wick_request_default(&request);
+  request.tokens = tokens;
+  request.token_count = count;
+  request.max_tokens = max_tokens;
+  request.ignore_end = true;
+  return request;
+}
+
+// `behind`: the alternatives and the text that follow the event.
+typedef void fixture_take(void *context, const wick_event *event, const uint8_t *behind);
+
+// Steps until the engine is idle, and gives each event to `take`.
+static inline void fixture_run(wick_engine *engine, fixture_take *take, void *context) {
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
+    size_t bytes;
+    const uint8_t *at = wick_events_take(engine, &bytes);
+    for (size_t used = 0; used < bytes;) {
+      wick_event event;
+      memcpy(&event, at + used, sizeof event);
+      take(context, &event, at + used + sizeof event);
+      used += event.size_bytes;
+    }
+  }
+}
+
 #endif

@@ -74,6 +74,17 @@ TEST(rates_and_lanes_are_exported) {
 
 enum { PROMPT = 40, ANSWER = 6 };
 
+typedef struct said {
+  int32_t *tokens;  // [ANSWER]
+  uint32_t count;
+} said;
+
+static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)behind;
+  said *to = context;
+  if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
+}
+
 // Runs a prompt and its answer; the engine is left to be looked at.
 static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t answer[ANSWER]) {
   wick_config config;
@@ -86,25 +97,12 @@ static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t a
   CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK);
   int32_t prompt[PROMPT];
   for (int i = 0; i < PROMPT; i++) prompt[i] = i * 5 % 256;
-  wick_request request;
-  wick_request_default(&request);
-  request.tokens = prompt;
-  request.token_count = PROMPT;
-  request.max_tokens = ANSWER;
-  request.ignore_end = true;
-  uint32_t id, out = 0;
+  const wick_request request = fixture_request(prompt, PROMPT, ANSWER);
+  uint32_t id;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      if (event.kind == WICK_EVENT_TOKEN && out < ANSWER) answer[out++] = event.token;
-      used += event.size_bytes;
-    }
-  }
-  CHECK_EQ_UINT(out, ANSWER);
+  said said = {answer, 0};
+  fixture_run(engine, take_token, &said);
+  CHECK_EQ_UINT(said.count, ANSWER);
   return engine;
 }
 
