@@ -4,8 +4,8 @@
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { describeEnvironment } from '../../tools/bench/environment.mjs';
+import { bundlePage } from '../shared/bundle.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -20,27 +20,8 @@ export async function buildBench() {
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
   const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
   const built = `${version}, commit ${describeEnvironment().commit}`;
-  await build({
-    define: { 'globalThis.WICK_VERSION': JSON.stringify(built) },
-    entryPoints: [resolve(here, 'page.js'), resolve(here, 'page.css')],
-    outdir: site,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: ['es2022'],
-    legalComments: 'none',
-    logLevel: 'warning',
-    // The package stays beside the page: it finds its worker and its WebAssembly by its own address.
-    plugins: [
-      {
-        name: 'package',
-        setup: (own) =>
-          own.onResolve({ filter: /^wick-llm(\/model)?$/ }, ({ path }) => ({
-            path: path === 'wick-llm' ? './wick-llm/index.js' : './wick-llm/model.js',
-            external: true,
-          })),
-      },
-    ],
+  await bundlePage([resolve(here, 'page.js'), resolve(here, 'page.css')], site, {
+    'globalThis.WICK_VERSION': JSON.stringify(built),
   });
 }
 

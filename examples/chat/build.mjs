@@ -6,6 +6,7 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundlePage } from '../shared/bundle.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -13,7 +14,7 @@ export const site = resolve(root, 'build/chat');
 
 /** What the page is made of, and what it needs without a network. */
 const files = [
-  ...['index.html', 'style.css', 'kv_map.css', 'icon.svg', 'page.js'],
+  ...['index.html', 'style.css', 'icon.svg', 'page.js'],
   ...['wick-llm/index.js', 'wick-llm/worker.js', 'wick-llm/models/wick-2.6m-q8_0.gguf'],
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
@@ -48,32 +49,11 @@ export async function addServiceWorker(folder) {
 export async function buildChat(folder = site) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ['index.html', 'style.css', 'icon.svg']) {
+  for (const name of ['index.html', 'icon.svg']) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  copyFileSync(resolve(here, '../fork/kv_map.css'), resolve(folder, 'kv_map.css'));
   cpSync(resolve(root, 'dist'), resolve(folder, 'wick-llm'), { recursive: true });
-  await build({
-    entryPoints: [resolve(here, 'page.js')],
-    outfile: resolve(folder, 'page.js'),
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: ['es2022'],
-    legalComments: 'none',
-    logLevel: 'warning',
-    // The package stays beside the page: it finds its worker and its WebAssembly by its own address.
-    plugins: [
-      {
-        name: 'package',
-        setup: (own) =>
-          own.onResolve({ filter: /^wick-llm$/ }, () => ({
-            path: './wick-llm/index.js',
-            external: true,
-          })),
-      },
-    ],
-  });
+  await bundlePage([resolve(here, 'page.js'), resolve(here, 'style.css')], folder);
   await addServiceWorker(folder);
 }
 

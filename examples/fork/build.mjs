@@ -15,6 +15,7 @@ export function buildFork() {
   for (const name of ['index.html', 'icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
+  copyFileSync(resolve(here, '../shared/look.css'), resolve(site, 'look.css'));
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
 }
 
