@@ -1,0 +1,195 @@
+// tests/c/chain_model.h — a model that is a chain, on a clock that only passes move. A program that
+// includes this defines the forward pass itself, so the engine's is not linked into it; that is why
+// there is no chain_model.c.
+//
+// The state at a position is a hash of the state before it, of the state at some earlier position,
+// and of the token. Both are READ from the sequence's pages and the new one is WRITTEN there, and
+// the logits are a function of the state alone, so a page that is lost, shared wrongly or out of
+// date changes what a request says. The first token of a text decides how it goes on: see
+// chain_style.
+#ifndef WICK_TESTS_CHAIN_MODEL_H
+#define WICK_TESTS_CHAIN_MODEL_H
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "check.h"
+#include "kv/pool.h"
+#include "model/forward.h"
+
+enum {
+  SIM_VOCAB = 64,
+  SIM_POISON = 1,  // a prompt with it makes every pass that it is in fail
+  SIM_END = 2,
+  SIM_LETTERS = 3,  // the first token of text; the others follow
+  SIM_DIM = 8,      // of the one head in the one layer
+  SIM_BATCH_MAX = 128
+};
+// What a pass takes, in us: by itself, for a row, for 16 tokens of context that a row looks at.
+enum {
+  SIM_PASS_US = 1000,
+  SIM_SMALL_PASS_US = 50,
+  SIM_ROW_US = 50,
+  SIM_CONTEXT_US = 1,
+  SIM_LOGITS_US = 10
+};
+
+static uint64_t simulation_clock_us;
+static uint64_t simulation_now(void) { return simulation_clock_us; }
+
+// ---- The chain ----
+
+typedef enum chain_style {
+  CHAIN_NEW,       // nothing comes twice, but by chance
+  CHAIN_REPEATS,   // each letter has its successor, one in 24 goes astray
+  CHAIN_DECEIVES,  // three letters that come again and again, and then always another one
+  CHAIN_STYLES
+} chain_style;
+
+typedef struct chain_state {
+  uint64_t hash;  // 48 bits
+  uint32_t position;
+  int32_t token;
+  chain_style style;
+} chain_state;
+
+static uint64_t sim_random(uint64_t *state) {
+  *state += 0x9e3779b97f4a7c15u;
+  return hash_mix_u64(*state);
+}
+static uint32_t sim_below(uint64_t *state, uint32_t limit) {
+  return (uint32_t)(sim_random(state) % limit);
+}
+
+static chain_state chain_first(int32_t token) {
+  const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
+  return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
+}
+// The earlier position that the state after `before` also depends on.
+static uint32_t chain_looks_at(const chain_state *before) {
+  return (uint32_t)(before->hash % (before->position + 1));
+}
+static chain_state chain_next(const chain_state *before, const chain_state *seen, int32_t token) {
+  const uint64_t mixed = hash_mix_u64(before->hash * 3 + seen->hash * 5 + (uint64_t)token);
+  return (chain_state){mixed >> 16, before->position + 1, token, before->style};
+}
+
+// Any of the letters is possible, one is favoured; one place in 32 is an end.
+static void chain_logits(const chain_state *state, float *logits) {
+  uint64_t key = state->hash;
+  const bool strays = state->hash % 24 == 0;
+  if (state->style == CHAIN_REPEATS && !strays) key = (uint64_t)state->token;
+  if (state->style == CHAIN_DECEIVES && state->position % 4 != 0) key = state->position % 4;
+  key = hash_mix_u64(key + 1);
+  const uint32_t favoured = (uint32_t)(SIM_LETTERS + (key >> 40) % (SIM_VOCAB - SIM_LETTERS));
+  for (uint32_t t = 0; t < SIM_VOCAB; t++) {
+    key = key * 6364136223846793005u + 1442695040888963407u;
+    logits[t] = (float)(key >> 40) * (6.0f / 16777216.0f);
+  }
+  logits[0] = logits[SIM_POISON] = -60.0f;
+  logits[SIM_END] = (state->hash >> 8) % 32 == 0 ? 20.0f : -60.0f;
+  logits[favoured] = state->style == CHAIN_NEW ? 8.0f : 10.0f;
+}
+
+// ---- The forward pass ----
+
+struct wick_forward {
+  wick_kv_pool *kv;
+  void (*on_pass)(void *context);  // before the pass; NULL: nobody
+  void *context;
+  bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
+  model_input inputs[SIM_BATCH_MAX];
+  chain_state states[SIM_BATCH_MAX];
+  uint32_t wanting[SIM_BATCH_MAX];  // inputs that want logits
+  uint32_t count, next_layer, logits_count;
+  uint64_t passes, rows;
+  float logits[SCRATCH_LOGITS_ROWS][SIM_VOCAB];
+};
+
+static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
+
+static void sim_write(wick_kv_pool *kv, uint32_t seq, const chain_state *state) {
+  float rows[2][SIM_DIM] = {{0}};
+  for (int i = 0; i < 2; i++) {
+    const uint64_t hash = i == 0 ? state->hash : state->hash ^ SIM_VALUE_MASK;
+    rows[i][0] = (float)(hash & 0xffffff);
+    rows[i][1] = (float)(hash >> 24);
+    rows[i][2] = (float)state->position;
+    rows[i][3] = (float)state->token;
+    rows[i][4] = (float)state->style;
+  }
+  wick_kv_row_write(kv, seq, 0, state->position, rows[0], rows[1]);
+}
+
+static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t position) {
+  float k[SIM_DIM] = {0}, v[SIM_DIM] = {0};
+  CHECK_EQ_INT(wick_kv_row_read(kv, seq, 0, position, k, v, NULL), WICK_OK);
+  const uint64_t hash = (uint64_t)k[0] | (uint64_t)k[1] << 24;
+  const uint64_t value = (uint64_t)v[0] | (uint64_t)v[1] << 24;
+  if (value != (hash ^ SIM_VALUE_MASK)) CHECK_EQ_UINT(value, hash ^ SIM_VALUE_MASK);
+  if ((uint32_t)k[2] != position) CHECK_EQ_UINT((uint32_t)k[2], position);
+  return (chain_state){hash, (uint32_t)k[2], (int32_t)k[3], (chain_style)(int)k[4]};
+}
+
+void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {
+  memcpy(forward->inputs, inputs, count * sizeof *inputs);
+  forward->count = count;
+  forward->next_layer = forward->logits_count = 0;
+  forward->passes++;
+  forward->rows += count;
+  for (uint32_t i = 0; i < count; i++) {
+    if (inputs[i].wants_logits) forward->wanting[forward->logits_count++] = i;
+  }
+  if (forward->on_pass != NULL) forward->on_pass(forward->context);
+}
+
+uint32_t forward_next_layer(const wick_forward *forward) { return forward->next_layer; }
+
+wick_status forward_layer(wick_forward *forward, wick_error *error) {
+  simulation_clock_us += forward->is_small ? SIM_SMALL_PASS_US : SIM_PASS_US;
+  bool is_poisoned = false;
+  for (uint32_t i = 0; i < forward->count; i++) {
+    const model_input *in = &forward->inputs[i];
+    const bool follows = i > 0 && in[-1].sequence == in->sequence;
+    const uint32_t wanted =
+        follows ? in[-1].position + 1 : wick_kv_seq_tokens(forward->kv, in->sequence);
+    if (in->position != wanted) CHECK_EQ_UINT(in->position, wanted);
+    chain_state *state = &forward->states[i];
+    if (in->position == 0) {
+      *state = chain_first(in->token);
+    } else {
+      const chain_state before = sim_read(forward->kv, in->sequence, in->position - 1);
+      const chain_state seen = sim_read(forward->kv, in->sequence, chain_looks_at(&before));
+      *state = chain_next(&before, &seen, in->token);
+    }
+    sim_write(forward->kv, in->sequence, state);
+    is_poisoned = is_poisoned || in->token == SIM_POISON;
+    simulation_clock_us += SIM_ROW_US + in->position / KERNEL_PAGE_TOKENS * SIM_CONTEXT_US;
+  }
+  if (is_poisoned) return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "poisoned");
+  forward->next_layer++;
+  return WICK_OK;
+}
+
+uint32_t forward_logits_count(const wick_forward *forward) { return forward->logits_count; }
+
+uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
+  uint32_t rows = forward->logits_count - first;
+  if (rows > SCRATCH_LOGITS_ROWS) rows = SCRATCH_LOGITS_ROWS;
+  for (uint32_t i = 0; i < rows; i++) {
+    const chain_state *state = &forward->states[forward->wanting[first + i]];
+    chain_logits(state, forward->logits[i]);
+    if (forward->is_small && state->hash % 4 == 0) forward->logits[i][SIM_LETTERS] = 30.0f;
+    simulation_clock_us += SIM_LOGITS_US;
+  }
+  return rows;
+}
+
+const float *forward_logits(const wick_forward *forward, uint32_t row) {
+  return forward->logits[row];
+}
+uint32_t forward_logits_input(const wick_forward *forward, uint32_t index) {
+  return forward->wanting[index];
+}
+
+#endif
