@@ -221,7 +221,7 @@ export class ChatStream {
     if (this.#isTaken) throw new TypeError('A stream can be read only once');
     this.#isTaken = true;
     const chunks = leavable(this.#chunks(), () => this.#cancel());
-    holdReaders(chunks, this.#readers, this);
+    holdReaders(chunks, this.#readers);
     return chunks;
   }
 

@@ -59,6 +59,11 @@ export class PieceReader {
     return this.#done;
   }
 
+  /** @returns {boolean} whether nothing comes any more */
+  get isOver() {
+    return this.#failure !== undefined || this.#done !== undefined;
+  }
+
   /** Queues the request, once. */
   start() {
     if (this.#isStarted) return;
@@ -90,13 +95,14 @@ export class PieceReader {
 
   /** @param {unknown} error */
   #fail(error) {
-    if (this.#failure || this.#done) return;
+    if (this.isOver) return;
     this.#failure = { error };
     this.#pieces = [];
     this.#leave();
   }
 
   #leave() {
+    held.unregister(this);
     this.#onEnd();
     this.#wake?.();
   }
@@ -224,19 +230,19 @@ export function leavable(generator, cancel) {
 }
 
 /** Readers by who holds their text: an object that is gone reads nothing any more. */
-const held = new FinalizationRegistry((/** @type {PieceReader[]} */ readers) => {
-  for (const reader of readers) reader.cancel();
-});
+const held = new FinalizationRegistry((/** @type {PieceReader} */ reader) => reader.cancel());
 
 /**
- * What nobody can read any more, because nobody has it, is cancelled as if it had been left.
+ * What nobody can read any more, because nobody has it, is cancelled as if it had been left. Not so what
+ * has ended: its error has a stack, which may lead back to the holder and would keep both.
  * @param {object} holder a generation or stream that is to be read, or the iterator that reads it
- * @param {PieceReader[]} readers
- * @param {object} [before] who held them until now
+ * @param {PieceReader[]} readers that somebody else may have held until now
  */
-export function holdReaders(holder, readers, before) {
-  if (before) held.unregister(before);
-  held.register(holder, readers, holder);
+export function holdReaders(holder, readers) {
+  for (const reader of readers) {
+    held.unregister(reader);
+    if (!reader.isOver) held.register(holder, reader, reader);
+  }
 }
 
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */
@@ -268,7 +274,7 @@ export class Generation {
     this.#isTaken = true;
     const reader = this.#reader;
     const texts = leavable(readTexts(reader), () => reader.cancel());
-    holdReaders(texts, [reader], this);
+    holdReaders(texts, [reader]);
     return texts;
   }
 

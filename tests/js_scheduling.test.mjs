@@ -263,6 +263,28 @@ describe('what nobody reads', () => {
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
+  test('is garbage when it was left, with the errors that it ended with', async (t) => {
+    setFlagsFromString('--expose-gc');
+    /** @type {() => void} */
+    const collect = runInNewContext('gc');
+    const engine = await openEngine(t, { prefixCache: false });
+    const leave = async () => {
+      const generation = engine.generate(prompt, long);
+      const pieces = generation[Symbol.asyncIterator]();
+      await pieces.next();
+      await pieces.return();
+      const messages = [{ role: /** @type {const} */ ('user'), content: 'Tell me a story.' }];
+      const stream = await engine.chat.completions.create({ messages, stream: true });
+      for await (const _ of stream) break;
+      return [generation, pieces, stream].map((one) => new WeakRef(one));
+    };
+    const left = (await Promise.all(Array.from({ length: 4 }, leave))).flat();
+    await waitUntil(() => {
+      collect();
+      return left.every((one) => one.deref() === undefined);
+    }, 'the garbage to be collected');
+  });
+
   test('rests without taking the places of what is read', () => {
     /** @type {{request: number, kind: number, text: string}[]} */
     let events = [];
