@@ -8,6 +8,7 @@ import { devNull } from 'node:os';
 import { parse, relative, resolve, sep } from 'node:path';
 import process from 'node:process';
 import { detectSimd } from './features.js';
+import { followMemory } from './wasi_memory.js';
 
 /** @typedef {import('./index.js').Engine} Engine */
 /** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
@@ -97,32 +98,6 @@ async function importWasi() {
   const { WASI } = await import('node:wasi');
   process.emitWarning = emitWarning;
   return WASI;
-}
-
-/**
- * node:wasi keeps the address of the memory that it saw at the start: after memory.grow it would write
- * to freed memory (nodejs/node#51303). So it is told of each new buffer before the next call.
- * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
- * @returns {(memory: WebAssembly.Memory) => void} to be called with the instance's memory
- */
-function followMemory(wasi) {
-  const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
-  /** @type {WebAssembly.Memory | undefined} */
-  let memory;
-  /** @type {ArrayBuffer | undefined} */
-  let buffer;
-  for (const [name, call] of Object.entries(wasi.wasiImport)) {
-    wasi.wasiImport[name] = (/** @type {unknown[]} */ ...values) => {
-      if (setMemory && memory && memory.buffer !== buffer) {
-        buffer = memory.buffer;
-        /** @type {any} */ (wasi)[setMemory](memory);
-      }
-      return call(...values);
-    };
-  }
-  return (made) => {
-    memory = made;
-  };
 }
 
 /** @param {string[]} args @param {{stdout?: number}} [options] @returns {Promise<number>} the exit code */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/math.h"
 #include "check.h"
 #include "platform/platform.h"
@@ -16,10 +17,7 @@ static uint64_t random_state = 1;
 
 uint32_t random_u32(void) {
   random_state += 0x9e3779b97f4a7c15u;
-  uint64_t z = random_state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (uint32_t)((z ^ (z >> 31)) >> 32);
+  return (uint32_t)(hash_mix_u64(random_state) >> 32);
 }
 
 uint32_t random_u32_below(uint32_t end) { return random_u32() % end; }
