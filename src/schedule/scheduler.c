@@ -419,7 +419,9 @@ scheduler_stats scheduler_get_stats(const scheduler *scheduler) {
   scheduler_stats stats = scheduler->stats;
   stats.running = scheduler->running;
   stats.waiting = scheduler->count - scheduler->running;
-  memcpy(stats.pass_us, scheduler->costs.us, sizeof stats.pass_us);
+  for (uint32_t rows = 1; rows <= SPECULATION_ROWS_MAX; rows++) {
+    stats.pass_us[rows] = speculation_cost_us(&scheduler->costs, rows);
+  }
   if (scheduler->parts.drafter != NULL) {
     stats.draft_failed = drafter_failures(scheduler->parts.drafter);
   }

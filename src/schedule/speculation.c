@@ -4,99 +4,139 @@
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 // So many misses bring one more token of rest.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
+// A change is so many tokens at the most, and what it replaces at most so many more.
+enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
+// What other places say of a proposal.
+enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
+enum {
+  MATCH_CLASSES = 5,
+  KIND_UNSEEN = 3 * MATCH_CLASSES
+};  // the latter: nothing agrees before it
 
 // Where nothing is known: of a draft's proposals, and of a row's cost beside the first one.
-static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.5f;
-// Of the text's own, by how much agrees before them, as if so many had been seen: near the best for
-// edited code, changed JSON and prose in the tokens of a 0.5B model, whether a pass of 8 rows takes
-// 5.3 of one or 1.4.
-static const float MATCH_RIGHT_FIRST[SPECULATION_MATCH_CLASSES] = {0.5f, 0.7f, 0.85f, 0.95f, 0.99f};
-static const float MATCH_SEEN_FIRST = 4.0f, MATCH_KEPT = 0.95f;
+static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
+// Of the text's own, by their kinds, as if so many had been seen: near the best for edited code, a
+// changed table, JSON, YAML and prose in the tokens of a 0.5B model, where 16 rows take 9 of one.
+static const float RIGHT_FIRST[SPECULATION_KINDS] = {
+    0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other place
+    0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // others go on in the same way
+    0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another does not
+    0.5f,  0.6f,  0.7f};                   // behind what was changed
+static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
 // A failure weighs more: what it costs is lost, what a success saves comes again.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
-// What passes of some rows took changes what is known of the others, too: the machine may have
-// become slower or faster. One row is the measure of all, so what it took moves them as much; many
-// rows, only when they were measured so often that they tell of the machine and not of themselves.
-enum { COST_SEEN_ENOUGH = 8 };
-static const float COST_WEIGHT = 0.2f, COST_WEIGHT_OTHERS = 0.1f;
-// What is not measured for long seems cheaper with each pass, until it is tried again.
-static const float COST_KEPT = 0.999f;
-// Of what was expected, the most that the first pass of so many rows counts for.
-static const float COST_FIRST_MOST = 1.5f;
+// Rows beside the first wait for the processor, the first for memory: what one took tells of all,
+// what several took, of any number of several, and the less of the line the fewer they are.
+static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
+enum { COST_SEEN_MAX = 4 };  // until then, passes of several count alike
+// What a pass counts for at the most, in what was expected: something else may have held it up, or
+// it was the first of so many rows.
+static const float COST_MOST = 1.5f;
+// Where the text is so sure, numbers of rows that are not chosen are thought to be a little more
+// like the others each time; where none is chosen, all to be a little cheaper, until one is tried.
+static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
 // Below this gain the measured costs' own noise would decide.
 static const float GAIN_MIN = 1.05f;
 
 // ---- Costs ----
 
-// Measured, or between and beyond what was; 0: nothing was.
-static float cost_us(const speculation_costs *costs, uint32_t rows) {
-  const float *us = costs->us;
-  if (us[rows] > 0.0f || us[1] == 0.0f) return us[rows];
-  uint32_t below = rows - 1, above = rows + 1;
-  while (us[below] == 0.0f) below--;
-  while (above <= SPECULATION_ROWS_MAX && us[above] == 0.0f) above++;
-  float row_us = ROW_COST_FIRST * us[1];
-  if (above <= SPECULATION_ROWS_MAX) {
-    row_us = (us[above] - us[below]) / (float)(above - below);
-  } else if (below > 1) {
-    row_us = (us[below] - us[1]) / (float)(below - 1);
-  }
-  return us[below] + row_us * (float)(rows - below);
+// Of a pass of so many rows, in passes of one.
+static float cost_of(const speculation_costs *costs, uint32_t rows) {
+  const float row = costs->one_us > 0.0f ? costs->row * (1.0f - costs->doubt) : ROW_COST_FIRST;
+  const float unlike = costs->unlike[rows] > 0.0f ? costs->unlike[rows] : 1.0f;
+  return rows == 1 ? 1.0f : (1.0f + row * (float)(rows - 1)) * unlike;
+}
+
+float speculation_cost_us(const speculation_costs *costs, uint32_t rows) {
+  return rows == 1 || costs->unlike[rows] > 0.0f ? cost_of(costs, rows) * costs->one_us : 0.0f;
 }
 
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us) {
   if (rows == 0 || rows > SPECULATION_ROWS_MAX) return;
-  const float expected = cost_us(costs, rows), took = (float)us;
-  if (costs->us[rows] == 0.0f) {
-    const float most = COST_FIRST_MOST * expected;
-    costs->us[rows] = expected > 0.0f && took > most ? most : took;
+  if (costs->one_us == 0.0f) {
+    costs->one_us = (float)us / cost_of(costs, rows);
+    costs->row = ROW_COST_FIRST;
     return;
   }
-  // A pass that something else held up says little: it counts as twice the usual at the most.
-  const float change = (took < 2.0f * expected ? took : 2.0f * expected) / expected - 1.0f;
-  float others = 1.0f;
+  if (rows > 1) costs->doubt = 0.0f;
+  const float expected = cost_of(costs, rows);
+  float took = (float)us / costs->one_us;
+  if (took > COST_MOST * expected) took = COST_MOST * expected;
   if (rows == 1) {
-    others += COST_WEIGHT * change;
-  } else if (costs->seen[rows] >= COST_SEEN_ENOUGH) {
-    others += COST_WEIGHT_OTHERS * change;
-  } else {
-    costs->seen[rows]++;
+    costs->one_us *= 1.0f + COST_WEIGHT * (took - 1.0f);
+    return;
   }
-  for (uint32_t i = 1; i <= SPECULATION_ROWS_MAX; i++) {
-    if (i != rows) costs->us[i] *= i == 1 ? others : others * COST_KEPT;
-  }
-  costs->us[rows] *= 1.0f + COST_WEIGHT * change;
-}
-
-// Of a pass of so many rows, in passes of one.
-static float cost_of(const speculation_costs *costs, uint32_t rows) {
-  if (costs->us[1] == 0.0f) return 1.0f + ROW_COST_FIRST * (float)(rows - 1);
-  return cost_us(costs, rows) / costs->us[1];
+  if (costs->unlike[rows] == 0.0f) costs->unlike[rows] = 1.0f;
+  const float others = (float)(rows - 1);
+  float weight = costs->seen < COST_SEEN_MAX ? 1.0f / (float)(1 + costs->seen++) : COST_WEIGHT;
+  weight *= others / (others + COST_ROWS_HALF);
+  costs->row += weight * (took - expected) / (costs->unlike[rows] * others);
+  if (costs->row < ROW_COST_LEAST) costs->row = ROW_COST_LEAST;
+  costs->unlike[rows] *= 1.0f + COST_WEIGHT_UNLIKE * (took / cost_of(costs, rows) - 1.0f);
 }
 
 // ---- Prompt lookup ----
 
 typedef struct earlier_place {
-  uint32_t at, match;  // the first token after the match; 0 tokens agree: there is none
+  uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-static earlier_place find_earlier(const int32_t *tokens, uint32_t count) {
-  const int32_t *last = tokens + count - 1;
-  earlier_place best = {0, 0};
-  if (count <= SPECULATION_MATCH_MIN) return best;
+// Those where the most agrees first, of equal ones the latest.
+typedef struct earlier_places {
+  earlier_place list[SPECULATION_PLACES];
+  uint32_t count;
+} earlier_places;
+
+static uint32_t match_before(const int32_t *tokens, uint32_t count, uint32_t at) {
+  uint32_t match = 0;
+  while (match < SPECULATION_MATCH_MAX && match < at &&
+         tokens[at - 1 - match] == tokens[count - 1 - match]) {
+    match++;
+  }
+  return match;
+}
+
+static void keep_place(earlier_places *places, earlier_place place) {
+  uint32_t i = places->count;
+  while (i > 0 && places->list[i - 1].match < place.match) i--;
+  if (i == SPECULATION_PLACES) return;
+  if (places->count < SPECULATION_PLACES) places->count++;
+  for (uint32_t j = places->count - 1; j > i; j--) places->list[j] = places->list[j - 1];
+  places->list[i] = place;
+}
+
+static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
+  earlier_places places = {.count = 0};
+  const earlier_place *last = &places.list[SPECULATION_PLACES - 1];
+  if (count <= SPECULATION_MATCH_MIN) return places;
   uint32_t least = SPECULATION_MATCH_MIN;
   if (count > SPECULATION_LOOK_BACK) least = count - SPECULATION_LOOK_BACK;
   for (uint32_t at = count - 1; at >= least; at--) {
-    uint32_t match = 0;
-    while (match < SPECULATION_MATCH_MAX && match < at &&
-           tokens[at - 1 - match] == last[-(int32_t)match]) {
-      match++;
-    }
-    if (match < SPECULATION_MATCH_MIN || match <= best.match) continue;
-    best = (earlier_place){at, match};
-    if (match == SPECULATION_MATCH_MAX) break;
+    const uint32_t match = match_before(tokens, count, at);
+    if (match < SPECULATION_MATCH_MIN) continue;
+    keep_place(&places, (earlier_place){at, match});
+    if (places.count == SPECULATION_PLACES && last->match == SPECULATION_MATCH_MAX) break;
   }
-  return best;
+  return places;
+}
+
+// Behind a token that came instead of the one proposed, what was followed goes on soon: where the
+// newest token stands in it, or, when that is the changed one itself, with the next.
+static earlier_places find_behind_change(const speculation *speculation, const int32_t *tokens,
+                                         uint32_t count) {
+  earlier_places places = {.count = 0};
+  if (speculation->changed == 0) return places;
+  const uint32_t place = speculation->changed_place, since = count - speculation->changed;
+  if (since > CHANGE_TOKENS_MAX) return places;
+  for (uint32_t at = place + since + CHANGE_TOKENS_MORE; at > place; at--) {
+    const uint32_t match = at < count ? match_before(tokens, count, at) : 0;
+    if (match != 0) keep_place(&places, (earlier_place){at, match});
+  }
+  if (places.count == 0 && since == 1 && place + 1 < count) {
+    keep_place(&places, (earlier_place){place + 1, 0});
+  }
+  if (places.count > 1) places.count = 1;
+  return places;
 }
 
 static void note_miss(speculation *speculation) {
@@ -105,53 +145,88 @@ static void note_miss(speculation *speculation) {
   speculation->lookup_rest = rest < MISS_REST_MAX ? rest : MISS_REST_MAX;
 }
 
+static uint8_t kind_of(uint32_t match, uint32_t others) {
+  static const uint32_t ends[MATCH_CLASSES - 1] = {3, 5, 9, 15};
+  if (match < SPECULATION_MATCH_MIN) return (uint8_t)(KIND_UNSEEN + match);
+  uint32_t kind = 0;
+  while (kind < MATCH_CLASSES - 1 && match > ends[kind]) kind++;
+  return (uint8_t)(kind + others * MATCH_CLASSES);
+}
+
+// What follows a place; what would be beyond the text's end are the first of those proposed.
+static int32_t token_behind(const speculation *speculation, const int32_t *tokens, uint32_t at,
+                            uint32_t i) {
+  const uint32_t period = speculation->start - at;
+  return i < period ? tokens[at + i] : speculation->proposed[i - period];
+}
+
+// Proposes what follows the first place, and looks what the others say of it, as long as they have
+// said the same.
+static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
+  for (uint32_t i = 0; i < speculation->found; i++) {
+    const int32_t token = token_behind(speculation, tokens, speculation->place, i);
+    uint32_t others = OTHERS_NONE, kept = 1;
+    for (uint32_t j = 1; j < places->count; j++) {
+      if (token_behind(speculation, tokens, places->list[j].at, i) != token) {
+        others = OTHERS_DISAGREE;
+        continue;
+      }
+      if (others == OTHERS_NONE) others = OTHERS_AGREE;
+      places->list[kept++] = places->list[j];
+    }
+    places->count = kept;
+    speculation->proposed[i] = token;
+    speculation->kinds[i] = kind_of(places->list[0].match + i, others);
+  }
+}
+
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most) {
-  int32_t *out = speculation->proposed;
-  const earlier_place place = find_earlier(tokens, count);
-  if (place.match == 0) {
+  earlier_places places = find_earlier(tokens, count);
+  if (places.count == 0) places = find_behind_change(speculation, tokens, count);
+  if (places.count == 0) {
     note_miss(speculation);
     return;
   }
   speculation->misses = 0;
-  speculation->match = place.match;
   speculation->found = most < SPECULATION_TOKENS_MAX ? most : SPECULATION_TOKENS_MAX;
-  const uint32_t period = count - place.at;
-  for (uint32_t i = 0; i < speculation->found; i++) {
-    out[i] = i < period ? tokens[place.at + i] : out[i - period];
-  }
+  speculation->place = places.list[0].at;
+  speculation->start = count;
+  follow(speculation, tokens, &places);
 }
 
 // ---- Trust ----
 
-static speculation_trust *trust_of(speculation *speculation, uint32_t match) {
-  static const uint32_t ends[SPECULATION_MATCH_CLASSES - 1] = {3, 5, 9, 15};
-  uint32_t kind = 0;
-  while (kind < SPECULATION_MATCH_CLASSES - 1 && match > ends[kind]) kind++;
-  speculation_trust *trust = &speculation->by_match[kind];
+static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) {
+  const uint8_t kind = speculation->kinds[proposal];
+  speculation_trust *trust = &speculation->by_kind[kind];
   if (trust->seen == 0.0f) {
-    *trust = (speculation_trust){MATCH_RIGHT_FIRST[kind] * MATCH_SEEN_FIRST, MATCH_SEEN_FIRST};
+    *trust = (speculation_trust){RIGHT_FIRST[kind] * SEEN_FIRST, SEEN_FIRST};
   }
   return trust;
 }
 
-// That the next proposal is right when the `before` ones were.
-static float rate_of(speculation *speculation, speculation_source source, uint32_t before) {
+// That a proposal is right when those before it were.
+static float rate_of(speculation *speculation, speculation_source source, uint32_t proposal) {
   if (source == SPECULATION_DRAFT) return speculation->draft_rate;
-  const speculation_trust *trust = trust_of(speculation, speculation->match + before);
+  const speculation_trust *trust = trust_of(speculation, proposal);
   return trust->right / trust->seen;
 }
 
 static void learn(speculation *speculation, bool is_right) {
+  const uint32_t row = speculation->seen;
   if (speculation->source == SPECULATION_LOOKUP) {
-    speculation_trust *trust = trust_of(speculation, speculation->match + speculation->seen);
-    trust->right = trust->right * MATCH_KEPT + (is_right ? 1.0f : 0.0f);
-    trust->seen = trust->seen * MATCH_KEPT + 1.0f;
+    speculation_trust *trust = trust_of(speculation, row);
+    trust->right = trust->right * SEEN_KEPT + (is_right ? 1.0f : 0.0f);
+    trust->seen = trust->seen * SEEN_KEPT + 1.0f;
+    if (!is_right && speculation->kinds[row] == KIND_UNSEEN) return;  // the change goes on
+    speculation->changed_place = is_right ? 0 : speculation->place + row;
+    speculation->changed = is_right ? 0 : speculation->start + row;
     return;
   }
   float *rate = &speculation->draft_rate;
   *rate += is_right ? RATE_WEIGHT * (1.0f - *rate) : -RATE_WEIGHT_FAILED * *rate;
-  if (is_right && speculation->seen + 1 == speculation->count) {
+  if (is_right && row + 1 == speculation->count) {
     speculation->draft_rest_next = REST_TOKENS_FIRST;
   }
 }
@@ -183,15 +258,24 @@ static void rest_draft(speculation *speculation) {
   speculation->draft_rate = RATE_FIRST;  // tried again then
 }
 
-uint32_t speculation_wanted(speculation *speculation, const speculation_costs *costs,
+static void doubt_costs(speculation_costs *costs, uint32_t rows, uint32_t chosen) {
+  if (chosen == 0) costs->doubt += COST_DOUBT * (1.0f - costs->doubt);
+  for (uint32_t i = 2; i <= SPECULATION_ROWS_MAX; i++) {
+    if (i == rows + chosen || costs->unlike[i] == 0.0f) continue;
+    costs->unlike[i] = 1.0f + (costs->unlike[i] - 1.0f) * COST_UNLIKE_KEPT;
+  }
+}
+
+uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
                             speculation_source source, uint32_t most, uint32_t rows,
                             float proposal_us) {
   if (speculation->draft_rate == 0.0f) {
     speculation->draft_rate = RATE_FIRST;
     speculation->draft_rest_next = REST_TOKENS_FIRST;
   }
+  if (rows == 1 && costs->one_us == 0.0f) return 0;  // the measure of all comes first
   if (most > SPECULATION_ROWS_MAX - rows) most = SPECULATION_ROWS_MAX - rows;
-  const float proposal = costs->us[1] > 0.0f ? proposal_us / costs->us[1] : 0.0f;
+  const float proposal = costs->one_us > 0.0f ? proposal_us / costs->one_us : 0.0f;
   const float plain = cost_of(costs, rows) / (float)rows;  // a token's
   float best_gain = GAIN_MIN, power = 1.0f, tokens = (float)rows;
   uint32_t best = 0;
@@ -203,6 +287,8 @@ uint32_t speculation_wanted(speculation *speculation, const speculation_costs *c
     best_gain = gain;
     best = k;
   }
-  if (source == SPECULATION_DRAFT && best == 0 && most != 0) rest_draft(speculation);
+  if (most == 0) return 0;
+  if (rate_of(speculation, source, 0) > COST_SURE_RATE) doubt_costs(costs, rows, best);
+  if (source == SPECULATION_DRAFT && best == 0) rest_draft(speculation);
   return best;
 }

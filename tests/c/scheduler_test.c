@@ -178,6 +178,7 @@ TEST(a_draft_model_changes_no_text) {
 // slow.
 TEST(a_draft_model_that_cannot_go_on_is_counted) {
   static run_result with, without;
+  uint64_t failed = 0;
   simulation_setup setup = ROOMY;
   setup.draft_pages = 2;
   for (uint32_t which = 0; which < 8; which++) {
@@ -187,16 +188,18 @@ TEST(a_draft_model_that_cannot_go_on_is_counted) {
     REQUIRE(run_alone(&setup, &wanted, &with));
     wanted.no_speculation = true;
     REQUIRE(run_alone(&setup, &wanted, &without));
-    CHECK(with.stats.draft_failed > 0);
+    failed += with.stats.draft_failed;
     CHECK_EQ_UINT(without.stats.draft_failed, 0);
     CHECK_EQ_UINT(with.request.count, without.request.count);
     CHECK_EQ_MEM(with.request.tokens, without.request.tokens,
                  without.request.count * sizeof(int32_t));
   }
+  CHECK(failed > 100);
 }
 
-// The same three letters come again and again, and what follows them is always another one. A row
-// costs a twentieth of a pass here, so one that is right in ten pays.
+// The same three letters come again and again, and what follows them is always another one: that
+// the places disagree is seen, and what would come behind is not proposed. A row costs a twentieth
+// of a pass here, so one that is right in ten pays.
 TEST(proposals_that_fail_cost_little) {
   static run_result with, without;
   uint64_t proposed = 0, accepted = 0, out = 0, us_with = 0, us_without = 0;
@@ -210,8 +213,9 @@ TEST(proposals_that_fail_cost_little) {
   }
   CHECK(out > 1000);
   CHECK(proposed > 0);
-  CHECK(accepted < proposed / 2);
-  CHECK(us_with * 97 <= us_without * 100);
+  CHECK(accepted < proposed);
+  CHECK(proposed - accepted < out / 10);
+  CHECK(us_with < us_without);
 }
 
 // ---- Completions ----
