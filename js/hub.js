@@ -174,9 +174,9 @@ class Client {
     const { id, method } = message;
     try {
       const session = this.#session(message);
-      if (method === 'closeSession') this.#sessions.delete(session);
       const args = session === 0 ? message.args : [session, ...message.args.slice(1)];
       const value = await this.#engine.call(method, args);
+      if (method === 'closeSession') this.#sessions.delete(session);
       this.post({ type: 'result', id, value: this.#valueOf(method, value) });
     } catch (error) {
       this.post({ type: 'error', id, error: toPlainError(error) });

@@ -175,6 +175,8 @@ export class TabThread {
   /** @param {string} leader @param {FromWorker} message */
   #receive(leader, message) {
     if (this.#hub && leader !== this.#id) return;
+    const isAnswer = message.type === 'step' || 'id' in message;
+    if (isAnswer && leader !== this.#leader) return; // of one that is gone: the next is asked again
     if (message.type === 'ready') this.#meet(leader, message);
     else if (message.type === 'step') this.#step(message.outputs);
     else {
