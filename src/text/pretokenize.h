@@ -25,14 +25,14 @@ typedef bool (*stage_find)(const struct pretokenize_stage *stage, const uint8_t 
 
 typedef struct pretokenize_stage {
   stage_find find;
-  bool (*contains)(unicode_char c);  // find_run: what belongs to the run
-  uint8_t count_min;                 // find_run: characters of a run, 0 for max: any number
+  bool (*contains)(unicode_char c);  // pattern_find_run: what belongs to the run
+  uint8_t count_min;                 // pattern_find_run: characters of a run, 0 for max: any number
   uint8_t count_max;
-  bool takes_space;       // find_run: one white space before the run belongs to it
+  bool takes_space;       // pattern_find_run: one white space before the run belongs to it
   bool takes_blank;       // ... or one U+0020
-  bool has_contractions;  // find_word: 's 't 're 've 'm 'll 'd in any case
-  uint8_t digits_max;     // find_word, find_cased_word: digits of a number
-  uint8_t letters;        // find_word: classes of letters
+  bool has_contractions;  // pattern_find_word: 's 't 're 've 'm 'll 'd in any case
+  uint8_t digits_max;     // pattern_find_word, pattern_find_cased_word: digits of a number
+  uint8_t letters;        // pattern_find_word: classes of letters
   const char *tail;       // ... what may follow punctuation
 } pretokenize_stage;
 
