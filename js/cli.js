@@ -274,7 +274,8 @@ function kvTypeOf(given) {
 async function runThreaded(found, threads) {
   const { last, generation, positionals } = readRunOptions(found);
   if (positionals.length !== 1) {
-    const problem = positionals.length < 1 ? 'something is missing' : 'too much';
+    const [, more] = positionals;
+    const problem = more === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;
     throw new Exit(EXIT_USAGE, `${problem} (usage: wick run MODEL [-p TEXT | -f FILE] [options])`);
   }
   const [model] = positionals;
@@ -305,8 +306,9 @@ function threadsOf(found) {
 }
 
 /** @param {string[]} argv @returns {Promise<number>} the exit code */
-async function main([command, ...args]) {
-  if (command === undefined) return runWasi([]);
+async function main(argv) {
+  const [command, ...args] = argv;
+  if (command === undefined || command === 'help') return runWasi(argv);
   const found = takeApart(args);
   const isHelp = found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option));
   const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];

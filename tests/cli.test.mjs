@@ -8,7 +8,7 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
-import { built, locate } from './support/locate.mjs';
+import { built, locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
 const shared = locate('shared');
@@ -57,15 +57,41 @@ describe('the command line itself', () => {
       ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'perplexity', 'synth'],
     ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
+    assert.equal(await text(['help', 'run']), await text(['run', '--help']));
+  });
+
+  test('its version is the package’s', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    assert.equal(await text(['--version']), `wick ${version}\n`);
   });
 
   /** @type {[string, string[], RegExp][]} */
   const mistakes = [
-    ['an unknown command', ['sing'], /no command 'sing'/],
+    ['an unknown command', ['sing'], /no command 'sing' \('wick help' lists them\)/],
+    ['a mistyped command', ['ispnect'], /no command 'ispnect'; did you mean 'inspect'\?/],
+    ['help for an unknown command', ['help', 'sing'], /no command 'sing'/],
     ['a command that is not there yet', ['quantize', 'x.gguf'], /not there yet/],
-    ['an unknown option', ['run', 'x.gguf', '--tempo', '1'], /unknown option '--tempo'/],
-    ['a missing model', ['run'], /something is missing \(usage: wick run MODEL/],
-    ['too many models', ['run', 'a', 'b'], /too much/],
+    [
+      'an unknown option',
+      ['run', 'x.gguf', '--color'],
+      /unknown option '--color' \(usage: wick run/,
+    ],
+    ['a longer option', ['run', 'x', '--temperature', '1'], /did you mean '--temp'\?/],
+    ['a shorter option', ['run', 'x', '--freq', '1'], /did you mean '--frequency-penalty'\?/],
+    [
+      'two letters swapped',
+      ['run', 'x', '--tmep=1'],
+      /unknown option '--tmep'; did you mean '--temp'/,
+    ],
+    ['an underscore', ['run', 'x', '--top_k', '1'], /did you mean '--top-k'\?/],
+    ['another letter', ['run', 'x', '-c', '1'], /unknown option '-c' \(usage/],
+    ['a missing model', ['run'], /MODEL is missing \(usage: wick run MODEL/],
+    [
+      'a missing output',
+      ['synth', 'tiny', 'q4_0'],
+      /OUT is missing \(usage: wick synth SHAPE TYPE OUT/,
+    ],
+    ['too many models', ['run', 'a', 'b'], /unexpected argument 'b' \(usage: wick run/],
     ['a missing value', ['run', 'x', '-n'], /-n needs a value: -n N/],
     ['no number', ['run', 'x', '-n', 'ten'], /-n takes a whole number .* not 'ten'/],
     ['a negative count', ['run', 'x', '-n', '-3'], /-n takes a whole number/],
@@ -88,9 +114,26 @@ describe('the command line itself', () => {
   }
 
   test('options may stand anywhere, long ones with =, behind -- there are none', async () => {
-    await assertRefused(['run', '--temp=0.5', '-n', '3', '--', '--odd', '--names'], 2, /too much/);
+    await assertRefused(['run', '--temp=0.5', '-n', '3', '--', '--odd', '--names'], 2, /'--names'/);
     await assertRefused(['run', '-n', '3', '--temp=0.5', '-p', 'a', '--', '--odd'], 3, /--odd/);
   });
+});
+
+test('in a terminal it says what it waits for, and ends its last line', async () => {
+  const typed = 'Once\n\x04'; // Ctrl-D
+  const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+  const terminal = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
+  const { code, stdout } = await run(
+    'python3',
+    ['-c', terminal, program, 'run', model, '-n', '3'],
+    {
+      input: typed,
+    },
+  );
+  assert.equal(code, 0, stdout.toString());
+  assert.match(stdout.toString(), /wick: type the text; Ctrl-D[^\n]*\n.*[^\n]\r\n$/s);
+  const piped = await text(['run', model, '-n', '3'], { input: 'Once\n' });
+  assert.doesNotMatch(piped, /\n$/);
 });
 
 describe('files', () => {
@@ -103,7 +146,7 @@ describe('files', () => {
     assertRefused(['run', program, '-p', 'a'], 3, /not a GGUF file.*WICK_E_FORMAT at byte 0/));
 
   test('an empty pipe: exit 3', () =>
-    assertRefused(['inspect', '-'], 3, /standard input: .*WICK_E_TRUNCATED/));
+    assertRefused(['inspect', '-'], 3, /standard input: the file is empty \(WICK_E_TRUNCATED/));
 
   test('a prompt from a file that is not there: exit 3', () =>
     assertRefused(['run', 'x', '-f', join(temporary, 'none')], 3, /cannot open/));

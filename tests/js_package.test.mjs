@@ -318,7 +318,8 @@ describe('the command', () => {
     const made = join(folder, 'tiny.gguf');
     assert.equal((await wick(['synth', 'tiny', 'q8_0', made])).code, 0);
     assert.ok(existsSync(made));
-    assert.equal((await wick(['help'])).code, 0);
+    for (const words of [['help'], ['help', 'run'], ['--version'], ['run', '--help']])
+      assert.equal((await wick(words)).code, 0, `${words}`);
     assert.equal((await wick([])).code, 2);
   });
 });

@@ -81,8 +81,12 @@ void memory_free(wick_memory *memory, void *block) {
 
 wick_status memory_fail(const wick_memory *memory, wick_error *error, const char *what,
                         uint64_t size_bytes) {
+  const unsigned long long wanted = size_bytes, used = memory->bytes_now;
+  if (memory->budget_bytes == 0) {
+    return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+                     "out of memory: %llu bytes for %s (%llu in use)", wanted, what, used);
+  }
   return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-                   "out of memory: %s needs %llu bytes (%llu in use, budget %llu)", what,
-                   (unsigned long long)size_bytes, (unsigned long long)memory->bytes_now,
-                   (unsigned long long)memory->budget_bytes);
+                   "out of memory: %llu bytes for %s (%llu in use, budget %llu)", wanted, what,
+                   used, (unsigned long long)memory->budget_bytes);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/nearest.h"
 
 args_option args_flag(const char *name, bool *value, const char *help) {
   return (args_option){.name = name, .kind = ARGS_FLAG, .value = value, .help = help};
@@ -235,6 +236,16 @@ static const args_option *find_option(const args_spec *spec, const char *name, s
   return NULL;
 }
 
+static void report_unknown(const args_spec *spec, const char *name, size_t name_bytes) {
+  nearest meant = nearest_begin(name, name_bytes);
+  for (size_t i = 0; i < spec->option_count; i++) nearest_offer(&meant, spec->options[i].name);
+  if (meant.name != NULL) {
+    report("unknown option '%.*s'; did you mean '%s'?", (int)name_bytes, name, meant.name);
+  } else {
+    report("unknown option '%.*s' (usage: %s)", (int)name_bytes, name, spec->usage);
+  }
+}
+
 // Takes the option at argv[*at], and its value.
 static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) {
   const char *argument = argv[*at];
@@ -243,7 +254,7 @@ static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) 
   const size_t name_bytes = equals ? (size_t)(equals - argument) : strlen(argument);
   const args_option *option = find_option(spec, argument, name_bytes);
   if (option == NULL) {
-    report("unknown option '%.*s' (usage: %s)", (int)name_bytes, argument, spec->usage);
+    report_unknown(spec, argument, name_bytes);
     return false;
   }
   if (option->kind == ARGS_FLAG) {
@@ -259,16 +270,27 @@ static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) 
   return parse_value(option, argv[++*at]);
 }
 
+// The usage names the positional arguments behind the program and the command: "wick run MODEL".
+static void report_missing(const args_spec *spec, size_t index) {
+  const char *word = spec->usage;
+  for (size_t i = 0; i < index + 2; i++) word += strcspn(word, " ") + 1;
+  report("%.*s is missing (usage: %s)", (int)strcspn(word, " "), word, spec->usage);
+}
+
 args_result args_parse(const args_spec *spec, int argc, char **argv,
                        const char *positionals[ARGS_POSITIONALS_MAX]) {
+  const char *unexpected = NULL;
   size_t count = 0;
   bool are_options_over = false;
   for (int at = 0; at < argc; at++) {
     const char *argument = argv[at];
     const bool is_option = !are_options_over && argument[0] == '-' && argument[1] != '\0';
     if (!is_option) {
-      if (count < spec->positional_count) positionals[count] = argument;
-      count++;
+      if (count < spec->positional_count) {
+        positionals[count++] = argument;
+      } else if (unexpected == NULL) {
+        unexpected = argument;
+      }
     } else if (strcmp(argument, "--") == 0) {
       are_options_over = true;
     } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
@@ -278,8 +300,11 @@ args_result args_parse(const args_spec *spec, int argc, char **argv,
       return ARGS_BAD;
     }
   }
+  if (unexpected != NULL) {
+    report("unexpected argument '%s' (usage: %s)", unexpected, spec->usage);
+    return ARGS_BAD;
+  }
   if (count == spec->positional_count) return ARGS_OK;
-  report("%s (usage: %s)", count < spec->positional_count ? "something is missing" : "too much",
-         spec->usage);
+  report_missing(spec, count);
   return ARGS_BAD;
 }

@@ -88,6 +88,9 @@ exit_code input_read(const char *text, const char *path, const char *model, inpu
     report("standard input is the model already: give the text with -p or -f");
     return EXIT_USAGE;
   }
+  // who types would not know what is waited for
+  if (is_stdin && output_is_terminal(STDIN_FILENO))
+    report("type the text; Ctrl-D on an empty line ends it");
   const exit_code code =
       is_stdin ? read_descriptor(STDIN_FILENO, "standard input", out) : read_file(path, out);
   if (code != EXIT_DONE) input_free(out);

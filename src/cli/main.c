@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/nearest.h"
+
+// package.json has the same.
+#define WICK_VERSION "0.1.0"
 
 static const command commands[] = {
     {"run", "continues a prompt", command_run},
@@ -29,10 +33,49 @@ static void print_help(output_stream out) {
     output_format(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
   output_format(
       out,
-      "\n'wick COMMAND --help' lists a command's options. A MODEL is a file, or - for standard "
+      "\n'wick COMMAND --help' lists a command's options, 'wick --version' tells the version.\nA "
+      "MODEL is a file, or - for standard "
       "input;\nof a split model it is the first file. Text goes to standard output, everything "
       "else to\nstandard error. Exit status: 0 done, 2 usage, 3 file or model, 4 memory, 5 "
       "internal.\n");
+}
+
+static const command *find_command(const char *name) {
+  for (int i = 0; i < COMMAND_COUNT; i++) {
+    if (strcmp(name, commands[i].name) == 0) return &commands[i];
+  }
+  return NULL;
+}
+
+static exit_code refuse_command(const char *name) {
+  for (int i = 0; i < LATER_COUNT; i++) {
+    if (strcmp(name, later_commands[i]) != 0) continue;
+    report("the command '%s' is not there yet", name);
+    return EXIT_USAGE;
+  }
+  nearest meant = nearest_begin(name, strlen(name));
+  for (int i = 0; i < COMMAND_COUNT; i++) nearest_offer(&meant, commands[i].name);
+  if (meant.name != NULL) {
+    report("there is no command '%s'; did you mean '%s'?", name, meant.name);
+  } else {
+    report("there is no command '%s' ('wick help' lists them)", name);
+  }
+  return EXIT_USAGE;
+}
+
+static bool is_one_of(const char *name, const char *word, const char *option, const char *letter) {
+  return strcmp(name, word) == 0 || strcmp(name, option) == 0 || strcmp(name, letter) == 0;
+}
+
+// Of everything, or of one command: "wick help run".
+static exit_code help(const char *name) {
+  if (name == NULL) {
+    print_help(OUTPUT_TEXT);
+    return output_end();
+  }
+  char option[] = "--help";
+  const command *one = find_command(name);
+  return one == NULL ? refuse_command(name) : one->run(1, (char *[]){option});
 }
 
 int main(int argc, char **argv) {
@@ -42,18 +85,11 @@ int main(int argc, char **argv) {
     output_flush(OUTPUT_LOG);
     return EXIT_USAGE;
   }
-  if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-    print_help(OUTPUT_TEXT);
+  if (is_one_of(name, "help", "--help", "-h")) return (int)help(argv[2]);
+  if (is_one_of(name, "version", "--version", "-V")) {
+    output_format(OUTPUT_TEXT, "wick " WICK_VERSION "\n");
     return (int)output_end();
   }
-  for (int i = 0; i < COMMAND_COUNT; i++) {
-    if (strcmp(name, commands[i].name) == 0) return (int)commands[i].run(argc - 2, argv + 2);
-  }
-  for (int i = 0; i < LATER_COUNT; i++) {
-    if (strcmp(name, later_commands[i]) != 0) continue;
-    report("the command '%s' is not there yet", name);
-    return EXIT_USAGE;
-  }
-  report("there is no command '%s' ('wick help' lists them)", name);
-  return EXIT_USAGE;
+  const command *one = find_command(name);
+  return (int)(one == NULL ? refuse_command(name) : one->run(argc - 2, argv + 2));
 }

@@ -64,6 +64,15 @@ void output_format(output_stream to, const char *format, ...) {
   if (size > 0) output_put(to, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
 }
 
+bool output_is_terminal(int descriptor) {
+#if defined(__wasi__)
+  (void)descriptor;
+  return false;
+#else
+  return isatty(descriptor) == 1;
+#endif
+}
+
 void output_text_json(void *context, const char *bytes, size_t size_bytes) {
   (void)context;
   output_put(OUTPUT_TEXT, bytes, size_bytes);

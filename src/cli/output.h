@@ -15,6 +15,10 @@ void output_format(output_stream to, const char *format, ...) __attribute__((for
 // False when nobody reads any more or a write failed: time to stop.
 bool output_flush(output_stream to);
 
+// Whether a person sits at the descriptor. Natively alone: some WASI runtimes (Deno) call a pipe a
+// terminal.
+bool output_is_terminal(int descriptor);
+
 // json_sinks (base/json.h); the context is not used.
 void output_text_json(void *context, const char *bytes, size_t size_bytes);
 void output_log_json(void *context, const char *bytes, size_t size_bytes);

@@ -13,6 +13,7 @@
 #include "cli/input.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
+#include "platform/platform.h"
 
 typedef struct perplexity_options {
   const char *path;       // -f
@@ -35,6 +36,8 @@ typedef struct perplexity_sums {
   size_t predicted;      // with a next token to predict
   size_t agreed;         // same likeliest token as the reference
   double nll_nats;
+  size_t count;         // of all windows' tokens
+  uint64_t told_us;     // when progress was told last
   const char *failure;  // why it went wrong, or NULL
 } perplexity_sums;
 
@@ -52,6 +55,15 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
   sums->agreed += quality.top1_agrees;
 }
 
+// A text may take minutes.
+static void tell_progress(perplexity_sums *sums) {
+  enum { TELL_US = 10 * 1000 * 1000 };
+  const uint64_t now_us = platform_now_us();
+  if (now_us - sums->told_us < TELL_US) return;
+  sums->told_us = now_us;
+  report("%zu of %zu tokens", sums->positions, sums->count);
+}
+
 // wick_request.on_logits
 static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
   perplexity_sums *sums = context;
@@ -59,6 +71,7 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   if (sums->save != NULL) output_file_write(sums->save, logits, vocab * sizeof *logits);
   if (sums->reference != NULL) compare_row(sums, logits, vocab);
   sums->positions++;
+  tell_progress(sums);
   if (position + 1 >= sums->window_count) return;
   if (wick_log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
     sums->failure = "logits are not finite";
@@ -70,6 +83,8 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
 
 static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t count,
                              size_t window_tokens, perplexity_sums *sums) {
+  sums->count = count;
+  sums->told_us = platform_now_us();
   for (size_t at = 0; at < count; at += window_tokens) {
     wick_request request;
     wick_request_default(&request);

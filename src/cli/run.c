@@ -143,6 +143,7 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
   const exit_code code = generation_run(engine, &run->request, show_token, run, &done);
   free(run->scratch);
   if (code != EXIT_DONE) return code;
+  if (output_is_terminal(OUTPUT_TEXT)) output_put(OUTPUT_TEXT, "\n", 1);  // the prompt of the shell
   output_flush(OUTPUT_TEXT);
   if (run->wants_stats) print_stats(engine, &done, load_us);
   return output_end();

@@ -471,6 +471,7 @@ wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *e
     return directory->failure.status;
   }
   if (directory->stage == GGUF_AT_END) return WICK_OK;
+  if (directory->size_bytes == 0) return wick_fail(error, WICK_E_TRUNCATED, 0, "the file is empty");
   return fail_at_what_is_read(directory, WICK_E_TRUNCATED, directory->size_bytes, "the file ends",
                               error);
 }

@@ -176,8 +176,11 @@ TEST(a_refusal_says_what_and_how_much) {
   CHECK_EQ_INT(error.status, WICK_E_NOMEM);
   CHECK_EQ_UINT(error.offset_bytes, WICK_NO_OFFSET);
   CHECK_EQ_STR(error.message,
-               "out of memory: KV pages needs 123456789 bytes (1088 in use, budget 4096)");
+               "out of memory: 123456789 bytes for KV pages (1088 in use, budget 4096)");
   memory_free(&memory, block);
+  gate_open(0);
+  memory_fail(&memory, &error, "KV pages", 123456789);
+  CHECK_EQ_STR(error.message, "out of memory: 123456789 bytes for KV pages (0 in use)");
 }
 
 // ---- checked arithmetic ----

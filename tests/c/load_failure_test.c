@@ -116,7 +116,7 @@ TEST(a_missing_part_is_told) {
   loader *loader = open_loader(0);
   CHECK_EQ_INT(feed(loader, 0, &files[0], 0, files[0].size_bytes), WICK_OK);
   CHECK_EQ_INT(loader_end(loader, 1, 0, &error), WICK_E_TRUNCATED);
-  CHECK_EQ_STR(error.message, "file 2 of 3: the file ends in the header");
+  CHECK_EQ_STR(error.message, "file 2 of 3: the file is empty");
   close_loader(loader);
   free_parts(files);
 }

@@ -1,0 +1,18 @@
+// cli/nearest.h — what somebody who mistyped a name may have meant.
+#ifndef WICK_CLI_NEAREST_H
+#define WICK_CLI_NEAREST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nearest {
+  const char *given;
+  size_t given_bytes;
+  const char *name;  // the nearest of those that were offered; NULL: none is near enough
+  uint32_t distance;
+} nearest;
+
+nearest nearest_begin(const char *given, size_t given_bytes);
+void nearest_offer(nearest *found, const char *name);
+
+#endif
