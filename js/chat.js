@@ -218,7 +218,7 @@ export class ChatStream {
   }
 
   [Symbol.asyncIterator]() {
-    if (this.#isTaken) throw new TypeError('A stream can be read only once');
+    if (this.#isTaken) throw argumentError('A stream can be read only once');
     this.#isTaken = true;
     const chunks = leavable(this.#chunks(), () => this.#cancel());
     holdReaders(chunks, this.#readers);

@@ -169,7 +169,8 @@ class HttpStream {
     } catch (error) {
       // what comes too late would hold its connection
       asked.then((response) => response.body?.cancel()).catch(() => {});
-      if (error instanceof Interrupted || this.#hasBytes) throw new Interrupted(`${error}`, error);
+      const isAgain = error instanceof Interrupted || this.#hasBytes;
+      if (isAgain) throw new Interrupted(wordsOf(error), error);
       throw await explainFailure(this.#url, error);
     }
   }

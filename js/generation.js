@@ -2,7 +2,7 @@
 // reads, stops when nobody does any more, and tells in the end how it went.
 
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from './errors.js';
-import { checkCallback } from './options.js';
+import { argumentError, checkCallback } from './options.js';
 import { onAbort } from './signals.js';
 
 /** @typedef {import('./link.js').Link} Link */
@@ -270,7 +270,7 @@ export class Generation {
 
   /** @returns {AsyncGenerator<string, void, void>} */
   [Symbol.asyncIterator]() {
-    if (this.#isTaken) throw new TypeError('A generation can be read only once');
+    if (this.#isTaken) throw argumentError('A generation can be read only once');
     this.#isTaken = true;
     const reader = this.#reader;
     const texts = leavable(readTexts(reader), () => reader.cancel());

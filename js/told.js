@@ -7,6 +7,7 @@ const behind = [
   [/ with a context of \d+ tokens, the budget is \d+$/, 'memoryLimit, contextSize'],
   [/^out of memory: .*, budget [1-9]\d*\)$/, 'memoryLimit'],
   [/ KV pages are needed, \d+ are available$/, 'kvTokens'],
+  [/^only the model's directory/, 'directoryOnly'],
   [/logit bias/, 'logitBias'],
   [/^\d+ stop strings|^stop string \d/, 'stop'],
 ];

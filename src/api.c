@@ -368,6 +368,10 @@ wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
     if (error != NULL) *error = engine->model_error;
     return engine->model_error.status;
   }
+  if (engine->is_directory_ready) {
+    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+                     "only the model's directory was asked for");
+  }
   return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
                    "the model's directory has not arrived yet");
 }
