@@ -52,7 +52,11 @@ build/obj/$(1)/list: FORCE
 -include $$(objects_$(1):.o=.d)
 endef
 .PHONY: FORCE
-build/obj/web-%/web/libc/string.o: file_flags := $(WEB_LIBC_FLAGS)
+$(foreach variant,$(WEB_VARIANTS),\
+  $(eval build/obj/web-$(variant)/web/libc/string.o: file_flags := $(WEB_LIBC_FLAGS)))
+# What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
+$(foreach config,wasi wasi-relaxed $(WEB_VARIANTS:%=web-%),$(foreach sources,$(SHORT_SOURCES),\
+  $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
 
 web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
   $(if $(findstring threads,$(1)),$(WEB_THREADS_FLAGS),$(WEB_SINGLE_FLAGS))

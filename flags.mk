@@ -28,6 +28,11 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -
 C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Isrc $(WARNINGS)
 RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
+# Modules: sources whose code runs once a load, a request or a step, where a short module, which is
+# soon loaded and compiled, is worth more.
+SHORT_FLAGS := -Os
+SHORT_SOURCES := src/api% src/format/% src/kv/% src/metrics/% src/platform/% src/schedule/% \
+  src/tensor/% web/exports
 
 # ---- native ----
 # A helper thread and the command line are all that differs from the other hosts.
