@@ -9,10 +9,8 @@
 
 #ifdef WICK_SIMD128
 
-// Heads whose scores are kept at a time; dims of a page turned into floats at a time: of K a block
-// of the quantised types.
+// Heads whose scores are kept at a time; dims of a page of floats at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16 };
-_Static_assert((int)K_DIMS == (int)WICK_KV_BLOCK_VALUES, "a piece of K is a block");
 
 // Halves become floats 2^112 too small (simd_f16_tiny); what they meet, queries and probabilities,
 // is made 2^112 too large before, which changes no bit of a product. Queries of 2^16 and more
@@ -22,57 +20,6 @@ _Static_assert((int)K_DIMS == (int)WICK_KV_BLOCK_VALUES, "a piece of K is a bloc
 // The last 4 dims of a row whose dims are no multiple of 8, d the first of them.
 static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
   wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
-}
-
-// 16 codes times their scales (one each, or all the same): decoded just as kv_codec.h does.
-SIMD_INLINE void codes_load(v128_t codes, const v128_t scales[4], float *to) {
-  const v128_t low = wasm_i16x8_extend_low_i8x16(codes), high = wasm_i16x8_extend_high_i8x16(codes);
-  const v128_t wide[4] = {wasm_i32x4_extend_low_i16x8(low), wasm_i32x4_extend_high_i16x8(low),
-                          wasm_i32x4_extend_low_i16x8(high), wasm_i32x4_extend_high_i16x8(high)};
-  for (uint32_t i = 0; i < 4; i++) {
-    wasm_v128_store(to + 4 * i, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(wide[i]), scales[i]));
-  }
-}
-
-// The low or high halves of 16 bytes, as codes around 0.
-SIMD_INLINE v128_t nibbles(v128_t bytes, bool high) {
-  const v128_t codes = high ? wasm_u8x16_shr(bytes, 4) : wasm_v128_and(bytes, wasm_i8x16_splat(15));
-  return wasm_i8x16_sub(codes, wasm_i8x16_splat(8));
-}
-
-// `count` dims of a block of K, [count][16 tokens].
-static void q8_k_load(const kv_q8_k_block *block, uint32_t count, float *to) {
-  v128_t scales[4];
-  for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(block->scales + 4 * i);
-  for (uint32_t d = 0; d < count; d++, to += KERNEL_PAGE_TOKENS) {
-    codes_load(wasm_v128_load(block->codes[d]), scales, to);
-  }
-}
-
-static void q4_k_load(const kv_q4_k_block *block, uint32_t count, float *to) {
-  v128_t scales[4];
-  for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(block->scales + 4 * i);
-  for (uint32_t d = 0; d < count; d += 2, to += 2 * KERNEL_PAGE_TOKENS) {
-    const v128_t bytes = wasm_v128_load(block->bytes[d / 2]);
-    codes_load(nibbles(bytes, false), scales, to);
-    codes_load(nibbles(bytes, true), scales, to + KERNEL_PAGE_TOKENS);
-  }
-}
-
-// 16 dims of a token's V row, the ones after the head's last included.
-SIMD_INLINE void q8_v_load(const void *v_page, uint32_t slot, uint32_t d, uint32_t dims,
-                           float *to) {
-  const v128_t scale = wasm_v128_load32_splat(kv_v_scales(v_page, slot, dims) + d / K_DIMS);
-  const v128_t scales[4] = {scale, scale, scale, scale};
-  codes_load(wasm_v128_load(kv_q8_v_codes(v_page, slot, dims) + d), scales, to);
-}
-
-SIMD_INLINE void q4_v_load(const void *v_page, uint32_t slot, uint32_t d, uint32_t dims,
-                           float *to) {
-  const v128_t scale = wasm_v128_load32_splat(kv_v_scales(v_page, slot, dims) + d / K_DIMS);
-  const v128_t scales[4] = {scale, scale, scale, scale};
-  const v128_t bytes = wasm_v128_load(kv_q4_v_bytes(v_page, slot, dims) + d / K_DIMS * V_DIMS);
-  codes_load(nibbles(bytes, d % K_DIMS != 0), scales, to);
 }
 
 // to[i] = from[i] * factor, n a multiple of 4.
@@ -136,10 +83,10 @@ typedef struct reading_ahead {
   uint32_t done_bytes, step_bytes;
 } reading_ahead;
 
-// `times`: how often the call will touch.
-static reading_ahead ahead_begin(const kernel_ahead *share, uint32_t times) {
-  const uint32_t step_bytes = (share->bytes + times - 1) / times;
-  return (reading_ahead){share, 0, (uint32_t)align_size(step_bytes, WICK_CACHE_LINE_BYTES)};
+// An eighth at a time: a call touches that often at the least.
+static reading_ahead ahead_begin(const kernel_ahead *share) {
+  return (reading_ahead){share, 0,
+                         (uint32_t)align_size(share->bytes / 8 + 1, WICK_CACHE_LINE_BYTES)};
 }
 
 static __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
@@ -333,14 +280,7 @@ SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, cons
     read_ahead(ahead);
     const uint32_t count = dims - d < K_DIMS ? dims - d : K_DIMS;
     const size_t at = (size_t)d * KERNEL_PAGE_TOKENS;
-    if (type == KERNEL_KV_F32) {
-      piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
-      continue;
-    }
-    float k[K_DIMS * KERNEL_PAGE_TOKENS];
-    if (type == KERNEL_KV_Q8) q8_k_load((const kv_q8_k_block *)k_page + d / K_DIMS, count, k);
-    if (type == KERNEL_KV_Q4) q4_k_load((const kv_q4_k_block *)k_page + d / K_DIMS, count, k);
-    piece_scores(k, count, q + d, dims, heads, scores, flavor);
+    piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
   }
 }
 
@@ -362,75 +302,40 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
-// A piece of V's tokens [first, last): V_DIMS dims from d on, of F16 the last 4.
-SIMD_INLINE void load_values(const void *v_page, kernel_kv_type type, uint32_t d, uint32_t dims,
-                             uint32_t first, uint32_t last, float v[KERNEL_PAGE_TOKENS][V_DIMS]) {
+// The last 4 dims of F16's V rows where these are no multiple of 8. Overwrites p.
+SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
+                                 uint32_t first, uint32_t last, float *p, simd_flavor flavor) {
+  const uint32_t d = dims / 8 * 8;
+  float v[KERNEL_PAGE_TOKENS][4];
+  multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
   for (uint32_t t = first; t < last; t++) {
-    if (type == KERNEL_KV_Q8) {
-      q8_v_load(v_page, t, d, dims, v[t]);
-    } else if (type == KERNEL_KV_Q4) {
-      q4_v_load(v_page, t, d, dims, v[t]);
-    } else {
-      f16_load_4((const uint16_t *)v_page + (size_t)t * dims, d, v[t]);
-    }
+    f16_load_4((const uint16_t *)v_page + (size_t)t * dims, d, v[t]);
   }
+  piece_values(v[0], 4, 4, p, first, last, heads, acc + d, dims, flavor);
 }
 
-// V in pieces of V_DIMS dims, the end in pieces of 4. Overwrites p when V is F16.
+// F32 in pieces of V_DIMS dims, the end in pieces of 4. May overwrite p.
 SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
                              kernel_kv_type type, uint32_t first, uint32_t last, float *p,
                              reading_ahead *ahead, simd_flavor flavor) {
-  uint32_t d = 0;
   if (type == KERNEL_KV_F16) {
     f16_values(acc, dims, heads, v_page, p, ahead, flavor);
-    d = dims / 8 * 8;
-    if (d < dims) multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
+    if (dims % 8 != 0) f16_last_values(acc, dims, heads, v_page, first, last, p, flavor);
+    return;
   }
-  float v[KERNEL_PAGE_TOKENS][V_DIMS];
-  for (uint32_t count; d < dims; d += count) {
+  for (uint32_t d = 0, count; d < dims; d += count) {
     read_ahead(ahead);
     count = dims - d < V_DIMS ? 4 : V_DIMS;
-    if (type == KERNEL_KV_F32) {
-      piece_values((const float *)v_page + d, dims, count, p, first, last, heads, acc + d, dims,
-                   flavor);
-      continue;
-    }
-    // a quantised head is padded: what is loaded at its first piece of 4 serves the others too
-    const uint32_t within = type == KERNEL_KV_F16 ? 0 : d % V_DIMS;
-    if (within == 0) load_values(v_page, type, d, dims, first, last, v);
-    piece_values(v[0] + within, V_DIMS, count, p, first, last, heads, acc + d, dims, flavor);
+    piece_values((const float *)v_page + d, dims, count, p, first, last, heads, acc + d, dims,
+                 flavor);
   }
 }
 
-// One body a type and side, not one a pair: a call a page costs nothing.
-typedef void scores_function(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                             float *scores, reading_ahead *ahead);
-typedef void softmax_function(const kernel_attention *state, uint32_t head, uint32_t heads,
-                              float *scores);
-typedef void values_function(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                             uint32_t first, uint32_t last, float *p, reading_ahead *ahead);
-
-SIMD_INLINE void attention_page(const kernel_attention *state, const void *k_page,
-                                const void *v_page, uint32_t first, uint32_t last,
-                                scores_function *k_scores, softmax_function *softmax_heads,
-                                values_function *v_values) {
-  const uint32_t dims = state->head_dim;
-  reading_ahead ahead = ahead_begin(&state->ahead, dims / 8 + 1);
-  for (uint32_t h = 0; h < state->group; h += HEADS) {
-    const uint32_t heads = state->group - h < HEADS ? state->group - h : HEADS;
-    float scores[HEADS][KERNEL_PAGE_TOKENS];
-    k_scores(state->q + (size_t)h * dims, dims, heads, k_page, scores[0], &ahead);
-    if (last - first < KERNEL_PAGE_TOKENS) leave_out(scores[0], heads, first, last);
-    softmax_heads(state, h, heads, scores[0]);
-    v_values(state->acc + (size_t)h * dims, dims, heads, v_page, first, last, scores[0], &ahead);
-  }
-}
-
-#define SOFTMAX(variant, flavor)                                                     \
-  static __attribute__((noinline)) void softmax_##variant(                           \
-      const kernel_attention *state, uint32_t head, uint32_t heads, float *scores) { \
-    softmax(state, head, heads, scores, flavor);                                     \
-  }
+// One body a type and side and one that calls them, not one a pair of types: these would be
+// sixteen.
+typedef struct page_types {
+  kernel_kv_type k, v;
+} page_types;
 
 #define SIDES(name, type, variant, flavor)                                              \
   static __attribute__((noinline)) void scores_##name##_##variant(                      \
@@ -444,29 +349,60 @@ SIMD_INLINE void attention_page(const kernel_attention *state, const void *k_pag
     page_values(acc, dims, heads, v_page, type, first, last, p, ahead, flavor);         \
   }
 
-#define ATTENTION_PAGE(k, v, variant)                                                             \
-  void attention_page_##k##_##v##_##variant(const kernel_attention *state, const void *k_page,    \
-                                            const void *v_page, uint32_t first, uint32_t last) {  \
-    attention_page(state, k_page, v_page, first, last, scores_##k##_##variant, softmax_##variant, \
-                   values_##v##_##variant);                                                       \
+#define PAGE_OF_TYPES(variant, flavor)                                                       \
+  static __attribute__((noinline)) void softmax_##variant(                                   \
+      const kernel_attention *state, uint32_t head, uint32_t heads, float *scores) {         \
+    softmax(state, head, heads, scores, flavor);                                             \
+  }                                                                                          \
+  static __attribute__((noinline)) void page_##variant(                                      \
+      const kernel_attention *state, const void *k_page, const void *v_page, uint32_t first, \
+      uint32_t last, page_types types) {                                                     \
+    const uint32_t dims = state->head_dim;                                                   \
+    reading_ahead ahead = ahead_begin(&state->ahead);                                        \
+    for (uint32_t h = 0; h < state->group; h += HEADS) {                                     \
+      const uint32_t heads = state->group - h < HEADS ? state->group - h : HEADS;            \
+      float scores[HEADS][KERNEL_PAGE_TOKENS];                                               \
+      const float *q = state->q + (size_t)h * dims;                                          \
+      float *acc = state->acc + (size_t)h * dims;                                            \
+      if (types.k == KERNEL_KV_F16) {                                                        \
+        scores_f16_##variant(q, dims, heads, k_page, scores[0], &ahead);                     \
+      } else if (types.k == KERNEL_KV_F32) {                                                 \
+        scores_f32_##variant(q, dims, heads, k_page, scores[0], &ahead);                     \
+      } else {                                                                               \
+        codes_scores_simd(q, dims, heads, k_page, types.k, scores[0]);                       \
+      }                                                                                      \
+      if (last - first < KERNEL_PAGE_TOKENS) leave_out(scores[0], heads, first, last);       \
+      softmax_##variant(state, h, heads, scores[0]);                                         \
+      if (types.v == KERNEL_KV_F16) {                                                        \
+        values_f16_##variant(acc, dims, heads, v_page, first, last, scores[0], &ahead);      \
+      } else if (types.v == KERNEL_KV_F32) {                                                 \
+        values_f32_##variant(acc, dims, heads, v_page, first, last, scores[0], &ahead);      \
+      } else {                                                                               \
+        codes_values_simd(acc, dims, heads, v_page, types.v, first, last, scores[0]);        \
+      }                                                                                      \
+    }                                                                                        \
   }
 
-#define ATTENTION_PAGES(k, variant) \
-  ATTENTION_PAGE(k, f32, variant)   \
-  ATTENTION_PAGE(k, f16, variant)   \
-  ATTENTION_PAGE(k, q8, variant)    \
-  ATTENTION_PAGE(k, q4, variant)
+#define ATTENTION_PAGE(k, v, k_type, v_type, variant)                                            \
+  void attention_page_##k##_##v##_##variant(const kernel_attention *state, const void *k_page,   \
+                                            const void *v_page, uint32_t first, uint32_t last) { \
+    page_##variant(state, k_page, v_page, first, last, (page_types){k_type, v_type});            \
+  }
 
-#define ATTENTION(variant, flavor)           \
-  SOFTMAX(variant, flavor)                   \
-  SIDES(f32, KERNEL_KV_F32, variant, flavor) \
-  SIDES(f16, KERNEL_KV_F16, variant, flavor) \
-  SIDES(q8, KERNEL_KV_Q8, variant, flavor)   \
-  SIDES(q4, KERNEL_KV_Q4, variant, flavor)   \
-  ATTENTION_PAGES(f32, variant)              \
-  ATTENTION_PAGES(f16, variant)              \
-  ATTENTION_PAGES(q8, variant)               \
-  ATTENTION_PAGES(q4, variant)
+#define ATTENTION_PAGES(k, k_type, variant)              \
+  ATTENTION_PAGE(k, f32, k_type, KERNEL_KV_F32, variant) \
+  ATTENTION_PAGE(k, f16, k_type, KERNEL_KV_F16, variant) \
+  ATTENTION_PAGE(k, q8, k_type, KERNEL_KV_Q8, variant)   \
+  ATTENTION_PAGE(k, q4, k_type, KERNEL_KV_Q4, variant)
+
+#define ATTENTION(variant, flavor)             \
+  SIDES(f32, KERNEL_KV_F32, variant, flavor)   \
+  SIDES(f16, KERNEL_KV_F16, variant, flavor)   \
+  PAGE_OF_TYPES(variant, flavor)               \
+  ATTENTION_PAGES(f32, KERNEL_KV_F32, variant) \
+  ATTENTION_PAGES(f16, KERNEL_KV_F16, variant) \
+  ATTENTION_PAGES(q8, KERNEL_KV_Q8, variant)   \
+  ATTENTION_PAGES(q4, KERNEL_KV_Q4, variant)
 
 ATTENTION(simd128, SIMD_PLAIN)
 

@@ -84,6 +84,9 @@ typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32
   kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
   kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
 
+// Of the types of codes.
+void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim);
+
 KERNEL_KV_FAMILY(f32);
 KERNEL_KV_FAMILY(f16);
 KERNEL_KV_FAMILY(q8);
@@ -94,6 +97,13 @@ typedef void attention_page_function(const kernel_attention *state, const void *
 void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
+
+// Pages of codes in 128-bit vectors, the same in every flavor. Scores [heads][16] of a page, all
+// tokens of it; acc [heads][head_dim] += p * V, where p is 0 outside of [first, last).
+void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
+                       kernel_kv_type type, float *scores);
+void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
+                       kernel_kv_type type, uint32_t first, uint32_t last, const float *p);
 
 #define KERNEL_ATTENTION_PAGES(k, variant)                                                        \
   attention_page_function attention_page_##k##_f32_##variant, attention_page_##k##_f16_##variant; \

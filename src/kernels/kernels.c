@@ -11,18 +11,19 @@
 #define TYPE_OPS(family, form, variant) \
   {family##_matrix_bytes, family##_repack, family##_row_dequant, form, family##_matmul_##variant}
 
-#define KV_OPS(name)                                                                 \
-  {kv_##name##_bytes,  kv_##name##_bytes,  kv_##name##_k_write, kv_##name##_v_write, \
-   kv_##name##_k_read, kv_##name##_v_read, kv_##name##_k_copy,  kv_##name##_v_copy}
+#define KV_OPS(name, queries)                                    \
+  {kv_##name##_bytes,   kv_##name##_bytes,  kv_##name##_k_write, \
+   kv_##name##_v_write, kv_##name##_k_read, kv_##name##_v_read,  \
+   kv_##name##_k_copy,  kv_##name##_v_copy, queries}
 
 // What is the same in all tables.
 #define TABLE_COMMON                                                      \
   .attention_begin = attention_begin, .attention_merge = attention_merge, \
   .attention_end = attention_end,                                         \
-  .kv = {[KERNEL_KV_F32] = KV_OPS(f32),                                   \
-         [KERNEL_KV_F16] = KV_OPS(f16),                                   \
-         [KERNEL_KV_Q8] = KV_OPS(q8),                                     \
-         [KERNEL_KV_Q4] = KV_OPS(q4)}
+  .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                             \
+         [KERNEL_KV_F16] = KV_OPS(f16, NULL),                             \
+         [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                    \
+         [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
 
 // Keys of one type with values of each.
 #define ATTENTION_PAGES(k, variant)                      \

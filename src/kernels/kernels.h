@@ -82,12 +82,12 @@ typedef struct kernel_ahead {
 
 // Attention of the query heads that share one KV head, online softmax over pages (Milakov and
 // Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
-// One page of one KV head: K as [head_dim][16 tokens] (lanes are tokens), V as [16
-// tokens][head_dim]. F32 pages hold floats, F16 pages uint16_t.
+// A page of one KV head is 16 tokens of K and of V, laid out by type (kv_pages.h).
 typedef struct kernel_attention {
   uint32_t group;     // query heads of this KV head
   uint32_t head_dim;  // a multiple of 4
-  const float *q;     // [group][head_dim], rotated, already multiplied by the softmax scale
+  const float *q;     // [group][head_dim], rotated, multiplied by the softmax scale, then made
+                      // what the keys' type takes (kernel_kv_ops.queries_make)
   float *acc;         // [group][head_dim], sum of p * V
   float *max;         // [group], running maximum
   float *sum;         // [group], running sum of p
@@ -108,6 +108,9 @@ typedef struct kernel_kv_ops {
   // Copies the rows of slots [0, slots); what lies in the others stays.
   void (*k_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   void (*v_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
+  // Turns queries [heads][head_dim] in place into what attention over keys of this type takes
+  // (factors of 16 bits for types of codes); NULL: they stay as they are.
+  void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 
 // Adds the tokens [first, last) of one page (0 <= first < last <= 16) to the running attention.

@@ -5,11 +5,12 @@
 //   i
 //        has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are no multiple of 8 lie in their order
-//   Q8   K per 32 dims {f32 scale [16 tokens], i8 code [32][16 tokens]};
-//        V {f32 scale [16 tokens][blocks], i8 code [16 tokens][blocks * 32]}
-//   Q4   K per 32 dims {f32 scale [16 tokens], u8 [16][16 tokens]}: byte row i has dim 2i in its
-//        low halves and 2i + 1 in its high ones; V {f32 scale [16 tokens][blocks], u8 [16 tokens]
-//        [blocks * 16]}: byte i of a block has dim i in its low half and dim i + 16 in its high one
+//   Q8   per 32 dims {f32 scale [16 tokens], i8 code [512]}. Codes lie in strips of rows of 16
+//        bytes, a row two codes side by side for each of 8 lanes, so that one instruction sums the
+//        products of both (attention_codes_simd.c):
+//        K [2 strips of 8 tokens][16 pairs of dims][8 tokens][2 dims]
+//        V [4 strips of 8 dims][8 pairs of tokens][8 dims][2 tokens]
+//   Q4   the same codes: byte i has code i in its low half and code i + 256 in its high one
 //
 // In Q8 and Q4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
 #ifndef WICK_KERNELS_KV_PAGES_H
@@ -18,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/math.h"
 #include "kernels/kernels.h"
 #include "kernels/kv_codec.h"
 
@@ -26,60 +28,70 @@ static inline uint32_t kv_f16_slot(uint32_t index, uint32_t count) {
   return index / 8 * 8 + index % 4 * 2 + index % 8 / 4;
 }
 
-typedef struct kv_q8_k_block {
-  float scales[KERNEL_PAGE_TOKENS];
-  int8_t codes[WICK_KV_BLOCK_VALUES][KERNEL_PAGE_TOKENS];
-} kv_q8_k_block;
+enum { KV_BLOCK_CODES = WICK_KV_BLOCK_VALUES * KERNEL_PAGE_TOKENS };
 
-typedef struct kv_q4_k_block {
+typedef struct kv_q8_block {
   float scales[KERNEL_PAGE_TOKENS];
-  uint8_t bytes[WICK_KV_BLOCK_VALUES / 2][KERNEL_PAGE_TOKENS];
-} kv_q4_k_block;
+  int8_t codes[KV_BLOCK_CODES];
+} kv_q8_block;
+
+typedef struct kv_q4_block {
+  float scales[KERNEL_PAGE_TOKENS];
+  uint8_t bytes[KV_BLOCK_CODES / 2];
+} kv_q4_block;
 
 static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + WICK_KV_BLOCK_VALUES - 1) / WICK_KV_BLOCK_VALUES;
 }
 
-// The scales of a token's V row, and where its codes begin.
-static inline const float *kv_v_scales(const void *v_page, uint32_t slot, uint32_t head_dim) {
-  return (const float *)v_page + (size_t)slot * kv_blocks(head_dim);
+// Where the code of a block's dim (0 to 31) and token lies, in K and in V.
+static inline uint32_t kv_k_code_at(uint32_t dim, uint32_t slot) {
+  return slot / 8 * 256 + dim / 2 * 16 + slot % 8 * 2 + dim % 2;
 }
 
-static inline const int8_t *kv_q8_v_codes(const void *v_page, uint32_t slot, uint32_t head_dim) {
-  const size_t blocks = kv_blocks(head_dim);
-  const int8_t *codes = (const int8_t *)v_page + blocks * KERNEL_PAGE_TOKENS * sizeof(float);
-  return codes + slot * blocks * WICK_KV_BLOCK_VALUES;
+static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
+  return dim / 8 * 128 + slot / 2 * 16 + dim % 8 * 2 + slot % 2;
 }
 
-static inline const uint8_t *kv_q4_v_bytes(const void *v_page, uint32_t slot, uint32_t head_dim) {
-  const size_t blocks = kv_blocks(head_dim);
-  const uint8_t *bytes = (const uint8_t *)v_page + blocks * KERNEL_PAGE_TOKENS * sizeof(float);
-  return bytes + slot * blocks * (WICK_KV_BLOCK_VALUES / 2);
+static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) { return block->codes[at]; }
+
+static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
+  const uint8_t byte = block->bytes[at % (KV_BLOCK_CODES / 2)];
+  return (at < KV_BLOCK_CODES / 2 ? byte & 15 : byte >> 4) - 8;
 }
 
-// One value as its block decodes it: dim d of token `slot`.
-static inline float kv_q8_k_value(const void *k_page, uint32_t d, uint32_t slot) {
-  const kv_q8_k_block *block = (const kv_q8_k_block *)k_page + d / WICK_KV_BLOCK_VALUES;
-  return (float)block->codes[d % WICK_KV_BLOCK_VALUES][slot] * block->scales[slot];
+// ---- Factors that meet codes ----
+//
+// Codes are multiplied and summed in whole numbers, so what they meet becomes whole numbers of 16
+// bits: a query's values by the largest of its row, probabilities times V's scales by a power of
+// two near the largest that a page's block can have.
+
+#define KV_FACTOR_MOST 32767
+// Adding it rounds to a whole number (half to even), which is the sum's bits less its own.
+#define KV_ROUND 12582912.0f
+#define KV_ROUND_BITS 0x4b400000
+
+static inline int16_t kv_factor(float value) {
+  const int32_t code = (int32_t)(bits_of_f32(value + KV_ROUND) - (uint32_t)KV_ROUND_BITS);
+  if (code > KV_FACTOR_MOST) return KV_FACTOR_MOST;
+  return (int16_t)(code < -KV_FACTOR_MOST ? -KV_FACTOR_MOST : code);
 }
 
-static inline float kv_q4_k_value(const void *k_page, uint32_t d, uint32_t slot) {
-  const kv_q4_k_block *block = (const kv_q4_k_block *)k_page + d / WICK_KV_BLOCK_VALUES;
-  const uint8_t byte = block->bytes[d % WICK_KV_BLOCK_VALUES / 2][slot];
-  return (float)((d % 2 == 0 ? byte & 15 : byte >> 4) - 8) * block->scales[slot];
-}
+// A query's row of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types: its
+// factors, i16 [head_dim], and in the place of the last float what one of them is worth.
+static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
-static inline float kv_q8_v_value(const void *v_page, uint32_t slot, uint32_t d,
-                                  uint32_t head_dim) {
-  const float scale = kv_v_scales(v_page, slot, head_dim)[d / WICK_KV_BLOCK_VALUES];
-  return (float)kv_q8_v_codes(v_page, slot, head_dim)[d] * scale;
-}
+// Factors up to `most` are multiplied by `size` and then worth `unit` each: 2^14 to 2^15 is what
+// the largest becomes. Next to nothing, or no number: both are 0.
+typedef struct kv_factor_size {
+  float size, unit;
+} kv_factor_size;
 
-static inline float kv_q4_v_value(const void *v_page, uint32_t slot, uint32_t d,
-                                  uint32_t head_dim) {
-  const float scale = kv_v_scales(v_page, slot, head_dim)[d / WICK_KV_BLOCK_VALUES];
-  const uint8_t byte = kv_q4_v_bytes(v_page, slot, head_dim)[d / 32 * 16 + d % 16];
-  return (float)((d % 32 < 16 ? byte & 15 : byte >> 4) - 8) * scale;
+static inline kv_factor_size kv_factor_size_of(float most) {
+  if (!(most >= 0x1p-100f)) return (kv_factor_size){0.0f, 0.0f};
+  const uint32_t exponent = bits_of_f32(most) & 0x7f800000u;
+  return (kv_factor_size){f32_of_bits((268u << 23) - exponent),
+                          f32_of_bits(exponent - (14u << 23))};
 }
 
 #endif

@@ -1,5 +1,6 @@
-// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head. A row is
-// encoded once, from its floats, in blocks of 32 dims; the rest of the last block is zeros.
+// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head, and makes
+// queries into what meets their codes. A row is encoded once, from its floats, in blocks of 32
+// dims; the rest of the last block is zeros.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -7,8 +8,14 @@
 
 enum { BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 
-size_t kv_q8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q8_k_block); }
-size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q4_k_block); }
+size_t kv_q8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q8_block); }
+size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q4_block); }
+
+// One body for K and V: these are not what takes time.
+#define ONE_BODY __attribute__((noinline, minsize))
+
+// Where a code lies: kv_k_code_at, kv_v_code_at.
+typedef uint32_t code_at_function(uint32_t dim, uint32_t slot);
 
 // Block `index` of a row, padded.
 static void take_block(const float *row, uint32_t index, uint32_t head_dim, float x[BLOCK]) {
@@ -18,120 +25,128 @@ static void take_block(const float *row, uint32_t index, uint32_t head_dim, floa
   memcpy(x, row + from, count * sizeof *x);
 }
 
-uint32_t kv_q8_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim) {
-  kv_q8_k_block *page = k_page;
+static void q4_set(kv_q4_block *block, uint32_t at, uint32_t code) {
+  uint8_t *byte = &block->bytes[at % (KV_BLOCK_CODES / 2)];
+  *byte = (uint8_t)(at < KV_BLOCK_CODES / 2 ? (*byte & 0xf0u) | code : (*byte & 15u) | code << 4);
+}
+
+static ONE_BODY uint32_t q8_write(void *page, uint32_t slot, const float *row, uint32_t head_dim,
+                                  code_at_function *code_at) {
+  kv_q8_block *blocks = page;
   uint32_t bad = 0;
-  for (uint32_t b = 0; b < kv_blocks(head_dim); b++, page++) {
+  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
     float x[BLOCK];
     wick_kvq8_block block;
-    take_block(k, b, head_dim, x);
+    take_block(row, b, head_dim, x);
     bad += wick_kvq8_encode(x, &block);
-    page->scales[slot] = block.scale;
-    for (uint32_t i = 0; i < BLOCK; i++) page->codes[i][slot] = block.codes[i];
+    blocks[b].scales[slot] = block.scale;
+    for (uint32_t i = 0; i < BLOCK; i++) blocks[b].codes[code_at(i, slot)] = block.codes[i];
   }
   return bad;
 }
 
-uint32_t kv_q4_k_write(void *k_page, uint32_t slot, const float *k, uint32_t head_dim) {
-  kv_q4_k_block *page = k_page;
+static ONE_BODY uint32_t q4_write(void *page, uint32_t slot, const float *row, uint32_t head_dim,
+                                  code_at_function *code_at) {
+  kv_q4_block *blocks = page;
   uint32_t bad = 0;
-  for (uint32_t b = 0; b < kv_blocks(head_dim); b++, page++) {
+  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
     float x[BLOCK];
     wick_kvq4_block block;
-    take_block(k, b, head_dim, x);
+    take_block(row, b, head_dim, x);
     bad += wick_kvq4_encode(x, &block);
-    page->scales[slot] = block.scale;
-    for (uint32_t i = 0; i < BLOCK / 2; i++) page->bytes[i][slot] = block.bytes[i];
-  }
-  return bad;
-}
-
-uint32_t kv_q8_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim) {
-  const uint32_t blocks = kv_blocks(head_dim);
-  float *scales = (float *)v_page + (size_t)slot * blocks;
-  int8_t *codes = (int8_t *)v_page + (size_t)TOKENS * blocks * sizeof(float);
-  uint32_t bad = 0;
-  for (uint32_t b = 0; b < blocks; b++) {
-    float x[BLOCK];
-    wick_kvq8_block block;
-    take_block(v, b, head_dim, x);
-    bad += wick_kvq8_encode(x, &block);
-    scales[b] = block.scale;
-    memcpy(codes + ((size_t)slot * blocks + b) * BLOCK, block.codes, BLOCK);
-  }
-  return bad;
-}
-
-// The codes of dims i and i + 16 share a byte here, those of 2i and 2i + 1 in the codec's block.
-static uint8_t code_of(const wick_kvq4_block *block, uint32_t dim) {
-  const uint8_t byte = block->bytes[dim / 2];
-  return dim % 2 == 0 ? byte & 15 : byte >> 4;
-}
-
-uint32_t kv_q4_v_write(void *v_page, uint32_t slot, const float *v, uint32_t head_dim) {
-  const uint32_t blocks = kv_blocks(head_dim);
-  float *scales = (float *)v_page + (size_t)slot * blocks;
-  uint8_t *bytes = (uint8_t *)v_page + (size_t)TOKENS * blocks * sizeof(float);
-  uint32_t bad = 0;
-  for (uint32_t b = 0; b < blocks; b++) {
-    float x[BLOCK];
-    wick_kvq4_block block;
-    take_block(v, b, head_dim, x);
-    bad += wick_kvq4_encode(x, &block);
-    scales[b] = block.scale;
-    uint8_t *to = bytes + ((size_t)slot * blocks + b) * (BLOCK / 2);
-    for (uint32_t i = 0; i < BLOCK / 2; i++) {
-      to[i] = (uint8_t)(code_of(&block, i) | code_of(&block, i + 16) << 4);
+    blocks[b].scales[slot] = block.scale;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+      const uint32_t byte = block.bytes[i / 2];
+      q4_set(&blocks[b], code_at(i, slot), i % 2 == 0 ? byte & 15 : byte >> 4);
     }
   }
   return bad;
 }
 
-void kv_q8_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim) {
-  for (uint32_t d = 0; d < head_dim; d++) k[d] = kv_q8_k_value(k_page, d, slot);
-}
-
-void kv_q4_k_read(const void *k_page, uint32_t slot, float *k, uint32_t head_dim) {
-  for (uint32_t d = 0; d < head_dim; d++) k[d] = kv_q4_k_value(k_page, d, slot);
-}
-
-void kv_q8_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim) {
-  for (uint32_t d = 0; d < head_dim; d++) v[d] = kv_q8_v_value(v_page, slot, d, head_dim);
-}
-
-void kv_q4_v_read(const void *v_page, uint32_t slot, float *v, uint32_t head_dim) {
-  for (uint32_t d = 0; d < head_dim; d++) v[d] = kv_q4_v_value(v_page, slot, d, head_dim);
-}
-
-void kv_q8_k_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
-  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
-    kv_q8_k_block *t = (kv_q8_k_block *)to + b;
-    const kv_q8_k_block *f = (const kv_q8_k_block *)from + b;
-    memcpy(t->scales, f->scales, slots * sizeof(float));
-    for (uint32_t i = 0; i < BLOCK; i++) memcpy(t->codes[i], f->codes[i], slots);
+static ONE_BODY void q8_read(const void *page, uint32_t slot, float *row, uint32_t head_dim,
+                             code_at_function *code_at) {
+  const kv_q8_block *blocks = page;
+  for (uint32_t d = 0; d < head_dim; d++) {
+    const kv_q8_block *block = &blocks[d / BLOCK];
+    row[d] = (float)kv_q8_code(block, code_at(d % BLOCK, slot)) * block->scales[slot];
   }
 }
 
-void kv_q4_k_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
-  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
-    kv_q4_k_block *t = (kv_q4_k_block *)to + b;
-    const kv_q4_k_block *f = (const kv_q4_k_block *)from + b;
-    memcpy(t->scales, f->scales, slots * sizeof(float));
-    for (uint32_t i = 0; i < BLOCK / 2; i++) memcpy(t->bytes[i], f->bytes[i], slots);
+static ONE_BODY void q4_read(const void *page, uint32_t slot, float *row, uint32_t head_dim,
+                             code_at_function *code_at) {
+  const kv_q4_block *blocks = page;
+  for (uint32_t d = 0; d < head_dim; d++) {
+    const kv_q4_block *block = &blocks[d / BLOCK];
+    row[d] = (float)kv_q4_code(block, code_at(d % BLOCK, slot)) * block->scales[slot];
   }
 }
 
-// Rows of scales and rows of `code_bytes` a block.
-static void copy_v(void *to, const void *from, uint32_t slots, size_t blocks, size_t code_bytes) {
-  const size_t scales = blocks * sizeof(float), codes = blocks * code_bytes;
-  memcpy(to, from, slots * scales);
-  memcpy((uint8_t *)to + TOKENS * scales, (const uint8_t *)from + TOKENS * scales, slots * codes);
+static ONE_BODY void q8_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim,
+                             code_at_function *code_at) {
+  kv_q8_block *t = to;
+  const kv_q8_block *f = from;
+  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
+    memcpy(t[b].scales, f[b].scales, slots * sizeof(float));
+    for (uint32_t i = 0; i < BLOCK * slots; i++) {
+      const uint32_t at = code_at(i % BLOCK, i / BLOCK);
+      t[b].codes[at] = f[b].codes[at];
+    }
+  }
 }
 
-void kv_q8_v_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
-  copy_v(to, from, slots, kv_blocks(head_dim), BLOCK);
+static ONE_BODY void q4_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim,
+                             code_at_function *code_at) {
+  kv_q4_block *t = to;
+  const kv_q4_block *f = from;
+  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
+    memcpy(t[b].scales, f[b].scales, slots * sizeof(float));
+    for (uint32_t i = 0; i < BLOCK * slots; i++) {
+      const uint32_t at = code_at(i % BLOCK, i / BLOCK);
+      q4_set(&t[b], at, (uint32_t)(kv_q4_code(&f[b], at) + 8));
+    }
+  }
 }
 
-void kv_q4_v_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {
-  copy_v(to, from, slots, kv_blocks(head_dim), BLOCK / 2);
+#define KV_SIDE(type, side)                                                                        \
+  uint32_t kv_##type##_##side##_write(void *page, uint32_t slot, const float *row,                 \
+                                      uint32_t head_dim) {                                         \
+    return type##_write(page, slot, row, head_dim, kv_##side##_code_at);                           \
+  }                                                                                                \
+  void kv_##type##_##side##_read(const void *page, uint32_t slot, float *row, uint32_t head_dim) { \
+    type##_read(page, slot, row, head_dim, kv_##side##_code_at);                                   \
+  }                                                                                                \
+  void kv_##type##_##side##_copy(void *to, const void *from, uint32_t slots, uint32_t head_dim) {  \
+    if (slots == TOKENS) {                                                                         \
+      memcpy(to, from, kv_##type##_bytes(head_dim));                                               \
+    } else {                                                                                       \
+      type##_copy(to, from, slots, head_dim, kv_##side##_code_at);                                 \
+    }                                                                                              \
+  }
+
+KV_SIDE(q8, k)
+KV_SIDE(q8, v)
+KV_SIDE(q4, k)
+KV_SIDE(q4, v)
+
+// In place: a factor takes half the room of the value that it was made from. A value that is no
+// number makes the unit none.
+static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
+  float most = 0.0f, nothing = 0.0f;
+  for (uint32_t d = 0; d < head_dim; d++) {
+    const float magnitude = row[d] < 0 ? -row[d] : row[d];
+    most = magnitude > most ? magnitude : most;
+    nothing += row[d] - row[d];
+  }
+  const float inverse = most >= 0x1p-100f ? (float)KV_FACTOR_MOST / most : 0.0f;
+  for (uint32_t d = 0; d < head_dim; d++) {
+    float value;
+    memcpy(&value, row + d, sizeof value);
+    const int16_t factor = kv_factor(value * inverse);
+    memcpy((uint8_t *)row + d * sizeof factor, &factor, sizeof factor);
+  }
+  row[head_dim - 1] = most * (1.0f / (float)KV_FACTOR_MOST) + nothing;
+}
+
+void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim) {
+  for (uint32_t h = 0; h < heads; h++) query_make(q + (size_t)h * head_dim, head_dim);
 }

@@ -83,13 +83,11 @@ size_t wick_kv_page_data_bytes(const wick_kv_page_data *data) { return data->lay
 void *wick_kv_page_data_k(const wick_kv_page_data *data, uint32_t layer, uint32_t head) {
   const wick_kv_layout *l = data->layout;
   const size_t pair = l->k_head_bytes + l->v_head_bytes;
-  return data->bytes + (size_t)layer * l->shape.kv_heads * pair + head * l->k_head_bytes;
+  return data->bytes + ((size_t)layer * l->shape.kv_heads + head) * pair;
 }
 
 void *wick_kv_page_data_v(const wick_kv_page_data *data, uint32_t layer, uint32_t head) {
-  const wick_kv_layout *l = data->layout;
-  const size_t heads = l->shape.kv_heads, pair = l->k_head_bytes + l->v_head_bytes;
-  return data->bytes + layer * heads * pair + heads * l->k_head_bytes + head * l->v_head_bytes;
+  return (uint8_t *)wick_kv_page_data_k(data, layer, head) + data->layout->k_head_bytes;
 }
 
 static wick_status check_row(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,

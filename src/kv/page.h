@@ -48,7 +48,8 @@ typedef struct wick_kv_shape {
   uint32_t window;  // sliding window in tokens, 0: everything is kept
 } wick_kv_shape;
 
-// A shape with its sizes in bytes.
+// A shape with its sizes in bytes. A page holds its layers one behind the other, in each the KV
+// heads, of each K and then V: attention reads a layer of a page from one end to the other.
 typedef struct wick_kv_layout {
   const wick_kernels *kernels;
   wick_kv_shape shape;

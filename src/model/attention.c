@@ -60,6 +60,14 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
                    attention->layer);
 }
 
+// What is the same for all pages of a tile: bytes of one KV head's K, of its K and V; of what is
+// read ahead, a third of the tile's part of a page, and each KV head's share of each third.
+typedef struct tile_pages {
+  kernel_attention_page add;
+  size_t k_bytes, head_bytes;
+  uint32_t third_bytes, share_bytes;
+} tile_pages;
+
 // Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the pages
 // that all of them see together, so that each is loaded and converted once. Several KV heads where
 // there are few tokens: a page's heads lie side by side, and memory is read in long pieces.
@@ -69,6 +77,7 @@ typedef struct attention_tile {
   uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
   const wick_kv_entry *table;
   uint32_t entries;
+  tile_pages pages;
   kernel_attention state;  // [kv_count, token_count, group], of the chunk at hand
   float *rotated;          // state.q
   float *cos_sin;          // [rope_dims]
@@ -103,6 +112,7 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
     cos_sin = tile->cos_sin;
   }
   const float scale = 1.0f / __builtin_sqrtf((float)config->head_dim);
+  const kernel_kv_ops *keys = &a->model->kernels->kv[wick_kv_pool_shape(a->kv)->k_type];
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     float *rotated = tile->rotated + ((size_t)kv * tile->token_count + token) * values;
     memcpy(rotated, s->q + (size_t)input * s->q_stride + (size_t)(tile->kv_first + kv) * values,
@@ -110,50 +120,37 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
     a->model->kernels->rope(rotated, tile->group, config->head_dim, config->rope_dims, cos_sin,
                             config->family->rope_interleaved);
     a->model->kernels->scale(rotated, scale, values);
+    if (keys->queries_make != NULL) keys->queries_make(rotated, tile->group, config->head_dim);
   }
 }
 
-// The tile's part of a page, to be read ahead while the page before is computed: thirds where it is
-// one piece, else K and V.
-static kernel_ahead page_ahead(const attention_tile *tile, const wick_kv_entry *entry) {
-  const model_attention *a = tile->attention;
-  if (entry->page < 0) return (kernel_ahead){0};
-  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
-  const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
-  const uint8_t *v = wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first);
-  const wick_kernels *kernels = a->model->kernels;
-  const size_t k_bytes = tile->kv_count * kernels->kv[shape->k_type].k_bytes(shape->head_dim);
-  const size_t v_bytes = tile->kv_count * kernels->kv[shape->v_type].v_bytes(shape->head_dim);
-  if (k + k_bytes != v) {
-    return (kernel_ahead){{k, v, v}, (uint32_t)(k_bytes < v_bytes ? k_bytes : v_bytes)};
-  }
-  const size_t third = (k_bytes + v_bytes) / 3;
-  return (kernel_ahead){{k, k + third, k + 2 * third}, (uint32_t)third};
-}
-
-// The share of KV head `kv`.
-static kernel_ahead head_ahead(const kernel_ahead *page, uint32_t kv, uint32_t kv_count) {
-  const uint32_t share =
-      (uint32_t)align_size(ceil_div_u32(page->bytes, kv_count), WICK_CACHE_LINE_BYTES);
-  const uint32_t first = share * kv < page->bytes ? share * kv : page->bytes;
-  const uint32_t rest = page->bytes - first;
-  return (kernel_ahead){{page->from[0] + first, page->from[1] + first, page->from[2] + first},
-                        rest < share ? rest : share};
-}
-
-// The slots [entry->first, last) for `count` tokens from `token` on.
+// The slots [entry->first, last) for `count` tokens from `token` on. The KV heads' K and V lie side
+// by side; the next page's are read ahead meanwhile, each head's call its share.
 static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
                       const wick_kv_entry *entry, uint32_t last) {
   const model_attention *a = tile->attention;
-  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
-  const kernel_attention_page add = a->model->kernels->attention_page[shape->k_type][shape->v_type];
-  const bool is_last = entry + 1 == tile->table + tile->entries;
-  const kernel_ahead ahead = is_last ? (kernel_ahead){0} : page_ahead(tile, entry + 1);
-  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
-    kernel_attention state = part_state(tile, kv, token, count);
-    if (ahead.bytes != 0) state.ahead = head_ahead(&ahead, kv, tile->kv_count);
-    add(&state, wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first + kv),
-        wick_kv_page_v(a->kv, entry->page, a->layer, tile->kv_first + kv), entry->first, last);
+  const tile_pages *pages = &tile->pages;
+  const wick_kv_entry *next = entry + 1;
+  const uint32_t heads = tile->token_count * tile->group;
+  const size_t values = (size_t)heads * tile->state.head_dim;
+  const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
+  kernel_attention state = part_state(tile, 0, token, count);
+  uint32_t ahead_bytes = 0;
+  if (next < tile->table + tile->entries && next->page >= 0) {
+    const uint8_t *from = wick_kv_page_k(a->kv, next->page, a->layer, tile->kv_first);
+    ahead_bytes = pages->third_bytes;
+    for (uint32_t i = 0; i < 3; i++) state.ahead.from[i] = from + (size_t)i * ahead_bytes;
+  }
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++, k += pages->head_bytes) {
+    const uint32_t share = ahead_bytes < pages->share_bytes ? ahead_bytes : pages->share_bytes;
+    state.ahead.bytes = share;
+    pages->add(&state, k, k + pages->k_bytes, entry->first, last);
+    ahead_bytes -= share;
+    for (uint32_t i = 0; i < 3 && share != 0; i++) state.ahead.from[i] += share;
+    state.q += values;
+    state.acc += values;
+    state.max += heads;
+    state.sum += heads;
   }
 }
 
@@ -209,6 +206,18 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   return end;
 }
 
+static tile_pages make_pages(const model_attention *a, uint32_t kv_count) {
+  const wick_kernels *kernels = a->model->kernels;
+  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
+  tile_pages pages = {.add = kernels->attention_page[shape->k_type][shape->v_type],
+                      .k_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim)};
+  pages.head_bytes = pages.k_bytes + kernels->kv[shape->v_type].v_bytes(shape->head_dim);
+  pages.third_bytes = (uint32_t)(kv_count * pages.head_bytes / 3);
+  pages.share_bytes =
+      (uint32_t)align_size(ceil_div_u32(pages.third_bytes, kv_count), WICK_CACHE_LINE_BYTES);
+  return pages;
+}
+
 // Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
 static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                                 uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
@@ -222,7 +231,8 @@ static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                          .kv_count = kv_count,
                          .group = group,
                          .rotated = rotated,
-                         .delta = DELTA_NONE};
+                         .delta = DELTA_NONE,
+                         .pages = make_pages(a, kv_count)};
   tile.table = wick_kv_seq_table(a->kv, a->inputs[token_first].sequence, &tile.entries);
   tile.cos_sin = rotated + scratch_line_floats(kv_count * token_count * group * config->head_dim);
   return tile;
