@@ -1,8 +1,8 @@
 // What proposals from the text itself bring: decoding with and without them in turns, of real text that
 // is forced upon random weights (which would only repeat themselves): code that is handed back with an
-// edit, JSON with a field changed, and prose in which nothing is found. Tokens are a real vocabulary's
-// when WICK_SHARED has one (qwen2), the built-in model's otherwise.
-//   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 160] [--repetitions 5]
+// edit and JSON with a field changed, both to their end, and prose in which nothing is found. Tokens are
+// a real vocabulary's when WICK_SHARED has one (qwen2), the built-in model's otherwise.
+//   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 260] [--repetitions 5]
 //     [--document]
 // With --document it writes its section of docs/benchmarks.md.
 
@@ -18,7 +18,7 @@ import { median, ratioInterval } from './statistics.mjs';
 const { values: options } = parseArgs({
   options: {
     model: { type: 'string', default: 'qwen2.5-0.5b:q4_0' },
-    tokens: { type: 'string', default: '160' },
+    tokens: { type: 'string', default: '260' },
     repetitions: { type: 'string', default: '5' },
     document: { type: 'boolean', default: false },
   },
@@ -86,7 +86,7 @@ const engine = await createEngine({ file, threads: 1, contextSize: 2048 });
 
 /** @param {{prompt: number[], answer: number[]}} text @param {boolean} speculation */
 async function decodeRate({ prompt, answer }, speculation) {
-  const before = (await engine.stats()).tokens;
+  const before = await engine.stats();
   const run = engine.generate(prompt, {
     temperature: 0,
     ignoreEnd: true,
@@ -95,11 +95,12 @@ async function decodeRate({ prompt, answer }, speculation) {
     speculation,
   });
   await run.text();
-  const { tokens } = await engine.stats();
+  const { tokens, passes } = await engine.stats();
   return {
     rate: run.result?.timings.decodeTokensPerSecond ?? 0,
-    proposed: tokens.proposed - before.proposed,
-    accepted: tokens.accepted - before.accepted,
+    proposed: tokens.proposed - before.tokens.proposed,
+    accepted: tokens.accepted - before.tokens.accepted,
+    passes: passes - before.passes,
   };
 }
 
@@ -108,8 +109,8 @@ const { kernels } = await engine.info();
 const lines = [
   `${options.model}, ${kernels} kernels, 1 thread, ${options.tokens} tokens`,
   '',
-  '| text | plain tok/s | with proposals | ratio (95 %) | accepted of proposed |',
-  '|---|---|---|---|---|',
+  '| text | plain tok/s | with proposals | ratio (95 %) | passes | accepted of proposed |',
+  '|---|---|---|---|---|---|',
 ];
 for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
   /** @type {number[]} */
@@ -118,6 +119,8 @@ for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
   const guessed = [];
   let proposed = 0;
   let accepted = 0;
+  /** @type {number[][]} */
+  const passes = [[], []];
   for (let round = -1; round < Number(options.repetitions); round++) {
     const without = await decodeRate(text, false);
     const having = await decodeRate(text, true);
@@ -126,12 +129,14 @@ for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
     guessed.push(having.rate);
     proposed += having.proposed;
     accepted += having.accepted;
+    passes[0].push(without.passes);
+    passes[1].push(having.passes);
   }
   const [low, high] = ratioInterval(guessed, plain);
   lines.push(
     `| ${text.name} | ${median(plain).toFixed(2)} | ${median(guessed).toFixed(2)} | ` +
       `${(median(guessed) / median(plain)).toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}) | ` +
-      `${accepted} of ${proposed} |`,
+      `${median(passes[0])} and ${median(passes[1])} | ${accepted} of ${proposed} |`,
   );
 }
 const { passUs } = await engine.stats();
