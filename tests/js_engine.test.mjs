@@ -440,6 +440,9 @@ describe('the end', () => {
       wasm: pathToFileURL(join(folder, 'no.wasm')),
     });
     await assert.rejects(noModule, hasCode('WASM'));
+    const page = new Response('', { headers: { 'Content-Type': 'text/html; charset=utf-8' } });
+    const lostFile = createEngine({ file: modelPath, wasm: page });
+    await assert.rejects(lostFile, /web page instead of the engine's WebAssembly: a bundler/);
   });
 
   test('an engine that nobody waits for lets the process end', async () => {

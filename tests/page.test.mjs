@@ -118,6 +118,55 @@ for (const [name, options] of Object.entries({
   });
 }
 
+test('on a narrow phone: headings, code, wide tables, words without end, writing from the right', {
+  skip: chromium.skip,
+}, async () => {
+  const viewport = { width: 360, height: 640 };
+  const { page, problems, close } = await openPage(`${server.url}?model=none.gguf`, { viewport });
+  const table = ['a', '--', 'unbreakable'].map((cell) => `|${`${cell}|`.repeat(7)}`).join('\n');
+  const said = [
+    { role: 'user', content: 'x'.repeat(500) },
+    { role: 'assistant', content: `# Title\n\n\`\`\`\n${'y'.repeat(200)}\n\`\`\`\n\n${table}` },
+    { role: 'user', content: 'שלום' },
+    { role: 'assistant', content: 'مرحبا\n\n```\ncode\n```' },
+  ];
+  await page.evaluate(
+    `localStorage.setItem('wick-chat-conversation', ${JSON.stringify(JSON.stringify(said))})`,
+  );
+  await page.reload();
+  await page.locator('.message').nth(3).waitFor();
+  await page.screenshot({ path: `${pictures}/phone-content.png` });
+  assert.ok(((await page.locator('.body h1').boundingBox())?.height ?? 0) > 12, 'it can be read');
+  assert.equal(
+    await page.evaluate('document.getElementById("log").scrollWidth'),
+    await page.evaluate('document.getElementById("log").clientWidth'),
+  );
+  const cell = await page.locator('td').first().boundingBox();
+  assert.ok(cell && cell.height < 40, 'a word of a table stays whole');
+  const directions = await page
+    .locator('.body, .body code')
+    .evaluateAll((all) => all.map((one) => getComputedStyle(one).direction));
+  assert.deepEqual(directions, ['ltr', 'ltr', 'ltr', 'rtl', 'rtl', 'ltr']);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test('a conversation that has become too long says so in its reader’s words', {
+  skip: chromium.skip,
+}, async () => {
+  const { page, problems, close } = await openPage();
+  await waitUntilReady(page);
+  await page.fill('#prompt', 'word '.repeat(5000));
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#problem:not([hidden])');
+  assert.match(
+    await page.innerText('#problem-text'),
+    /^This conversation is longer than the model can read: .* 4096\. Begin a new chat/,
+  );
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 test('the developer panel shows the pages as they are while it answers', {
   skip: chromium.skip,
 }, async () => {
@@ -230,7 +279,7 @@ test('a file that is no model is refused in words, and the page works on', {
   await page.click('#choose-model');
   await page.click('#load-model');
   await page.waitForSelector('#problem:not([hidden])');
-  assert.match(await page.innerText('#problem-text'), /letter\.gguf could not be loaded\. .*GGUF/s);
+  assert.match(await page.innerText('#problem-text'), /letter\.gguf could not be loaded: .*GGUF/s);
   await page.screenshot({ path: `${pictures}/light-problem.png` });
   await page.click('#choose-model');
   await page.click('#load-model');

@@ -18,14 +18,15 @@ const plots = makePlots(byId('speed-plot'), byId('time-plot'));
 let running;
 let texts = { markdown: '', json: '' };
 
-/** @param {string} text @returns {number[]} */
-function numbersOf(text) {
+/** @param {string} field @returns {number[]} */
+function numbersOf(field) {
+  const text = String(byId(field).value);
   const numbers = text
     .split(/[\s,]+/)
     .filter(Boolean)
     .map(Number);
   if (numbers.length > 0 && numbers.every((n) => Number.isInteger(n) && n > 0)) return numbers;
-  throw new Error(`whole numbers above 0 are wanted, not '${text}'`);
+  throw new Error(`${field}: whole numbers above 0 are wanted, not '${text}'`);
 }
 
 /** @returns {Pick<Plan, 'model' | 'source'>} */
@@ -50,8 +51,8 @@ function chosenModel() {
 function readPlan() {
   return {
     ...chosenModel(),
-    threads: numbersOf(byId('threads').value),
-    prompts: numbersOf(byId('prompts').value),
+    threads: numbersOf('threads'),
+    prompts: numbersOf('prompts'),
     tokens: Number(byId('tokens').value),
     repetitions: Number(byId('repetitions').value),
   };
@@ -97,8 +98,10 @@ async function showResult(plan, result) {
 /** @param {boolean} isRunning */
 function setRunning(isRunning) {
   byId('fields').disabled = isRunning;
-  byId('run').hidden = isRunning;
-  byId('stop').hidden = !isRunning;
+  const [shown, hidden] = isRunning ? [byId('stop'), byId('run')] : [byId('run'), byId('stop')];
+  shown.hidden = false;
+  if (document.activeElement === hidden) shown.focus(); // it would be lost
+  hidden.hidden = true;
   byId('progress').hidden = !isRunning;
 }
 

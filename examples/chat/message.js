@@ -30,6 +30,7 @@ export function addArticle(role, count = 1) {
   if (count > 1) article.append(columns);
   const places = Array.from({ length: count }, (_, index) => {
     const body = make('div', 'body');
+    body.dir = 'auto';
     const holder = count > 1 ? make('section', 'variant') : article;
     if (count > 1) {
       holder.setAttribute('aria-label', `Variant ${index + 1} of ${count}`);
@@ -127,6 +128,7 @@ export function editQuestion(article, text, send) {
   const field = document.createElement('textarea');
   field.rows = 1;
   field.value = text;
+  field.dir = 'auto';
   field.setAttribute('aria-label', 'Your message, worded anew');
   const submit = makeButton('Send', () => {}, 'primary');
   submit.type = 'submit';

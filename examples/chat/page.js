@@ -6,6 +6,7 @@ import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
 import { byId } from './dom.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
+import { keepInView } from './message.js';
 import { models, nameOfUrl } from './models.js';
 import { fetchModel, keepPage } from './offline.js';
 import { settings } from './settings.js';
@@ -23,7 +24,10 @@ let wished;
 
 /** @param {unknown} error @returns {string} */
 function inWords(error) {
-  if (error instanceof WickError) return error.message;
+  if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') {
+    const [sizes] = error.message.split(' (option');
+    return `This conversation is longer than the model can read: ${sizes}. Begin a new chat, or edit an earlier question.`;
+  }
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -97,7 +101,7 @@ async function load(wish) {
     byId('model-name').textContent = 'No model';
     byId('facts').textContent = '';
     if (/** @type {Error} */ (error).name !== 'AbortError') {
-      showProblem(`${wish.name} could not be loaded. ${inWords(error)}`, () => load(wish));
+      showProblem(`${wish.name} could not be loaded: ${inWords(error)}`, () => load(wish));
     }
   } finally {
     if (loading === own) {
@@ -131,7 +135,9 @@ function listModels() {
     radio.addEventListener('change', forgetOwn);
     const note = document.createElement('small');
     note.textContent = model.note;
-    label.append(radio, model.name, note);
+    const text = document.createElement('span');
+    text.append(model.name, ' ', note);
+    label.append(radio, text);
     byId('model-list').append(label);
   }
 }
@@ -197,6 +203,7 @@ function tell(error) {
   const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
   const again = isGone && wished ? load.bind(undefined, wished) : undefined;
   showProblem(inWords(error), again);
+  keepInView(); // the message takes room
 }
 
 byId('composer').addEventListener('submit', (event) => {

@@ -10,6 +10,10 @@ import process from 'node:process';
 import { WASI } from 'node:wasi';
 
 const [modulePath, modelPath, prompt] = process.argv.slice(2);
+if (prompt === undefined) {
+  console.error('usage: node run.mjs wick.wasm model.gguf "Once upon a time"');
+  process.exit(2);
+}
 const model = `/models/${basename(modelPath)}`;
 const wasi = new WASI({
   version: 'preview1',

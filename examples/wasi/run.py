@@ -10,6 +10,8 @@ import sys
 
 import wasmtime
 
+if len(sys.argv) != 4:
+    sys.exit(__doc__)
 module_path, model_path, prompt = sys.argv[1:]
 folder, name = os.path.split(os.path.abspath(model_path))
 
