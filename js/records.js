@@ -50,6 +50,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {boolean} printSpecial
  * @property {number} [session] that the text goes on from and stays in
  * @property {boolean} [prefillOnly] nothing is sampled
+ * @property {[first: number, last: number] | undefined} [drop] from its session, once all is read
  * @property {number} priority higher ones go first
  * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
  * @property {number[]} [forced] what comes out, whatever the logits say

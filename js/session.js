@@ -50,10 +50,18 @@ export class Session {
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
    */
   async append(text, options = {}) {
-    checkNames(options, ['signal', 'onPrefill']);
+    return this.#read(text, checkNames(options, ['signal', 'onPrefill']));
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} text
+   * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} options
+   * @param {[first: number, last: number]} [drop] what is dropped as soon as all has been read
+   */
+  async #read(text, options, drop) {
     const message = {
       input: { prompt: promptOf(text, true) },
-      settings: { ...settingsOf({}), session: this.#id, prefillOnly: true },
+      settings: { ...settingsOf({}), session: this.#id, prefillOnly: true, drop },
       wantsTokens: false,
     };
     const reader = readerOf(this.#link, message, options);
@@ -79,7 +87,27 @@ export class Session {
    */
   async drop(first, last) {
     const range = [checkCount('first', first), checkCount('last', last)];
+    if (first < last && (await this.#readAndDrop(first, last))) return;
     await this.#link.call('dropFromSession', [this.#id, ...range]);
+  }
+
+  /**
+   * What stays after a drop has seen what goes, if it had been read. Whether it had would depend on who
+   * else was there: the newest token need not be read yet, and others may have taken the pages.
+   * @param {number} first
+   * @param {number} last
+   * @returns {Promise<boolean>} whether they could be read
+   */
+  async #readAndDrop(first, last) {
+    if ((await this.tokens()).length === 0) return false;
+    try {
+      await this.#read('', {}, [first, last]);
+      return true;
+    } catch (error) {
+      // the token that fills a context is never read
+      if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') return false;
+      throw error;
+    }
   }
 
   /** @returns {Promise<number[]>} */

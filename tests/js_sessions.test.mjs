@@ -303,6 +303,23 @@ describe('sessions', () => {
     await assert.rejects(session.truncate(-1), hasCode('ARG'));
   });
 
+  test('what stays after a drop has seen what went, the newest token, too', async (t) => {
+    const engine = await openEngine(t);
+    const [said, read] = [await engine.createSession(), await engine.createSession()];
+    await said.prompt('Once upon a time', { ...greedy, maxTokens: 8 }).text();
+    await read.append(await said.tokens());
+    const logprobs = [];
+    for (const session of [said, read]) {
+      await session.drop(2, 9);
+      /** @type {number[]} */
+      const own = [];
+      const onToken = (/** @type {{logprob: number}} */ { logprob }) => void own.push(logprob);
+      await session.prompt(' and', { ...greedy, maxTokens: 4, logprobs: 0, onToken }).text();
+      logprobs.push(own);
+    }
+    assert.deepEqual(logprobs[0], logprobs[1]);
+  });
+
   test('one request at a time; one that was left early is over at once', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
