@@ -17,7 +17,7 @@ CLI_SRC := $(wildcard src/cli/*.c)
 POSIX_SRC := src/platform/posix.c
 ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
-WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c)
+WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/libc/string.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 
 TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
@@ -52,10 +52,11 @@ build/obj/$(1)/list: FORCE
 -include $$(objects_$(1):.o=.d)
 endef
 .PHONY: FORCE
-$(foreach variant,$(WEB_VARIANTS),\
-  $(eval build/obj/web-$(variant)/web/libc/string.o: file_flags := $(WEB_LIBC_FLAGS)))
+MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=web-%)
+$(foreach config,$(MODULE_CONFIGS),\
+  $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS)))
 # What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
-$(foreach config,wasi wasi-relaxed $(WEB_VARIANTS:%=web-%),$(foreach sources,$(SHORT_SOURCES),\
+$(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
 
 web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \

@@ -46,7 +46,7 @@ FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
 
 # ---- WebAssembly ----
 # Every engine that has 128-bit SIMD has these; relaxed SIMD and threads are found out at run time.
-WASM_FLAGS := -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
+WASM_FLAGS := -msimd128 -mnontrapping-fptoint -msign-ext -mmutable-globals
 RELAXED_FLAGS := -mrelaxed-simd
 # The stack lies first, so that an overflow traps instead of writing over data.
 WASM_STACK_BYTES := 262144
@@ -59,7 +59,8 @@ WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
 WEB_TARGET := --target=wasm32-unknown-unknown
 # No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
 WEB_FLAGS := $(WEB_TARGET) -nostdlibinc -isystem web/libc $(WASM_FLAGS)
-WEB_LIBC_FLAGS := -fno-builtin
+# Copies and fills are calls of web/libc/string.c, which says why; it alone has the instructions.
+STRING_FLAGS := -fno-builtin -mbulk-memory
 WEB_SINGLE_FLAGS := -DWICK_THREADS=0
 WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
 # JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.

@@ -15,8 +15,47 @@
 // The header comes first: string.c finds this host's <string.h> read already.
 #include "../../web/libc/compiler.c"
 #include "../../web/libc/string.c"
+#undef memcpy
+#undef memmove
+#undef memset
 #undef memcmp
 #undef strlen
+
+enum { BUFFER_BYTES = 96 };
+
+TEST(copies_every_size_and_nothing_beside_it) {
+  uint8_t from[BUFFER_BYTES], to[BUFFER_BYTES];
+  for (size_t i = 0; i < BUFFER_BYTES; i++) from[i] = (uint8_t)(i + 1);
+  for (size_t size = 0; size < BUFFER_BYTES - 2; size++) {
+    memset(to, 0, sizeof to);
+    CHECK(web_memcpy(to + 1, from + 2, size) == to + 1);
+    CHECK_EQ_INT(memcmp(to + 1, from + 2, size), 0);
+    CHECK(to[0] == 0 && to[size + 1] == 0);
+  }
+}
+
+TEST(moves_over_itself_in_both_directions) {
+  for (size_t from = 0; from < 40; from++) {
+    for (size_t to = 0; to < 40; to++) {
+      uint8_t bytes[BUFFER_BYTES], wanted[BUFFER_BYTES];
+      for (size_t i = 0; i < BUFFER_BYTES; i++) bytes[i] = wanted[i] = (uint8_t)(i + 1);
+      memmove(wanted + to, wanted + from, 50);
+      web_memmove(bytes + to, bytes + from, 50);
+      REQUIRE(CHECK_EQ_INT(memcmp(bytes, wanted, sizeof bytes), 0));
+    }
+  }
+}
+
+TEST(fills_every_size_and_nothing_beside_it) {
+  uint8_t to[BUFFER_BYTES], wanted[BUFFER_BYTES];
+  for (size_t size = 0; size < BUFFER_BYTES - 1; size++) {
+    memset(to, 1, sizeof to);
+    memset(wanted, 1, sizeof wanted);
+    memset(wanted + 1, 0x1f3 & 0xff, size);
+    CHECK(web_memset(to + 1, 0x1f3, size) == to + 1);
+    CHECK_EQ_INT(memcmp(to, wanted, sizeof to), 0);
+  }
+}
 
 TEST(compares_bytes_as_unsigned) {
   CHECK(web_memcmp("\x80", "\x7f", 1) > 0);

@@ -1,18 +1,48 @@
-// web/libc/string.c — <string.h> for the freestanding web build. Bulk memory turns the first three
-// into one instruction each, so the builtins below do not call themselves.
+// web/libc/string.c — <string.h> for the freestanding web build; the WASI builds have it, too.
+//
+// Copies and fills are loops. As memory.copy and memory.fill they would become calls of the C
+// library under the engine, and that of many hosts works with 512-bit vectors, after which a
+// processor lowers its clock for all that it does (by 13 % for a millisecond).
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+// From here on one instruction: so much is copied only when no products wait.
+enum { BULK_BYTES = 1 << 16 };
+
+// 16 bytes anywhere.
+typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));
+
 void *memcpy(void *restrict target, const void *restrict source, size_t size_bytes) {
-  return __builtin_memcpy(target, source, size_bytes);
+  return memmove(target, source, size_bytes);
 }
 
 void *memmove(void *target, const void *source, size_t size_bytes) {
-  return __builtin_memmove(target, source, size_bytes);
+  const bool is_forward = (uintptr_t)target - (uintptr_t)source >= size_bytes;
+  if (!is_forward || size_bytes >= BULK_BYTES) {
+    return __builtin_memmove(target, source, size_bytes);
+  }
+  uint8_t *to = target;
+  const uint8_t *from = source;
+  for (; size_bytes >= sizeof(vector); size_bytes -= sizeof(vector)) {
+    *(vector *)to = *(const vector *)from;
+    to += sizeof(vector);
+    from += sizeof(vector);
+  }
+  for (; size_bytes > 0; size_bytes--) *to++ = *from++;
+  return target;
 }
 
 void *memset(void *target, int value, size_t size_bytes) {
-  return __builtin_memset(target, value, size_bytes);
+  if (size_bytes >= BULK_BYTES) return __builtin_memset(target, value, size_bytes);
+  const vector values = (vector){0} + (uint8_t)value;
+  uint8_t *to = target;
+  for (; size_bytes >= sizeof(vector); size_bytes -= sizeof(vector), to += sizeof(vector)) {
+    *(vector *)to = values;
+  }
+  for (; size_bytes > 0; size_bytes--) *to++ = (uint8_t)value;
+  return target;
 }
 
 int memcmp(const void *left, const void *right, size_t size_bytes) {
