@@ -29,7 +29,8 @@ static const strip_type q8_0_strip = {.record_bytes = sizeof(q8_0_record),
                                       .begin = strip_begin_nothing,
                                       .codes = q8_0_codes,
                                       .strip_tokens = TILE_TOKENS_ANY,
-                                      .is_unrolled = true};
+                                      .is_unrolled = true,
+                                      .has_fours = true};
 
 TILE_UNPACK(q8_0, q8_0_strip)
 TILE_VARIANT(q8_0, q8_0_strip, simd128, SIMD_PLAIN)

@@ -1,5 +1,5 @@
 // kernels/tile.h — products of block-quantised types in 128-bit vectors, in tiles of 8 rows x 2
-// tokens or, with a single token, 16 rows x 1 (strip.h).
+// or 4 tokens or, with a single token, 16 rows x 1 (strip.h).
 //
 // A type's own strips take codes out of its records for each tile. For types where that is much
 // work, and for those that have no strips, 8 rows x 256 columns are unpacked once (tile_part) and
