@@ -50,7 +50,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {boolean} printSpecial
  * @property {number} [session] that the text goes on from and stays in
  * @property {boolean} [prefillOnly] nothing is sampled
- * @property {[first: number, last: number] | undefined} [drop] from its session, once all is read
+ * @property {[first: number, last: number] | undefined} [drop] from its session, which is read first
  * @property {number} priority higher ones go first
  * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
  * @property {number[]} [forced] what comes out, whatever the logits say
@@ -123,6 +123,7 @@ export function requestFields(request, passed) {
     { u32: Number(request.printSpecial) },
     { u32: request.session ?? 0 },
     { u32: Number(request.prefillOnly ?? false) },
+    ...(request.drop ?? [0, 0]).map((token) => ({ u32: token })),
     { u32: request.priority },
     { u32: request.completions ?? 1 },
     { u32: request.speculation === 'always' ? 2 : Number(!request.speculation) },

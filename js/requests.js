@@ -212,13 +212,6 @@ export class RequestTable {
       output.error = toPlainError(inWords(error));
       return;
     }
-    try {
-      const { session = 0, drop } = entry.request;
-      if (drop) this.#native.dropFromSession(session, ...drop);
-    } catch (error) {
-      output.error = toPlainError(refusalOf(error));
-      return;
-    }
     // what was held back while it could have become a stop string
     if (event.text !== '') {
       output.texts.push(event.text);

@@ -56,7 +56,7 @@ export class Session {
   /**
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} options
-   * @param {[first: number, last: number]} [drop] what is dropped as soon as all has been read
+   * @param {[first: number, last: number]} [drop] what is dropped as soon as all that stays has seen it
    */
   async #read(text, options, drop) {
     const message = {
@@ -81,33 +81,15 @@ export class Session {
   }
 
   /**
-   * Drops tokens from the middle; what follows keeps its keys and values.
+   * Drops tokens from the middle; what follows keeps its keys and values. It has seen what goes, though
+   * it need not have been read, or others may have taken its pages: the engine reads it first.
    * @param {number} first
    * @param {number} last the first that stays again
    */
   async drop(first, last) {
     const range = [checkCount('first', first), checkCount('last', last)];
-    if (first < last && (await this.#readAndDrop(first, last))) return;
-    await this.#link.call('dropFromSession', [this.#id, ...range]);
-  }
-
-  /**
-   * What stays after a drop has seen what goes, if it had been read. Whether it had would depend on who
-   * else was there: the newest token need not be read yet, and others may have taken the pages.
-   * @param {number} first
-   * @param {number} last
-   * @returns {Promise<boolean>} whether they could be read
-   */
-  async #readAndDrop(first, last) {
-    if ((await this.tokens()).length === 0) return false;
-    try {
-      await this.#read('', {}, [first, last]);
-      return true;
-    } catch (error) {
-      // the token that fills a context is never read
-      if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') return false;
-      throw error;
-    }
+    if (first < last) await this.#read('', {}, [first, last]);
+    else await this.#link.call('dropFromSession', [this.#id, ...range]);
   }
 
   /** @returns {Promise<number[]>} */

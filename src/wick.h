@@ -159,6 +159,8 @@ wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *c
 wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
                                   wick_error *error);
 // Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
+// What has not been read, or has lost its pages to others, is read later and has not seen them: to
+// have the same text whoever else is there, let a request drop them (wick_request.drop_last).
 wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last,
                               wick_error *error);
 wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);

@@ -320,6 +320,17 @@ describe('sessions', () => {
     assert.deepEqual(logprobs[0], logprobs[1]);
   });
 
+  test('a full context goes on after a drop', async (t) => {
+    const engine = await openEngine(t, { contextSize: 64 });
+    const session = await engine.createSession();
+    await session.prompt('Once upon a time', { ...greedy, maxTokens: 80, ignoreEnd: true }).text();
+    const tokens = await session.tokens();
+    assert.equal(tokens.length, 65);
+    await session.drop(4, 40);
+    assert.deepEqual(await session.tokens(), [...tokens.slice(0, 4), ...tokens.slice(40)]);
+    assert.ok((await read(session.prompt(' and', greedy))).text.length > 0);
+  });
+
   test('one request at a time; one that was left early is over at once', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();

@@ -47,12 +47,12 @@ typedef struct web_request {
   uint32_t logprob, logprobs;              // whether the token's is wanted; how many alternatives
   uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
   uint32_t ignore_end, print_special;
-  uint32_t session, prefill_only;
+  uint32_t session, prefill_only, drop_first, drop_last;
   int32_t priority;
   uint32_t completions, speculation;  // 0: where it pays, 1: never, 2: always
   uint32_t forced, forced_count;
 } web_request;
-_Static_assert(sizeof(web_request) == 128, "js/records.js fills it");
+_Static_assert(sizeof(web_request) == 136, "js/records.js fills it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/records.js fills it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -358,6 +358,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.print_special = from->print_special != 0;
   request.session = from->session;
   request.prefill_only = from->prefill_only != 0;
+  request.drop_first = from->drop_first;
+  request.drop_last = from->drop_last;
   request.priority = from->priority;
   request.completions = from->completions;
   request.no_speculation = from->speculation == 1;

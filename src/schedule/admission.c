@@ -155,6 +155,29 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) 
   }
 }
 
+// Its pages hold what its session holds now.
+static void follow_session(const scheduler *scheduler, request *request) {
+  const session *session = request->session;
+  request->fed = wick_kv_seq_tokens(scheduler->parts.kv, session->sequence);
+  memcpy(request->tokens, session->tokens, request->fed * sizeof(int32_t));
+}
+
+wick_status admission_drop(scheduler *scheduler, request *request, wick_error *error) {
+  for (;;) {
+    const wick_status status = session_drop_read(scheduler->parts.sessions, request->session,
+                                                 request->drop_first, request->drop_last, error);
+    if (status == WICK_OK) follow_session(scheduler, request);
+    if (status != WICK_E_PAGES) return status;
+    struct request *last = last_running(scheduler);
+    if (last != NULL && last != request) {
+      preempt(scheduler, last);
+    } else if (!take_from_sessions(scheduler, request)) {
+      // when it is the last in order, the first is another, and goes on
+      return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
+    }
+  }
+}
+
 // ---- Starting ----
 
 // Pages that those which run may still come to take.
@@ -313,6 +336,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
   if (status == WICK_OK && is_all_read(request, stored)) {
     status = wick_kv_seq_truncate(parts->kv, sequence, --stored, error);
+    if (request->fed_before > stored) request->fed_before = stored;
   }
   if (status == WICK_OK) status = reserve_start(scheduler, request, sequence, stored, error);
   if (status == WICK_OK) {

@@ -81,6 +81,12 @@ static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
   wick_status status = WICK_OK;
   if (request->session != NULL) status = copy_session(memory, request->session, request, error);
   if (status != WICK_OK) return status;
+  if (wanted->drop_first != 0 || wanted->drop_last != 0) {
+    status = session_check_range(request->session, wanted->drop_first, wanted->drop_last, error);
+    // the last one of a full context has no place
+    if (request->prompt_count > context_tokens) request->prompt_count = context_tokens;
+    return status;
+  }
   if (wanted->tokens != NULL && wanted->token_count > context_tokens - request->prompt_count) {
     return prompt_too_long(request->prompt_count + wanted->token_count, context_tokens, error);
   }
@@ -150,6 +156,8 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
   made->session = session;
+  made->drop_first = wanted->drop_first;
+  made->drop_last = wanted->drop_last;
   wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
   if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
   if (status == WICK_OK) status = copy_forced(memory, wanted, vocab, made, error);

@@ -37,6 +37,10 @@ typedef struct wick_request {
   uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
   uint32_t max_tokens;     // 0: until the context is full
   bool prefill_only;       // the prompt is read, nothing is sampled (max_tokens is ignored)
+  // The tokens [first, last) of the session are dropped as soon as the others have seen them: all
+  // is read but the token that a full context has no place for. Without a prompt, and prefill_only;
+  // both 0: nothing is dropped.
+  uint32_t drop_first, drop_last;
   sampler_config sampling;
   const char *const *stops;  // stop strings, copied
   const size_t *stop_bytes;
@@ -77,8 +81,9 @@ typedef struct request {
   uint32_t pass_tokens;                             // in the pass under way; 0: not in it
   uint32_t pass_end;  // rows of the pass from this position on follow a proposal that was wrong
   uint32_t tokens_out;
-  wick_kv_seq_id sequence;  // WICK_KV_SEQ_NONE until it runs
-  swap_record swapped;      // its pages, while it waits after giving way
+  uint32_t drop_first, drop_last;  // of its session's tokens, when all is read; both 0: nothing
+  wick_kv_seq_id sequence;         // WICK_KV_SEQ_NONE until it runs
+  swap_record swapped;             // its pages, while it waits after giving way
   bool ignore_end;
   bool is_stopped;  // a stop string came: nothing more is shown
   sampler *sampler;
@@ -112,6 +117,8 @@ static inline bool request_is_prefill(const request *request) {
 static inline uint32_t request_tokens_in_the_end(const request *request) {
   return request->prompt_count + (request->tokens_max == 0 ? 0 : request->tokens_max - 1);
 }
+// It reads its session only to drop tokens from it, and adds none.
+static inline bool request_drops(const request *request) { return request->drop_last != 0; }
 // Takes a sampled token: its text goes through the detokeniser and the stop strings into
 // request->shown. Returns WICK_FINISH_NONE to go on.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,

@@ -40,11 +40,12 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 }
 
 // What the request leaves behind: its session goes on with what it has read and said, or is as it
-// was when nothing has come out.
+// was when nothing has come out. One that dropped tokens from it has changed it already.
 static void leave_session(scheduler *scheduler, request *request) {
   wick_kv_pool *kv = scheduler->parts.kv;
   session *session = request->session;
-  const bool is_kept = request->tokens_out != 0 || request->fed == request->prompt_count;
+  const bool is_kept = !request_drops(request) &&
+                       (request->tokens_out != 0 || request->fed == request->prompt_count);
   uint32_t stored = request->fed;
   if (is_kept) {
     int32_t *before = session->tokens;
@@ -121,6 +122,12 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   if (wanted->completions > WICK_COMPLETIONS_MAX) {
     return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
                      wanted->completions, WICK_COMPLETIONS_MAX);
+  }
+  const bool has_drop = wanted->drop_first != 0 || wanted->drop_last != 0;
+  const bool has_prompt = wanted->text_bytes != 0 || wanted->tokens != NULL;
+  if (has_drop && (wanted->session == 0 || !wanted->prefill_only || has_prompt)) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "tokens are dropped from a session, by a request without a prompt or answer");
   }
   const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
   if (wanted->completions > 1 && is_alone) {
@@ -362,12 +369,16 @@ static bool finish_cancelled(scheduler *scheduler) {
   return false;
 }
 
-// Ends one request that has read its prompt and has nothing to say.
+// Ends one request that has read its prompt and has nothing to say: what it drops goes first.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;
     if (!events_have_room(&scheduler->events, 1)) return false;
-    scheduler_finish(scheduler, at, WICK_FINISH_LENGTH, NULL);
+    wick_error error;
+    const wick_status status = request_drops(at) ? admission_drop(scheduler, at, &error) : WICK_OK;
+    if (status == WICK_E_BUSY) continue;
+    const wick_finish how = status == WICK_OK ? WICK_FINISH_LENGTH : WICK_FINISH_ERROR;
+    scheduler_finish(scheduler, at, how, &error);
     return true;
   }
   return false;

@@ -51,6 +51,9 @@ bool admission_start(scheduler *scheduler);
 // Before a pass: pages for `tokens` more of a request that runs. Where there are none, others give
 // theirs up, the last in order first; false when the request itself is that one.
 bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens);
+// What a request that has read its session drops from it. The page that this may need is taken like
+// those of a pass; WICK_E_BUSY while others are to have it first.
+wick_status admission_drop(scheduler *scheduler, request *request, wick_error *error);
 // Counts one more that runs, with its pages.
 void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed);
 

@@ -159,18 +159,27 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
   return status;
 }
 
+wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
+                                wick_error *error) {
+  if (first <= last && last <= session->count) return WICK_OK;
+  return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "tokens %u to %u of session %u: it has %u",
+                   first, last, session->id, session->count);
+}
+
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
                          wick_error *error) {
   session *session;
-  wick_status status = session_find_idle(table, id, &session, error);
+  const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
-  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
-  if (first > last || last > session->count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "tokens %u to %u of session %u: it has %u", first, last, id, session->count);
-  }
-  if (first == last) return WICK_OK;
+  return session_drop_read(table, session, first, last, error);
+}
+
+wick_status session_drop_read(session_table *table, session *session, uint32_t first, uint32_t last,
+                              wick_error *error) {
+  wick_status status = session_check_range(session, first, last, error);
+  if (status != WICK_OK || first == last) return status;
   // those behind the stored ones have not been read yet, or not again
+  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
   if (first < stored) {
     const uint32_t end = last < stored ? last : stored;
     status = wick_kv_seq_shift(table->kv, session->sequence, first, end, NULL, error);

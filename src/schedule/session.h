@@ -42,9 +42,15 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
 // Keeps the first `tokens`. WICK_E_RANGE past its count.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
 // Drops the tokens [first, last); what follows moves down and keeps its keys (wick_kv_seq_shift).
-// WICK_E_RANGE.
+// WICK_E_RANGE. What the pages lack is read later, and so without what was dropped: a request
+// (wick_request.drop_last) reads it first.
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
                          wick_error *error);
+// The same by its own request.
+wick_status session_drop_read(session_table *table, session *session, uint32_t first, uint32_t last,
+                              wick_error *error);
+wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
+                                wick_error *error);
 wick_status session_close(session_table *table, uint32_t id, wick_error *error);
 // The session for reading or for a request; *out is busy or not, NULL on failure.
 wick_status session_find(const session_table *table, uint32_t id, session **out, wick_error *error);

@@ -1,0 +1,260 @@
+// Tokens dropped from the middle of a session while others want its pages: what it says afterwards
+// is what it says alone, to the last bit, whoever came before it, with it or behind it.
+#include "fixture_model.h"
+
+enum {
+  CONTEXT_TOKENS = 96,  // six pages of 16
+  PAGES_MIN = 6,
+  PAGES_MAX = 13,
+  READ_TOKENS = 40,
+  RIVAL_PROMPT = 48,
+  RIVAL_OUT = 40,
+  OUT_TOKENS = 8
+};
+
+static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+
+typedef struct ending {
+  uint32_t id, count;
+  bool has_ended;
+  wick_finish finish;
+  wick_status status;
+  int32_t tokens[CONTEXT_TOKENS];
+  float logprobs[CONTEXT_TOKENS];
+} ending;
+
+enum { READING, DROPPING, SAYING, RIVAL, ENDINGS };
+
+// What happens to the session: all of `read` is read and so much said that the context is full, or
+// not; [first, last) is dropped.
+typedef struct play {
+  bool is_full;
+  uint32_t first, last;
+  bool has_rival, is_rival_first;
+  int32_t rival_priority;
+} play;
+
+static void take(ending *endings, const wick_event *event) {
+  for (uint32_t i = 0; i < ENDINGS; i++) {
+    ending *of = &endings[i];
+    if (of->id != event->request) continue;
+    if (event->kind == WICK_EVENT_TOKEN) {
+      REQUIRE(of->count < CONTEXT_TOKENS);
+      of->tokens[of->count] = event->token;
+      of->logprobs[of->count++] = event->logprob;
+    } else if (event->kind == WICK_EVENT_DONE) {
+      of->has_ended = true;
+      of->finish = event->finish;
+      of->status = event->status;
+    }
+  }
+}
+
+// Many units at a time, as hosts do.
+static void run(wick_engine *engine, ending *endings) {
+  wick_step_result result;
+  do {
+    result = wick_step(engine, 1000000);
+    size_t bytes;
+    const uint8_t *at = wick_events_take(engine, &bytes);
+    for (size_t used = 0; used < bytes;) {
+      wick_event event;
+      memcpy(&event, at + used, sizeof event);
+      take(endings, &event);
+      used += event.size_bytes;
+    }
+  } while (result != WICK_STEP_IDLE);
+}
+
+static wick_request make_request(int32_t *tokens, uint32_t count, uint64_t seed, uint32_t out) {
+  for (uint32_t i = 0; i < count; i++) tokens[i] = fixture_random(&seed) % 256;
+  wick_request wanted = fixture_request(tokens, count, out);
+  wanted.sampling.logprob = true;
+  return wanted;
+}
+
+static wick_request make_drop(uint32_t session, uint32_t first, uint32_t last) {
+  wick_request wanted;
+  wick_request_default(&wanted);
+  wanted.text = "";
+  wanted.session = session;
+  wanted.prefill_only = true;
+  wanted.drop_first = first;
+  wanted.drop_last = last;
+  return wanted;
+}
+
+static void submit(wick_engine *engine, const wick_request *wanted, ending *of) {
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_request_submit(engine, wanted, &of->id, &error), WICK_OK);
+}
+
+static void submit_rival(wick_engine *engine, const play *play, ending *endings) {
+  int32_t tokens[RIVAL_PROMPT];
+  wick_request wanted = make_request(tokens, RIVAL_PROMPT, 77, RIVAL_OUT);
+  wanted.priority = play->rival_priority;
+  submit(engine, &wanted, &endings[RIVAL]);
+}
+
+static wick_engine *open_engine(const fixture_file *file, uint32_t pages) {
+  wick_config config;
+  wick_config_default(&config);
+  config.context_tokens = CONTEXT_TOKENS;
+  config.kv_tokens_max = pages * KERNEL_PAGE_TOKENS;
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
+  CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK);
+  return engine;
+}
+
+static void play_all(const fixture_file *file, uint32_t pages, const play *play, ending *endings) {
+  memset(endings, 0, ENDINGS * sizeof *endings);
+  wick_engine *engine = open_engine(file, pages);
+  REQUIRE(engine != NULL);
+  uint32_t session = 0;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+
+  int32_t tokens[READ_TOKENS];
+  wick_request wanted = make_request(tokens, READ_TOKENS, 5, play->is_full ? 0 : OUT_TOKENS);
+  wanted.session = session;
+  submit(engine, &wanted, &endings[READING]);
+  run(engine, endings);
+
+  if (play->has_rival && play->is_rival_first) submit_rival(engine, play, endings);
+  const wick_request dropping = make_drop(session, play->first, play->last);
+  submit(engine, &dropping, &endings[DROPPING]);
+  if (play->has_rival && !play->is_rival_first) submit_rival(engine, play, endings);
+  run(engine, endings);
+
+  wanted = make_request(tokens, 3, 9, OUT_TOKENS);
+  wanted.session = session;
+  submit(engine, &wanted, &endings[SAYING]);
+  run(engine, endings);
+  uint32_t count = 0;
+  const int32_t *kept = NULL;
+  CHECK_EQ_INT(wick_session_tokens(engine, session, &kept, &count, NULL), WICK_OK);
+  const uint32_t before = play->is_full ? CONTEXT_TOKENS + 1 : READ_TOKENS + OUT_TOKENS;
+  CHECK_EQ_UINT(count, before - (play->last - play->first) + 3 + OUT_TOKENS);
+  CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
+  CHECK_EQ_UINT(wick_stats(engine).running, 0);
+  wick_engine_destroy(engine);
+}
+
+static ending alone[ENDINGS], together[ENDINGS];
+
+static void check_same(uint32_t which) {
+  CHECK_EQ_INT(together[which].finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(together[which].count, alone[which].count);
+  CHECK_EQ_MEM(together[which].tokens, alone[which].tokens, sizeof alone[which].tokens);
+  CHECK_EQ_MEM(together[which].logprobs, alone[which].logprobs, sizeof alone[which].logprobs);
+}
+
+// The rival's text is its own, too, or it was refused for want of pages.
+static void check_play(const fixture_file *file, play play, uint32_t pages_min) {
+  play.has_rival = true;
+  play_all(file, PAGES_MAX + PAGES_MIN, &play, alone);
+  for (uint32_t pages = pages_min; pages <= PAGES_MAX; pages++) {
+    play_all(file, pages, &play, together);
+    CHECK(together[DROPPING].has_ended);
+    check_same(READING);
+    check_same(DROPPING);
+    check_same(SAYING);
+    CHECK(together[RIVAL].has_ended);
+    if (together[RIVAL].finish == WICK_FINISH_ERROR) {
+      CHECK_EQ_INT(together[RIVAL].status, WICK_E_PAGES);
+    } else {
+      check_same(RIVAL);
+    }
+  }
+}
+
+static void check_company(play play, uint32_t pages_min) {
+  fixture_file file = fixture_make(&SHAPE);
+  for (uint32_t order = 0; order < 6; order++) {
+    play.is_rival_first = order % 2 == 0;
+    play.rival_priority = (int32_t)(order / 2) - 1;
+    check_play(&file, play, pages_min);
+  }
+  free(file.bytes);
+}
+
+TEST(what_stays_after_a_drop_is_the_same_in_company) {
+  check_company((play){.first = 3, .last = 8}, PAGES_MIN);
+  check_company((play){.first = 10, .last = 37}, PAGES_MIN);
+}
+
+// The token over a full context is not read before the drop, whoever is there.
+TEST(of_a_full_context_too) {
+  check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN + 1);
+  check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
+}
+
+TEST(drops_that_make_no_sense_are_refused) {
+  fixture_file file = fixture_make(&SHAPE);
+  wick_engine *engine = open_engine(&file, PAGES_MIN);
+  REQUIRE(engine != NULL);
+  uint32_t session = 0, id;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  wick_request wanted = make_drop(session, 0, 1);
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_RANGE);
+  wanted = make_drop(session, 1, 0);
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_RANGE);
+  wanted = make_drop(0, 0, 1);
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_ARG);
+  wanted = make_drop(session, 0, 1);
+  wanted.prefill_only = false;
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_ARG);
+  wanted = make_drop(session, 0, 1);
+  wanted.text = "more";
+  wanted.text_bytes = 4;
+  CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, NULL), WICK_E_ARG);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// So many tokens read by a session of its own.
+static uint32_t read_session(wick_engine *engine, uint32_t count, uint64_t seed) {
+  int32_t tokens[CONTEXT_TOKENS];
+  uint32_t session = 0;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  wick_request wanted = make_request(tokens, count, seed, 1);
+  wanted.session = session;
+  submit(engine, &wanted, &alone[READING]);
+  run(engine, alone);
+  return session;
+}
+
+static uint32_t count_tokens(const wick_engine *engine, uint32_t session) {
+  const int32_t *tokens;
+  uint32_t count = 0;
+  CHECK_EQ_INT(wick_session_tokens(engine, session, &tokens, &count, NULL), WICK_OK);
+  return count;
+}
+
+TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing) {
+  fixture_file file = fixture_make(&SHAPE);
+  wick_engine *engine = open_engine(&file, PAGES_MIN);
+  REQUIRE(engine != NULL);
+  // the token that was said last has a place in the pages, too
+  const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
+  CHECK_EQ_UINT(wick_kv_pool_pages_available(wick_pages(engine)), 0);
+  wick_request wanted = make_drop(session, 3, 8);
+  submit(engine, &wanted, &alone[DROPPING]);
+  run(engine, alone);
+  CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(count_tokens(engine, session), 48 - 5);
+  CHECK_EQ_UINT(count_tokens(engine, idle), 48);
+  CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_session_close(engine, idle, NULL), WICK_OK);
+
+  const uint32_t full = read_session(engine, CONTEXT_TOKENS, 3);
+  wanted = make_drop(full, 3, 8);
+  submit(engine, &wanted, &alone[DROPPING]);
+  run(engine, alone);
+  CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_ERROR);
+  CHECK_EQ_INT(alone[DROPPING].status, WICK_E_PAGES);
+  CHECK_EQ_UINT(count_tokens(engine, full), CONTEXT_TOKENS + 1);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
