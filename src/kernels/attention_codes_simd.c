@@ -12,9 +12,6 @@
 enum { FEW = 4, PIECE = 4, BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, HEADS_MAX = 16 };
 
-// Around the rows: what is short in bytes is fast enough.
-#define SMALL __attribute__((minsize))
-
 // What codes meet: pairs of factors of so many heads.
 typedef struct code_factors {
   const int16_t *of[FEW];
@@ -24,17 +21,6 @@ typedef struct code_factors {
 typedef struct code_results {
   float *of[FEW];
 } code_results;
-
-// Rows of results that nobody wants.
-typedef float unwanted[WICK_KV_BLOCK_VALUES];
-
-// Two heads are taken for three.
-static void fill_third(code_factors *factors, code_results *results, uint32_t heads,
-                       unwanted room) {
-  if (heads != 2) return;
-  factors->of[2] = factors->of[1];
-  results->of[2] = room;
-}
 
 // sums[h][8] += ROWS rows of codes times pairs of factors. `heads`: known when compiled.
 SIMD_INLINE void rows_add(const int8_t *codes, const code_factors *factors, uint32_t first_row,
@@ -73,8 +59,8 @@ static uint32_t block_dims(uint32_t index, uint32_t dims) {
 }
 
 // The blocks [first, first + count) of a page, Q4 taken apart into `room`.
-static SMALL const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
-                                            uint32_t count, kv_q8_block room[PIECE]) {
+static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
+                                      uint32_t count, kv_q8_block room[PIECE]) {
   if (type == KERNEL_KV_Q8) return (const kv_q8_block *)page + first;
   const kv_q4_block *from = (const kv_q4_block *)page + first;
   const v128_t low = wasm_i8x16_splat(15), eight = wasm_i8x16_splat(8);
@@ -121,7 +107,9 @@ static __attribute__((noinline)) void block_scores_few(const kv_q8_block *block,
                                                        const code_results *scores, uint32_t heads) {
   if (heads == 1) {
     block_scores(block, factors, scores, 1);
-  } else if (heads <= 3) {
+  } else if (heads == 2) {
+    block_scores(block, factors, scores, 2);
+  } else if (heads == 3) {
     block_scores(block, factors, scores, 3);
   } else {
     block_scores(block, factors, scores, 4);
@@ -130,8 +118,8 @@ static __attribute__((noinline)) void block_scores_few(const kv_q8_block *block,
 
 // The factors of the heads from q on, for the dims from first_dim on; `room` where there are none
 // for a whole block.
-static SMALL code_factors query_factors(const float *q, uint32_t first_dim, uint32_t dims,
-                                        uint32_t heads, int16_t room[FEW][BLOCK]) {
+static code_factors query_factors(const float *q, uint32_t first_dim, uint32_t dims, uint32_t heads,
+                                  int16_t room[FEW][BLOCK]) {
   code_factors factors;
   for (uint32_t h = 0; h < heads; h++) {
     const int16_t *from = (const int16_t *)(const void *)(q + (size_t)h * dims) + first_dim;
@@ -143,8 +131,8 @@ static SMALL code_factors query_factors(const float *q, uint32_t first_dim, uint
   return factors;
 }
 
-SMALL void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                             kernel_kv_type type, float *scores) {
+void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
+                       kernel_kv_type type, float *scores) {
   for (uint32_t i = 0; i < heads * TOKENS; i += 4) {
     wasm_v128_store(scores + i, wasm_f32x4_splat(0));
   }
@@ -160,16 +148,16 @@ SMALL void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, cons
         code_factors factors =
             query_factors(q + (size_t)h * dims, (first + b) * BLOCK, dims, few, padded);
         code_results results;
-        unwanted room_2;
         for (uint32_t i = 0; i < few; i++) results.of[i] = scores + (size_t)(h + i) * TOKENS;
-        fill_third(&factors, &results, few, room_2);
         block_scores_few(&k[b], &factors, &results, few);
       }
     }
   }
-  for (uint32_t i = 0; i < heads * TOKENS; i += 4) {
-    const float unit = kv_query_unit(q + (size_t)(i / TOKENS) * dims, dims);
-    wasm_v128_store(scores + i, wasm_f32x4_mul(wasm_v128_load(scores + i), wasm_f32x4_splat(unit)));
+  for (uint32_t h = 0; h < heads; h++, scores += TOKENS) {
+    const v128_t unit = wasm_f32x4_splat(kv_query_unit(q + (size_t)h * dims, dims));
+    for (uint32_t i = 0; i < TOKENS; i += 4) {
+      wasm_v128_store(scores + i, wasm_f32x4_mul(wasm_v128_load(scores + i), unit));
+    }
   }
 }
 
@@ -195,20 +183,31 @@ static void take_scales(const kv_q8_block *block, uint32_t first, uint32_t last,
   for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(from + 4 * i);
 }
 
-// p * scales as factors; returns what one is worth.
-static float make_factors(const float *p, const v128_t scales[4], float most,
-                          int16_t factors[TOKENS]) {
-  const kv_factor_size size = kv_factor_size_of(most);
+// kv_factor_size_of of FEW heads' largest, a block's largest scale times each of `p_most`.
+static void make_sizes(const float p_most[FEW], float scale_most, float sizes[FEW],
+                       float units[FEW]) {
+  const v128_t most = wasm_f32x4_mul(wasm_v128_load(p_most), wasm_f32x4_splat(scale_most));
+  const v128_t exponent = wasm_v128_and(most, wasm_i32x4_splat(0x7f800000));
+  const v128_t counts = wasm_f32x4_ge(most, wasm_f32x4_splat(0x1p-100f));
+  const v128_t size = wasm_i32x4_sub(wasm_i32x4_splat((int32_t)(268u << 23)), exponent);
+  const v128_t unit = wasm_i32x4_sub(exponent, wasm_i32x4_splat(14 << 23));
+  wasm_v128_store(sizes, wasm_v128_and(size, counts));
+  wasm_v128_store(units, wasm_v128_and(unit, counts));
+}
+
+// p * scales * size as factors.
+static void make_factors(const float *p, const v128_t scales[4], const float *size,
+                         int16_t factors[TOKENS]) {
+  const v128_t splat = wasm_v128_load32_splat(size);
   v128_t codes[4];
   for (uint32_t i = 0; i < 4; i++) {
-    const v128_t scale = wasm_f32x4_mul(scales[i], wasm_f32x4_splat(size.size));
+    const v128_t scale = wasm_f32x4_mul(scales[i], splat);
     const v128_t value = wasm_f32x4_mul(wasm_v128_load(p + 4 * i), scale);
     codes[i] = wasm_i32x4_sub(wasm_f32x4_add(value, wasm_f32x4_splat(KV_ROUND)),
                               wasm_i32x4_splat(KV_ROUND_BITS));
   }
   wasm_v128_store(factors, wasm_i16x8_narrow_i32x4(codes[0], codes[1]));
   wasm_v128_store(factors + 8, wasm_i16x8_narrow_i32x4(codes[2], codes[3]));
-  return size.unit;
 }
 
 // acc[heads][dims] += a block's sums, `count` dims of it.
@@ -234,16 +233,18 @@ static __attribute__((noinline)) void block_values_few(const kv_q8_block *block,
                                                        const code_results *acc, uint32_t heads) {
   if (heads == 1) {
     block_values(block, count, factors, units, acc, 1);
-  } else if (heads <= 3) {
+  } else if (heads == 2) {
+    block_values(block, count, factors, units, acc, 2);
+  } else if (heads == 3) {
     block_values(block, count, factors, units, acc, 3);
   } else {
     block_values(block, count, factors, units, acc, 4);
   }
 }
 
-SMALL void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                             kernel_kv_type type, uint32_t first, uint32_t last, const float *p) {
-  float p_most[HEADS_MAX];
+void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
+                       kernel_kv_type type, uint32_t first, uint32_t last, const float *p) {
+  float p_most[HEADS_MAX + FEW] = {0};
   for (uint32_t h = 0; h < heads; h++) {
     v128_t parts[4];
     for (uint32_t i = 0; i < 4; i++) parts[i] = wasm_v128_load(p + (size_t)h * TOKENS + 4 * i);
@@ -264,19 +265,19 @@ SMALL void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const vo
       const uint32_t few = few_of(heads, h);
       int16_t made[PIECE][FEW][TOKENS];
       float units[PIECE][FEW];
-      for (uint32_t i = 0; i < count * few; i++) {  // all before the first is needed
-        const uint32_t b = i / few, head = i % few;
-        units[b][head] = make_factors(p + (size_t)(h + head) * TOKENS, scales[b],
-                                      p_most[h + head] * scale_most[b], made[b][head]);
+      for (uint32_t b = 0; b < count; b++) {  // all before the first is needed
+        float sizes[FEW];
+        make_sizes(p_most + h, scale_most[b], sizes, units[b]);
+        for (uint32_t i = 0; i < few; i++) {
+          make_factors(p + (size_t)(h + i) * TOKENS, scales[b], &sizes[i], made[b][i]);
+        }
       }
       for (uint32_t b = 0; b < count; b++) {
         code_factors factors = {{made[b][0], made[b][1], made[b][2], made[b][3]}};
         code_results results;
-        unwanted room_2;
         for (uint32_t i = 0; i < few; i++) {
           results.of[i] = acc + (size_t)(h + i) * dims + (size_t)(piece + b) * BLOCK;
         }
-        fill_third(&factors, &results, few, room_2);
         block_values_few(&v[b], block_dims(piece + b, dims), &factors, units[b], &results, few);
       }
     }

@@ -190,21 +190,17 @@ SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t 
                          float *scores, simd_flavor flavor) {
 #pragma nounroll
   for (uint32_t h = head; h < head + heads; h++, scores += KERNEL_PAGE_TOKENS) {
-    v128_t most = wasm_v128_load(scores);
-    for (uint32_t i = 4; i < KERNEL_PAGE_TOKENS; i += 4) {
-      most = wasm_f32x4_pmax(most, wasm_v128_load(scores + i));
-    }
+    v128_t p[4];
+    for (uint32_t i = 0; i < 4; i++) p[i] = wasm_v128_load(scores + 4 * i);
+    const v128_t most = wasm_f32x4_pmax(wasm_f32x4_pmax(p[0], p[1]), wasm_f32x4_pmax(p[2], p[3]));
     if (wasm_v128_any_true(wasm_f32x4_gt(most, wasm_v128_load32_splat(state->max + h)))) {
       softmax_raise(state, h, scores);
     }
     const v128_t max = wasm_v128_load32_splat(state->max + h);
-    v128_t parts = wasm_f32x4_splat(0);
-#pragma nounroll
-    for (uint32_t i = 0; i < KERNEL_PAGE_TOKENS; i += 4) {
-      const v128_t p = exp_most_0(wasm_f32x4_sub(wasm_v128_load(scores + i), max), flavor);
-      wasm_v128_store(scores + i, p);
-      parts = wasm_f32x4_add(parts, p);
-    }
+    for (uint32_t i = 0; i < 4; i++) p[i] = wasm_f32x4_sub(p[i], max);
+    exp_steps(p, 4, flavor);
+    for (uint32_t i = 0; i < 4; i++) wasm_v128_store(scores + 4 * i, p[i]);
+    v128_t parts = wasm_f32x4_add(wasm_f32x4_add(wasm_f32x4_add(p[0], p[1]), p[2]), p[3]);
     parts = wasm_f32x4_add(parts, wasm_i64x2_shuffle(parts, parts, 1, 0));
     state->sum[h] += wasm_f32x4_extract_lane(parts, 0) + wasm_f32x4_extract_lane(parts, 1);
   }
