@@ -68,12 +68,11 @@ static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uin
     for (uint32_t i = 0; i < TOKENS; i += 4) {
       wasm_v128_store(room[b].scales + i, wasm_v128_load(from[b].scales + i));
     }
-    int8_t *codes = room[b].codes;
     for (uint32_t i = 0; i < KV_BLOCK_CODES / 2; i += 16) {
       const v128_t bytes = wasm_v128_load(from[b].bytes + i);
-      wasm_v128_store(codes + i, wasm_i8x16_sub(wasm_v128_and(bytes, low), eight));
-      wasm_v128_store(codes + KV_BLOCK_CODES / 2 + i,
-                      wasm_i8x16_sub(wasm_u8x16_shr(bytes, 4), eight));
+      int8_t *codes = room[b].codes + i / 128 * 256 + i % 128;
+      wasm_v128_store(codes, wasm_i8x16_sub(wasm_v128_and(bytes, low), eight));
+      wasm_v128_store(codes + 128, wasm_i8x16_sub(wasm_u8x16_shr(bytes, 4), eight));
     }
   }
   return room;

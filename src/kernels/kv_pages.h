@@ -10,7 +10,9 @@
 //        products of both (attention_codes_simd.c):
 //        K [2 strips of 8 tokens][16 pairs of dims][8 tokens][2 dims]
 //        V [4 strips of 8 dims][8 pairs of tokens][8 dims][2 tokens]
-//   Q4   the same codes: byte i has code i in its low half and code i + 256 in its high one
+//   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
+//   high
+//        one, two dims of a token: no byte belongs to two tokens, which threads may write at a time
 //
 // In Q8 and Q4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
 #ifndef WICK_KERNELS_KV_PAGES_H
@@ -55,9 +57,13 @@ static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
 
 static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) { return block->codes[at]; }
 
+// The byte of a Q4 block that holds a code, and whether in its high half.
+static inline uint32_t kv_q4_byte_at(uint32_t at) { return at / 256 * 128 + at % 128; }
+static inline bool kv_q4_is_high(uint32_t at) { return at % 256 >= 128; }
+
 static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
-  const uint8_t byte = block->bytes[at % (KV_BLOCK_CODES / 2)];
-  return (at < KV_BLOCK_CODES / 2 ? byte & 15 : byte >> 4) - 8;
+  const uint8_t byte = block->bytes[kv_q4_byte_at(at)];
+  return (kv_q4_is_high(at) ? byte >> 4 : byte & 15) - 8;
 }
 
 // ---- Factors that meet codes ----

@@ -26,8 +26,8 @@ static void take_block(const float *row, uint32_t index, uint32_t head_dim, floa
 }
 
 static void q4_set(kv_q4_block *block, uint32_t at, uint32_t code) {
-  uint8_t *byte = &block->bytes[at % (KV_BLOCK_CODES / 2)];
-  *byte = (uint8_t)(at < KV_BLOCK_CODES / 2 ? (*byte & 0xf0u) | code : (*byte & 15u) | code << 4);
+  uint8_t *byte = &block->bytes[kv_q4_byte_at(at)];
+  *byte = (uint8_t)(kv_q4_is_high(at) ? (*byte & 15u) | code << 4 : (*byte & 0xf0u) | code);
 }
 
 static ONE_BODY uint32_t q8_write(void *page, uint32_t slot, const float *row, uint32_t head_dim,

@@ -157,6 +157,39 @@ TEST(pages_count_what_does_not_fit) {
   CHECK_EQ_F32(back[2], 70000);
 }
 
+// Threads store tokens side by side.
+static void check_rows_apart(size_t bytes,
+                             uint32_t (*write)(void *, uint32_t, const float *, uint32_t),
+                             uint32_t head_dim) {
+  uint8_t *page = malloc(bytes), *owner = calloc(bytes, 1);
+  float row[96];
+  random_floats(row, head_dim, 1.0f);
+  for (uint32_t slot = 0; slot < KERNEL_PAGE_TOKENS; slot++) {
+    for (int fill = 0; fill < 256;
+         fill += 255) {  // a byte that is written differs from one of them
+      memset(page, fill, bytes);
+      write(page, slot, row, head_dim);
+      for (size_t i = 0; i < bytes; i++) {
+        if (page[i] == fill) continue;
+        CHECK(owner[i] == 0 || owner[i] == slot + 1);
+        owner[i] = (uint8_t)(slot + 1);
+      }
+    }
+  }
+  free(page);
+  free(owner);
+}
+
+TEST(no_byte_of_a_page_belongs_to_two_tokens) {
+  for (uint32_t type = 0; type < KERNEL_KV_TYPE_COUNT; type++) {
+    const kernel_kv_ops *ops = &scalar()->kv[type];
+    for (uint32_t head_dim = 4; head_dim <= 96; head_dim += 92) {
+      check_rows_apart(ops->k_bytes(head_dim), ops->k_write, head_dim);
+      check_rows_apart(ops->v_bytes(head_dim), ops->v_write, head_dim);
+    }
+  }
+}
+
 // ---- the rest ----
 
 TEST(exp_is_within_its_bound) {
