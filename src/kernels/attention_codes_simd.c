@@ -8,7 +8,7 @@
 #ifdef WICK_SIMD128
 
 // FEW: heads that share codes once they are widened; more sums would be spilled. PIECE: blocks at a
-// time.
+// time. HEADS_MAX: of a call, see HEADS of attention_simd.c.
 enum { FEW = 4, PIECE = 4, BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, HEADS_MAX = 16 };
 
