@@ -320,15 +320,23 @@ describe('sessions', () => {
     assert.deepEqual(logprobs[0], logprobs[1]);
   });
 
-  test('a full context goes on after a drop', async (t) => {
+  test('a full context goes on after a drop, saved and loaded, too', async (t) => {
     const engine = await openEngine(t, { contextSize: 64 });
     const session = await engine.createSession();
     await session.prompt('Once upon a time', { ...greedy, maxTokens: 80, ignoreEnd: true }).text();
     const tokens = await session.tokens();
     assert.equal(tokens.length, 65);
-    await session.drop(4, 40);
-    assert.deepEqual(await session.tokens(), [...tokens.slice(0, 4), ...tokens.slice(40)]);
-    assert.ok((await read(session.prompt(' and', greedy))).text.length > 0);
+    const loaded = (await engine.loadState(await session.save())).session;
+    if (!loaded) throw new Error('it was a session');
+    assert.deepEqual(await loaded.tokens(), tokens);
+    const texts = [];
+    for (const one of [session, loaded]) {
+      await one.drop(4, 40);
+      assert.deepEqual(await one.tokens(), [...tokens.slice(0, 4), ...tokens.slice(40)]);
+      texts.push((await read(one.prompt(' and', greedy))).text);
+    }
+    assert.ok(texts[0].length > 0);
+    assert.equal(texts[1], texts[0]);
   });
 
   test('one request at a time; one that was left early is over at once', async (t) => {

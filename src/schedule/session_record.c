@@ -110,7 +110,9 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   wick_state_reader reader;
   wick_status status = wick_state_begin(table->kv, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  if (reader.tokens > context_tokens - tail) {
+  // a full session has one token more, the newest, which was never read
+  const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
+  if ((uint64_t)reader.tokens + tail > most) {
     return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
                      "a session of %llu tokens, the context holds %u",
                      (unsigned long long)reader.tokens + tail, context_tokens);
