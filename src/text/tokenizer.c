@@ -410,7 +410,7 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
   const bool controls = (flags & TOKENIZE_PARSE_SPECIAL) != 0;
   if (adds_special && tokenizer_adds_bos(tokenizer)) sink_put(&state.sink, tokenizer->bos);
   special_search search = {0};
-  const uint8_t *bytes = (const uint8_t *)text;
+  const uint8_t *bytes = (const uint8_t *)(text != NULL ? text : "");
   wick_status status =
       special_find(&search, tokenizer, bytes, (uint32_t)size_bytes, controls, error);
   if (status == WICK_OK) {

@@ -55,9 +55,9 @@ enum {
 };
 
 // Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
-// then WICK_E_FULL and nothing else is wrong). Text need not be valid UTF-8: SPM writes bad bytes
-// as byte tokens, BPE takes each for U+FFFD, WordPiece leaves it out. Time is linear in the text up
-// to a logarithm, for hostile text too. Working memory is freed on return.
+// then WICK_E_FULL and nothing else is wrong). NULL is no text. It need not be valid UTF-8: SPM
+// writes bad bytes as byte tokens, BPE takes each for U+FFFD, WordPiece leaves it out. Time is
+// linear in the text up to a logarithm, for hostile text too. Working memory is freed on return.
 wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);

@@ -30,6 +30,17 @@ TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
   fixture_close(&fixture);
 }
 
+TEST(no_text_is_an_empty_one) {
+  vocabulary_fixture fixture;
+  fixture_open_spm_bytes(&fixture);
+  int32_t ids[4];
+  size_t count = 9;
+  const uint32_t flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, NULL, 0, flags, ids, 4, &count, NULL), WICK_OK);
+  CHECK_EQ_UINT(count, 1);  // the first token of all texts
+  fixture_close(&fixture);
+}
+
 static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_bytes) {
   wick_memory memory;
   wick_error error;
