@@ -120,11 +120,6 @@ static void q4_block(const void *page, uint32_t index, code_block *block) {
   for (uint32_t i = 0; i < KV_BLOCK_CODES; i++) block->codes[i] = kv_q4_code(from, i);
 }
 
-static uint32_t block_dims(uint32_t index, uint32_t dims) {
-  const uint32_t left = dims - index * BLOCK;
-  return left < BLOCK ? left : BLOCK;
-}
-
 static void code_scores(const float *q, uint32_t dims, const void *k_page, uint32_t first,
                         uint32_t last, float *scores, block_function *take) {
   for (uint32_t b = 0; b < kv_blocks(dims); b++) {
@@ -132,7 +127,7 @@ static void code_scores(const float *q, uint32_t dims, const void *k_page, uint3
     take(k_page, b, &block);
     for (uint32_t t = first; t < last; t++) {
       int32_t sum = 0;
-      for (uint32_t d = 0; d < block_dims(b, dims); d++) {
+      for (uint32_t d = 0; d < kv_block_dims(b, dims); d++) {
         int16_t factor;
         memcpy(&factor, (const uint8_t *)q + (b * BLOCK + d) * sizeof factor, sizeof factor);
         sum += factor * block.codes[kv_k_code_at(d, t)];
@@ -156,7 +151,7 @@ static void code_values(float *acc, uint32_t dims, const void *v_page, uint32_t 
     code_block block;
     take(v_page, b, &block);
     const kv_factor_size size = kv_factor_size_of(p_most * largest(block.scales, first, last));
-    for (uint32_t d = 0; d < block_dims(b, dims); d++) {
+    for (uint32_t d = 0; d < kv_block_dims(b, dims); d++) {
       int32_t sum = 0;
       for (uint32_t t = first; t < last; t++) {
         sum += kv_factor(p[t] * (block.scales[t] * size.size)) * block.codes[kv_v_code_at(d, t)];

@@ -53,11 +53,6 @@ SIMD_INLINE void add_scaled(float *to, v128_t sums, v128_t scale) {
 
 static uint32_t few_of(uint32_t heads, uint32_t h) { return heads - h < FEW ? heads - h : FEW; }
 
-static uint32_t block_dims(uint32_t index, uint32_t dims) {
-  const uint32_t left = dims - index * BLOCK;
-  return left < BLOCK ? left : BLOCK;
-}
-
 // The blocks [first, first + count) of a page, Q4 taken apart into `room`.
 static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
                                       uint32_t count, kv_q8_block room[PIECE]) {
@@ -277,7 +272,7 @@ void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_
         for (uint32_t i = 0; i < few; i++) {
           results.of[i] = acc + (size_t)(h + i) * dims + (size_t)(piece + b) * BLOCK;
         }
-        block_values_few(&v[b], block_dims(piece + b, dims), &factors, units[b], &results, few);
+        block_values_few(&v[b], kv_block_dims(piece + b, dims), &factors, units[b], &results, few);
       }
     }
   }

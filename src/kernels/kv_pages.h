@@ -46,6 +46,12 @@ static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + WICK_KV_BLOCK_VALUES - 1) / WICK_KV_BLOCK_VALUES;
 }
 
+// The dims of a head that block `index` holds: 32, or what is left.
+static inline uint32_t kv_block_dims(uint32_t index, uint32_t head_dim) {
+  const uint32_t left = head_dim - index * WICK_KV_BLOCK_VALUES;
+  return left < WICK_KV_BLOCK_VALUES ? left : WICK_KV_BLOCK_VALUES;
+}
+
 // Where the code of a block's dim (0 to 31) and token lies, in K and in V.
 static inline uint32_t kv_k_code_at(uint32_t dim, uint32_t slot) {
   return slot / 8 * 256 + dim / 2 * 16 + slot % 8 * 2 + dim % 2;

@@ -19,10 +19,8 @@ typedef uint32_t code_at_function(uint32_t dim, uint32_t slot);
 
 // Block `index` of a row, padded.
 static void take_block(const float *row, uint32_t index, uint32_t head_dim, float x[BLOCK]) {
-  const uint32_t from = index * BLOCK, left = head_dim - from;
-  const uint32_t count = left < BLOCK ? left : BLOCK;
   memset(x, 0, BLOCK * sizeof *x);
-  memcpy(x, row + from, count * sizeof *x);
+  memcpy(x, row + index * BLOCK, kv_block_dims(index, head_dim) * sizeof *x);
 }
 
 static void q4_set(kv_q4_block *block, uint32_t at, uint32_t code) {
