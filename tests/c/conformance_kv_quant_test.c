@@ -346,6 +346,18 @@ static void check_pool_counter(wick_kv_type type, float nan, float infinity) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
+// The only event: the end, with what was not finite. `context`: how many came.
+static void take_refusal(void *context, const wick_event *event, const uint8_t *behind) {
+  CHECK(event->kind != WICK_EVENT_TOKEN);
+  if (event->kind != WICK_EVENT_DONE) return;
+  char told[256] = {0};  // not what logits that are not finite say
+  memcpy(told, behind, event->text_bytes < 255 ? event->text_bytes : 255);
+  CHECK(strstr(told, "keys or values of layer 1 are not finite") != NULL);
+  CHECK_EQ_UINT(event->finish, WICK_FINISH_ERROR);
+  CHECK_EQ_UINT(event->status, WICK_E_NONFINITE);
+  ++*(uint32_t *)context;
+}
+
 // A model whose layer 0 makes NaN or infinity, which layer 1 would keep as keys and values.
 static void check_engine(wick_kv_type type, float poison) {
   fixture_shape shape = FIXTURE_DEFAULT;
@@ -365,24 +377,7 @@ static void check_engine(wick_kv_type type, float poison) {
   request.max_tokens = 4;
   uint32_t id, ends = 0;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      const char *text = (const char *)at + used + sizeof event;
-      used += event.size_bytes;
-      CHECK(event.kind != WICK_EVENT_TOKEN);
-      if (event.kind != WICK_EVENT_DONE) continue;
-      char told[256] = {0};  // not what logits that are not finite say
-      memcpy(told, text, event.text_bytes < 255 ? event.text_bytes : 255);
-      CHECK(strstr(told, "keys or values of layer 1 are not finite") != NULL);
-      CHECK_EQ_UINT(event.finish, WICK_FINISH_ERROR);
-      CHECK_EQ_UINT(event.status, WICK_E_NONFINITE);
-      ends++;
-    }
-  }
+  fixture_run(engine, take_refusal, &ends);
   CHECK_EQ_UINT(ends, 1);
   wick_engine_destroy(engine);
   free(file.bytes);

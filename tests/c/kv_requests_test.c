@@ -47,13 +47,8 @@ static void fill(engines *e, int32_t *tokens, uint32_t count) {
 
 static void submit(wick_engine *engine, uint32_t session, const int32_t *tokens, uint32_t count,
                    uint32_t max_tokens, answer *to) {
-  wick_request request;
-  wick_request_default(&request);
+  wick_request request = fixture_request(tokens, count, max_tokens);
   request.session = session;
-  request.tokens = tokens;
-  request.token_count = count;
-  request.max_tokens = max_tokens;
-  request.ignore_end = true;
   request.sampling.logprob = true;
   request.sampling.logprobs = TOP;
   wick_error error = {0};
@@ -61,32 +56,29 @@ static void submit(wick_engine *engine, uint32_t session, const int32_t *tokens,
   CHECK_EQ_INT(wick_request_submit(engine, &request, &to->request, &error), WICK_OK);
 }
 
-static void take_event(const uint8_t *at, const wick_event *event, answer *answers,
-                       uint32_t answer_count) {
+typedef struct answer_list {
+  answer *of;
+  uint32_t count;
+} answer_list;
+
+static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+  const answer_list *all = context;
   if (event->kind == WICK_EVENT_DONE) CHECK_EQ_UINT(event->finish, WICK_FINISH_LENGTH);
   if (event->kind != WICK_EVENT_TOKEN) return;
-  for (uint32_t i = 0; i < answer_count; i++) {
-    answer *to = &answers[i];
+  for (uint32_t i = 0; i < all->count; i++) {
+    answer *to = &all->of[i];
     if (to->request != event->request || to->count == ANSWER) continue;
     CHECK_EQ_UINT(event->top_count, TOP);
     to->tokens[to->count] = event->token;
     to->logprobs[to->count] = event->logprob;
-    memcpy(to->top[to->count], at + sizeof *event, sizeof to->top[0]);
+    memcpy(to->top[to->count], behind, sizeof to->top[0]);
     to->count++;
   }
 }
 
-static void run(wick_engine *engine, answer *answers, uint32_t answer_count) {
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      take_event(at + used, &event, answers, answer_count);
-      used += event.size_bytes;
-    }
-  }
+static void run(wick_engine *engine, answer *of, uint32_t count) {
+  answer_list all = {of, count};
+  fixture_run(engine, take_event, &all);
 }
 
 // The same text from its beginning, alone.
