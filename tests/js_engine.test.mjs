@@ -19,6 +19,7 @@ import {
   dist,
   hasCode,
   isAbort,
+  keepWorkers,
   modelPath,
   openEngine,
   resultOf,
@@ -396,13 +397,7 @@ describe('the end', () => {
   });
 
   test('a worker that dies is a typed error on every pending and later call', async () => {
-    /** @type {Worker[]} */
-    const workers = [];
-    const worker = () => {
-      const made = new Worker(join(dist, 'worker.js'));
-      workers.push(made);
-      return made;
-    };
+    const { workers, worker } = keepWorkers();
     const engine = await createEngine({ file: slowModel, worker, threads: 2 });
     const pending = [
       engine.generate('Hello', { ignoreEnd: true }).text(),

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import {
   createEngine,
   dist,
   hasCode,
   isAbort,
+  keepWorkers,
   modelPath,
   openEngine,
   waitUntil,
@@ -119,13 +119,7 @@ test('options that are null are left out; an address that is none is refused', a
 });
 
 test('who closes an engine that is being closed waits, too', async () => {
-  /** @type {Worker[]} */
-  const workers = [];
-  const worker = () => {
-    const made = new Worker(join(dist, 'worker.js'));
-    workers.push(made);
-    return made;
-  };
+  const { workers, worker } = keepWorkers();
   const engine = await createEngine({ file: modelPath, worker, threads: 2 });
   const first = engine.close();
   await engine.close();

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { built, root } from './locate.mjs';
 import { run } from './process.mjs';
 
@@ -110,3 +111,15 @@ export const hasCode = (code) => (error) => {
 
 /** @param {any} error */
 export const isAbort = (error) => error?.name === 'AbortError';
+
+/** For createEngine's `worker`: makes its workers and keeps them. */
+export function keepWorkers() {
+  /** @type {Worker[]} */
+  const workers = [];
+  const worker = () => {
+    const made = new Worker(join(dist, 'worker.js'));
+    workers.push(made);
+    return made;
+  };
+  return { workers, worker };
+}
