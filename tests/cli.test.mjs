@@ -102,7 +102,13 @@ describe('the command line itself', () => {
     ['an unknown choice', ['run', 'x', '--kv', 'q5'], /one of f32, f16, q8, q4, not 'q5'/],
     ['a flag with a value', ['run', 'x', '--stats=yes'], /--stats takes no value/],
     ['no tokens', ['logits', 'x', '--out', 'y'], /--tokens is missing/],
-    ['a word among the tokens', ['logits', 'x', '--tokens', '1,two'], /not 'two'/],
+    [
+      'a word among the tokens',
+      ['logits', 'x', '--tokens', '1,two'],
+      /--tokens takes numbers separated by commas or spaces, not 'two'/,
+    ],
+    ['a token left out', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
+    ['a comma behind the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
     ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /from -p or from -f/],
     ['model and prompt from one pipe', ['run', '-'], /standard input is the model already/],
@@ -575,6 +581,10 @@ describe('bench', () => {
 
   test('what cannot be measured is refused', async () => {
     await assertRefused(['bench', model, '--threads', '1,0'], 2, /from 1 to 64, not 0/);
+    await assertRefused(['bench', model, '--threads', '1,,2'], 2, /--threads takes .* not ',2'/);
+    await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);
+    for (const none of ['', ' '])
+      await assertRefused(['bench', model, '--threads', none], 2, /--threads .*64, but none/);
     await assertRefused(['bench', '-', '--threads', '1,2'], 2, /one number of threads only/);
     await assertRefused(['bench', model, '-p', '5000'], 2, /5000.*2048/);
   });

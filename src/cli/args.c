@@ -180,18 +180,23 @@ static bool parse_tokens(const args_option *option, const char *text) {
   tokens->is_given = true;
   tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // an id and its separator
   if (tokens->ids == NULL) {
-    report("out of memory for the list of tokens");
+    report("out of memory for %s", option->name);
     return false;
   }
-  const char *at = text + strspn(text, " \n\t\r");
-  while (*at != '\0') {
+  const char *const spaces = " \n\t\r";
+  const char *at = text + strspn(text, spaces);
+  bool has_comma = false;  // behind which there must be another
+  while (*at != '\0' || has_comma) {
     const char *end = read_token(at, &tokens->ids[tokens->count]);
     if (end == NULL) {
-      report("%s takes token ids separated by commas or spaces, not '%.20s'", option->name, at);
+      report("%s takes numbers separated by commas or spaces, not '%.20s'", option->name, at);
       return false;
     }
     tokens->count++;
-    at = end + strspn(end, ", \n\t\r");
+    end += strspn(end, spaces);
+    has_comma = *end == ',';
+    at = end + has_comma;
+    at += strspn(at, spaces);
   }
   return true;
 }

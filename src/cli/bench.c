@@ -232,6 +232,10 @@ static exit_code measure_all(const bench_options *options) {
 }
 
 static exit_code check_options(const bench_options *options) {
+  if (options->threads.count == 0) {
+    report("--threads takes numbers from 1 to %d, but none is given", THREADS_MAX);
+    return EXIT_USAGE;
+  }
   for (size_t i = 0; i < options->threads.count; i++) {
     if (options->threads.ids[i] >= 1 && options->threads.ids[i] <= THREADS_MAX) continue;
     report("--threads takes numbers from 1 to %d, not %d", THREADS_MAX,
@@ -282,7 +286,7 @@ exit_code command_bench(int argc, char **argv) {
   if (parsed == ARGS_OK) {
     bench_options chosen = bench;
     chosen.path = model[0];
-    if (chosen.threads.count == 0) chosen.threads = (args_tokens){.ids = one_thread, .count = 1};
+    if (!chosen.threads.is_given) chosen.threads = (args_tokens){.ids = one_thread, .count = 1};
     code = check_options(&chosen);
     if (code == EXIT_DONE) code = measure_all(&chosen);
   }
