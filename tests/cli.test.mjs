@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
@@ -342,6 +342,37 @@ describe('logits', { skip: shared.skip }, () => {
     const nowhere = join(temporary, 'none', 'x.f32');
     await assertRefused(['logits', stories, '--tokens', '1', '--out', nowhere], 3, /cannot create/);
     await assertRefused(['logits', stories, '--tokens', '1', '--out', '/dev/full'], 3, /write/);
+    assert.ok(!existsSync(out), 'a file was made');
+  });
+
+  test('what is refused leaves the file as it was', async () => {
+    const out = join(temporary, 'kept.f32');
+    writeFileSync(out, 'earlier logits');
+    for (const tokens of ['1,512', '1,-1', '', '1 '.repeat(513)])
+      await assertRefused(['logits', stories, '--out', out, '--tokens', tokens], 2, /./);
+    assert.equal(readFileSync(out, 'utf8'), 'earlier logits');
+  });
+});
+
+describe('perplexity', { skip: shared.skip }, () => {
+  const input = 'Once upon a time there was a girl.';
+
+  test('what is refused leaves the files as they were', async () => {
+    const saved = join(temporary, 'saved.f32');
+    writeFileSync(saved, 'earlier logits');
+    const args = ['perplexity', stories, '--save', saved];
+    await assertRefused(args, 2, /at least 2 are needed/, { input: '' });
+    await assertRefused([...args, '--kl', saved], 2, /--kl and --save are one file/, { input });
+    await assertRefused([...args, '--kl', join(temporary, 'none')], 3, /cannot open/, { input });
+    assert.equal(readFileSync(saved, 'utf8'), 'earlier logits');
+  });
+
+  test('a file that cannot be written is told after the first window', async () => {
+    const long = input.repeat(20);
+    const args = ['perplexity', stories, '--ctx', '16', '--save'];
+    const nowhere = join(temporary, 'none', 'x.f32');
+    await assertRefused([...args, nowhere], 3, /cannot create .*x.f32/, { input: long });
+    await assertRefused([...args, '/dev/full'], 3, /cannot write .dev.full/, { input: long });
   });
 });
 

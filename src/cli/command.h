@@ -43,5 +43,10 @@ exit_code report_error(const char *subject, const wick_error *error);
 // The exit code of a command that ended well: EXIT_DONE, unless what it wrote to standard output
 // was lost.
 exit_code output_end(void);
+// The same of a file: EXIT_FILE when it could not be made or written. A reader that went away has
+// had enough.
+exit_code output_file_check(const output_file *file);
+// Closes it. The exit code of a command that ended with `code`.
+exit_code output_file_end(output_file *file, exit_code code);
 
 #endif

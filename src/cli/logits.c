@@ -1,6 +1,4 @@
 // cli/logits.c — the logits of every position of a list of tokens, with FP32 keys and values.
-#include <string.h>
-
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/model_file.h"
@@ -42,16 +40,9 @@ static exit_code compute(const logits_options *given, wick_engine *engine, logit
 }
 
 static exit_code write_file(const logits_options *given, wick_engine *engine) {
-  logits_sink sink = {0};
-  if (!output_file_open(&sink.file, given->path)) {
-    report("cannot create %s: %s", given->path, strerror(sink.file.failed_errno));
-    return EXIT_FILE;
-  }
+  logits_sink sink = {.file = {.path = given->path}};
   const exit_code code = compute(given, engine, &sink);
-  output_file_close(&sink.file);
-  if (code != EXIT_DONE || sink.file.failed_errno == 0) return code;
-  report("cannot write %s: %s", given->path, strerror(sink.file.failed_errno));
-  return EXIT_FILE;
+  return output_file_end(&sink.file, code);
 }
 
 static exit_code run_logits(const logits_options *given, const char *path) {

@@ -88,15 +88,16 @@ int output_failure(void) {
   return failed_errno == EPIPE ? 0 : failed_errno;
 }
 
-bool output_file_open(output_file *file, const char *path) {
-  *file = (output_file){.path = path};
-  if (strcmp(path, "-") == 0) return true;
-  file->stream = fopen(path, "wb");
-  if (file->stream == NULL) file->failed_errno = errno;
-  return file->stream != NULL;
+static bool is_standard(const output_file *file) { return strcmp(file->path, "-") == 0; }
+
+static void make_file(output_file *file) {
+  file->stream = fopen(file->path, "wb");
+  file->is_made = file->stream != NULL;
+  if (!file->is_made) file->failed_errno = errno;
 }
 
 bool output_file_write(output_file *file, const void *bytes, size_t size_bytes) {
+  if (!is_standard(file) && !file->is_made && file->failed_errno == 0) make_file(file);
   if (file->failed_errno != 0) return false;
   if (file->stream == NULL) {
     output_put(OUTPUT_TEXT, bytes, size_bytes);
@@ -110,10 +111,10 @@ bool output_file_write(output_file *file, const void *bytes, size_t size_bytes) 
 }
 
 void output_file_close(output_file *file) {
-  if (file->stream == NULL) {
-    output_flush(OUTPUT_TEXT);
-    file->failed_errno = output_failure();
-  } else if (fclose(file->stream) != 0 && file->failed_errno == 0) {
+  if (is_standard(file)) {
+    if (!output_flush(OUTPUT_TEXT)) file->failed_errno = output_failure();
+  } else if (file->stream != NULL && fclose(file->stream) != 0 && file->failed_errno == 0) {
     file->failed_errno = errno;
   }
+  file->stream = NULL;
 }

@@ -27,14 +27,15 @@ void output_log_json(void *context, const char *bytes, size_t size_bytes);
 // (EPIPE) has had enough; that is no failure.
 int output_failure(void);
 
-// A file that a command makes, or standard output for the path "-".
+// A file that a command makes, or standard output for the path "-". What has this name is replaced
+// at the first write, so a command that is refused before has harmed nothing.
 typedef struct output_file {
   const char *path;
-  FILE *stream;      // NULL: standard output
+  FILE *stream;  // NULL: standard output, or nothing was written
+  bool is_made;
   int failed_errno;  // of the first write that failed, 0: none
 } output_file;
 
-bool output_file_open(output_file *file, const char *path);  // failed_errno says why not
 bool output_file_write(output_file *file, const void *bytes, size_t size_bytes);
 void output_file_close(output_file *file);  // look at failed_errno afterwards
 

@@ -97,7 +97,8 @@ static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t 
     request.on_logits = take_row;
     request.on_logits_context = sums;
     generation done;
-    const exit_code code = generation_run(engine, &request, NULL, NULL, &done);
+    exit_code code = generation_run(engine, &request, NULL, NULL, &done);
+    if (code == EXIT_DONE && sums->save != NULL) code = output_file_check(sums->save);
     if (code != EXIT_DONE) return code;
     if (sums->failure != NULL) {
       report("perplexity: %s", sums->failure);
@@ -176,34 +177,28 @@ static exit_code measure(const perplexity_options *given, wick_engine *engine,
 static exit_code measure_with_files(const perplexity_options *given, wick_engine *engine,
                                     const input_text *text) {
   perplexity_sums sums = {0};
-  output_file save;
+  output_file save = {.path = given->save};
   if (given->reference != NULL) sums.reference = fopen(given->reference, "rb");
   if (given->reference != NULL && sums.reference == NULL) {
     report("cannot open %s: %s", given->reference, strerror(errno));
     return EXIT_FILE;
   }
-  exit_code code = EXIT_DONE;
-  if (given->save != NULL) {
-    if (output_file_open(&save, given->save)) {
-      sums.save = &save;
-    } else {
-      report("cannot create %s: %s", given->save, strerror(save.failed_errno));
-      code = EXIT_FILE;
-    }
-  }
-  if (code == EXIT_DONE) code = measure(given, engine, text, &sums);
+  if (given->save != NULL) sums.save = &save;
+  exit_code code = measure(given, engine, text, &sums);
   if (sums.reference != NULL) fclose(sums.reference);
   if (sums.save == NULL) return code;
-  output_file_close(&save);
-  if (code != EXIT_DONE || save.failed_errno == 0) return code;
-  report("cannot write %s: %s", given->save, strerror(save.failed_errno));
-  return EXIT_FILE;
+  return output_file_end(&save, code);
 }
 
 static exit_code run_perplexity(const perplexity_options *given, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
   input_text text = {0};
+  if (given->reference != NULL && given->save != NULL &&
+      strcmp(given->reference, given->save) == 0) {
+    report("--kl and --save are one file: %s", given->save);
+    return EXIT_USAGE;
+  }
   exit_code code = input_read(NULL, given->path, path, &text);
   if (code == EXIT_DONE) code = settings_apply(&given->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);

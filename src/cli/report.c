@@ -1,4 +1,5 @@
 // cli/report.c — messages, and the exit codes that go with them.
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,4 +63,17 @@ exit_code output_end(void) {
   if (output_failure() == 0) return EXIT_DONE;
   report("cannot write to standard output: %s", strerror(output_failure()));
   return EXIT_FILE;
+}
+
+exit_code output_file_check(const output_file *file) {
+  if (file->failed_errno == 0 || file->failed_errno == EPIPE) return EXIT_DONE;
+  const bool is_made = file->is_made || strcmp(file->path, "-") == 0;
+  report("cannot %s %s: %s", is_made ? "write" : "create", file->path,
+         strerror(file->failed_errno));
+  return EXIT_FILE;
+}
+
+exit_code output_file_end(output_file *file, exit_code code) {
+  output_file_close(file);
+  return code == EXIT_DONE ? output_file_check(file) : code;
 }

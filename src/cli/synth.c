@@ -149,18 +149,12 @@ static wick_status write_model(synth_job *job, wick_error *error) {
 // ---- the command ----
 
 static exit_code write_file(synth_job *job, const char *path) {
-  if (!output_file_open(&job->file, path)) {
-    report("cannot create %s: %s", path, strerror(job->file.failed_errno));
-    return EXIT_FILE;
-  }
+  job->file.path = path;
   memory_init(&job->memory, 0, platform_alloc, platform_free);
   wick_error error;
   const wick_status status = write_model(job, &error);
-  output_file_close(&job->file);
-  if (status != WICK_OK && status != WICK_E_IO) return report_error(path, &error);
-  if (job->file.failed_errno == 0) return EXIT_DONE;
-  report("cannot write %s: %s", path, strerror(job->file.failed_errno));
-  return EXIT_FILE;
+  const bool is_told = status != WICK_OK && status != WICK_E_IO;
+  return output_file_end(&job->file, is_told ? report_error(path, &error) : EXIT_DONE);
 }
 
 static bool find_names(synth_job *job, const char *shape, const char *mix) {
