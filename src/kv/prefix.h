@@ -5,8 +5,9 @@
 // (model, KV types, whatever must not be mixed) and the tokens. So the chain is a radix tree at the
 // grain of pages. The cache has a reference of the pool on each page (which seals it); an entry
 // without users is idle and stays, to be evicted when pages or entries run short: leaves first,
-// the least recently used first. What a sequence still holds is no use evicting and is passed by.
-// One thread, the pool's writer.
+// the least recently used first. What a sequence still holds is no use evicting and is passed by,
+// unless pages come free by it that it follows and that the sequence has dropped. One thread, the
+// pool's writer.
 #ifndef WICK_KV_PREFIX_H
 #define WICK_KV_PREFIX_H
 

@@ -170,13 +170,52 @@ void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id) {
 
 // ---- Entries ----
 
-// Idle leaves; those whose page nobody else holds when `frees`.
-static wick_prefix_id find_victim(const wick_prefix_cache *cache, bool frees) {
+static bool is_held_alone(const wick_prefix_cache *cache, wick_prefix_id id) {
+  return wick_kv_pool_page(cache->pool, cache->entries[id].page)->ref_count == 1;
+}
+
+// Entries with users: neither they nor what they follow can go.
+static void mark_blocked(wick_prefix_cache *cache) {
+  for (wick_prefix_id id = 0; id < cache->place_count; id++) cache->entries[id].is_blocked = false;
+  for (wick_prefix_id id = 0; id < cache->place_count; id++) {
+    if (!prefix_is_live(cache, id) || cache->entries[id].ref_count == 0) continue;
+    for (wick_prefix_id at = id; at != WICK_PREFIX_NONE && !cache->entries[at].is_blocked;
+         at = cache->entries[at].parent) {
+      cache->entries[at].is_blocked = true;
+    }
+  }
+}
+
+// Whether evicting it, and what follows it first, frees its page. After mark_blocked.
+static bool is_reclaimable(const wick_prefix_cache *cache, wick_prefix_id id) {
+  return prefix_is_live(cache, id) && !cache->entries[id].is_blocked && is_held_alone(cache, id);
+}
+
+static bool follows_reclaimable(const wick_prefix_cache *cache, wick_prefix_id id) {
+  wick_prefix_id at = cache->entries[id].parent;
+  while (at != WICK_PREFIX_NONE && !is_reclaimable(cache, at)) at = cache->entries[at].parent;
+  return at != WICK_PREFIX_NONE;
+}
+
+// Which idle leaves may go.
+typedef enum victim_kind {
+  VICTIM_ANY,
+  VICTIM_FREES,    // their page
+  VICTIM_UNBLOCKS  // what they follow, while a sequence holds theirs; after mark_blocked
+} victim_kind;
+
+static bool is_victim(const wick_prefix_cache *cache, wick_prefix_id id, victim_kind kind) {
+  const wick_prefix_entry *entry = &cache->entries[id];
+  if (!prefix_is_live(cache, id) || entry->ref_count > 0 || entry->child_count > 0) return false;
+  if (kind == VICTIM_ANY) return true;
+  return kind == VICTIM_FREES ? is_held_alone(cache, id) : follows_reclaimable(cache, id);
+}
+
+static wick_prefix_id find_victim(const wick_prefix_cache *cache, victim_kind kind) {
   wick_prefix_id victim = WICK_PREFIX_NONE;
   for (wick_prefix_id id = 0; id < cache->place_count; id++) {
+    if (!is_victim(cache, id, kind)) continue;
     const wick_prefix_entry *entry = &cache->entries[id];
-    if (!prefix_is_live(cache, id) || entry->ref_count > 0 || entry->child_count > 0) continue;
-    if (frees && wick_kv_pool_page(cache->pool, entry->page)->ref_count > 1) continue;
     const wick_prefix_entry *best = &cache->entries[victim == WICK_PREFIX_NONE ? id : victim];
     const bool is_older = entry->last_access_tick != best->last_access_tick
                               ? entry->last_access_tick < best->last_access_tick
@@ -186,15 +225,15 @@ static wick_prefix_id find_victim(const wick_prefix_cache *cache, bool frees) {
   return victim;
 }
 
-static bool evict(wick_prefix_cache *cache, bool frees) {
-  const wick_prefix_id victim = find_victim(cache, frees);
+static bool evict(wick_prefix_cache *cache, victim_kind kind) {
+  const wick_prefix_id victim = find_victim(cache, kind);
   if (victim == WICK_PREFIX_NONE) return false;
   prefix_remove(cache, victim);
   cache->stats.prefixes_evicted++;
   return true;
 }
 
-bool wick_prefix_evict(wick_prefix_cache *cache) { return evict(cache, false); }
+bool wick_prefix_evict(wick_prefix_cache *cache) { return evict(cache, VICTIM_ANY); }
 
 static wick_status make_room(wick_prefix_cache *cache, wick_prefix_id parent, wick_error *error) {
   const uint32_t max = cache->config.entries_max;
@@ -295,27 +334,24 @@ void wick_prefix_clear(wick_prefix_cache *cache) {
 static uint32_t count_reclaimable(void *context) {
   wick_prefix_cache *cache = context;
   uint32_t count = 0;
-  for (wick_prefix_id id = 0; id < cache->place_count; id++) cache->entries[id].is_blocked = false;
-  for (wick_prefix_id id = 0; id < cache->place_count; id++) {
-    if (!prefix_is_live(cache, id)) continue;
-    const wick_prefix_entry *entry = &cache->entries[id];
-    const wick_kv_page *page = wick_kv_pool_page(cache->pool, entry->page);
-    if (entry->ref_count == 0 && page->ref_count == 1) continue;
-    // neither it nor what it follows can go
-    for (wick_prefix_id at = id; at != WICK_PREFIX_NONE && !cache->entries[at].is_blocked;
-         at = cache->entries[at].parent) {
-      cache->entries[at].is_blocked = true;
-    }
-  }
-  for (wick_prefix_id id = 0; id < cache->place_count; id++) {
-    count += prefix_is_live(cache, id) && !cache->entries[id].is_blocked;
-  }
+  mark_blocked(cache);
+  for (wick_prefix_id id = 0; id < cache->place_count; id++) count += is_reclaimable(cache, id);
   return count;
 }
 
+// Pages that a sequence dropped, or that slid out of its window, may be followed by ones that it
+// holds: these entries go only where nothing else frees a page.
 static uint32_t reclaim(void *context, uint32_t pages) {
+  wick_prefix_cache *cache = context;
   uint32_t freed = 0;
-  while (freed < pages && evict(context, true)) freed++;
+  mark_blocked(cache);
+  while (freed < pages) {
+    if (evict(cache, VICTIM_FREES)) {
+      freed++;
+    } else if (!evict(cache, VICTIM_UNBLOCKS)) {
+      break;
+    }
+  }
   return freed;
 }
 

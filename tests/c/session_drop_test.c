@@ -1,5 +1,6 @@
 // Tokens dropped from the middle of a session while others want its pages: what it says afterwards
 // is what it says alone, to the last bit, whoever came before it, with it or behind it.
+#include "api_types.h"
 #include "fixture_model.h"
 
 enum {
@@ -186,7 +187,7 @@ TEST(what_stays_after_a_drop_is_the_same_in_company) {
 
 // The token over a full context is not read before the drop, whoever is there.
 TEST(of_a_full_context_too) {
-  check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN + 1);
+  check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
 }
 
@@ -255,6 +256,49 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_ERROR);
   CHECK_EQ_INT(alone[DROPPING].status, WICK_E_PAGES);
   CHECK_EQ_UINT(count_tokens(engine, full), CONTEXT_TOKENS + 1);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// What the prefix cache keeps of the middle comes free by what follows it, which the session holds.
+TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
+  enum { FIRST = 32, LAST = 64, DROPPED_PAGES = 2 };
+  fixture_file file = fixture_make(&SHAPE);
+  wick_engine *engine = open_engine(&file, PAGES_MIN);
+  REQUIRE(engine != NULL);
+  wick_prefix_cache *cache = engine->prefix;
+  const wick_kv_pool *pool = wick_pages(engine);
+  const uint32_t session = read_session(engine, CONTEXT_TOKENS, 3);
+  int32_t tokens[CONTEXT_TOKENS];
+  const int32_t *held;
+  uint32_t count = 0;
+  CHECK_EQ_INT(wick_session_tokens(engine, session, &held, &count, NULL), WICK_OK);
+  memcpy(tokens, held, sizeof tokens);
+  const wick_prefix_id last =
+      wick_prefix_lookup_tokens(cache, SCHEDULER_PREFIX_SALT, tokens, CONTEXT_TOKENS);
+  REQUIRE(last != WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), 0);
+
+  const wick_request dropping = make_drop(session, FIRST, LAST);
+  submit(engine, &dropping, &alone[DROPPING]);
+  run(engine, alone);
+  CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), DROPPED_PAGES);
+  // not while somebody uses the entry of the last page
+  CHECK_EQ_INT(wick_prefix_retain(cache, last), WICK_OK);
+  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), 0);
+  CHECK_EQ_INT(wick_prefix_release(cache, last), WICK_OK);
+
+  int32_t more[3];
+  wick_request wanted = make_request(more, 3, 9, LAST - FIRST - 3);
+  wanted.session = session;
+  submit(engine, &wanted, &alone[SAYING]);
+  run(engine, alone);
+  CHECK_EQ_INT(alone[SAYING].finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(count_tokens(engine, session), CONTEXT_TOKENS + 1);
+  CHECK_EQ_INT(wick_prefix_check(cache, NULL), WICK_OK);
+  // what the session follows is still there to be found
+  CHECK(wick_prefix_lookup_tokens(cache, SCHEDULER_PREFIX_SALT, tokens, FIRST) != WICK_PREFIX_NONE);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
