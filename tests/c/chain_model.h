@@ -5,8 +5,9 @@
 // The state at a position is a hash of the state before it, of the state at some earlier position,
 // and of the token. Both are READ from the sequence's pages and the new one is WRITTEN there, and
 // the logits are a function of the state alone, so a page that is lost, shared wrongly or out of
-// date changes what a request says. The first token of a text decides how it goes on: see
-// chain_style.
+// date changes what a request says. What stays behind dropped tokens keeps its states, and each
+// tells the position that its keys are rotated by. The first token of a text decides how it goes
+// on: see chain_style.
 #ifndef WICK_TESTS_CHAIN_MODEL_H
 #define WICK_TESTS_CHAIN_MODEL_H
 
@@ -74,6 +75,13 @@ static chain_state chain_next(const chain_state *before, const chain_state *seen
   return (chain_state){mixed >> 16, before->position + 1, token, before->style};
 }
 
+// The state of a token that is read behind those of states[0, read).
+static void chain_read(chain_state *states, uint32_t read, int32_t token) {
+  const chain_state *before = read == 0 ? NULL : &states[read - 1];
+  states[read] = before == NULL ? chain_first(token)
+                                : chain_next(before, &states[chain_looks_at(before)], token);
+}
+
 // Any of the letters is possible, one is favoured; one place in 32 is an end.
 static void chain_logits(const chain_state *state, float *logits) {
   uint64_t key = state->hash;
@@ -108,13 +116,22 @@ struct wick_forward {
 
 static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
 
+// The position that keys at `position` are rotated by: another where tokens before were dropped.
+static uint32_t sim_rotation(const wick_kv_pool *kv, uint32_t seq, uint32_t position) {
+  uint32_t count;
+  const wick_kv_entry *table = wick_kv_seq_table(kv, seq, &count);
+  const wick_kv_entry *entry = wick_kv_table_find(table, count, position);
+  return entry == NULL ? position : position + (uint32_t)entry->delta;
+}
+
 static void sim_write(wick_kv_pool *kv, uint32_t seq, const chain_state *state) {
+  const uint32_t rotation = sim_rotation(kv, seq, state->position);
   float rows[2][SIM_DIM] = {{0}};
   for (int i = 0; i < 2; i++) {
     const uint64_t hash = i == 0 ? state->hash : state->hash ^ SIM_VALUE_MASK;
     rows[i][0] = (float)(hash & 0xffffff);
     rows[i][1] = (float)(hash >> 24);
-    rows[i][2] = (float)state->position;
+    rows[i][2] = (float)rotation;
     rows[i][3] = (float)state->token;
     rows[i][4] = (float)state->style;
   }
@@ -127,8 +144,9 @@ static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t posit
   const uint64_t hash = (uint64_t)k[0] | (uint64_t)k[1] << 24;
   const uint64_t value = (uint64_t)v[0] | (uint64_t)v[1] << 24;
   if (value != (hash ^ SIM_VALUE_MASK)) CHECK_EQ_UINT(value, hash ^ SIM_VALUE_MASK);
-  if ((uint32_t)k[2] != position) CHECK_EQ_UINT((uint32_t)k[2], position);
-  return (chain_state){hash, (uint32_t)k[2], (int32_t)k[3], (chain_style)(int)k[4]};
+  const uint32_t rotation = sim_rotation(kv, seq, position);
+  if ((uint32_t)k[2] != rotation) CHECK_EQ_UINT((uint32_t)k[2], rotation);
+  return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
 void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {

@@ -37,6 +37,7 @@ enum {
   SHARED_PREFIXES = 6,
   SESSION_TOKENS_MAX = 60,
   SESSION_REQUEST_TOKENS = 30,
+  SESSION_DROPS_MAX = 2,  // each may leave a page that is not full, which nobody can take
   SESSIONS = 2
 };
 
@@ -88,10 +89,29 @@ static void choose_sampling(traffic *t, sampler_config *sampling) {
   if (sim_below(&t->random, 4) == 0) sampling->repeat_penalty = 1.1f;
 }
 
-// Goes on with one of the sessions when it is free; one that has grown long is given up.
+// Nothing is read or said but what the session still has to read.
+static void choose_drop(traffic *t, simulated_session *held, wick_request *wanted) {
+  held->drops++;
+  wanted->session = held->id;
+  wanted->completions = 1;
+  wanted->text = "";
+  wanted->tokens = NULL;
+  wanted->token_count = 0;
+  wanted->prefill_only = true;
+  wanted->drop_last = 1 + sim_below(&t->random, held->count);
+  wanted->drop_first = sim_below(&t->random, wanted->drop_last);
+}
+
+// Goes on with one of the sessions when it is free, or drops from it; one that has grown long is
+// given up.
 static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
   simulated_session *held = &s->held[sim_below(&t->random, SESSIONS)];
   if (held->is_busy) return;
+  const bool has_drop = sim_below(&t->random, 3) == 0 && held->drops < SESSION_DROPS_MAX;
+  if (held->count != 0 && has_drop) {
+    choose_drop(t, held, wanted);
+    return;
+  }
   if (held->id != 0 && held->count > SESSION_TOKENS_MAX - SESSION_REQUEST_TOKENS) {
     CHECK_EQ_INT(session_close(&s->sessions, held->id, NULL), WICK_OK);
     *held = (simulated_session){0};
@@ -119,7 +139,7 @@ static void arrive(simulation *s, traffic *t) {
   wanted.completions = sim_below(&t->random, 8) == 0 ? 2 + sim_below(&t->random, 3) : 1;
   if (sim_below(&t->random, 64) == 0) wanted.completions = WICK_COMPLETIONS_MAX;
   if (sim_below(&t->random, 12) == 0) choose_session(s, t, &wanted);
-  wanted.prefill_only = wanted.completions == 1 && sim_below(&t->random, 50) == 0;
+  if (wanted.completions == 1 && sim_below(&t->random, 50) == 0) wanted.prefill_only = true;
   const char letters[] = {sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61)),
                           sim_letter(SIM_LETTERS + (int32_t)sim_below(&t->random, 61))};
   const char *const stop = letters;
@@ -181,6 +201,7 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   CHECK(stats.tokens_cached > stats.tokens_prompt / 20);
   CHECK(stats.tokens_accepted > 0);
   CHECK(stats.tokens_accepted < stats.tokens_proposed);
+  CHECK(sim.dropped > LONG_REQUESTS / 20);
   CHECK_EQ_UINT(stats.running_max, TIGHT.running_max);
   simulation_close(&sim);
 }
@@ -279,6 +300,7 @@ static void check_whatever_happens(uint32_t draft_pages, uint64_t seed) {
   CHECK(stats.failed > SQUEEZED_REQUESTS / 100);
   CHECK(stats.preempted > SQUEEZED_REQUESTS / 100);
   CHECK(stats.stopped + stats.length > SQUEEZED_REQUESTS / 2);
+  CHECK(sim.dropped > SQUEEZED_REQUESTS / 100);
   simulation_close(&sim);
 }
 

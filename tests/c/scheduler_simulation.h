@@ -30,6 +30,7 @@ typedef struct simulated {
   bool is_cancelled, is_poisoned, is_paused, is_silent;  // silent: only read
   int32_t prompt[SIM_CONTEXT_MAX + 1];                   // with what its session held
   uint32_t prompt_count, before_count;                   // before_count: of the session
+  uint32_t drop_first, drop_last;                        // of the session's tokens; 0, 0: none
   sampler_config sampling;
   uint32_t tokens_max;  // 0: the context
   int32_t tokens[SIM_CONTEXT_MAX + 1];
@@ -43,7 +44,8 @@ typedef struct simulated_session {
   uint32_t id;
   bool is_busy;
   int32_t tokens[SIM_CONTEXT_MAX + 1];
-  uint32_t count;
+  chain_state states[SIM_CONTEXT_MAX + 1];  // of the first `read` tokens, as they were read
+  uint32_t count, read, drops;
 } simulated_session;
 
 typedef struct simulation {
@@ -66,10 +68,10 @@ typedef struct simulation {
   simulated live[SIM_LIVE_MAX];
   uint32_t live_count;
   simulated_session held[SIM_SESSIONS_MAX];
-  simulated last;  // that ended
-  uint64_t ended, tokens_out, aborted, failed;
-  uint64_t rows_decoded;  // of requests that were not reading
-  uint64_t events_hash;   // of all bytes of all events
+  simulated last;                                        // that ended
+  uint64_t ended, tokens_out, aborted, failed, dropped;  // dropped: tokens, of sessions
+  uint64_t rows_decoded;                                 // of requests that were not reading
+  uint64_t events_hash;                                  // of all bytes of all events
   uint64_t steps;
 } simulation;
 
@@ -196,6 +198,13 @@ static void simulation_close(simulation *sim) {
 
 // ---- What a request says when it is alone ----
 
+static simulated_session *sim_session(simulation *sim, uint32_t id) {
+  for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
+    if (sim->held[i].id == id) return &sim->held[i];
+  }
+  return NULL;
+}
+
 // Whether the letters of these tokens end with its stop string.
 static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t count) {
   const uint32_t length = (uint32_t)strlen(of->stop);
@@ -207,7 +216,7 @@ static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t 
 }
 
 // Fills `out` and returns how many tokens come; *finish: how it ends.
-static uint32_t simulation_expect(const simulation *sim, const simulated *wanted, int32_t *out,
+static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
   wick_memory memory;
@@ -219,14 +228,16 @@ static uint32_t simulation_expect(const simulation *sim, const simulated *wanted
   if (wanted->tokens_max != 0 && wanted->tokens_max < most) most = wanted->tokens_max;
   if (wanted->is_silent) most = 0;
   uint32_t count = 0, read = 0;
+  if (wanted->session != 0) {
+    const simulated_session *held = sim_session(sim, wanted->session);
+    read = held->read;
+    memcpy(states, held->states, read * sizeof *states);
+  }
   *finish = WICK_FINISH_LENGTH;
   while (count < most) {
     for (; read < wanted->prompt_count + count; read++) {
       const uint32_t said = read - wanted->prompt_count;
-      const int32_t token = read < wanted->prompt_count ? wanted->prompt[read] : out[said];
-      const chain_state *before = read == 0 ? NULL : &states[read - 1];
-      states[read] = before == NULL ? chain_first(token)
-                                    : chain_next(before, &states[chain_looks_at(before)], token);
+      chain_read(states, read, read < wanted->prompt_count ? wanted->prompt[read] : out[said]);
     }
     float logits[SIM_VOCAB];
     chain_logits(&states[read - 1], logits);
@@ -299,13 +310,6 @@ static simulated *sim_find(simulation *sim, uint32_t id) {
   return NULL;
 }
 
-static simulated_session *sim_session(simulation *sim, uint32_t id) {
-  for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
-    if (sim->held[i].id == id) return &sim->held[i];
-  }
-  return NULL;
-}
-
 // Notes what was submitted, so that its end can be compared.
 static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
   const uint32_t completions = wanted->completions == 0 ? 1 : wanted->completions;
@@ -315,6 +319,8 @@ static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
     *made = (simulated){.id = id + i,
                         .session = wanted->session,
                         .is_silent = wanted->prefill_only,
+                        .drop_first = wanted->drop_first,
+                        .drop_last = wanted->drop_last,
                         .sampling = wanted->sampling,
                         .tokens_max = wanted->max_tokens};
     made->sampling.seed += i;
@@ -325,8 +331,10 @@ static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
       made->prompt_count = made->before_count = held->count;
       held->is_busy = true;
     }
-    memcpy(made->prompt + made->prompt_count, wanted->tokens,
-           wanted->token_count * sizeof(int32_t));
+    if (wanted->token_count != 0) {
+      memcpy(made->prompt + made->prompt_count, wanted->tokens,
+             wanted->token_count * sizeof(int32_t));
+    }
     made->prompt_count += (uint32_t)wanted->token_count;
     for (uint32_t p = 0; p < made->prompt_count; p++) {
       made->is_poisoned = made->is_poisoned || made->prompt[p] == SIM_POISON;
@@ -344,15 +352,30 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
 
 // ---- Events ----
 
+// All of it was read before: what stays has seen what goes.
+static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
+  for (; held->read < held->count; held->read++) {
+    chain_read(held->states, held->read, held->tokens[held->read]);
+  }
+  const uint32_t kept = held->count - last;
+  memmove(held->tokens + first, held->tokens + last, kept * sizeof *held->tokens);
+  memmove(held->states + first, held->states + last, kept * sizeof *held->states);
+  held->count = held->read = first + kept;
+  for (uint32_t i = first; i < held->read; i++) held->states[i].position = i;
+  sim->dropped += last - first;
+}
+
 // The session holds what was read and said. One that was aborted before it said anything has kept
-// its prompt or not, by whether all of that had been read.
+// its prompt or not, by whether all of that had been read; dropped is all or nothing.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;
   CHECK_EQ_INT(session_find(&sim->sessions, held->id, &found, NULL), WICK_OK);
   held->is_busy = false;
   const bool is_left = is_cut && gone->count == 0 && found->count == gone->before_count;
-  if (!is_left) {
+  if (gone->drop_last != 0) {
+    if (!is_cut) sim_drop(sim, held, gone->drop_first, gone->drop_last);
+  } else if (!is_left) {
     memcpy(held->tokens, gone->prompt, gone->prompt_count * sizeof(int32_t));
     memcpy(held->tokens + gone->prompt_count, gone->tokens, gone->count * sizeof(int32_t));
     held->count = gone->prompt_count + gone->count;
