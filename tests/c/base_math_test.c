@@ -8,12 +8,12 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "random.h"
 
 static uint64_t random_state = 1;
 
 static double random_between(double least, double most) {
-  random_state += 0x9e3779b97f4a7c15u;
-  return least + (most - least) * (double)(hash_mix_u64(random_state) >> 11) * 0x1p-53;
+  return least + (most - least) * (double)(random_u64(&random_state) >> 11) * 0x1p-53;
 }
 
 static double double_of_bits(uint64_t bits) {

@@ -17,6 +17,7 @@
 #include "check.h"
 #include "kv/pool.h"
 #include "model/forward.h"
+#include "random.h"
 
 enum {
   SIM_VOCAB = 64,
@@ -54,12 +55,8 @@ typedef struct chain_state {
   chain_style style;
 } chain_state;
 
-static uint64_t sim_random(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15u;
-  return hash_mix_u64(*state);
-}
 static uint32_t sim_below(uint64_t *state, uint32_t limit) {
-  return (uint32_t)(sim_random(state) % limit);
+  return (uint32_t)random_below(state, limit);
 }
 
 static chain_state chain_first(int32_t token) {

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "kv/pool.h"
 #include "platform/platform.h"
+#include "random.h"
 
 enum { DIM = 32, LAYERS = 2, PAGES_MAX = 24, SEQS_MAX = 6, ENTRIES_MAX = 8, PAGE = 16 };
 enum { TOKENS_MAX = ENTRIES_MAX * PAGE, OPERATIONS = 1500, OPERATIONS_FAILING = 120, GONE = -1 };
@@ -34,8 +35,7 @@ typedef struct naive_pool {
 } naive_pool;
 
 static uint32_t below(naive_pool *m, uint32_t limit) {
-  m->random += 0x9e3779b97f4a7c15u;
-  return (uint32_t)(hash_mix_u64(m->random) % limit);
+  return (uint32_t)random_below(&m->random, limit);
 }
 
 // Whole numbers of which the first is the largest, so that every type stores them exactly.

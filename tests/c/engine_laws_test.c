@@ -20,7 +20,7 @@ static void record_logits(void *context, uint32_t position, const float *logits,
 
 static void fill_prompt(int32_t *tokens, uint32_t count) {
   uint64_t state = 7;
-  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(fixture_random(&state) % 256);
+  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(random_u64(&state) % 256);
 }
 
 typedef struct run_setup {

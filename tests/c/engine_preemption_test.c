@@ -108,7 +108,7 @@ static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *
   int32_t tokens[PROMPT_TOKENS_MAX];
   uint64_t state = which;
   wick_request wanted = fixture_request(tokens, 17 + 5 * which, OUT_TOKENS);
-  for (size_t i = 0; i < wanted.token_count; i++) tokens[i] = fixture_random(&state) % 256;
+  for (size_t i = 0; i < wanted.token_count; i++) tokens[i] = random_u64(&state) % 256;
   wanted.sampling.logprob = true;
   wanted.sampling.logprobs = TOP;
   wanted.sampling.seed = which;
@@ -198,7 +198,7 @@ static uint32_t open_session(wick_engine *engine, uint32_t which, bool is_cut) {
   uint32_t session = 0, id;
   int32_t tokens[SESSION_TOKENS];
   uint64_t state = 100 + which;
-  for (size_t i = 0; i < SESSION_TOKENS; i++) tokens[i] = fixture_random(&state) % 256;
+  for (size_t i = 0; i < SESSION_TOKENS; i++) tokens[i] = random_u64(&state) % 256;
   CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
   wick_request wanted;
   wick_request_default(&wanted);

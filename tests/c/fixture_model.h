@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/math.h"
 #include "base/text.h"
 #include "check.h"
 #include "format/gguf_writer.h"
 #include "platform/platform.h"
+#include "random.h"
 #include "wick.h"
 
 typedef struct fixture_shape {
@@ -41,15 +41,10 @@ static bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-static uint64_t fixture_random(uint64_t *state) {
-  *state += 0x9e3779b97f4a7c15u;
-  return hash_mix_u64(*state);
-}
-
 // About normal, mean 0, deviation 1.
 static float fixture_normal(uint64_t *state) {
   float sum = 0;
-  for (int i = 0; i < 4; i++) sum += (float)(fixture_random(state) >> 40) / 16777216.0f;
+  for (int i = 0; i < 4; i++) sum += (float)(random_u64(state) >> 40) / 16777216.0f;
   return (sum - 2.0f) * 1.7320508f;
 }
 

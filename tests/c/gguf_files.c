@@ -4,15 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "platform/platform.h"
-
-uint64_t random_u64(uint64_t *state) {
-  *state += UINT64_C(0x9e3779b97f4a7c15);
-  return hash_mix_u64(*state);
-}
-
-uint64_t random_below(uint64_t *state, uint64_t bound) { return random_u64(state) % bound; }
+#include "random.h"
 
 bool file_write(void *context, const void *bytes, size_t size_bytes) {
   memory_file *file = context;

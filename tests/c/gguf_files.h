@@ -52,9 +52,4 @@ extern const sample_tensor SAMPLE_TENSORS[];
 extern const size_t SAMPLE_TENSOR_COUNT;
 memory_file sample_model(void);
 
-// splitmix64: the tests' random numbers, the same on every host.
-uint64_t random_u64(uint64_t *state);
-// In [0, bound), bound > 0.
-uint64_t random_below(uint64_t *state, uint64_t bound);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "gguf_rig.h"
+#include "random.h"
 
 // ---- block facts ----
 

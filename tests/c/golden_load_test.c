@@ -9,6 +9,7 @@
 #include "check.h"
 #include "load_sink.h"
 #include "platform/platform.h"
+#include "random.h"
 
 enum { FILES_MAX = 256, NAME_BYTES_MAX = 256, PIECES_MAX = 600, MUTATIONS = 40 };
 

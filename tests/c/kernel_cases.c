@@ -6,19 +6,16 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/hash.h"
 #include "base/math.h"
 #include "check.h"
 #include "platform/platform.h"
+#include "random.h"
 
 // ---- random things ----
 
 static uint64_t random_state = 1;
 
-uint32_t random_u32(void) {
-  random_state += 0x9e3779b97f4a7c15u;
-  return (uint32_t)(hash_mix_u64(random_state) >> 32);
-}
+uint32_t random_u32(void) { return (uint32_t)(random_u64(&random_state) >> 32); }
 
 uint32_t random_u32_below(uint32_t end) { return random_u32() % end; }
 

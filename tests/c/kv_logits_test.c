@@ -23,8 +23,8 @@ static char case_name[32];  // of what is under way: names a failure
 static void fill_stories(stage *s) {
   uint64_t state = 7;
   for (int i = 0; i < STORY; i++) {
-    s->a.tokens[i] = (int32_t)(fixture_random(&state) % 256);
-    s->b.tokens[i] = i < STEM ? s->a.tokens[i] : (int32_t)(fixture_random(&state) % 256);
+    s->a.tokens[i] = (int32_t)(random_u64(&state) % 256);
+    s->b.tokens[i] = i < STEM ? s->a.tokens[i] : (int32_t)(random_u64(&state) % 256);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "platform/platform.h"
+#include "random.h"
 
 enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 25000 };
 
@@ -37,8 +38,7 @@ typedef struct naive_model {
 } naive_model;
 
 static uint32_t below(naive_model *m, uint32_t limit) {
-  m->random += 0x9e3779b97f4a7c15u;
-  return (uint32_t)(hash_mix_u64(m->random) % limit);
+  return (uint32_t)random_below(&m->random, limit);
 }
 
 static void make_row(uint64_t row, float *k, float *v) {

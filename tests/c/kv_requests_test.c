@@ -40,7 +40,7 @@ static wick_engine *load(const engines *e, kernel_kv_type k, kernel_kv_type v, u
 }
 
 static void fill(engines *e, int32_t *tokens, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(fixture_random(&e->random) % 256);
+  for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(random_u64(&e->random) % 256);
 }
 
 // ---- Asking ----

@@ -28,7 +28,7 @@ typedef struct twins {
 } twins;
 
 static uint32_t below(twins *t, uint32_t limit) {
-  return (uint32_t)(fixture_random(&t->random) % limit);
+  return (uint32_t)random_below(&t->random, limit);
 }
 
 static bool open_twins(twins *t, wick_engine *engine) {
@@ -328,7 +328,7 @@ TEST(a_drop_in_a_fork_leaves_the_other_alone) {
   static float wanted[70 * FIXTURE_VOCAB], found[70 * FIXTURE_VOCAB];
   int32_t tokens[70];
   uint64_t state = 3;
-  for (int i = 0; i < 70; i++) tokens[i] = (int32_t)(fixture_random(&state) % 256);
+  for (int i = 0; i < 70; i++) tokens[i] = (int32_t)(random_u64(&state) % 256);
   const wick_kv_seq_id fresh = rig_new(&rig), parent = rig_new(&rig);
   rig_read(&rig, fresh, tokens, 70, wanted);
   rig_read(&rig, parent, tokens, 40, found);

@@ -5,6 +5,7 @@
 #include "load/fingerprint.h"
 #include "load/ranges.h"
 #include "load_rig.h"
+#include "random.h"
 
 // ---- any pieces, any order ----
 

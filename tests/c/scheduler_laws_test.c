@@ -47,7 +47,7 @@ static void next_arrival(traffic *t) {
     t->pattern_left = t->pattern == PATTERN_CONVOY ? 8 : 100;
   }
   t->pattern_left--;
-  const double share = ((double)(sim_random(&t->random) >> 11) + 1.0) / 9007199254740993.0;
+  const double share = ((double)(random_u64(&t->random) >> 11) + 1.0) / 9007199254740993.0;
   uint64_t gap_us = (uint64_t)(-math_log(share) * (double)GAP_US);
   if (t->pattern == PATTERN_BURSTS) gap_us = t->pattern_left % 20 == 0 ? 20 * GAP_US : 0;
   if (t->pattern == PATTERN_CONVOY) gap_us = t->pattern_left == 0 ? 30 * GAP_US : 0;
@@ -81,7 +81,7 @@ static uint32_t make_prompt(traffic *t, int32_t *tokens) {
 
 static void choose_sampling(traffic *t, sampler_config *sampling) {
   sampler_config_default(sampling);
-  sampling->seed = sim_random(&t->random) >> 8;
+  sampling->seed = random_u64(&t->random) >> 8;
   if (sim_below(&t->random, 16) == 0) sampling->logprobs = SAMPLER_LOGPROBS_MAX;
   if (sim_below(&t->random, 2) == 0) return;
   sampling->temperature = 0.9f;

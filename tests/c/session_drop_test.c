@@ -68,7 +68,7 @@ static void run(wick_engine *engine, ending *endings) {
 }
 
 static wick_request make_request(int32_t *tokens, uint32_t count, uint64_t seed, uint32_t out) {
-  for (uint32_t i = 0; i < count; i++) tokens[i] = fixture_random(&seed) % 256;
+  for (uint32_t i = 0; i < count; i++) tokens[i] = random_u64(&seed) % 256;
   wick_request wanted = fixture_request(tokens, count, out);
   wanted.sampling.logprob = true;
   return wanted;

@@ -27,7 +27,7 @@ typedef struct tally {
   double bias;      // how often the likeliest takes a token's place; 0 but where the test is tested
 } tally;
 
-static double draw(tally *to) { return (double)(sim_random(&to->random) >> 11) * 0x1p-53; }
+static double draw(tally *to) { return (double)(random_u64(&to->random) >> 11) * 0x1p-53; }
 
 // Where in [0, 1) a token lies that was drawn from these logits.
 static double place_of(tally *to, const float *logits, int32_t token) {

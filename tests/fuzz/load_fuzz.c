@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../c/load_sink.h"
+#include "../c/random.h"
 #include "platform/platform.h"
 
 #define REQUIRE(condition)              \
