@@ -30,6 +30,12 @@ after(async () => {
   await server.close();
 });
 
+/** @param {string} id of a button that keeps the focus while it is off */
+const isOn = (id) => `#${id}:not([disabled]):not([aria-disabled="true"])`;
+
+/** @param {import('playwright-core').Page} page */
+const focusOf = (page) => page.evaluate('document.activeElement.id');
+
 test('a beginning forks into stories, and a story forks again', { skip }, async () => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   const page = await context.newPage();
@@ -38,9 +44,12 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(server.url);
-  await page.click('#begin:enabled');
+  await page.waitForSelector(isOn('begin'));
+  await page.focus('#begin');
+  await page.keyboard.press('Enter');
   await page.waitForSelector('article:nth-child(3) button:enabled');
-  await page.waitForSelector('#begin:enabled');
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await focusOf(page), 'begin');
   const stories = await page.locator('article .new').allTextContents();
   assert.equal(stories.length, 3);
   for (const story of stories) assert.ok(story.length > 20, story);
@@ -63,4 +72,29 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   assert.deepEqual(problems, []);
   assert.equal(await page.locator('#problem').isHidden(), true);
   await context.close();
+});
+
+test('stopping keeps the focus and what was told, which can be forked', { skip }, async () => {
+  const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(server.url);
+  await page.evaluate("document.getElementById('begin').click()"); // no engine yet
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await page.locator('article').count(), 0);
+  await page.click('#begin');
+  await page.waitForSelector(isOn('stop'));
+  await page.evaluate("document.getElementById('begin').click()"); // they are being told
+  await page.focus('#stop');
+  await page.locator('article:first-child .new:not(:empty)').waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector(isOn('begin'));
+  assert.equal(await focusOf(page), 'stop');
+  await page.keyboard.press('Enter'); // there is nothing to stop
+  assert.equal(await page.locator('article').count(), 3);
+  await page.locator('article:first-child button:enabled').click();
+  await page.waitForSelector('article:nth-child(4) button:enabled');
+  const told = await page.locator('article:nth-child(4) .new').innerText();
+  assert.ok(told.length > 0);
+  assert.equal(await page.locator('#problem').isHidden(), true);
+  await page.close();
 });

@@ -58,9 +58,17 @@ async function showPages() {
     `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
 }
 
+// A button that is pressed and then disabled would lose the focus, so these only say that they are
+// off, and do nothing.
+/** @param {HTMLButtonElement} button @param {boolean} isOff */
+const setOff = (button, isOff) => button.setAttribute('aria-disabled', String(isOff));
+
+/** @param {HTMLButtonElement} button */
+const isOff = (button) => button.getAttribute('aria-disabled') === 'true';
+
 function showState() {
-  stop.disabled = running === 0;
-  begin.disabled = running > 0;
+  setOff(stop, running === 0);
+  setOff(begin, running > 0);
   state.textContent = running > 0 ? `${running} being told` : 'Ready';
 }
 
@@ -86,13 +94,13 @@ function addArticle(name, before) {
 
 /** @param {Session} session @param {string} name @param {string} before */
 async function tell(session, name, before) {
+  const { signal } = controller;
   sessions.push(session);
   const { text, fork } = addArticle(name, before);
   const start = (await session.tokens()).length;
   running++;
   showState();
   try {
-    const { signal } = controller;
     for await (const piece of session.prompt('', { ...telling, seed: seed++, signal })) {
       text.textContent += piece;
     }
@@ -123,10 +131,9 @@ async function forkFrom(
 
 async function tellAll() {
   problem.hidden = true;
-  begin.disabled = true; // until the first of them is being told, too
+  setOff(begin, true); // until the first of them is being told, too
   branchList.replaceChildren();
   for (const session of sessions.splice(0)) await session.close();
-  controller = new AbortController();
   const content = byId('beginning', HTMLTextAreaElement).value;
   const trunk = await engine.createSession();
   sessions.push(trunk);
@@ -139,9 +146,14 @@ async function tellAll() {
 
 byId('form', HTMLFormElement).onsubmit = (event) => {
   event.preventDefault();
+  if (isOff(begin)) return;
   tellAll().catch(showProblem).finally(showState);
 };
-stop.onclick = () => controller.abort();
+stop.onclick = () => {
+  if (isOff(stop)) return;
+  controller.abort();
+  controller = new AbortController();
+};
 
 try {
   engine = await createEngine({
