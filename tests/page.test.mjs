@@ -266,38 +266,80 @@ test('a dropped file is loaded', { skip: chromium.skip }, async () => {
   await close();
 });
 
-test('a file that is no model is refused in words, and the page works on', {
+/** @param {Page} page @param {string} name @param {Buffer} buffer */
+async function loadFile(page, name, buffer) {
+  const mimeType = 'application/octet-stream';
+  await page.setInputFiles('#model-file', { name, mimeType, buffer });
+  await page.click('#choose-model');
+  await page.click('#load-model');
+}
+
+/** @param {Page} page @param {string} name of a model that answers */
+async function waitForModel(page, name) {
+  await waitUntilReady(page);
+  assert.equal(await page.innerText('#model-name'), name);
+  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+}
+
+test('a file that is no model is refused in words, and the model before goes on', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();
   await waitUntilReady(page);
-  await page.setInputFiles('#model-file', {
-    name: 'letter.gguf',
-    mimeType: 'text/plain',
-    buffer: Buffer.from('Dear reader, this is no model at all.'),
-  });
-  await page.click('#choose-model');
-  await page.click('#load-model');
-  await page.waitForSelector('#problem:not([hidden])');
-  assert.match(await page.innerText('#problem-text'), /letter\.gguf could not be loaded: .*GGUF/s);
-  await page.screenshot({ path: `${pictures}/light-problem.png` });
-  await page.click('#choose-model');
-  await page.click('#load-model');
-  await waitUntilReady(page);
-  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  const letter = Buffer.from('Dear reader, this is no model at all.');
+  for (const before of ['Wick 2.6M', 'mine.gguf']) {
+    if (before === 'mine.gguf') {
+      await loadFile(page, before, readFileSync(modelFile));
+      await waitForModel(page, before);
+    }
+    await loadFile(page, 'letter.gguf', letter);
+    await page.waitForSelector('#problem:not([hidden])');
+    await waitUntilReady(page);
+    const said = await page.innerText('#problem-text');
+    assert.match(said, /^letter\.gguf could not be loaded: .*GGUF/s);
+    assert.ok(said.endsWith(` Going back to ${before}.`), said);
+    await page.screenshot({ path: `${pictures}/light-problem.png` });
+    await waitForModel(page, before);
+  }
   await close();
 });
 
-test('a broken address is told in words', { skip: chromium.skip }, async () => {
-  const { page, close } = await openPage();
-  await waitUntilReady(page);
-  await page.click('#choose-model');
-  await page.fill('#model-url', `${server.url}missing.gguf`);
-  await page.click('#load-model');
-  await page.waitForSelector('#problem:not([hidden])');
-  assert.match(await page.innerText('#problem-text'), /404/);
-  assert.equal(await page.isVisible('#retry-loading'), true);
+test('a broken address is told in words, can be tried again, and our own model answers', {
+  skip: chromium.skip,
+}, async () => {
+  let requests = 0;
+  const model = await serveModel((_, response) => {
+    requests++;
+    response.writeHead(404).end();
+  });
+  const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
+  for (let tries = 1; tries <= 2; tries++) {
+    await page.waitForSelector('#problem:not([hidden])');
+    assert.match(await page.innerText('#problem-text'), /model\.gguf .* 404.*Wick 2\.6M\.$/);
+    await waitUntilReady(page);
+    assert.equal(requests, tries);
+    if (tries === 1) await page.click('#retry-loading');
+  }
+  await waitForModel(page, 'Wick 2.6M');
   await close();
+  model.close();
+});
+
+test('where no model can be loaded, each reason is told', { skip: chromium.skip }, async () => {
+  const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.route('**/models/*.gguf', (route) => route.fulfill({ status: 410 }));
+  await page.goto(`${server.url}?model=missing.gguf`);
+  await page.waitForSelector('#problem:not([hidden])');
+  await page.waitForSelector('#loading', { state: 'hidden' });
+  const said = await page.innerText('#problem-text');
+  assert.match(said, /^missing\.gguf could not be loaded: .*404.*Wick 2\.6M could not be .*410/);
+  assert.equal(await page.innerText('#model-name'), 'No model');
+  await page.unroute('**/models/*.gguf');
+  await page.click('#choose-model');
+  await page.click('#load-model');
+  await waitForModel(page, 'Wick 2.6M');
+  await page.close();
 });
 
 test('an interrupted download is taken up again', { skip: chromium.skip }, async () => {
@@ -344,11 +386,9 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
   );
   await page.screenshot({ path: `${pictures}/light-loading.png` });
   await page.click('#cancel-loading');
-  await page.waitForSelector('#loading', { state: 'hidden' });
-  await page.click('#choose-model');
-  await page.click('#load-model');
   await waitUntilReady(page);
-  assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
+  assert.equal(await page.isHidden('#problem'), true);
+  await waitForModel(page, 'Wick 2.6M');
   await close();
   model.close();
 });

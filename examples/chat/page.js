@@ -13,7 +13,13 @@ import { settings } from './settings.js';
 import { forget, takeUpState } from './visits.js';
 
 /** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {{name: string, source: {url: string} | {file: File[]}, isBuiltIn?: boolean}} Wish */
+
+/** @param {ModelChoice} model @returns {Wish} */
+const wishFor = ({ name, url, isBuiltIn }) => ({ name, source: { url }, isBuiltIn });
+
+const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((m) => m.isBuiltIn)));
 
 /** @type {Engine | undefined} */
 let engine;
@@ -21,6 +27,8 @@ let engine;
 let loading;
 /** What is loaded, or was last. @type {Wish | undefined} */
 let wished;
+/** What answered last. @type {Wish | undefined} */
+let loaded;
 
 /** @param {unknown} error @returns {string} */
 function inWords(error) {
@@ -30,6 +38,9 @@ function inWords(error) {
   }
   return error instanceof Error ? error.message : String(error);
 }
+
+/** @param {unknown} error */
+const sentence = (error) => inWords(error).replace(/[^.!?]$/, '$&.');
 
 async function showFacts() {
   const info = await engine?.info();
@@ -61,12 +72,33 @@ function setEngine(made, temperature) {
   conversation.setEngine(made, temperature);
 }
 
-/** @param {Wish} wish */
-async function load(wish) {
+/** @param {Wish} a @param {Wish} b */
+const isSame = (a, b) =>
+  a === b || ('url' in a.source && 'url' in b.source && a.source.url === b.source.url);
+
+/**
+ * A chat without a model is of no use: it goes on with the one before, else with our own.
+ * @typedef {{reason: string, again: () => void}} Failure empty reason: the user did not want to wait
+ * @param {Wish} wish that could not be loaded
+ * @param {Failure} failure
+ * @param {boolean} wasBefore it was the one before
+ */
+function goBack(wish, failure, wasBefore) {
+  byId('model-name').textContent = 'No model';
+  byId('facts').textContent = '';
+  const candidates = wasBefore ? [builtIn] : [loaded, builtIn];
+  const back = candidates.find((one) => one && !isSame(one, wish));
+  const { reason, again } = failure;
+  if (reason) showProblem(back ? `${reason} Going back to ${back.name}.` : reason, again);
+  if (back) load(back, failure);
+}
+
+/** @param {Wish} wish @param {Failure} [failed] of what was wished before this one */
+async function load(wish, failed) {
   wished = wish;
   loading?.abort();
   conversation.stop();
-  hideProblem();
+  if (!failed) hideProblem();
   setReady(false);
   const own = new AbortController();
   loading = own;
@@ -92,17 +124,20 @@ async function load(wish) {
     if (loading !== own) return void made.close();
     // A very small model does best with its likeliest words.
     setEngine(made, wish.isBuiltIn ? 0 : 0.7);
+    loaded = wish;
     byId('model-name').textContent = wish.name;
     setReady(true, wish.isBuiltIn);
     keepPage();
     await showFacts();
   } catch (error) {
     if (loading !== own) return;
-    byId('model-name').textContent = 'No model';
-    byId('facts').textContent = '';
-    if (/** @type {Error} */ (error).name !== 'AbortError') {
-      showProblem(`${wish.name} could not be loaded: ${inWords(error)}`, () => load(wish));
-    }
+    const isCancelled = /** @type {Error} */ (error).name === 'AbortError';
+    const reason = isCancelled ? '' : `${wish.name} could not be loaded: ${sentence(error)}`;
+    const failure = {
+      reason: [failed?.reason, reason].filter(Boolean).join(' '),
+      again: failed?.again ?? (() => load(wish)),
+    };
+    goBack(wish, failure, failed !== undefined);
   } finally {
     if (loading === own) {
       loading = undefined;
@@ -150,7 +185,7 @@ function readWish() {
   if (url !== '') return { name: nameOfUrl(url), source: { url } };
   const id = new FormData(/** @type {HTMLFormElement} */ (byId('model-form'))).get('model');
   const model = models.find((m) => m.id === id);
-  return model && { name: model.name, source: { url: model.url }, isBuiltIn: model.isBuiltIn };
+  return model && wishFor(model);
 }
 
 byId('choose-model').addEventListener('click', () => {
@@ -250,9 +285,4 @@ byId('settings-dialog').addEventListener('close', () => {
 listModels();
 conversation.restore();
 const asked = new URL(location.href).searchParams.get('model');
-const first = /** @type {import('./models.js').ModelChoice} */ (models.find((m) => m.isBuiltIn));
-load(
-  asked
-    ? { name: nameOfUrl(asked), source: { url: asked } }
-    : { name: first.name, source: { url: first.url }, isBuiltIn: true },
-);
+load(asked ? { name: nameOfUrl(asked), source: { url: asked } } : builtIn);
