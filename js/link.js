@@ -148,6 +148,7 @@ export class Link {
 
   /** @param {FromWorker} message */
   #receive(message) {
+    if (message.type === 'log') console.warn(message.text);
     if (this.#end && message.type !== 'closed') return; // it was on its way
     switch (message.type) {
       case 'progress':

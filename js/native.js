@@ -58,13 +58,13 @@ export class NativeEngine {
   /**
    * @param {WebAssembly.Module} module
    * @param {NativeConfig} config
-   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, wasteBytes?: number,
-   *   swap?: import('./swap.js').SwapFile}} [options]
-   *   `onMemory` hears of the memory as soon as it is there (helpers want it); `wasteBytes` puts the
-   *   heap this much higher, for tests of addresses
+   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
+   *   wasteBytes?: number, swap?: import('./swap.js').SwapFile}} [options]
+   *   `onMemory` hears of the memory as soon as it is there (helpers want it), `onLog` what is for the
+   *   console; `wasteBytes` puts the heap this much higher, for tests of addresses
    * @returns {Promise<NativeEngine>}
    */
-  static async create(module, config, { onMemory, wasteBytes = 0, swap } = {}) {
+  static async create(module, config, { onMemory, onLog, wasteBytes = 0, swap } = {}) {
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const memory = createMemory({ shared: isThreaded(module), helpers });
     if (!memory) {
@@ -76,7 +76,7 @@ export class NativeEngine {
     let heap;
     const state = new StateBytes(() => /** @type {Heap} */ (heap));
     const exports = instantiate(module, memory, {
-      log: (address, size) => console.debug(heap?.readText(address, size)),
+      log: (address, size) => onLog?.(heap?.readText(address, size) ?? ''),
       random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
       stateWrite: (address, size) => state.take(address, size),
       stateRead: (address, size) => state.give(address, size),

@@ -1,6 +1,8 @@
 // js/progress.js — how far a download is, how fast it goes and how long it will take, told now and
 // then: not once a piece.
 
+import { nowMs } from './clock.js';
+
 const INTERVAL_MS = 100;
 /** The speed is that of the last few seconds. */
 const WINDOW_MS = 4000;
@@ -25,7 +27,7 @@ export class ProgressMeter {
    * @param {Progress['phase']} [phase] any but 'loading' is told at once
    */
   update(loaded, total, phase = 'loading') {
-    const ms = performance.now();
+    const ms = nowMs();
     if (phase === 'loading' && ms - this.#lastMs < INTERVAL_MS) return;
     this.#lastMs = ms;
     const bytesPerSecond = this.#measure(ms, loaded);

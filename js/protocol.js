@@ -65,11 +65,13 @@
  */
 
 /**
- * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has).
+ * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has), `log` is
+ * for its console where the worker has none.
  * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |
  *   {type: 'closed'} |
  *   {type: 'crashed', message: string} |
+ *   {type: 'log', text: string} |
  *   {type: 'progress', progress: Progress} |
  *   {type: 'step', outputs: Output[]} |
  *   {type: 'result', id: number, value: unknown} |

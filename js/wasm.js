@@ -1,5 +1,6 @@
 // js/wasm.js — from a URL, response, bytes or module to a running instance of the engine's code.
 
+import { nowMs } from './clock.js';
 import { WickError } from './errors.js';
 
 export const WASM_PAGE_BYTES = 65536;
@@ -109,9 +110,16 @@ export function createMemory({ shared, helpers }) {
  * @returns {Exports}
  */
 export function instantiate(module, memory, host) {
-  const now_us = () => performance.now() * 1000;
-  const silent = () => {};
-  const never = () => false;
+  const now_us = () => nowMs() * 1000;
+  // With as many parameters as the module passes: V8 compiles a wrapper more for others.
+  const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
+  const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
+  const unswapped = (
+    /** @type {number} */ _id,
+    /** @type {number} */ _offset,
+    /** @type {number} */ _address,
+    /** @type {number} */ _size,
+  ) => false;
   const env = {
     memory,
     now_us,
@@ -120,9 +128,9 @@ export function instantiate(module, memory, host) {
     state_write: host.stateWrite ?? never,
     state_read: host.stateRead ?? never,
     swap_open: host.swapOpen ?? never,
-    swap_write: host.swapWrite ?? never,
-    swap_read: host.swapRead ?? never,
-    swap_drop: host.swapDrop ?? silent,
+    swap_write: host.swapWrite ?? unswapped,
+    swap_read: host.swapRead ?? unswapped,
+    swap_drop: host.swapDrop ?? ((/** @type {number} */ _id) => {}),
   };
   const instance = new WebAssembly.Instance(module, { env });
   return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));

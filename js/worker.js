@@ -2,6 +2,7 @@
 // that is valid as a classic and as a module script, in browsers, Deno and Node. It steps the engine
 // and lets messages in between; it never waits.
 
+import { nowMs } from './clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from './errors.js';
 import { loadModel } from './load.js';
 import {
@@ -49,10 +50,15 @@ class EngineWorker {
   /** What waits until messages and steps have been let in. */
   #goOn = () => {};
   #pageBytes;
+  #log;
 
-  /** @param {(message: FromWorker) => void} post */
-  constructor(post) {
+  /**
+   * @param {(message: FromWorker) => void} post
+   * @param {(text: string) => void} log takes what is for the console
+   */
+  constructor(post, log) {
     this.#post = post;
+    this.#log = log;
     this.#yield = makeYield(() => this.#guard(() => this.#step()));
     this.#letIn = makeYield(() => this.#goOn());
     this.#pageBytes = new PageBytes(post);
@@ -117,6 +123,7 @@ class EngineWorker {
     const swap = this.#swap;
     const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
       swap,
+      onLog: this.#log,
       onMemory: (memory) => {
         for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
       },
@@ -154,10 +161,10 @@ class EngineWorker {
    * @returns {Promise<void> | undefined}
    */
   #breathe() {
-    if (performance.now() - this.#letInMs < FEED_MS_MAX) return undefined;
+    if (nowMs() - this.#letInMs < FEED_MS_MAX) return undefined;
     return new Promise((settle) => {
       this.#goOn = () => {
-        this.#letInMs = performance.now();
+        this.#letInMs = nowMs();
         settle();
       };
       this.#letIn();
@@ -415,16 +422,20 @@ function receive(message) {
 
 function listen() {
   const scope = /** @type {any} */ (globalThis);
-  worker = new EngineWorker((message) => scope.postMessage(message));
+  worker = new EngineWorker((message) => scope.postMessage(message), console.debug);
   scope.onmessage = (/** @type {MessageEvent<ToWorker>} */ { data }) => receive(data);
 }
 
-/** The same in Node, where messages come from a port to the thread that started this one. */
+/**
+ * The same in Node, where messages come from a port to the thread that started this one, and words for
+ * the console go there, too: the standard streams of a worker that started quickly lead nowhere.
+ */
 function listenInNode() {
   const { parentPort, receiveMessageOnPort } =
     globalThis.process.getBuiltinModule('node:worker_threads');
   const port = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
-  worker = new EngineWorker((message) => port.postMessage(message));
+  const log = (/** @type {string} */ text) => port.postMessage({ type: 'log', text });
+  worker = new EngineWorker((message) => port.postMessage(message), log);
   port.on('message', receive);
   // What has come already is taken without an event: the first event costs Node 24 some 30 ms.
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {

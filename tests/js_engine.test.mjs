@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createReadStream, openAsBlob, readFileSync, statSync } from 'node:fs';
+import { createReadStream, openAsBlob, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -450,6 +450,25 @@ describe('the end', () => {
     const args = ['--input-type=module', '-e', script];
     const { code, stdout, stderr } = await run(process.execPath, args);
     assert.equal(`${code} ${stdout}${stderr}`, '0 true\n');
+  });
+
+  test('what Node warns of in the worker is told', async () => {
+    const { run } = await import('./support/process.mjs');
+    const warning = join(folder, 'warning.cjs');
+    writeFileSync(
+      warning,
+      `const { isMainThread } = require('node:worker_threads');
+      if (!isMainThread) setImmediate(() => process.emitWarning('from below'));`,
+    );
+    const script = `
+      const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
+      const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, threads: 1 });
+      await engine.tokenize('Hello');
+      await engine.close();`;
+    const args = ['--input-type=module', '-e', script];
+    const env = { NODE_OPTIONS: `--require ${JSON.stringify(warning)}` };
+    const { code, stdout, stderr } = await run(process.execPath, args, { env });
+    assert.equal(`${code} ${stdout}${stderr}`, '0 Warning: from below\n');
   });
 });
 
