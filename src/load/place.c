@@ -36,8 +36,11 @@ uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
   return low;
 }
 
-static wick_status place_blocks(loader *loader, const load_piece *piece, uint64_t block,
-                                uint64_t count, const uint8_t *bytes) {
+// By itself, because it is what runs often: engines that optimise such functions while they run are
+// soon done with a short one.
+__attribute__((noinline)) static wick_status place_blocks(loader *loader, const load_piece *piece,
+                                                          uint64_t block, uint64_t count,
+                                                          const uint8_t *bytes) {
   uint32_t row = (uint32_t)(block / piece->row_blocks);
   uint32_t column = (uint32_t)(block % piece->row_blocks);
   while (count > 0) {

@@ -172,8 +172,10 @@ static wick_status bind_all(wick_model *model, const model_tensors *tensors, wic
     if (status != WICK_OK) return status;
   }
   for (uint32_t layer = 0; layer < model->config.layers; layer++) {
+    const size_t prefix_bytes = text_format(name, sizeof name, "blk.%u.", layer);
     for (uint32_t i = 0; i < LAYER_SPEC_COUNT; i++) {
-      text_format(name, sizeof name, "blk.%u.%s", layer, LAYER_SPECS[i].name);
+      const char *own = LAYER_SPECS[i].name;
+      memcpy(name + prefix_bytes, own, strlen(own) + 1);
       const wick_status status =
           bind_tensor(model, tensors, &LAYER_SPECS[i], name, (int32_t)layer, error);
       if (status != WICK_OK) return status;

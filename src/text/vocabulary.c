@@ -64,7 +64,10 @@ static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_strin
   }
 }
 
-int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right) {
+// Never a part of its callers: reading merges would be one long function, which engines that
+// optimise while they run begin to compile again just when a model is nearly there.
+__attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokenizer,
+                                                         gguf_string left, gguf_string right) {
   if (left.size_bytes > tokenizer->token_bytes_max ||
       right.size_bytes > tokenizer->token_bytes_max - left.size_bytes) {
     return TOKEN_NONE;
