@@ -35,7 +35,8 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
                             NULL,                                                                  \
                             NULL,                                                                  \
                             name##_unpack,                                                         \
-                            0};                                                                    \
+                            0,                                                                     \
+                            false};                                                                \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &tile,    \
                 &tile_kernels_##variant);                                                          \
   }
@@ -49,11 +50,12 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
 #endif
 
 #ifdef WICK_SIMD128
-#define FILE_BLOCKS_SIMD(name, type, offset)                         \
-  static void name##_unpack(const uint8_t *record, tile_part *out) { \
-    tile_unpack_rows(record, &(type), (offset), out);                \
-  }                                                                  \
-  FILE_BLOCKS_VARIANT(name, type, offset, simd128)                   \
+#define FILE_BLOCKS_SIMD(name, type, offset)                                      \
+  static void name##_unpack(const uint8_t *record, uint32_t first, uint32_t last, \
+                            tile_part *out) {                                     \
+    tile_unpack_rows(record, first, last, &(type), (offset), out);                \
+  }                                                                               \
+  FILE_BLOCKS_VARIANT(name, type, offset, simd128)                                \
   FILE_BLOCKS_RELAXED(name, type, offset)
 #else
 #define FILE_BLOCKS_SIMD(name, type, offset)

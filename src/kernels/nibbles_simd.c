@@ -139,9 +139,9 @@ SIMD_INLINE void q5_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   .parts = (parts_), .kind = (kind_), .steps = 4, .per_step = 2, .step_groups = 1,                \
   .code_groups = 4, .offset = (offset_), .folded = (folded_)
 
-static const strip_type q4_0_strip = {
-    NIBBLES(q4_0_record, 1, BLOCK_CODES, 8, true, TILE_TOKENS_ANY, true), q4_0_super,
-    strip_scales_of_super, strip_begin_nothing, q4_0_codes};
+static const strip_type q4_0_strip = {NIBBLES(q4_0_record, 1, BLOCK_CODES, 8, true, 32, true),
+                                      q4_0_super, strip_scales_of_super, strip_begin_nothing,
+                                      q4_0_codes};
 static const strip_type q4_1_strip = {NIBBLES(q4_1_record, 1, BLOCK_MINS, 0, false, 1, false),
                                       q4_1_super, strip_scales_of_super, strip_begin_nothing,
                                       q4_1_codes};

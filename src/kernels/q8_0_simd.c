@@ -17,28 +17,33 @@ SIMD_INLINE void q8_0_codes(const uint8_t *record, uint32_t part, uint32_t step,
   codes[0] = wasm_v128_load(((const q8_0_record *)(const void *)record)->codes[step] + 16 * half);
 }
 
-static const strip_type q8_0_strip = {.record_bytes = sizeof(q8_0_record),
-                                      .parts = 1,
-                                      .kind = BLOCK_SIGNED,
-                                      .steps = 8,
-                                      .per_step = 1,
-                                      .step_groups = 1,
-                                      .folded = true,
-                                      .super = q8_0_super,
-                                      .scales = strip_scales_of_super,
-                                      .begin = strip_begin_nothing,
-                                      .codes = q8_0_codes,
-                                      .strip_tokens = TILE_TOKENS_ANY,
-                                      .is_unrolled = true,
-                                      .has_fours = true};
+#define Q8_0_STRIP(strip_tokens_)       \
+  {.record_bytes = sizeof(q8_0_record), \
+   .parts = 1,                          \
+   .kind = BLOCK_SIGNED,                \
+   .steps = 8,                          \
+   .per_step = 1,                       \
+   .step_groups = 1,                    \
+   .folded = true,                      \
+   .super = q8_0_super,                 \
+   .scales = strip_scales_of_super,     \
+   .begin = strip_begin_nothing,        \
+   .codes = q8_0_codes,                 \
+   .strip_tokens = (strip_tokens_),     \
+   .is_unrolled = true,                 \
+   .has_fours = true,                   \
+   .is_widened = true}
+
+static const strip_type q8_0_strip = Q8_0_STRIP(32);
 
 TILE_UNPACK(q8_0, q8_0_strip)
 TILE_VARIANT(q8_0, q8_0_strip, simd128, SIMD_PLAIN)
 
 #ifdef WICK_RELAXED
 TILE_VARIANT(q8_0, q8_0_strip, pairs, SIMD_PAIRS)
-// Its strip negates codes.
-TILE_PRODUCT(q8_0, q8_0_strip, quads, SIMD_QUADS)
+// Its strip negates codes; widening them gains nothing.
+static const strip_type q8_0_strip_quads = Q8_0_STRIP(TILE_TOKENS_ANY);
+TILE_PRODUCT(q8_0, q8_0_strip_quads, quads, SIMD_QUADS)
 TILE_MATMUL(q8_0, quads, KERNEL_MATRIX_HAS_WILD_F16 | KERNEL_MATRIX_HAS_MINUS_128,
             q8_0_matmul_pairs)
 #endif

@@ -54,6 +54,7 @@ typedef struct strip_type {
   uint32_t strip_tokens;  // see tile_type
   bool is_unrolled;       // dots have no loop: faster, but more code
   bool has_fours;         // PAIRS takes tokens by fours; BLOCK_SIGNED of 8 steps
+  bool is_widened;        // strip_unpack gives tile_part.wide, not codes
 } strip_type;
 
 // For a type without state.
@@ -110,9 +111,8 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
 
 // -offset * sum(x) to begin a dot with: of all codes (step 2) or of those of 16 columns (step 0,
 // 1). PAIRS keeps dots in 16-bit lanes, where sums of 32 columns x 16 or 16 columns x 32 just fit.
-SIMD_INLINE v128_t strip_dot_start(const strip_type *type, int32_t offset, const int32_t *x,
-                                   uint32_t step, simd_flavor flavor) {
-  if (!type->is_of_job && type->offset == 0) return wasm_i32x4_splat(0);
+SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
+                                   simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) {
     const uint32_t word = step == 2 ? ACT_WORD_MINUS_PAIRS : ACT_WORD_MINUS_PAIRS_HALF + step;
     return wasm_i16x8_mul(strip_splat(x, word), wasm_i16x8_splat((int16_t)offset));
@@ -145,6 +145,16 @@ SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
   return flavor == SIMD_PLAIN || (kind_is_signed(kind) && flavor == SIMD_PAIRS);
 }
 
+// One vector of codes in bytes times a splatted word of a token. Signed codes: QUADS only.
+SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
+                                  simd_flavor flavor) {
+  if (!is_signed) return simd_dot(sum, x, codes, flavor);
+  // The relaxed dot wants 7 bits on one side: |x|. The code takes x's sign, exact above -128.
+  const v128_t sign = wasm_i8x16_gt(wasm_i8x16_splat(0), x);
+  const v128_t signed_codes = wasm_i8x16_sub(wasm_v128_xor(codes, sign), sign);
+  return simd_dot_quads(signed_codes, wasm_i8x16_abs(x), sum);
+}
+
 // One vector of codes times one token's words. x and wide: of the first group of the step.
 SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const int32_t *wide,
                              uint32_t group, block_kind kind, simd_flavor flavor) {
@@ -154,12 +164,7 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
     return simd_dot(sum, strip_splat(wide, 2 * group + 1), simd_widen(codes, 1, is_signed),
                     SIMD_PLAIN);
   }
-  const v128_t splat = strip_splat(x, group);
-  if (!is_signed) return simd_dot(sum, splat, codes, flavor);
-  // The relaxed dot wants 7 bits on one side: |x|. The code takes x's sign, exact above -128.
-  const v128_t sign = wasm_i8x16_gt(wasm_i8x16_splat(0), splat);
-  const v128_t signed_codes = wasm_i8x16_sub(wasm_v128_xor(codes, sign), sign);
-  return simd_dot_quads(signed_codes, wasm_i8x16_abs(splat), sum);
+  return simd_dot_bytes(sum, codes, strip_splat(x, group), is_signed, flavor);
 }
 
 // A finished dot as 32-bit lanes.
@@ -203,7 +208,7 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
     type->codes(record, part, s, h, state, codes);
     type->scales(record, part, super, &scales);
     for (uint32_t l = 0; l < tokens; l++) {
-      v128_t sum = strip_dot_start(type, offset, act[l].x, s, flavor);
+      v128_t sum = strip_dot_start(offset, act[l].x, s, flavor);
       for (uint32_t k = 0; k < 4; k++) {
         sum = strip_dot(sum, codes[k], act[l].x, act[l].wide, 4 * s + k, type->kind, flavor);
       }
@@ -262,7 +267,7 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
   uint32_t zero = 0;
   for (uint32_t l = 0; l < LANES_RECORDS(lanes); l++) type->begin(record[l], part, state[l]);
   for (uint32_t i = 0; i < 2 * count; i++) {
-    totals[i] = strip_dot_start(type, offset, act[i / 2].x, start, flavor);
+    totals[i] = strip_dot_start(offset, act[i / 2].x, start, flavor);
   }
   strip_act_next(type, step_first, count, act);
   strip_act_hide(apart, count, act);
@@ -284,16 +289,17 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
 }
 
 // sum plus one part's share, in the order of blocks.h.
-SIMD_INLINE v128_t strip_part_add(const strip_type *type, const strip_scales *scales, uint32_t half,
-                                  v128_t dot, const int32_t *x, simd_flavor flavor, v128_t sum) {
-  const v128_t x_scale = strip_splat(x, type->folded ? ACT_WORD_SCALE_FOLDED : ACT_WORD_SCALE);
+SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scales *scales,
+                                  uint32_t half, v128_t dot, const int32_t *x, simd_flavor flavor,
+                                  v128_t sum) {
+  const v128_t x_scale = strip_splat(x, folded ? ACT_WORD_SCALE_FOLDED : ACT_WORD_SCALE);
   sum = simd_multiply_add(wasm_f32x4_convert_i32x4(dot),
                           wasm_f32x4_mul(scales->scales[half], x_scale), sum, flavor);
-  if (type->kind == BLOCK_MINS) {
+  if (kind == BLOCK_MINS) {
     const v128_t x_sum = wasm_f32x4_convert_i32x4(strip_splat(x, ACT_WORD_MINUS_SUM));
     sum = simd_multiply_add(scales->mins[half], wasm_f32x4_mul(x_sum, x_scale), sum, flavor);
   }
-  if (type->kind == BLOCK_SUB_MINS) {
+  if (kind == BLOCK_SUB_MINS) {
     const v128_t mins = wasm_i32x4_add(
         wasm_i32x4_mul(scales->sub_mins[0][half], strip_splat(x, ACT_WORD_MINUS_SUM_HALF)),
         wasm_i32x4_mul(scales->sub_mins[1][half], strip_splat(x, ACT_WORD_MINUS_SUM_HALF + 1)));
@@ -351,8 +357,8 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
     type->scales(record[l], part, &super[l], &scales[l]);
   }
   for (uint32_t i = 0; i < 2 * count; i++) {
-    sums[i] = strip_part_add(type, &scales[apart ? i / 2 : 0], i % 2, dots[i], act[i / 2].x, flavor,
-                             sums[i]);
+    sums[i] = strip_part_add(type->kind, type->folded, &scales[apart ? i / 2 : 0], i % 2, dots[i],
+                             act[i / 2].x, flavor, sums[i]);
   }
 }
 
@@ -376,6 +382,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
                            simd_flavor flavor) {
   v128_t sums[4];
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
+  // As a constant where it is one.
   const int32_t offset = type->is_of_job ? job->offset : type->offset;
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
@@ -402,8 +409,9 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
 enum { FOUR = 4 };
 
 // 8 rows x the even or odd columns of step `s` x 4 tokens.
-SIMD_INLINE void four_step(const strip_type *type, const uint8_t *record, uint32_t s, uint32_t odd,
-                           const int32_t *const wide[FOUR], v128_t dots[FOUR][2]) {
+SIMD_INLINE void strip_four_step(const strip_type *type, const uint8_t *record, uint32_t s,
+                                 uint32_t odd, const int32_t *const wide[FOUR],
+                                 v128_t dots[FOUR][2]) {
   v128_t codes[2], state[2];
   for (uint32_t h = 0; h < 2; h++) {
     type->codes(record, 0, s, h, state, &codes[h]);
@@ -437,9 +445,9 @@ SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, co
     }
 #pragma unroll
     for (uint32_t s = 0; s < 8; s++) {
-      four_step(type, record, s, 0, wide, dots);
+      strip_four_step(type, record, s, 0, wide, dots);
       if (simd_never(&zero)) break;
-      four_step(type, record, s, 1, wide, dots);
+      strip_four_step(type, record, s, 1, wide, dots);
       if (simd_never(&zero)) break;
     }
     type->super(record, &super);
@@ -448,7 +456,8 @@ SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, co
       const uint32_t t = i / 2, h = i % 2;
       const v128_t dot = simd_dot_total(dots[t][h], BLOCK_SIGNED, SIMD_PLAIN);
       const v128_t sum = wasm_v128_load(sums + 4 * i);
-      wasm_v128_store(sums + 4 * i, strip_part_add(type, &scales, h, dot, x[t], flavor, sum));
+      wasm_v128_store(sums + 4 * i,
+                      strip_part_add(type->kind, type->folded, &scales, h, dot, x[t], flavor, sum));
     }
     for (uint32_t t = 0; t < FOUR; t++) {
       x[t] += ACT_WORDS;
@@ -505,6 +514,7 @@ SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
 // A part of 8 rows in the form that tiles read.
 typedef struct tile_part {
   uint8_t codes[8][32];                      // [column group][8 rows][4 columns]
+  int16_t wide[8][2][16];                    // [column group][even or odd columns][8 rows][2]
   float scales[8], mins[8];                  // at their right size
   int32_t sub_scales[2][8], sub_mins[2][8];  // [16 columns]
   float half_scales[2][8];
@@ -529,12 +539,23 @@ SIMD_INLINE void tile_part_scales(const strip_type *type, const strip_scales *sc
   }
 }
 
-// Unpacks a record into type->parts parts.
-SIMD_INLINE void strip_unpack(const strip_type *type, const uint8_t *record, tile_part *out) {
+// 4 rows x 4 columns of codes in bytes, column group k, as tile_part.wide has them.
+SIMD_INLINE void tile_part_widen(v128_t codes, uint32_t k, uint32_t half, bool is_signed,
+                                 tile_part *out) {
+  const v128_t even = wasm_i16x8_shl(codes, 8);
+  wasm_v128_store(out->wide[k][0] + 8 * half,
+                  is_signed ? wasm_i16x8_shr(even, 8) : wasm_u16x8_shr(even, 8));
+  wasm_v128_store(out->wide[k][1] + 8 * half,
+                  is_signed ? wasm_i16x8_shr(codes, 8) : wasm_u16x8_shr(codes, 8));
+}
+
+// Unpacks parts [first, last) of a record.
+SIMD_INLINE void strip_unpack(const strip_type *type, const uint8_t *record, uint32_t first,
+                              uint32_t last, tile_part *out) {
   strip_super super;
   type->super(record, &super);
 #pragma nounroll
-  for (uint32_t part = 0; part < type->parts; part++, out++) {
+  for (uint32_t part = first; part < last; part++, out++) {
     strip_scales scales;
     v128_t state[2];
     type->scales(record, part, &super, &scales);
@@ -547,7 +568,11 @@ SIMD_INLINE void strip_unpack(const strip_type *type, const uint8_t *record, til
         type->codes(record, part, s, h, state, codes);
         for (uint32_t i = 0; i < type->per_step; i++) {
           const uint32_t group = s * type->step_groups + i * type->code_groups;
-          wasm_v128_store(out->codes[group] + 16 * h, codes[i]);
+          if (type->is_widened) {
+            tile_part_widen(codes[i], group, h, kind_is_signed(type->kind), out);
+          } else {
+            wasm_v128_store(out->codes[group] + 16 * h, codes[i]);
+          }
         }
       }
     }

@@ -1,11 +1,17 @@
 // kernels/tile.c — products of block-quantised types; see tile.h.
 #include "kernels/tile.h"
 
+#include "kernels/fours.h"
+
 #ifdef WICK_SIMD128
 
 // Memory gives more when it is read at several places at once: a strip's rows are cut into STREAMS
 // ranges that are read side by side, a chunk of TILE_PARTS parts here, one there.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
+
+// So many tokens and groups go by fours: activations, a part long and spread (20 KB), lie in the
+// first cache, sums (64 KB) in the second, both on the stack.
+enum { FOURS_TOKENS_MIN = 33, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
 
@@ -61,20 +67,41 @@ static const strip_type part_types[6] = {PART_TYPE(BLOCK_CODES),  PART_TYPE(BLOC
 #define TILE_KERNEL(name, kind, flavor) \
   static void name(const strip_job *job) { strip_run_pairs(&part_types[kind], job, flavor); }
 
-#define TILE_KERNELS(variant, flavor)                                                        \
-  TILE_KERNEL(part_codes_##variant, BLOCK_CODES, flavor)                                     \
-  TILE_KERNEL(part_mins_##variant, BLOCK_MINS, flavor)                                       \
-  TILE_KERNEL(part_sub_##variant, BLOCK_SUB, flavor)                                         \
-  TILE_KERNEL(part_sub_mins_##variant, BLOCK_SUB_MINS, flavor)                               \
-  TILE_KERNEL(part_signed_##variant, BLOCK_SIGNED, flavor)                                   \
-  TILE_KERNEL(part_halves_##variant, BLOCK_HALVES, flavor)                                   \
-  const tile_kernels tile_kernels_##variant = {{part_codes_##variant, part_mins_##variant,   \
-                                                part_sub_##variant, part_sub_mins_##variant, \
-                                                part_signed_##variant, part_halves_##variant}};
+// One part of a group x fours of tokens. sums: [4 * fours tokens][8 rows].
+typedef void fours_kernel(const tile_part *part, const four_act *act, uint32_t fours,
+                          int32_t offset, float *sums);
+
+#define FOURS_KERNEL(name, kind, flavor)                                                       \
+  static void name(const tile_part *part, const four_act *act, uint32_t fours, int32_t offset, \
+                   float *sums) {                                                              \
+    _Pragma("nounroll") for (; fours > 0; fours--, act++, sums += FOUR * KERNEL_ROW_GROUP) {   \
+      four_run(part, act, offset, kind, flavor, sums);                                         \
+    }                                                                                          \
+  }
 
 struct tile_kernels {
+  simd_flavor flavor;
   tile_strip *by_kind[6];  // pairs of tokens, [block_kind]
+  fours_kernel *fours[6];  // NULL: none
 };
+
+#define TILE_KERNELS(variant, flavor_)                                                    \
+  TILE_KERNEL(part_codes_##variant, BLOCK_CODES, flavor_)                                 \
+  TILE_KERNEL(part_mins_##variant, BLOCK_MINS, flavor_)                                   \
+  TILE_KERNEL(part_sub_##variant, BLOCK_SUB, flavor_)                                     \
+  TILE_KERNEL(part_sub_mins_##variant, BLOCK_SUB_MINS, flavor_)                           \
+  TILE_KERNEL(part_signed_##variant, BLOCK_SIGNED, flavor_)                               \
+  TILE_KERNEL(part_halves_##variant, BLOCK_HALVES, flavor_)                               \
+  FOURS_KERNEL(fours_codes_##variant, BLOCK_CODES, flavor_)                               \
+  FOURS_KERNEL(fours_mins_##variant, BLOCK_MINS, flavor_)                                 \
+  FOURS_KERNEL(fours_signed_##variant, BLOCK_SIGNED, flavor_)                             \
+  const tile_kernels tile_kernels_##variant = {                                           \
+      .flavor = flavor_,                                                                  \
+      .by_kind = {part_codes_##variant, part_mins_##variant, part_sub_##variant,          \
+                  part_sub_mins_##variant, part_signed_##variant, part_halves_##variant}, \
+      .fours = {[BLOCK_CODES] = fours_codes_##variant,                                    \
+                [BLOCK_MINS] = fours_mins_##variant,                                      \
+                [BLOCK_SIGNED] = fours_signed_##variant}};
 
 TILE_KERNELS(simd128, SIMD_PLAIN)
 #ifdef WICK_RELAXED
@@ -94,9 +121,9 @@ static void codes_store(const int8_t from[32], int32_t offset, uint8_t *to) {
   }
 }
 
-void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t offset,
-                      tile_part *out) {
-  for (uint32_t p = 0; p < type->columns / BLOCK_PART; p++, out++) {
+void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, const block_type *type,
+                      int32_t offset, tile_part *out) {
+  for (uint32_t p = first; p < last; p++, out++) {
     for (uint32_t r = 0; r < KERNEL_ROW_GROUP; r++) {
       block_part part = {0};
       type->load(record, r, p, &part);
@@ -110,12 +137,21 @@ void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t off
   }
 }
 
+static void part_widen(tile_part *part, bool is_signed) {
+#pragma nounroll
+  for (uint32_t k = 0; k < 8; k++) {
+    for (uint32_t h = 0; h < 2; h++) {
+      tile_part_widen(wasm_v128_load(part->codes[k] + 16 * h), k, h, is_signed, part);
+    }
+  }
+}
+
 // ---- the product ----
 
 typedef struct tile_job {
   const kernel_matrix *matrix;
   const tile_type *type;
-  tile_strip *of_parts;
+  const tile_kernels *kernels;
   uint32_t row_first, row_last;
   uint32_t parts;  // of 32 columns in a row
   const uint8_t *act;
@@ -141,17 +177,22 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
     wasm_v128_store(to + 4, high);
     return;
   }
+#pragma nounroll
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// The tokens of each group's sums to y; groups lie `stride` rows apart, from `row` on.
-static void sums_store(const tile_job *job, const strip_job *strip, uint32_t row, uint32_t groups,
-                       uint32_t stride, uint32_t token) {
-  for (uint32_t g = 0; g < groups; g++, row += stride) {
-    const float *sum = strip->sums + (size_t)g * strip->slots * KERNEL_ROW_GROUP;
-    float *y = job->y + job->y_stride * token + row;
-    for (uint32_t t = 0; t < strip->tokens; t++, y += job->y_stride, sum += KERNEL_ROW_GROUP) {
-      rows_copy(y, sum, group_rows(job, row));
+// The tokens of each group's sums to y; groups lie `stride` rows apart, from `row` on. Token by
+// token, since y is likely to be in memory and the sums are not.
+static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
+                                                 uint32_t row, uint32_t groups, uint32_t stride,
+                                                 uint32_t token) {
+#pragma nounroll
+  for (uint32_t t = 0; t < strip->tokens; t++) {
+    float *y = job->y + job->y_stride * (token + t);
+    const float *sum = strip->sums + (size_t)t * KERNEL_ROW_GROUP;
+#pragma nounroll
+    for (uint32_t g = 0; g < groups; g++, sum += (size_t)strip->slots * KERNEL_ROW_GROUP) {
+      rows_copy(y + row + g * stride, sum, group_rows(job, row + g * stride));
     }
   }
 }
@@ -165,10 +206,10 @@ static void run_unpacked(const tile_job *job, const strip_job *strip) {
   for (uint32_t g = 0; g < strip->groups; g++) {
     const uint8_t *record = strip->record + g * strip->group_stride_bytes;
     for (uint32_t p = 0; p < strip->parts; p += job->type->parts) {
-      job->type->unpack(record, parts + p);
+      job->type->unpack(record, 0, job->type->parts, parts + p);
       record += job->type->record_bytes;
     }
-    job->of_parts(&of_parts);
+    job->kernels->by_kind[job->type->kind](&of_parts);
     of_parts.sums += (size_t)strip->slots * KERNEL_ROW_GROUP;
   }
 }
@@ -221,12 +262,86 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   }
 }
 
+// ---- many tokens ----
+
+// Spreads a part of `tokens` tokens' activations; the last stands in for those that a four lacks.
+static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t tokens,
+                   uint32_t words, four_act *out) {
+  const size_t wide_offset = act_wide_offset(job->matrix->cols);
+#pragma nounroll
+  for (uint32_t t = 0; t % FOUR != 0 || t < tokens; t++) {
+    const uint32_t from = token + (t < tokens ? t : tokens - 1);
+    const uint8_t *x = job->act + job->act_stride_bytes * from;
+    four_act_make((const act_block *)(const void *)x + part,
+                  (const act_wide *)(const void *)(x + wide_offset) + part, words, t % FOUR,
+                  &out[t / FOUR]);
+  }
+}
+
+// Reads TILE_PARTS parts of each group from part `first` on, so that they come from memory in one
+// piece: one is too short for the processor to read ahead.
+static void touch(const tile_job *job, const uint8_t *record, uint32_t first, uint32_t groups,
+                  size_t group_bytes) {
+  const uint32_t parts = job->parts - first < TILE_PARTS ? job->parts - first : TILE_PARTS;
+  const size_t bytes = (size_t)(parts / job->type->parts) * job->type->record_bytes;
+  const uint32_t range = (groups + STREAMS - 1) / STREAMS;
+#pragma nounroll
+  for (uint32_t g = 0; g < range; g++, record += group_bytes) {
+#pragma nounroll
+    for (size_t i = 0; i < bytes; i += 64) {
+#pragma nounroll
+      for (uint32_t s = 0; s + g < groups; s += range) {
+        (void)*(const volatile uint8_t *)(record + s * group_bytes + i);
+      }
+    }
+  }
+}
+
+// `tokens` tokens from `token` on with at most FOURS_GROUPS groups from `row` on.
+static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
+  const tile_type *type = job->type;
+  const uint32_t words = FOUR_WORDS(type->kind, job->kernels->flavor);
+  const uint32_t fours = ceil_div_u32(tokens, FOUR);
+  const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
+  const uint32_t groups = left < FOURS_GROUPS ? left : FOURS_GROUPS;
+  const size_t group_bytes = (size_t)(job->parts / type->parts) * type->record_bytes;
+  float sums[FOURS_GROUPS * FOURS_TOKENS_MAX * KERNEL_ROW_GROUP];
+  four_act act[FOURS_TOKENS_MAX / FOUR];
+  tile_part part;
+  strip_job strip = {.tokens = tokens, .slots = fours * FOUR, .sums = sums};
+  memset(sums, 0, (size_t)groups * strip.slots * KERNEL_ROW_GROUP * sizeof(float));
+  for (uint32_t p = 0; p < job->parts; p++) {
+    const uint8_t *record = job_record(job, row) + (size_t)(p / type->parts) * type->record_bytes;
+    float *sum = sums;
+    if (p % TILE_PARTS == 0) touch(job, record, p, groups, group_bytes);
+    spread(job, p, token, tokens, words, act);
+    for (uint32_t g = 0; g < groups; g++, record += group_bytes) {
+      type->unpack(record, p % type->parts, p % type->parts + 1, &part);
+      if (words == 16 && !type->is_widened) part_widen(&part, kind_is_signed(type->kind));
+      job->kernels->fours[type->kind](&part, act, fours, type->offset, sum);
+      sum += (size_t)strip.slots * KERNEL_ROW_GROUP;
+    }
+  }
+  sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
+}
+
+// How many of the next `left` tokens go together.
+static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fours) {
+  const uint32_t strip_tokens = job->type->strip_tokens;
+  *go_by_fours = left >= FOURS_TOKENS_MIN && left > strip_tokens &&
+                 job->kernels->fours[job->type->kind] != NULL;
+  if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
+  const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
+  // By the type's own strips an odd one out is faster alone.
+  return count > 1 && count <= strip_tokens ? count & ~1u : count;
+}
+
 void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                  size_t y_stride, const tile_type *type, const tile_kernels *kernels) {
   const tile_job job = {.matrix = matrix,
                         .type = type,
-                        .of_parts = kernels->by_kind[type->kind],
+                        .kernels = kernels,
                         .row_first = row_first,
                         .row_last = row_last,
                         .parts = matrix->cols / BLOCK_PART,
@@ -235,11 +350,15 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                         .y = y,
                         .y_stride = y_stride};
   for (uint32_t token = 0; token < tokens;) {
-    const uint32_t left = tokens - token;
-    uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-    // By the type's own strips an odd one out is faster alone.
-    if (count > 1 && count <= type->strip_tokens) count &= ~1u;
-    run_tokens(&job, token, count);
+    bool go_by_fours;
+    const uint32_t count = count_tokens(&job, tokens - token, &go_by_fours);
+    if (go_by_fours) {
+      for (uint32_t row = row_first; row < row_last; row += FOURS_GROUPS * KERNEL_ROW_GROUP) {
+        run_fours(&job, row, token, count);
+      }
+    } else {
+      run_tokens(&job, token, count);
+    }
     token += count;
   }
 }

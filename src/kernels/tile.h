@@ -3,7 +3,9 @@
 //
 // A type's own strips take codes out of its records for each tile. For types where that is much
 // work, and for those that have no strips, 8 rows x 256 columns are unpacked once (tile_part) and
-// meet up to 32 tokens. Calls are short, so that V8 soon has them optimised.
+// meet up to 32 tokens. For more, up to 64, a part of 8 rows is, and meets activations that are
+// spread over vectors once for 256 rows (fours.h). Calls are short, so that V8 soon has them
+// optimised.
 #ifndef WICK_KERNELS_TILE_H
 #define WICK_KERNELS_TILE_H
 
@@ -12,7 +14,8 @@
 #ifdef WICK_SIMD128
 
 typedef void tile_strip(const strip_job *job);
-typedef void tile_unpack(const uint8_t *record, tile_part *out);
+// Unpacks parts [first, last) of a record.
+typedef void tile_unpack(const uint8_t *record, uint32_t first, uint32_t last, tile_part *out);
 
 typedef struct tile_type {
   uint32_t record_bytes, parts;
@@ -24,6 +27,7 @@ typedef struct tile_type {
   // Up to so many tokens go by the type's own strips (0: it has none), others are worth unpacking
   // for; measured, `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
+  bool is_widened;  // unpack gives tile_part.wide, not codes
 } tile_type;
 
 #define TILE_TOKENS_ANY UINT32_MAX
@@ -36,14 +40,15 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                  size_t y_stride, const tile_type *type, const tile_kernels *kernels);
 
-// Unpacks a record whose rows come one by one by type->load, `offset` added to codes.
-void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t offset,
-                      tile_part *out);
+// Unpacks parts of a record whose rows come one by one by type->load, `offset` added to codes.
+void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, const block_type *type,
+                      int32_t offset, tile_part *out);
 
 // type_unpack() of a strip_type.
-#define TILE_UNPACK(name, strip)                                     \
-  static void name##_unpack(const uint8_t *record, tile_part *out) { \
-    strip_unpack(&(strip), record, out);                             \
+#define TILE_UNPACK(name, strip)                                                  \
+  static void name##_unpack(const uint8_t *record, uint32_t first, uint32_t last, \
+                            tile_part *out) {                                     \
+    strip_unpack(&(strip), record, first, last, out);                             \
   }
 
 // name_product_variant() of a strip_type in a flavor.
@@ -65,7 +70,8 @@ void tile_unpack_rows(const uint8_t *record, const block_type *type, int32_t off
         name##_single_token_##variant,                                                          \
         (strip_facts).strip_tokens > 1 ? name##_pairs_of_tokens_##variant : NULL,               \
         name##_unpack,                                                                          \
-        (strip_facts).strip_tokens};                                                            \
+        (strip_facts).strip_tokens,                                                             \
+        (strip_facts).is_widened};                                                              \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
                 &tile_kernels_##variant);                                                       \
   }

@@ -17,7 +17,7 @@
 #include "kernels/act.h"
 #include "kernels/simd.h"
 
-enum { TOKENS_MAX = 20 };
+enum { TOKENS_MAX = 70 };
 
 // ---- activations ----
 
@@ -216,6 +216,15 @@ TEST(products_of_every_type_and_variant) {
       check_product(&type_cases[i], (scales_kind)(round % SCALES_KINDS), rows, blocks * block,
                     tokens, round % 3 == 0);
     }
+  }
+}
+
+// More rows and tokens than tiles take at once. The types differ in what their tiles do.
+TEST(products_of_many_rows_and_tokens) {
+  for (uint32_t i = 0; i < TYPE_CASES; i++) {
+    const wick_type type = type_cases[i].type;
+    if (type != WICK_TYPE_Q8_0 && type != WICK_TYPE_Q4_K && type != WICK_TYPE_IQ2_S) continue;
+    check_product(&type_cases[i], SCALES_USUAL, 259, type_facts(type)->block_values, 70, false);
   }
 }
 
