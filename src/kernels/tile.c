@@ -309,17 +309,17 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   four_act act[FOURS_TOKENS_MAX / FOUR];
   tile_part part;
   strip_job strip = {.tokens = tokens, .slots = fours * FOUR, .sums = sums};
-  memset(sums, 0, (size_t)groups * strip.slots * KERNEL_ROW_GROUP * sizeof(float));
+  const size_t group_sums = (size_t)strip.slots * KERNEL_ROW_GROUP;
   for (uint32_t p = 0; p < job->parts; p++) {
     const uint8_t *record = job_record(job, row) + (size_t)(p / type->parts) * type->record_bytes;
     float *sum = sums;
     if (p % TILE_PARTS == 0) touch(job, record, p, groups, group_bytes);
     spread(job, p, token, tokens, words, act);
-    for (uint32_t g = 0; g < groups; g++, record += group_bytes) {
+    for (uint32_t g = 0; g < groups; g++, record += group_bytes, sum += group_sums) {
+      if (p == 0) memset(sum, 0, group_sums * sizeof(float));
       type->unpack(record, p % type->parts, p % type->parts + 1, &part);
       if (words == 16 && !type->is_widened) part_widen(&part, kind_is_signed(type->kind));
       job->kernels->fours[type->kind](&part, act, fours, type->offset, sum);
-      sum += (size_t)strip.slots * KERNEL_ROW_GROUP;
     }
   }
   sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
