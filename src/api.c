@@ -42,7 +42,7 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   }
   if ((unsigned)config->k_type >= KERNEL_KV_TYPE_COUNT ||
       (unsigned)config->v_type >= KERNEL_KV_TYPE_COUNT ||
-      config->kernels->attention_page[config->k_type][config->v_type] == NULL) {
+      config->kernels->attention_step[config->k_type][config->v_type] == NULL) {
     return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "this KV type is not supported yet");
   }

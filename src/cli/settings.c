@@ -36,7 +36,7 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
   const wick_kernels *kernels = kernels_bind();
   const kernel_kv_type k = (kernel_kv_type)settings->kv[0], v = (kernel_kv_type)settings->kv[1];
   wick_config_default(config);
-  if (kernels->attention_page[k][v] == NULL) {
+  if (kernels->attention_step[k][v] == NULL) {
     report("--kv %s:%s is not there yet: take f16 or f32", kv_names[k], kv_names[v]);
     return EXIT_USAGE;
   }

@@ -1,10 +1,10 @@
-// kernels/attention.c — attention over one page with online softmax; scalar reference.
+// kernels/attention.c — attention over a step's pages with online softmax; scalar reference.
 //
-// For a page with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'),
+// For a step with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'),
 // sum' = sum * c + p, acc' = acc * c + sum over t of p[t] * V[t]. Sums over tokens: the scores' p
-// as four lanes t % 4, then (0 + 2) + (1 + 3); V in the order of t. What is not in [first, last) is
-// never looked at: it may hold anything. Q8 and Q4 are summed in whole numbers, a block of 32 dims
-// at a time (kv_pages.h: factors that meet codes).
+// by the place in the page (add_places), V in the order of t. What is not in [first, last) is never
+// looked at: it may hold anything. Q8 and Q4 are summed in whole numbers, V's of all pages of a
+// step, a block of 32 dims at a time (kv_pages.h: factors that meet codes).
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -58,41 +58,57 @@ static float f16_element(const void *page, size_t row, uint32_t index, uint32_t 
   return f32_of_f16(((const uint16_t *)page)[row * count + kv_f16_slot(index, count)]);
 }
 
-// Scores to probabilities: p[t] = e^(s[t] - new maximum), 0 outside of the range. Returns e^(old
-// maximum - new one). A NaN score stays NaN.
-static float page_softmax(float *scores, uint32_t first, uint32_t last, float *max, float *sum) {
-  float most = *max;
-  for (uint32_t t = first; t < last; t++) most = scores[t] > most ? scores[t] : most;
-  const float correction = exp_f32(*max - most);
-  float parts[4] = {0};
-  for (uint32_t t = first; t < last; t++) {
-    scores[t] = exp_f32(scores[t] - most);
-    parts[t % 4] += scores[t];
+// Sums of 16 places of pages.
+static float add_places(const float places[KERNEL_PAGE_TOKENS]) {
+  float lanes[4];
+  for (uint32_t i = 0; i < 4; i++) {
+    lanes[i] = (places[i] + places[i + 4]) + (places[i + 8] + places[i + 12]);
   }
-  *sum = *sum * correction + ((parts[0] + parts[2]) + (parts[1] + parts[3]));
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// Scores to probabilities: p[t] = e^(s[t] - new maximum). Returns e^(old maximum - new one). A NaN
+// score stays NaN.
+static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page *pages,
+                          uint32_t count, float *max, float *sum) {
+  float most = *max, places[KERNEL_PAGE_TOKENS] = {0};
+  for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t t = pages[n].first; t < pages[n].last; t++) {
+      most = scores[n][t] > most ? scores[n][t] : most;
+    }
+  }
+  const float correction = exp_f32(*max - most);
+  for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t t = pages[n].first; t < pages[n].last; t++) {
+      scores[n][t] = exp_f32(scores[n][t] - most);
+      places[t] += scores[n][t];
+    }
+  }
+  *sum = *sum * correction + add_places(places);
   *max = most;
   return correction;
 }
 
-// A page's scores of one head, 0 before; acc += sum over tokens of p * V.
-typedef void scores_function(const float *q, uint32_t dims, const void *k_page, uint32_t first,
-                             uint32_t last, float *scores);
-typedef void values_function(float *acc, uint32_t dims, const void *v_page, uint32_t first,
-                             uint32_t last, const float *p);
+// A page's scores of one head, 0 before; acc += sum over a step's tokens of p * V.
+typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
+typedef void values_function(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
+                             float p[][KERNEL_PAGE_TOKENS]);
 
-static void float_scores(const float *q, uint32_t dims, const void *k_page, uint32_t first,
-                         uint32_t last, float *scores, element_function *element) {
+static void float_scores(const float *q, uint32_t dims, const kernel_page *page, float *scores,
+                         element_function *element) {
   for (uint32_t d = 0; d < dims; d++) {
-    for (uint32_t t = first; t < last; t++) {
-      scores[t] += q[d] * element(k_page, d, t, KERNEL_PAGE_TOKENS);
+    for (uint32_t t = page->first; t < page->last; t++) {
+      scores[t] += q[d] * element(page->k, d, t, KERNEL_PAGE_TOKENS);
     }
   }
 }
 
-static void float_values(float *acc, uint32_t dims, const void *v_page, uint32_t first,
-                         uint32_t last, const float *p, element_function *element) {
-  for (uint32_t t = first; t < last; t++) {
-    for (uint32_t d = 0; d < dims; d++) acc[d] += p[t] * element(v_page, t, d, dims);
+static void float_values(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
+                         float p[][KERNEL_PAGE_TOKENS], element_function *element) {
+  for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t t = pages[n].first; t < pages[n].last; t++) {
+      for (uint32_t d = 0; d < dims; d++) acc[d] += p[n][t] * element(pages[n].v, t, d, dims);
+    }
   }
 }
 
@@ -120,12 +136,12 @@ static void q4_block(const void *page, uint32_t index, code_block *block) {
   for (uint32_t i = 0; i < KV_BLOCK_CODES; i++) block->codes[i] = kv_q4_code(from, i);
 }
 
-static void code_scores(const float *q, uint32_t dims, const void *k_page, uint32_t first,
-                        uint32_t last, float *scores, block_function *take) {
+static void code_scores(const float *q, uint32_t dims, const kernel_page *page, float *scores,
+                        block_function *take) {
   for (uint32_t b = 0; b < kv_blocks(dims); b++) {
     code_block block;
-    take(k_page, b, &block);
-    for (uint32_t t = first; t < last; t++) {
+    take(page->k, b, &block);
+    for (uint32_t t = page->first; t < page->last; t++) {
       int32_t sum = 0;
       for (uint32_t d = 0; d < kv_block_dims(b, dims); d++) {
         int16_t factor;
@@ -135,84 +151,83 @@ static void code_scores(const float *q, uint32_t dims, const void *k_page, uint3
       scores[t] += (float)sum * block.scales[t];
     }
   }
-  for (uint32_t t = first; t < last; t++) scores[t] *= kv_query_unit(q, dims);
+  for (uint32_t t = page->first; t < page->last; t++) scores[t] *= kv_query_unit(q, dims);
 }
 
-static float largest(const float *values, uint32_t first, uint32_t last) {
+// acc[dims of a block] += its blocks of all pages of a step.
+static void block_values(float *acc, uint32_t count_dims, const code_block *blocks,
+                         const kernel_page *pages, uint32_t count, float p[][KERNEL_PAGE_TOKENS]) {
   float most = 0.0f;
-  for (uint32_t t = first; t < last; t++) most = values[t] > most ? values[t] : most;
-  return most;
-}
-
-static void code_values(float *acc, uint32_t dims, const void *v_page, uint32_t first,
-                        uint32_t last, const float *p, block_function *take) {
-  const float p_most = largest(p, first, last);
-  for (uint32_t b = 0; b < kv_blocks(dims); b++) {
-    code_block block;
-    take(v_page, b, &block);
-    const kv_factor_size size = kv_factor_size_of(p_most * largest(block.scales, first, last));
-    for (uint32_t d = 0; d < kv_block_dims(b, dims); d++) {
-      int32_t sum = 0;
-      for (uint32_t t = first; t < last; t++) {
-        sum += kv_factor(p[t] * (block.scales[t] * size.size)) * block.codes[kv_v_code_at(d, t)];
-      }
-      acc[b * BLOCK + d] += (float)sum * size.unit;
+  for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t t = pages[n].first; t < pages[n].last; t++) {
+      most = blocks[n].scales[t] > most ? blocks[n].scales[t] : most;
     }
+  }
+  const kv_factor_size size = kv_factor_size_of(most);
+  for (uint32_t d = 0; d < count_dims; d++) {
+    int32_t sum = 0;
+    for (uint32_t n = 0; n < count; n++) {
+      for (uint32_t t = pages[n].first; t < pages[n].last; t++) {
+        const int16_t factor = kv_factor(p[n][t] * (blocks[n].scales[t] * size.size));
+        sum += factor * blocks[n].codes[kv_v_code_at(d, t)];
+      }
+    }
+    acc[d] += (float)sum * size.unit;
   }
 }
 
-static void attention_page(const kernel_attention *state, const void *k_page, const void *v_page,
-                           uint32_t first, uint32_t last, scores_function *k_scores,
-                           values_function *v_values) {
+static void code_values(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
+                        float p[][KERNEL_PAGE_TOKENS], block_function *take) {
+  for (uint32_t b = 0; b < kv_blocks(dims); b++) {
+    code_block blocks[KERNEL_STEP_PAGES];
+    for (uint32_t n = 0; n < count; n++) take(pages[n].v, b, &blocks[n]);
+    block_values(acc + (size_t)b * BLOCK, kv_block_dims(b, dims), blocks, pages, count, p);
+  }
+}
+
+static void attention_step(const kernel_attention *state, const kernel_page *pages, uint32_t count,
+                           scores_function *k_scores, values_function *v_values) {
   const uint32_t dims = state->head_dim;
   for (uint32_t h = 0; h < state->group; h++) {
     float *acc = state->acc + (size_t)h * dims;
-    float scores[KERNEL_PAGE_TOKENS] = {0};
-    k_scores(state->q + (size_t)h * dims, dims, k_page, first, last, scores);
-    const float correction = page_softmax(scores, first, last, &state->max[h], &state->sum[h]);
+    float scores[KERNEL_STEP_PAGES][KERNEL_PAGE_TOKENS] = {{0}};
+    for (uint32_t n = 0; n < count; n++) {
+      k_scores(state->q + (size_t)h * dims, dims, &pages[n], scores[n]);
+    }
+    const float correction = step_softmax(scores, pages, count, &state->max[h], &state->sum[h]);
     for (uint32_t d = 0; d < dims; d++) acc[d] *= correction;
-    v_values(acc, dims, v_page, first, last, scores);
+    v_values(acc, dims, pages, count, scores);
   }
 }
 
-#define FLOAT_SIDES(name)                                                                      \
-  static void scores_##name(const float *q, uint32_t dims, const void *k_page, uint32_t first, \
-                            uint32_t last, float *scores) {                                    \
-    float_scores(q, dims, k_page, first, last, scores, name##_element);                        \
-  }                                                                                            \
-  static void values_##name(float *acc, uint32_t dims, const void *v_page, uint32_t first,     \
-                            uint32_t last, const float *p) {                                   \
-    float_values(acc, dims, v_page, first, last, p, name##_element);                           \
+#define SIDES(name, kind, of)                                                                    \
+  static void scores_##name(const float *q, uint32_t dims, const kernel_page *page,              \
+                            float *scores) {                                                     \
+    kind##_scores(q, dims, page, scores, of);                                                    \
+  }                                                                                              \
+  static void values_##name(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count, \
+                            float p[][KERNEL_PAGE_TOKENS]) {                                     \
+    kind##_values(acc, dims, pages, count, p, of);                                               \
   }
 
-#define CODE_SIDES(name)                                                                       \
-  static void scores_##name(const float *q, uint32_t dims, const void *k_page, uint32_t first, \
-                            uint32_t last, float *scores) {                                    \
-    code_scores(q, dims, k_page, first, last, scores, name##_block);                           \
-  }                                                                                            \
-  static void values_##name(float *acc, uint32_t dims, const void *v_page, uint32_t first,     \
-                            uint32_t last, const float *p) {                                   \
-    code_values(acc, dims, v_page, first, last, p, name##_block);                              \
+SIDES(f32, float, f32_element)
+SIDES(f16, float, f16_element)
+SIDES(q8, code, q8_block)
+SIDES(q4, code, q4_block)
+
+#define ATTENTION_STEP(k, v)                                                                      \
+  void attention_step_##k##_##v##_scalar(const kernel_attention *state, const kernel_page *pages, \
+                                         uint32_t count) {                                        \
+    attention_step(state, pages, count, scores_##k, values_##v);                                  \
   }
 
-FLOAT_SIDES(f32)
-FLOAT_SIDES(f16)
-CODE_SIDES(q8)
-CODE_SIDES(q4)
+#define ATTENTION_STEPS(k) \
+  ATTENTION_STEP(k, f32)   \
+  ATTENTION_STEP(k, f16)   \
+  ATTENTION_STEP(k, q8)    \
+  ATTENTION_STEP(k, q4)
 
-#define ATTENTION_PAGE(k, v)                                                                  \
-  void attention_page_##k##_##v##_scalar(const kernel_attention *state, const void *k_page,   \
-                                         const void *v_page, uint32_t first, uint32_t last) { \
-    attention_page(state, k_page, v_page, first, last, scores_##k, values_##v);               \
-  }
-
-#define ATTENTION_PAGES(k) \
-  ATTENTION_PAGE(k, f32)   \
-  ATTENTION_PAGE(k, f16)   \
-  ATTENTION_PAGE(k, q8)    \
-  ATTENTION_PAGE(k, q4)
-
-ATTENTION_PAGES(f32)
-ATTENTION_PAGES(f16)
-ATTENTION_PAGES(q8)
-ATTENTION_PAGES(q4)
+ATTENTION_STEPS(f32)
+ATTENTION_STEPS(f16)
+ATTENTION_STEPS(q8)
+ATTENTION_STEPS(q4)

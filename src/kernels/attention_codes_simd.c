@@ -1,73 +1,86 @@
 // kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors: rows of pairs
 // of codes (kv_pages.h) meet pairs of 16-bit factors, i32x4.dot_i16x8 sums the products in whole
 // numbers. Bit for bit what attention.c gives.
+//
+// A row's 16-bit lanes are both = 256 * high + low, high signed and low a code larger by 128. The
+// sums of both and of high are kept; as whole numbers wrap, sums of low are those of both less 256
+// times those of high, though both's do not fit: one shift takes a row apart.
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
 #include "kernels/simd.h"
 
 #ifdef WICK_SIMD128
 
-// FEW: heads that share codes once they are widened; more sums would be spilled. PIECE: blocks at a
-// time. HEADS_MAX: of a call, see HEADS of attention_simd.c.
-enum { FEW = 4, PIECE = 4, BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
-enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, HEADS_MAX = 16 };
+// FEW: heads that share codes once they are taken apart; more sums would be spilled. PIECE: blocks
+// of K at a time.
+enum { FEW = 4, PIECE = 2, BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
+enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
-// What codes meet: pairs of factors of so many heads.
+// What codes meet: pairs of factors of so many heads, and what codes larger by KV_CODE_BIAS take
+// too much, less than nothing.
 typedef struct code_factors {
   const int16_t *of[FEW];
+  const int32_t *bias[FEW];
 } code_factors;
 
-// Where the results of so many heads go.
-typedef struct code_results {
-  float *of[FEW];
-} code_results;
-
-// sums[h][8] += ROWS rows of codes times pairs of factors. `heads`: known when compiled.
-SIMD_INLINE void rows_add(const int8_t *codes, const code_factors *factors, uint32_t first_row,
-                          v128_t sums[FEW][2], uint32_t heads) {
+// sums[h][0] += ROWS rows of both codes of a lane times pairs of factors, sums[h][1] += those of
+// the high ones. `heads`: known when compiled.
+SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, v128_t sums[FEW][2],
+                          uint32_t heads) {
   const int16_t *x[FEW];
-  for (uint32_t h = 0; h < heads; h++) x[h] = factors->of[h] + 2 * (size_t)first_row;
+  for (uint32_t h = 0; h < heads; h++) {
+    x[h] = factors[h];
+    SIMD_OPAQUE(x[h]);
+  }
+  SIMD_OPAQUE(codes);
   uint32_t zero = 0;
 #pragma unroll
   for (uint32_t u = 0; u < ROWS; u++) {
     if (u > 0 && simd_never(&zero)) break;
-    const v128_t low = wasm_i16x8_load8x8(codes + ROW_BYTES * u);
-    const v128_t high = wasm_i16x8_load8x8(codes + ROW_BYTES * u + STRIP);
+    const v128_t both = wasm_v128_load(codes + ROW_BYTES * u);
+    const v128_t high = wasm_i16x8_shr(both, 8);
     for (uint32_t h = 0; h < heads; h++) {
-      const v128_t pair = wasm_v128_load32_splat(x[h] + 2 * u);
-      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(low, pair));
+      const v128_t pair = wasm_v128_load32_splat(x[h] + ROW_FACTORS * u);
+      sums[h][0] = wasm_i32x4_add(sums[h][0], wasm_i32x4_dot_i16x8(both, pair));
       sums[h][1] = wasm_i32x4_add(sums[h][1], wasm_i32x4_dot_i16x8(high, pair));
     }
   }
 }
 
-SIMD_INLINE void clear(v128_t sums[FEW][2], uint32_t heads) {
-  for (uint32_t i = 0; i < heads * 2; i++) sums[i / 2][i % 2] = wasm_i32x4_splat(0);
+SIMD_INLINE void sums_begin(const code_factors *factors, v128_t sums[FEW][2], uint32_t heads) {
+  for (uint32_t h = 0; h < heads; h++) {
+    sums[h][0] = wasm_v128_load32_splat(factors->bias[h]);
+    sums[h][1] = wasm_i32x4_splat(0);
+  }
 }
 
-// to[4] += sums * scale
-SIMD_INLINE void add_scaled(float *to, v128_t sums, v128_t scale) {
-  const v128_t value = wasm_f32x4_mul(wasm_f32x4_convert_i32x4(sums), scale);
-  wasm_v128_store(to, wasm_f32x4_add(wasm_v128_load(to), value));
+// The sums of columns 0-3 and 4-7, as floats.
+SIMD_INLINE void sums_end(v128_t sums[FEW][2], uint32_t heads) {
+  for (uint32_t h = 0; h < heads; h++) {
+    const v128_t low = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 8));
+    sums[h][0] = wasm_f32x4_convert_i32x4(low);
+    sums[h][1] = wasm_f32x4_convert_i32x4(sums[h][1]);
+  }
 }
 
 static uint32_t few_of(uint32_t heads, uint32_t h) { return heads - h < FEW ? heads - h : FEW; }
 
 // The blocks [first, first + count) of a page, Q4 taken apart into `room`.
 static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
-                                      uint32_t count, kv_q8_block room[PIECE]) {
+                                      uint32_t count, kv_q8_block *room) {
   if (type == KERNEL_KV_Q8) return (const kv_q8_block *)page + first;
   const kv_q4_block *from = (const kv_q4_block *)page + first;
-  const v128_t low = wasm_i8x16_splat(15), eight = wasm_i8x16_splat(8);
+  const v128_t low = wasm_v128_load(simd_mask.low_4);
+  const v128_t offsets = wasm_v128_load(simd_mask.q4_offsets);
   for (uint32_t b = 0; b < count; b++) {
     for (uint32_t i = 0; i < TOKENS; i += 4) {
       wasm_v128_store(room[b].scales + i, wasm_v128_load(from[b].scales + i));
     }
     for (uint32_t i = 0; i < KV_BLOCK_CODES / 2; i += 16) {
       const v128_t bytes = wasm_v128_load(from[b].bytes + i);
-      int8_t *codes = room[b].codes + i / 128 * 256 + i % 128;
-      wasm_v128_store(codes, wasm_i8x16_sub(wasm_v128_and(bytes, low), eight));
-      wasm_v128_store(codes + 128, wasm_i8x16_sub(wasm_u8x16_shr(bytes, 4), eight));
+      uint8_t *codes = room[b].codes + i / 128 * 256 + i % 128;
+      wasm_v128_store(codes, wasm_i8x16_add(wasm_v128_and(bytes, low), offsets));
+      wasm_v128_store(codes + 128, wasm_i8x16_add(wasm_u8x16_shr(bytes, 4), offsets));
     }
   }
   return room;
@@ -75,205 +88,249 @@ static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uin
 
 // ---- Scores ----
 
-// scores[heads][16] += a block's sums times its scales.
-SIMD_INLINE void block_scores(const kv_q8_block *block, const code_factors *factors,
-                              const code_results *scores, uint32_t heads) {
-  const int8_t *codes = block->codes;
+// Of a page's tokens [token, token + 8) and `count` blocks: scores[h] = (scores[h], where they are
+// not the first, + sums times scales) * units[h].
+SIMD_INLINE void strip_scores(const kv_q8_block *block, uint32_t count, uint32_t token,
+                              const code_factors *from, const float units[FEW], bool is_first,
+                              float *scores, uint32_t heads) {
+  code_factors factors = *from;
+  v128_t totals[FEW][2];
+  for (uint32_t i = 0; i < heads * 2; i++) {
+    const float *total = scores + (size_t)(i / 2) * STEP + token + i % 2 * 4;
+    totals[i / 2][i % 2] = is_first ? wasm_f32x4_splat(0) : wasm_v128_load(total);
+  }
 #pragma nounroll
-  for (uint32_t t = 0; t < TOKENS; t += STRIP) {
+  for (uint32_t b = 0; b < count; b++, block++) {
+    const uint8_t *codes = block->codes + token * BLOCK;
     v128_t sums[FEW][2];
-    clear(sums, heads);
+    sums_begin(&factors, sums, heads);
 #pragma nounroll
-    for (uint32_t row = 0; row < BLOCK / 2; row += ROWS, codes += ROWS * ROW_BYTES) {
-      rows_add(codes, factors, row, sums, heads);
+    for (uint32_t row = 0; row < BLOCK / ROW_FACTORS; row += ROWS, codes += ROWS * ROW_BYTES) {
+      rows_add(codes, factors.of, sums, heads);
+      for (uint32_t h = 0; h < heads; h++) factors.of[h] += ROWS * ROW_FACTORS;
     }
+    sums_end(sums, heads);
     for (uint32_t i = 0; i < 2; i++) {
-      const v128_t scale = wasm_v128_load(block->scales + t + 4 * i);
+      const v128_t scale = wasm_v128_load(block->scales + token + 4 * i);
       for (uint32_t h = 0; h < heads; h++) {
-        add_scaled(scores->of[h] + t + 4 * i, sums[h][i], scale);
+        totals[h][i] = wasm_f32x4_add(totals[h][i], wasm_f32x4_mul(sums[h][i], scale));
       }
     }
+    for (uint32_t h = 0; h < heads; h++) factors.bias[h]++;
+  }
+  for (uint32_t i = 0; i < heads * 2; i++) {
+    const v128_t unit = wasm_v128_load32_splat(&units[i / 2]);
+    wasm_v128_store(scores + (size_t)(i / 2) * STEP + token + i % 2 * 4,
+                    wasm_f32x4_mul(totals[i / 2][i % 2], unit));
   }
 }
 
-static __attribute__((noinline)) void block_scores_few(const kv_q8_block *block,
-                                                       const code_factors *factors,
-                                                       const code_results *scores, uint32_t heads) {
-  if (heads == 1) {
-    block_scores(block, factors, scores, 1);
-  } else if (heads == 2) {
-    block_scores(block, factors, scores, 2);
-  } else if (heads == 3) {
-    block_scores(block, factors, scores, 3);
-  } else {
-    block_scores(block, factors, scores, 4);
+static __attribute__((noinline)) void page_scores(const kv_q8_block *blocks, uint32_t count,
+                                                  const code_factors *factors,
+                                                  const float units[FEW], bool is_first,
+                                                  float *scores, uint32_t heads,
+                                                  reading_ahead *ahead) {
+#pragma nounroll
+  for (uint32_t t = 0; t < TOKENS; t += STRIP) {
+    read_ahead(ahead);
+    if (heads == 1) {
+      strip_scores(blocks, count, t, factors, units, is_first, scores, 1);
+    } else if (heads == 2) {
+      strip_scores(blocks, count, t, factors, units, is_first, scores, 2);
+    } else if (heads == 3) {
+      strip_scores(blocks, count, t, factors, units, is_first, scores, 3);
+    } else {
+      strip_scores(blocks, count, t, factors, units, is_first, scores, 4);
+    }
   }
 }
 
-// The factors of the heads from q on, for the dims from first_dim on; `room` where there are none
-// for a whole block.
-static code_factors query_factors(const float *q, uint32_t first_dim, uint32_t dims, uint32_t heads,
-                                  int16_t room[FEW][BLOCK]) {
+// The factors of `heads` heads for `count` blocks from `first` on; `room` where the last block is
+// not whole.
+static code_factors query_factors(const float *q, uint32_t dims, uint32_t first, uint32_t count,
+                                  uint32_t heads, int16_t room[FEW][PIECE * BLOCK]) {
   code_factors factors;
-  for (uint32_t h = 0; h < heads; h++) {
-    const int16_t *from = (const int16_t *)(const void *)(q + (size_t)h * dims) + first_dim;
+  const uint32_t first_dim = first * BLOCK;
+  for (uint32_t h = 0; h < heads; h++, q += dims) {
+    const int16_t *from = (const int16_t *)(const void *)q + first_dim;
+    factors.bias[h] = kv_query_biases(q, dims) + first;
     factors.of[h] = from;
-    if (dims - first_dim >= BLOCK) continue;
-    for (uint32_t d = 0; d < BLOCK; d++) room[h][d] = first_dim + d < dims ? from[d] : 0;
+    if (dims - first_dim >= count * BLOCK) continue;
+    for (uint32_t d = 0; d < count * BLOCK; d++) room[h][d] = first_dim + d < dims ? from[d] : 0;
     factors.of[h] = room[h];
   }
   return factors;
 }
 
-void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                       kernel_kv_type type, float *scores) {
-  for (uint32_t i = 0; i < heads * TOKENS; i += 4) {
-    wasm_v128_store(scores + i, wasm_f32x4_splat(0));
-  }
-  const uint32_t blocks = kv_blocks(dims);
-  for (uint32_t first = 0; first < blocks; first += PIECE) {
-    kv_q8_block room[PIECE];
-    const uint32_t count = blocks - first < PIECE ? blocks - first : PIECE;
-    const kv_q8_block *k = take_blocks(k_page, type, first, count, room);
+void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                       uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead) {
+  const uint32_t all = kv_blocks(dims);
+  for (uint32_t first = 0; first < all; first += PIECE) {
+    kv_q8_block room[KERNEL_STEP_PAGES][PIECE];
+    const kv_q8_block *k[KERNEL_STEP_PAGES];
+    const uint32_t blocks = all - first < PIECE ? all - first : PIECE;
+    for (uint32_t n = 0; n < count; n++) {
+      k[n] = take_blocks(pages[n].k, type, first, blocks, room[n]);
+    }
     for (uint32_t h = 0; h < heads; h += FEW) {
       const uint32_t few = few_of(heads, h);
-      for (uint32_t b = 0; b < count; b++) {
-        int16_t padded[FEW][BLOCK];
-        code_factors factors =
-            query_factors(q + (size_t)h * dims, (first + b) * BLOCK, dims, few, padded);
-        code_results results;
-        for (uint32_t i = 0; i < few; i++) results.of[i] = scores + (size_t)(h + i) * TOKENS;
-        block_scores_few(&k[b], &factors, &results, few);
+      const float *few_q = q + (size_t)h * dims;
+      int16_t padded[FEW][PIECE * BLOCK];
+      const code_factors factors = query_factors(few_q, dims, first, blocks, few, padded);
+      float units[FEW];
+      for (uint32_t i = 0; i < few; i++) {
+        units[i] = first + blocks < all ? 1.0f : kv_query_unit(few_q + (size_t)i * dims, dims);
       }
-    }
-  }
-  for (uint32_t h = 0; h < heads; h++, scores += TOKENS) {
-    const v128_t unit = wasm_f32x4_splat(kv_query_unit(q + (size_t)h * dims, dims));
-    for (uint32_t i = 0; i < TOKENS; i += 4) {
-      wasm_v128_store(scores + i, wasm_f32x4_mul(wasm_v128_load(scores + i), unit));
+      for (uint32_t n = 0; n < count; n++) {
+        float *to = scores + (size_t)h * STEP + (size_t)n * TOKENS;
+        page_scores(k[n], blocks, &factors, units, first == 0, to, few, ahead);
+      }
     }
   }
 }
 
 // ---- Values ----
 
-// The largest of 16, at least 0.
-static float largest(const v128_t values[4]) {
-  v128_t most = wasm_f32x4_splat(0);
-  for (uint32_t i = 0; i < 4; i++) most = wasm_f32x4_pmax(most, values[i]);
+// One block of each page of a step, and how many pages.
+typedef struct step_blocks {
+  const kv_q8_block *of[KERNEL_STEP_PAGES];
+  uint32_t count;
+} step_blocks;
+
+// The largest of 16.
+static float largest(const v128_t of[4]) {
+  v128_t most = wasm_f32x4_pmax(wasm_f32x4_pmax(of[0], of[1]), wasm_f32x4_pmax(of[2], of[3]));
   most = wasm_f32x4_pmax(most, wasm_i64x2_shuffle(most, most, 1, 0));
   most = wasm_f32x4_pmax(most, wasm_i32x4_shuffle(most, most, 1, 0, 3, 2));
   return wasm_f32x4_extract_lane(most, 0);
 }
 
-// A block's scales, 0 outside of [first, last).
-static void take_scales(const kv_q8_block *block, uint32_t first, uint32_t last, v128_t scales[4]) {
-  float kept[TOKENS];
-  const float *from = block->scales;
-  if (last - first < TOKENS) {
-    for (uint32_t t = 0; t < TOKENS; t++) kept[t] = t < first || t >= last ? 0.0f : from[t];
-    from = kept;
+// A page's scales of a block, in `room` with 0 where tokens do not count.
+static const float *page_scales(const kv_q8_block *block, const kernel_page *page, float *room) {
+  if (page->last - page->first == TOKENS) return block->scales;
+  for (uint32_t t = 0; t < TOKENS; t++) {
+    room[t] = t < page->first || t >= page->last ? 0.0f : block->scales[t];
   }
-  for (uint32_t i = 0; i < 4; i++) scales[i] = wasm_v128_load(from + 4 * i);
+  return room;
 }
 
-// kv_factor_size_of of FEW heads' largest, a block's largest scale times each of `p_most`.
-static void make_sizes(const float p_most[FEW], float scale_most, float sizes[FEW],
-                       float units[FEW]) {
-  const v128_t most = wasm_f32x4_mul(wasm_v128_load(p_most), wasm_f32x4_splat(scale_most));
-  const v128_t exponent = wasm_v128_and(most, wasm_i32x4_splat(0x7f800000));
-  const v128_t counts = wasm_f32x4_ge(most, wasm_f32x4_splat(0x1p-100f));
-  const v128_t size = wasm_i32x4_sub(wasm_i32x4_splat((int32_t)(268u << 23)), exponent);
-  const v128_t unit = wasm_i32x4_sub(exponent, wasm_i32x4_splat(14 << 23));
-  wasm_v128_store(sizes, wasm_v128_and(size, counts));
-  wasm_v128_store(units, wasm_v128_and(unit, counts));
-}
-
-// p * scales * size as factors.
-static void make_factors(const float *p, const v128_t scales[4], const float *size,
-                         int16_t factors[TOKENS]) {
-  const v128_t splat = wasm_v128_load32_splat(size);
-  v128_t codes[4];
-  for (uint32_t i = 0; i < 4; i++) {
-    const v128_t scale = wasm_f32x4_mul(scales[i], splat);
-    const v128_t value = wasm_f32x4_mul(wasm_v128_load(p + 4 * i), scale);
-    codes[i] = wasm_i32x4_sub(wasm_f32x4_add(value, wasm_f32x4_splat(KV_ROUND)),
-                              wasm_i32x4_splat(KV_ROUND_BITS));
-  }
-  wasm_v128_store(factors, wasm_i16x8_narrow_i32x4(codes[0], codes[1]));
-  wasm_v128_store(factors + 8, wasm_i16x8_narrow_i32x4(codes[2], codes[3]));
-}
-
-// acc[heads][dims] += a block's sums, `count` dims of it.
-SIMD_INLINE void block_values(const kv_q8_block *block, uint32_t count, const code_factors *factors,
-                              const float units[FEW], const code_results *acc, uint32_t heads) {
-  const int8_t *codes = block->codes;
+// The scales of a step's block times what makes factors of probabilities. Returns what one of these
+// is worth.
+static float step_scales(const step_blocks *blocks, const kernel_page *pages, float scales[STEP]) {
+  v128_t most[4];
+  const float *from[KERNEL_STEP_PAGES];
+  for (uint32_t i = 0; i < 4; i++) most[i] = wasm_f32x4_splat(0);
 #pragma nounroll
-  for (uint32_t d = 0; d < count; d += STRIP, codes += ROWS * ROW_BYTES) {
-    v128_t sums[FEW][2];
-    clear(sums, heads);
-    rows_add(codes, factors, 0, sums, heads);
-    for (uint32_t i = 0; i < 2 && d + 4 * i < count; i++) {
-      for (uint32_t h = 0; h < heads; h++) {
-        add_scaled(acc->of[h] + d + 4 * i, sums[h][i], wasm_v128_load32_splat(&units[h]));
-      }
+  for (uint32_t n = 0; n < blocks->count; n++) {
+    from[n] = page_scales(blocks->of[n], &pages[n], scales + (size_t)n * TOKENS);
+    for (uint32_t i = 0; i < 4; i++) {
+      most[i] = wasm_f32x4_pmax(most[i], wasm_v128_load(from[n] + 4 * i));
+    }
+  }
+  const kv_factor_size size = kv_factor_size_of(largest(most));
+  const v128_t splat = wasm_f32x4_splat(size.size);
+#pragma nounroll
+  for (uint32_t n = 0; n < blocks->count; n++) {
+    for (uint32_t i = 0; i < TOKENS; i += 4) {
+      wasm_v128_store(scales + (size_t)n * TOKENS + i,
+                      wasm_f32x4_mul(wasm_v128_load(from[n] + i), splat));
+    }
+  }
+  return size.unit;
+}
+
+// Four factors, p * scales.
+SIMD_INLINE v128_t make_four(const float *p, const float *scales, v128_t round, v128_t bits) {
+  const v128_t value = wasm_f32x4_mul(wasm_v128_load(p), wasm_v128_load(scales));
+  return wasm_i32x4_sub(wasm_f32x4_add(value, round), bits);
+}
+
+// factors[tokens] = p * scales of one head. Returns their bias.
+static int32_t make_factors(const float *p, const float *scales, uint32_t tokens,
+                            int16_t *factors) {
+  const v128_t round = wasm_v128_load(simd_mask.code_round),
+               bits = wasm_v128_load(simd_mask.code_bits);
+  const v128_t ones = wasm_v128_load(simd_mask.ones);
+  v128_t sum = wasm_i32x4_splat(0);
+#pragma nounroll
+  for (uint32_t t = 0; t < tokens; t += TOKENS) {
+    for (uint32_t i = t; i < t + TOKENS; i += 8) {
+      const v128_t made =
+          wasm_i16x8_narrow_i32x4(make_four(p + i, scales + i, round, bits),
+                                  make_four(p + i + 4, scales + i + 4, round, bits));
+      wasm_v128_store(factors + i, made);
+      sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(made, ones));
+    }
+  }
+  sum = wasm_i32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
+  return -KV_CODE_BIAS * (wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1));
+}
+
+// acc[heads][8 dims] += the sums of one strip times `unit`, the last 4 where there are so many.
+SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_whole,
+                              const code_factors *from, v128_t unit, float *acc, uint32_t dims,
+                              uint32_t heads) {
+  code_factors factors = *from;
+  v128_t sums[FEW][2];
+  sums_begin(&factors, sums, heads);
+#pragma nounroll
+  for (uint32_t n = 0; n < blocks->count; n++) {
+    rows_add(blocks->of[n]->codes + d * TOKENS, factors.of, sums, heads);
+    for (uint32_t h = 0; h < heads; h++) factors.of[h] += TOKENS;
+  }
+  sums_end(sums, heads);
+  for (uint32_t i = 0; i < heads * 2; i++) {
+    if (i % 2 == 1 && !is_whole) continue;
+    float *to = acc + (size_t)(i / 2) * dims + d + i % 2 * 4;
+    const v128_t value = wasm_f32x4_mul(sums[i / 2][i % 2], unit);
+    wasm_v128_store(to, wasm_f32x4_add(wasm_v128_load(to), value));
+  }
+}
+
+// acc: [heads], dims apart, the `count` dims of a block.
+static __attribute__((noinline)) void block_values(const step_blocks *blocks, uint32_t count,
+                                                   const code_factors *factors, float unit,
+                                                   float *acc, uint32_t dims, uint32_t heads,
+                                                   reading_ahead *ahead) {
+  const v128_t splat = wasm_f32x4_splat(unit);
+#pragma nounroll
+  for (uint32_t d = 0; d < count; d += STRIP) {
+    const bool is_whole = d + STRIP <= count;
+    read_ahead(ahead);
+    if (heads == 1) {
+      strip_values(blocks, d, is_whole, factors, splat, acc, dims, 1);
+    } else if (heads == 2) {
+      strip_values(blocks, d, is_whole, factors, splat, acc, dims, 2);
+    } else if (heads == 3) {
+      strip_values(blocks, d, is_whole, factors, splat, acc, dims, 3);
+    } else {
+      strip_values(blocks, d, is_whole, factors, splat, acc, dims, 4);
     }
   }
 }
 
-static __attribute__((noinline)) void block_values_few(const kv_q8_block *block, uint32_t count,
-                                                       const code_factors *factors,
-                                                       const float units[FEW],
-                                                       const code_results *acc, uint32_t heads) {
-  if (heads == 1) {
-    block_values(block, count, factors, units, acc, 1);
-  } else if (heads == 2) {
-    block_values(block, count, factors, units, acc, 2);
-  } else if (heads == 3) {
-    block_values(block, count, factors, units, acc, 3);
-  } else {
-    block_values(block, count, factors, units, acc, 4);
-  }
-}
-
-void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                       kernel_kv_type type, uint32_t first, uint32_t last, const float *p) {
-  float p_most[HEADS_MAX + FEW] = {0};
-  for (uint32_t h = 0; h < heads; h++) {
-    v128_t parts[4];
-    for (uint32_t i = 0; i < 4; i++) parts[i] = wasm_v128_load(p + (size_t)h * TOKENS + 4 * i);
-    p_most[h] = largest(parts);
-  }
-  const uint32_t blocks = kv_blocks(dims);
-  for (uint32_t piece = 0; piece < blocks; piece += PIECE) {
-    kv_q8_block room[PIECE];
-    const uint32_t count = blocks - piece < PIECE ? blocks - piece : PIECE;
-    const kv_q8_block *v = take_blocks(v_page, type, piece, count, room);
-    v128_t scales[PIECE][4];
-    float scale_most[PIECE];
-    for (uint32_t b = 0; b < count; b++) {
-      take_scales(&v[b], first, last, scales[b]);
-      scale_most[b] = largest(scales[b]);
+void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                       uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead) {
+  for (uint32_t b = 0; b < kv_blocks(dims); b++) {
+    kv_q8_block room[KERNEL_STEP_PAGES];
+    step_blocks blocks = {.count = count};
+    for (uint32_t n = 0; n < count; n++) {
+      blocks.of[n] = take_blocks(pages[n].v, type, b, 1, &room[n]);
     }
+    float scales[STEP];
+    const float unit = step_scales(&blocks, pages, scales);
     for (uint32_t h = 0; h < heads; h += FEW) {
       const uint32_t few = few_of(heads, h);
-      int16_t made[PIECE][FEW][TOKENS];
-      float units[PIECE][FEW];
-      for (uint32_t b = 0; b < count; b++) {  // all before the first is needed
-        float sizes[FEW];
-        make_sizes(p_most + h, scale_most[b], sizes, units[b]);
-        for (uint32_t i = 0; i < few; i++) {
-          make_factors(p + (size_t)(h + i) * TOKENS, scales[b], &sizes[i], made[b][i]);
-        }
+      int16_t made[FEW][STEP];
+      int32_t biases[FEW];
+      code_factors factors;
+      for (uint32_t i = 0; i < few; i++) {
+        biases[i] = make_factors(p + (size_t)(h + i) * STEP, scales, count * TOKENS, made[i]);
+        factors.of[i] = made[i];
+        factors.bias[i] = &biases[i];
       }
-      for (uint32_t b = 0; b < count; b++) {
-        code_factors factors = {{made[b][0], made[b][1], made[b][2], made[b][3]}};
-        code_results results;
-        for (uint32_t i = 0; i < few; i++) {
-          results.of[i] = acc + (size_t)(h + i) * dims + (size_t)(piece + b) * BLOCK;
-        }
-        block_values_few(&v[b], kv_block_dims(piece + b, dims), &factors, units[b], &results, few);
-      }
+      float *to = acc + (size_t)h * dims + (size_t)b * BLOCK;
+      block_values(&blocks, kv_block_dims(b, dims), &factors, unit, to, dims, few, ahead);
     }
   }
 }

@@ -1,6 +1,6 @@
-// kernels/attention_simd.c — attention over one page in 128-bit vectors: lanes are tokens for the
-// scores, dims for the values; heads of the group share what was loaded and converted. The sums go
-// in the order of attention.c.
+// kernels/attention_simd.c — attention over a step's pages in 128-bit vectors: lanes are tokens for
+// the scores, dims for the values; heads of the group share what was loaded and converted. The sums
+// go in the order of attention.c.
 #include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/exp_simd.h"
@@ -9,8 +9,9 @@
 
 #ifdef WICK_SIMD128
 
-// Heads whose scores are kept at a time; dims of a page of floats at a time.
-enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16 };
+// Heads whose scores are kept at a time, rows of STEP; dims of a page of floats at a time.
+enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16, TOKENS = KERNEL_PAGE_TOKENS };
+enum { STEP = KERNEL_STEP_TOKENS };
 
 // Halves become floats 2^112 too small (simd_f16_tiny); what they meet, queries and probabilities,
 // is made 2^112 too large before, which changes no bit of a product. Queries of 2^16 and more
@@ -34,7 +35,7 @@ SIMD_INLINE void scores_add(const float *k, uint32_t dims, const float *q, size_
                             float *scores, uint32_t heads, simd_flavor flavor) {
   v128_t sums[2][4];
   for (uint32_t i = 0; i < heads * 4; i++) {
-    sums[i / 4][i % 4] = wasm_v128_load(scores + i * 4);
+    sums[i / 4][i % 4] = wasm_v128_load(scores + (size_t)(i / 4) * STEP + i % 4 * 4);
   }
 #pragma nounroll
   for (uint32_t d = 0; d < dims; d++, k += KERNEL_PAGE_TOKENS, q++) {
@@ -46,7 +47,7 @@ SIMD_INLINE void scores_add(const float *k, uint32_t dims, const float *q, size_
     }
   }
   for (uint32_t i = 0; i < heads * 4; i++) {
-    wasm_v128_store(scores + i * 4, sums[i / 4][i % 4]);
+    wasm_v128_store(scores + (size_t)(i / 4) * STEP + i % 4 * 4, sums[i / 4][i % 4]);
   }
 }
 
@@ -62,7 +63,7 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
 #pragma nounroll
   for (uint32_t t = first; t < last; t++) {
     for (uint32_t h = 0; h < heads; h++) {
-      const v128_t splat = wasm_v128_load32_splat(p + h * KERNEL_PAGE_TOKENS + t);
+      const v128_t splat = wasm_v128_load32_splat(p + (size_t)h * STEP + t);
       for (uint32_t i = 0; i < vectors; i++) {
         const v128_t values = wasm_v128_load(v + v_stride * t + 4 * i);
         sums[h][i] = simd_multiply_add(splat, values, sums[h][i], flavor);
@@ -77,28 +78,24 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
 
 // ---- Reading ahead ----
 
-// How far a call is with touching its share of the next page: `step_bytes` of each place at a time.
-typedef struct reading_ahead {
-  const kernel_ahead *share;
-  uint32_t done_bytes, step_bytes;
-} reading_ahead;
-
-// An eighth at a time: a call touches that often at the least.
-static reading_ahead ahead_begin(const kernel_ahead *share) {
-  return (reading_ahead){share, 0,
-                         (uint32_t)align_size(share->bytes / 8 + 1, WICK_CACHE_LINE_BYTES)};
+// An eighteenth at a time: a call touches nearly that often at the least.
+static reading_ahead ahead_begin(const kernel_ahead *places) {
+  return (reading_ahead){places, 0,
+                         (uint32_t)align_size(places->bytes / 18, WICK_CACHE_LINE_BYTES)};
 }
 
-static __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
-  const kernel_ahead *share = ahead->share;
-  const uint8_t *a = share->from[0], *b = share->from[1], *c = share->from[2];
-  const uint32_t rest = share->bytes - ahead->done_bytes;
+__attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
+  const kernel_ahead *places = ahead->places;
+  const uint8_t *a = places->from[0], *b = places->from[1];
+  const uint8_t *c = places->from[2], *d = places->from[3];
+  const uint32_t rest = places->bytes - ahead->done_bytes;
   const uint32_t end = ahead->done_bytes + (rest < ahead->step_bytes ? rest : ahead->step_bytes);
 #pragma nounroll
   for (uint32_t i = ahead->done_bytes; i < end; i += WICK_CACHE_LINE_BYTES) {
     (void)*(const volatile uint8_t *)(a + i);
     (void)*(const volatile uint8_t *)(b + i);
     (void)*(const volatile uint8_t *)(c + i);
+    (void)*(const volatile uint8_t *)(d + i);
   }
   ahead->done_bytes = end;
 }
@@ -109,40 +106,46 @@ static __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
 // for the next ones costs no more than floats written and read again. STRIP: factors at a time.
 enum { FEW = 4, STRIP = 64 };
 
-// Factors of `heads` rows, STRIP apart, from x on; halves of `count` rows `stride` bytes apart.
+// Factors of `heads` rows, STRIP apart, from x on; halves of `count` rows `stride` bytes apart of
+// each of `pages` pages.
 typedef struct strip_rows {
-  const uint8_t *halves;
+  const uint8_t *halves[KERNEL_STEP_PAGES];
   size_t stride;
   const float *x;
-  uint32_t count;
+  uint32_t count, pages;
 } strip_rows;
 
-// out[h][8] += sum over i of x[h][i] * halves[i][8]. `heads`: known when compiled. One row a round:
+// out[h][8] += sum over i of x[h][i] * halves[i][columns column to column + 7]. `heads`: known when
+// compiled. One row a round:
 // V8 unrolls such a loop itself and keeps each sum's products apart, of rows unrolled here it puts
 // all products of a sum one behind the other.
-SIMD_INLINE void strip_add(const strip_rows *rows, float *out, size_t out_stride, uint32_t heads,
-                           simd_flavor flavor) {
+SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
+                           uint32_t heads, simd_flavor flavor) {
   const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);
   const v128_t low_halves = wasm_v128_load(simd_mask.f16_low);
-  const float *x = rows->x, *end = x + rows->count;
-  const uint8_t *halves = rows->halves;
+  const float *x = rows->x;
   v128_t sums[FEW][2];
   for (uint32_t i = 0; i < heads * 2; i++) {
     sums[i / 2][i % 2] = wasm_v128_load(out + i / 2 * out_stride + i % 2 * 4);
   }
 #pragma nounroll
-  while (x < end) {
-    const v128_t pairs = wasm_v128_load(halves);
-    const v128_t low = wasm_v128_and(wasm_i32x4_dot_i16x8(pairs, low_halves), mask);
-    const v128_t high = wasm_v128_and(wasm_i32x4_shr(pairs, 3), mask);
-    for (uint32_t h = 0; h < heads; h++) {
-      const v128_t splat = wasm_v128_load32_splat(x + (size_t)h * STRIP);
-      sums[h][0] = simd_multiply_add(splat, low, sums[h][0], flavor);
-      sums[h][1] = simd_multiply_add(splat, high, sums[h][1], flavor);
+  for (uint32_t n = 0; n < rows->pages; n++) {
+    const uint8_t *halves = rows->halves[n] + column * sizeof(uint16_t);
+    const float *end = x + rows->count;
+#pragma nounroll
+    while (x < end) {
+      const v128_t pairs = wasm_v128_load(halves);
+      const v128_t low = wasm_v128_and(wasm_i32x4_dot_i16x8(pairs, low_halves), mask);
+      const v128_t high = wasm_v128_and(wasm_i32x4_shr(pairs, 3), mask);
+      for (uint32_t h = 0; h < heads; h++) {
+        const v128_t splat = wasm_v128_load32_splat(x + (size_t)h * STRIP);
+        sums[h][0] = simd_multiply_add(splat, low, sums[h][0], flavor);
+        sums[h][1] = simd_multiply_add(splat, high, sums[h][1], flavor);
+      }
+      halves += rows->stride;
+      x++;
+      SIMD_OPAQUE(x);
     }
-    halves += rows->stride;
-    x++;
-    SIMD_OPAQUE(x);
   }
   for (uint32_t i = 0; i < heads * 2; i++) {
     wasm_v128_store(out + i / 2 * out_stride + i % 2 * 4, sums[i / 2][i % 2]);
@@ -150,16 +153,16 @@ SIMD_INLINE void strip_add(const strip_rows *rows, float *out, size_t out_stride
 }
 
 // The columns of `columns` / 8 strips.
-SIMD_INLINE void strips(strip_rows rows, float *out, size_t out_stride, uint32_t columns,
+SIMD_INLINE void strips(const strip_rows *rows, float *out, size_t out_stride, uint32_t columns,
                         reading_ahead *ahead, uint32_t heads, simd_flavor flavor) {
 #pragma nounroll
-  for (uint32_t c = 0; c + 8 <= columns; c += 8, rows.halves += 16) {
+  for (uint32_t c = 0; c + 8 <= columns; c += 8) {
     read_ahead(ahead);
-    strip_add(&rows, out + c, out_stride, heads, flavor);
+    strip_add(rows, c, out + c, out_stride, heads, flavor);
   }
 }
 
-SIMD_INLINE void strips_few(strip_rows rows, float *out, size_t out_stride, uint32_t columns,
+SIMD_INLINE void strips_few(const strip_rows *rows, float *out, size_t out_stride, uint32_t columns,
                             reading_ahead *ahead, uint32_t heads, simd_flavor flavor) {
   if (heads == 1) {
     strips(rows, out, out_stride, columns, ahead, 1, flavor);
@@ -174,9 +177,10 @@ SIMD_INLINE void strips_few(strip_rows rows, float *out, size_t out_stride, uint
 
 // The first score that is larger than all before it: what was summed so far shrinks.
 static __attribute__((noinline)) void softmax_raise(const kernel_attention *state, uint32_t head,
-                                                    const float *scores) {
+                                                    const float *scores, uint32_t tokens) {
   float most = state->max[head];
-  for (uint32_t t = 0; t < KERNEL_PAGE_TOKENS; t++) most = scores[t] > most ? scores[t] : most;
+#pragma nounroll
+  for (uint32_t t = 0; t < tokens; t++) most = scores[t] > most ? scores[t] : most;
   const float correction = exp_f32(state->max[head] - most);
   state->max[head] = most;
   state->sum[head] *= correction;
@@ -184,33 +188,67 @@ static __attribute__((noinline)) void softmax_raise(const kernel_attention *stat
   multiply(acc, state->head_dim, correction, acc);
 }
 
-// See page_softmax of attention.c, where the correction of a maximum that stays is 1. The heads
-// from `head` on; scores of tokens that do not count are -Inf.
-SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t heads,
-                         float *scores, simd_flavor flavor) {
+// The sum of four vectors, as add_places of attention.c adds.
+static float add_places(const v128_t places[4]) {
+  v128_t sum =
+      wasm_f32x4_add(wasm_f32x4_add(places[0], places[1]), wasm_f32x4_add(places[2], places[3]));
+  sum = wasm_f32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
+  return wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
+}
+
+// Whether one of the scores is larger than `max`, in all lanes.
+static bool is_larger(const float *scores, uint32_t tokens, v128_t max) {
+  v128_t most[4];
+  for (uint32_t i = 0; i < 4; i++) most[i] = max;
 #pragma nounroll
-  for (uint32_t h = head; h < head + heads; h++, scores += KERNEL_PAGE_TOKENS) {
-    v128_t p[4];
-    for (uint32_t i = 0; i < 4; i++) p[i] = wasm_v128_load(scores + 4 * i);
-    const v128_t most = wasm_f32x4_pmax(wasm_f32x4_pmax(p[0], p[1]), wasm_f32x4_pmax(p[2], p[3]));
-    if (wasm_v128_any_true(wasm_f32x4_gt(most, wasm_v128_load32_splat(state->max + h)))) {
-      softmax_raise(state, h, scores);
+  for (uint32_t t = 0; t < tokens; t += TOKENS) {
+    for (uint32_t i = 0; i < 4; i++) {
+      most[i] = wasm_f32x4_pmax(most[i], wasm_v128_load(scores + t + 4 * i));
     }
-    const v128_t max = wasm_v128_load32_splat(state->max + h);
-    for (uint32_t i = 0; i < 4; i++) p[i] = wasm_f32x4_sub(p[i], max);
-    exp_steps(p, 4, flavor);
-    for (uint32_t i = 0; i < 4; i++) wasm_v128_store(scores + 4 * i, p[i]);
-    v128_t parts = wasm_f32x4_add(wasm_f32x4_add(wasm_f32x4_add(p[0], p[1]), p[2]), p[3]);
-    parts = wasm_f32x4_add(parts, wasm_i64x2_shuffle(parts, parts, 1, 0));
-    state->sum[h] += wasm_f32x4_extract_lane(parts, 0) + wasm_f32x4_extract_lane(parts, 1);
+  }
+  most[0] = wasm_f32x4_pmax(wasm_f32x4_pmax(most[0], most[1]), wasm_f32x4_pmax(most[2], most[3]));
+  return wasm_v128_any_true(wasm_f32x4_gt(most[0], max));
+}
+
+// scores = e^(scores - max). Returns their sum.
+SIMD_INLINE float exp_row(float *scores, uint32_t tokens, v128_t max, simd_flavor flavor) {
+  v128_t places[4];
+  for (uint32_t i = 0; i < 4; i++) places[i] = wasm_f32x4_splat(0);
+#pragma nounroll
+  for (const float *end = scores + tokens; scores < end; scores += TOKENS) {
+    SIMD_OPAQUE(scores);
+    for (uint32_t i = 0; i < 4; i++) {
+      const v128_t x = wasm_f32x4_sub(wasm_v128_load(scores + 4 * i), max);
+      const v128_t p = exp_up_to_most(x, flavor);
+      wasm_v128_store(scores + 4 * i, p);
+      places[i] = wasm_f32x4_add(places[i], p);
+    }
+  }
+  return add_places(places);
+}
+
+// See step_softmax of attention.c, where the correction of a maximum that stays is 1. The heads
+// from `head` on, `tokens` of each; scores of tokens that do not count are -Inf.
+SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t heads,
+                         float *scores, uint32_t tokens, simd_flavor flavor) {
+#pragma nounroll
+  for (uint32_t h = head; h < head + heads; h++, scores += STEP) {
+    if (is_larger(scores, tokens, wasm_v128_load32_splat(state->max + h))) {
+      softmax_raise(state, h, scores, tokens);
+    }
+    state->sum[h] += exp_row(scores, tokens, wasm_v128_load32_splat(state->max + h), flavor);
   }
 }
 
-// Scores outside of [first, last) become -Inf.
-static void leave_out(float *scores, uint32_t heads, uint32_t first, uint32_t last) {
-  for (uint32_t i = 0; i < heads * KERNEL_PAGE_TOKENS; i++) {
-    const uint32_t t = i % KERNEL_PAGE_TOKENS;
-    if (t < first || t >= last) scores[i] = f32_of_bits(0xff800000u);
+// Scores of tokens that do not count become -Inf.
+static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, uint32_t count) {
+  for (uint32_t n = 0; n < count; n++, scores += TOKENS) {
+    if (pages[n].last - pages[n].first == TOKENS) continue;
+    for (uint32_t i = 0; i < heads * TOKENS; i++) {
+      const uint32_t t = i % TOKENS;
+      if (t >= pages[n].first && t < pages[n].last) continue;
+      scores[(size_t)(i / TOKENS) * STEP + t] = f32_of_bits(0xff800000u);
+    }
   }
 }
 
@@ -219,10 +257,10 @@ SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, si
                               uint32_t heads, float *scores, simd_flavor flavor) {
   uint32_t h = 0;
   for (; h + 2 <= heads; h += 2) {
-    scores_add(k, count, q + h * q_stride, q_stride, scores + h * KERNEL_PAGE_TOKENS, 2, flavor);
+    scores_add(k, count, q + h * q_stride, q_stride, scores + (size_t)h * STEP, 2, flavor);
   }
   if (h < heads) {
-    scores_add(k, count, q + h * q_stride, q_stride, scores + h * KERNEL_PAGE_TOKENS, 1, flavor);
+    scores_add(k, count, q + h * q_stride, q_stride, scores + (size_t)h * STEP, 1, flavor);
   }
 }
 
@@ -232,51 +270,60 @@ SIMD_INLINE void enlarge(const float *from, size_t from_stride, uint32_t n, uint
   for (uint32_t h = 0; h < heads; h++) multiply(from + h * from_stride, n, F16_SIZE, x[h]);
 }
 
-SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                            float *scores, reading_ahead *ahead, simd_flavor flavor) {
-  enum { ROW_BYTES = KERNEL_PAGE_TOKENS * sizeof(uint16_t) };
+SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                            uint32_t count, float *scores, reading_ahead *ahead,
+                            simd_flavor flavor) {
+  enum { ROW_BYTES = TOKENS * sizeof(uint16_t) };
   float x[FEW][STRIP];
   for (uint32_t h = 0; h < heads; h += FEW) {
     const uint32_t few = heads - h < FEW ? heads - h : FEW;
     for (uint32_t d = 0; d < dims; d += STRIP) {
-      const uint32_t count = dims - d < STRIP ? dims - d : STRIP;
-      enlarge(q + (size_t)h * dims + d, dims, count, few, x);
-      const uint8_t *halves = (const uint8_t *)k_page + (size_t)d * ROW_BYTES;
-      strips_few((strip_rows){halves, ROW_BYTES, x[0], count}, scores + h * KERNEL_PAGE_TOKENS,
-                 KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, ahead, few, flavor);
+      const uint32_t some = dims - d < STRIP ? dims - d : STRIP;
+      enlarge(q + (size_t)h * dims + d, dims, some, few, x);
+      for (uint32_t n = 0; n < count; n++) {
+        const strip_rows rows = {{pages[n].k + (size_t)d * ROW_BYTES}, ROW_BYTES, x[0], some, 1};
+        float *to = scores + (size_t)h * STEP + (size_t)n * TOKENS;
+        strips_few(&rows, to, STEP, TOKENS, ahead, few, flavor);
+      }
     }
   }
 }
 
 // Without the last 4 dims where these are no multiple of 8. Tokens that do not count have p = 0,
 // and all halves become finite floats.
-SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                            const float *p, reading_ahead *ahead, simd_flavor flavor) {
+SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                            uint32_t count, const float *p, reading_ahead *ahead,
+                            simd_flavor flavor) {
   float x[FEW][STRIP];
+  strip_rows rows = {{NULL}, dims * sizeof(uint16_t), x[0], TOKENS, count};
+  for (uint32_t n = 0; n < count; n++) rows.halves[n] = pages[n].v;
   for (uint32_t h = 0; h < heads; h += FEW) {
     const uint32_t few = heads - h < FEW ? heads - h : FEW;
-    enlarge(p + h * KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, KERNEL_PAGE_TOKENS, few, x);
-    strips_few((strip_rows){v_page, dims * sizeof(uint16_t), x[0], KERNEL_PAGE_TOKENS},
-               acc + (size_t)h * dims, dims, dims, ahead, few, flavor);
+    enlarge(p + (size_t)h * STEP, STEP, count * TOKENS, few, x);
+    strips_few(&rows, acc + (size_t)h * dims, dims, dims, ahead, few, flavor);
   }
 }
 
 // Scores of `heads` heads; K in pieces of K_DIMS dims.
-SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                             kernel_kv_type type, float *scores, reading_ahead *ahead,
-                             simd_flavor flavor) {
-  for (uint32_t i = 0; i < heads * KERNEL_PAGE_TOKENS; i += 4) {
-    wasm_v128_store(scores + i, wasm_f32x4_splat(0));
+SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
+                             const kernel_page *pages, uint32_t count, kernel_kv_type type,
+                             float *scores, reading_ahead *ahead, simd_flavor flavor) {
+  for (uint32_t h = 0; h < heads; h++) {
+    for (uint32_t t = 0; t < count * TOKENS; t += 4) {
+      wasm_v128_store(scores + (size_t)h * STEP + t, wasm_f32x4_splat(0));
+    }
   }
   if (type == KERNEL_KV_F16) {
-    f16_scores(q, dims, heads, k_page, scores, ahead, flavor);
+    f16_scores(q, dims, heads, pages, count, scores, ahead, flavor);
     return;
   }
-  for (uint32_t d = 0; d < dims; d += K_DIMS) {
-    read_ahead(ahead);
-    const uint32_t count = dims - d < K_DIMS ? dims - d : K_DIMS;
-    const size_t at = (size_t)d * KERNEL_PAGE_TOKENS;
-    piece_scores((const float *)k_page + at, count, q + d, dims, heads, scores, flavor);
+  for (uint32_t n = 0; n < count; n++, scores += TOKENS) {
+    for (uint32_t d = 0; d < dims; d += K_DIMS) {
+      read_ahead(ahead);
+      const uint32_t some = dims - d < K_DIMS ? dims - d : K_DIMS;
+      const float *k = (const float *)(const void *)pages[n].k + (size_t)d * TOKENS;
+      piece_scores(k, some, q + d, dims, heads, scores, flavor);
+    }
   }
 }
 
@@ -284,14 +331,14 @@ SIMD_INLINE void page_scores(const float *q, uint32_t dims, uint32_t heads, cons
 SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
                               uint32_t first, uint32_t last, uint32_t heads, float *acc,
                               size_t acc_stride, simd_flavor flavor) {
-  for (uint32_t h = 0; h < heads; h++, acc += acc_stride, p += KERNEL_PAGE_TOKENS) {
+  for (uint32_t h = 0; h < heads; h++, acc += acc_stride, p += STEP) {
     if (count == 4) {
       values_add(v, v_stride, p, first, last, acc, acc_stride, 1, 1, flavor);
     } else if (h + 2 <= heads) {
       values_add(v, v_stride, p, first, last, acc, acc_stride, 2, 4, flavor);
       h++;
       acc += acc_stride;
-      p += KERNEL_PAGE_TOKENS;
+      p += STEP;
     } else {
       values_add(v, v_stride, p, first, last, acc, acc_stride, 1, 4, flavor);
     }
@@ -299,31 +346,36 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
 }
 
 // The last 4 dims of F16's V rows where these are no multiple of 8. Overwrites p.
-SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                                 uint32_t first, uint32_t last, float *p, simd_flavor flavor) {
+SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *page,
+                                 float *p, simd_flavor flavor) {
   const uint32_t d = dims / 8 * 8;
-  float v[KERNEL_PAGE_TOKENS][4];
-  multiply(p, heads * KERNEL_PAGE_TOKENS, F16_SIZE, p);
-  for (uint32_t t = first; t < last; t++) {
-    f16_load_4((const uint16_t *)v_page + (size_t)t * dims, d, v[t]);
+  float v[TOKENS][4];
+  for (uint32_t h = 0; h < heads; h++) {
+    multiply(p + (size_t)h * STEP, TOKENS, F16_SIZE, p + (size_t)h * STEP);
   }
-  piece_values(v[0], 4, 4, p, first, last, heads, acc + d, dims, flavor);
+  for (uint32_t t = page->first; t < page->last; t++) {
+    f16_load_4((const uint16_t *)(const void *)page->v + (size_t)t * dims, d, v[t]);
+  }
+  piece_values(v[0], 4, 4, p, page->first, page->last, heads, acc + d, dims, flavor);
 }
 
 // F32 in pieces of V_DIMS dims, the end in pieces of 4. May overwrite p.
-SIMD_INLINE void page_values(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                             kernel_kv_type type, uint32_t first, uint32_t last, float *p,
-                             reading_ahead *ahead, simd_flavor flavor) {
-  if (type == KERNEL_KV_F16) {
-    f16_values(acc, dims, heads, v_page, p, ahead, flavor);
-    if (dims % 8 != 0) f16_last_values(acc, dims, heads, v_page, first, last, p, flavor);
-    return;
-  }
-  for (uint32_t d = 0, count; d < dims; d += count) {
-    read_ahead(ahead);
-    count = dims - d < V_DIMS ? 4 : V_DIMS;
-    piece_values((const float *)v_page + d, dims, count, p, first, last, heads, acc + d, dims,
-                 flavor);
+SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                             uint32_t count, kernel_kv_type type, float *p, reading_ahead *ahead,
+                             simd_flavor flavor) {
+  if (type == KERNEL_KV_F16) f16_values(acc, dims, heads, pages, count, p, ahead, flavor);
+  for (uint32_t n = 0; n < count; n++, p += TOKENS) {
+    const kernel_page *page = &pages[n];
+    if (type == KERNEL_KV_F16) {
+      if (dims % 8 != 0) f16_last_values(acc, dims, heads, page, p, flavor);
+      continue;
+    }
+    for (uint32_t d = 0, some; d < dims; d += some) {
+      read_ahead(ahead);
+      some = dims - d < V_DIMS ? 4 : V_DIMS;
+      piece_values((const float *)(const void *)page->v + d, dims, some, p, page->first, page->last,
+                   heads, acc + d, dims, flavor);
+    }
   }
 }
 
@@ -333,72 +385,72 @@ typedef struct page_types {
   kernel_kv_type k, v;
 } page_types;
 
-#define SIDES(name, type, variant, flavor)                                              \
-  static __attribute__((noinline)) void scores_##name##_##variant(                      \
-      const float *q, uint32_t dims, uint32_t heads, const void *k_page, float *scores, \
-      reading_ahead *ahead) {                                                           \
-    page_scores(q, dims, heads, k_page, type, scores, ahead, flavor);                   \
-  }                                                                                     \
-  static __attribute__((noinline)) void values_##name##_##variant(                      \
-      float *acc, uint32_t dims, uint32_t heads, const void *v_page, uint32_t first,    \
-      uint32_t last, float *p, reading_ahead *ahead) {                                  \
-    page_values(acc, dims, heads, v_page, type, first, last, p, ahead, flavor);         \
+#define SIDES(name, type, variant, flavor)                                                     \
+  static __attribute__((noinline)) void scores_##name##_##variant(                             \
+      const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages, uint32_t count, \
+      float *scores, reading_ahead *ahead) {                                                   \
+    step_scores(q, dims, heads, pages, count, type, scores, ahead, flavor);                    \
+  }                                                                                            \
+  static __attribute__((noinline)) void values_##name##_##variant(                             \
+      float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages, uint32_t count,     \
+      float *p, reading_ahead *ahead) {                                                        \
+    step_values(acc, dims, heads, pages, count, type, p, ahead, flavor);                       \
   }
 
-#define PAGE_OF_TYPES(variant, flavor)                                                       \
-  static __attribute__((noinline)) void softmax_##variant(                                   \
-      const kernel_attention *state, uint32_t head, uint32_t heads, float *scores) {         \
-    softmax(state, head, heads, scores, flavor);                                             \
-  }                                                                                          \
-  static __attribute__((noinline)) void page_##variant(                                      \
-      const kernel_attention *state, const void *k_page, const void *v_page, uint32_t first, \
-      uint32_t last, page_types types) {                                                     \
-    const uint32_t dims = state->head_dim;                                                   \
-    reading_ahead ahead = ahead_begin(&state->ahead);                                        \
-    for (uint32_t h = 0; h < state->group; h += HEADS) {                                     \
-      const uint32_t heads = state->group - h < HEADS ? state->group - h : HEADS;            \
-      float scores[HEADS][KERNEL_PAGE_TOKENS];                                               \
-      const float *q = state->q + (size_t)h * dims;                                          \
-      float *acc = state->acc + (size_t)h * dims;                                            \
-      if (types.k == KERNEL_KV_F16) {                                                        \
-        scores_f16_##variant(q, dims, heads, k_page, scores[0], &ahead);                     \
-      } else if (types.k == KERNEL_KV_F32) {                                                 \
-        scores_f32_##variant(q, dims, heads, k_page, scores[0], &ahead);                     \
-      } else {                                                                               \
-        codes_scores_simd(q, dims, heads, k_page, types.k, scores[0]);                       \
-      }                                                                                      \
-      if (last - first < KERNEL_PAGE_TOKENS) leave_out(scores[0], heads, first, last);       \
-      softmax_##variant(state, h, heads, scores[0]);                                         \
-      if (types.v == KERNEL_KV_F16) {                                                        \
-        values_f16_##variant(acc, dims, heads, v_page, first, last, scores[0], &ahead);      \
-      } else if (types.v == KERNEL_KV_F32) {                                                 \
-        values_f32_##variant(acc, dims, heads, v_page, first, last, scores[0], &ahead);      \
-      } else {                                                                               \
-        codes_values_simd(acc, dims, heads, v_page, types.v, first, last, scores[0]);        \
-      }                                                                                      \
-    }                                                                                        \
+#define STEP_OF_TYPES(variant, flavor)                                                             \
+  static __attribute__((noinline)) void softmax_##variant(const kernel_attention *state,           \
+                                                          uint32_t head, uint32_t heads,           \
+                                                          float *scores, uint32_t tokens) {        \
+    softmax(state, head, heads, scores, tokens, flavor);                                           \
+  }                                                                                                \
+  static __attribute__((noinline)) void step_##variant(                                            \
+      const kernel_attention *state, const kernel_page *pages, uint32_t count, page_types types) { \
+    const uint32_t dims = state->head_dim;                                                         \
+    reading_ahead ahead = ahead_begin(&state->ahead);                                              \
+    for (uint32_t h = 0; h < state->group; h += HEADS) {                                           \
+      const uint32_t heads = state->group - h < HEADS ? state->group - h : HEADS;                  \
+      float scores[HEADS][STEP];                                                                   \
+      const float *q = state->q + (size_t)h * dims;                                                \
+      float *acc = state->acc + (size_t)h * dims;                                                  \
+      if (types.k == KERNEL_KV_F16) {                                                              \
+        scores_f16_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
+      } else if (types.k == KERNEL_KV_F32) {                                                       \
+        scores_f32_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
+      } else {                                                                                     \
+        codes_scores_simd(q, dims, heads, pages, count, types.k, scores[0], &ahead);               \
+      }                                                                                            \
+      leave_out(scores[0], heads, pages, count);                                                   \
+      softmax_##variant(state, h, heads, scores[0], count *TOKENS);                                \
+      if (types.v == KERNEL_KV_F16) {                                                              \
+        values_f16_##variant(acc, dims, heads, pages, count, scores[0], &ahead);                   \
+      } else if (types.v == KERNEL_KV_F32) {                                                       \
+        values_f32_##variant(acc, dims, heads, pages, count, scores[0], &ahead);                   \
+      } else {                                                                                     \
+        codes_values_simd(acc, dims, heads, pages, count, types.v, scores[0], &ahead);             \
+      }                                                                                            \
+    }                                                                                              \
   }
 
-#define ATTENTION_PAGE(k, v, k_type, v_type, variant)                                            \
-  void attention_page_##k##_##v##_##variant(const kernel_attention *state, const void *k_page,   \
-                                            const void *v_page, uint32_t first, uint32_t last) { \
-    page_##variant(state, k_page, v_page, first, last, (page_types){k_type, v_type});            \
+#define ATTENTION_STEP(k, v, k_type, v_type, variant)                                   \
+  void attention_step_##k##_##v##_##variant(const kernel_attention *state,              \
+                                            const kernel_page *pages, uint32_t count) { \
+    step_##variant(state, pages, count, (page_types){k_type, v_type});                  \
   }
 
-#define ATTENTION_PAGES(k, k_type, variant)              \
-  ATTENTION_PAGE(k, f32, k_type, KERNEL_KV_F32, variant) \
-  ATTENTION_PAGE(k, f16, k_type, KERNEL_KV_F16, variant) \
-  ATTENTION_PAGE(k, q8, k_type, KERNEL_KV_Q8, variant)   \
-  ATTENTION_PAGE(k, q4, k_type, KERNEL_KV_Q4, variant)
+#define ATTENTION_STEPS(k, k_type, variant)              \
+  ATTENTION_STEP(k, f32, k_type, KERNEL_KV_F32, variant) \
+  ATTENTION_STEP(k, f16, k_type, KERNEL_KV_F16, variant) \
+  ATTENTION_STEP(k, q8, k_type, KERNEL_KV_Q8, variant)   \
+  ATTENTION_STEP(k, q4, k_type, KERNEL_KV_Q4, variant)
 
 #define ATTENTION(variant, flavor)             \
   SIDES(f32, KERNEL_KV_F32, variant, flavor)   \
   SIDES(f16, KERNEL_KV_F16, variant, flavor)   \
-  PAGE_OF_TYPES(variant, flavor)               \
-  ATTENTION_PAGES(f32, KERNEL_KV_F32, variant) \
-  ATTENTION_PAGES(f16, KERNEL_KV_F16, variant) \
-  ATTENTION_PAGES(q8, KERNEL_KV_Q8, variant)   \
-  ATTENTION_PAGES(q4, KERNEL_KV_Q4, variant)
+  STEP_OF_TYPES(variant, flavor)               \
+  ATTENTION_STEPS(f32, KERNEL_KV_F32, variant) \
+  ATTENTION_STEPS(f16, KERNEL_KV_F16, variant) \
+  ATTENTION_STEPS(q8, KERNEL_KV_Q8, variant)   \
+  ATTENTION_STEPS(q4, KERNEL_KV_Q4, variant)
 
 ATTENTION(simd128, SIMD_PLAIN)
 

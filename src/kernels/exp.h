@@ -28,12 +28,10 @@ static inline float exp_f32(float x) {
   const float rounded = x * EXP_LOG2_E + EXP_ROUND;
   const float n = rounded - EXP_ROUND;
   const float r = (x - n * EXP_LN2_HIGH) - n * EXP_LN2_LOW;
-  float p = EXP_P0 * r + EXP_P1;
-  p = p * r + EXP_P2;
-  p = p * r + EXP_P3;
-  p = p * r + EXP_P4;
-  p = p * r + EXP_P5;
-  p = p * (r * r) + (r + 1.0f);
+  const float r2 = r * r;  // Estrin's order: fewer steps wait for each other
+  float p = (EXP_P0 * r + EXP_P1) * r2 + (EXP_P2 * r + EXP_P3);
+  p = p * r2 + (EXP_P4 * r + EXP_P5);
+  p = p * r2 + (r + 1.0f);
   // The low bits of `rounded` are n; adding n to the exponent of p multiplies by 2^n.
   return f32_of_bits(bits_of_f32(p) + (bits_of_f32(rounded) << 23));
 }

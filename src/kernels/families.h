@@ -92,27 +92,39 @@ KERNEL_KV_FAMILY(f16);
 KERNEL_KV_FAMILY(q8);
 KERNEL_KV_FAMILY(q4);
 
-typedef void attention_page_function(const kernel_attention *state, const void *k_page,
-                                     const void *v_page, uint32_t first, uint32_t last);
+typedef void attention_step_function(const kernel_attention *state, const kernel_page *pages,
+                                     uint32_t count);
 void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// Pages of codes in 128-bit vectors, the same in every flavor. Scores [heads][16] of a page, all
-// tokens of it; acc [heads][head_dim] += p * V, where p is 0 outside of [first, last).
-void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const void *k_page,
-                       kernel_kv_type type, float *scores);
-void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const void *v_page,
-                       kernel_kv_type type, uint32_t first, uint32_t last, const float *p);
+// Tokens of a step.
+enum { KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
 
-#define KERNEL_ATTENTION_PAGES(k, variant)                                                        \
-  attention_page_function attention_page_##k##_f32_##variant, attention_page_##k##_f16_##variant; \
-  attention_page_function attention_page_##k##_q8_##variant, attention_page_##k##_q4_##variant
+// How far a call is with touching what is read next: `step_bytes` of each place at a time.
+typedef struct reading_ahead {
+  const kernel_ahead *places;
+  uint32_t done_bytes, step_bytes;
+} reading_ahead;
+
+void read_ahead(reading_ahead *ahead);
+
+// Pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p are
+// KERNEL_STEP_TOKENS long. Scores of all tokens of `count` pages; acc [heads][head_dim] += p * V of
+// them, where p is at most 1, and 0 where tokens do not count.
+void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                       uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead);
+void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
+                       uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead);
+
+#define KERNEL_ATTENTION_STEPS(k, variant)                                                        \
+  attention_step_function attention_step_##k##_f32_##variant, attention_step_##k##_f16_##variant; \
+  attention_step_function attention_step_##k##_q8_##variant, attention_step_##k##_q4_##variant
 #define KERNEL_ATTENTION(variant)       \
-  KERNEL_ATTENTION_PAGES(f32, variant); \
-  KERNEL_ATTENTION_PAGES(f16, variant); \
-  KERNEL_ATTENTION_PAGES(q8, variant);  \
-  KERNEL_ATTENTION_PAGES(q4, variant)
+  KERNEL_ATTENTION_STEPS(f32, variant); \
+  KERNEL_ATTENTION_STEPS(f16, variant); \
+  KERNEL_ATTENTION_STEPS(q8, variant);  \
+  KERNEL_ATTENTION_STEPS(q4, variant)
 
 KERNEL_ATTENTION(scalar);
 KERNEL_ATTENTION(simd128);

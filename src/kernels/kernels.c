@@ -26,17 +26,17 @@
          [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
 
 // Keys of one type with values of each.
-#define ATTENTION_PAGES(k, variant)                      \
-  {[KERNEL_KV_F32] = attention_page_##k##_f32_##variant, \
-   [KERNEL_KV_F16] = attention_page_##k##_f16_##variant, \
-   [KERNEL_KV_Q8] = attention_page_##k##_q8_##variant,   \
-   [KERNEL_KV_Q4] = attention_page_##k##_q4_##variant}
+#define ATTENTION_STEPS(k, variant)                      \
+  {[KERNEL_KV_F32] = attention_step_##k##_f32_##variant, \
+   [KERNEL_KV_F16] = attention_step_##k##_f16_##variant, \
+   [KERNEL_KV_Q8] = attention_step_##k##_q8_##variant,   \
+   [KERNEL_KV_Q4] = attention_step_##k##_q4_##variant}
 
 #define TABLE_ATTENTION(variant)                                      \
-  .attention_page = {[KERNEL_KV_F32] = ATTENTION_PAGES(f32, variant), \
-                     [KERNEL_KV_F16] = ATTENTION_PAGES(f16, variant), \
-                     [KERNEL_KV_Q8] = ATTENTION_PAGES(q8, variant),   \
-                     [KERNEL_KV_Q4] = ATTENTION_PAGES(q4, variant)}
+  .attention_step = {[KERNEL_KV_F32] = ATTENTION_STEPS(f32, variant), \
+                     [KERNEL_KV_F16] = ATTENTION_STEPS(f16, variant), \
+                     [KERNEL_KV_Q8] = ATTENTION_STEPS(q8, variant),   \
+                     [KERNEL_KV_Q4] = ATTENTION_STEPS(q4, variant)}
 
 #define TABLE_ROWS(variant)                                                               \
   .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \

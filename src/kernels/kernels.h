@@ -72,17 +72,26 @@ typedef enum kernel_kv_type {
   KERNEL_KV_TYPE_COUNT = 4
 } kernel_kv_type;
 
-// A part of what will be read next, which a call touches meanwhile: `bytes` from each of three
-// places on. Processors fetch ahead by themselves, but not across the ends of 4 KB pages: places in
-// different ones are fetched side by side. 0 bytes: nothing.
+// Pages of a KV head that are added to its attention in one step.
+enum { KERNEL_STEP_PAGES = 4 };
+
+// What will be read next, which a call touches meanwhile: `bytes` from each place on. Processors
+// fetch ahead by themselves, but not across the ends of 4 KB pages: places in different ones are
+// fetched side by side. 0 bytes: nothing.
 typedef struct kernel_ahead {
-  const uint8_t *from[3];
+  const uint8_t *from[KERNEL_STEP_PAGES];
   uint32_t bytes;
 } kernel_ahead;
 
-// Attention of the query heads that share one KV head, online softmax over pages (Milakov and
-// Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
-// A page of one KV head is 16 tokens of K and of V, laid out by type (kv_pages.h).
+// A page of one KV head: 16 tokens of K and of V, laid out by type (kv_pages.h), of which those in
+// [first, last) count, 0 <= first < last <= 16.
+typedef struct kernel_page {
+  const uint8_t *k, *v;
+  uint32_t first, last;
+} kernel_page;
+
+// Attention of the query heads that share one KV head, online softmax over steps of pages (Milakov
+// and Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
 typedef struct kernel_attention {
   uint32_t group;     // query heads of this KV head
   uint32_t head_dim;  // a multiple of 4
@@ -113,9 +122,10 @@ typedef struct kernel_kv_ops {
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 
-// Adds the tokens [first, last) of one page (0 <= first < last <= 16) to the running attention.
-typedef void (*kernel_attention_page)(const kernel_attention *state, const void *k_page,
-                                      const void *v_page, uint32_t first, uint32_t last);
+// Adds the tokens of 1 to KERNEL_STEP_PAGES pages to the running attention, as one step: other
+// steps give other last bits.
+typedef void (*kernel_attention_step)(const kernel_attention *state, const kernel_page *pages,
+                                      uint32_t count);
 
 typedef struct wick_kernels {
   const char *name;  // "scalar", "simd128", "relaxed-pairs" or "relaxed-quads"
@@ -126,7 +136,7 @@ typedef struct wick_kernels {
 
   kernel_kv_ops kv[KERNEL_KV_TYPE_COUNT];
   void (*attention_begin)(const kernel_attention *state);  // acc = 0, max = -inf, sum = 0
-  kernel_attention_page attention_page[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
+  kernel_attention_step attention_step[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
   // Joins what was summed over other tokens to `state`, as if one page: both have the same heads.
   void (*attention_merge)(const kernel_attention *state, const kernel_attention *part);
   void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum

@@ -5,11 +5,13 @@
 //   i
 //        has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are no multiple of 8 lie in their order
-//   Q8   per 32 dims {f32 scale [16 tokens], i8 code [512]}. Codes lie in strips of rows of 16
-//        bytes, a row two codes side by side for each of 8 lanes, so that one instruction sums the
-//        products of both (attention_codes_simd.c):
-//        K [2 strips of 8 tokens][16 pairs of dims][8 tokens][2 dims]
-//        V [4 strips of 8 dims][8 pairs of tokens][8 dims][2 tokens]
+//   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes lie in strips of rows of 16
+//        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
+//        both (attention_codes_simd.c):
+//        K [2 strips of 8 tokens][16 pairs of dims] rows of 8 tokens, 2 dims
+//        V [4 strips of 8 dims][8 pairs of tokens] rows of 8 dims, 2 tokens
+//        In a row the pair of column c < 4 lies at 4 c and 4 c + 2, codes larger by 128, that of
+//        column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the latter.
 //   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
 //   high
 //        one, two dims of a token: no byte belongs to two tokens, which threads may write at a time
@@ -34,7 +36,7 @@ enum { KV_BLOCK_CODES = WICK_KV_BLOCK_VALUES * KERNEL_PAGE_TOKENS };
 
 typedef struct kv_q8_block {
   float scales[KERNEL_PAGE_TOKENS];
-  int8_t codes[KV_BLOCK_CODES];
+  uint8_t codes[KV_BLOCK_CODES];
 } kv_q8_block;
 
 typedef struct kv_q4_block {
@@ -52,16 +54,29 @@ static inline uint32_t kv_block_dims(uint32_t index, uint32_t head_dim) {
   return left < WICK_KV_BLOCK_VALUES ? left : WICK_KV_BLOCK_VALUES;
 }
 
+static inline uint32_t kv_row_code_at(uint32_t column, uint32_t index) {
+  return column % 4 * 4 + column / 4 + index * 2;
+}
+
 // Where the code of a block's dim (0 to 31) and token lies, in K and in V.
 static inline uint32_t kv_k_code_at(uint32_t dim, uint32_t slot) {
-  return slot / 8 * 256 + dim / 2 * 16 + slot % 8 * 2 + dim % 2;
+  return slot / 8 * 256 + dim / 2 * 16 + kv_row_code_at(slot % 8, dim % 2);
 }
 
 static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
-  return dim / 8 * 128 + slot / 2 * 16 + dim % 8 * 2 + slot % 2;
+  return dim / 8 * 128 + slot / 2 * 16 + kv_row_code_at(dim % 8, slot % 2);
 }
 
-static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) { return block->codes[at]; }
+// What lies there for a code, and back.
+#define KV_CODE_BIAS 128
+
+static inline uint8_t kv_q8_byte(int8_t code, uint32_t at) {
+  return at % 2 == 0 ? (uint8_t)(code + KV_CODE_BIAS) : (uint8_t)code;
+}
+
+static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) {
+  return at % 2 == 0 ? block->codes[at] - KV_CODE_BIAS : (int8_t)block->codes[at];
+}
 
 // The byte of a Q4 block that holds a code, and whether in its high half.
 static inline uint32_t kv_q4_byte_at(uint32_t at) { return at / 256 * 128 + at % 128; }
@@ -75,8 +90,8 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
 // ---- Factors that meet codes ----
 //
 // Codes are multiplied and summed in whole numbers, so what they meet becomes whole numbers of 16
-// bits: a query's values by the largest of its row, probabilities times V's scales by a power of
-// two near the largest that a page's block can have.
+// bits: a query's values by the largest of its row, probabilities, at most 1, times V's scales by
+// the largest scale of a step's blocks.
 
 #define KV_FACTOR_MOST 32767
 // Adding it rounds to a whole number (half to even), which is the sum's bits less its own.
@@ -90,20 +105,23 @@ static inline int16_t kv_factor(float value) {
 }
 
 // A query's row of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types: its
-// factors, i16 [head_dim], and in the place of the last float what one of them is worth.
+// factors, i16 [head_dim], i32 [blocks] what codes larger by KV_CODE_BIAS take too much, less than
+// nothing, and in the place of the last float what one factor is worth.
 static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
-// Factors up to `most` are multiplied by `size` and then worth `unit` each: 2^14 to 2^15 is what
-// the largest becomes. Next to nothing, or no number: both are 0.
+static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim) {
+  return (const int32_t *)(const void *)((const uint8_t *)row + head_dim * sizeof(int16_t));
+}
+
+// Factors up to `most` are multiplied by `size` and then worth `unit` each. Next to nothing, or no
+// number: both are 0.
 typedef struct kv_factor_size {
   float size, unit;
 } kv_factor_size;
 
 static inline kv_factor_size kv_factor_size_of(float most) {
   if (!(most >= 0x1p-100f)) return (kv_factor_size){0.0f, 0.0f};
-  const uint32_t exponent = bits_of_f32(most) & 0x7f800000u;
-  return (kv_factor_size){f32_of_bits((268u << 23) - exponent),
-                          f32_of_bits(exponent - (14u << 23))};
+  return (kv_factor_size){(float)KV_FACTOR_MOST / most, most * (1.0f / (float)KV_FACTOR_MOST)};
 }
 
 #endif

@@ -38,7 +38,10 @@ static ONE_BODY uint32_t q8_write(void *page, uint32_t slot, const float *row, u
     take_block(row, b, head_dim, x);
     bad += wick_kvq8_encode(x, &block);
     blocks[b].scales[slot] = block.scale;
-    for (uint32_t i = 0; i < BLOCK; i++) blocks[b].codes[code_at(i, slot)] = block.codes[i];
+    for (uint32_t i = 0; i < BLOCK; i++) {
+      const uint32_t at = code_at(i, slot);
+      blocks[b].codes[at] = kv_q8_byte(block.codes[i], at);
+    }
   }
   return bad;
 }
@@ -135,14 +138,23 @@ static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
     most = magnitude > most ? magnitude : most;
     nothing += row[d] - row[d];
   }
-  const float inverse = most >= 0x1p-100f ? (float)KV_FACTOR_MOST / most : 0.0f;
+  const kv_factor_size size = kv_factor_size_of(most);
   for (uint32_t d = 0; d < head_dim; d++) {
     float value;
     memcpy(&value, row + d, sizeof value);
-    const int16_t factor = kv_factor(value * inverse);
+    const int16_t factor = kv_factor(value * size.size);
     memcpy((uint8_t *)row + d * sizeof factor, &factor, sizeof factor);
   }
-  row[head_dim - 1] = most * (1.0f / (float)KV_FACTOR_MOST) + nothing;
+  for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
+    int32_t bias = 0;
+    for (uint32_t d = b * BLOCK; d < b * BLOCK + kv_block_dims(b, head_dim); d++) {
+      int16_t factor;
+      memcpy(&factor, (const uint8_t *)row + d * sizeof factor, sizeof factor);
+      bias -= KV_CODE_BIAS * factor;
+    }
+    memcpy((uint8_t *)row + head_dim * sizeof(int16_t) + b * sizeof bias, &bias, sizeof bias);
+  }
+  row[head_dim - 1] = size.unit + nothing;
 }
 
 void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim) {

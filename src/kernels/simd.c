@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 #include "kernels/exp_simd.h"
+#include "kernels/kv_pages.h"
 
 #ifdef WICK_SIMD128
 
+#define FOUR(a) {a, a, a, a}
 #define SIXTEEN(a, b) {a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b}
 
 const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
@@ -24,9 +26,11 @@ const simd_masks simd_mask = {.low_4 = SIXTEEN(15, 15),
                               .high_8_of_16 = SIXTEEN(0, 255),
                               .f16_tiny = {0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff, 0x8f, 0, 0xe0, 0xff,
                                            0x8f, 0, 0xe0, 0xff, 0x8f},
-                              .f16_low = {1 << 13, 0, 1 << 13, 0, 1 << 13, 0, 1 << 13, 0}};
-
-#define FOUR(a) {a, a, a, a}
+                              .f16_low = {1 << 13, 0, 1 << 13, 0, 1 << 13, 0, 1 << 13, 0},
+                              .ones = {1, 1, 1, 1, 1, 1, 1, 1},
+                              .code_round = FOUR(KV_ROUND),
+                              .code_bits = FOUR(KV_ROUND_BITS),
+                              .q4_offsets = SIXTEEN(KV_CODE_BIAS - 8, 256 - 8)};
 
 const exp_constants exp_constant = {.log2_e = FOUR(EXP_LOG2_E),
                                     .round = FOUR(EXP_ROUND),

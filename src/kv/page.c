@@ -50,7 +50,7 @@ wick_status wick_kv_layout_init(wick_kv_layout *layout, const wick_kernels *kern
                              .shape = *shape,
                              .k_head_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim),
                              .v_head_bytes = kernels->kv[shape->v_type].v_bytes(shape->head_dim)};
-  if (shape->head_dim % 4 != 0 || kernels->attention_page[shape->k_type][shape->v_type] == NULL) {
+  if (shape->head_dim % 4 != 0 || kernels->attention_step[shape->k_type][shape->v_type] == NULL) {
     return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "KV type %d/%d with heads of %u is not supported", (int)shape->k_type,
                      (int)shape->v_type, shape->head_dim);

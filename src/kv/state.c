@@ -11,7 +11,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { STATE_VERSION = 2, CHECKSUM_BYTES = 8 };
+enum { STATE_VERSION = 3, CHECKSUM_BYTES = 8 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'K', 'V', 'S', 'T'};
 static const uint64_t CHECKSUM_SEED = 0x5749434b4b565354u;
 

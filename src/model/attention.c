@@ -60,17 +60,15 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
                    attention->layer);
 }
 
-// What is the same for all pages of a tile: bytes of one KV head's K, of its K and V; of what is
-// read ahead, a third of the tile's part of a page, and each KV head's share of each third.
+// What is the same for all pages of a tile: bytes of one KV head's K, of its K and V.
 typedef struct tile_pages {
-  kernel_attention_page add;
+  kernel_attention_step add;
   size_t k_bytes, head_bytes;
-  uint32_t third_bytes, share_bytes;
 } tile_pages;
 
-// Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the pages
-// that all of them see together, so that each is loaded and converted once. Several KV heads where
-// there are few tokens: a page's heads lie side by side, and memory is read in long pieces.
+// Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the steps of
+// pages that all of them see together, so that each is loaded once. Several KV heads where there
+// are few tokens: a page's heads lie side by side, and memory is read in long pieces.
 typedef struct attention_tile {
   const model_attention *attention;
   uint32_t token_first, token_count;
@@ -124,29 +122,92 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
   }
 }
 
-// The slots [entry->first, last) for `count` tokens from `token` on. The KV heads' K and V lie side
-// by side; the next page's are read ahead meanwhile, each head's call its share.
-static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count,
-                      const wick_kv_entry *entry, uint32_t last) {
+// ---- Steps ----
+//
+// Pages are added in steps that depend on the table alone, not on who sees how much of them:
+// entries that begin in the same STEP_POSITIONS and are rotated alike, KERNEL_STEP_PAGES at most.
+
+enum { STEP_POSITIONS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
+
+static bool is_empty(const wick_kv_entry *entry) {
+  return entry->page < 0 || entry->first >= entry->last;
+}
+
+// The entry behind the step that begins at entry `first`, which is not empty; at most `end`.
+static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
+  const wick_kv_entry *table = tile->table;
+  const uint32_t place = wick_kv_entry_begin(&table[first]) / STEP_POSITIONS;
+  uint32_t pages = 1, i = first + 1;
+  for (; i < end; i++) {
+    if (is_empty(&table[i])) continue;
+    if (wick_kv_entry_begin(&table[i]) / STEP_POSITIONS != place) break;
+    if (table[i].delta != table[first].delta || pages == KERNEL_STEP_PAGES) break;
+    pages++;
+  }
+  return i;
+}
+
+// The pages of the step of the entries [first, end), of KV head kv_first, with the tokens up to
+// `position`. Returns how many there are.
+static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t end,
+                           uint32_t position, kernel_page pages[KERNEL_STEP_PAGES]) {
   const model_attention *a = tile->attention;
-  const tile_pages *pages = &tile->pages;
-  const wick_kv_entry *next = entry + 1;
+  uint32_t count = 0;
+  for (uint32_t i = first; i < end; i++) {
+    const wick_kv_entry *entry = &tile->table[i];
+    if (is_empty(entry)) continue;
+    if (wick_kv_entry_begin(entry) > position) break;
+    const uint32_t seen = position - entry->position + 1;
+    const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
+    pages[count++] = (kernel_page){.k = k,
+                                   .v = k + tile->pages.k_bytes,
+                                   .first = entry->first,
+                                   .last = seen < entry->last ? seen : entry->last};
+  }
+  return count;
+}
+
+// What is read behind the step that ends at entry `end`: the same KV head of the next one's pages.
+static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
+  const model_attention *a = tile->attention;
+  kernel_ahead ahead = {.bytes = 0};
+  uint32_t count = 0;
+  for (uint32_t i = end; i < tile->entries && count < KERNEL_STEP_PAGES; i++) {
+    if (is_empty(&tile->table[i])) continue;
+    ahead.from[count++] = wick_kv_page_k(a->kv, tile->table[i].page, a->layer, tile->kv_first);
+  }
+  for (uint32_t n = count; n < KERNEL_STEP_PAGES && count > 0; n++) ahead.from[n] = ahead.from[0];
+  if (count > 0) ahead.bytes = (uint32_t)tile->pages.head_bytes;
+  return ahead;
+}
+
+// What is read behind a KV head's pages: the next head's, at their side.
+static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pages,
+                              uint32_t count) {
+  kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
+  for (uint32_t n = 0; n < KERNEL_STEP_PAGES; n++) {
+    ahead.from[n] = pages[n < count ? n : 0].k + tile->pages.head_bytes;
+  }
+  return ahead;
+}
+
+// The step of the entries [first, end), up to `position`, for `count` tokens from `token` on.
+static void add_step(const attention_tile *tile, uint32_t token, uint32_t count, uint32_t first,
+                     uint32_t end, uint32_t position) {
+  const size_t head_bytes = tile->pages.head_bytes;
   const uint32_t heads = tile->token_count * tile->group;
   const size_t values = (size_t)heads * tile->state.head_dim;
-  const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
   kernel_attention state = part_state(tile, 0, token, count);
-  uint32_t ahead_bytes = 0;
-  if (next < tile->table + tile->entries && next->page >= 0) {
-    const uint8_t *from = wick_kv_page_k(a->kv, next->page, a->layer, tile->kv_first);
-    ahead_bytes = pages->third_bytes;
-    for (uint32_t i = 0; i < 3; i++) state.ahead.from[i] = from + (size_t)i * ahead_bytes;
-  }
-  for (uint32_t kv = 0; kv < tile->kv_count; kv++, k += pages->head_bytes) {
-    const uint32_t share = ahead_bytes < pages->share_bytes ? ahead_bytes : pages->share_bytes;
-    state.ahead.bytes = share;
-    pages->add(&state, k, k + pages->k_bytes, entry->first, last);
-    ahead_bytes -= share;
-    for (uint32_t i = 0; i < 3 && share != 0; i++) state.ahead.from[i] += share;
+  kernel_page pages[KERNEL_STEP_PAGES];
+  const uint32_t page_count = step_pages(tile, first, end, position, pages);
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
+    const bool is_last = kv + 1 == tile->kv_count;
+    state.ahead = is_last ? next_step(tile, end) : next_head(tile, pages, page_count);
+    tile->pages.add(&state, pages, page_count);
+    for (uint32_t n = 0; n < page_count; n++) {
+      pages[n].k += head_bytes;
+      pages[n].v += head_bytes;
+    }
     state.q += values;
     state.acc += values;
     state.max += heads;
@@ -154,23 +215,23 @@ static void add_entry(const attention_tile *tile, uint32_t token, uint32_t count
   }
 }
 
-// The pages [entry_first, entry_end), of which one token may see a part. False when its query is
+// The entries [entry_first, entry_end), of which one token may see a part. False when its query is
 // rotated otherwise than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
   const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
   int32_t delta = tile->delta;
-  for (uint32_t i = entry_first; i < entry_end; i++) {
+  for (uint32_t i = entry_first, end; i < entry_end; i = end) {
     const wick_kv_entry *entry = &tile->table[i];
+    end = i + 1;
+    if (is_empty(entry)) continue;
     if (wick_kv_entry_begin(entry) > position) break;
-    const uint32_t seen = position - entry->position + 1;
-    const uint32_t last = seen < entry->last ? seen : entry->last;
-    if (entry->page < 0 || entry->first >= last) continue;
+    end = step_end(tile, i, entry_end);
     if (entry->delta != delta) {
       delta = entry->delta;
       rotate_query(tile, token, delta);
     }
-    add_entry(tile, token, 1, entry, last);
+    add_step(tile, token, 1, i, end, position);
   }
   return delta == tile->delta;
 }
@@ -191,14 +252,17 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   }
   a->model->kernels->attention_begin(&tile->state);
   uint32_t i = first;
-  for (; i < end && wick_kv_entry_end(&tile->table[i]) <= position + 1; i++) {
+  for (uint32_t next; i < end; i = next) {
     const wick_kv_entry *entry = &tile->table[i];
-    if (entry->page < 0 || entry->first >= entry->last) continue;
+    next = i + 1;
+    if (is_empty(entry)) continue;
+    next = step_end(tile, i, end);
+    if (wick_kv_entry_end(&tile->table[next - 1]) > position + 1) break;
     for (uint32_t t = 0; t < tile->token_count && entry->delta != tile->delta; t++) {
       rotate_query(tile, t, entry->delta);
     }
     tile->delta = entry->delta;
-    add_entry(tile, 0, tile->token_count, entry, entry->last);
+    add_step(tile, 0, tile->token_count, i, next, position);
   }
   bool is_same = true;
   for (uint32_t t = 0; t < tile->token_count; t++) is_same &= attend_token(tile, t, i, end);
@@ -206,15 +270,12 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   return end;
 }
 
-static tile_pages make_pages(const model_attention *a, uint32_t kv_count) {
+static tile_pages make_pages(const model_attention *a) {
   const wick_kernels *kernels = a->model->kernels;
   const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
-  tile_pages pages = {.add = kernels->attention_page[shape->k_type][shape->v_type],
+  tile_pages pages = {.add = kernels->attention_step[shape->k_type][shape->v_type],
                       .k_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim)};
   pages.head_bytes = pages.k_bytes + kernels->kv[shape->v_type].v_bytes(shape->head_dim);
-  pages.third_bytes = (uint32_t)(kv_count * pages.head_bytes / 3);
-  pages.share_bytes =
-      (uint32_t)align_size(ceil_div_u32(pages.third_bytes, kv_count), WICK_CACHE_LINE_BYTES);
   return pages;
 }
 
@@ -232,7 +293,7 @@ static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                          .group = group,
                          .rotated = rotated,
                          .delta = DELTA_NONE,
-                         .pages = make_pages(a, kv_count)};
+                         .pages = make_pages(a)};
   tile.table = wick_kv_seq_table(a->kv, a->inputs[token_first].sequence, &tile.entries);
   tile.cos_sin = rotated + scratch_line_floats(kv_count * token_count * group * config->head_dim);
   return tile;
