@@ -400,10 +400,12 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 // A single sequence has no more units than KV heads, often two or three. Where its context is long,
 // its chunks are units too; their states lie in rows of queries that a small batch leaves free.
 
+enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / STEP_POSITIONS };
+
 typedef struct chunk_job {
   const model_attention *attention;
-  uint32_t chunks;
-  float *states;  // [chunks], each of all heads of all tokens
+  uint32_t chunks, last_steps;  // of the last chunk, the others have CHUNK_STEPS
+  float *states;                // [chunks], each of all heads of all tokens
 } chunk_job;
 
 static uint32_t job_heads(const model_attention *a) { return a->count * a->model->config.heads; }
@@ -432,18 +434,32 @@ static void attend_chunk_of(attention_tile *tile, uint32_t chunk) {
   }
 }
 
-// A unit of work: a chunk and one KV head.
+// The KV heads [kv_first, kv_end) of a chunk.
+static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv_first,
+                               uint32_t kv_end, uint32_t thread) {
+  const model_attention *a = job->attention;
+  const uint32_t most = kv_room(a, a->count);
+  for (uint32_t kv = kv_first; kv < kv_end; kv += most) {
+    const uint32_t count = kv_end - kv < most ? kv_end - kv : most;
+    attention_tile tile = make_tile(a, 0, a->count, kv, count, thread_scratch(a, thread));
+    tile.state = chunk_state(job, &tile, chunk);
+    attend_chunk_of(&tile, chunk);
+  }
+}
+
+// A unit of work: a step of one KV head, those of a chunk head by head. A thread does the whole
+// heads of chunks whose middle it has, so that a short last chunk counts for what it is.
 static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const chunk_job *job = context;
-  const model_attention *a = job->attention;
-  const uint32_t kv_heads = a->model->config.kv_heads, room = kv_room(a, a->count);
-  for (uint32_t unit = first, units; unit < last; unit += units) {
-    const uint32_t kv_first = unit % kv_heads;
-    units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
-    if (units > room) units = room;
-    attention_tile tile = make_tile(a, 0, a->count, kv_first, units, thread_scratch(a, thread));
-    tile.state = chunk_state(job, &tile, unit / kv_heads);
-    attend_chunk_of(&tile, unit / kv_heads);
+  const uint32_t kv_heads = job->attention->model->config.kv_heads;
+  for (uint32_t chunk = 0; chunk < job->chunks; chunk++) {
+    const uint32_t steps = chunk + 1 < job->chunks ? CHUNK_STEPS : job->last_steps;
+    const uint32_t middle = chunk * CHUNK_STEPS * kv_heads + steps / 2;
+    uint32_t kv = 0;
+    while (kv < kv_heads && middle + kv * steps < first) kv++;
+    const uint32_t kv_first = kv;
+    while (kv < kv_heads && middle + kv * steps < last) kv++;
+    attend_chunk_heads(job, chunk, kv_first, kv, thread);
   }
 }
 
@@ -461,8 +477,13 @@ static uint32_t count_chunks(const model_attention *a, const thread_pool *thread
 
 static void attend_chunks(const model_attention *a, thread_pool *threads, uint32_t chunks) {
   const wick_model_config *config = &a->model->config;
-  chunk_job job = {a, chunks, a->scratch->q + (size_t)a->count * a->scratch->q_stride};
-  thread_pool_for(threads, chunks * config->kv_heads, attend_chunk_units, &job);
+  const uint32_t tokens = a->inputs[a->count - 1].position % ATTENTION_CHUNK_TOKENS + 1;
+  chunk_job job = {.attention = a,
+                   .chunks = chunks,
+                   .last_steps = ceil_div_u32(tokens, STEP_POSITIONS),
+                   .states = a->scratch->q + (size_t)a->count * a->scratch->q_stride};
+  const uint32_t steps = (chunks - 1) * CHUNK_STEPS + job.last_steps;
+  thread_pool_for(threads, steps * config->kv_heads, attend_chunk_units, &job);
   attention_tile all = {.attention = a,
                         .token_count = a->count,
                         .kv_count = config->kv_heads,
