@@ -96,7 +96,7 @@ struct tile_kernels {
   FOURS_KERNEL(fours_mins_##variant, BLOCK_MINS, flavor_)                                 \
   FOURS_KERNEL(fours_signed_##variant, BLOCK_SIGNED, flavor_)                             \
   const tile_kernels tile_kernels_##variant = {                                           \
-      .flavor = flavor_,                                                                  \
+      .flavor = (flavor_),                                                                \
       .by_kind = {part_codes_##variant, part_mins_##variant, part_sub_##variant,          \
                   part_sub_mins_##variant, part_signed_##variant, part_halves_##variant}, \
       .fours = {[BLOCK_CODES] = fours_codes_##variant,                                    \
@@ -310,13 +310,17 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   tile_part part;
   strip_job strip = {.tokens = tokens, .slots = fours * FOUR, .sums = sums};
   const size_t group_sums = (size_t)strip.slots * KERNEL_ROW_GROUP;
+  // Not all at once: 64 KB are memory.fill, a call of the C library under V8.
+  for (uint32_t g = 0; g < groups; g++) {
+    memset(sums + g * group_sums, 0, group_sums * sizeof *sums);
+    SIMD_FORGET();
+  }
   for (uint32_t p = 0; p < job->parts; p++) {
     const uint8_t *record = job_record(job, row) + (size_t)(p / type->parts) * type->record_bytes;
     float *sum = sums;
     if (p % TILE_PARTS == 0) touch(job, record, p, groups, group_bytes);
     spread(job, p, token, tokens, words, act);
     for (uint32_t g = 0; g < groups; g++, record += group_bytes, sum += group_sums) {
-      if (p == 0) memset(sum, 0, group_sums * sizeof(float));
       type->unpack(record, p % type->parts, p % type->parts + 1, &part);
       if (words == 16 && !type->is_widened) part_widen(&part, kind_is_signed(type->kind));
       job->kernels->fours[type->kind](&part, act, fours, type->offset, sum);
