@@ -407,7 +407,8 @@ describe('a queue with a limit', () => {
     );
     const { requests } = await engine.stats();
     assert.equal(requests.running + requests.waiting, 100);
-    assert.equal(requests.waitingMax, requests.waiting);
+    // some of them may run by now
+    assert.ok(requests.waitingMax >= requests.waiting && requests.waitingMax <= 100);
     release();
     await Promise.all(asked);
     assert.equal((await engine.stats()).requests.waiting, 0);

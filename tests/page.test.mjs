@@ -276,8 +276,10 @@ async function loadFile(page, name, buffer) {
 
 /** @param {Page} page @param {string} name of a model that answers */
 async function waitForModel(page, name) {
+  // just after it was chosen the one before is still there, and ready
+  const wanted = JSON.stringify(name);
+  await page.waitForFunction(`document.getElementById('model-name').textContent === ${wanted}`);
   await waitUntilReady(page);
-  assert.equal(await page.innerText('#model-name'), name);
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
 
