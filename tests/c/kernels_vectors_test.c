@@ -107,7 +107,7 @@ static void check_attention(const attention_case *c) {
     attention_run(list[i], c, q, k_pages, v_pages, out);
     if (i == 0) memcpy(first_out, out, n * sizeof(float));
     for (size_t d = 0; d < n; d++) {
-      CHECK_NEAR((double)out[d], wanted[d], has_codes ? 2e-4 : 3e-6);
+      CHECK_NEAR((double)out[d], wanted[d], has_codes ? 1e-4 : 3e-6);
       if (is_exact(list[i])) CHECK_EQ_F32(out[d], first_out[d]);
     }
   }
@@ -127,7 +127,7 @@ TEST(attention_over_pages) {
                         .head_dim = 4 * (1 + random_u32_below(40))};
     c.tokens = 1 + random_u32_below(64);
     c.first = round % 2 ? random_u32_below(c.tokens) : 0;
-    c.step_pages = 1 + random_u32_below(KERNEL_STEP_PAGES);
+    c.step_pages = 1 + round / 32 % KERNEL_STEP_PAGES;
     c.k_type = (kernel_kv_type)(round / 2 % KERNEL_KV_TYPE_COUNT);
     c.v_type = (kernel_kv_type)(round / 8 % KERNEL_KV_TYPE_COUNT);
     check_attention(&c);
