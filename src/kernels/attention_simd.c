@@ -115,10 +115,9 @@ typedef struct strip_rows {
   uint32_t count, pages;
 } strip_rows;
 
-// out[h][8] += sum over i of x[h][i] * halves[i][columns column to column + 7]. `heads`: known when
-// compiled. One row a round:
-// V8 unrolls such a loop itself and keeps each sum's products apart, of rows unrolled here it puts
-// all products of a sum one behind the other.
+// out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads`: known when
+// compiled. One row a round: V8 unrolls such a loop itself and keeps each sum's products apart, of
+// rows unrolled here it puts all products of a sum one behind the other.
 SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
                            uint32_t heads, simd_flavor flavor) {
   const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);

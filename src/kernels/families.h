@@ -98,9 +98,6 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// Tokens of a step.
-enum { KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
-
 // How far a call is with touching what is read next: `step_bytes` of each place at a time.
 typedef struct reading_ahead {
   const kernel_ahead *places;

@@ -72,8 +72,8 @@ typedef enum kernel_kv_type {
   KERNEL_KV_TYPE_COUNT = 4
 } kernel_kv_type;
 
-// Pages of a KV head that are added to its attention in one step.
-enum { KERNEL_STEP_PAGES = 4 };
+// Pages of a KV head that are added to its attention in one step, and their tokens.
+enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
 
 // What will be read next, which a call touches meanwhile: `bytes` from each place on. Processors
 // fetch ahead by themselves, but not across the ends of 4 KB pages: places in different ones are

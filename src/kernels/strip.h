@@ -542,11 +542,10 @@ SIMD_INLINE void tile_part_scales(const strip_type *type, const strip_scales *sc
 // 4 rows x 4 columns of codes in bytes, column group k, as tile_part.wide has them.
 SIMD_INLINE void tile_part_widen(v128_t codes, uint32_t k, uint32_t half, bool is_signed,
                                  tile_part *out) {
-  const v128_t even = wasm_i16x8_shl(codes, 8);
-  wasm_v128_store(out->wide[k][0] + 8 * half,
-                  is_signed ? wasm_i16x8_shr(even, 8) : wasm_u16x8_shr(even, 8));
-  wasm_v128_store(out->wide[k][1] + 8 * half,
-                  is_signed ? wasm_i16x8_shr(codes, 8) : wasm_u16x8_shr(codes, 8));
+  for (uint32_t odd = 0; odd < 2; odd++) {
+    const v128_t wide = simd_widen(codes, odd, is_signed);
+    wasm_v128_store(out->wide[k][odd] + 8 * half, is_signed ? wasm_i16x8_shr(wide, 8) : wide);
+  }
 }
 
 // Unpacks parts [first, last) of a record.

@@ -125,9 +125,8 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // ---- Steps ----
 //
 // Pages are added in steps that depend on the table alone, not on who sees how much of them:
-// entries that begin in the same STEP_POSITIONS and are rotated alike, KERNEL_STEP_PAGES at most.
-
-enum { STEP_POSITIONS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
+// entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
+// KERNEL_STEP_PAGES at most.
 
 static bool is_empty(const wick_kv_entry *entry) {
   return entry->page < 0 || entry->first >= entry->last;
@@ -136,11 +135,11 @@ static bool is_empty(const wick_kv_entry *entry) {
 // The entry behind the step that begins at entry `first`, which is not empty; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
   const wick_kv_entry *table = tile->table;
-  const uint32_t place = wick_kv_entry_begin(&table[first]) / STEP_POSITIONS;
+  const uint32_t place = wick_kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
   uint32_t pages = 1, i = first + 1;
   for (; i < end; i++) {
     if (is_empty(&table[i])) continue;
-    if (wick_kv_entry_begin(&table[i]) / STEP_POSITIONS != place) break;
+    if (wick_kv_entry_begin(&table[i]) / KERNEL_STEP_TOKENS != place) break;
     if (table[i].delta != table[first].delta || pages == KERNEL_STEP_PAGES) break;
     pages++;
   }
@@ -400,7 +399,7 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 // A single sequence has no more units than KV heads, often two or three. Where its context is long,
 // its chunks are units too; their states lie in rows of queries that a small batch leaves free.
 
-enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / STEP_POSITIONS };
+enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 
 typedef struct chunk_job {
   const model_attention *attention;
@@ -480,7 +479,7 @@ static void attend_chunks(const model_attention *a, thread_pool *threads, uint32
   const uint32_t tokens = a->inputs[a->count - 1].position % ATTENTION_CHUNK_TOKENS + 1;
   chunk_job job = {.attention = a,
                    .chunks = chunks,
-                   .last_steps = ceil_div_u32(tokens, STEP_POSITIONS),
+                   .last_steps = ceil_div_u32(tokens, KERNEL_STEP_TOKENS),
                    .states = a->scratch->q + (size_t)a->count * a->scratch->q_stride};
   const uint32_t steps = (chunks - 1) * CHUNK_STEPS + job.last_steps;
   thread_pool_for(threads, steps * config->kv_heads, attend_chunk_units, &job);
