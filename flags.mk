@@ -31,7 +31,7 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load, a request or a step, where a short module, which is
 # soon loaded and compiled, is worth more.
 SHORT_FLAGS := -Os
-SHORT_SOURCES := src/api% src/base/json src/base/text src/cli/% src/format/% src/kv/% \
+SHORT_SOURCES := src/api/% src/base/json src/base/text src/cli/% src/format/% src/kv/% \
   src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/config \
   src/model/scratch_sizes src/model/weights src/platform/% src/schedule/% src/tensor/% web/exports
 

@@ -195,12 +195,12 @@ export class NativeEngine {
 
   // ---- the model ----
 
-  /** @returns {any} what src/api_json.h's wick_info_json says */
+  /** @returns {any} what src/api/json.h's wick_info_json says */
   info() {
     return this.#json(this.#exports.info_json);
   }
 
-  /** @returns {any} what src/api_json.h's wick_inspect_json says */
+  /** @returns {any} what src/api/json.h's wick_inspect_json says */
   inspect() {
     return this.#json(this.#exports.inspect_json);
   }
@@ -322,7 +322,7 @@ export class NativeEngine {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
 
-  /** @returns {any} src/api_json.h's wick_stats_json */
+  /** @returns {any} src/api/json.h's wick_stats_json */
   stats() {
     return this.#json(this.#exports.stats_json);
   }
@@ -387,7 +387,7 @@ export class NativeEngine {
     return { session: this.#heap.number(0), entries: this.#heap.number(1) };
   }
 
-  /** @param {boolean} map whether with a letter a page @returns {any} src/api_json.h's wick_kv_json */
+  /** @param {boolean} map whether with a letter a page @returns {any} src/api/json.h's wick_kv_json */
   kvStats(map) {
     return this.#json((engine, out, capacity) =>
       this.#exports.kv_json(engine, out, capacity, Number(map)),

@@ -3,7 +3,7 @@
 // `numbers`, errors through `last_error`; the layouts that JavaScript knows are asserted below.
 #include <string.h>
 
-#include "api_json.h"
+#include "api/json.h"
 #include "thread_web.h"
 #include "web_heap.h"
 #include "wick.h"
@@ -214,7 +214,7 @@ static void write_text(void *context, const char *bytes, size_t size_bytes) {
   room->size_bytes += size_bytes;
 }
 
-// JSON as api_json.h describes it; the answer is how many bytes it has, written as far as they fit.
+// JSON as api/json.h describes it; the answer is how many bytes it has, written as far as they fit.
 WEB_EXPORT("info_json")
 size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "api_json.h"
+#include "api/json.h"
 #include "cli/model_file.h"
 #include "platform/platform.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_json.h"
+#include "api/json.h"
 #include "cli/args.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"

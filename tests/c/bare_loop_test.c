@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api_types.h"
+#include "api/insides.h"
 #include "bench/stats.h"
 #include "fixture_model.h"
 

@@ -1,6 +1,6 @@
 // Tokens dropped from the middle of a session while others want its pages: what it says afterwards
 // is what it says alone, to the last bit, whoever came before it, with it or behind it.
-#include "api_types.h"
+#include "api/insides.h"
 #include "fixture_model.h"
 
 enum {

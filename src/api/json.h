@@ -1,4 +1,4 @@
-// api_json.h — what an engine knows of its model, as JSON: for the command line, for the web's
+// api/json.h — what an engine knows of its model, as JSON: for the command line, for the web's
 // engine.info(), for a component. Written piece by piece into a sink; nothing is allocated.
 #ifndef WICK_API_JSON_H
 #define WICK_API_JSON_H

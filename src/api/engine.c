@@ -1,8 +1,8 @@
-// api.c — the engine: loader, model, pages, forward pass and scheduler put together. The only file
-// that sees all rooms.
+// api/engine.c — the engine: loader, model, pages, forward pass and scheduler put together. The
+// only file that sees all rooms.
 #include <string.h>
 
-#include "api_types.h"
+#include "api/insides.h"
 #include "base/checked.h"
 #include "platform/platform.h"
 

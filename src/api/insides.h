@@ -1,6 +1,6 @@
-// api_types.h — the engine's insides, for the files of the interface (api*.c) alone.
-#ifndef WICK_API_TYPES_H
-#define WICK_API_TYPES_H
+// api/insides.h — what an engine is made of, for this room and for tests that look inside.
+#ifndef WICK_API_INSIDES_H
+#define WICK_API_INSIDES_H
 
 #include "kv/prefix.h"
 #include "model/forward.h"

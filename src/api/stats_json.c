@@ -1,5 +1,5 @@
-// api_stats_json.c — the scheduler's counters as JSON.
-#include "api_json.h"
+// api/stats_json.c — the scheduler's counters as JSON.
+#include "api/json.h"
 #include "wick.h"
 
 static void write_requests(json_writer *json, const scheduler_stats *stats) {

@@ -1,6 +1,6 @@
-// api_kv_json.c — the KV pages and their holders as JSON.
-#include "api_json.h"
-#include "api_types.h"
+// api/kv_json.c — the KV pages and their holders as JSON.
+#include "api/insides.h"
+#include "api/json.h"
 
 // 'c': nobody but the prefix cache has it.
 static char letter_of(const wick_kv_page *page) {

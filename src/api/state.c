@@ -1,7 +1,7 @@
-// api_state.c — sessions and saved state, as wick.h offers them.
+// api/state.c — sessions and saved state, as wick.h offers them.
 #include <string.h>
 
-#include "api_types.h"
+#include "api/insides.h"
 
 static wick_status check_ready(const wick_engine *engine, wick_error *error) {
   return engine->scheduler == NULL ? engine_no_model(engine, error) : WICK_OK;

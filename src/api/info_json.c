@@ -1,5 +1,5 @@
-// api_json.c — an engine's knowledge of its model as JSON.
-#include "api_json.h"
+// api/info_json.c — an engine's knowledge of its model as JSON.
+#include "api/json.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-// api_draft.c — a second engine's model proposes for the first one's requests.
+// api/draft.c — a second engine's model proposes for the first one's requests.
 #include <string.h>
 
-#include "api_types.h"
+#include "api/insides.h"
 #include "platform/platform.h"
 
 static wick_status check_loaded(const wick_engine *engine, const char *which, wick_error *error) {
