@@ -37,7 +37,13 @@ for (const [name, call] of Object.entries(wasi.wasiImport)) {
     return call(...values);
   };
 }
-const module = await WebAssembly.compile(await readFile(modulePath));
+const bytes = await readFile(modulePath);
+if (!WebAssembly.validate(bytes)) {
+  console.error(`run.mjs: ${modulePath} does not run here; wick-relaxed.wasm needs relaxed SIMD`);
+  console.error('run.mjs: (Node 24, Deno, wasmtime), wick.wasm runs everywhere');
+  process.exit(3);
+}
+const module = await WebAssembly.compile(bytes);
 const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
 const instance = await WebAssembly.instantiate(module, imports);
 memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);

@@ -87,7 +87,7 @@ export function locateRelaxedNode() {
 }
 
 /** @param {string} node @returns {boolean} */
-function hasRelaxedSimd(node) {
+export function hasRelaxedSimd(node) {
   // (func (param v128 v128 v128) (result v128) f32x4.relaxed_madd)
   const module = [
     0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11,
