@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "base/checked.h"
 #include "thread_web.h"
 #include "web_heap.h"
 #include "wick.h"
@@ -280,11 +281,15 @@ wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_byte
   return status;
 }
 
-// Room that detokenize needs for `count` tokens.
+// Room that detokenize needs for `count` tokens; SIZE_MAX, which nobody has, where that is more
+// than an address can tell.
 WEB_EXPORT("detokenize_bytes_max")
 size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
   const tokenizer *model = wick_tokenizer(engine);
-  return model == NULL ? 0 : (count + 1) * (tokenizer_piece_bytes_max(model) + 16);
+  size_t room;
+  if (model == NULL) return 0;
+  const size_t piece_bytes = tokenizer_piece_bytes_max(model) + 16;
+  return checked_mul_size(count + 1, piece_bytes, &room) ? room : SIZE_MAX;
 }
 
 // The text of whole tokens; `whole`: they are a text from its beginning (SPM drops the added

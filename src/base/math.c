@@ -70,8 +70,24 @@ double math_pow(double base, double exponent) { return math_exp(exponent * math_
 static const double PIO2_1 = 1.570796325802803;
 static const double PIO2_2 = 9.920935791635221e-10;
 static const double PIO2_3 = 5.170182981794105e-19;
+static const double SIN_COS_EXACT_MAX = 1e7;
+
+// The remainder of a division by the double nearest to 2 pi, exactly, with the sign of x: each
+// difference has no more bits than x (Sterbenz 1974). NaN for infinities. O(log |x|).
+static double turn_remainder(double x) {
+  const double turn = 6.283185307179586;
+  const double limit = x < 0 ? -x : x;
+  if (!(limit <= 1.7976931348623157e308)) return x - x;
+  double rest = limit, part = turn;
+  while (part <= limit / 2) part *= 2;
+  for (; part >= turn; part /= 2) {
+    if (rest >= part) rest -= part;
+  }
+  return x < 0 ? -rest : rest;
+}
 
 void math_sin_cos(double x, double *sine, double *cosine) {
+  if (!(x < SIN_COS_EXACT_MAX && x > -SIN_COS_EXACT_MAX)) x = turn_remainder(x);
   const double n = __builtin_floor(x * 0.63661977236758134308 + 0.5);
   const double r = ((x - n * PIO2_1) - n * PIO2_2) - n * PIO2_3;  // |r| <= pi / 4
   const double z = r * r;
@@ -80,7 +96,7 @@ void math_sin_cos(double x, double *sine, double *cosine) {
   for (int k = 20; k >= 2; k -= 2) c = (1.0 + c) * -z / ((double)k * (double)(k - 1));
   s = r + r * s;
   c = 1.0 + c;
-  const unsigned quadrant = (unsigned)((int64_t)n & 3);
+  const unsigned quadrant = n == n ? (unsigned)((int64_t)n & 3) : 0;
   const double a = (quadrant & 1) != 0 ? c : s;
   const double b = (quadrant & 1) != 0 ? s : c;
   *sine = (quadrant & 2) != 0 ? -a : a;

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// Doubles, relative error below 4e-16 (exp, log), absolute below 4e-16 (sin, cos for |x| < 1e7).
+// Doubles, relative error below 4e-16 (exp, log), absolute below 4e-16 (sin, cos for |x| < 1e7;
+// beyond, x is first taken modulo the double nearest to 2 pi; NaN for infinities).
 double math_exp(double x);
 double math_log(double x);                      // -inf at 0, NaN below
 double math_pow(double base, double exponent);  // base > 0

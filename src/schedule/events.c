@@ -14,14 +14,16 @@ static size_t record_bytes_max(size_t text_bytes_max) {
   return align_size(sizeof(wick_event) + SAMPLER_LOGPROBS_MAX * TOP_PAIR_BYTES + text_bytes_max, 8);
 }
 
-size_t events_plan_bytes(size_t text_bytes_max) {
-  return EVENT_ROOM_BYTES + 8 * record_bytes_max(text_bytes_max);
+size_t events_plan_bytes(size_t text_bytes_max, uint32_t records) {
+  const size_t room = EVENT_ROOM_BYTES + 8 * record_bytes_max(text_bytes_max);
+  const size_t needed = records * record_bytes_max(text_bytes_max);
+  return room > needed ? room : needed;
 }
 
-wick_status events_create(wick_memory *memory, size_t text_bytes_max, event_buffer *events,
-                          wick_error *error) {
+wick_status events_create(wick_memory *memory, size_t text_bytes_max, uint32_t records,
+                          event_buffer *events, wick_error *error) {
   *events = (event_buffer){.memory = memory,
-                           .capacity_bytes = events_plan_bytes(text_bytes_max),
+                           .capacity_bytes = events_plan_bytes(text_bytes_max, records),
                            .text_bytes_max = text_bytes_max};
   events->bytes = memory_alloc(memory, events->capacity_bytes);
   if (events->bytes == NULL) {

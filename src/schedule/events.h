@@ -16,11 +16,12 @@ typedef struct event_buffer {
   size_t text_bytes_max;  // of one record
 } event_buffer;
 
-// Room for many records whose text takes up to text_bytes_max.
-wick_status events_create(wick_memory *memory, size_t text_bytes_max, event_buffer *events,
-                          wick_error *error);
+// Room for many records whose text takes up to text_bytes_max: whatever that is, an empty buffer
+// has room for `records` of them.
+wick_status events_create(wick_memory *memory, size_t text_bytes_max, uint32_t records,
+                          event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);
-size_t events_plan_bytes(size_t text_bytes_max);
+size_t events_plan_bytes(size_t text_bytes_max, uint32_t records);
 // Is there room for `records` of the largest kind?
 bool events_have_room(const event_buffer *events, uint32_t records);
 // Appends a record; size_bytes, top_count and text_bytes are filled in here. Text over the maximum

@@ -384,7 +384,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
     at->original = NULL;
     // What does not start here reads for itself, later.
     if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
-    if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_UNIT + 2)) continue;
+    if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_MAX)) continue;
     wick_kv_seq_id child;
     if (wick_kv_seq_fork(scheduler->parts.kv, original->sequence, &child, NULL) != WICK_OK)
       continue;

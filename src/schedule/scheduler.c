@@ -17,8 +17,8 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
   made->parts = *parts;
   made->id_next = 1;
   made->swap = (swap_parts){parts->memory, parts->kv, parts->swap, parts->now_us};
-  wick_status status =
-      events_create(parts->memory, record_text_bytes(parts->tokenizer), &made->events, error);
+  wick_status status = events_create(parts->memory, record_text_bytes(parts->tokenizer),
+                                     SCHEDULER_RECORDS_MAX, &made->events, error);
   if (status == WICK_OK) {
     made->batch = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof *made->batch);
     made->owners = memory_alloc_array(parts->memory, parts->batch_tokens, sizeof(request *));
@@ -35,7 +35,7 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
 }
 
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens) {
-  return events_plan_bytes(record_text_bytes(tokenizer)) +
+  return events_plan_bytes(record_text_bytes(tokenizer), SCHEDULER_RECORDS_MAX) +
          batch_tokens * (sizeof(model_input) + sizeof(request *));
 }
 

@@ -49,6 +49,9 @@ typedef enum scheduler_result {
 enum {
   // A unit of work puts at most this many records: a token and an end for each row of logits.
   SCHEDULER_RECORDS_PER_UNIT = 2 * SCRATCH_LOGITS_ROWS,
+  // The most that is asked of an empty event buffer: those, and a token and an end of a completion
+  // that begins in the same unit.
+  SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,
   // Who has waited for so many passes goes before all that came later, whatever their priority: the
   // bound on waiting, beside the time that those which run already take.
   SCHEDULER_PASSES_WAITED_MAX = 512,

@@ -59,12 +59,13 @@ static uint64_t count_specials(const vocabulary_lists *lists) {
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
   const uint64_t merges = lists->merges != NULL ? lists->merges->count : 0;
-  vocabulary_layout layout = {.text_slot_count = slots_for(tokens)};
+  // A table without rules has slots, too: all that is looked up ends at an empty one.
+  vocabulary_layout layout = {.text_slot_count = slots_for(tokens),
+                              .pair_slot_count = slots_for(merges)};
   layout.offsets = align_size(sizeof(tokenizer), sizeof(uint64_t));
   layout.text_slots = layout.offsets + tokens * sizeof(uint32_t);
   layout.rules = layout.text_slots + (uint64_t)layout.text_slot_count * sizeof(uint32_t);
   layout.pair_slots = layout.rules + merges * sizeof(merge_rule);
-  if (merges > 0) layout.pair_slot_count = slots_for(merges);
   layout.specials = layout.pair_slots + (uint64_t)layout.pair_slot_count * sizeof(uint32_t);
   layout.flags = layout.specials + count_specials(lists) * sizeof(uint32_t);
   layout.total = layout.flags + tokens;
@@ -124,12 +125,9 @@ static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *l
                       .separator = TOKEN_NONE};
   init_table(&made->by_text, block + layout.text_slots, layout.text_slot_count,
              lists->tokens->count);
-  if (lists->merges != NULL && lists->merges->count > 0) {
-    made->rules = (merge_rule *)(void *)(block + layout.rules);
-    made->rule_count = (uint32_t)lists->merges->count;
-    init_table(&made->by_pair, block + layout.pair_slots, layout.pair_slot_count,
-               lists->merges->count);
-  }
+  made->rules = (merge_rule *)(void *)(block + layout.rules);
+  made->rule_count = lists->merges != NULL ? (uint32_t)lists->merges->count : 0;
+  init_table(&made->by_pair, block + layout.pair_slots, layout.pair_slot_count, made->rule_count);
   return made;
 }
 
@@ -234,6 +232,11 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
     tokenizer->offsets[id] = (uint32_t)(cursor - lists->tokens->data);
     tokenizer->flags[id] = (uint8_t)kind_in_list(lists->kinds, id);
     const gguf_string text = gguf_next_string(&cursor);
+    if (text.size_bytes > TOKEN_BYTES_MAX) {
+      return wick_fail(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
+                       "token %u has %llu bytes, at most %d are supported", id,
+                       (unsigned long long)text.size_bytes, TOKEN_BYTES_MAX);
+    }
     if (text.size_bytes > tokenizer->token_bytes_max) {
       tokenizer->token_bytes_max = (uint32_t)text.size_bytes;
     }

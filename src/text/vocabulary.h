@@ -26,6 +26,7 @@
 enum {
   TOKENS_MAX = (1 << 21) - 1,
   MERGES_MAX = 1 << 24,
+  TOKEN_BYTES_MAX = 1 << 20,       // of a token: the room for a piece of text is a few times that
   TEXT_BYTES_MAX = 1 << 28,        // of one text to encode: 12 times that fits 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
   PREFIX_BYTES_MAX = 1024,         // of a token that is searched for as a prefix

@@ -162,6 +162,29 @@ TEST(sin_and_cos_of_whole_positions) {
   check_worst("sin and cos of positions, absolute", worst, 4e-16);
 }
 
+// What a file's numbers can make of an angle: any double at all.
+TEST(sin_and_cos_of_anything_are_defined) {
+  const double turn = 6.283185307179586;
+  const double wild[] = {1e7,    9999999.5, 1e8,  1e15, 4.6e18, 9.3e18, 0x1p62,
+                         0x1p63, 0x1p64,    1e30, 1e39, 1e45,   1e300,  1.7976931348623157e308};
+  for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      double sine, cosine;
+      const double x = sign * wild[i];
+      math_sin_cos(x, &sine, &cosine);
+      const double rest = wild[i] < 1e7 ? x : fmod(x, turn);
+      CHECK_NEAR(sine, sin(rest), 4e-16);
+      CHECK_NEAR(cosine, cos(rest), 4e-16);
+    }
+  }
+  const double none[] = {NAN, INFINITY, -INFINITY};
+  for (int i = 0; i < 3; i++) {
+    double sine, cosine;
+    math_sin_cos(none[i], &sine, &cosine);
+    CHECK(isnan(sine) && isnan(cosine));
+  }
+}
+
 // ---- half floats ----
 
 // What sign, exponent and fraction of a half mean.

@@ -30,7 +30,7 @@ typedef struct fixture_file {
   size_t size_bytes, capacity_bytes;
 } fixture_file;
 
-static bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
+static inline bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
   fixture_file *file = context;
   if (file->size_bytes + size_bytes > file->capacity_bytes) {
     file->capacity_bytes = 2 * (file->size_bytes + size_bytes);
@@ -42,14 +42,14 @@ static bool fixture_write(void *context, const void *bytes, size_t size_bytes) {
 }
 
 // About normal, mean 0, deviation 1.
-static float fixture_normal(uint64_t *state) {
+static inline float fixture_normal(uint64_t *state) {
   float sum = 0;
   for (int i = 0; i < 4; i++) sum += (float)(random_u64(state) >> 40) / 16777216.0f;
   return (sum - 2.0f) * 1.7320508f;
 }
 
 // The printable stand-in of a byte in GPT-2's byte-level alphabet, as UTF-8.
-static size_t fixture_byte_text(unsigned byte, char *out) {
+static inline size_t fixture_byte_text(unsigned byte, char *out) {
   uint32_t point = byte;
   if (byte < 33) {
     point = 256 + byte;
@@ -61,7 +61,7 @@ static size_t fixture_byte_text(unsigned byte, char *out) {
   return utf8_encode(point, (uint8_t *)out);
 }
 
-static void fixture_metadata(gguf_writer *w, const fixture_shape *shape) {
+static inline void fixture_metadata(gguf_writer *w, const fixture_shape *shape) {
   gguf_writer_add_string(w, "general.architecture", "llama", 5);
   gguf_writer_add_string(w, "general.name", "fixture", 7);
   gguf_writer_add_u32(w, "llama.block_count", shape->layers);
@@ -96,7 +96,7 @@ typedef struct fixture_tensor {
   wick_type type;
 } fixture_tensor;
 
-static void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t *count) {
+static inline void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t *count) {
   const uint64_t hidden = s->hidden, ffn = s->ffn, dim = hidden / s->heads, kv = dim * s->kv_heads;
   uint32_t n = 0;
 #define FIXTURE_ADD(kind, rows, cols, ...)                                     \
@@ -122,7 +122,8 @@ static void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t 
   *count = n;
 }
 
-static void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state, float poison) {
+static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state,
+                               float poison) {
   const bool is_norm = t->dims[1] == 1;
   uint8_t row[4096];
   uint16_t half = 0;
@@ -147,7 +148,7 @@ static void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state
 }
 
 // The file; free(file.bytes).
-static fixture_file fixture_make(const fixture_shape *shape) {
+static inline fixture_file fixture_make(const fixture_shape *shape) {
   fixture_file file = {0};
   wick_memory memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -177,8 +178,8 @@ static fixture_file fixture_make(const fixture_shape *shape) {
 }
 
 // Feeds the whole file as the engine asks for it, `piece_bytes` at a time (0: all that it asks).
-static wick_status fixture_load(wick_engine *engine, const fixture_file *file, size_t piece_bytes,
-                                wick_error *error) {
+static inline wick_status fixture_load(wick_engine *engine, const fixture_file *file,
+                                       size_t piece_bytes, wick_error *error) {
   for (;;) {
     uint32_t index;
     uint64_t offset, length;
@@ -211,18 +212,21 @@ static inline wick_request fixture_request(const int32_t *tokens, size_t count,
 // `behind`: the alternatives and the text that follow the event.
 typedef void fixture_take(void *context, const wick_event *event, const uint8_t *behind);
 
+// Gives each event that is there to `take`.
+static inline void fixture_take_all(wick_engine *engine, fixture_take *take, void *context) {
+  size_t bytes;
+  const uint8_t *at = wick_events_take(engine, &bytes);
+  for (size_t used = 0; used < bytes;) {
+    wick_event event;
+    memcpy(&event, at + used, sizeof event);
+    take(context, &event, at + used + sizeof event);
+    used += event.size_bytes;
+  }
+}
+
 // Steps until the engine is idle, and gives each event to `take`.
 static inline void fixture_run(wick_engine *engine, fixture_take *take, void *context) {
-  while (wick_step(engine, 0) != WICK_STEP_IDLE) {
-    size_t bytes;
-    const uint8_t *at = wick_events_take(engine, &bytes);
-    for (size_t used = 0; used < bytes;) {
-      wick_event event;
-      memcpy(&event, at + used, sizeof event);
-      take(context, &event, at + used + sizeof event);
-      used += event.size_bytes;
-    }
-  }
+  while (wick_step(engine, 0) != WICK_STEP_IDLE) fixture_take_all(engine, take, context);
 }
 
 #endif

@@ -269,6 +269,56 @@ TEST(what_is_not_built_in_is_refused_by_name) {
   check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1024");
 }
 
+// Nothing is merged: each byte, or character, is a token of its own.
+TEST(a_list_of_merges_may_be_empty) {
+  static const char *const MODELS[] = {"gpt2", "gemma4"};
+  static const char *const NONE[] = {"a b"};
+  for (int i = 0; i < 2; i++) {
+    fixture_token tokens[FIXTURE_ALPHABET + 1];
+    fixture_add_alphabet(tokens);
+    tokens[FIXTURE_ALPHABET] = (fixture_token){"ab", TOKEN_NORMAL, 0};
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = MODELS[i],
+                                                            .tokens = tokens,
+                                                            .token_count = FIXTURE_ALPHABET + 1,
+                                                            .merges = NONE,
+                                                            .merge_count = 0});
+    REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+    check_plan(&fixture, 0);
+    size_t count = 0;
+    int32_t *ids = fixture_encode(&fixture, "ab", 2, 0, &count);
+    REQUIRE(ids != NULL);
+    CHECK_EQ_UINT(count, 2);
+    CHECK_EQ_INT(ids[0], 'a');
+    CHECK_EQ_INT(ids[1], 'b');
+    free(ids);
+    fixture_close(&fixture);
+  }
+}
+
+// A megabyte of one token is read, a byte more is refused: each piece of text needs room for it.
+TEST(a_token_is_a_megabyte_at_most) {
+  const size_t most = 1 << 20;
+  char *text = malloc(most + 2);
+  REQUIRE(text != NULL);
+  memset(text, 'x', most + 1);
+  for (size_t more = 0; more < 2; more++) {
+    text[most + more] = '\0';
+    const fixture_token token = {text, TOKEN_NORMAL, 0};
+    const fixture_vocabulary vocabulary = {.model = "llama", .tokens = &token, .token_count = 1};
+    if (more != 0) {
+      check_refused(&vocabulary, WICK_E_UNSUPPORTED, "token 0 has 1048577 bytes");
+      break;
+    }
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(&fixture, &vocabulary);
+    CHECK_EQ_INT(fixture.status, WICK_OK);
+    fixture_close(&fixture);
+    text[most] = 'x';
+  }
+  free(text);
+}
+
 TEST(a_missing_pretokenizer_is_the_default_one) {
   fixture_token tokens[FIXTURE_ALPHABET];
   fixture_add_alphabet(tokens);
