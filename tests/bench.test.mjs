@@ -7,8 +7,11 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { drawBars } from '../tools/bench/bars_svg.mjs';
 import { drawCurve, roundMarks } from '../tools/bench/curve_svg.mjs';
-import { withSection } from '../tools/bench/document.mjs';
+import { readSection, withSection } from '../tools/bench/document.mjs';
+import { drawPeers } from '../tools/bench/peers_picture.mjs';
+import { phaseTables, readPhaseTables } from '../tools/bench/peers_tables.mjs';
 import { compareSamples, peersFile, peersTable } from '../tools/bench/rows.mjs';
 import { median, ratioInterval } from '../tools/bench/statistics.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from '../tools/bench/turns.mjs';
@@ -129,6 +132,47 @@ describe('the document', () => {
     assert.equal(once, '# Title\n\n<!-- one: begin -->\nfirst\n<!-- one: end -->\n');
     const twice = withSection(`${once}\nbelow\n`, 'one', 'second');
     assert.equal(twice, '# Title\n\n<!-- one: begin -->\nsecond\n<!-- one: end -->\n\nbelow\n');
+  });
+
+  test('tables of the peers say what the rows say, and are read back', () => {
+    const common = { model: 'm', type: 'q8_0', threads: 1, wick: 20 };
+    /** @type {import('../tools/bench/peers_tables.mjs').PeerRow[]} */
+    const rows = [
+      {
+        ...common,
+        phase: 'decode',
+        peer: 'llama.cpp',
+        peer_value: 10,
+        ratio: 2,
+        ratio_ci: [1.5, 3],
+      },
+      { ...common, phase: 'decode', peer: 'wllama', peer_value: 4, ratio: 5, ratio_ci: null },
+      { ...common, phase: 'cold_ttft', peer: 'wllama', peer_value: 40, ratio: 2, ratio_ci: null },
+    ];
+    const tables = phaseTables(rows);
+    assert.match(
+      tables,
+      /^\| m \| q8_0 \| 1 \| 20\.0 \| 10\.0 \| 2\.00 \(1\.50 to 3\.00\) \| 4\.00 \| 5\.00 \|$/m,
+    );
+    assert.deepEqual(readPhaseTables(tables), rows);
+  });
+
+  test('the picture of the peers is drawn from the tables of the document', () => {
+    const rows = readPhaseTables(readSection('peers'));
+    assert.ok(rows.length > 0);
+    const picture = readFileSync(resolve(root, 'docs/benchmarks-peers.svg'), 'utf8');
+    assert.equal(picture, drawPeers(rows));
+  });
+
+  test('bars are as long as their values say, and a value that is missing has none', () => {
+    const groups = [{ name: 'a & b', values: [8, 4, undefined] }];
+    const picture = drawBars('speeds', ['x', 'y', 'z'], [{ title: 'first', groups }]);
+    const widths = [...picture.matchAll(/<g><rect class="bar\d"[^>]* width="([\d.]+)"/g)].map(
+      ([, width]) => Number(width),
+    );
+    assert.equal(widths.length, 2);
+    assert.equal(widths[0], widths[1] * 2);
+    assert.match(picture, /a &#38; b/);
   });
 
   test('a curve goes through its points', () => {

@@ -89,11 +89,14 @@ test('the piped command runs at the edge', { skip: wasmtime.skip }, async () => 
   assert.ok(stdout.length > 0);
 });
 
-const documents = ['README.md', 'CONTRIBUTING.md'].concat(
-  readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
-);
+const documents = [
+  ...['README.md', 'CONTRIBUTING.md', 'examples/README.md'],
+  ...['docs', 'docs/lab'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
+];
 
 for (const name of documents) {
   const text = readFileSync(join(root, name), 'utf8');

@@ -4,10 +4,10 @@
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm/model';
 
-/** @typedef {import('../../js/index.js').Engine} Engine */
-/** @typedef {import('../../js/index.js').EngineInfo} EngineInfo */
-/** @typedef {import('../../js/index.js').EngineMetrics} EngineMetrics */
-/** @typedef {import('../../js/index.js').ModelSource} ModelSource */
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').EngineInfo} EngineInfo */
+/** @typedef {import('wick-llm').EngineMetrics} EngineMetrics */
+/** @typedef {import('wick-llm').ModelSource} ModelSource */
 
 /**
  * @typedef {{model: string, source: ModelSource | undefined, threads: number[], prompts: number[],

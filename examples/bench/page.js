@@ -1,7 +1,5 @@
 // examples/bench/page.js — the form, the plots and the tables put together.
 
-import { defaultThreads } from '../../js/features.js';
-import { splitNames } from '../../js/names.js';
 import { measure } from './measure.js';
 import { makePlots } from './plots.js';
 import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './report.js';
@@ -29,6 +27,12 @@ function numbersOf(field) {
   throw new Error(`${field}: whole numbers above 0 are wanted, not '${text}'`);
 }
 
+/** @param {string[]} names of several files @returns {boolean} whether they are the parts of one split model */
+function areParts(names) {
+  const parts = names.map((name) => /^(.*)-\d{5}-of-(\d{5})\.gguf$/i.exec(name));
+  return parts.every((part) => part?.[1] === parts[0]?.[1] && Number(part?.[2]) === names.length);
+}
+
 /** @returns {Pick<Plan, 'model' | 'source'>} */
 function chosenModel() {
   const kind = byId('model').value;
@@ -41,7 +45,7 @@ function chosenModel() {
   const files = /** @type {File[]} */ ([...byId('file').files]);
   if (files.length === 0) throw new Error('a file is wanted');
   const names = files.map(({ name }) => name).sort();
-  if (files.length > 1 && String(names) !== String(splitNames(names[0]).sort())) {
+  if (files.length > 1 && !areParts(names)) {
     throw new Error('one file is wanted, or all parts of a split model (…-00001-of-00003.gguf)');
   }
   return { model: names.join(', '), source: { file: files } };
@@ -180,7 +184,11 @@ function showFields() {
   byId('file-field').hidden = byId('model').value !== 'file';
 }
 
-const most = defaultThreads();
+/** Two logical processors often share one core's arithmetic. */
+const most = Math.max(
+  Math.min(2, navigator.hardwareConcurrency),
+  Math.min(8, navigator.hardwareConcurrency >> 1),
+);
 byId('threads').value = crossOriginIsolated && most > 1 ? `1, ${most}` : '1';
 byId('model').addEventListener('change', showFields);
 byId('form').addEventListener('submit', (/** @type {Event} */ event) => {

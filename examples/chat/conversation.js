@@ -17,10 +17,10 @@ import { settings } from './settings.js';
 import { add, fromList, newTree, saidUntil, shownAfter, toList } from './tree.js';
 import { keepConversation, keepState, readConversation } from './visits.js';
 
-/** @typedef {import('../../js/index.d.ts').Engine} Engine */
-/** @typedef {import('../../js/index.d.ts').ChatUsage} ChatUsage */
-/** @typedef {import('../../js/index.d.ts').ChatCompletionChunk} ChatCompletionChunk */
-/** @typedef {import('../../js/index.d.ts').Timings} Timings */
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').ChatUsage} ChatUsage */
+/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** @typedef {import('wick-llm').Timings} Timings */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 /** @typedef {ReturnType<typeof makeRenderer>} Renderer */

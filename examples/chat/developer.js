@@ -4,8 +4,8 @@
 import { drawPages } from '../fork/kv_map.js';
 import { byId, formatBytes } from './dom.js';
 
-/** @typedef {import('../../js/index.d.ts').Engine} Engine */
-/** @typedef {import('../../js/index.d.ts').KvStats} KvStats */
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').KvStats} KvStats */
 
 const INTERVAL_MS = 150;
 

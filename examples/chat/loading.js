@@ -2,7 +2,7 @@
 
 import { byId, formatBytes, formatDuration } from './dom.js';
 
-/** @typedef {import('../../js/index.d.ts').Progress} Progress */
+/** @typedef {import('wick-llm').Progress} Progress */
 
 /** @param {string} name */
 export function showLoading(name) {

@@ -12,7 +12,7 @@ import { fetchModel, keepPage } from './offline.js';
 import { settings } from './settings.js';
 import { forget, takeUpState } from './visits.js';
 
-/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {{name: string, source: {url: string} | {file: File[]}, isBuiltIn?: boolean}} Wish */
 

@@ -7,7 +7,7 @@ import { note } from './developer.js';
 import { formatBytes } from './dom.js';
 import { settings } from './settings.js';
 
-/** @typedef {import('../../js/index.d.ts').Engine} Engine */
+/** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./tree.js').Kept} Kept */
 
 /** One state, of the model that answered last: a browser's room is not ours to fill. */

@@ -1,7 +1,7 @@
 // examples/fork/kv_map.js — the picture of the pages of keys and values, a square a page, with a legend
 // that counts them; the chat page draws with it, too.
 
-/** @typedef {import('../../js/index.d.ts').KvStats} KvStats */
+/** @typedef {import('wick-llm').KvStats} KvStats */
 
 /** The letters of kvStats().map, most telling first. */
 const kinds = /** @type {const} */ ({ s: 'shared', p: 'private', c: 'cached', '.': 'free' });

@@ -5,8 +5,8 @@ import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm/model';
 import { drawPages } from './kv_map.js';
 
-/** @typedef {import('../../js/index.d.ts').Engine} Engine */
-/** @typedef {import('../../js/index.d.ts').Session} Session */
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
 
 /**
  * @template {HTMLElement} T

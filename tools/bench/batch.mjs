@@ -90,7 +90,9 @@ try {
       'together',
       `## Several sequences at once
 
-\`node tools/bench/batch.mjs --document\`: ${environmentLine(environment)}. ${tokens} tokens each, ${options.repetitions} rounds, medians.
+Several requests decode at once and share each pass. The figures are medians of ${options.repetitions} rounds with ${tokens} tokens a request.
+
+\`node tools/bench/batch.mjs --document\`: ${environmentLine(environment)}.
 
 ${table}`,
     );

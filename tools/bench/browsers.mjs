@@ -231,10 +231,12 @@ try {
   if (options.document) {
     writeSection(
       'browsers',
-      `## In several browsers, with and without relaxed SIMD
+      `## Browsers, with and without relaxed SIMD
 
-\`make bench-browsers\`: ${environmentLine(environment)}. One run, in turns; ${options.prompt} tokens of
-prompt, ${options.tokens} of answer, ${options.repetitions} rounds, medians in tokens/s; ratios to the first row of the model.
+Prefill and decode are medians in tokens/s of ${options.repetitions} rounds. Each round has ${options.prompt} tokens of prompt and ${options.tokens} tokens
+of answer. The browsers run in turns, in one run. A ratio compares with the model's first row.
+
+\`make bench-browsers\`: ${environmentLine(environment)}.
 
 ${hostsTable(rows)}
 

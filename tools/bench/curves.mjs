@@ -137,16 +137,18 @@ const contexts = await measureContexts();
 const sizes = await measureSizes();
 const text = `## Cost against context and model size
 
-\`make bench-curves\`: ${environmentLine(environment)}; in Node, ${threads} thread(s), random weights,
-${NEW_TOKENS} tokens decoded at the end of the context; medians of ${repetitions}, one repetition above ${REPEATED_PROMPT_MAX} tokens.
+The engine runs in Node (threads: ${threads}) and decodes ${NEW_TOKENS} tokens at the end of the context. The figures are medians
+(repetitions: ${repetitions}; 1 above ${REPEATED_PROMPT_MAX} tokens of context).
 
-${options['context-model'].replace(':', ' ')}:
+\`make bench-curves\`: ${environmentLine(environment)}.
+
+The model is ${options['context-model'].replace(':', ' ')}:
 
 ${contextTable(contexts)}
 
 ![Milliseconds a decoded token against the length of the context](benchmarks-context.svg)
 
-128 tokens of prompt:
+Models of several sizes, with 128 tokens of prompt:
 
 ${sizeTable(sizes)}
 

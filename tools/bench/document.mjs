@@ -1,4 +1,5 @@
-// docs/benchmarks.md holds one section a command, between markers; each command rewrites its own.
+// Reads and writes docs/benchmarks.md. Each command has a section there, between two markers, and
+// rewrites that section only.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -20,6 +21,12 @@ export function withSection(document, name, text) {
   const to = document.indexOf(end);
   if (from < 0 || to < from) return `${document.trimEnd()}\n\n${section}\n`;
   return document.slice(0, from) + section + document.slice(to + end.length);
+}
+
+/** @param {string} name @returns {string} the section of docs/benchmarks.md, without its markers */
+export function readSection(name) {
+  const [, after = ''] = readFileSync(benchmarksFile, 'utf8').split(`<!-- ${name}: begin -->\n`);
+  return after.slice(0, Math.max(0, after.indexOf(`<!-- ${name}: end -->`)));
 }
 
 /** @param {string} name @param {string} text */

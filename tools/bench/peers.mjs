@@ -5,7 +5,8 @@
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
 // each comparison for so many minutes at most, though 3 times at least. After each comparison it writes
 // build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
-// why); a full run at its end its section of docs/benchmarks.md.
+// why). A full run, or one with --document, ends by writing its section of docs/benchmarks.md and the
+// picture there.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -18,6 +19,8 @@ import { environmentLine, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
 import { makeModel, modelFolder } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
+import { writePeersPicture } from './peers_picture.mjs';
+import { phaseTables } from './peers_tables.mjs';
 import { makePrompt } from './prompts.mjs';
 import { compareSamples, peersFile, peersTable } from './rows.mjs';
 import { closeAll, doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
@@ -290,20 +293,30 @@ function writeJson(path, value) {
   renameSync(`${path}.part`, path);
 }
 
-/** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment */
-function writeDocument(rows, environment) {
+/** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
+function writeDocument(rows, environment, { browser, versions, variant }) {
+  const peers = Object.entries(versions).map(([peer, version]) =>
+    peer === 'llama.cpp' ? `llama.cpp of node-llama-cpp ${version}` : `${peer} ${version}`,
+  );
+  const rounds = quick
+    ? `Up to ${repetitions} rounds, medians.`
+    : `${ROUNDS_MIN} to ${repetitions} rounds, medians, and 95 % bootstrap intervals of the ratio.`;
   writeSection(
     'peers',
     `## Against wllama and native llama.cpp
 
-\`make bench-peers\`: ${environmentLine(environment)}. One run, one Chromium, one model and number of threads at
-a time, the engines in turns; ${promptTokens} tokens of prompt, ${newTokens} of answer, ${ROUNDS_MIN} to ${repetitions} rounds,
-medians, 95 % bootstrap intervals of the ratio. cold_ttft: from the navigation to the first token of a
-${COLD_PROMPT_TOKENS}-token prompt, in a new browser context, the model from loopback. A ratio above 1 means that
-Wick is better.
+![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)
 
-${peersTable(rows)}`,
+A ratio above 1 means that Wick is better. Each engine gets the same file, ${promptTokens} tokens of prompt and
+${newTokens} tokens of answer. The engines run in turns, in one run. ${rounds} The first token of a page counts from
+the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.
+
+\`${quick ? 'QUICK=1 ' : ''}make bench-peers\`: ${environmentLine(environment)}. Chromium ${browser.version()},
+${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}.
+
+${phaseTables(rows)}`,
   );
+  writePeersPicture(rows);
 }
 
 const versions = findPeers();
@@ -344,7 +357,7 @@ try {
   if (bench.variant) console.log(`native llama.cpp runs its kernels for ${bench.variant}`);
   console.log(peersTable(rows));
   console.error(`written: ${relative(root, out)}`);
-  if (options.document) writeDocument(rows, environment);
+  if (options.document) writeDocument(rows, environment, bench);
   // that a machine is too busy for a quick run is said, but is nobody's failure
   const isBroken = ({ side = '', reason = '' }) =>
     side === 'wick' && !(quick && reason.startsWith(LATE));

@@ -67,9 +67,12 @@ console.log(`${JSON.stringify(environment)}\n${said}`);
 if (options.document) {
   writeSection(
     'prefix',
-    `## What the prefix cache saves
+    `## Prompts that begin alike
 
-\`node tools/bench/prefix.mjs --document\`: ${environmentLine(environment)}. ${options.repetitions} rounds, medians.
+The prefix cache keeps the keys and values of a prompt's beginning for the next prompt that begins with the same tokens.
+The figures are medians of ${options.repetitions} rounds.
+
+\`node tools/bench/prefix.mjs --document\`: ${environmentLine(environment)}.
 
 ${said}.`,
   );

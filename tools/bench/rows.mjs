@@ -42,7 +42,8 @@ export function peersFile(rows) {
 }
 
 /** @param {number} value */
-const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2));
+export const digits = (value) =>
+  value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 2);
 
 /** @param {ReturnType<typeof compareSamples>[]} rows @returns {string} */
 export function peersTable(rows) {

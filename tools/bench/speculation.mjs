@@ -141,14 +141,20 @@ for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
 }
 const { passUs } = await engine.stats();
 const costs = passUs.map((us) => (us === 0 ? '-' : (us / passUs[0]).toFixed(2)));
-lines.push('', `A pass of 1 to ${passUs.length} rows took, in passes of one: ${costs.join(', ')}.`);
+lines.push(
+  '',
+  `A pass of 1 to ${passUs.length} rows takes so many times the time of a pass of one row: ${costs.join(', ')}.`,
+);
 console.log(`${JSON.stringify(environment)}\n${lines.join('\n')}`);
 if (options.document) {
   writeSection(
     'speculation',
-    `## What proposals bring
+    `## Speculative decoding
 
-\`node tools/bench/speculation.mjs --document\`: ${environmentLine(environment)}. Text forced upon random weights, ${options.repetitions} rounds, medians.
+The engine proposes tokens that followed the same words earlier in the text, and one pass checks up to 15 of them. The
+answers are forced upon random weights. The figures are medians of ${options.repetitions} rounds.
+
+\`node tools/bench/speculation.mjs --document\`: ${environmentLine(environment)}.
 
 ${lines.join('\n')}`,
   );

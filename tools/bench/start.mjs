@@ -115,8 +115,10 @@ if (options.breakdown) {
 if (options.document) {
   const text = `## Start-up in Node
 
-\`node tools/bench/start.mjs --document\`: ${environmentLine(environment)}. From the call of \`createEngine\` for the
-built-in model (Q8_0, 2.8 MB) until it is ready, workers included: ${runs} fresh processes each, in turns; milliseconds.
+Milliseconds from the call of \`createEngine\` for the built-in model (Q8_0, 2.8 MB) until the engine is ready, its worker
+threads included. Each row has ${runs} fresh processes, in turns.
+
+\`node tools/bench/start.mjs --document\`: ${environmentLine(environment)}.
 
 ${table}`;
   writeSection('start', text);
