@@ -2,15 +2,25 @@
 #include "kernels/exp.h"
 #include "kernels/families.h"
 
-// The sum of squares is kept in 16 parts, value i in part i % 16, as SIMD lanes do.
-void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out) {
+// Kept in 16 parts, value i in part i % 16, as SIMD lanes do.
+static float sum_of_squares(const float *x, uint32_t n) {
   float parts[16] = {0};
   for (uint32_t i = 0; i < n; i++) parts[i % 16] += x[i] * x[i];
   for (uint32_t half = 8; half > 0; half /= 2) {
     for (uint32_t i = 0; i < half; i++) parts[i] += parts[i + half];
   }
-  const float factor = 1.0f / __builtin_sqrtf(parts[0] / (float)n + epsilon);
+  return parts[0];
+}
+
+void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out) {
+  const float factor = 1.0f / __builtin_sqrtf(sum_of_squares(x, n) / (float)n + epsilon);
   for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor * weight[i];
+}
+
+void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out) {
+  const float length = __builtin_sqrtf(sum_of_squares(x, n));
+  const float factor = 1.0f / (length < epsilon ? epsilon : length);  // NaN stays
+  for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor;
 }
 
 static void rope_pair(float *a, float *b, const float *cos_sin) {
@@ -36,6 +46,12 @@ void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, co
 // silu(g) = g / (1 + e^-g) (Elfwing et al. 2017; SwiGLU: Shazeer 2020).
 void silu_mul_scalar(float *gate, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) gate[i] = gate[i] / (1.0f + exp_f32(-gate[i])) * up[i];
+}
+
+void silu_scalar(float *x, uint32_t n) { sigmoid_mul_scalar(x, x, n); }
+
+void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) x[i] = x[i] / (1.0f + exp_f32(-gate[i]));
 }
 
 void add_scalar(float *x, const float *y, uint32_t n) {

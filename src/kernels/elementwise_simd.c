@@ -40,6 +40,17 @@ void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float eps
   for (; i < n; i++) out[i] = x[i] * factor * weight[i];
 }
 
+void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out) {
+  const float length = __builtin_sqrtf(sum_of_squares(x, n));
+  const float factor = 1.0f / (length < epsilon ? epsilon : length);
+  const v128_t factors = wasm_f32x4_splat(factor);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    wasm_v128_store(out + i, wasm_f32x4_mul(wasm_v128_load(x + i), factors));
+  }
+  for (; i < n; i++) out[i] = x[i] * factor;
+}
+
 // 4 pairs (a[i], b[i]).
 static void rope_halves(float *a, float *b, const float *cos_sin) {
   const v128_t first = wasm_v128_load(cos_sin), second = wasm_v128_load(cos_sin + 4);
@@ -78,15 +89,28 @@ void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, c
   }
 }
 
+// x * sigmoid(gate).
+SIMD_INLINE v128_t sigmoid_times(v128_t x, v128_t gate) {
+  return wasm_f32x4_div(x, wasm_f32x4_add(wasm_f32x4_splat(1), exp_f32x4(wasm_f32x4_neg(gate))));
+}
+
 void silu_mul_simd128(float *gate, const float *up, uint32_t n) {
-  const v128_t one = wasm_f32x4_splat(1);
   uint32_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const v128_t g = wasm_v128_load(gate + i);
-    const v128_t silu = wasm_f32x4_div(g, wasm_f32x4_add(one, exp_f32x4(wasm_f32x4_neg(g))));
-    wasm_v128_store(gate + i, wasm_f32x4_mul(silu, wasm_v128_load(up + i)));
+    wasm_v128_store(gate + i, wasm_f32x4_mul(sigmoid_times(g, g), wasm_v128_load(up + i)));
   }
   silu_mul_scalar(gate + i, up + i, n - i);
+}
+
+void silu_simd128(float *x, uint32_t n) { sigmoid_mul_simd128(x, x, n); }
+
+void sigmoid_mul_simd128(float *x, const float *gate, uint32_t n) {
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    wasm_v128_store(x + i, sigmoid_times(wasm_v128_load(x + i), wasm_v128_load(gate + i)));
+  }
+  sigmoid_mul_scalar(x + i, gate + i, n - i);
 }
 
 void add_simd128(float *x, const float *y, uint32_t n) {

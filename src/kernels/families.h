@@ -131,14 +131,37 @@ void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsi
 void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
                  bool interleaved);
 void silu_mul_scalar(float *gate, const float *up, uint32_t n);
+void silu_scalar(float *x, uint32_t n);
+void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n);
 void add_scalar(float *x, const float *y, uint32_t n);
 void scale_scalar(float *x, float factor, uint32_t n);
+void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out);
 
 void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
 void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
                   bool interleaved);
 void silu_mul_simd128(float *gate, const float *up, uint32_t n);
+void silu_simd128(float *x, uint32_t n);
+void sigmoid_mul_simd128(float *x, const float *gate, uint32_t n);
 void add_simd128(float *x, const float *y, uint32_t n);
 void scale_simd128(float *x, float factor, uint32_t n);
+void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out);
+
+void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
+void delta_scalar(const kernel_delta *delta);
+// The columns [first, last) of the values alone.
+void delta_columns(const kernel_delta *delta, uint32_t first, uint32_t last);
+// The inputs that follow the last token's, of the channels [first, last).
+void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
+
+void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
+void delta_simd128(const kernel_delta *delta);
+
+// Row `at` of the inputs, counted from the oldest of the state.
+static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {
+  const uint32_t before = conv->width - 1;
+  return at < before ? conv->state_in + (size_t)at * conv->channels
+                     : conv->x + conv->x_stride * (at - before);
+}
 
 #endif

@@ -127,6 +127,34 @@ typedef struct kernel_kv_ops {
 typedef void (*kernel_attention_step)(const kernel_attention *state, const kernel_page *pages,
                                       uint32_t count);
 
+enum { KERNEL_CONV_WIDTH_MAX = 8, KERNEL_CONV_CHANNELS = 16 };
+
+// A causal convolution with one filter a channel, before a gated delta net or a Mamba scan or by
+// itself (LFM2's short convolution).
+typedef struct kernel_conv {
+  uint32_t tokens, channels, width;  // width: taps, 2 to KERNEL_CONV_WIDTH_MAX
+  const float *weight;               // [width][channels], the tap of the newest input last
+  const float *bias;                 // [channels] or NULL
+  const float *state_in;  // [width - 1][channels], the inputs before the first token, oldest first
+  float *state_out;       // the same after the last token; not state_in
+  const float *x;         // [tokens] rows, x_stride floats apart
+  float *y;               // [tokens] rows, y_stride floats apart; may be x (same stride)
+  size_t x_stride, y_stride;
+} kernel_conv;
+
+// One head of the gated delta rule (Yang et al. 2024, "Gated Delta Networks").
+typedef struct kernel_delta {
+  uint32_t tokens, key_dim, value_dim;  // at least 1 each
+  const float *q, *k, *v;               // rows of tokens; q and k are normalised, q is scaled
+  size_t qk_stride, v_stride;
+  const float *decay, *beta;  // [tokens], gate_stride floats apart; decay in [0, 1]
+  size_t gate_stride;
+  const float *state_in;  // [key_dim][value_dim]
+  float *state_out;       // the same after the last token; not state_in
+  float *y;               // [tokens] rows of value_dim, y_stride floats apart
+  size_t y_stride;
+} kernel_delta;
+
 typedef struct wick_kernels {
   const char *name;  // "scalar", "simd128", "relaxed-pairs" or "relaxed-quads"
   kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
@@ -149,8 +177,23 @@ typedef struct wick_kernels {
                bool interleaved);
   // gate[i] = silu(gate[i]) * up[i]. Relative error of the sigmoid below 1e-6.
   void (*silu_mul)(float *gate, const float *up, uint32_t n);
-  void (*add)(float *x, const float *y, uint32_t n);  // x += y
+  void (*silu)(float *x, uint32_t n);                            // x *= sigmoid(x)
+  void (*sigmoid_mul)(float *x, const float *gate, uint32_t n);  // x *= sigmoid(gate)
+  void (*add)(float *x, const float *y, uint32_t n);             // x += y
   void (*scale)(float *x, float factor, uint32_t n);
+  // out[n] = x / max(sqrt(sum of x^2), epsilon). out may be x.
+  void (*l2_norm)(const float *x, uint32_t n, float epsilon, float *out);
+
+  // Recurrent mixers. Every variant gives the scalar one's bits, whatever the tokens of the call
+  // when the state is carried over, and whatever the range.
+  //
+  // y[t][c] = bias[c] + sum over k of weight[k][c] * x[t - width + 1 + k][c], taps in order, of the
+  // channels [first, last) alone: first is a multiple of KERNEL_CONV_CHANNELS, last too or equals
+  // channels.
+  void (*conv)(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
+  // For each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, sums in order of
+  // key_dim. (The decay is a factor of the first sum, not of its terms.)
+  void (*delta)(const kernel_delta *delta);
 } wick_kernels;
 
 // The best table of this build (relaxed, else simd128, else scalar).

@@ -1,0 +1,206 @@
+// kernels/recurrent_simd.c — mixers that carry a state, in 128-bit vectors: lanes are channels or
+// columns of values, so that every sum is added in recurrent.c's order and gives its bits. Ends
+// that fill no vector are left to it.
+#include <string.h>
+
+#include "kernels/families.h"
+#include "kernels/simd.h"
+
+#ifdef WICK_SIMD128
+
+// ---- convolution ----
+
+// Tokens that share their loads of inputs and taps.
+enum { CONV_TOKENS = 4, CONV_ROWS_MAX = KERNEL_CONV_WIDTH_MAX + CONV_TOKENS - 1 };
+
+// `tokens` from t on, up to CONV_TOKENS. All inputs of 4 channels are loaded before an output is
+// stored: y may be x.
+SIMD_INLINE void conv_strip(const kernel_conv *conv, uint32_t width, uint32_t t, uint32_t tokens,
+                            uint32_t channel_first, uint32_t channel_last) {
+  const float *rows[CONV_ROWS_MAX];
+  for (uint32_t r = 0; r < width + tokens - 1; r++) rows[r] = conv_input(conv, t + r);
+  float *y = conv->y + conv->y_stride * t;
+  for (uint32_t c = channel_first; c < channel_last; c += 4) {
+    v128_t sums[CONV_TOKENS], inputs[CONV_ROWS_MAX];
+    for (uint32_t r = 0; r < width + tokens - 1; r++) inputs[r] = wasm_v128_load(rows[r] + c);
+    const v128_t bias = conv->bias != NULL ? wasm_v128_load(conv->bias + c) : wasm_f32x4_splat(0);
+    for (uint32_t i = 0; i < tokens; i++) sums[i] = bias;
+    for (uint32_t k = 0; k < width; k++) {
+      const v128_t weight = wasm_v128_load(conv->weight + (size_t)k * conv->channels + c);
+      for (uint32_t i = 0; i < tokens; i++) {
+        sums[i] = wasm_f32x4_add(sums[i], wasm_f32x4_mul(weight, inputs[i + k]));
+      }
+    }
+    for (uint32_t i = 0; i < tokens; i++) wasm_v128_store(y + conv->y_stride * i + c, sums[i]);
+  }
+}
+
+static void conv_one(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, conv->width, t, 1, first, last);
+}
+
+static void conv_tokens_of_3(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, 3, t, CONV_TOKENS, first, last);
+}
+
+static void conv_tokens_of_4(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, 4, t, CONV_TOKENS, first, last);
+}
+
+void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
+  const uint32_t end = channel_first + (channel_last - channel_first) / 4 * 4;
+  conv_state_write(conv, channel_first, end);
+  uint32_t t = conv->tokens;
+  for (; (conv->width == 3 || conv->width == 4) && t >= CONV_TOKENS; t -= CONV_TOKENS) {
+    if (conv->width == 3) {
+      conv_tokens_of_3(conv, t - CONV_TOKENS, channel_first, end);
+    } else {
+      conv_tokens_of_4(conv, t - CONV_TOKENS, channel_first, end);
+    }
+  }
+  while (t-- > 0) conv_one(conv, t, channel_first, end);
+  if (end < channel_last) conv_scalar(conv, end, channel_last);
+}
+
+// ---- gated delta rule ----
+
+// Columns whose sums lie on the stack, and rows of the state that meet a load of the sums.
+enum { DELTA_COLUMNS = 256, DELTA_ROWS = 4 };
+
+// Sums of columns while a token's rows pass by.
+typedef struct delta_sums {
+  float d[DELTA_COLUMNS];      // what the token adds, times its key
+  float known[DELTA_COLUMNS];  // S^T k of the next token
+} delta_sums;
+
+SIMD_INLINE v128_t add_product(v128_t sum, v128_t a, v128_t b) {
+  return wasm_f32x4_add(sum, wasm_f32x4_mul(a, b));
+}
+
+// sums->known += S^T k of `rows` rows.
+SIMD_INLINE void known_add(const float *state, size_t stride, uint32_t rows, uint32_t columns,
+                           const float *k, delta_sums *sums) {
+  v128_t keys[DELTA_ROWS];
+  for (uint32_t r = 0; r < rows; r++) keys[r] = wasm_v128_load32_splat(k + r);
+  for (uint32_t c = 0; c < columns; c += 4) {
+    v128_t known = wasm_v128_load(sums->known + c);
+    for (uint32_t r = 0; r < rows; r++) {
+      known = add_product(known, wasm_v128_load(state + stride * r + c), keys[r]);
+    }
+    wasm_v128_store(sums->known + c, known);
+  }
+}
+
+// One token's meeting with some rows of the state.
+typedef struct delta_rows {
+  const float *from;
+  float *to;
+  size_t stride;
+  const float *k, *q, *k_next;  // k_next: NULL after the last token
+  const float *decay;
+  float *y;
+} delta_rows;
+
+// S = S * decay + k d^T; y += S^T q; sums->known += S^T k_next.
+SIMD_INLINE void rows_step(const delta_rows *at, uint32_t rows, uint32_t columns, bool has_next,
+                           delta_sums *sums) {
+  v128_t keys[DELTA_ROWS], queries[DELTA_ROWS], next[DELTA_ROWS];
+  const v128_t decay = wasm_v128_load32_splat(at->decay);
+  const float *from = at->from;
+  float *to = at->to, *y = at->y;
+  const size_t stride = at->stride;
+  for (uint32_t r = 0; r < rows; r++) {
+    keys[r] = wasm_v128_load32_splat(at->k + r);
+    queries[r] = wasm_v128_load32_splat(at->q + r);
+    if (has_next) next[r] = wasm_v128_load32_splat(at->k_next + r);
+  }
+  for (uint32_t c = 0; c < columns; c += 4) {
+    const v128_t d = wasm_v128_load(sums->d + c);
+    v128_t sum = wasm_v128_load(y + c), known = wasm_v128_load(sums->known + c);
+    for (uint32_t r = 0; r < rows; r++) {
+      const v128_t decayed = wasm_f32x4_mul(wasm_v128_load(from + stride * r + c), decay);
+      const v128_t state = add_product(decayed, keys[r], d);
+      wasm_v128_store(to + stride * r + c, state);
+      sum = add_product(sum, state, queries[r]);
+      if (has_next) known = add_product(known, state, next[r]);
+    }
+    wasm_v128_store(y + c, sum);
+    if (has_next) wasm_v128_store(sums->known + c, known);
+  }
+}
+
+static void all_rows_step(delta_rows at, uint32_t key_dim, uint32_t columns, bool has_next,
+                          delta_sums *sums) {
+  for (uint32_t i = 0; i < key_dim;) {
+    const uint32_t rows = key_dim - i >= DELTA_ROWS ? DELTA_ROWS : 1;
+    if (rows == 1) {
+      rows_step(&at, 1, columns, has_next, sums);
+    } else if (has_next) {
+      rows_step(&at, DELTA_ROWS, columns, true, sums);
+    } else {
+      rows_step(&at, DELTA_ROWS, columns, false, sums);
+    }
+    i += rows;
+    at.from += at.stride * rows;
+    at.to += at.stride * rows;
+    at.k += rows;
+    at.q += rows;
+    if (has_next) at.k_next += rows;
+  }
+}
+
+// d = (v - known * decay) * beta; known = y = 0.
+static void token_begin(const float *v, float decay, float beta, uint32_t columns, float *y,
+                        delta_sums *sums) {
+  const v128_t decays = wasm_f32x4_splat(decay), betas = wasm_f32x4_splat(beta);
+  for (uint32_t c = 0; c < columns; c += 4) {
+    const v128_t known = wasm_f32x4_mul(decays, wasm_v128_load(sums->known + c));
+    const v128_t rest = wasm_f32x4_sub(wasm_v128_load(v + c), known);
+    wasm_v128_store(sums->d + c, wasm_f32x4_mul(rest, betas));
+    wasm_v128_store(sums->known + c, wasm_f32x4_splat(0));
+    wasm_v128_store(y + c, wasm_f32x4_splat(0));
+  }
+}
+
+// Up to DELTA_COLUMNS columns. The rows pass by once a token: what a token does to them and the
+// next token's first sum are one pass.
+static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t columns) {
+  delta_sums sums;
+  memset(sums.known, 0, columns * sizeof(float));
+  uint32_t i = 0;
+  for (; i + DELTA_ROWS <= delta->key_dim; i += DELTA_ROWS) {
+    known_add(delta->state_in + (size_t)i * delta->value_dim + first, delta->value_dim, DELTA_ROWS,
+              columns, delta->k + i, &sums);
+  }
+  for (; i < delta->key_dim; i++) {
+    known_add(delta->state_in + (size_t)i * delta->value_dim + first, delta->value_dim, 1, columns,
+              delta->k + i, &sums);
+  }
+  for (uint32_t t = 0; t < delta->tokens; t++) {
+    const bool is_last = t + 1 == delta->tokens;
+    const float *k = delta->k + delta->qk_stride * t,
+                *decay = delta->decay + delta->gate_stride * t;
+    float *y = delta->y + delta->y_stride * t + first;
+    token_begin(delta->v + delta->v_stride * t + first, *decay, delta->beta[delta->gate_stride * t],
+                columns, y, &sums);
+    const delta_rows rows = {.from = (t == 0 ? delta->state_in : delta->state_out) + first,
+                             .to = delta->state_out + first,
+                             .stride = delta->value_dim,
+                             .k = k,
+                             .q = delta->q + delta->qk_stride * t,
+                             .k_next = is_last ? NULL : k + delta->qk_stride,
+                             .decay = decay,
+                             .y = y};
+    all_rows_step(rows, delta->key_dim, columns, !is_last, &sums);
+  }
+}
+
+void delta_simd128(const kernel_delta *delta) {
+  const uint32_t end = delta->value_dim / 4 * 4;
+  for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
+    some_columns(delta, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
+  }
+  delta_columns(delta, end, delta->value_dim);
+}
+
+#endif

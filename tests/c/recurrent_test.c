@@ -1,0 +1,491 @@
+// tests/c/recurrent_test.c — mixers that carry a state, and the gates around them: every variant
+// against the scalar reference bit for bit, that against sums in double precision, and the laws:
+// any pieces of the tokens and any ranges give the same bits and write nothing else.
+//
+// With WICK_BENCH=1 in the environment bench_mixers measures them.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/math.h"
+#include "check.h"
+#include "kernel_cases.h"
+
+static float *floats(size_t n) { return malloc((n + 1) * sizeof(float)); }
+
+static float *random_row(size_t n, float deviation) {
+  float *x = floats(n);
+  random_floats(x, n, deviation);
+  return x;
+}
+
+static float *copy_of(const float *x, size_t n) {
+  float *copy = floats(n);
+  memcpy(copy, x, n * sizeof(float));
+  return copy;
+}
+
+static float *filled(size_t n, float value) {
+  float *x = floats(n);
+  for (size_t i = 0; i < n; i++) x[i] = value;
+  return x;
+}
+
+static uint32_t least_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// ---- gates and norms of one row ----
+
+enum { ROW_MAX = 150 };
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+TEST(gates_are_near_and_the_same_in_all_variants) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  static const float deviations[] = {1, 20, 1e-20f, 200};
+  for (uint32_t round = 0; round < 80; round++) {
+    const uint32_t n = random_u32_below(ROW_MAX);
+    float x[ROW_MAX], gate[ROW_MAX], silu[VARIANTS_MAX][ROW_MAX], gated[VARIANTS_MAX][ROW_MAX];
+    random_floats(x, ROW_MAX, deviations[round % 4]);
+    random_floats(gate, ROW_MAX, deviations[round / 4 % 4]);
+    for (size_t v = 0; v < count; v++) {
+      memcpy(silu[v], x, sizeof x);
+      memcpy(gated[v], x, sizeof x);
+      list[v]->silu(silu[v], n);
+      list[v]->sigmoid_mul(gated[v], gate, n);
+      CHECK_EQ_MEM(silu[v], silu[0], sizeof x);
+      CHECK_EQ_MEM(gated[v], gated[0], sizeof x);
+    }
+    for (uint32_t i = 0; i < ROW_MAX; i++) {
+      const double value = (double)x[i];
+      const double own = i < n ? value * sigmoid(value) : value;
+      const double other = i < n ? value * sigmoid((double)gate[i]) : value;
+      CHECK_NEAR((double)silu[0][i], own, 1e-6 * fabs(own) + 1e-30);
+      CHECK_NEAR((double)gated[0][i], other, 1e-6 * fabs(other) + 1e-30);
+    }
+  }
+}
+
+TEST(a_gate_that_is_not_finite) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const float inf = f32_of_bits(0x7f800000u), nan = f32_of_bits(0x7fc00000u);
+  for (size_t v = 0; v < count; v++) {
+    float x[8] = {2, 2, 2, 2, 2, 2, 2, 2};
+    const float gate[8] = {inf, -inf, nan, 0, 0, -inf, inf, nan};
+    list[v]->sigmoid_mul(x, gate, 7);
+    CHECK_EQ_F32(x[0], 2);
+    CHECK_EQ_F32(x[1], 0);
+    CHECK(isnan(x[2]));
+    CHECK_EQ_F32(x[3], 1);
+    CHECK_EQ_F32(x[5], 0);
+    CHECK_EQ_F32(x[6], 2);
+    CHECK_EQ_F32(x[7], 2);
+  }
+}
+
+TEST(l2_norm_is_near_and_the_same_in_all_variants) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  static const float deviations[] = {1, 1e-8f, 1e-4f, 1000, 0};
+  for (uint32_t round = 0; round < 80; round++) {
+    const uint32_t n = 1 + random_u32_below(ROW_MAX - 1);
+    const float epsilon = round % 2 == 0 ? 1e-6f : 1e-2f;
+    float x[ROW_MAX], out[VARIANTS_MAX][ROW_MAX];
+    random_floats(x, ROW_MAX, deviations[round % 5]);
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    for (size_t v = 0; v < count; v++) {
+      memcpy(out[v], x, sizeof x);
+      list[v]->l2_norm(v % 2 == 0 ? x : out[v], n, epsilon, out[v]);  // out may be x
+      CHECK_EQ_MEM(out[v], out[0], sizeof x);
+    }
+    for (uint32_t i = 0; i < ROW_MAX; i++) {
+      const double wanted = (double)x[i] / (i < n ? fmax(sqrt(sum), (double)epsilon) : 1);
+      CHECK_NEAR((double)out[0][i], wanted, 1e-6 * fabs(wanted) + 1e-40);
+    }
+  }
+}
+
+// ---- convolution ----
+
+typedef struct conv_case {
+  kernel_conv conv;  // with y and state_out NULL
+  float *weight, *bias, *state, *x;
+} conv_case;
+
+static conv_case conv_make(uint32_t tokens, uint32_t channels, uint32_t width, bool has_bias) {
+  const size_t stride = channels + random_u32_below(5);
+  conv_case made = {.weight = random_row((size_t)width * channels, 1),
+                    .bias = has_bias ? random_row(channels, 1) : NULL,
+                    .state = random_row((width - 1) * (size_t)channels, 1),
+                    .x = random_row(tokens * stride, 1)};
+  made.conv = (kernel_conv){.tokens = tokens,
+                            .channels = channels,
+                            .width = width,
+                            .weight = made.weight,
+                            .bias = made.bias,
+                            .state_in = made.state,
+                            .x = made.x,
+                            .x_stride = stride,
+                            .y_stride = stride};
+  return made;
+}
+
+static void conv_free(const conv_case *of) {
+  free(of->weight);
+  free(of->bias);
+  free(of->state);
+  free(of->x);
+}
+
+static float conv_input_of(const kernel_conv *conv, uint32_t at, uint32_t channel) {
+  if (at + 1 < conv->width) return conv->state_in[(size_t)at * conv->channels + channel];
+  return conv->x[conv->x_stride * (at + 1 - conv->width) + channel];
+}
+
+static void check_conv_against_double(const kernel_conv *conv) {
+  for (uint32_t c = 0; c < conv->channels; c++) {
+    for (uint32_t t = 0; t < conv->tokens; t++) {
+      double sum = conv->bias != NULL ? (double)conv->bias[c] : 0, magnitude = fabs(sum);
+      for (uint32_t k = 0; k < conv->width; k++) {
+        const double product = (double)conv->weight[(size_t)k * conv->channels + c] *
+                               (double)conv_input_of(conv, t + k, c);
+        sum += product;
+        magnitude += fabs(product);
+      }
+      CHECK_NEAR((double)conv->y[conv->y_stride * t + c], sum, 1e-6 * magnitude);
+    }
+    for (uint32_t k = 0; k + 1 < conv->width; k++) {
+      CHECK_EQ_F32(conv->state_out[(size_t)k * conv->channels + c],
+                   conv_input_of(conv, conv->tokens + k, c));
+    }
+  }
+}
+
+// Runs the convolution in random pieces of the tokens, each in random ranges of channels.
+static void conv_in_pieces(const wick_kernels *kernels, kernel_conv conv) {
+  const uint32_t tokens = conv.tokens;
+  const size_t state_floats = (conv.width - 1) * (size_t)conv.channels;
+  float *states[2] = {copy_of(conv.state_in, state_floats), filled(state_floats, 7)};
+  float *state_out = conv.state_out;
+  for (uint32_t done = 0, turn = 0; done < tokens; done += conv.tokens, turn ^= 1) {
+    conv.tokens = 1 + random_u32_below(tokens - done);
+    conv.state_in = states[turn];
+    conv.state_out = states[turn ^ 1];
+    for (uint32_t first = 0; first < conv.channels;) {
+      const uint32_t step = KERNEL_CONV_CHANNELS * (1 + random_u32_below(3));
+      const uint32_t last = least_u32(conv.channels, first + step);
+      kernels->conv(&conv, first, last);
+      first = last;
+    }
+    conv.x += conv.x_stride * conv.tokens;
+    conv.y += conv.y_stride * conv.tokens;
+    memcpy(state_out, conv.state_out, state_floats * sizeof(float));
+  }
+  free(states[0]);
+  free(states[1]);
+}
+
+static void check_conv(const conv_case *of) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const size_t state_floats = (of->conv.width - 1) * (size_t)of->conv.channels;
+  const size_t y_floats = of->conv.y_stride * of->conv.tokens;
+  float *wanted = NULL, *wanted_state = NULL;
+  for (size_t v = 0; v < count; v++) {
+    for (uint32_t way = 0; way < 4; way++) {
+      kernel_conv conv = of->conv;
+      // what lies between the rows stays as it is
+      float *y = copy_of(of->x, y_floats), *state = filled(state_floats, 3);
+      conv.y = y;
+      conv.state_out = state;
+      if (way % 2 == 1) conv.x = y;
+      if (way < 2) {
+        list[v]->conv(&conv, 0, conv.channels);
+      } else {
+        conv_in_pieces(list[v], conv);
+      }
+      if (wanted == NULL) {
+        check_conv_against_double(&conv);
+        wanted = copy_of(y, y_floats);
+        wanted_state = copy_of(state, state_floats);
+      }
+      CHECK_EQ_MEM(y, wanted, y_floats * sizeof(float));
+      CHECK_EQ_MEM(state, wanted_state, state_floats * sizeof(float));
+      free(y);
+      free(state);
+    }
+  }
+  free(wanted);
+  free(wanted_state);
+}
+
+TEST(convolutions_are_the_same_in_all_variants_and_pieces) {
+  for (uint32_t round = 0; round < 120; round++) {
+    const uint32_t width = 2 + round % (KERNEL_CONV_WIDTH_MAX - 1);
+    const uint32_t tokens = 1 + random_u32_below(round % 4 == 0 ? 3 : 20);
+    const conv_case of = conv_make(tokens, 1 + random_u32_below(130), width, round % 3 != 0);
+    check_conv(&of);
+    conv_free(&of);
+  }
+}
+
+TEST(a_range_of_channels_writes_nothing_else) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const conv_case of = conv_make(9, 75, 4, true);
+  for (size_t v = 0; v < count; v++) {
+    kernel_conv conv = of.conv;
+    float *y = filled(9 * conv.y_stride, 5), *state = filled((size_t)3 * 75, 5);
+    conv.y = y;
+    conv.state_out = state;
+    list[v]->conv(&conv, 32, 48);
+    for (uint32_t i = 0; i < 9 * conv.y_stride; i++) {
+      const uint32_t c = i % (uint32_t)conv.y_stride;
+      if (c < 32 || c >= 48) CHECK_EQ_F32(y[i], 5);
+    }
+    for (uint32_t i = 0; i < 3 * 75; i++) {
+      if (i % 75 < 32 || i % 75 >= 48) CHECK_EQ_F32(state[i], 5);
+    }
+    free(y);
+    free(state);
+  }
+  conv_free(&of);
+}
+
+// ---- gated delta rule ----
+
+typedef struct delta_case {
+  kernel_delta delta;  // with y and state_out NULL
+  float *qk, *v, *gates, *state;
+} delta_case;
+
+static void scale_to_length(float *x, uint32_t n, float length) {
+  scalar()->l2_norm(x, n, 1e-6f, x);
+  scalar()->scale(x, length, n);
+}
+
+static delta_case delta_make(uint32_t tokens, uint32_t key_dim, uint32_t value_dim) {
+  const size_t qk_stride = 2 * key_dim + random_u32_below(4);
+  const size_t v_stride = value_dim + random_u32_below(4);
+  const size_t gate_stride = 2 + random_u32_below(4);
+  delta_case made = {.qk = random_row(tokens * qk_stride, 1),
+                     .v = random_row(tokens * v_stride, 1),
+                     .gates = random_row(tokens * gate_stride, 1),
+                     .state = random_row((size_t)key_dim * value_dim, 1)};
+  for (uint32_t t = 0; t < tokens; t++) {
+    scale_to_length(made.qk + qk_stride * t, key_dim, 1 / sqrtf((float)key_dim));
+    scale_to_length(made.qk + qk_stride * t + key_dim, key_dim, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+      float *gate = made.gates + gate_stride * t + i;
+      *gate = 1 / (1 + expf(-2 * *gate));
+    }
+  }
+  made.delta = (kernel_delta){.tokens = tokens,
+                              .key_dim = key_dim,
+                              .value_dim = value_dim,
+                              .q = made.qk,
+                              .k = made.qk + key_dim,
+                              .v = made.v,
+                              .qk_stride = qk_stride,
+                              .v_stride = v_stride,
+                              .decay = made.gates,
+                              .beta = made.gates + 1,
+                              .gate_stride = gate_stride,
+                              .state_in = made.state,
+                              .y_stride = value_dim + random_u32_below(4)};
+  return made;
+}
+
+static void delta_free(const delta_case *of) {
+  free(of->qk);
+  free(of->v);
+  free(of->gates);
+  free(of->state);
+}
+
+// One token on a state of doubles, as the paper writes it.
+static void delta_token(const kernel_delta *delta, uint32_t t, double *state, double *y) {
+  const float *k = delta->k + delta->qk_stride * t, *q = delta->q + delta->qk_stride * t;
+  const double decay = (double)delta->decay[delta->gate_stride * t];
+  const double beta = (double)delta->beta[delta->gate_stride * t];
+  for (uint32_t c = 0; c < delta->value_dim; c++) {
+    double known = 0;
+    for (uint32_t i = 0; i < delta->key_dim; i++) {
+      state[(size_t)i * delta->value_dim + c] *= decay;
+      known += state[(size_t)i * delta->value_dim + c] * (double)k[i];
+    }
+    const double d = ((double)delta->v[delta->v_stride * t + c] - known) * beta;
+    y[c] = 0;
+    for (uint32_t i = 0; i < delta->key_dim; i++) {
+      state[(size_t)i * delta->value_dim + c] += (double)k[i] * d;
+      y[c] += state[(size_t)i * delta->value_dim + c] * (double)q[i];
+    }
+  }
+}
+
+static void check_delta_against_double(const kernel_delta *delta) {
+  const size_t state_floats = (size_t)delta->key_dim * delta->value_dim;
+  double *state = malloc(state_floats * sizeof(double));
+  double *y = malloc(delta->value_dim * sizeof(double));
+  // a few units of the last bit of what was summed: states are of deviation 1
+  const double bound = 1e-6 * sqrt((double)delta->key_dim) + 2e-6;
+  for (size_t i = 0; i < state_floats; i++) state[i] = (double)delta->state_in[i];
+  for (uint32_t t = 0; t < delta->tokens; t++) {
+    delta_token(delta, t, state, y);
+    for (uint32_t c = 0; c < delta->value_dim; c++) {
+      CHECK_NEAR((double)delta->y[delta->y_stride * t + c], y[c], bound);
+    }
+  }
+  for (size_t i = 0; i < state_floats; i++) {
+    CHECK_NEAR((double)delta->state_out[i], state[i], bound);
+  }
+  free(state);
+  free(y);
+}
+
+static void delta_in_pieces(const wick_kernels *kernels, kernel_delta delta) {
+  const uint32_t tokens = delta.tokens;
+  const size_t state_floats = (size_t)delta.key_dim * delta.value_dim;
+  float *states[2] = {copy_of(delta.state_in, state_floats), filled(state_floats, 7)};
+  float *state_out = delta.state_out;
+  for (uint32_t done = 0, turn = 0; done < tokens; done += delta.tokens, turn ^= 1) {
+    delta.tokens = 1 + random_u32_below(tokens - done);
+    delta.state_in = states[turn];
+    delta.state_out = states[turn ^ 1];
+    kernels->delta(&delta);
+    delta.q += delta.qk_stride * delta.tokens;
+    delta.k += delta.qk_stride * delta.tokens;
+    delta.v += delta.v_stride * delta.tokens;
+    delta.decay += delta.gate_stride * delta.tokens;
+    delta.beta += delta.gate_stride * delta.tokens;
+    delta.y += delta.y_stride * delta.tokens;
+    memcpy(state_out, delta.state_out, state_floats * sizeof(float));
+  }
+  free(states[0]);
+  free(states[1]);
+}
+
+static void check_delta(const delta_case *of) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const size_t state_floats = (size_t)of->delta.key_dim * of->delta.value_dim;
+  const size_t y_floats = of->delta.y_stride * of->delta.tokens;
+  float *wanted = NULL, *wanted_state = NULL;
+  for (size_t v = 0; v < count; v++) {
+    for (uint32_t way = 0; way < 2; way++) {
+      kernel_delta delta = of->delta;
+      float *y = filled(y_floats, 3), *state = filled(state_floats, 3);
+      delta.y = y;
+      delta.state_out = state;
+      if (way == 0) {
+        list[v]->delta(&delta);
+      } else {
+        delta_in_pieces(list[v], delta);
+      }
+      if (wanted == NULL) {
+        check_delta_against_double(&delta);
+        wanted = copy_of(y, y_floats);
+        wanted_state = copy_of(state, state_floats);
+      }
+      CHECK_EQ_MEM(y, wanted, y_floats * sizeof(float));
+      CHECK_EQ_MEM(state, wanted_state, state_floats * sizeof(float));
+      free(y);
+      free(state);
+    }
+  }
+  free(wanted);
+  free(wanted_state);
+}
+
+TEST(delta_rules_are_the_same_in_all_variants_and_pieces) {
+  for (uint32_t round = 0; round < 100; round++) {
+    const uint32_t tokens = 1 + random_u32_below(12);
+    const delta_case of = round % 20 == 0
+                              ? delta_make(tokens, 128, 128)
+                              : delta_make(tokens, 1 + random_u32_below(40),
+                                           1 + random_u32_below(round % 10 == 5 ? 600 : 70));
+    check_delta(&of);
+    delta_free(&of);
+  }
+}
+
+// ---- measuring ----
+
+enum { BENCH_DIM = 128, BENCH_HEADS = 256, BENCH_CHANNELS = 8192, BENCH_TOKENS = 64 };
+
+typedef struct bench_delta {
+  const wick_kernels *kernels;
+  kernel_delta delta;
+  uint32_t heads;  // one after another, each with its state
+} bench_delta;
+
+static void bench_delta_run(void *context) {
+  const bench_delta *b = context;
+  kernel_delta delta = b->delta;
+  for (uint32_t h = 0; h < b->heads; h++) {
+    b->kernels->delta(&delta);
+    delta.state_in += BENCH_DIM * BENCH_DIM;
+    delta.state_out += BENCH_DIM * BENCH_DIM;
+  }
+}
+
+static void bench_delta_rule(const wick_kernels *kernels, uint32_t tokens, uint32_t heads) {
+  const delta_case of = delta_make(tokens, BENCH_DIM, BENCH_DIM);
+  const size_t state_floats = (size_t)heads * BENCH_DIM * BENCH_DIM;
+  float *from = random_row(state_floats, 1), *to = filled(state_floats, 0);
+  float *y = filled(tokens * of.delta.y_stride, 0);
+  bench_delta b = {kernels, of.delta, heads};
+  b.delta.state_in = from;
+  b.delta.state_out = to;
+  b.delta.y = y;
+  const double each = bench_seconds(bench_delta_run, &b) / tokens / heads;
+  const double bytes = 2 * sizeof(float) * BENCH_DIM * BENCH_DIM;
+  printf(
+      "#   %-14s delta, %3u heads of 128 x 128, %2u tokens: %6.0f ns a token and head, %5.2f "
+      "GB/s of state read and written\n",
+      kernels->name, heads, tokens, each * 1e9, bytes / each * 1e-9);
+  free(from);
+  free(to);
+  free(y);
+  delta_free(&of);
+}
+
+typedef struct bench_conv {
+  const wick_kernels *kernels;
+  kernel_conv conv;
+} bench_conv;
+
+static void bench_conv_run(void *context) {
+  const bench_conv *b = context;
+  b->kernels->conv(&b->conv, 0, b->conv.channels);
+}
+
+static void bench_convolution(const wick_kernels *kernels, uint32_t tokens) {
+  const conv_case of = conv_make(tokens, BENCH_CHANNELS, 4, false);
+  bench_conv b = {kernels, of.conv};
+  float *state = filled((size_t)3 * BENCH_CHANNELS, 0);
+  b.conv.y = filled(tokens * of.conv.y_stride, 0);
+  b.conv.state_out = state;
+  printf("#   %-14s conv, 8192 channels of 4 taps, %2u tokens: %6.0f ns a token\n", kernels->name,
+         tokens, bench_seconds(bench_conv_run, &b) / tokens * 1e9);
+  free(b.conv.y);
+  free(state);
+  conv_free(&of);
+}
+
+TEST(bench_mixers) {
+  if (!bench_is_wanted()) return;
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = least_u32((uint32_t)variants(list), 2);  // relaxed ones are no different
+  for (size_t v = 0; v < count; v++) {
+    bench_delta_rule(list[v], 1, 1);
+    bench_delta_rule(list[v], 1, BENCH_HEADS);
+    bench_delta_rule(list[v], 8, 1);
+    bench_delta_rule(list[v], BENCH_TOKENS, 1);
+    bench_convolution(list[v], 1);
+    bench_convolution(list[v], BENCH_TOKENS);
+  }
+}
