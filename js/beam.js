@@ -20,8 +20,8 @@ const ALTERNATIVES_MAX = 20;
 
 /** @param {BeamSearchOptions} options */
 function checked(options) {
-  checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority']);
-  const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority } = options;
+  checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority', 'salt']);
+  const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority, salt } = options;
   if (!Number.isInteger(width) || width < 1 || width > 16) {
     throw argumentError(`width must be a whole number from 1 to 16, not ${width}`);
   }
@@ -29,7 +29,7 @@ function checked(options) {
   if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
     throw argumentError(`lengthPenalty must be a number, not ${lengthPenalty}`);
   }
-  return { width, maxTokens, lengthPenalty, signal, priority };
+  return { width, maxTokens, lengthPenalty, signal, priority, salt };
 }
 
 /**
@@ -42,8 +42,9 @@ export async function beamSearch(engine, prompt, options = {}) {
   const settings = checked(options);
   const ends = new Set((await engine.info()).tokenizer?.ends);
   const search = new Search(settings, ends);
+  const { signal = null, salt } = settings;
   try {
-    await search.run(await engine.createSession({ signal: settings.signal ?? null }), prompt);
+    await search.run(await engine.createSession({ signal, salt }), prompt);
     return await search.best((tokens) => engine.detokenize(tokens));
   } finally {
     await search.close();

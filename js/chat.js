@@ -25,6 +25,7 @@ const unsupported = [
 const bodyNames = /** @type {const} */ ([
   ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
   ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
+  'salt',
   ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'signal', 'onPrefill'],
 ]);
@@ -105,6 +106,7 @@ function settingsOfBody(body) {
     logprobs: body.logprobs ? topLogprobs : undefined,
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
+    salt: body.salt ?? undefined,
   });
 }
 

@@ -304,9 +304,12 @@ export class Engine {
     return this.#link.call('metrics', [format, reset], signal);
   }
 
-  /** @param {{signal?: AbortSignal | null}} [options] @returns {Promise<Session>} an empty text */
+  /**
+   * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} [options]
+   * @returns {Promise<Session>} an empty text
+   */
   async createSession(options = {}) {
-    return Session.create(this.#link, checkNames(options, ['signal']).signal);
+    return Session.create(this.#link, checkNames(options, ['signal', 'salt']));
   }
 
   /**

@@ -164,6 +164,11 @@ export interface GenerateOptions extends SamplingOptions {
    */
   speculation?: boolean | 'always';
   /**
+   * Whose it is. What was read for one salt is found by no request with another, nor by one without:
+   * `cachedTokens` tells nobody what somebody else has asked. A session has its own.
+   */
+  salt?: string | null;
+  /**
    * Token ids that come out, whatever the logits say, for measurements with random weights, whose own
    * text would repeat itself.
    */
@@ -224,7 +229,7 @@ export interface Generation extends AsyncIterable<string> {
  */
 export interface Session {
   /** Goes on with `prompt` and writes an answer; both stay in the session (an end token does not). */
-  prompt(prompt: string | ArrayLike<number>, options?: GenerateOptions): Generation;
+  prompt(prompt: string | ArrayLike<number>, options?: Omit<GenerateOptions, 'salt'>): Generation;
   /** Reads text without an answer. Tokens: of the whole session, and those that it had before. */
   append(
     text: string | ArrayLike<number>,
@@ -253,6 +258,7 @@ export interface BeamSearchOptions {
   lengthPenalty?: number;
   signal?: AbortSignal | null;
   priority?: number;
+  salt?: string | null;
 }
 
 export interface Beam {
@@ -390,9 +396,10 @@ export interface ChatCompletionRequest {
   repeat_penalty?: number | null;
   /** Choices, 1 to 16; the prompt is read once for all of them. */
   n?: number | null;
-  /** GenerateOptions says what these two do. */
+  /** GenerateOptions says what these three do. */
   priority?: number | null;
   speculation?: boolean | 'always' | null;
+  salt?: string | null;
   frequency_penalty?: number | null;
   presence_penalty?: number | null;
   seed?: number | bigint | null;
@@ -705,7 +712,8 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<string>;
-  createSession(options?: { signal?: AbortSignal | null }): Promise<Session>;
+  /** With a `salt` (GenerateOptions), which its requests, its forks and what is saved of it have, too. */
+  createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
   /**
    * The prefix cache, for an engine with the same model. With `to`, also kept there: a file's path
    * (Node, Deno), a name (the origin's private file system).

@@ -329,9 +329,12 @@ export class NativeEngine {
 
   // ---- sessions and saved state ----
 
-  /** @returns {number} a new session */
-  createSession() {
-    return this.#sessionOf(this.#exports.session_create(this.#engine));
+  /** @param {string} [salt] of its tenant @returns {number} a new session */
+  createSession(salt = '') {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(salt);
+      return this.#sessionOf(this.#exports.session_create(this.#engine, address, sizeBytes));
+    });
   }
 
   /** @param {number} session @returns {number} a new one with the same text */

@@ -55,6 +55,7 @@ const generateNames = {
   printSpecial: true,
   priority: true,
   speculation: true,
+  salt: true,
   forced: true,
   signal: true,
   onPrefill: true,
@@ -88,8 +89,22 @@ export function settingsOf(options) {
     printSpecial: options.printSpecial === true,
     priority: number('priority', 0, { min: -100, max: 100, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
+    salt: saltOf(options.salt),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
+}
+
+/**
+ * Text that is no text (half of a surrogate pair) would become the same bytes as another.
+ * @param {unknown} salt
+ * @returns {string} '' when there is none
+ */
+export function saltOf(salt) {
+  if (salt === undefined || salt === null) return '';
+  if (typeof salt !== 'string') throw argumentError('salt must be a string');
+  if (salt === '') throw argumentError("salt must not be empty: '' would be everybody's");
+  if (/\p{Surrogate}/u.test(salt)) throw argumentError('salt must be well-formed text');
+  return salt;
 }
 
 /** @param {unknown} speculation @returns {boolean | 'always'} */

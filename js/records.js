@@ -53,6 +53,7 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {[first: number, last: number] | undefined} [drop] from its session, which is read first
  * @property {number} priority higher ones go first
  * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
+ * @property {string} [salt] of its tenant, '' or left out: of those without one
  * @property {number[]} [forced] what comes out, whatever the logits say
  * @property {number} [completions] of the prompt, which is read once
  */
@@ -93,6 +94,7 @@ export function requestFields(request, passed) {
   const text = isText ? passed.text(String(request.prompt)) : { address: 0, sizeBytes: 0 };
   const tokens = isText ? [] : /** @type {ArrayLike<number>} */ (request.prompt);
   const forced = request.forced ?? [];
+  const salt = request.salt ? passed.text(request.salt) : { address: 0, sizeBytes: 0 };
   const stops = request.stop.map((stop) => passed.text(stop));
   const bias = request.logitBias.flatMap(([token, value]) => [{ u32: token }, { f32: value }]);
   return [
@@ -129,5 +131,7 @@ export function requestFields(request, passed) {
     { u32: request.speculation === 'always' ? 2 : Number(!request.speculation) },
     { u32: forced.length > 0 ? passed.ints(forced) : 0 },
     { u32: forced.length },
+    { u32: salt.address },
+    { u32: salt.sizeBytes },
   ];
 }

@@ -4,7 +4,7 @@
 import { throwIfAborted, WickError } from './errors.js';
 import { Generation, readerOf } from './generation.js';
 import { checkNames } from './known.js';
-import { argumentError, checkCount, promptOf, settingsOf } from './options.js';
+import { argumentError, checkCount, promptOf, saltOf, settingsOf } from './options.js';
 import { unlessAborted } from './signals.js';
 import { keepBytes, readBytes } from './storage.js';
 
@@ -23,10 +23,13 @@ export class Session {
     this.#id = id;
   }
 
-  /** @param {Link} link @param {AbortSignal | null} [signal] */
-  static async create(link, signal) {
+  /**
+   * @param {Link} link
+   * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} options
+   */
+  static async create(link, { signal, salt }) {
     throwIfAborted(signal);
-    const made = link.call('createSession', []).then((id) => new Session(link, id));
+    const made = link.call('createSession', [saltOf(salt)]).then((id) => new Session(link, id));
     return unlessAborted(made, signal, (session) => session.close());
   }
 
@@ -36,6 +39,9 @@ export class Session {
    * @returns {Generation}
    */
   prompt(prompt, options = {}) {
+    if ((options.salt ?? undefined) !== undefined) {
+      throw argumentError('salt is a setting of createSession: a session keeps its own');
+    }
     const message = {
       input: { prompt: promptOf(prompt, true) },
       settings: { ...settingsOf(options), session: this.#id },

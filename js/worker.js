@@ -280,7 +280,7 @@ class EngineWorker {
     this.#finishCancelled(args[0]);
     switch (method) {
       case 'createSession':
-        return native.createSession();
+        return native.createSession(args[0]);
       case 'forkSession':
         return native.forkSession(args[0]);
       case 'truncateSession':

@@ -153,6 +153,9 @@ const wick_kv_pool *wick_pages(const wick_engine *engine);
 // prompt leaves the session as it was. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
 // WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
 wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
+// Of the tenant of this name (wick_request.salt), as its forks are, and what is saved of it.
+wick_status wick_session_create_salted(wick_engine *engine, const char *salt, size_t salt_bytes,
+                                       uint32_t *session, wick_error *error);
 // Shares every page; the first write of either to a shared page copies that page alone.
 wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
                               wick_error *error);

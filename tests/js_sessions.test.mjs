@@ -459,3 +459,94 @@ describe('saved sessions', () => {
     assert.ok(!existsSync(`${kept}.tmp`));
   });
 });
+
+describe('salts', () => {
+  /** @param {import('node:test').TestContext} t @param {object} [options] @param {Engine} [engine] */
+  const asker = async (t, options = {}, engine = undefined) => {
+    const asked = engine ?? (await openEngine(t, options));
+    return {
+      engine: asked,
+      /** @param {string | null} [salt] */
+      cached: async (salt) =>
+        (await read(asked.generate(story, { ...greedy, maxTokens: 2, salt: salt ?? null })))
+          .cachedTokens,
+    };
+  };
+
+  test('what was read for one is not found by another, nor by those without', async (t) => {
+    const { cached } = await asker(t);
+    // é in one piece and in two, and a long name that ends otherwise
+    const long = 'x'.repeat(5000);
+    const salts = [null, 'a', 'a ', 'A', '\u00e9', 'e\u0301', `${long}1`, `${long}2`];
+    for (const salt of salts) {
+      assert.equal(await cached(salt), 0, `${salt}`.slice(0, 9));
+      assert.ok((await cached(salt)) >= 32, `${salt}`.slice(0, 9));
+    }
+  });
+
+  test('chat, several completions, beams and best-of have it, too', async (t) => {
+    const { engine } = await asker(t);
+    const messages = [{ role: 'user', content: story }];
+    /** @param {string} [salt] */
+    const chat = async (salt) => {
+      const body = { messages, max_tokens: 2, temperature: 0, ...(salt && { salt }) };
+      const { usage } = await engine.chat.completions.create(body);
+      return usage.prompt_tokens_details.cached_tokens;
+    };
+    assert.equal(await chat('a'), 0);
+    assert.equal(await chat('b'), 0);
+    assert.equal(await chat(), 0);
+    assert.ok((await chat('a')) > 0);
+    /** @param {() => Promise<any>} ask @returns {Promise<number>} tokens that were read anew */
+    const newlyRead = async (ask) => {
+      const before = (await engine.stats()).tokens.prompt;
+      await ask();
+      return (await engine.stats()).tokens.prompt - before;
+    };
+    const count = await engine.countTokens(story);
+    const some = { maxTokens: 2, temperature: 0, ignoreEnd: true };
+    const ways = /** @type {((salt: string) => Promise<any>)[]} */ ([
+      (salt) => Promise.all(engine.generateMany(story, { ...some, salt }).map((one) => one.text())),
+      (salt) => engine.bestOf(story, { ...some, salt }),
+      (salt) => engine.beamSearch(story, { maxTokens: 2, width: 2, salt }),
+    ]);
+    for (const [index, way] of ways.entries()) {
+      const name = `way ${index}`;
+      assert.ok((await newlyRead(() => way(name))) >= count, name);
+      assert.ok((await newlyRead(() => way(name))) < count, name);
+      assert.ok((await newlyRead(() => way(`${name}!`))) >= count, name);
+    }
+  });
+
+  test('a session has one for good, and so have its forks and what is saved', async (t) => {
+    const { engine, cached } = await asker(t);
+    const session = await engine.createSession({ salt: 'a' });
+    const fork = await session.fork();
+    const bytes = await fork.save();
+    assert.equal((await fork.append(story)).cachedTokens, 0);
+    assert.equal(await cached('b'), 0);
+    assert.equal(await cached(), 0);
+    assert.ok((await session.append(story)).cachedTokens >= 32);
+    assert.throws(() => session.prompt('', /** @type {any} */ ({ salt: 'b' })), hasCode('ARG'));
+
+    const other = await asker(t);
+    const { session: again } = await other.engine.loadState(bytes);
+    assert.equal(await other.cached('a'), 0);
+    assert.ok(((await again?.append(story))?.cachedTokens ?? 0) >= 32);
+    const cache = await other.engine.saveState();
+    const third = await asker(t);
+    assert.ok((await third.engine.loadState(cache)).entries > 0);
+    assert.equal(await third.cached('b'), 0);
+    assert.equal(await third.cached(), 0);
+    assert.ok((await third.cached('a')) >= 32);
+  });
+
+  test('what would be the same bytes, or nobody’s, is refused', async (t) => {
+    const { engine } = await asker(t);
+    for (const salt of /** @type {any[]} */ (['', 17, '\ud800', 'a\udc00', {}])) {
+      assert.throws(() => engine.generate('a', { salt }), hasCode('ARG'));
+      await assert.rejects(engine.createSession({ salt }), hasCode('ARG'));
+    }
+    await engine.generate('a', { ...greedy, salt: '😀' }).text();
+  });
+});

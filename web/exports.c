@@ -52,8 +52,9 @@ typedef struct web_request {
   int32_t priority;
   uint32_t completions, speculation;  // 0: where it pays, 1: never, 2: always
   uint32_t forced, forced_count;
+  uint32_t salt, salt_bytes;
 } web_request;
-_Static_assert(sizeof(web_request) == 136, "js/records.js fills it");
+_Static_assert(sizeof(web_request) == 144, "js/records.js fills it");
 _Static_assert(sizeof(sampler_bias) == 8, "js/records.js fills it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
@@ -362,6 +363,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.ignore_end = from->ignore_end != 0;
   request.print_special = from->print_special != 0;
   request.session = from->session;
+  request.salt = (const char *)(uintptr_t)from->salt;
+  request.salt_bytes = from->salt_bytes;
   request.prefill_only = from->prefill_only != 0;
   request.drop_first = from->drop_first;
   request.drop_last = from->drop_last;
@@ -405,9 +408,12 @@ WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
 // ---- Sessions ----
 
 // The session's number, 0 when it failed.
-WEB_EXPORT("session_create") uint32_t web_session_create(wick_engine *engine) {
+WEB_EXPORT("session_create")
+uint32_t web_session_create(wick_engine *engine, const char *salt, size_t salt_bytes) {
   uint32_t session = 0;
-  return wick_session_create(engine, &session, &last_error) == WICK_OK ? session : 0;
+  const wick_status status =
+      wick_session_create_salted(engine, salt, salt_bytes, &session, &last_error);
+  return status == WICK_OK ? session : 0;
 }
 
 WEB_EXPORT("session_fork") uint32_t web_session_fork(wick_engine *engine, uint32_t session) {

@@ -10,8 +10,14 @@ static wick_status check_ready(const wick_engine *engine, wick_error *error) {
 // ---- Sessions ----
 
 wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error) {
+  return wick_session_create_salted(engine, NULL, 0, session, error);
+}
+
+wick_status wick_session_create_salted(wick_engine *engine, const char *salt, size_t salt_bytes,
+                                       uint32_t *session, wick_error *error) {
   const wick_status status = check_ready(engine, error);
-  return status == WICK_OK ? session_create(&engine->sessions, session, error) : status;
+  if (status != WICK_OK) return status;
+  return session_create(&engine->sessions, salt_of(salt, salt_bytes), session, error);
 }
 
 wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,

@@ -31,8 +31,8 @@ wick_prefix_hash_t wick_page_hash(wick_prefix_hash_t parent, uint64_t salt, cons
 // ---- Lookups ----
 
 // Follows the chain through at most `pages` whole pages; *id: the last entry.
-static uint32_t walk(wick_prefix_cache *cache, uint64_t salt, const int32_t *tokens, uint32_t pages,
-                     wick_prefix_id *id) {
+static uint32_t walk(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
+                     uint32_t pages, wick_prefix_id *id) {
   *id = WICK_PREFIX_NONE;
   uint32_t found = 0;
   for (; found < pages; found++) {
@@ -57,7 +57,7 @@ static void count_lookup(wick_prefix_cache *cache, wick_prefix_id id, uint32_t c
   for (; id != WICK_PREFIX_NONE; id = cache->entries[id].parent) prefix_touch(cache, id);
 }
 
-uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, uint64_t salt, const int32_t *tokens,
+uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
                                   uint32_t count, wick_prefix_id *id) {
   const uint32_t pages = count == 0 ? 0 : (count - 1) / cache->config.page_tokens;
   const uint32_t found = walk(cache, salt, tokens, pages, id);
@@ -65,7 +65,7 @@ uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, uint64_t salt, const
   return found * cache->config.page_tokens;
 }
 
-wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, uint64_t salt,
+wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
                                          const int32_t *tokens, uint32_t count) {
   const uint32_t pages = count / cache->config.page_tokens;
   wick_prefix_id id;
@@ -77,7 +77,7 @@ wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, uint64_t salt
 
 // ---- Sequences ----
 
-wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq_id, uint64_t salt,
+wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq_id, wick_salt salt,
                                const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
                                wick_error *error) {
   wick_kv_pool *pool = cache->pool;
@@ -110,7 +110,7 @@ static bool is_plain(const wick_kv_entry *entry, uint32_t i) {
          entry->last == KERNEL_PAGE_TOKENS && entry->position == i * KERNEL_PAGE_TOKENS;
 }
 
-wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq_id, uint64_t salt,
+wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq_id, wick_salt salt,
                               const int32_t *tokens, uint32_t count, uint32_t *tokens_known,
                               wick_error *error) {
   const kv_seq *seq = kv_seq_find(cache->pool, seq_id);

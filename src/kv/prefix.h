@@ -2,12 +2,12 @@
 // a chain of hashes (as vLLM's automatic prefix caching does) and compared token by token.
 //
 // An entry is one page of tokens after its parent's; the hash covers the parent's hash, the salt
-// (model, KV types, whatever must not be mixed) and the tokens. So the chain is a radix tree at the
-// grain of pages. The cache has a reference of the pool on each page (which seals it); an entry
-// without users is idle and stays, to be evicted when pages or entries run short: leaves first,
-// the least recently used first. What a sequence still holds is no use evicting and is passed by,
-// unless pages come free by it that it follows and that the sequence has dropped. One thread, the
-// pool's writer.
+// (of the tenant, or whatever else must not be mixed) and the tokens; all three are compared, too.
+// So the chain is a radix tree at the grain of pages, one for each salt. The cache has a reference
+// of the pool on each page (which seals it); an entry without users is idle and stays, to be
+// evicted when pages or entries run short: leaves first, the least recently used first. What a
+// sequence still holds is no use evicting and is passed by, unless pages come free by it that it
+// follows and that the sequence has dropped. One thread, the pool's writer.
 #ifndef WICK_KV_PREFIX_H
 #define WICK_KV_PREFIX_H
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "base/salt.h"
 #include "base/status.h"
 #include "kv/pool.h"
 
@@ -37,7 +38,7 @@ typedef uint32_t wick_prefix_id;  // of an entry, while it lives
 
 typedef struct wick_prefix_entry {
   wick_prefix_hash_t hash;
-  uint64_t salt;
+  wick_salt salt;
   uint64_t last_access_tick, insert_serial;
   wick_prefix_id parent;  // WICK_PREFIX_NONE: a root
   wick_kv_page_id page;   // WICK_KV_PAGE_NONE: the place is free
@@ -85,14 +86,14 @@ void wick_prefix_cache_destroy(wick_prefix_cache *cache);  // NULL is fine
 // must be computed for its logits): gives an empty sequence (no tokens, no pages) those pages.
 // *tokens_hit: how many it has now. One hit or one miss. WICK_E_SEQ, WICK_E_BUSY (not empty),
 // WICK_E_NOMEM.
-wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq, uint64_t salt,
+wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq, wick_salt salt,
                                const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
                                wick_error *error);
 // Enters the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries;
 // what is known already is touched. Stops at a page that was shifted or fell out of a window, and
 // where the cache is full. *tokens_known (may be NULL): how far the cache now goes. WICK_E_SEQ,
 // WICK_E_RANGE (more than is stored), WICK_E_NOMEM (what was entered before stays).
-wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq, uint64_t salt,
+wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq, wick_salt salt,
                               const int32_t *tokens, uint32_t count, uint32_t *tokens_known,
                               wick_error *error);
 
@@ -104,10 +105,10 @@ wick_status wick_prefix_reserve(wick_prefix_cache *cache, uint32_t entries, wick
 
 // The longest cached beginning, as above; *id its last entry, WICK_PREFIX_NONE when there is none.
 // Counts one hit or miss. Returns its tokens. One walk, O(count).
-uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, uint64_t salt, const int32_t *tokens,
+uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
                                   uint32_t count, wick_prefix_id *id);
 // All of the tokens and nothing less; WICK_PREFIX_NONE when they are not whole cached pages.
-wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, uint64_t salt,
+wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
                                          const int32_t *tokens, uint32_t count);
 // By hash alone: for tests and metrics, never for reuse.
 wick_prefix_id wick_prefix_lookup_hash(wick_prefix_cache *cache, wick_prefix_hash_t hash);
@@ -115,7 +116,7 @@ bool wick_prefix_contains(const wick_prefix_cache *cache, wick_prefix_hash_t has
 // A page of tokens after `parent` (WICK_PREFIX_NONE: a root), with one user. Evicts an idle leaf
 // when entries_max is reached; WICK_E_FULL when there is none. The same entry again is touched and
 // nothing else: *existed. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
-wick_status wick_prefix_insert(wick_prefix_cache *cache, wick_prefix_id parent, uint64_t salt,
+wick_status wick_prefix_insert(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                                const int32_t *tokens, wick_kv_page_id page, wick_prefix_id *id,
                                bool *existed, wick_error *error);
 // Unknown entries are WICK_E_RANGE. Releasing what has no user is WICK_E_ARG.

@@ -54,12 +54,12 @@ static void unlink_entry(wick_prefix_cache *cache, wick_prefix_id id) {
 }
 
 static wick_prefix_hash_t hash_after(const wick_prefix_cache *cache, wick_prefix_id parent,
-                                     uint64_t salt, const int32_t *tokens) {
+                                     wick_salt salt, const int32_t *tokens) {
   const wick_prefix_hash_t before = parent == WICK_PREFIX_NONE ? 0 : cache->entries[parent].hash;
-  return cache->config.hash(before, salt, tokens, cache->config.page_tokens);
+  return cache->config.hash(before, salt.low, tokens, cache->config.page_tokens);
 }
 
-wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, uint64_t salt,
+wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                            const int32_t *tokens) {
   if (cache->bucket_count == 0) return WICK_PREFIX_NONE;
   const wick_prefix_hash_t hash = hash_after(cache, parent, salt, tokens);
@@ -68,7 +68,7 @@ wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, uint
   for (; id != WICK_PREFIX_NONE; id = cache->entries[id].next) {
     const wick_prefix_entry *entry = &cache->entries[id];
     if (entry->hash != hash) continue;
-    const bool is_same = entry->parent == parent && entry->salt == salt &&
+    const bool is_same = entry->parent == parent && salt_is_same(entry->salt, salt) &&
                          memcmp(wick_prefix_entry_tokens(cache, id), tokens, bytes) == 0;
     if (is_same) return id;
     cache->stats.collisions++;
@@ -259,7 +259,7 @@ static wick_status check_insert(const wick_prefix_cache *cache, wick_prefix_id p
                    (int)id);
 }
 
-wick_status wick_prefix_insert(wick_prefix_cache *cache, wick_prefix_id parent, uint64_t salt,
+wick_status wick_prefix_insert(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                                const int32_t *tokens, wick_kv_page_id page, wick_prefix_id *id,
                                bool *existed, wick_error *error) {
   wick_status status = check_insert(cache, parent, page, error);

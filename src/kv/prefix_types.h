@@ -25,7 +25,7 @@ struct wick_prefix_cache {
 bool prefix_is_live(const wick_prefix_cache *cache, wick_prefix_id id);
 void prefix_touch(wick_prefix_cache *cache, wick_prefix_id id);  // now the most recently used
 // The entry after `parent` with these tokens; an equal hash with others counts as a collision.
-wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, uint64_t salt,
+wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                            const int32_t *tokens);
 // Takes an entry out for good and gives its page back.
 void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id);

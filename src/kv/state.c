@@ -11,7 +11,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { STATE_VERSION = 3, CHECKSUM_BYTES = 8 };
+enum { STATE_VERSION = 4, CHECKSUM_BYTES = 8 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'K', 'V', 'S', 'T'};
 static const uint64_t CHECKSUM_SEED = 0x5749434b4b565354u;
 
@@ -33,10 +33,10 @@ typedef struct state_entry {
 
 typedef struct state_node {
   uint32_t parent, zero;
-  uint64_t salt;
+  wick_salt salt;
 } state_node;
 
-_Static_assert(sizeof(state_header) == 72 && sizeof(state_entry) == 16 && sizeof(state_node) == 16,
+_Static_assert(sizeof(state_header) == 72 && sizeof(state_entry) == 16 && sizeof(state_node) == 24,
                "no padding");
 
 // A word at a time; the end in a last one. Pieces are the same on both sides.

@@ -6,7 +6,8 @@
 //           heads, head dim, tokens, pages, payload bytes, checksum of the header
 //   payload of a sequence: tokens [tokens] i32; per page {position u32, delta i32, first u16, last
 //           u16, has_page u32}; then the pages that are there, each page_bytes
-//   payload of a cache: per entry {parent u32 (place in the record or ~0), 0 u32, salt u64, tokens
+//   payload of a cache: per entry {parent u32 (place in the record or ~0), 0 u32, salt 2 u64,
+//   tokens
 //           [page tokens] i32, page}; parents come first
 //   checksum u64 of the payload
 // Rows after the stored ones are zero in the record of a sequence. Ids of tokens are as they were
@@ -51,7 +52,8 @@ uint64_t wick_state_cache_bytes(const wick_prefix_cache *cache);
 wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_id seq,
                                 const int32_t *tokens, const wick_state_sink *sink,
                                 wick_error *error);
-// Entries that are linked, of all salts; `salt` is the engine's own, checked when read.
+// Entries that are linked, of all tenants, each with its salt; `salt` is the engine's own, checked
+// when read.
 wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
                                   const wick_state_sink *sink, wick_error *error);
 

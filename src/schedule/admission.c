@@ -39,11 +39,11 @@ static void keep_outside(scheduler *scheduler, request *request, wick_kv_seq_id 
 }
 
 // It stays in the prefix cache as long as nobody needs the pages.
-static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, const int32_t *tokens,
-                        uint32_t count) {
+static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, wick_salt salt,
+                        const int32_t *tokens, uint32_t count) {
   const scheduler_parts *parts = &scheduler->parts;
   if (parts->prefix == NULL) return;
-  wick_prefix_store(parts->prefix, sequence, SCHEDULER_PREFIX_SALT, tokens, count, NULL, NULL);
+  wick_prefix_store(parts->prefix, sequence, salt, tokens, count, NULL, NULL);
 }
 
 // All pages go, or those of a session stay as far as it held them before: where the host keeps
@@ -51,7 +51,7 @@ static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, const int
 static void leave_pages(scheduler *scheduler, request *request) {
   wick_kv_pool *kv = scheduler->parts.kv;
   const wick_kv_seq_id sequence = request->sequence;
-  keep_inside(scheduler, sequence, request->tokens, request->fed);
+  keep_inside(scheduler, sequence, request->salt, request->tokens, request->fed);
   if (request->session == NULL) {
     keep_outside(scheduler, request, sequence, request->fed, request->fed);
     wick_kv_seq_free(kv, sequence, NULL);
@@ -132,7 +132,8 @@ static bool take_from_sessions(scheduler *scheduler, const request *first) {
     holding = last->session;
   }
   const uint32_t stored = wick_kv_seq_tokens(kv, holding->sequence);
-  keep_inside(scheduler, holding->sequence, last == NULL ? holding->tokens : last->tokens, stored);
+  keep_inside(scheduler, holding->sequence, holding->salt,
+              last == NULL ? holding->tokens : last->tokens, stored);
   if (last != NULL) {
     keep_outside(scheduler, last, holding->sequence, stored, stored);
     scheduler->stats.preempted++;
@@ -265,7 +266,7 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
   uint32_t cached = 0;
   if (parts->prefix != NULL && request->on_logits == NULL) {
     wick_prefix_id last;
-    cached = wick_prefix_find_longest(parts->prefix, SCHEDULER_PREFIX_SALT, request->tokens,
+    cached = wick_prefix_find_longest(parts->prefix, request->salt, request->tokens,
                                       request->tokens_count, &last);
   }
   if (!swap_is_worth(&scheduler->swap, &scheduler->swap_costs, &request->swapped, cached)) {
@@ -330,7 +331,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   request->fed_before = wick_kv_seq_tokens(parts->kv, sequence);
   if (request->fed_before == 0 && parts->prefix != NULL && request->on_logits == NULL) {
     uint32_t hit;
-    status = wick_prefix_attach(parts->prefix, sequence, SCHEDULER_PREFIX_SALT, request->tokens,
+    status = wick_prefix_attach(parts->prefix, sequence, request->salt, request->tokens,
                                 request->tokens_count, &hit, error);
   }
   uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
@@ -352,8 +353,10 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   return status;
 }
 
-// Whether both begin with the page that `reading` reads now.
+// Whether both begin with the page that `reading` reads now, of one tenant: another's request must
+// not be held up by it either.
 static bool shares_next_page(const request *reading, const request *request) {
+  if (!salt_is_same(reading->salt, request->salt)) return false;
   const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
   if (tokens > reading->prompt_count || tokens > request->prompt_count) return false;
   return memcmp(reading->tokens, request->tokens, tokens * sizeof(int32_t)) == 0;

@@ -258,8 +258,8 @@ static void put_prefill(scheduler *scheduler, const request *request) {
 static void remember_prefix(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (parts->prefix == NULL) return;
-  wick_prefix_store(parts->prefix, request->sequence, SCHEDULER_PREFIX_SALT, request->tokens,
-                    request->fed, NULL, NULL);
+  wick_prefix_store(parts->prefix, request->sequence, request->salt, request->tokens, request->fed,
+                    NULL, NULL);
 }
 
 static void append(scheduler *scheduler, request *request, uint32_t tokens) {

@@ -156,6 +156,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
   made->session = session;
+  made->salt = session != NULL ? session->salt : salt_of(wanted->salt, wanted->salt_bytes);
   made->drop_first = wanted->drop_first;
   made->drop_last = wanted->drop_last;
   wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);

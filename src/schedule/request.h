@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "base/salt.h"
 #include "base/status.h"
 #include "sample/sampler.h"
 #include "schedule/event_types.h"
@@ -35,8 +36,12 @@ typedef struct wick_request {
   bool no_speculation;   // never proposes what may follow (schedule/speculation.h)
   bool always_speculates;  // proposes whether that pays or not, for tests and measurements
   uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
-  uint32_t max_tokens;     // 0: until the context is full
-  bool prefill_only;       // the prompt is read, nothing is sampled (max_tokens is ignored)
+  // Whose it is: what one tenant had read is not found by another. None: those without a name. A
+  // session has its own.
+  const char *salt;
+  size_t salt_bytes;
+  uint32_t max_tokens;  // 0: until the context is full
+  bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
   // The tokens [first, last) of the session are dropped as soon as the others have seen them: all
   // is read but the token that a full context has no place for. Without a prompt, and prefill_only;
   // both 0: nothing is dropped.
@@ -73,6 +78,7 @@ typedef struct request {
   bool runs_alone;           // a pass that it was in failed: whose fault it was shows alone
   struct request *original;  // whose prompt it continues as soon as that is read; NULL: its own
   session *session;          // NULL: none
+  wick_salt salt;            // its session's, if any
   int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: most that may come out
   uint32_t fed;                                     // tokens in the KV pages

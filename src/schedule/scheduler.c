@@ -129,6 +129,10 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
     return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "tokens are dropped from a session, by a request without a prompt or answer");
   }
+  if (wanted->session != 0 && wanted->salt_bytes != 0) {
+    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "a request on a session has the session's salt, not one of its own");
+  }
   const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
   if (wanted->completions > 1 && is_alone) {
     return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
@@ -333,8 +337,8 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   events_put(&scheduler->events, &event, NULL, NULL, 0, text, text_bytes);
   if (how != WICK_FINISH_ERROR && request->phase == REQUEST_RUNNING &&
       scheduler->parts.prefix != NULL) {
-    wick_prefix_store(scheduler->parts.prefix, request->sequence, SCHEDULER_PREFIX_SALT,
-                      request->tokens, request->fed, NULL, NULL);
+    wick_prefix_store(scheduler->parts.prefix, request->sequence, request->salt, request->tokens,
+                      request->fed, NULL, NULL);
   }
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] == request) scheduler->owners[i] = NULL;

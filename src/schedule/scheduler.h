@@ -54,9 +54,7 @@ enum {
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,
   // Who has waited for so many passes goes before all that came later, whatever their priority: the
   // bound on waiting, beside the time that those which run already take.
-  SCHEDULER_PASSES_WAITED_MAX = 512,
-  // Cached pages are of this engine's one model; a saved cache is checked against its fingerprint.
-  SCHEDULER_PREFIX_SALT = 0
+  SCHEDULER_PASSES_WAITED_MAX = 512
 };
 
 wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick_error *error);

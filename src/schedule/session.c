@@ -101,10 +101,11 @@ uint32_t session_list(session_table *table, session *made) {
   return made->id;
 }
 
-wick_status session_create(session_table *table, uint32_t *id, wick_error *error) {
+wick_status session_create(session_table *table, wick_salt salt, uint32_t *id, wick_error *error) {
   session *made = NULL;
   wick_status status = session_make(table, 0, &made, error);
   if (made == NULL) return status;
+  made->salt = salt;
   status = wick_kv_seq_new(table->kv, 0, &made->sequence, NULL, error);
   if (status != WICK_OK) {
     session_discard(table, made);
@@ -119,6 +120,7 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
   wick_status status = session_find_idle(table, id, &parent, error);
   if (parent != NULL) status = session_make(table, parent->count, &made, error);
   if (made == NULL) return status;
+  made->salt = parent->salt;
   if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
   status = wick_kv_seq_fork(table->kv, parent->sequence, &made->sequence, error);
   if (status != WICK_OK) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "base/salt.h"
 #include "base/status.h"
 #include "kv/pool.h"
 #include "kv/state.h"
@@ -19,6 +20,7 @@ typedef struct session {
   wick_kv_seq_id sequence;
   int32_t *tokens;  // [count], the authority; the pages hold the first of them
   uint32_t count;
+  wick_salt salt;       // of its tenant
   bool is_busy;         // a request runs on it or waits
   uint64_t idle_since;  // of session_table.idle_next: when it was made, or its last request ended
 } session;
@@ -36,8 +38,8 @@ void sessions_destroy(session_table *table);  // also of a table of zeros
 
 // All of these: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,
 // WICK_E_PAGES. On an error nothing has changed.
-wick_status session_create(session_table *table, uint32_t *id, wick_error *error);
-// Shares every page: O(pages), no keys or values are copied.
+wick_status session_create(session_table *table, wick_salt salt, uint32_t *id, wick_error *error);
+// Of the same tenant, shares every page: O(pages), no keys or values are copied.
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
 // Keeps the first `tokens`. WICK_E_RANGE past its count.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
@@ -62,8 +64,8 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 // dropped from among them, which what follows had seen.
 bool session_is_plain(const session_table *table, const session *session);
 
-// A record: "WICKSESS", version u32, tokens that the pages lack u32, these i32, checksum u64 of all
-// this; then kv/state.h's record of the sequence. Errors of wick_state_*.
+// A record: "WICKSESS", version u32, tokens that the pages lack u32, salt 2 u64, these tokens i32,
+// checksum u64 of all this; then kv/state.h's record of the sequence. Errors of wick_state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
                           wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,

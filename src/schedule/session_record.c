@@ -7,14 +7,15 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { RECORD_VERSION = 1 };
+enum { RECORD_VERSION = 2 };
 static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
 
 typedef struct record_head {
   char magic[SESSION_MAGIC_BYTES];
   uint32_t version, tail;  // tail: tokens that the pages lack
+  wick_salt salt;
 } record_head;
-_Static_assert(sizeof(record_head) == 16, "no padding");
+_Static_assert(sizeof(record_head) == 32, "no padding");
 
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
@@ -41,7 +42,8 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
   const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
-  record_head head = {.version = RECORD_VERSION, .tail = session->count - stored};
+  record_head head = {
+      .version = RECORD_VERSION, .tail = session->count - stored, .salt = session->salt};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   const int32_t *tail = session->tokens + stored;
   const uint64_t sum = sum_of(&head, tail);
@@ -143,6 +145,7 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
     session_discard(table, made);
     return status;
   }
+  made->salt = head.salt;
   *id = session_list(table, made);
   return WICK_OK;
 }

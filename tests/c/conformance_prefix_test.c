@@ -7,6 +7,8 @@
 #include "platform/platform.h"
 
 enum { PAGES = 8 };
+static const wick_salt NO_SALT = {0};
+static const wick_salt TENANT = {7, 0}, OTHER_LOW = {8, 0}, OTHER_HIGH = {7, 1};
 
 // A cache over the conformance pool, and a sequence whose pages the entries name.
 typedef struct prefix_case {
@@ -55,9 +57,9 @@ static wick_prefix_id insert(prefix_case *c, wick_prefix_id parent, const int32_
   wick_prefix_id id = WICK_PREFIX_NONE;
   bool existed = true;
   wick_error error = {0};
-  CHECK_EQ_INT(
-      wick_prefix_insert(c->cache, parent, 0, tokens, page_at(c, index), &id, &existed, &error),
-      WICK_OK);
+  CHECK_EQ_INT(wick_prefix_insert(c->cache, parent, NO_SALT, tokens, page_at(c, index), &id,
+                                  &existed, &error),
+               WICK_OK);
   CHECK(!existed);
   return id;
 }
@@ -77,8 +79,8 @@ static wick_prefix_entry entry_of(const prefix_case *c, wick_prefix_id id) {
 static wick_status insert_another(prefix_case *c, const int32_t *tokens) {
   wick_prefix_id id;
   bool existed;
-  return wick_prefix_insert(c->cache, WICK_PREFIX_NONE, 0, tokens, page_at(c, 0), &id, &existed,
-                            NULL);
+  return wick_prefix_insert(c->cache, WICK_PREFIX_NONE, NO_SALT, tokens, page_at(c, 0), &id,
+                            &existed, NULL);
 }
 
 // Entries of one token in these cases are named by it.
@@ -144,7 +146,7 @@ TEST(px_03_insert_then_look_up) {
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).prefixes_cached, 1);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).tokens_saved, 0);
   CHECK_EQ_UINT(wick_prefix_tick(c.cache), 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 0, tokens, 3), id);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3), id);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 1);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 0);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).tokens_saved, 3);
@@ -157,8 +159,8 @@ TEST(px_03_insert_then_look_up) {
   // the same again: nothing is overwritten or counted twice
   wick_prefix_id again;
   bool existed = false;
-  CHECK_EQ_INT(wick_prefix_insert(c.cache, WICK_PREFIX_NONE, 0, tokens, page_at(&c, 1), &again,
-                                  &existed, NULL),
+  CHECK_EQ_INT(wick_prefix_insert(c.cache, WICK_PREFIX_NONE, NO_SALT, tokens, page_at(&c, 1),
+                                  &again, &existed, NULL),
                WICK_OK);
   CHECK(existed && again == id);
   CHECK_EQ_INT(entry_of(&c, id).page, page_at(&c, 0));
@@ -171,7 +173,7 @@ TEST(px_04_misses_and_the_hit_ratio) {
   REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 100, .page_tokens = 3}));
   const int32_t tokens[] = {1, 2, 3}, other[] = {7, 8, 9};
   insert(&c, WICK_PREFIX_NONE, tokens, 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 0, other, 3), WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, other, 3), WICK_PREFIX_NONE);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 1);
   const wick_prefix_stats before = wick_prefix_stats_get(c.cache);
   CHECK(wick_prefix_contains(c.cache, wick_page_hash(0, 0, tokens, 3)));
@@ -180,7 +182,7 @@ TEST(px_04_misses_and_the_hit_ratio) {
   CHECK_EQ_MEM(&after, &before, sizeof before);
   CHECK_EQ_UINT(wick_prefix_tick(c.cache), 0);
   for (int i = 0; i < 3; i++) {
-    CHECK(wick_prefix_lookup_tokens(c.cache, 0, tokens, 3) != WICK_PREFIX_NONE);
+    CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3) != WICK_PREFIX_NONE);
   }
   const wick_prefix_stats stats = wick_prefix_stats_get(c.cache);
   CHECK_EQ_UINT(stats.hits, 3);
@@ -222,8 +224,8 @@ TEST(px_06_the_least_recently_used_goes) {
   const int32_t tokens[] = {1, 2, 3, 4};
   REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 3, .page_tokens = 1}));
   for (uint32_t i = 0; i < 3; i++) insert_idle(&c, WICK_PREFIX_NONE, &tokens[i], i);
-  CHECK(wick_prefix_lookup_tokens(c.cache, 0, &tokens[1], 1) != WICK_PREFIX_NONE);
-  CHECK(wick_prefix_lookup_tokens(c.cache, 0, &tokens[2], 1) != WICK_PREFIX_NONE);
+  CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, &tokens[1], 1) != WICK_PREFIX_NONE);
+  CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, &tokens[2], 1) != WICK_PREFIX_NONE);
   insert(&c, WICK_PREFIX_NONE, &tokens[3], 3);
   CHECK(!contains_token(&c, 1));
   CHECK(contains_token(&c, 2) && contains_token(&c, 3) && contains_token(&c, 4));
@@ -283,14 +285,14 @@ TEST(px_08_collisions_are_told_apart) {
   const wick_prefix_config config = {.entries_max = 4, .page_tokens = 4, .hash = seed_hash};
   REQUIRE(open_case(&c, &config));
   const wick_prefix_id a = insert(&c, WICK_PREFIX_NONE, COLLIDING[0], 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 0, COLLIDING[1], 4), WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), WICK_PREFIX_NONE);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 1);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 0);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).collisions, 1);
   const wick_prefix_id b = insert(&c, WICK_PREFIX_NONE, COLLIDING[1], 1);
   CHECK_EQ_UINT(wick_prefix_count(c.cache), 2);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 0, COLLIDING[0], 4), a);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 0, COLLIDING[1], 4), b);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[0], 4), a);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), b);
   CHECK_EQ_INT(entry_of(&c, a).page, page_at(&c, 0));
   CHECK_EQ_INT(entry_of(&c, b).page, page_at(&c, 1));
   close_case(&c);
@@ -305,7 +307,7 @@ TEST(px_09_longest_prefix_of_single_tokens) {
   wick_prefix_id last = WICK_PREFIX_NONE;
   for (uint32_t i = 0; i < 3; i++) last = insert(&c, last, &tokens[i], i);
   wick_prefix_id found;
-  CHECK_EQ_UINT(wick_prefix_find_longest(c.cache, 0, tokens, 5, &found), 3);
+  CHECK_EQ_UINT(wick_prefix_find_longest(c.cache, NO_SALT, tokens, 5, &found), 3);
   CHECK_EQ_UINT(found, last);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 1);
   CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 0);
@@ -314,7 +316,7 @@ TEST(px_09_longest_prefix_of_single_tokens) {
 }
 
 // What a fresh sequence is given of the tokens, which is what a search finds, too.
-static uint32_t attach(prefix_case *c, uint64_t salt, const int32_t *tokens, uint32_t count) {
+static uint32_t attach(prefix_case *c, wick_salt salt, const int32_t *tokens, uint32_t count) {
   wick_prefix_id last;
   const uint32_t found = wick_prefix_find_longest(c->cache, salt, tokens, count, &last);
   CHECK((last == WICK_PREFIX_NONE) == (found == 0));
@@ -338,20 +340,21 @@ TEST(px_10_whole_pages_and_never_the_last_token) {
   count_up(tokens, 100, 40);
   uint32_t known;
   CHECK_EQ_INT(wick_kv_seq_append(c.pool, c.seq, 32, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_prefix_store(c.cache, c.seq, 7, tokens, 32, &known, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_prefix_store(c.cache, c.seq, TENANT, tokens, 32, &known, NULL), WICK_OK);
   CHECK_EQ_UINT(known, 32);
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 40), 32);
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 33), 32);
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 32), 16);
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 15), 0);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 40), 32);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 33), 32);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 32), 16);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 15), 0);
   const wick_prefix_stats before = wick_prefix_stats_get(c.cache);
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 0), 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, 7, tokens, 0), WICK_PREFIX_NONE);
-  CHECK_EQ_UINT(attach(&c, 8, tokens, 40), 0);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 0), 0);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, TENANT, tokens, 0), WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(attach(&c, OTHER_LOW, tokens, 40), 0);
+  CHECK_EQ_UINT(attach(&c, OTHER_HIGH, tokens, 40), 0);  // its hash is the same
   const wick_prefix_stats after = wick_prefix_stats_get(c.cache);
   CHECK_EQ_UINT(after.hits, before.hits);
-  CHECK_EQ_UINT(after.misses, before.misses + 5);
+  CHECK_EQ_UINT(after.misses, before.misses + 7);
   tokens[31]++;
-  CHECK_EQ_UINT(attach(&c, 7, tokens, 40), 16);
+  CHECK_EQ_UINT(attach(&c, TENANT, tokens, 40), 16);
   close_case(&c);
 }

@@ -5,6 +5,7 @@
 
 // STEM tokens are common to both stories: two pages and a half.
 enum { STEM = 40, STORY = 70, VALUES = STORY * FIXTURE_VOCAB, SALT = 11 };
+static const wick_salt TENANT = {11, 12};
 
 typedef struct story {
   int32_t tokens[STORY];
@@ -175,7 +176,7 @@ static void attach_and_read(stage *s, kv_rig *rig, wick_prefix_cache *cache, con
                             uint32_t wanted, const char *what) {
   const wick_kv_seq_id seq = rig_new(rig);
   uint32_t hit = 0;
-  CHECK_EQ_INT(wick_prefix_attach(cache, seq, SALT, story->tokens, STORY, &hit, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_prefix_attach(cache, seq, TENANT, story->tokens, STORY, &hit, NULL), WICK_OK);
   CHECK_EQ_UINT(hit, wanted);
   read_on(s, rig, seq, story, STORY, 40, what);
   rig_free(rig, seq);
@@ -191,7 +192,7 @@ static void check_prefix(stage *s, kv_rig *other) {
           WICK_OK);
   const wick_kv_seq_id seq = rig_new(&s->rig);
   read_on(s, &s->rig, seq, &s->a, STORY - 3, 31, "what is cached");
-  CHECK_EQ_INT(wick_prefix_store(cache, seq, SALT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_prefix_store(cache, seq, TENANT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
   attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit");
   attach_and_read(s, &s->rig, cache, &s->b, 32, "prefix hit of the stem");
   // the sequence that the cached pages came from goes another way inside of one

@@ -16,6 +16,7 @@
 #include "platform/platform.h"
 #include "random.h"
 
+static const wick_salt TENANT = {5, 0};
 enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 25000 };
 
 // What a sequence should hold: each token and the identity of its row.
@@ -145,7 +146,7 @@ static void begin_again(naive_model *m, naive_seq *seq, const naive_seq *like) {
   if (wick_kv_seq_new(m->pool, 0, &seq->id, NULL, NULL) != WICK_OK) return;
   seq->count = 0;
   uint32_t hit = 0;
-  CHECK_EQ_INT(wick_prefix_attach(m->cache, seq->id, 5, like->tokens, like->count, &hit, NULL),
+  CHECK_EQ_INT(wick_prefix_attach(m->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL),
                WICK_OK);
   m->hits += hit != 0;
   for (uint32_t at = 0; at < hit; at++) {
@@ -193,7 +194,7 @@ static void free_seq(naive_model *m, naive_seq *seq) {
 }
 
 static void store_prefix(naive_model *m, const naive_seq *seq) {
-  CHECK_EQ_INT(wick_prefix_store(m->cache, seq->id, 5, seq->tokens, seq->count, NULL, NULL),
+  CHECK_EQ_INT(wick_prefix_store(m->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL),
                WICK_OK);
 }
 

@@ -116,7 +116,7 @@ static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
     CHECK_EQ_INT(session_close(&s->sessions, held->id, NULL), WICK_OK);
     *held = (simulated_session){0};
   }
-  if (held->id == 0 && session_create(&s->sessions, &held->id, NULL) != WICK_OK) {
+  if (held->id == 0 && session_create(&s->sessions, (wick_salt){0}, &held->id, NULL) != WICK_OK) {
     CHECK(s->may_fail);
     *held = (simulated_session){0};
     return;

@@ -55,6 +55,7 @@ TEST(an_entry_counts_its_users) {
 // ---- A cache of single tokens ----
 
 enum { PAGES = 4 };
+static const wick_salt NO_SALT = {0};
 
 static wick_memory memory;
 static wick_kv_pool *pool;
@@ -83,7 +84,8 @@ static wick_prefix_id insert(wick_prefix_id parent, int32_t token) {
   wick_prefix_id id = WICK_PREFIX_NONE;
   bool existed;
   CHECK_EQ_INT(wick_kv_page_take_held(pool, &page, NULL, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_prefix_insert(cache, parent, 0, &token, page, &id, &existed, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_prefix_insert(cache, parent, NO_SALT, &token, page, &id, &existed, NULL),
+               WICK_OK);
   wick_kv_page_unhold(pool, page);
   return id;
 }
@@ -111,13 +113,13 @@ TEST(a_cleared_cache_finds_nothing_and_keeps_its_counters) {
   const wick_prefix_id idle = insert(WICK_PREFIX_NONE, tokens[0]);
   const wick_prefix_id used = insert(idle, tokens[1]);
   CHECK_EQ_INT(wick_prefix_release(cache, idle), WICK_OK);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, 0, tokens, 2), used);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, 2), used);
   const uint64_t tick = wick_prefix_tick(cache);
   wick_prefix_clear(cache);
   CHECK_EQ_UINT(wick_prefix_count(cache), 0);
   CHECK(wick_prefix_is_empty(cache));
   CHECK_EQ_UINT(wick_prefix_tick(cache), tick);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, 0, tokens, 2), WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, 2), WICK_PREFIX_NONE);
   const wick_prefix_stats stats = wick_prefix_stats_get(cache);
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.prefixes_cached, 2);

@@ -24,6 +24,7 @@ typedef struct ending {
   float logprobs[CONTEXT_TOKENS];
 } ending;
 
+static const wick_salt NO_SALT = {0};
 enum { READING, DROPPING, SAYING, RIVAL, ENDINGS };
 
 // What happens to the session: all of `read` is read and so much said that the context is full, or
@@ -274,8 +275,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   uint32_t count = 0;
   CHECK_EQ_INT(wick_session_tokens(engine, session, &held, &count, NULL), WICK_OK);
   memcpy(tokens, held, sizeof tokens);
-  const wick_prefix_id last =
-      wick_prefix_lookup_tokens(cache, SCHEDULER_PREFIX_SALT, tokens, CONTEXT_TOKENS);
+  const wick_prefix_id last = wick_prefix_lookup_tokens(cache, NO_SALT, tokens, CONTEXT_TOKENS);
   REQUIRE(last != WICK_PREFIX_NONE);
   CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), 0);
 
@@ -298,7 +298,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   CHECK_EQ_UINT(count_tokens(engine, session), CONTEXT_TOKENS + 1);
   CHECK_EQ_INT(wick_prefix_check(cache, NULL), WICK_OK);
   // what the session follows is still there to be found
-  CHECK(wick_prefix_lookup_tokens(cache, SCHEDULER_PREFIX_SALT, tokens, FIRST) != WICK_PREFIX_NONE);
+  CHECK(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, FIRST) != WICK_PREFIX_NONE);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -232,7 +232,7 @@ static bool open_sessions(const simulation_setup *setup, bool has_host) {
   if (!open_run(setup, true)) return false;
   if (!has_host) sim.scheduler->swap.host = NULL;
   for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
-    CHECK_EQ_INT(session_create(&sim.sessions, &sim.held[i].id, NULL), WICK_OK);
+    CHECK_EQ_INT(session_create(&sim.sessions, (wick_salt){0}, &sim.held[i].id, NULL), WICK_OK);
   }
   return true;
 }

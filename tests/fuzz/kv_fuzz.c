@@ -29,9 +29,10 @@ enum {
   ENTRIES_MAX = 12,
   STEPS_MAX = 400,
   STEP_BYTES = 4,
-  SALT = 5,
+  SALT = 5,  // of the records
   RECORD_MAX = 1 << 17
 };
+static const wick_salt TENANT = {5, 6};
 
 // What a sequence should hold. A row's identity comes from all tokens that were before it when it
 // was written.
@@ -160,7 +161,7 @@ static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
   begin_seq(run, seq, 0);
   if (seq->id == WICK_KV_SEQ_NONE) return;
   const wick_status status =
-      wick_prefix_attach(run->cache, seq->id, SALT, like->tokens, like->count, &hit, NULL);
+      wick_prefix_attach(run->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL);
   if (!is_done(run, status)) return;
   for (uint32_t at = 0; at < hit; at++) note_token(seq, at, like->tokens[at]);
   seq->count = hit;
@@ -248,7 +249,7 @@ static void slide(fuzz_run *run, naive_seq *seq) {
 }
 
 static void store_prefix(fuzz_run *run, const naive_seq *seq) {
-  is_done(run, wick_prefix_store(run->cache, seq->id, SALT, seq->tokens, seq->count, NULL, NULL));
+  is_done(run, wick_prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
 }
 
 // Takes or gives back one user's share of the longest entry that begins as the sequence does.
@@ -259,7 +260,7 @@ static void use_prefix(fuzz_run *run, const naive_seq *seq) {
     return;
   }
   wick_prefix_id id;
-  wick_prefix_find_longest(run->cache, SALT, seq->tokens, seq->count, &id);
+  wick_prefix_find_longest(run->cache, TENANT, seq->tokens, seq->count, &id);
   if (id == WICK_PREFIX_NONE) return;
   REQUIRE(wick_prefix_retain(run->cache, id) == WICK_OK);
   run->held = id;
@@ -524,7 +525,7 @@ static void use_loaded(fuzz_run *run, wick_kv_seq_id seq, int32_t *tokens, uint3
   }
   REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
   wick_kv_seq_id fork;
-  wick_prefix_store(run->cache, seq, SALT, tokens, count, NULL, NULL);
+  wick_prefix_store(run->cache, seq, TENANT, tokens, count, NULL, NULL);
   if (wick_kv_seq_fork(pool, seq, &fork, NULL) == WICK_OK) {
     wick_kv_seq_shift(pool, fork, part % (count + 1), count - count / 3, NULL, NULL);
     REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);

@@ -1,0 +1,24 @@
+// base/salt.h — what keeps the tenants of an engine apart: the pages that one has read are found by
+// no other.
+#ifndef WICK_BASE_SALT_H
+#define WICK_BASE_SALT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The first 128 bits of a name's SHA-256 (FIPS 180-4), so that whoever may choose his own name
+// finds none that has another's salt: that takes about 2^128 tries. Zeros: no name, a tenant of its
+// own.
+typedef struct wick_salt {
+  uint64_t low, high;
+} wick_salt;
+
+// No bytes: no name.
+wick_salt salt_of(const void *name, size_t size_bytes);
+
+static inline bool salt_is_same(wick_salt a, wick_salt b) {
+  return a.low == b.low && a.high == b.high;
+}
+
+#endif
