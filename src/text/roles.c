@@ -85,6 +85,12 @@ static const named_token NAMED_TOKENS[] = {
 enum { NAMED_TOKEN_COUNT = sizeof NAMED_TOKENS / sizeof NAMED_TOKENS[0] };
 _Static_assert(NAMED_TOKEN_COUNT <= NAMED_TOKENS_MAX, "the plan counts on it");
 
+size_t vocabulary_named_bytes(void) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < NAMED_TOKEN_COUNT; i++) bytes += __builtin_strlen(NAMED_TOKENS[i].text);
+  return bytes;
+}
+
 // Keys that name a token of a role; the newer spelling first.
 typedef struct role_key {
   const char *key;

@@ -1,137 +1,70 @@
-// text/special.c — finds special tokens. Where one begins is looked up by first byte, then by
-// narrowing the sorted list byte by byte. Candidates wait in a heap by (length, id, place); one
-// that overlaps with what has been taken gives way to a shorter one at the same place.
+// text/special.c — finds special tokens in a text. The longest one at each place comes from an
+// automaton (special_index.c). Such candidates wait in a heap by (length, id, place); one that
+// overlaps with what has been taken gives way to a shorter one at the same place.
 #include "text/special.h"
 
 #include <string.h>
 
-enum { KEY_ID_BITS = 21, KEY_PLACE_BITS = 32, MATCHES_FIRST = 16 };
-_Static_assert(TOKENS_MAX < 1 << KEY_ID_BITS, "ids fit in keys");
-
-static bool is_special(const tokenizer *tokenizer, int32_t id, bool controls) {
-  const token_kind kind = vocabulary_kind(tokenizer, id);
-  return kind == TOKEN_USER_DEFINED ||
-         (controls && (kind == TOKEN_CONTROL || kind == TOKEN_UNKNOWN));
-}
-
-static bool text_is_before(const tokenizer *tokenizer, uint32_t a, uint32_t b) {
-  const gguf_string x = vocabulary_text(tokenizer, (int32_t)a);
-  const gguf_string y = vocabulary_text(tokenizer, (int32_t)b);
-  const size_t common = (size_t)(x.size_bytes < y.size_bytes ? x.size_bytes : y.size_bytes);
-  const int order = memcmp(x.bytes, y.bytes, common);
-  if (order != 0) return order < 0;
-  if (x.size_bytes != y.size_bytes) return x.size_bytes < y.size_bytes;
-  return a < b;
-}
-
-static void sift_down(const tokenizer *tokenizer, uint32_t *ids, size_t at, size_t count) {
-  const uint32_t moved = ids[at];
-  for (;;) {
-    size_t child = 2 * at + 1;
-    if (child >= count) break;
-    if (child + 1 < count && text_is_before(tokenizer, ids[child], ids[child + 1])) child++;
-    if (!text_is_before(tokenizer, moved, ids[child])) break;
-    ids[at] = ids[child];
-    at = child;
-  }
-  ids[at] = moved;
-}
-
-// Heapsort: in place and never quadratic.
-static void sort_by_text(const tokenizer *tokenizer, uint32_t *ids, size_t count) {
-  for (size_t at = count / 2; at-- > 0;) sift_down(tokenizer, ids, at, count);
-  for (size_t last = count; last-- > 1;) {
-    const uint32_t largest = ids[0];
-    ids[0] = ids[last];
-    ids[last] = largest;
-    sift_down(tokenizer, ids, 0, last);
-  }
-}
+enum { KEY_RANK_BITS = 21, KEY_PLACE_BITS = 32, MATCHES_FIRST = 16 };
+_Static_assert(TOKENS_MAX < 1 << KEY_RANK_BITS, "ranks fit in keys");
 
 static void set_bit(uint8_t *bits, size_t at) { bits[at / 8] |= (uint8_t)(1u << at % 8); }
 static bool has_bit(const uint8_t *bits, size_t at) { return (bits[at / 8] >> at % 8 & 1) != 0; }
 
-wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error) {
-  uint32_t count = 0;
-  for (uint32_t id = 0; id < tokenizer->token_count; id++) {
-    if (!is_special(tokenizer, (int32_t)id, true)) continue;
-    const gguf_string text = vocabulary_text(tokenizer, (int32_t)id);
-    if (text.size_bytes == 0) continue;
-    if (text.size_bytes > SPECIAL_TOKEN_BYTES_MAX) {
-      return wick_fail(error, WICK_E_UNSUPPORTED, offset_bytes,
-                       "special token %u has %llu bytes, at most %d are supported", id,
-                       (unsigned long long)text.size_bytes, SPECIAL_TOKEN_BYTES_MAX);
-    }
-    const uint8_t first = (uint8_t)text.bytes[0];
-    set_bit(tokenizer->special_begins[1], first);
-    if (is_special(tokenizer, (int32_t)id, false)) set_bit(tokenizer->special_begins[0], first);
-    tokenizer->special_first[first + 1]++;
-    tokenizer->specials[count++] = id;
-  }
-  tokenizer->special_count = count;
-  for (size_t byte = 0; byte < 256; byte++) {
-    tokenizer->special_first[byte + 1] += tokenizer->special_first[byte];
-  }
-  sort_by_text(tokenizer, tokenizer->specials, count);
-  return WICK_OK;
-}
-
-// The first of the specials [low, high) whose byte at `depth` is not below `byte`; all are longer
-// than depth and equal before it.
-static uint32_t find_byte(const tokenizer *tokenizer, uint32_t low, uint32_t high, size_t depth,
-                          unsigned byte) {
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    const gguf_string text = vocabulary_text(tokenizer, (int32_t)tokenizer->specials[middle]);
-    if ((uint8_t)text.bytes[depth] < byte) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-// The longest special token with which the text begins, or TOKEN_NONE.
-static int32_t match_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
-                             bool controls) {
-  uint32_t low = tokenizer->special_first[text[0]];
-  uint32_t high = tokenizer->special_first[text[0] + 1];
-  int32_t best = TOKEN_NONE;
-  for (size_t depth = 1; low < high; depth++) {
-    for (; low < high; low++) {
-      const int32_t id = (int32_t)tokenizer->specials[low];
-      if (vocabulary_text(tokenizer, id).size_bytes != depth) break;
-      if (is_special(tokenizer, id, controls)) best = id;
-    }
-    if (depth == size_bytes) break;
-    low = find_byte(tokenizer, low, high, depth, text[depth]);
-    high = find_byte(tokenizer, low, high, depth, text[depth] + 1u);
-  }
-  return best;
+static gguf_string text_of(const tokenizer *tokenizer, uint32_t rank) {
+  return vocabulary_text(tokenizer, (int32_t)tokenizer->specials.ids[rank]);
 }
 
 // Longer ones first, then smaller ids, then from left to right.
-static uint64_t key_of(const tokenizer *tokenizer, int32_t id, uint32_t place) {
-  const uint64_t size_bytes = vocabulary_text(tokenizer, id).size_bytes;
-  const uint64_t shortness = SPECIAL_TOKEN_BYTES_MAX - size_bytes;
-  return (shortness << KEY_ID_BITS | (uint32_t)id) << KEY_PLACE_BITS | place;
+static uint64_t key_of(const tokenizer *tokenizer, uint32_t rank, uint32_t place) {
+  const uint64_t shortness = SPECIAL_TOKEN_BYTES_MAX - text_of(tokenizer, rank).size_bytes;
+  return (shortness << KEY_RANK_BITS | rank) << KEY_PLACE_BITS | place;
 }
 
-static int32_t key_token(uint64_t key) {
-  return (int32_t)(key >> KEY_PLACE_BITS & ((1u << KEY_ID_BITS) - 1));
+static uint32_t key_rank(uint64_t key) {
+  return (uint32_t)(key >> KEY_PLACE_BITS & ((1u << KEY_RANK_BITS) - 1));
 }
 
+static bool push_candidate(special_search *search, const tokenizer *tokenizer, uint32_t text,
+                           uint32_t place, bool controls) {
+  const special_token *token = &tokenizer->specials.tokens[controls][text];
+  const uint64_t key = key_of(tokenizer, token->rank, place);
+  return heap_push(&search->heap, tokenizer->memory, key);
+}
+
+// The text, or where it is not looked for, the next shorter one that is.
+static uint32_t wanted_text(const special_table *table, uint32_t text, bool controls) {
+  if (text == SPECIAL_NONE) return SPECIAL_NONE;
+  const special_token *token = &table->tokens[controls][text];
+  return token->rank != SPECIAL_NONE ? text : token->shorter;
+}
+
+// The longest one at each place, from the last to the first.
 static bool push_candidates(special_search *search, const tokenizer *tokenizer, const uint8_t *text,
                             uint32_t size_bytes, bool controls) {
-  const uint8_t *begins = tokenizer->special_begins[controls ? 1 : 0];
-  for (uint32_t at = 0; at < size_bytes; at++) {
-    if (!has_bit(begins, text[at])) continue;
-    const int32_t id = match_longest(tokenizer, text + at, size_bytes - at, controls);
-    if (id == TOKEN_NONE) continue;
-    if (!heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, id, at))) return false;
+  const special_table *table = &tokenizer->specials;
+  uint32_t state = 0;
+  for (uint32_t at = size_bytes; at-- > 0;) {
+    state = special_next_state(table, state, text[at], &search->steps);
+    const uint32_t found = wanted_text(table, table->nodes[state].found, controls);
+    if (found == SPECIAL_NONE) continue;
+    if (!push_candidate(search, tokenizer, found, at, controls)) return false;
   }
   return true;
+}
+
+// The longest of those that a special text begins with, of at most size_bytes.
+static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer, uint32_t text,
+                             uint32_t size_bytes, bool controls) {
+  const special_token *tokens = tokenizer->specials.tokens[controls];
+  while (text != SPECIAL_NONE && text_of(tokenizer, tokens[text].rank).size_bytes > size_bytes) {
+    const uint32_t skip = tokens[text].skip;
+    const bool skips =
+        skip != SPECIAL_NONE && text_of(tokenizer, tokens[skip].rank).size_bytes > size_bytes;
+    text = skips ? skip : tokens[text].shorter;
+    search->steps++;
+  }
+  return text;
 }
 
 static bool add_match(special_search *search, wick_memory *memory, special_match match) {
@@ -171,24 +104,40 @@ static special_match claim_token(const claim_map *map, const tokenizer *tokenize
   return (special_match){begin, end, id};
 }
 
+// Where what is taken begins in [begin, end), whose first byte is free and whose last one is taken:
+// that is as long as these at least, so it is one run to the end.
+static uint32_t find_taken(special_search *search, const claim_map *map, uint32_t begin,
+                           uint32_t end) {
+  uint32_t low = begin + 1, high = end - 1;
+  for (; low < high; search->steps++) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (has_bit(map->taken, middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
 // Takes candidates in order of their keys. False when memory is refused.
 static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
                              const claim_map *map, bool controls) {
-  while (search->heap.count > 0) {
+  const special_table *table = &tokenizer->specials;
+  for (; search->heap.count > 0; search->steps++) {
     const uint64_t key = heap_pop(&search->heap);
-    const uint32_t begin = (uint32_t)key;
-    int32_t id = key_token(key);
-    const uint32_t end = begin + (uint32_t)vocabulary_text(tokenizer, id).size_bytes;
-    uint32_t free_end = begin;
-    while (free_end < end && !has_bit(map->taken, free_end)) free_end++;
-    if (free_end == begin) continue;
-    if (free_end < end) {
-      id = match_longest(tokenizer, map->text + begin, free_end - begin, controls);
-      if (id == TOKEN_NONE) continue;
-      if (!heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, id, begin))) return false;
+    const uint32_t begin = (uint32_t)key, rank = key_rank(key);
+    const uint32_t end = begin + (uint32_t)text_of(tokenizer, rank).size_bytes;
+    if (has_bit(map->taken, begin)) continue;
+    if (has_bit(map->taken, end - 1)) {
+      const uint32_t free_bytes = find_taken(search, map, begin, end) - begin;
+      const uint32_t text =
+          find_shorter(search, tokenizer, table->texts[rank], free_bytes, controls);
+      if (text == SPECIAL_NONE) continue;
+      if (!push_candidate(search, tokenizer, text, begin, controls)) return false;
       continue;
     }
-    const special_match match = claim_token(map, tokenizer, id, begin, end);
+    const special_match match = claim_token(map, tokenizer, (int32_t)table->ids[rank], begin, end);
     if (!add_match(search, tokenizer->memory, match)) return false;
   }
   for (size_t i = 0; i < search->count; i++) {  // now the heap puts the matches in order of place

@@ -17,8 +17,12 @@ typedef struct vocabulary_layout {
   uint64_t rules;
   uint64_t pair_slots;
   uint64_t specials;
+  uint64_t special_tokens;
+  uint64_t nodes;
+  uint64_t node_bytes;
   uint64_t flags;
   uint64_t total;
+  uint64_t special_count;  // at most
   uint32_t text_slot_count;
   uint32_t pair_slot_count;
 } vocabulary_layout;
@@ -46,13 +50,17 @@ static token_kind kind_in_list(const gguf_value *kinds, uint64_t index) {
   return kind >= TOKEN_NORMAL && kind <= TOKEN_BYTE ? (token_kind)kind : TOKEN_UNUSED;
 }
 
-static uint64_t count_specials(const vocabulary_lists *lists) {
-  uint64_t count = NAMED_TOKENS_MAX;
+// At most how many tokens are special, and their bytes.
+static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint64_t *bytes) {
+  *count = NAMED_TOKENS_MAX;
+  *bytes = vocabulary_named_bytes();
+  const uint8_t *cursor = lists->tokens->data;
   for (uint64_t id = 0; lists->kinds != NULL && id < lists->tokens->count; id++) {
-    const token_kind kind = kind_in_list(lists->kinds, id);
-    count += kind == TOKEN_UNKNOWN || kind == TOKEN_CONTROL || kind == TOKEN_USER_DEFINED;
+    const gguf_string text = gguf_next_string(&cursor);
+    if (!special_is(kind_in_list(lists->kinds, id), true)) continue;
+    ++*count;
+    *bytes += text.size_bytes < SPECIAL_TOKEN_BYTES_MAX ? text.size_bytes : SPECIAL_TOKEN_BYTES_MAX;
   }
-  return count;
 }
 
 // Needs lists within the limits, so that nothing overflows.
@@ -67,7 +75,13 @@ static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   layout.rules = layout.text_slots + (uint64_t)layout.text_slot_count * sizeof(uint32_t);
   layout.pair_slots = layout.rules + merges * sizeof(merge_rule);
   layout.specials = layout.pair_slots + (uint64_t)layout.pair_slot_count * sizeof(uint32_t);
-  layout.flags = layout.specials + count_specials(lists) * sizeof(uint32_t);
+  uint64_t special_bytes;
+  count_specials(lists, &layout.special_count, &special_bytes);
+  const uint64_t nodes = special_bytes + 1;
+  layout.special_tokens = layout.specials + 3 * layout.special_count * sizeof(uint32_t);
+  layout.nodes = layout.special_tokens + 2 * layout.special_count * sizeof(special_token);
+  layout.node_bytes = layout.nodes + (nodes + 1) * sizeof(special_node);
+  layout.flags = layout.node_bytes + nodes;
   layout.total = layout.flags + tokens;
   return layout;
 }
@@ -102,6 +116,17 @@ static void init_table(index_table *table, uint8_t *slots, uint32_t slot_count, 
   memset(slots, 0xff, (size_t)slot_count * sizeof(uint32_t));
 }
 
+static special_table place_specials(uint8_t *block, const vocabulary_layout *layout) {
+  uint32_t *ids = (uint32_t *)(void *)(block + layout->specials);
+  special_token *tokens = (special_token *)(void *)(block + layout->special_tokens);
+  return (special_table){.ids = ids,
+                         .order = ids + layout->special_count,
+                         .texts = ids + 2 * layout->special_count,
+                         .tokens = {tokens, tokens + layout->special_count},
+                         .nodes = (special_node *)(void *)(block + layout->nodes),
+                         .bytes = block + layout->node_bytes};
+}
+
 static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *lists,
                                   wick_error *error) {
   const vocabulary_layout layout = plan_layout(lists);
@@ -118,7 +143,7 @@ static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *l
                       .token_count = (uint32_t)lists->tokens->count,
                       .offsets = (uint32_t *)(void *)(block + layout.offsets),
                       .flags = block + layout.flags,
-                      .specials = (uint32_t *)(void *)(block + layout.specials),
+                      .specials = place_specials(block, &layout),
                       .bos = TOKEN_NONE,
                       .eos = TOKEN_NONE,
                       .unknown = TOKEN_NONE,

@@ -27,7 +27,8 @@ typedef enum token_kind {  // tokenizer.ggml.token_type
 } token_kind;
 
 // Reads the vocabulary; the directory must outlive the tokenizer (strings are not copied). Memory:
-// at most twice the tokenizer's metadata. WICK_E_NODATA when the file has no tokenizer,
+// at most twice the tokenizer's metadata, and 13 bytes for each byte of its special tokens.
+// WICK_E_NODATA when the file has no tokenizer,
 // WICK_E_UNSUPPORTED for a model or pre-tokenizer that is not built in (named in the error),
 // WICK_E_FORMAT for lists of unequal length and the like.
 wick_status tokenizer_create(wick_memory *memory, const gguf_directory *directory, tokenizer **out,

@@ -9,7 +9,8 @@
 //   by_text      4 B a slot      hash table, at least 1.5 slots a token
 //   rules       12 B a merge     left id, right id, id of both joined; the index is the rank
 //   by_pair      4 B a slot      hash table, at least 1.5 slots a merge
-//   specials     4 B a special   ids sorted by text
+//   specials    44 B a special   ids, and what is looked for with and without control tokens
+//   nodes       13 B a byte of a special   the automaton that finds them (special_index.c)
 #ifndef WICK_TEXT_VOCABULARY_H
 #define WICK_TEXT_VOCABULARY_H
 
@@ -65,6 +66,36 @@ typedef struct merge_rule {
   int32_t joined;
 } merge_rule;
 
+// A special text, as it is looked for; several tokens may have the same.
+typedef struct special_token {
+  uint32_t rank;     // of the token in special_table.ids; SPECIAL_NONE: it is not looked for
+  uint32_t shorter;  // the longest other one that it begins with; SPECIAL_NONE
+  uint32_t skip;     // one of those that follow by `shorter`, so that each is reached in O(log)
+  uint32_t depth;    // how many follow
+} special_token;
+
+// A state of the automaton: an end of some special text.
+typedef struct special_node {
+  uint32_t children;  // the first one; they end where those of the next node begin
+  uint32_t fail;      // the longest shorter beginning of this end that is a state, too
+  uint32_t found;     // the longest special text that this begins with; SPECIAL_NONE
+} special_node;
+
+static const uint32_t SPECIAL_NONE = UINT32_MAX;
+
+// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning, so that it
+// knows at each place the longest special text that begins there.
+typedef struct special_table {
+  uint32_t *ids;             // [count], rising
+  uint32_t *order;           // [count] ranks, sorted by text, bytewise from the end
+  uint32_t *texts;           // [count] by rank: the number of the token's text
+  special_token *tokens[2];  // [text_count]; [0]: user-defined ones only, [1]: all
+  special_node *nodes;       // [node_count + 1], breadth first; 0 is the start
+  uint8_t *bytes;            // [node_count] that lead to them
+  uint32_t count, text_count, node_count;
+  uint32_t root[256];  // the child of the start, or 0
+} special_table;
+
 struct tokenizer {
   wick_memory *memory;
   tokenizer_family family;
@@ -79,11 +110,8 @@ struct tokenizer {
   merge_rule *rules;
   uint32_t rule_count;
   index_table by_pair;
-  uint32_t *specials;  // sorted by text, bytewise
-  uint32_t special_count;
-  uint32_t special_first[257];    // [b] .. [b + 1]: those that begin with byte b
-  uint8_t special_begins[2][32];  // bit b: some begin with b; [0] of the user-defined ones only
-  int32_t byte_tokens[256];       // TOKEN_NONE where there is none
+  special_table specials;
+  int32_t byte_tokens[256];  // TOKEN_NONE where there is none
   int32_t bos;
   int32_t eos;
   int32_t unknown;
@@ -119,9 +147,19 @@ uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t 
 wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *directory,
                                   wick_error *error);
 
-// ---- special tokens in a text (special.c) ----
-// Fills in the sorted list; an error for one that is too long.
+// The bytes of all tokens that may become special by their text.
+size_t vocabulary_named_bytes(void);
+
+// ---- special tokens in a text (special_index.c, special.c) ----
+// Fills in the table; an error for one that is too long. O(bytes log count).
 wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error);
+static inline bool special_is(token_kind kind, bool controls) {
+  return kind == TOKEN_USER_DEFINED ||
+         (controls && (kind == TOKEN_CONTROL || kind == TOKEN_UNKNOWN));
+}
+// The state after one byte more; counts the states that were tried.
+uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t byte,
+                            uint64_t *steps);
 
 // ---- the families ----
 // Where the ids go. `count` goes on counting when `tokens` is full.
