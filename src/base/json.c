@@ -15,7 +15,7 @@ static void write_raw(json_writer *writer, const char *bytes, size_t size_bytes)
   if (size_bytes > 0) writer->sink(writer->context, bytes, size_bytes);
 }
 
-// How many bytes at the start can stand in a JSON string as they are.
+// Counts the bytes at the start that a JSON string takes without an escape.
 static size_t plain_run(const char *bytes, size_t size_bytes) {
   size_t run = 0;
   while (run < size_bytes) {
@@ -29,7 +29,7 @@ static size_t plain_run(const char *bytes, size_t size_bytes) {
   return run;
 }
 
-// One byte that cannot stand as it is.
+// Writes one byte that needs an escape.
 static void write_escape(json_writer *writer, uint8_t c) {
   static const char hex[] = "0123456789abcdef";
   if (c >= 0x80) {
@@ -137,7 +137,7 @@ static uint64_t round_to_digits(double value, int count, int *exponent) {
   return digits;
 }
 
-// Writes `count` digits with the point where the exponent wants it.
+// Writes `count` digits, with the decimal point placed by the exponent.
 static size_t place_digits(char *out, uint64_t digits, int count, int exponent) {
   char text[24];
   text_format(text, sizeof text, "%llu", (unsigned long long)digits);

@@ -1,5 +1,5 @@
-// base/json.h — writes JSON into a sink, piece by piece, without memory of its own. What is written
-// is valid whatever the strings hold: they are escaped, bytes that are no UTF-8 become U+FFFD.
+// base/json.h — writes JSON into a sink, piece by piece, without memory of its own. The JSON is
+// valid for any strings: they are escaped, and bytes that are not UTF-8 become U+FFFD.
 #ifndef WICK_BASE_JSON_H
 #define WICK_BASE_JSON_H
 
@@ -18,7 +18,7 @@ typedef struct json_writer {
 void json_begin(json_writer *writer, json_sink sink, void *context);
 
 // `key` names a member of an object; NULL for items of an array and for the outermost value.
-// `bracket` is '{' or '['; a close takes the one that was opened.
+// `bracket` is '{' or '['. json_close is given the bracket that json_open was given.
 void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);

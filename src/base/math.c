@@ -1,5 +1,5 @@
 // base/math.c — exp, log, pow, sin and cos in double, by argument reduction and polynomials, and
-// half floats. Written out here so that a model gives the same text on every host.
+// half floats. The engine has its own so that a model gives the same text on every host.
 #include "base/math.h"
 
 static double f64_of_bits(uint64_t bits) {
@@ -107,7 +107,7 @@ float f32_of_f16(uint16_t half) {
   const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
   const uint32_t rest = half & 0x7fffu;
   if (rest >= 0x7c00u) return f32_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-  // The exponent's bias is 112 short; the product puts it right, subnormals included, exactly.
+  // The exponent's bias is 112 too small. The product corrects it exactly, subnormals included.
   const float magnitude = f32_of_bits(rest << 13) * 5.192296858534828e33f;  // 2^112
   return f32_of_bits(sign | bits_of_f32(magnitude));
 }

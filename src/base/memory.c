@@ -1,4 +1,4 @@
-// base/memory.c — the gate. Each block is preceded by one cache line that holds its size.
+// base/memory.c — the allocator. One cache line before each block holds the block's size.
 #include "base/memory.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// base/status.c — names of statuses, and the one line that a failing path takes.
+// base/status.c — names of statuses, and the function that reports a failure in one line.
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -8,7 +8,7 @@ typedef struct text_sink {
   char *out;
   size_t room_bytes;  // without the terminator
   size_t used_bytes;
-  bool is_full;  // once something did not fit, nothing more is written
+  bool is_full;  // something did not fit: nothing more is written
 } text_sink;
 
 int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point) {
@@ -63,7 +63,7 @@ size_t utf8_encode(uint32_t code_point, uint8_t out[4]) {
   return 4;
 }
 
-// Bytes of `text` that fit into `room` without cutting a character.
+// Counts the bytes of `text` that fit into `room` without cutting a character.
 static size_t whole_characters(const char *text, size_t size_bytes, size_t room) {
   if (size_bytes <= room) return size_bytes;
   size_t end = room;
@@ -171,7 +171,7 @@ typedef struct text_spec {
   char kind;
 } text_spec;
 
-// The part of a format that follows '%'; returns where it ends.
+// Reads the part of a format that follows '%', and returns its end.
 static const char *read_spec(const char *format, text_spec *spec, int star_value) {
   spec->precision = -1;
   spec->length = LENGTH_INT;

@@ -1,5 +1,4 @@
-// base/text.h — a small formatter, so that the engine needs no libc's printf (web builds have
-// none).
+// base/text.h — a small formatter. Web builds have no printf.
 #ifndef WICK_BASE_TEXT_H
 #define WICK_BASE_TEXT_H
 
@@ -8,7 +7,7 @@
 #include <stdint.h>
 
 // Writes at most `size_bytes` - 1 bytes and a terminator; returns the bytes written without it.
-// Never cuts a UTF-8 character in two. Understands %s %.*s %.Ns %c %d %i %u %x with the lengths
+// A UTF-8 character is never cut in two. Understands %s %.*s %.Ns %c %d %i %u %x with the lengths
 // none, l, ll, z; %g (6 significant digits) and %%; widths and flags are not understood.
 size_t text_format_list(char *out, size_t size_bytes, const char *format, va_list arguments);
 size_t text_format(char *out, size_t size_bytes, const char *format, ...)

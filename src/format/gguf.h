@@ -1,6 +1,6 @@
 // format/gguf.h — the directory of a GGUF file (v2, v3, little-endian): metadata and tensor list,
 // parsed incrementally from chunks of any size. Source: ggml/docs/gguf.md of the ggml repository.
-// The bytes of tensors are the loader's (load/), not this file's.
+// The loader (load/) reads the bytes of tensors.
 #ifndef WICK_FORMAT_GGUF_H
 #define WICK_FORMAT_GGUF_H
 
@@ -28,7 +28,7 @@ typedef enum gguf_value_type {
   GGUF_F64 = 12
 } gguf_value_type;
 
-// Limits: what a real model needs, with room; a file over them is refused as WICK_E_FORMAT.
+// Limits, well above what real models need. A file that exceeds one is refused as WICK_E_FORMAT.
 enum {
   GGUF_KEYS_MAX = 65536,
   GGUF_TENSORS_MAX = 65536,
@@ -38,10 +38,10 @@ enum {
   GGUF_ALIGNMENT_MAX = 1024 * 1024,
   GGUF_DIRECTORY_BYTES_MAX = 512 * 1024 * 1024
 };
-// Further: a tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are
-// refused as WICK_E_UNSUPPORTED; a bool that is neither 0 nor 1 is WICK_E_FORMAT.
+// A tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are refused as
+// WICK_E_UNSUPPORTED. A bool that is neither 0 nor 1 is WICK_E_FORMAT.
 
-// Bytes inside the directory; not terminated. Valid as long as the directory lives.
+// A view of bytes in the directory, not terminated. It is valid as long as the directory lives.
 typedef struct gguf_string {
   const char *bytes;
   uint64_t size_bytes;
@@ -70,22 +70,23 @@ typedef struct gguf_tensor {
 typedef struct gguf_directory gguf_directory;
 
 wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wick_error *error);
-// Says, before the first feed, that this is file `file` of a split model (gguf_tensor.file).
+// Before the first feed: this is file `file` of a split model (gguf_tensor.file).
 void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);
 
-// Takes the next bytes of the file, in order, any number. *used says how many belonged to the
-// directory: fewer than size_bytes once it is complete. Fails once and stays failed. Repeated calls
-// cost O(bytes) altogether, whatever their sizes.
+// Takes the next bytes of the file, in order, any number. *used is how many belong to the
+// directory: fewer than size_bytes once it is complete. After a failure every call fails. All calls
+// together cost O(bytes), whatever their sizes.
 wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, size_t size_bytes,
                                 size_t *used, wick_error *error);
 bool gguf_directory_is_complete(const gguf_directory *directory);
-// The file ended: WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
+// The file has ended. WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
-// The file is at least this long if what was read of it is true: grows with what is read.
+// The least length of the file by what has been read so far. The number grows while it is read.
 uint64_t gguf_directory_needs(const gguf_directory *directory);
 
-// All below is for complete directories. Strings, values and tensors live as long as theirs.
+// The functions below need a complete directory. Strings, values and tensors live as long as it
+// does.
 
 uint32_t gguf_version(const gguf_directory *directory);
 uint64_t gguf_directory_bytes(const gguf_directory *directory);  // header to last tensor entry
@@ -96,17 +97,17 @@ size_t gguf_value_count(const gguf_directory *directory);
 const gguf_value *gguf_value_at(const gguf_directory *directory, size_t index);
 size_t gguf_tensor_count(const gguf_directory *directory);
 const gguf_tensor *gguf_tensor_at(const gguf_directory *directory, size_t index);
-// The index of the tensor whose bytes come at place `rank` of the file (no two overlap).
+// The index of the tensor that is number `rank` in the order of bytes (no two overlap).
 size_t gguf_tensor_by_offset(const gguf_directory *directory, size_t rank);
-// By name; NULL when absent. O(1) on average.
+// Looks up a name; NULL when absent. O(1) on average.
 const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
 const gguf_tensor *gguf_find_tensor_string(const gguf_directory *directory, gguf_string name);
 
 // Typed access. Numbers convert between all integer types when the value fits, and from F32/F64 for
-// gguf_get_f64. *out is unchanged when the key is absent: the answer is then WICK_E_NODATA and no
-// error is set (absence is the caller's to judge); a wrong type or a value that does not fit is
-// WICK_E_FORMAT with the key and offset in the error.
+// gguf_get_f64. An absent key gives WICK_E_NODATA, leaves *out unchanged and sets no error, since
+// the key may be optional. A wrong type or a value that does not fit is WICK_E_FORMAT, with the key
+// and offset in the error.
 wick_status gguf_get_u32(const gguf_directory *directory, const char *key, uint32_t *out,
                          wick_error *error);
 wick_status gguf_get_f64(const gguf_directory *directory, const char *key, double *out,
@@ -118,16 +119,16 @@ wick_status gguf_get_string(const gguf_directory *directory, const char *key, gg
 // An array of `item_type`; WICK_E_FORMAT when it is something else.
 wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
-// Item of an array of numbers (any integer type or F32/F64), index < count.
+// An item of an array of numbers (any integer type or F32/F64), index < count.
 double gguf_array_f64(const gguf_value *array, uint64_t index);
-// Saturates where an item does not fit; floats are cut towards zero, NaN is 0.
+// A value that does not fit saturates. Floats are truncated towards zero; NaN is 0.
 int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
-// Strings of an array follow each other: start with cursor = array->data, call `count` times.
+// The next string of an array. Start with cursor = array->data and call `count` times.
 gguf_string gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equals(gguf_string string, const char *text);
 
-// The string for a message: its first 80 bytes at most, '?' for what is not printable UTF-8.
+// The string as a message shows it: at most its first 80 bytes, '?' for what is not printable.
 enum { GGUF_QUOTE_BYTES = 96 };
 const char *gguf_quote(gguf_string string, char out[GGUF_QUOTE_BYTES]);
 

@@ -1,5 +1,5 @@
-// format/gguf_complete.c — what is done once all entries of a directory were read: pointers into
-// the buffer that moves no more, indexes by name, and a check of where the tensors' bytes lie.
+// format/gguf_complete.c — completes a directory after its last entry: sets pointers into the
+// buffer, which no longer moves, indexes names, and checks where the tensors' bytes lie.
 #include <string.h>
 
 #include "base/checked.h"
@@ -9,7 +9,7 @@
 enum {
   ALIGNMENT_DEFAULT = 32,
   SLACK_BYTES_MAX = 4096,
-  // An honest table half full has runs of well under a hundred; this bounds a hostile one.
+  // A table half full of usual names has runs well under a hundred; this bounds a hostile one.
   PROBES_MAX = 1024
 };
 
@@ -27,7 +27,7 @@ static bool names_are_equal(gguf_string a, gguf_string b) {
   return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, (size_t)a.size_bytes) == 0;
 }
 
-// The slot that holds `name`, or the free one where it belongs; UINT32_MAX after too many others.
+// The slot that holds `name`, or the free slot for it; UINT32_MAX when the run is too long.
 static uint32_t find_slot(const gguf_directory *directory, const gguf_index *index, name_at name_of,
                           gguf_string name) {
   uint32_t slot = (uint32_t)hash_bytes(name.bytes, (size_t)name.size_bytes, 0) & index->mask;
@@ -88,7 +88,7 @@ const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char 
   return gguf_find_tensor_string(directory, (gguf_string){name, strlen(name)});
 }
 
-// Gives back what growing by doubling left over. It does not matter if the host refuses.
+// Gives back what growth by doubling left unused. A refusal by the host changes nothing.
 static void *shrink(gguf_directory *directory, void *block, size_t used, size_t held) {
   if (held - used <= SLACK_BYTES_MAX) return block;
   void *moved = memory_resize(directory->memory, block, used);
@@ -178,7 +178,7 @@ static wick_status sort_by_offset(gguf_directory *directory) {
          tensors[ascending - 1].offset_bytes <= tensors[ascending].offset_bytes) {
     ascending++;
   }
-  if (ascending >= count) return WICK_OK;  // as every known writer lays them
+  if (ascending >= count) return WICK_OK;  // every known writer orders them so
   uint32_t *order = memory_alloc_array(directory->memory, count, sizeof *order);
   if (order == NULL) {
     return memory_fail(directory->memory, &directory->failure, "a model's directory",

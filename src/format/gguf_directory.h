@@ -1,5 +1,5 @@
-// format/gguf_directory.h — what the files of the GGUF reader share: the directory while and after
-// it is parsed. Only src/format/gguf*.c include it.
+// format/gguf_directory.h — the directory as the files of the GGUF reader share it, while and after
+// parsing. Only src/format/gguf*.c include it.
 //
 //   bytes of the file: [ parsed | waiting for the rest of the step's need_bytes ]
 //                      0        position                            size_bytes
@@ -10,8 +10,8 @@
 
 #include "format/gguf.h"
 
-// What the bytes at `position` are. Each step waits until all of its bytes are there, so that a
-// retry costs O(1) and feeding costs O(bytes) altogether.
+// The kind of the bytes at `position`. Each step waits until all of its bytes are there, so a retry
+// costs O(1) and all feeds together cost O(bytes).
 typedef enum gguf_stage {
   GGUF_AT_MAGIC,
   GGUF_AT_VERSION,

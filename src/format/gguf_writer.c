@@ -1,5 +1,5 @@
-// format/gguf_writer.c — the streaming GGUF writer. The directory is gathered in two buffers, one
-// for each of its parts, because metadata and tensors may be declared in any order.
+// format/gguf_writer.c — the streaming GGUF writer. The directory has two buffers, one for metadata
+// and one for tensors, because they may be declared in any order.
 #include "format/gguf_writer.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // format/gguf_writer.h — writes a GGUF v3 file as a stream: metadata and tensors are declared, then
-// the header goes out, then the tensors' data in the order of declaration. What is kept in memory
-// is the directory alone. Source: ggml/docs/gguf.md of the ggml repository.
+// the header goes out, then the tensors' data in the order of declaration. Memory holds
+// the directory only. Source: ggml/docs/gguf.md of the ggml repository.
 //
 //   gguf_writer_create(&memory, write, file, 32, &writer, &error);
 //   gguf_writer_add_string(writer, "general.architecture", "llama", 5);
@@ -21,7 +21,7 @@
 
 typedef struct gguf_writer gguf_writer;
 
-// Takes the next bytes of the file; false when they could not be written (WICK_E_IO).
+// Receives the next bytes of the file; false when they cannot be written (WICK_E_IO).
 typedef bool (*gguf_write)(void *context, const void *bytes, size_t size_bytes);
 
 // `alignment`: a power of two from 8 to GGUF_ALIGNMENT_MAX; when it is not 32 it is declared.
@@ -30,20 +30,20 @@ wick_status gguf_writer_create(wick_memory *memory, gguf_write write, void *cont
 void gguf_writer_destroy(gguf_writer *writer);
 
 // Metadata. The first failure (WICK_E_NOMEM, or WICK_E_ARG for a name that a reader would refuse
-// and for calls out of order) is kept and told by gguf_writer_write_header(). That keys and tensor
-// names differ from each other is the caller's to see to.
+// and for calls out of order) is kept, and gguf_writer_write_header() reports it. The caller makes
+// sure that keys and tensor names are unique.
 void gguf_writer_add_u32(gguf_writer *writer, const char *key, uint32_t value);
 void gguf_writer_add_f32(gguf_writer *writer, const char *key, float value);
 void gguf_writer_add_bool(gguf_writer *writer, const char *key, bool value);
 void gguf_writer_add_string(gguf_writer *writer, const char *key, const char *bytes,
                             size_t size_bytes);
-// A number or bool of any type: *value is of that type's size.
+// A number or bool of any type; *value has that type's size.
 void gguf_writer_add_number(gguf_writer *writer, const char *key, gguf_value_type type,
                             const void *value);
 // An array of numbers or bools, as they lie in memory.
 void gguf_writer_add_array(gguf_writer *writer, const char *key, gguf_value_type item_type,
                            const void *items, size_t count);
-// An array of strings: this, then exactly `count` times gguf_writer_add_item().
+// Begins an array of strings; exactly `count` calls of gguf_writer_add_item() follow.
 void gguf_writer_add_strings(gguf_writer *writer, const char *key, size_t count);
 void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_bytes);
 
@@ -55,11 +55,11 @@ void gguf_writer_add_tensor(gguf_writer *writer, const char *name, wick_type typ
 uint64_t gguf_writer_file_bytes(const gguf_writer *writer);
 
 wick_status gguf_writer_write_header(gguf_writer *writer, wick_error *error);
-// The next bytes of the tensors, which follow each other without gaps here; padding is the
-// writer's. WICK_E_RANGE for more bytes than were declared.
+// Takes the next bytes of the tensors, one after the other without gaps; the writer adds padding.
+// WICK_E_RANGE for more bytes than were declared.
 wick_status gguf_writer_write_data(gguf_writer *writer, const void *bytes, size_t size_bytes,
                                    wick_error *error);
-// The end of the file: WICK_E_NODATA when bytes of tensors are missing.
+// Ends the file. WICK_E_NODATA when bytes of tensors are missing.
 wick_status gguf_writer_finish(gguf_writer *writer, wick_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-// format/types.c — the block facts of every GGML type. Sources: ggml.h (ids), ggml-common.h
+// format/types.c — block sizes of every GGML type. Sources: ggml.h (ids), ggml-common.h
 // (blocks).
 #include "format/types.h"
 
@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 
-// Ids 4, 5, 31 to 33 and 36 to 38 were types once; GGML removed them. Their names stay NULL.
+// GGML removed the types 4, 5, 31 to 33 and 36 to 38. Their names are NULL.
 static const wick_type_facts FACTS[WICK_TYPE_COUNT] = {
     [WICK_TYPE_F32] = {"F32", 1, 4},
     [WICK_TYPE_F16] = {"F16", 1, 2},

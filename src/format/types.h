@@ -1,4 +1,4 @@
-// format/types.h — every GGML tensor type's block facts, from the first day. Source: ggml.h and
+// format/types.h — block sizes of every GGML tensor type. Source: ggml.h and
 // ggml-common.h of ggml (type ids, block sizes), the GGUF specification.
 #ifndef WICK_FORMAT_TYPES_H
 #define WICK_FORMAT_TYPES_H

@@ -136,7 +136,7 @@ void wick_dispatch_merge(wick_dispatch *into, const wick_dispatch *from) {
 
 // ---- reading ----
 
-// The lane itself, or what an alias means, put together in *room.
+// The lane itself; for an alias its lanes, merged into *room.
 static const wick_latency *find_lane(const wick_dispatch *dispatch, wick_lane lane,
                                      wick_latency *room) {
   if (lane == WICK_LANE_GPU) return &dispatch->lanes[WICK_LANE_WEBGPU];

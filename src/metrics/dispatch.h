@@ -1,6 +1,6 @@
-// metrics/dispatch.h — how often and how fast each kind of kernel ran. Plain counters without
-// locks: each thread records into its own wick_dispatch, and they are merged to be read. Pure
-// functions; the caller brings the time (platform_now_us). NULL as the first argument of a
+// metrics/dispatch.h — how often and how fast each kind of kernel ran. The counters
+// have no locks: each thread records into its own wick_dispatch, and readers merge them. The
+// functions are pure; the caller passes the time (platform_now_us). NULL as the first argument of a
 // recording function means that metrics are off.
 #ifndef WICK_METRICS_DISPATCH_H
 #define WICK_METRICS_DISPATCH_H
@@ -17,18 +17,18 @@ typedef enum wick_lane {
   WICK_LANE_RELAXED = 2,
   WICK_LANE_WEBGPU = 3,
   WICK_LANE_COUNT = 4,
-  // For reading only: the first three together, and webgpu.
+  // Aliases, for reading only: the first three lanes together, and webgpu.
   WICK_LANE_CPU = 4,
   WICK_LANE_GPU = 5
 } wick_lane;
 
 enum {
-  // Log-linear: 0..7 us one by one, then 8 parts an octave (at most 12.5 % wide) to 2^26 us = 67 s,
-  // and one for all that took longer.
+  // Log-linear buckets: 0..7 us one by one, then 8 an octave (at most 12.5 % wide) up to
+  // 2^26 us = 67 s, and one for longer latencies.
   WICK_DISPATCH_BUCKETS = 8 + 23 * 8 + 1,
   // Exported counts: at most 100, 500, 1000, 5000, 10000, 50000, 100000, 500000, 1000000 us, +Inf.
   WICK_DISPATCH_EDGES = 10,
-  // Every export fits.
+  // Room for every export.
   WICK_DISPATCH_EXPORT_BYTES_MAX = 6144
 };
 
@@ -63,15 +63,15 @@ typedef struct wick_dispatch {
 } wick_dispatch;
 
 void wick_dispatch_init(wick_dispatch *dispatch, uint64_t now_us, uint32_t timer_grain_us);
-// Everything to zero, from now on.
+// Sets all counters to zero and starts the clock.
 void wick_dispatch_reset(wick_dispatch *dispatch, uint64_t now_us);
 
 // A dispatch that took latency_us. O(1). The aliases are not lanes to record in (ignored).
 void wick_dispatch_record(wick_dispatch *dispatch, wick_lane lane, uint64_t latency_us);
 // A dispatch that was not timed.
 void wick_dispatch_tally(wick_dispatch *dispatch, wick_lane lane);
-// Adds what another thread counted (variance: Chan, Golub and LeVeque 1979). Starts with the
-// earlier.
+// Adds another thread's counters (variance: Chan, Golub and LeVeque 1979). The earlier start
+// stays.
 void wick_dispatch_merge(wick_dispatch *into, const wick_dispatch *from);
 
 // ---- reading: lanes or aliases; 0 when there is nothing to tell ----
@@ -82,18 +82,18 @@ double wick_dispatch_gpu_ratio(const wick_dispatch *dispatch);
 double wick_dispatch_latency_us_mean(const wick_dispatch *dispatch, wick_lane lane);
 uint64_t wick_dispatch_latency_us_min(const wick_dispatch *dispatch, wick_lane lane);
 uint64_t wick_dispatch_latency_us_max(const wick_dispatch *dispatch, wick_lane lane);
-// Of a sample (n - 1); below two values 0.
+// Variance of a sample (n - 1); 0 for fewer than two values.
 double wick_dispatch_latency_us_variance(const wick_dispatch *dispatch, wick_lane lane);
 double wick_dispatch_latency_us_stddev(const wick_dispatch *dispatch, wick_lane lane);
 double wick_dispatch_latency_cv_pct(const wick_dispatch *dispatch, wick_lane lane);
-// Nearest rank, from the buckets: within 6.25 % of a value that occurred; above 67 s the maximum.
-// permille 0..1000.
+// Percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred; above 67 s
+// the maximum. permille is 0..1000.
 double wick_dispatch_latency_us_percentile(const wick_dispatch *dispatch, wick_lane lane,
                                            uint32_t permille);
 double wick_dispatch_latency_us_p50(const wick_dispatch *dispatch, wick_lane lane);
 double wick_dispatch_latency_us_p95(const wick_dispatch *dispatch, wick_lane lane);
 double wick_dispatch_latency_us_p99(const wick_dispatch *dispatch, wick_lane lane);
-// How many times faster `fast` is than `slow`, by the means.
+// The mean of `slow` divided by the mean of `fast`.
 double wick_dispatch_speedup_ratio(const wick_dispatch *dispatch, wick_lane slow, wick_lane fast);
 double wick_dispatch_elapsed_s(const wick_dispatch *dispatch, uint64_t now_us);
 // Dispatches a second since the start; 0 in the first millisecond.
@@ -106,13 +106,13 @@ typedef enum wick_dispatch_format {
   WICK_DISPATCH_PROMETHEUS = 1  // text format 0.0.4, cumulative buckets with inclusive edges
 } wick_dispatch_format;
 
-// Writes a terminated text; *used_bytes is its length. WICK_E_FULL when it does not fit (then the
-// text is empty), WICK_E_ARG for an unknown format.
+// Writes terminated text; *used_bytes is its length. WICK_E_FULL when it does not fit (the text is
+// then empty), WICK_E_ARG for an unknown format.
 wick_status wick_dispatch_export(const wick_dispatch *dispatch, uint64_t now_us,
                                  wick_dispatch_format format, char *out, size_t size_bytes,
                                  size_t *used_bytes);
 
-// The same JSON as a member `key` of what the writer is in (NULL: an item or the outermost value).
+// Writes the same JSON as member `key` of the open object (NULL: an item, or the outermost value).
 void wick_dispatch_json(const wick_dispatch *dispatch, uint64_t now_us, json_writer *json,
                         const char *key);
 const char *wick_lane_name(wick_lane lane);

@@ -1,8 +1,8 @@
-// metrics/ops.h — how long each op of the forward pass takes and what it moves and multiplies, so
-// that bytes and multiply-adds a second can be told, for prefill and decode apart. The thread that
-// runs the pass records; wall time, helpers and barriers included. One clock reading an op: each
-// takes from the end of the one before. Every pass is counted, every prefill and one decode pass in
-// four is timed: reading the clock costs a call into JavaScript, and a small model has short ops.
+// metrics/ops.h — time, bytes and multiply-adds of each op of the forward pass, separately for
+// prefill and decode. The thread that runs the pass records wall time, which includes helpers and
+// barriers. An op reads the clock once: its time counts from the end of the op before. All passes
+// are counted; every prefill pass and one decode pass in four are timed, because reading the clock
+// is a call into JavaScript and the ops of a small model are short.
 #ifndef WICK_METRICS_OPS_H
 #define WICK_METRICS_OPS_H
 
@@ -27,7 +27,7 @@ typedef enum wick_op {
   WICK_OP_COUNT
 } wick_op;
 
-// A pass in which every token wants its logits is decoding.
+// A pass that computes logits for every token is decode.
 typedef enum wick_pass {
   WICK_PASS_PREFILL = 0,
   WICK_PASS_DECODE = 1,
@@ -47,7 +47,7 @@ typedef struct wick_ops {
   wick_op_record records[WICK_PASS_COUNT][WICK_OP_COUNT];
   uint64_t (*now_us)(void);
   uint64_t start_us;  // of recording
-  uint64_t lap_us;    // when the last op ended
+  uint64_t lap_us;    // end of the last op
   wick_pass pass;
   bool is_timed;
   uint64_t pass_counts[WICK_PASS_COUNT];
@@ -60,12 +60,12 @@ void wick_ops_init(wick_ops *ops, wick_lane lane, uint64_t (*now_us)(void),
 // Forgets what was recorded.
 void wick_ops_reset(wick_ops *ops);
 
-// NULL in these: metrics are off, nothing happens.
-// The next op begins now; of this kind of pass.
+// The functions below do nothing when the first argument is NULL: metrics are off.
+// A pass of this kind begins, and its first op.
 void wick_ops_begin(wick_ops *ops, wick_pass pass);
-// The same pass goes on after a rest: wick_step begins.
+// The same pass continues after a pause, when wick_step begins.
 void wick_ops_resume(wick_ops *ops);
-// The op has ended, the next begins.
+// The op has ended, and the next begins.
 void wick_ops_lap(wick_ops *ops, wick_op op, uint64_t bytes, uint64_t macs);
 
 // {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:

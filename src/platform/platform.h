@@ -1,6 +1,6 @@
-// platform/platform.h — the whole portability contract. One implementation a host:
-// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c. Nothing else in src/
-// may name a host.
+// platform/platform.h — all that the engine needs from a host. There is one implementation a host:
+// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c. No other file in
+// src/ names a host.
 #ifndef WICK_PLATFORM_H
 #define WICK_PLATFORM_H
 
@@ -28,9 +28,9 @@ void platform_random(void *out, size_t size_bytes);
 void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us);
 void platform_wake32(const uint32_t *address, uint32_t count);
 
-// Starts a helper that runs entry(argument) and ends. Returns false when the host has no threads or
-// refuses; on the web JavaScript starts the helpers before the engine asks and they come in through
-// web/thread_web.c.
+// Starts a helper thread that runs entry(argument) and ends. Returns false when the host has no
+// threads or refuses. On the web JavaScript starts the helpers before the engine asks for them, and
+// they enter through web/thread_web.c.
 bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle);
 void platform_thread_join(uintptr_t handle);
 

@@ -1,10 +1,10 @@
 // thread/choice.c — see choice.h.
 #include "thread/choice.h"
 
-// Layers that warm up caches and the host's compiler; fewer threads must gain a sixteenth.
+// The first layers warm up caches and the host's compiler. Fewer threads must gain a sixteenth.
 enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16 };
 
-// All, half and one; equal ones once.
+// The candidates: all threads, half of them and one, without repeats.
 static uint32_t candidates_of(uint32_t threads, uint32_t out[CHOICE_CANDIDATES]) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < CHOICE_CANDIDATES; i++) {

@@ -1,8 +1,8 @@
-// thread/choice.h — how many of the threads that came up to use, by measurement. Processors that
-// are told are not processors that one gets: two may share a core, a container may have a quota,
-// memory may be busy with one thread. So all, half and one of them take turns over the layers of
-// the first passes, for few tokens (memory decides) and for many (arithmetic decides) apart, and
-// the fastest stays. Results do not depend on it (the law of thread_pool_for).
+// thread/choice.h — chooses by measurement how many of the started threads compute. The number of
+// processors is no guide: two may share a core, a container may have a quota, and one thread may
+// saturate memory. All threads, half of them and one take turns over the layers of the first
+// passes, and the fastest number stays. Few tokens (bound by memory) and many tokens (bound by
+// arithmetic) are measured separately. Results do not depend on the choice (thread_pool_for).
 #ifndef WICK_THREAD_CHOICE_H
 #define WICK_THREAD_CHOICE_H
 
@@ -19,18 +19,18 @@ typedef struct thread_trial {
 } thread_trial;
 
 typedef struct thread_choice {
-  uint32_t threads;  // that the trials are about
+  uint32_t threads;  // the most that are tried
   uint32_t running;  // tokens of the layer that runs; 0: it is not measured
   thread_trial few, many;
 } thread_choice;
 
-// How many threads the layer that begins is to use: 1 to `threads`, which have come up so far. More
-// of them begin the trials again.
+// The number of threads for the layer that begins: 1 to `threads`, the threads that have started so
+// far. When that number grows, the trials begin again.
 uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t tokens);
-// What that layer took. Calls take turns with thread_choice_next; a layer that is not like the
-// others is left out by not telling.
+// Reports the time of that layer. Each call follows one of thread_choice_next. The caller leaves
+// out a layer that is unlike the others.
 void thread_choice_took(thread_choice *choice, uint64_t time_us);
-// What passes of so many tokens use: `threads` while that is being measured.
+// The choice for passes of so many tokens; `threads` while it is being measured.
 uint32_t thread_choice_now(const thread_choice *choice, uint32_t threads, uint32_t tokens);
 
 #endif

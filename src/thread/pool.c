@@ -7,9 +7,9 @@
 //     works on its own run
 //     spins, then sleeps on `pending` <--  pending--, the last one wakes a sleeping caller
 //
-// Both words carry a bit that says that their reader sleeps, set by the reader with one atomic
-// operation that fails when the word has changed: so nobody wakes who is awake (a system call), and
-// no wake-up is lost.
+// Both words carry a bit that says that their reader sleeps. The reader sets it with one atomic
+// operation that fails when the word has changed. So no system call wakes a reader that is awake,
+// and no wake-up is lost.
 #include "thread/pool.h"
 
 #include <stdatomic.h>
@@ -17,11 +17,11 @@
 
 #include "platform/platform.h"
 
-// A reader spins for SPIN_US_MAX before it sleeps, about what falling asleep and being woken costs
-// (6 to 26 us; a barrier of threads that spin costs 0.3). One that spun in vain halves its time
-// down to SPIN_US_MIN, so that more threads than cores do not keep each other from running; every
-// SPIN_MISSES_TO_PROBE misses it tries the full time again. The clock is asked every
-// SPIN_ROUNDS_TIMED rounds; SPIN_ROUNDS_MAX bounds the spin where a browser's clock stands still.
+// A reader spins for SPIN_US_MAX before it sleeps: about the cost of sleeping and being woken
+// (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spun in vain halves its
+// time, down to SPIN_US_MIN, so that more threads than cores do not block each other. Every
+// SPIN_MISSES_TO_PROBE misses it tries the full time again. The clock is read every
+// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin where a browser's clock stands still.
 enum {
   SPIN_US_MAX = 20,
   SPIN_US_MIN = 1,

@@ -15,30 +15,30 @@ typedef struct thread_pool thread_pool;
 // Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread).
 typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_t thread);
 
-// Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them: a helper
-// takes part in the jobs that begin after it has arrived. Helpers sleep when idle. WICK_E_ARG
+// Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. A helper
+// takes part in the jobs that begin after its arrival. Helpers sleep when idle. WICK_E_ARG
 // unless 1 <= threads <= THREADS_MAX, WICK_E_NOMEM.
 wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
                                wick_error *error);
-// Returns when every helper has left. NULL is fine.
+// Returns when every helper has ended. NULL does nothing.
 void thread_pool_destroy(thread_pool *pool);
 // The caller and the helpers that have arrived so far, at most the `threads` asked for. Scratch
 // slices are sized by what was asked for: `thread` of a job may be any of 0..threads-1.
 uint32_t thread_pool_threads(const thread_pool *pool);
 
-// From now on at most `threads` of them take part, the others sleep; 0: all.
+// From now on at most `threads` threads take part and the others sleep; 0: all.
 void thread_pool_limit(thread_pool *pool, uint32_t threads);
 
 // Cuts [0, units) statically into at most `threads` runs of whole units and returns when all are
-// done. The cut never changes a result: units are independent. One barrier a call. Fewer than
-// 2 units, or a pool of one: runs in the caller without any synchronisation. Called by one thread,
-// never from inside a job.
+// done. Units are independent, so the cut never changes a result. A call has one barrier. Fewer
+// than 2 units, or a pool of one thread, run in the caller without synchronisation. One thread
+// calls, never from inside a job.
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context);
 
-// A helper's whole life: takes part in jobs until the pool is destroyed. What platform_thread_start
-// is given runs it; a host that starts its threads itself may call it with an index of
-// 1..threads-1, each once. The pool's memory must not be touched after it returns, and
-// platform_thread_join of a helper that never came in must see to it that it never will.
+// A helper's main function: takes part in jobs until the pool is destroyed. The entry given to
+// platform_thread_start calls it; a host that starts threads itself may call it with an index of
+// 1..threads-1, each once. The pool's memory must not be used after the return.
+// platform_thread_join of a helper that has not arrived must prevent it from arriving later.
 void thread_pool_helper_main(thread_pool *pool, uint32_t index);
 
 #endif
