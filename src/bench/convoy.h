@@ -1,5 +1,5 @@
-// bench/convoy.h — the convoy test: do short requests suffer when long ones are served beside them?
-// And the saturation test: does the engine hold up under load? Judgements on measured latencies.
+// bench/convoy.h — judges measured latencies. The convoy test: how much do short requests lose when
+// long ones are served beside them? The saturation test: how much is lost under load?
 #ifndef WICK_BENCH_CONVOY_H
 #define WICK_BENCH_CONVOY_H
 
@@ -31,11 +31,12 @@ typedef struct wick_convoy_request {
   double queue_ms, ttft_ms, total_ms;
 } wick_convoy_request;
 
-// Writes total_ms of the requests of one kind, in order; returns how many. total_ms: [count].
+// Writes total_ms of the requests of one kind, in order, and returns their number. total_ms:
+// [count].
 size_t wick_convoy_collect(const wick_convoy_request *requests, size_t count,
                            wick_workload workload, double *total_ms);
 
-// Why a convoy failed: bits.
+// Reasons why a convoy failed, as bits.
 enum {
   WICK_CONVOY_P99_INCREASE = 1 << 0,
   WICK_CONVOY_HOL_BLOCKING = 1 << 1,
@@ -59,8 +60,8 @@ typedef struct wick_convoy_samples {
   size_t count;
 } wick_convoy_samples;
 
-// Total latencies of short requests served alone and beside the long ones, and the times they were
-// blocked. A limit fails when exceeded, not when met. scratch: as many as the longest has.
+// Judges total latencies of short requests, alone and beside long ones, and the times they were
+// blocked. A limit fails when exceeded, not when met. scratch: as long as the longest array.
 void wick_convoy_judge(const wick_convoy_config *config, wick_convoy_samples baseline_ms,
                        wick_convoy_samples convoy_ms, wick_convoy_samples hol_blocking_ms,
                        double kv_fragmentation_pct, double *scratch, wick_convoy_result *out);

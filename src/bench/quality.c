@@ -1,5 +1,5 @@
-// bench/quality.c — divergences by log-softmax in doubles: no term is left out, none is negative by
-// cancellation beyond rounding.
+// bench/quality.c — divergences by log-softmax in doubles. No term is left out, and cancellation
+// makes none negative beyond rounding.
 #include "bench/quality.h"
 
 #include "base/math.h"

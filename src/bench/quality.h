@@ -16,15 +16,15 @@ wick_status wick_log_softmax_f64(const float *logits, size_t count, double *out)
 
 typedef struct wick_quality {
   bool passed;          // kl_nats < kl_nats_max
-  double kl_nats;       // of the reference from the candidate; +Inf when it cannot be told
+  double kl_nats;       // KL(reference, candidate); +Inf when unknown
   double kl_nats_max;   // the limit
   bool top1_agrees;     // same most probable token (the lowest id among equals)
   const char *message;  // static; "" when passed
 } wick_quality;
 
-// One position. Always fills *out; a status other than WICK_OK has not passed: WICK_E_SHAPE
-// (lengths differ), WICK_E_NODATA (empty), WICK_E_NONFINITE. Nothing is skipped: p > 0 where q = 0
-// is +Inf.
+// Checks one position and always fills *out. It has not passed when the status is WICK_E_SHAPE
+// (lengths differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. No term is skipped: p > 0 where q =
+// 0 gives +Inf.
 wick_status wick_quality_check(const float *reference, size_t reference_count,
                                const float *candidate, size_t candidate_count, double kl_nats_max,
                                wick_quality *out);
@@ -36,8 +36,8 @@ typedef struct wick_quality_summary {
   double top1_agreement_ratio;
 } wick_quality_summary;
 
-// Many positions: reference and candidate are [positions, vocab]. scratch: [2 * positions].
-// Statuses as above; nothing is filled then.
+// Checks many positions: reference and candidate are [positions, vocab]. scratch: [2 * positions].
+// Statuses as above; *out is then not filled.
 wick_status wick_quality_check_positions(const float *reference, const float *candidate,
                                          size_t positions, size_t vocab, double kl_nats_max,
                                          double *scratch, wick_quality_summary *out);

@@ -1,11 +1,11 @@
-// bench/stats.c — ranks are worked out in integers: ceil(41000 * 0.999) in floats is one too many.
+// bench/stats.c — ranks are computed in integers: ceil(41000 * 0.999) in floats is one too many.
 #include "bench/stats.h"
 
 #include <string.h>
 
 #include "sample/rng.h"
 
-// Lets values[at] sink into the heap [at, count).
+// Sifts values[at] down in the heap [at, count).
 static void heap_sink(double *values, size_t at, size_t count) {
   const double value = values[at];
   for (;;) {
@@ -112,7 +112,7 @@ wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double co
     scratch[b] = sum / (double)count;
   }
   wick_stat_sort(scratch, resamples);
-  // A hair more, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
+  // A little more, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
   const uint32_t low = (uint32_t)((double)resamples * (1 - confidence) / 2 + 1e-9);
   *out = (wick_interval){scratch[low], scratch[resamples - 1 - low]};
   return WICK_OK;

@@ -1,6 +1,6 @@
 // bench/stats.h — statistics of measurements: percentiles by nearest rank, sample variance,
-// bootstrap intervals, and what follows from the gaps between tokens. Pure functions; working
-// space comes from the caller.
+// bootstrap intervals, and figures of the gaps between tokens. The functions are pure; the caller
+// supplies scratch.
 #ifndef WICK_BENCH_STATS_H
 #define WICK_BENCH_STATS_H
 
@@ -10,17 +10,17 @@
 
 #include "base/status.h"
 
-// Rising. O(n log n), in place.
+// Sorts in rising order, in place. O(n log n).
 void wick_stat_sort(double *values, size_t count);
 
 // The value of rank ceil(count * permille / 1000), at least the first. scratch: [count].
 // WICK_E_NODATA when empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
 wick_status wick_stat_percentile(const double *values, size_t count, uint32_t permille,
                                  double *scratch, double *out);
-// The middle one, or the mean of the two middle ones. scratch: [count]. Statuses as above.
+// The middle value, or the mean of the two middle values. scratch: [count]. Statuses as above.
 wick_status wick_stat_median(const double *values, size_t count, double *scratch, double *out);
-// Whether so many values have a tail beyond the percentile at all: count >= 1 / (1 - p). Below, the
-// percentile is only the maximum and should not be printed.
+// Whether so many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer the
+// percentile is the maximum and should not be printed.
 bool wick_stat_has_tail(size_t count, uint32_t permille);
 
 double wick_stat_mean(const double *values, size_t count);      // 0 when empty
@@ -34,8 +34,9 @@ typedef struct wick_interval {
 
 enum { WICK_BOOTSTRAP_SEED_DEFAULT = 42, WICK_BOOTSTRAP_RESAMPLES_DEFAULT = 1000 };
 
-// Percentile interval of the mean (Efron 1979): the same picks on every host, by splitmix64 from
-// `seed`. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA, WICK_E_NONFINITE.
+// Percentile interval of the mean (Efron 1979). splitmix64 from `seed` makes the same picks on
+// every host. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA,
+// WICK_E_NONFINITE.
 wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double confidence,
                                    uint32_t resamples, uint64_t seed, double *scratch,
                                    wick_interval *out);

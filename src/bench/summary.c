@@ -15,7 +15,7 @@ static wick_status summarize_ttft(const wick_bench_series *ttft, double *scratch
   const double *values = ttft->values;
   wick_status status = wick_stat_percentile(values, ttft->count, 500, scratch, &out->ttft_ms_p50);
   if (status != WICK_OK) return status;
-  // The others cannot fail where the first did not.
+  // The other statistics cannot fail where the first did not.
   wick_stat_percentile(values, ttft->count, 950, scratch, &out->ttft_ms_p95);
   wick_stat_percentile(values, ttft->count, 990, scratch, &out->ttft_ms_p99);
   wick_stat_percentile(values, ttft->count, 999, scratch, &out->ttft_ms_p999);

@@ -1,4 +1,4 @@
-// bench/summary.h — a benchmark's raw samples, what is worked out from them, and when to stop
+// bench/summary.h — a benchmark's raw samples, the figures computed from them, and when to stop
 // sampling.
 //
 //   TTFT: submit to first token.  ITL: gap between tokens.  tok/s: inverse of the mean gap.
@@ -39,8 +39,8 @@ typedef struct wick_bench_result {
   uint64_t timestamp_s;  // Unix
 } wick_bench_result;
 
-// Of an empty series all numbers are 0. Percentiles are nearest ranks, medians midpoints. Tails
-// mean something when wick_stat_has_tail(ttft_count, permille).
+// An empty series gives 0 for all numbers. Percentiles are nearest ranks, medians are midpoints. A
+// tail is meaningful when wick_stat_has_tail(ttft_count, permille).
 typedef struct wick_bench_summary {
   size_t ttft_count, itl_count, throughput_count;
   double ttft_ms_mean, ttft_ms_p50, ttft_ms_p95, ttft_ms_p99, ttft_ms_p999;
@@ -56,12 +56,12 @@ typedef struct wick_bench_summary {
   double cv_final;
 } wick_bench_summary;
 
-// WICK_E_NONFINITE for a NaN in a series, WICK_E_NOMEM for the working space.
+// WICK_E_NONFINITE for a NaN in a series, WICK_E_NOMEM for scratch.
 wick_status wick_bench_summarize(wick_memory *memory, const wick_bench_result *result,
                                  wick_bench_summary *out, wick_error *error);
 
-// Sampling may stop after 100 samples, when stddev / mean of the last 50 was below 0.05 three times
-// in a row, and stops after 10000.
+// Sampling stops after 100 samples when stddev / mean of the last 50 was below 0.05 three times in
+// a row, and after 10000 samples.
 enum {
   WICK_BENCH_SAMPLES_MIN = 100,
   WICK_BENCH_SAMPLES_MAX = 10000,

@@ -67,11 +67,11 @@ struct gguf_directory {
 
 // Bytes of a number or bool of a GGUF value type, 0 for strings, arrays and unknown types.
 uint32_t gguf_type_bytes(uint32_t type);
-// "u32", "string" and so on, for messages; `type` is a known one.
+// The type's name for messages, such as "u32" or "string"; `type` is known.
 const char *gguf_type_name(gguf_value_type type);
 
-// Called after the last entry: pointers, indexes, alignment, the layout of the data. Fills
-// directory->failure when it fails.
+// Called after the last entry. Sets pointers and indexes, and checks alignment and the layout of
+// the data. Fills directory->failure when it fails.
 void gguf_complete(gguf_directory *directory);
 
 #endif

@@ -1,5 +1,5 @@
-// format/gguf_parse.c — the incremental parser: a step for each kind of thing that a directory is
-// made of, taken when all bytes of the thing are there.
+// format/gguf_parse.c — the incremental parser. Each kind of item in a directory has a step, which
+// runs when all bytes of the item are there.
 #include <string.h>
 
 #include "base/checked.h"
@@ -9,11 +9,11 @@ enum {
   MAGIC_BYTES = 4,
   LENGTH_BYTES = 8,
   TYPE_BYTES = 4,
-  // Input is taken in slices, so that little is copied that lies behind the directory.
+  // Input is taken in slices, so that few bytes behind the directory are copied.
   SLICE_BYTES = 65536,
   BUFFER_BYTES_MIN = 4096,
   ENTRIES_MIN = 16,
-  // The longest thing that is expected at once; keeps 32-bit sums of positions from wrapping.
+  // The longest item that a step waits for; 32-bit sums of positions thus do not wrap.
   THING_BYTES_MAX = GGUF_DIRECTORY_BYTES_MAX
 };
 
@@ -29,7 +29,7 @@ static uint64_t read_u64(const gguf_directory *directory, size_t at) {
   return value;
 }
 
-// The key or tensor name whose length stands at `entry`, for messages.
+// The key or tensor name whose length is at `entry`, for messages.
 static const char *quote_entry(const gguf_directory *directory, uint64_t entry,
                                char out[GGUF_QUOTE_BYTES]) {
   const size_t at = (size_t)entry;
@@ -47,7 +47,7 @@ static const char *quote_tensor(const gguf_directory *directory, char out[GGUF_Q
                      out);
 }
 
-// Tells in `error` what was being read when it ended at the last byte held.
+// Fills `error` with what was being read when the file ended.
 static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_status status,
                                         uint64_t offset_bytes, const char *problem,
                                         wick_error *error) {
@@ -74,7 +74,7 @@ static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_st
                    problem, quote_tensor(directory, name), number, directory->tensors_declared);
 }
 
-// Next comes `stage`, of `bytes` bytes.
+// Sets the next stage, which needs `bytes` bytes.
 static wick_status expect(gguf_directory *directory, gguf_stage stage, uint64_t bytes) {
   directory->stage = stage;
   if (bytes > THING_BYTES_MAX || directory->position + bytes > GGUF_DIRECTORY_BYTES_MAX) {
@@ -116,7 +116,7 @@ static wick_status read_version(gguf_directory *directory) {
   return expect(directory, GGUF_AT_COUNTS, 2 * sizeof(uint64_t));
 }
 
-// What comes after an entry or the header.
+// Chooses the stage after an entry or the header.
 static wick_status expect_entry(gguf_directory *directory) {
   if (directory->value_count < directory->values_declared) {
     return expect(directory, GGUF_AT_KEY_LENGTH, LENGTH_BYTES);
@@ -148,7 +148,7 @@ static wick_status read_counts(gguf_directory *directory) {
   return expect_entry(directory);
 }
 
-// Room for one more entry. The declared counts are not believed: memory follows what was read.
+// Makes room for one more entry. Declared counts are not trusted: memory follows what was read.
 static wick_status reserve_entry(gguf_directory *directory, void **entries, size_t count,
                                  size_t *capacity, size_t entry_bytes) {
   if (count < *capacity) return WICK_OK;
@@ -208,7 +208,7 @@ static wick_status read_key(gguf_directory *directory) {
   return expect(directory, GGUF_AT_NUMBER, gguf_type_bytes(type));
 }
 
-// Numbers lie there as they are; only bools have values that they must not have.
+// Numbers need no check. Only bools have invalid values.
 static wick_status read_numbers(gguf_directory *directory) {
   const gguf_value *value = &directory->values[directory->value_count];
   if (value->item_type == GGUF_BOOL) {
@@ -267,7 +267,7 @@ static wick_status read_array_head(gguf_directory *directory) {
   return expect(directory, GGUF_AT_ARRAY_NUMBERS, count * item_bytes_min);
 }
 
-// As many strings as are there, in one go: vocabularies have hundreds of thousands.
+// Reads all strings that are there in one step: vocabularies have hundreds of thousands.
 static wick_status read_array_strings(gguf_directory *directory) {
   while (directory->items_left > 0) {
     const size_t held_bytes = directory->size_bytes - directory->position;
@@ -338,7 +338,7 @@ static wick_status read_dims(gguf_directory *directory, gguf_tensor *tensor) {
   return WICK_OK;
 }
 
-// tensor->size_bytes from its dimensions and type.
+// Computes tensor->size_bytes from dimensions and type.
 static wick_status measure_tensor(gguf_directory *directory, gguf_tensor *tensor,
                                   size_t type_offset) {
   char name[GGUF_QUOTE_BYTES];

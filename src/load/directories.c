@@ -1,11 +1,11 @@
-// load/directories.c — the directories of a model's file or files: the first one says how many
-// there are (split.count), the others must agree with it, and together they make one list of
+// load/directories.c — the directories of a model's file or files. The first directory has the
+// number of files (split.count), and the others must agree with it. Together they make one list of
 // tensors. Source of the split.* keys: llama-gguf-split of llama.cpp.
 #include "base/checked.h"
 #include "base/text.h"
 #include "load/state.h"
 
-// Says in loader->failure which of several files failed.
+// Adds to loader->failure which of several files failed.
 static wick_status fail_in_file(loader *loader, uint32_t file) {
   wick_error *failure = &loader->failure;
   if (loader->file_count > 1) {
@@ -80,7 +80,7 @@ static wick_status open_other_files(loader *loader, uint32_t count) {
   return WICK_OK;
 }
 
-// The first file says how many there are.
+// Reads the number of files from the first one.
 static wick_status begin_split(loader *loader) {
   uint32_t count, number;
   wick_status status = read_split_key(loader, 0, "split.count", 1, &count);
@@ -101,7 +101,7 @@ static wick_status begin_split(loader *loader) {
   return open_other_files(loader, count);
 }
 
-// A later file must say what its place in the list says.
+// Checks that a later file's number is its place in the list.
 static wick_status check_split(loader *loader, uint32_t file) {
   uint32_t count, number;
   wick_status status = read_split_key(loader, file, "split.count", 0, &count);

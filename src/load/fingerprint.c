@@ -1,4 +1,4 @@
-// load/fingerprint.c — see the header for what is computed. Words are read as they lie in memory:
+// load/fingerprint.c — the header defines the fingerprint. Words are read in the host's byte order:
 // every host of this engine is little-endian.
 #include "load/fingerprint.h"
 
@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES = 64, LINE_WORDS = LINE_BYTES / 4 };
 
-// The fractions of the square roots of the first 16 primes, made odd.
+// Fractional bits of the square roots of the first 16 primes, made odd.
 static const uint32_t FACTORS[LINE_WORDS] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef373, 0xa54ff53b, 0x510e527f, 0x9b05688d, 0x1f83d9ab, 0x5be0cd19,
     0xcbbb9d5d, 0x629a292b, 0x9159015b, 0x152fecd9, 0x67332667, 0x8eb44a87, 0xdb0c2e0d, 0x47b5481d};

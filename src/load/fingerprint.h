@@ -1,11 +1,11 @@
-// load/fingerprint.h — a 64-bit fingerprint of (file, offset, byte) triples that is the same
-// however the bytes are cut into pieces and in whatever order they come. Not cryptographic: it
-// tells models apart and finds accidents, it does not resist an attacker.
+// load/fingerprint.h — a 64-bit fingerprint of (file, offset, byte) triples. It does not depend on
+// how the bytes are cut into pieces or on their order. It is not cryptographic: it tells models
+// apart and finds accidents, and does not resist an attacker.
 //
-// A file is seen as lines of 64 bytes at multiples of 64. A line's 16 words, as unsigned 32-bit
-// integers, are summed with fixed odd factors; the sum is weighted with two keys that depend on the
-// file and the line, and added up modulo 2^64 (multilinear hashing, Carter and Wegman 1979; Lemire
-// and Kaser 2014). All of this is linear in the bytes, so the parts of a line may come apart.
+// A file consists of lines of 64 bytes at multiples of 64. The 16 unsigned 32-bit words of a line
+// are summed with fixed odd factors. The sum is weighted with two keys that depend on the file and
+// the line, and added modulo 2^64 (multilinear hashing, Carter and Wegman 1979; Lemire and Kaser
+// 2014). All of this is linear in the bytes, so the parts of a line may arrive separately.
 #ifndef WICK_LOAD_FINGERPRINT_H
 #define WICK_LOAD_FINGERPRINT_H
 
@@ -16,7 +16,7 @@ typedef struct load_fingerprint {
   uint64_t sums[2];  // zero at the beginning
 } load_fingerprint;
 
-// Each byte once. Cost: 20 multiplications a line.
+// Adds bytes; each byte is added once. Cost: 20 multiplications a line.
 void fingerprint_add(load_fingerprint *fingerprint, uint32_t file, uint64_t offset_bytes,
                      const uint8_t *bytes, size_t size_bytes);
 uint64_t fingerprint_value(const load_fingerprint *fingerprint);

@@ -1,6 +1,5 @@
-// load/load.h — the streaming loader: says which bytes it wants, takes what it is offered, puts
-// each tensor's bytes to their place in kernel layout as they pass, and tells when a layer is
-// complete.
+// load/load.h — the streaming loader. It names the bytes that it wants, takes the bytes that are
+// fed, places each tensor's bytes in kernel layout as they arrive, and reports complete tensors.
 #ifndef WICK_LOAD_H
 #define WICK_LOAD_H
 
@@ -16,19 +15,19 @@ typedef struct loader loader;
 
 enum { LOADER_FILES_MAX = 1024 };
 
-// Where a tensor's bytes go; filled by the model's binding (model/weights) when the directory is
-// complete. place() takes whole file blocks of one row, in any order, each once (it repacks); it is
-// called for wanted tensors only. Others are skipped. directory_ready and tensor_done may be NULL.
+// The receiver of a tensor's bytes (model/weights). place() repacks whole file blocks of one row,
+// in any order, each once. It is called for wanted tensors only; others are skipped.
+// directory_ready and tensor_done may be NULL.
 typedef struct loader_sink {
   void *context;
-  // Called once, from inside of loader_feed, when the directories of all of the model's files are
-  // complete: binds tensors, allocates weights.
+  // Binds tensors and allocates weights. Called once, inside of loader_feed, when the directories
+  // of all files of the model are complete.
   wick_status (*directory_ready)(void *context, wick_error *error);
-  // Tensor `index` (over all files) is wanted? Asked once for each, after directory_ready.
+  // Whether tensor `index` (over all files) is wanted. Called once for each, after directory_ready.
   bool (*is_wanted)(void *context, uint32_t index);
   wick_status (*place)(void *context, uint32_t index, uint32_t row, uint32_t first_block,
                        uint32_t block_count, const uint8_t *blocks, wick_error *error);
-  // All bytes of a wanted tensor are placed; once for each.
+  // All bytes of a wanted tensor are placed. Called once for each.
   void (*tensor_done)(void *context, uint32_t index);
 } loader_sink;
 
@@ -44,30 +43,30 @@ void loader_destroy(loader *loader);  // also destroys the directories
 // the same answer.
 void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_bytes,
                        uint64_t *length_bytes);
-// The first such range at or after a place: for hosts that keep several requests under way, each
-// begun where the one before ends.
+// The first such range at or after a place, for hosts with several requests at once: each request
+// begins where the one before ends.
 void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t from_offset_bytes,
                             uint32_t *file, uint64_t *offset_bytes, uint64_t *length_bytes);
 
-// Takes bytes of a file from any offset, any number, any order once the directory is there (before
-// that: from the directory's next byte on, WICK_E_ARG otherwise). Bytes nobody wants are skipped,
-// bytes that came before are ignored. Data that cannot be placed yet because a block is cut between
-// two calls is kept (at most one block a place where a gap was left). What comes with the end of a
-// directory while other files' directories are missing is not kept: it is asked for again.
-// WICK_E_ARG, WICK_E_FULL (1024 gaps are open: fill some first) and WICK_E_NOMEM for the lists of
-// gaps and blocks change nothing, the call may be repeated; every other failure is final.
+// Takes bytes of a file. Once the directory is complete they may have any offset, number and order;
+// before that they must begin at the directory's next byte (else WICK_E_ARG). Unwanted bytes are
+// skipped, and bytes that were fed before are ignored. A part of a block that a call cuts is kept
+// (at most one block at each open gap). Bytes behind a directory are not kept while another file's
+// directory is missing: the loader asks for them again. WICK_E_ARG, WICK_E_FULL (1024 gaps are
+// open: fill some first) and WICK_E_NOMEM for the lists of gaps and blocks change nothing, and the
+// call may be repeated. Every other failure is final.
 wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, const void *bytes,
                         size_t size_bytes, wick_error *error);
-// The file ended at `size_bytes` (known from the start when there is a Content-Length): tells
-// WICK_E_TRUNCATED with the tensor that is cut, here or in a later loader_feed, as early as it is
-// known. A later call corrects an earlier one. `file` < loader_files().
+// Sets the length of a file, which a Content-Length gives from the start. A tensor that is cut
+// fails with WICK_E_TRUNCATED, here or in a later loader_feed, as early as it is known. A later
+// call corrects an earlier one. `file` < loader_files().
 wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_error *error);
 
 bool loader_is_complete(const loader *loader);  // everything wanted is placed
 bool loader_tensor_is_done(const loader *loader, uint32_t index);
 uint64_t loader_bytes_wanted(const loader *loader);  // directory and wanted tensors, known so far
 uint64_t loader_bytes_placed(const loader *loader);
-// Of the directories and of the wanted tensors' bytes that came, whatever their order and pieces.
+// The fingerprint of the directories and of the wanted tensors' bytes that have arrived.
 uint64_t loader_fingerprint(const loader *loader);
 
 uint32_t loader_files(const loader *loader);  // 1, or split.count once known

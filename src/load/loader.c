@@ -1,5 +1,4 @@
-// load/loader.c — the loader's calls: ask (next range) and offer (feed), and what it tells of
-// itself.
+// load/loader.c — the loader's calls: the next wanted range, feeding bytes, and the loader's state.
 #include "load/load.h"
 
 #include <string.h>
@@ -11,10 +10,10 @@ enum {
   DIRECTORY_STEP_BYTES = 1024 * 1024,
   LATER_STEP_BYTES = 64 * 1024,  // a split model's later files have few keys
   PIECE_BYTES_MAX = 8 * 1024 * 1024,
-  HOLE_BYTES_MAX = 256 * 1024  // unwanted bytes that are fetched rather than asked around
+  HOLE_BYTES_MAX = 256 * 1024  // unwanted bytes that are fetched rather than skipped
 };
 
-// Makes file 0 of a loader that is otherwise there.
+// Adds file 0 to a loader.
 static wick_status open_first_file(loader *loader, wick_error *error) {
   loader->files = memory_alloc(loader->memory, sizeof *loader->files);
   if (loader->files == NULL) {
@@ -137,7 +136,7 @@ void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_by
 
 // ---- offer ----
 
-// A failure that is final is in loader->failure; the other ones are in *error already.
+// A final failure is in loader->failure; the others are already in *error.
 static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
   if (loader->failure.status == WICK_OK) return status;
   if (error != NULL) *error = loader->failure;

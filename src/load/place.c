@@ -1,5 +1,5 @@
-// load/place.c — from bytes at any place of a file to whole blocks in the sink. Blocks go out
-// straight from the caller's buffer, a row at a time; only a block that a call cuts in two waits in
+// load/place.c — turns bytes from any place of a file into whole blocks for the sink. Blocks go to
+// the sink from the caller's buffer, a row at a time. Only a block that a call cuts in two waits in
 // a carry for its other bytes.
 #include <string.h>
 
@@ -36,8 +36,8 @@ uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
   return low;
 }
 
-// By itself, because it is what runs often: engines that optimise such functions while they run are
-// soon done with a short one.
+// A function of its own, because it runs often: a JavaScript engine that optimises it while it runs
+// finishes a short function sooner.
 __attribute__((noinline)) static wick_status place_blocks(loader *loader, const load_piece *piece,
                                                           uint64_t block, uint64_t count,
                                                           const uint8_t *bytes) {
@@ -60,7 +60,7 @@ __attribute__((noinline)) static wick_status place_blocks(loader *loader, const 
   return WICK_OK;
 }
 
-// A part of one block. `reserve` saw to it that there is room for a new carry.
+// Takes a part of one block. `reserve` has made room for a new carry.
 static wick_status carry_bytes(loader *loader, const load_piece *piece, uint64_t at,
                                const uint8_t *bytes, size_t size_bytes) {
   const uint64_t block = at / piece->block_bytes;
@@ -84,7 +84,7 @@ static wick_status carry_bytes(loader *loader, const load_piece *piece, uint64_t
   return status;
 }
 
-// Bytes [first, end) of the tensor, taken from the piece: a cut block, whole ones, a cut one.
+// Places bytes [first, end) of the tensor from the piece: a cut block, whole blocks, a cut block.
 static wick_status place_slice(loader *loader, const load_piece *piece, uint64_t first,
                                uint64_t end) {
   const uint8_t *bytes = piece->bytes + (first - piece->first);
@@ -109,8 +109,8 @@ static wick_status place_slice(loader *loader, const load_piece *piece, uint64_t
   return status;
 }
 
-// Where a slice that begins at `first` ends: on the boundary of a row, or of a block when rows are
-// longer than slices.
+// The end of a slice that begins at `first`: the end of a row, or of a block when rows are longer
+// than slices.
 static uint64_t end_slice(const load_piece *piece, uint64_t first) {
   const uint64_t aim = first + SLICE_BYTES;
   if (aim >= piece->end) return piece->end;
@@ -141,7 +141,7 @@ static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_of
   return WICK_OK;
 }
 
-// Bytes [first, end) of the file, none of which came before; `bytes` is the first of them.
+// Takes bytes [first, end) of the file, none of which came before; `bytes` is the first of them.
 static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, uint64_t end,
                                const uint8_t *bytes) {
   const load_file *at = &loader->files[file];
@@ -166,8 +166,8 @@ static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, ui
   return WICK_OK;
 }
 
-// A range that begins where nobody wants the bytes begins at the end of the wanted ones before, so
-// that unwanted bytes leave no gaps.
+// A range that begins in unwanted bytes is moved to the end of the wanted bytes before, so unwanted
+// bytes leave no gaps.
 static uint64_t widen_first(const load_file *file, uint64_t first) {
   const uint32_t number = load_find_wanted(file, first);
   if (number < file->wanted_count &&

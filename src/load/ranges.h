@@ -1,5 +1,5 @@
-// load/ranges.h — which bytes of a file have come: a sorted list of ranges that neither touch nor
-// overlap. Feeding in order keeps it at one range; each gap that is left open costs one more.
+// load/ranges.h — the bytes of a file that have arrived: a sorted list of ranges that neither touch
+// nor overlap. Feeding in order keeps one range; each open gap costs one more.
 #ifndef WICK_LOAD_RANGES_H
 #define WICK_LOAD_RANGES_H
 
@@ -21,16 +21,16 @@ typedef struct load_ranges {
   size_t count, capacity;
 } load_ranges;
 
-// Makes sure that ranges_add(first, end) will succeed: WICK_E_NOMEM, or WICK_E_FULL when that would
-// make LOAD_RANGES_MAX + 1 ranges. Changes nothing that is seen.
+// Makes sure that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL when there
+// would be LOAD_RANGES_MAX + 1 ranges. The list stays the same.
 wick_status ranges_reserve(load_ranges *ranges, wick_memory *memory, uint64_t first, uint64_t end,
                            wick_error *error);
-// [first, end) has come; parts of it may have come before. After ranges_reserve() of the same.
+// Adds [first, end), parts of which may be in the list. ranges_reserve() of the same comes before.
 void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end);
 
-// The first byte at or after `from` that has not come.
+// The first byte at or after `from` that has not arrived.
 uint64_t ranges_next_missing(const load_ranges *ranges, uint64_t from);
-// The first byte at or after `from` that has come; UINT64_MAX when none has.
+// The first byte at or after `from` that has arrived; UINT64_MAX when there is none.
 uint64_t ranges_next_present(const load_ranges *ranges, uint64_t from);
 
 #endif

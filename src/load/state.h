@@ -1,4 +1,4 @@
-// load/state.h — what the files of the loader share. Only src/load/*.c include it.
+// load/state.h — the loader's state, shared by its files. Only src/load/*.c include it.
 //
 //   loader_feed -> load_take_directory (directories.c)   until all directories are complete
 //               -> load_take_data      (place.c)         then
@@ -12,7 +12,7 @@
 #define LOAD_SIZE_UNKNOWN UINT64_MAX
 #define LOAD_UNWANTED UINT64_MAX  // in tensor_left_bytes
 
-// A block whose bytes have come in part, because a call ended inside of it.
+// A block of which a part has arrived, because a call ended inside of it.
 typedef struct load_carry {
   uint64_t block;         // of the tensor
   uint32_t tensor;        // index over all files
@@ -27,8 +27,8 @@ typedef struct load_file {
   uint32_t first_tensor;  // index over all files of this file's first tensor
   uint32_t wanted_count;
   uint32_t *wanted;  // this file's wanted tensors in the order of their bytes
-  // Bytes that came. Unwanted ones count with what is wanted after them, so that gaps are only
-  // counted where bytes are wanted.
+  // Bytes that have arrived. Unwanted bytes count with the wanted bytes after them, so only wanted
+  // bytes make gaps.
   load_ranges present;
 } load_file;
 
@@ -36,14 +36,14 @@ struct loader {
   wick_memory *memory;
   loader_sink sink;
   bool directory_only;
-  bool is_ready;       // all directories are complete and the sink knows
+  bool is_ready;       // all directories are complete, and the sink was told
   wick_error failure;  // status WICK_OK until something failed for good
   load_file *files;
   uint32_t file_count;
   uint32_t directories_complete;
   uint32_t tensor_count;        // of all files, once is_ready
   uint32_t tensors_left;        // wanted and not done
-  uint64_t *tensor_left_bytes;  // of each tensor what has not come, or LOAD_UNWANTED
+  uint64_t *tensor_left_bytes;  // bytes of each tensor still to come, or LOAD_UNWANTED
   load_carry *carries;          // in no order
   size_t carry_count, carry_capacity;
   uint64_t wanted_bytes;  // of tensors
@@ -51,12 +51,12 @@ struct loader {
   load_fingerprint fingerprint;
 };
 
-// Takes bytes for a directory that is not complete; *used is how many of them belong to it or came
-// before. Fills loader->failure, or *error for WICK_E_ARG alone.
+// Takes bytes for an incomplete directory; *used counts those that belong to it or came before. A
+// failure fills loader->failure; only WICK_E_ARG fills *error.
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
-// The file's size is known: does everything that the directory tells fit into it?
+// Checks that all that the directory names fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);
 
 // Takes bytes from any place of a file once loader->is_ready.

@@ -1,5 +1,5 @@
-// sample/penalty.c — the window is counted anew for each token: 64 tokens cost less than keeping
-// a count of each word of the vocabulary would.
+// sample/penalty.c — counts the window again for each token: 64 tokens cost less than a count for
+// each token of the vocabulary.
 #include "sample/penalty.h"
 
 #include "base/hash.h"

@@ -1,5 +1,5 @@
-// sample/penalty.h — penalties for tokens that came before: a window of the last tokens, and how
-// often each of them is in it.
+// sample/penalty.h — penalties for tokens that occurred before: a window of the last tokens, and
+// how often each token is in it.
 #ifndef WICK_SAMPLE_PENALTY_H
 #define WICK_SAMPLE_PENALTY_H
 

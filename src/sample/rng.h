@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-// The next output of splitmix64; any state is a good one.
+// The next output of splitmix64; any state is valid.
 uint64_t splitmix64_next(uint64_t *state);
 
 typedef struct rng {

@@ -3,7 +3,7 @@
 //   sampler | bias | ring | slots | mask words | block maxima | work logits [vocab] | buckets
 //           | ids, weights [kept]
 //
-// kept is top_k when that is on, else the vocabulary; 0 when greedy.
+// kept is top_k when top-k is on, else vocab; 0 when greedy.
 #include "sample/sampler.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ typedef struct sampler_layout {
   uint32_t window;  // tokens
 } sampler_layout;
 
-// Counts and item sizes are below 2^32 and few: nothing here can wrap.
+// Counts and item sizes are below 2^32 and few, so no sum wraps.
 static uint64_t layout_take(sampler_layout *layout, uint64_t count, uint64_t item_bytes) {
   const uint64_t at = layout->total;
   const uint64_t line = WICK_CACHE_LINE_BYTES;
@@ -200,7 +200,7 @@ void sampler_accept(sampler *sampler, int32_t token) {
 
 // ---- the chain ----
 
-// The largest logit, when all are numbers below +Inf and one is above -Inf. Sets s->block_max.
+// Finds the largest logit; all must be numbers below +Inf, and one above -Inf. Sets s->block_max.
 static wick_status find_max(sampler *s, const float *logits, const char *what, float *max,
                             wick_error *error) {
   const logit_range range = logit_scan(logits, s->vocab, s->block_max);
@@ -238,7 +238,7 @@ static void apply_mask(const sampler *s) {
   }
 }
 
-// Bias, mask and penalties. *adjusted is `logits` itself when none is on; *max its largest.
+// Applies bias, mask and penalties. *adjusted is `logits` itself when none is on; *max its largest.
 static wick_status adjust_logits(sampler *s, const float *logits, const float **adjusted,
                                  float *max, wick_error *error) {
   const bool penalised = s->window.held > 0;
@@ -258,7 +258,7 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Leaves in s->kept what top-k, top-p and min-p let pass.
+// Puts the candidates that pass top-k, top-p and min-p into s->kept.
 static void truncate_logits(sampler *s, const float *logits, float max) {
   const sampler_config *config = &s->config;
   candidates *kept = &s->kept;
@@ -295,7 +295,7 @@ static int32_t draw_token(sampler *s, float max) {
 
 // ---- log-probabilities ----
 
-// By falling logit, equal ones by rising id, which is the order they come in.
+// Sorts by falling logit. Equal logits keep their order, which is by rising id.
 static void sort_top(sampler_choice *choice) {
   for (uint32_t i = 1; i < choice->top_count; i++) {
     const float logit = choice->top_logprobs[i];
@@ -310,8 +310,8 @@ static void sort_top(sampler_choice *choice) {
   }
 }
 
-// Finds the alternatives while s->block_max is that of the model's logits; their logprobs are still
-// logits afterwards.
+// Finds the alternatives; s->block_max must be that of the model's logits. Their logprob fields
+// hold logits afterwards.
 static void find_top(sampler *s, const float *logits, sampler_choice *choice) {
   const uint32_t wanted = s->config.logprobs < s->vocab ? s->config.logprobs : s->vocab;
   choice->top_count = 0;

@@ -3,10 +3,10 @@
 //   logits -> bias -> mask -> penalties -> [temperature 0: the largest]
 //          -> top-k -> top-p -> min-p -> temperature -> softmax -> seeded choice
 //
-// top-p sums the softmax (at temperature 1) of what top-k left, min-p compares with the largest.
-// Equal logits are taken by rising id, -0 equals 0. Choices are the same on every host:
-// xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64, one draw a token (none when greedy),
-// own exp, one order of sums. No allocation after create.
+// top-p sums the softmax (at temperature 1) of the tokens that top-k left; min-p compares with the
+// largest. Equal logits are ordered by rising id, and -0 equals 0. Choices are the same on every
+// host: xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64, one draw a token (none when
+// greedy), the engine's own exp, one order of sums. Nothing is allocated after create.
 #ifndef WICK_SAMPLE_SAMPLER_H
 #define WICK_SAMPLE_SAMPLER_H
 
@@ -21,7 +21,7 @@ enum { SAMPLER_BIAS_MAX = 1024, SAMPLER_LOGPROBS_MAX = 20, SAMPLER_PENALTY_LAST_
 
 typedef struct sampler_bias {
   int32_t token;
-  float bias;  // added to the logit, finite; -100 and less (-inf too) forbids
+  float bias;  // added to the logit; -100 and less, also -inf, forbids the token
 } sampler_bias;
 
 typedef struct sampler_config {
@@ -36,23 +36,23 @@ typedef struct sampler_config {
   uint64_t seed;
   const sampler_bias *bias;  // copied
   uint32_t bias_count;
-  uint32_t logprobs;  // how many alternatives to report, 0: none
-  bool logprob;       // report the chosen token's, even without alternatives
+  uint32_t logprobs;  // alternatives to report; 0: none
+  bool logprob;       // report the chosen token's, also without alternatives
 } sampler_config;
 
-// Greedy, everything off.
+// Greedy; all other settings off.
 void sampler_config_default(sampler_config *config);
 
-// A mask clears the bits of tokens that may not come next (grammar). bits: ceil(vocab/32) words,
+// A mask clears the bits of tokens that must not come next (grammar). bits: ceil(vocab/32) words,
 // all ones on entry.
 typedef void (*sampler_mask)(void *context, uint32_t *bits, uint32_t vocab);
 
 // Log-probabilities are natural logarithms of the softmax over the logits as the model gave them:
-// before bias, mask, penalties, temperature and truncation. They take a pass of exponentials over
-// the vocabulary (0.4 ms for 151,936), so they are only worked out when asked for.
+// before bias, mask, penalties, temperature and truncation. They take one exponential for
+// each token of the vocabulary (0.4 ms for 151,936) and are computed only on request.
 typedef struct sampler_choice {
   int32_t token;
-  float logprob;       // of `token`; 0 when not asked for
+  float logprob;       // of `token`; 0 when not requested
   uint32_t top_count;  // config.logprobs, or the vocabulary when that is smaller
   int32_t top_tokens[SAMPLER_LOGPROBS_MAX];  // the most probable first
   float top_logprobs[SAMPLER_LOGPROBS_MAX];
@@ -66,38 +66,39 @@ typedef struct sampler sampler;
 wick_status sampler_create(wick_memory *memory, const sampler_config *config, uint32_t vocab,
                            sampler **out, wick_error *error);
 void sampler_destroy(sampler *sampler);
-// What sampler_create will ask the gate for: 4 bytes a word, 8 more without top-k.
+// Bytes that sampler_create allocates: 4 a token of the vocabulary, 8 more without top-k.
 uint64_t sampler_plan_bytes(const sampler_config *config, uint32_t vocab);
-// NULL takes the mask away.
+// Sets the mask; NULL removes it.
 void sampler_set_mask(sampler *sampler, sampler_mask mask, void *context);
-// Tells the penalties about tokens that were not sampled (the prompt). Ids outside of the
+// Adds tokens that were not sampled (the prompt) to the penalty window. Ids outside of the
 // vocabulary are ignored.
 void sampler_accept(sampler *sampler, int32_t token);
 
-// Chooses and accepts a token. `logits` [vocab] is left unchanged. WICK_E_NONFINITE when a logit is
-// NaN or +Inf, or everything is forbidden; then nothing was drawn or accepted.
+// Chooses and accepts a token. `logits` [vocab] stays unchanged. WICK_E_NONFINITE when a logit is
+// NaN or +Inf, or every token is forbidden; then nothing is drawn or accepted.
 // Cost: O(vocab), no allocation.
 wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice *choice,
                            wick_error *error);
 
-// Stop strings over streamed bytes: holds back what may yet become a stop string, and no more: the
-// longest end of the text that begins one. The string that is complete first wins; of several that
-// end with the same byte the longest. So the result does not depend on how the text is cut, and
-// pieces of whole characters come out as whole characters.
+// Stop strings over streamed bytes. The matcher holds back the longest end of the text that begins
+// a stop string, and no more. The string that is complete first wins; of several that end with the
+// same byte, the longest. The result does not depend on how the text is cut. Pieces of whole
+// characters come out as whole characters.
 typedef struct stop_matcher stop_matcher;
 enum { STOP_STRINGS_MAX = 16, STOP_STRING_BYTES_MAX = 256 };
-// WICK_E_ARG for too many, empty, too long ones, or ones that are not UTF-8. None at all will do.
+// WICK_E_ARG for too many strings, and for one that is empty, too long or not UTF-8. count may be
+// 0.
 wick_status stop_matcher_create(wick_memory *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error);
 void stop_matcher_destroy(stop_matcher *matcher);
-// Feeds bytes; out (size_bytes + STOP_STRING_BYTES_MAX) receives what may be shown now. Returns
-// true when a stop string is complete: nothing of it nor after it is shown. *stop_index says which.
-// The matcher then is as it was after create.
+// Feeds bytes; out (size_bytes + STOP_STRING_BYTES_MAX) receives what can be shown now. Returns
+// true when a stop string is complete; *stop_index is its number. Nothing of it, and nothing after
+// it, is shown. The matcher is then as after create.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
-// The generation ended otherwise: what was held back (less than STOP_STRING_BYTES_MAX). The matcher
-// then is as it was after create.
+// The generation ended otherwise. out receives what was held back (less than
+// STOP_STRING_BYTES_MAX). The matcher is then as after create.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

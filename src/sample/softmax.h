@@ -1,5 +1,5 @@
-// sample/softmax.h — exponentials of logits, in float and quick enough for a whole vocabulary. Each
-// operation is rounded by IEEE 754 and sums have one order: the same bits on every host.
+// sample/softmax.h — exponentials of logits in float, fast enough for a whole vocabulary. IEEE 754
+// rounds each operation, and sums have one order, so the bits are the same on every host.
 #ifndef WICK_SAMPLE_SOFTMAX_H
 #define WICK_SAMPLE_SOFTMAX_H
 
@@ -7,8 +7,8 @@
 
 #include "kernels/exp.h"
 
-// e^x for x <= 0, relative error below 1.2e-7; 0 below -87 (-Inf included). As the kernels'
-// exp_f32, but without a branch, so that loops over it are vectorised.
+// e^x for x <= 0, relative error below 1.2e-7; 0 below -87 (-Inf included). Like the
+// kernels' exp_f32, but without a branch, so that loops over it are vectorised.
 static inline float softmax_exp(float x) {
   const float rounded = x * EXP_LOG2_E + EXP_ROUND;
   const float n = rounded - EXP_ROUND;
@@ -23,7 +23,7 @@ static inline float softmax_exp(float x) {
   return x < EXP_LEAST ? 0.0f : power;
 }
 
-// The sum of e^(logits[i] - max) over i, in an order of its own.
+// The sum of e^(logits[i] - max) over i, in a fixed order.
 double softmax_sum(const float *logits, uint32_t count, float max);
 
 // weights[i] = e^((logits[i] - max) / temperature).

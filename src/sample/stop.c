@@ -1,7 +1,7 @@
-// sample/stop.c — stop strings over a stream, by the automaton of Knuth, Morris and Pratt (1977) of
-// each: its state is how long a beginning of the string the text ends with. The longest of the
-// states is what must be held back, and since it is a beginning of a known string, no bytes are
-// kept.
+// sample/stop.c — stop strings over a stream. Each string has an automaton of Knuth, Morris and
+// Pratt (1977): its state is the length of the longest beginning of the string that the text ends
+// with. The longest state is the text held back. It is a beginning of a known string, so no bytes
+// are kept.
 #include <string.h>
 
 #include "base/text.h"
@@ -99,7 +99,7 @@ static void string_advance(stop_string *string, char byte) {
   string->matched = matched;
 }
 
-// What is held back is the beginning of this string that is matched; NULL when there are none.
+// The string whose matched beginning is held back; NULL when there are no strings.
 static const stop_string *longest_match(const stop_matcher *matcher) {
   const stop_string *longest = NULL;
   for (uint32_t i = 0; i < matcher->count; i++) {
@@ -120,7 +120,7 @@ static void matcher_reset(stop_matcher *matcher) {
   for (uint32_t i = 0; i < matcher->count; i++) matcher->strings[i].matched = 0;
 }
 
-// Advances all strings by a byte. Returns the longest that is complete, or NULL.
+// Advances all automata by a byte. Returns the longest string that is complete, or NULL.
 static const stop_string *matcher_advance(stop_matcher *matcher, char byte) {
   const stop_string *complete = NULL;
   for (uint32_t i = 0; i < matcher->count; i++) {

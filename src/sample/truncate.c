@@ -1,6 +1,6 @@
 // sample/truncate.c — radix selection on the bits of the logits (11 + 11 + 10), by count for top-k
-// and by weight for top-p. What cannot be among the chosen is passed over first: for top-k the
-// blocks whose largest logit is below the k-th largest of such, for top-p the far tail.
+// and by weight for top-p. Logits that cannot be chosen are skipped first: for top-k the blocks
+// whose largest logit is below the k-th largest block maximum, for top-p the far tail.
 #include "sample/truncate.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ typedef struct selection {
   const float *logits;
   const float *weights;  // NULL: 1 each
   uint32_t count;
-  const float *block_max;  // NULL: every block is looked at
+  const float *block_max;  // NULL: no block is skipped
   float least;             // blocks whose largest logit is below are not
 } selection;
 
@@ -45,7 +45,7 @@ static double weight_of(const selection *from, uint32_t i) {
   return from->weights == NULL ? 1.0 : (double)from->weights[i];
 }
 
-// Orders as keys do, unsigned.
+// Maps a key to an unsigned number of the same order.
 static uint32_t digits_of(float logit) { return (uint32_t)logit_key(logit) ^ 0x80000000u; }
 
 static void count_digits(const selection *from, uint32_t known, uint32_t prefix, uint32_t shift,
@@ -81,9 +81,9 @@ static threshold find_threshold(const selection *from, double target, double *bu
   return found;
 }
 
-// Gathers what is above the threshold, and of what is on it the first until `target` is reached.
-// Here and below each candidate is written and the count moves on when it stays: such a branch
-// would be foreseen wrongly too often. At most `room` stay.
+// Gathers the logits above the threshold, and those equal to it until `target` is reached. Each
+// candidate is written, and the count grows if it stays: a branch would be predicted wrongly too
+// often, here and below. At most `room` stay.
 static void keep_above(candidates *kept, uint32_t room, const selection *from, threshold limit,
                        double target) {
   uint32_t used = 0;
@@ -120,7 +120,7 @@ void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const
   keep_above(kept, k, &from, limit, target);
 }
 
-// All that is below `least` together weighs less than half of what top-p leaves out.
+// All logits below `least` together weigh less than half of what top-p leaves out.
 static void drop_tail(candidates *kept, float max, double total, double mass) {
   const double least = (double)max + math_log((1.0 - mass) * total / (2.0 * (double)kept->count));
   uint32_t used = 0;

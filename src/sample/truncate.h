@@ -1,5 +1,5 @@
-// sample/truncate.h — top-k, top-p and min-p without sorting: the smallest logit that stays is
-// found digit by digit in histograms, exactly and in O(count) whatever the logits are.
+// sample/truncate.h — top-k, top-p and min-p without sorting. Histograms find the smallest logit
+// that stays digit by digit, exactly, and in O(count) for any logits.
 #ifndef WICK_SAMPLE_TRUNCATE_H
 #define WICK_SAMPLE_TRUNCATE_H
 
@@ -9,7 +9,7 @@
 
 enum { TRUNCATE_BUCKETS = 2048, LOGIT_BLOCK = 64 };
 
-// Orders as floats do; -0 equals 0, NaNs are beyond the infinities.
+// Maps a float to an integer of the same order; -0 equals 0, NaNs are beyond the infinities.
 static inline int32_t logit_key(float logit) {
   const uint32_t bits = bits_of_f32(logit + 0.0f);
   return (int32_t)(bits ^ ((bits >> 31) != 0 ? 0x7fffffffu : 0u));
@@ -26,7 +26,7 @@ typedef struct logit_range {
 // One pass: the range, and the largest of each block of LOGIT_BLOCK logits.
 logit_range logit_scan(const float *logits, uint32_t count, float *block_max);
 
-// What is still in play, by rising id. `logits` may be the array that it is gathered from.
+// The remaining candidates, by rising id. `logits` may be the array that they are gathered from.
 typedef struct candidates {
   int32_t *ids;     // [count]
   float *logits;    // [count]
@@ -35,14 +35,14 @@ typedef struct candidates {
   uint32_t count;
 } candidates;
 
-// The k (1..count) largest of `logits` [count]; of equal ones the lowest ids. block_max is
-// logit_scan's.
+// Keeps the k (1..count) largest of `logits` [count]; of equal logits the lowest ids. block_max
+// comes from logit_scan.
 void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const float *block_max,
                     uint32_t k);
-// The fewest, largest first, whose weights (e^(logit - max), set by the caller) sum to at least
-// `mass` (0..1) times all weights. At least one stays.
+// Keeps the fewest candidates, largest first, whose weights (e^(logit - max), set by the caller)
+// sum to at least `mass` (0..1) times all weights. At least one stays.
 void truncate_top_p(candidates *kept, float max, double mass);
-// Those whose probability is at least `ratio` (0..1) times that of `max`, the largest logit.
+// Keeps candidates whose probability is at least `ratio` (0..1) times that of `max`, the largest.
 void truncate_min_p(candidates *kept, float max, double ratio);
 
 #endif

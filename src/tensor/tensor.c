@@ -54,7 +54,7 @@ void wick_tensor_free(wick_memory *memory, wick_tensor *tensor) {
   tensor->is_freed = true;
 }
 
-// 8 rows in kernel layout, the activation, and where the 8 products go.
+// 8 rows in kernel layout, the activation, and the 8 products.
 typedef struct matvec_room {
   uint8_t *group, *act;
   float *y;

@@ -1,6 +1,6 @@
-// tensor/tensor.h — weights as they lie in a file: a range of bytes, a type and a shape, with
-// nothing copied; the query, key and value projections of a layer, fused or apart. The forward pass
-// runs on kernel layouts (kernels/kernels.h), which these are repacked into.
+// tensor/tensor.h — views of weights in a file: a range of bytes, a type and a shape, nothing
+// copied; and the query, key and value projections of a layer, fused or separate. The forward pass
+// runs on kernel layouts (kernels/kernels.h), into which weights are repacked.
 #ifndef WICK_TENSOR_TENSOR_H
 #define WICK_TENSOR_TENSOR_H
 
@@ -33,18 +33,18 @@ typedef struct wick_tensor {
 
 // WICK_E_SHAPE unless the bytes are those of so many values of the type.
 wick_status wick_tensor_check(const wick_tensor_ref *ref, wick_error *error);
-// The range alone, whatever the type says: a view of the image with the dims given. WICK_E_RANGE
-// past its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses): then tensor->data is NULL.
+// Checks the range only, not the type: a view of the image with the given dims. WICK_E_RANGE past
+// its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is then NULL.
 wick_status wick_tensor_slice(const wick_tensor_ref *ref, const uint8_t *image,
                               uint64_t image_bytes, uint32_t in, uint32_t out, wick_tensor *tensor,
                               wick_error *error);
-// The same, and the bytes must be `out` rows of `in` values: also WICK_E_SHAPE.
+// The same, and WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
 wick_status wick_tensor_from_ref(const wick_tensor_ref *ref, const uint8_t *image,
                                  uint64_t image_bytes, uint32_t in, uint32_t out,
                                  wick_tensor *tensor, wick_error *error);
-// Dims stay; using it is WICK_E_NODATA from now on.
+// Gives the bytes back. The dims stay; later use is WICK_E_NODATA.
 void wick_tensor_free(wick_memory *memory, wick_tensor *tensor);
-// y[out] = W x[in] through the kernels, repacking 8 rows at a time: for comparing, not for speed.
+// y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
 // WICK_E_NODATA, WICK_E_UNSUPPORTED, WICK_E_NOMEM.
 wick_status wick_tensor_matvec(const wick_tensor *tensor, const wick_kernels *kernels,
                                wick_memory *memory, const float *x, float *y, wick_error *error);
@@ -66,17 +66,18 @@ typedef struct wick_qkv_rows {
   uint64_t k_offset_bytes, v_offset_bytes;  // within a fused tensor
 } wick_qkv_rows;
 
-// All rows: values / hidden. WICK_E_SHAPE unless exact.
+// The number of all rows: values / hidden. WICK_E_SHAPE unless exact.
 wick_status wick_qkv_out_dim(const wick_qkv_ref *qkv, uint32_t hidden, uint64_t *rows,
                              wick_error *error);
-// Query rows as a model of equal heads has them: a third of a fused tensor.
+// Query rows of a model with as many KV heads as heads: a third of a fused tensor.
 wick_status wick_qkv_q_dim_mha(const wick_qkv_ref *qkv, uint32_t hidden, uint64_t *rows,
                                wick_error *error);
 // The rows of a configuration, and where they begin in a fused tensor of `in` columns. WICK_E_SHAPE
-// when a row is no whole number of blocks or the fused tensor has another number of rows.
+// when a row is not a whole number of blocks, or the fused tensor has another number of rows.
 wick_status wick_qkv_split(const wick_qkv *qkv, uint32_t heads, uint32_t kv_heads,
                            uint32_t head_dim, wick_qkv_rows *rows, wick_error *error);
-// Views of the image, range checked: fused with `fused_out` rows, apart with values / hidden.
+// Binds views of the image, range checked: fused with `fused_out` rows, separate with
+// values / hidden.
 wick_status wick_qkv_bind(const wick_qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
                           uint32_t hidden, uint32_t fused_out, wick_qkv *qkv, wick_error *error);
 uint64_t wick_qkv_out_rows(const wick_qkv *qkv);
@@ -85,7 +86,7 @@ void wick_qkv_free_data(wick_memory *memory, wick_qkv *qkv);
 
 // ---- A layer ----
 
-// What may be absent has is_present false.
+// A tensor that is absent has is_present false.
 typedef struct wick_layer_part {
   bool is_present;
   wick_tensor_ref ref;
@@ -112,7 +113,7 @@ typedef struct wick_layer {
 } wick_layer;
 
 uint32_t wick_layer_up_rows(const wick_layer_dims *dims, bool has_gate);  // ffn or 2 * ffn
-// Views of the projections; norms are the caller's to set. Errors of wick_tensor_from_ref.
+// Binds views of the projections; the caller sets the norms. Errors of wick_tensor_from_ref.
 wick_status wick_layer_bind(const wick_layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
                             const wick_layer_dims *dims, wick_layer *layer, wick_error *error);
 void wick_layer_free_projections(wick_memory *memory, wick_layer *layer);  // norms stay
