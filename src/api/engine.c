@@ -102,10 +102,10 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
 }
 
 wick_kv_shape engine_kv_shape(const wick_engine *engine) {
-  const wick_model_config *config = &engine->model->config;
-  return (wick_kv_shape){.layers = config->layers,
-                         .kv_heads = config->kv_heads,
-                         .head_dim = config->head_dim,
+  const model_group *group = &engine->model->groups[0];
+  return (wick_kv_shape){.layers = group->layers,
+                         .kv_heads = group->kv_heads,
+                         .head_dim = group->head_dim,
                          .k_type = engine->config.k_type,
                          .v_type = engine->config.v_type};
 }
@@ -387,8 +387,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
                       .weights_bytes = engine->model->weights_bytes,
                       .directory_bytes = gguf_directory_bytes(directory),
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
-  plan->scratch_bytes = forward_plan_bytes(&engine->model->config, config->kernels,
-                                           config->batch_tokens, config->threads);
+  plan->scratch_bytes = forward_plan_bytes(engine->model, config->batch_tokens, config->threads);
   if (config->metrics) plan->scratch_bytes += sizeof(wick_ops);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);

@@ -10,18 +10,12 @@
 #include "base/status.h"
 #include "kv/pool.h"
 #include "metrics/ops.h"
-#include "model/scratch.h"
+#include "model/pass.h"
 #include "model/weights.h"
 #include "thread/pool.h"
 
-// One token of a batch. Its page is reserved (wick_kv_seq_extend); positions of one sequence are in
-// order and follow what it holds.
-typedef struct model_input {
-  int32_t token;
-  uint32_t position;
-  uint32_t sequence;
-  bool wants_logits;
-} model_input;
+// Rows of logits that are computed together; a batch that wants more does several rounds.
+enum { FORWARD_LOGITS_ROWS = 8 };
 
 typedef struct wick_forward wick_forward;
 
@@ -33,8 +27,8 @@ wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_poo
 void forward_destroy(wick_forward *forward);
 // Where the ops are recorded from now on; NULL, as after forward_create: nowhere.
 void forward_measure(wick_forward *forward, wick_ops *ops);
-uint64_t forward_plan_bytes(const wick_model_config *config, const wick_kernels *kernels,
-                            uint32_t batch_tokens, uint32_t threads);
+// Bytes of scratch.
+uint64_t forward_plan_bytes(const wick_model *model, uint32_t batch_tokens, uint32_t threads);
 
 // Uses as many of the threads as prove fastest (thread/choice.h) instead of all.
 void forward_choose_threads(wick_forward *forward);
@@ -50,7 +44,7 @@ uint32_t forward_next_layer(const wick_forward *forward);
 wick_status forward_layer(wick_forward *forward, wick_error *error);
 // After the last layer: rows that want logits, in the order of the inputs.
 uint32_t forward_logits_count(const wick_forward *forward);
-// Computes up to SCRATCH_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
+// Computes up to FORWARD_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
 // the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first
 // + i).
 uint32_t forward_logits_compute(wick_forward *forward, uint32_t first);

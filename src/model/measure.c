@@ -19,23 +19,23 @@ void measure_rows(wick_ops *ops, wick_op op, uint32_t tokens, uint64_t values) {
 }
 
 // Of one position in one layer, all heads.
-static uint64_t position_bytes(const model_attention *attention) {
-  const wick_kv_shape *shape = wick_kv_pool_shape(attention->kv);
-  const kernel_kv_ops *kv = attention->model->kernels->kv;
+static uint64_t position_bytes(const paged_attention *attention) {
+  const wick_kv_shape *shape = wick_kv_pool_shape(attention->pool);
+  const kernel_kv_ops *kv = attention->kernels->kv;
   const uint64_t head_page_bytes = kv[shape->k_type].k_bytes(shape->head_dim) +
                                    (uint64_t)kv[shape->v_type].v_bytes(shape->head_dim);
   return head_page_bytes * shape->kv_heads / KERNEL_PAGE_TOKENS;
 }
 
-void measure_store(wick_ops *ops, const model_attention *attention) {
+void measure_store(wick_ops *ops, const paged_attention *attention) {
   if (ops == NULL) return;
   wick_ops_lap(ops, WICK_OP_KV_STORE, attention->count * position_bytes(attention), 0);
 }
 
-void measure_attention(wick_ops *ops, const model_attention *attention) {
+void measure_attention(wick_ops *ops, const paged_attention *attention) {
   if (ops == NULL) return;
   uint64_t positions = 0;
   for (uint32_t t = 0; t < attention->count; t++) positions += attention->inputs[t].position + 1;
   wick_ops_lap(ops, WICK_OP_ATTENTION, positions * position_bytes(attention),
-               2 * positions * wick_q_dim(&attention->model->config));
+               2 * positions * attention->heads * attention->head_dim);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "metrics/ops.h"
-#include "model/attention.h"
+#include "model/paged_attention.h"
 #include "model/product.h"
 
 // Weights are counted once, whatever the number of tokens: a strip of them serves all.
@@ -14,9 +14,9 @@ void measure_product(wick_ops *ops, wick_op op, const model_product *product);
 // `tokens` rows of `values` floats, read or written.
 void measure_rows(wick_ops *ops, wick_op op, uint32_t tokens, uint64_t values);
 // Keys and values written to their pages.
-void measure_store(wick_ops *ops, const model_attention *attention);
+void measure_store(wick_ops *ops, const paged_attention *attention);
 // Keys and values that the tokens look back on; heads of a group read them together. Counts every
 // position up to the token's.
-void measure_attention(wick_ops *ops, const model_attention *attention);
+void measure_attention(wick_ops *ops, const paged_attention *attention);
 
 #endif

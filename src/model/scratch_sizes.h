@@ -1,5 +1,5 @@
 // model/scratch_sizes.h — what a forward pass of one token needs, buffer by buffer, as a pure
-// function of the dimensions. model/scratch.h lays the engine's own arena out, for batches.
+// function of the dimensions. model/arena.h lays the engine's own arena out, for batches.
 #ifndef WICK_MODEL_SCRATCH_SIZES_H
 #define WICK_MODEL_SCRATCH_SIZES_H
 

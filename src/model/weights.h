@@ -1,5 +1,5 @@
-// model/weights.h — a model's named tensors, bound to places in one weights segment and filled as
-// their bytes arrive. Names: the GGUF specification's "Standardized tensor names".
+// model/weights.h — a model: its blocks, and their tensors in one weights segment, filled as their
+// bytes arrive.
 #ifndef WICK_MODEL_WEIGHTS_H
 #define WICK_MODEL_WEIGHTS_H
 
@@ -10,43 +10,61 @@
 #include "base/status.h"
 #include "format/gguf.h"
 #include "kernels/kernels.h"
+#include "model/block.h"
 #include "model/config.h"
+#include "model/rope.h"
 
-// Matrices have data == NULL and vectors are NULL where a model has none.
-typedef struct model_layer {
-  float *attn_norm;       // [hidden]
-  kernel_matrix q, k, v;  // [q_dim or kv_dim, hidden]
-  float *q_bias, *k_bias, *v_bias;
-  kernel_matrix attn_output;  // [hidden, q_dim]
-  float *attn_output_bias;
-  float *ffn_norm;         // [hidden]
-  kernel_matrix gate, up;  // [ffn, hidden]
-  float *gate_bias, *up_bias;
-  kernel_matrix down;  // [hidden, ffn]
-  float *down_bias;
-} model_layer;
+enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
 
-enum { MODEL_LAYER_NONE = -1 };
+// Matrices of one shape and type, `matrix_bytes` apart: matrix.data is the first one's.
+typedef struct model_stack {
+  kernel_matrix matrix;
+  uint64_t matrix_bytes;
+  uint32_t count;
+} model_stack;
+
+static inline kernel_matrix stack_matrix(const model_stack *stack, uint32_t index) {
+  kernel_matrix matrix = stack->matrix;
+  matrix.data += index * stack->matrix_bytes;
+  return matrix;
+}
 
 // What a tensor of the file fills: a matrix, or a vector's pointer; neither: it is not wanted.
 typedef struct model_binding {
   kernel_matrix *matrix;
   float **vector;
-  uint8_t *data;        // its place, once the weights are allocated
-  uint64_t size_bytes;  // there, a multiple of a cache line
-  int32_t layer;        // MODEL_LAYER_NONE: embedding, output, final norm
+  uint8_t *data;         // its place, once the weights are allocated
+  uint64_t size_bytes;   // there, a multiple of a cache line
+  uint64_t part_bytes;   // of one matrix of a stack
+  uint32_t part_rows;    // rows of the file that belong to one matrix of a stack
+  uint32_t turned_rows;  // not 0: a vector's [rows, cols] are turned over
+  int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
 } model_binding;
+
+// Layers whose keys and values have one shape and keep the same range of positions share pages.
+typedef struct model_group {
+  uint32_t layers, kv_heads, head_dim;
+  uint32_t window;  // tokens that a layer looks back on, itself included; 0: all
+} model_group;
+
+typedef struct model_family model_family;  // model/family.h
 
 typedef struct wick_model {
   wick_memory *memory;
   const wick_kernels *kernels;
+  const model_family *family;
   wick_model_config config;
   model_layer *layers;
+  model_rope ropes[MODEL_ROPES_MAX];
+  uint32_t rope_count;
+  model_group groups[MODEL_GROUPS_MAX];
+  uint32_t group_count;
+  uint64_t state_bytes;     // recurrent state of a sequence, all layers; 0: none
   kernel_matrix embedding;  // [vocab, hidden]
   kernel_matrix output;     // [vocab, hidden]; the embedding itself when tied
   float *output_norm;       // [hidden]
+  const char *output_norm_name;
   float *output_bias;
-  float *rope_factors;  // [rope_dims / 2], divide the frequencies
   bool is_tied;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
@@ -64,8 +82,10 @@ typedef struct model_tensors {
   int32_t (*find)(void *context, const char *name);  // -1: absent
 } model_tensors;
 
-// Reads the hyper-parameters, checks every tensor's shape and type, and sums what the weights will
-// take; allocates the lists, not the weights.
+// Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
+// type, and sums what the weights will take; allocates the lists, not the weights.
+// WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
+// WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(wick_memory *memory, const wick_kernels *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
                          wick_model **out, wick_error *error);

@@ -48,7 +48,7 @@ typedef enum scheduler_result {
 
 enum {
   // A unit of work puts at most this many records: a token and an end for each row of logits.
-  SCHEDULER_RECORDS_PER_UNIT = 2 * SCRATCH_LOGITS_ROWS,
+  SCHEDULER_RECORDS_PER_UNIT = 2 * FORWARD_LOGITS_ROWS,
   // The most that is asked of an empty event buffer: those, and a token and an end of a completion
   // that begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,

@@ -108,7 +108,7 @@ struct wick_forward {
   uint32_t wanting[SIM_BATCH_MAX];  // inputs that want logits
   uint32_t count, next_layer, logits_count;
   uint64_t passes, rows;
-  float logits[SCRATCH_LOGITS_ROWS][SIM_VOCAB];
+  float logits[FORWARD_LOGITS_ROWS][SIM_VOCAB];
 };
 
 static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
@@ -190,7 +190,7 @@ uint32_t forward_logits_count(const wick_forward *forward) { return forward->log
 
 uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
   uint32_t rows = forward->logits_count - first;
-  if (rows > SCRATCH_LOGITS_ROWS) rows = SCRATCH_LOGITS_ROWS;
+  if (rows > FORWARD_LOGITS_ROWS) rows = FORWARD_LOGITS_ROWS;
   for (uint32_t i = 0; i < rows; i++) {
     const chain_state *state = &forward->states[forward->wanting[first + i]];
     chain_logits(state, forward->logits[i]);

@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "base/math.h"
 #include "check.h"
+#include "format/gguf_writer.h"
+#include "model/family.h"
 #include "model/forward.h"
 #include "model/scratch_sizes.h"
 #include "platform/platform.h"
@@ -13,49 +15,116 @@
 
 static const wick_scratch_dims QWEN2 = {896, 4864, 14, 2, 64, 151936, false};  // SC-02
 
-static wick_model_config config_of(const wick_scratch_dims *dims) {
-  static const model_family FAMILY = {"qwen2", false};
-  return (wick_model_config){.family = &FAMILY,
-                             .layers = 1,
-                             .hidden = dims->hidden,
-                             .ffn = dims->ffn,
-                             .heads = dims->heads,
-                             .kv_heads = dims->kv_heads,
-                             .head_dim = dims->head_dim,
-                             .rope_dims = dims->head_dim,
-                             .vocab = dims->vocab,
-                             .context_trained = 4096,
-                             .norm_epsilon = 1e-6f,
-                             .rope_theta = 1e6,
-                             .rope_scale = 1};
+// ---- A model of one layer ----
+
+static void write_keys(gguf_writer *w, const wick_scratch_dims *dims) {
+  gguf_writer_add_string(w, "general.architecture", "qwen2", 5);
+  gguf_writer_add_u32(w, "qwen2.block_count", 1);
+  gguf_writer_add_u32(w, "qwen2.context_length", 4096);
+  gguf_writer_add_u32(w, "qwen2.embedding_length", dims->hidden);
+  gguf_writer_add_u32(w, "qwen2.feed_forward_length", dims->ffn);
+  gguf_writer_add_u32(w, "qwen2.attention.head_count", dims->heads);
+  gguf_writer_add_u32(w, "qwen2.attention.head_count_kv", dims->kv_heads);
+  gguf_writer_add_u32(w, "qwen2.attention.key_length", dims->head_dim);
+  gguf_writer_add_u32(w, "qwen2.attention.value_length", dims->head_dim);
+  gguf_writer_add_f32(w, "qwen2.attention.layer_norm_rms_epsilon", 1e-6f);
+  gguf_writer_add_f32(w, "qwen2.rope.freq_base", 1e6f);
+}
+
+// Matrices are of Q4_0, or of F32 where rows are no whole blocks.
+static void write_tensors(gguf_writer *w, const wick_scratch_dims *dims) {
+  const uint64_t hidden = dims->hidden, ffn = dims->ffn, vocab = dims->vocab;
+  const uint64_t q = (uint64_t)dims->heads * dims->head_dim;
+  const uint64_t kv = (uint64_t)dims->kv_heads * dims->head_dim;
+  const struct {
+    const char *name;
+    uint64_t dims[2];  // cols, rows
+  } list[] = {{"token_embd.weight", {hidden, vocab}},    {"output_norm.weight", {hidden, 1}},
+              {"blk.0.attn_norm.weight", {hidden, 1}},   {"blk.0.attn_q.weight", {hidden, q}},
+              {"blk.0.attn_k.weight", {hidden, kv}},     {"blk.0.attn_v.weight", {hidden, kv}},
+              {"blk.0.attn_output.weight", {q, hidden}}, {"blk.0.ffn_norm.weight", {hidden, 1}},
+              {"blk.0.ffn_gate.weight", {hidden, ffn}},  {"blk.0.ffn_up.weight", {hidden, ffn}},
+              {"blk.0.ffn_down.weight", {ffn, hidden}}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    const bool is_plain = list[i].dims[1] == 1 || list[i].dims[0] % 32 != 0;
+    gguf_writer_add_tensor(w, list[i].name, is_plain ? WICK_TYPE_F32 : WICK_TYPE_Q4_0, list[i].dims,
+                           2);
+  }
+}
+
+static const gguf_tensor *tensor_at(void *context, uint32_t index) {
+  return gguf_tensor_at(context, index);
+}
+
+static int32_t find_tensor(void *context, const char *name) {
+  const gguf_directory *directory = context;
+  for (size_t i = 0; i < gguf_tensor_count(directory); i++) {
+    if (gguf_string_equals(gguf_tensor_at(directory, i)->name, name)) return (int32_t)i;
+  }
+  return -1;
+}
+
+typedef struct written_file {
+  uint8_t bytes[4096];
+  size_t size_bytes;
+} written_file;
+
+static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
+  written_file *file = context;
+  if (size_bytes > sizeof file->bytes - file->size_bytes) return false;
+  memcpy(file->bytes + file->size_bytes, bytes, size_bytes);
+  file->size_bytes += size_bytes;
+  return true;
+}
+
+// A directory of one layer with these sizes.
+static gguf_directory *make_directory(wick_memory *memory, const wick_scratch_dims *dims) {
+  written_file file = {.size_bytes = 0};
+  gguf_writer *writer = NULL;
+  gguf_directory *directory = NULL;
+  wick_error error = {0};
+  size_t used = 0;
+  gguf_writer_create(memory, write_piece, &file, 32, &writer, &error);
+  write_keys(writer, dims);
+  write_tensors(writer, dims);
+  CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_OK);
+  gguf_writer_destroy(writer);
+  CHECK_EQ_INT(gguf_directory_create(memory, &directory, &error), WICK_OK);
+  if (gguf_directory_feed(directory, file.bytes, file.size_bytes, &used, &error) != WICK_OK ||
+      !gguf_directory_is_complete(directory)) {
+    check_true(false, error.message, __FILE__, __LINE__);
+  }
+  return directory;
+}
+
+static wick_model *make_model(wick_memory *memory, const gguf_directory *directory) {
+  const model_tensors tensors = {(void *)directory, (uint32_t)gguf_tensor_count(directory),
+                                 tensor_at, find_tensor};
+  wick_model *model = NULL;
+  wick_error error = {0};
+  if (model_create(memory, kernels_bind(), directory, &tensors, &model, &error) != WICK_OK) {
+    check_true(false, error.message, __FILE__, __LINE__);
+  }
+  return model;
 }
 
 // ---- Sizes ----
 
-static uint64_t floats_between(const float *from, const float *to) { return (uint64_t)(to - from); }
-
-// The engine's own arena for one token has the same buffers and takes no more than they did.
+// The engine's own arena for one token takes no more than its buffers did, each for itself.
 static void check_arena(const wick_scratch_dims *dims, const wick_scratch *sizes) {
-  const wick_model_config config = config_of(dims);
-  model_scratch plan, s;
-  scratch_plan(&config, kernels_bind(), 1, 1, &plan, NULL);
-  CHECK(plan.size_bytes <= sizes->separate_bytes);
-  void *block = platform_alloc((size_t)plan.size_bytes);
-  REQUIRE(block != NULL);
-  scratch_plan(&config, kernels_bind(), 1, 1, &s, block);
-  CHECK(floats_between(s.hidden, s.normed) >= sizes->hidden);
-  CHECK(floats_between(s.normed, s.q) >= sizes->normed);
-  CHECK(floats_between(s.q, s.k) >= sizes->q);
-  CHECK(floats_between(s.k, s.v) >= sizes->k);
-  CHECK(floats_between(s.v, s.attention) >= sizes->v);
-  CHECK(floats_between(s.attention, (float *)(void *)s.act) >= sizes->attention);
-  CHECK(floats_between(s.normed, s.gate) >= sizes->normed);
-  CHECK(floats_between(s.gate, s.up) >= sizes->gate);
-  CHECK(floats_between(s.up, (float *)(void *)s.act) >= sizes->up);
-  CHECK(floats_between(s.logits, s.per_thread) >= sizes->logits);
-  CHECK(floats_between(s.per_thread, (float *)block + plan.size_bytes / sizeof(float)) >=
-        s.per_thread_stride);
-  platform_free(block, (size_t)plan.size_bytes);
+  wick_memory memory;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  gguf_directory *directory = make_directory(&memory, dims);
+  wick_model *model = make_model(&memory, directory);
+  REQUIRE(model != NULL);
+  CHECK(forward_plan_bytes(model, 1, 1) <= sizes->separate_bytes);
+  const uint64_t stream = sizes->hidden + sizes->normed + sizes->logits;
+  const uint64_t attention = sizes->q + sizes->k + sizes->v + sizes->attention;
+  CHECK(forward_plan_bytes(model, 1, 1) >= 4 * (stream + attention));
+  CHECK(forward_plan_bytes(model, 1, 1) >= 4 * (stream + sizes->gate + sizes->up));
+  model_destroy(model);
+  gguf_directory_destroy(directory);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
 // `bytes` of every buffer for itself; `guessed_bytes` as the original's other layout had it, with a
@@ -166,81 +235,64 @@ static void guarded_free(void *block, size_t size_bytes) {
 // A model of one layer whose weights are random, and what a sequence needs to run through it.
 typedef struct decode_case {
   wick_memory memory;
-  wick_model model;
-  model_layer layer;
+  wick_model *model;
   thread_pool *threads;
   wick_kv_pool *kv;
   wick_forward *forward;
   wick_kv_seq_id seq;
-  float *blocks[BLOCKS_MAX];  // to be freed
-  int block_count;
 } decode_case;
 
-static void *take(decode_case *c, uint64_t size_bytes) {
-  void *block = memory_alloc_zeroed(&c->memory, (size_t)size_bytes);
-  c->blocks[c->block_count++] = block;
-  return block;
-}
+enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row: floats
 
-// Q4_0, 64 random rows again and again: in whole groups, so that groups are copied.
-static kernel_matrix make_matrix(decode_case *c, uint32_t rows, uint32_t cols) {
-  enum { ROWS_MADE = 64, BLOCK_BYTES = 18, BLOCKS = 4864 / 32 };
-  const kernel_type_ops *ops = &c->model.kernels->types[WICK_TYPE_Q4_0];
-  uint64_t bytes = 0, made_bytes = 0;
-  CHECK(ops->matrix_bytes(rows, cols, &bytes) && ops->matrix_bytes(ROWS_MADE, cols, &made_bytes));
-  kernel_matrix matrix = {NULL, rows, cols, WICK_TYPE_Q4_0, 0};
-  uint8_t *data = take(c, bytes), row[BLOCKS * BLOCK_BYTES];
+// Row `row` of a tensor: Q4_0 codes with one scale, 64 random rows again and again, or floats.
+static void fill_row(const gguf_tensor *tensor, uint32_t row, uint8_t out[ROW_BYTES]) {
+  enum { BLOCK_BYTES = 18 };
   const uint16_t scale = f16_of_f32(0.005f);
-  matrix.data = data;
-  for (uint32_t r = 0; r < ROWS_MADE; r++) {
-    for (uint32_t i = 0; i < cols / 32 * BLOCK_BYTES; i++) {
-      row[i] = (uint8_t)hash_mix_u64((uint64_t)r * sizeof row + i + rows);
-      if (i % BLOCK_BYTES == 1) memcpy(row + i - 1, &scale, sizeof scale);
-    }
-    matrix.flags |= ops->repack(data, cols, r, 0, cols / 32, row);
+  for (uint32_t i = 0; tensor->type == WICK_TYPE_F32 && i < tensor->dims[0]; i++) {
+    const float value = 1.0f + (float)(i % 7) * 0.01f;
+    memcpy(out + 4 * i, &value, sizeof value);
   }
-  for (uint64_t at = made_bytes; at < bytes; at += made_bytes) {
-    memcpy(data + at, data, (size_t)(bytes - at < made_bytes ? bytes - at : made_bytes));
+  for (uint32_t i = 0; tensor->type == WICK_TYPE_Q4_0 && i < tensor->dims[0] / 32; i++) {
+    const uint64_t seed = (uint64_t)(row % ROWS_MADE) * ROW_BYTES + i + tensor->dims[1];
+    uint64_t codes[2] = {hash_mix_u64(2 * seed), hash_mix_u64(2 * seed + 1)};
+    memcpy(out + (size_t)i * BLOCK_BYTES, &scale, sizeof scale);
+    memcpy(out + (size_t)i * BLOCK_BYTES + 2, codes, sizeof codes);
   }
-  return matrix;
 }
 
-static float *make_norm(decode_case *c, uint32_t count) {
-  float *norm = take(c, count * sizeof *norm);
-  for (uint32_t i = 0; i < count; i++) norm[i] = 1.0f + (float)(i % 7) * 0.01f;
-  return norm;
+static void fill_weights(wick_model *model, const gguf_directory *directory) {
+  uint8_t row_bytes[ROW_BYTES];
+  for (uint32_t i = 0; i < gguf_tensor_count(directory); i++) {
+    const gguf_tensor *tensor = gguf_tensor_at(directory, i);
+    const uint32_t values = tensor->type == WICK_TYPE_F32 ? 1 : 32;
+    for (uint32_t row = 0; row < tensor->dims[1]; row++) {
+      fill_row(tensor, row, row_bytes);
+      model_place(model, i, tensor->type, row, 0, (uint32_t)tensor->dims[0] / values, row_bytes);
+    }
+    model_tensor_done(model, i);
+  }
+  CHECK(model_is_ready(model));
 }
 
 static bool open_decode(decode_case *c) {
   memset(c, 0, sizeof *c);
   memory_init(&c->memory, 0, guarded_alloc, guarded_free);
-  c->model = (wick_model){.memory = &c->memory,
-                          .kernels = kernels_bind(),
-                          .config = config_of(&QWEN2),
-                          .layers = &c->layer,
-                          .is_tied = true};
-  const uint32_t hidden = QWEN2.hidden, ffn = QWEN2.ffn;
-  const uint32_t kv = QWEN2.kv_heads * QWEN2.head_dim;
-  c->model.embedding = c->model.output = make_matrix(c, QWEN2.vocab, hidden);
-  c->model.output_norm = make_norm(c, hidden);
-  c->layer = (model_layer){.attn_norm = make_norm(c, hidden),
-                           .q = make_matrix(c, hidden, hidden),
-                           .k = make_matrix(c, kv, hidden),
-                           .v = make_matrix(c, kv, hidden),
-                           .attn_output = make_matrix(c, hidden, hidden),
-                           .ffn_norm = make_norm(c, hidden),
-                           .gate = make_matrix(c, ffn, hidden),
-                           .up = make_matrix(c, ffn, hidden),
-                           .down = make_matrix(c, hidden, ffn)};
+  wick_memory own;
+  memory_init(&own, 0, platform_alloc, platform_free);
+  gguf_directory *directory = make_directory(&own, &QWEN2);
+  c->model = make_model(&c->memory, directory);
+  wick_error error = {0};
+  if (c->model == NULL || model_allocate_weights(c->model, &error) != WICK_OK) return false;
+  fill_weights(c->model, directory);
+  gguf_directory_destroy(directory);
   const wick_kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
   const uint32_t pages = STEPS / KERNEL_PAGE_TOKENS + 1;
-  wick_error error = {0};
   const bool is_open =
       thread_pool_create(&c->memory, 1, &c->threads, &error) == WICK_OK &&
-      wick_kv_pool_init(&c->memory, c->model.kernels, &shape, pages, pages, &c->kv, &error) ==
+      wick_kv_pool_init(&c->memory, c->model->kernels, &shape, pages, pages, &c->kv, &error) ==
           WICK_OK &&
       wick_kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&
-      forward_create(&c->model, c->kv, c->threads, 1, 1, &c->forward, &error) == WICK_OK;
+      forward_create(c->model, c->kv, c->threads, 1, 1, &c->forward, &error) == WICK_OK;
   return check_true(is_open, error.message, __FILE__, __LINE__);
 }
 
@@ -248,13 +300,13 @@ static void close_decode(decode_case *c) {
   forward_destroy(c->forward);
   wick_kv_pool_destroy(c->kv);
   thread_pool_destroy(c->threads);
-  for (int i = 0; i < c->block_count; i++) memory_free(&c->memory, c->blocks[i]);
+  model_destroy(c->model);
   CHECK_EQ_UINT(c->memory.blocks_now, 0);
 }
 
 // Every buffer of the forward pass becomes NaN.
 static void poison_scratch(const decode_case *c) {
-  const uint64_t bytes = forward_plan_bytes(&c->model.config, c->model.kernels, 1, 1);
+  const uint64_t bytes = forward_plan_bytes(c->model, 1, 1);
   int found = 0;
   for (int i = 0; i < BLOCKS_MAX; i++) {
     // the memory's own header comes first

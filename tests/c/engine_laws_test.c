@@ -1,7 +1,7 @@
 // The law of the design: the logits of a token are the same to the last bit whatever the batch, the
 // chunks in which the prompt or the file came, the number of threads; and what a request may cost.
 #include "fixture_model.h"
-#include "model/scratch.h"
+#include "model/paged_attention.h"
 
 // The long one spans three chunks of attention, and ends in a batch small enough to be split.
 enum { PROMPT_TOKENS = 70, PROMPT_LONG_TOKENS = 1030 };

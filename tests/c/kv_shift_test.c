@@ -5,8 +5,7 @@
 // pages. KV in F32, tolerance 1e-4.
 #include "kv/flat.h"
 #include "kv_rig.h"
-#include "model/attention.h"
-#include "model/scratch.h"
+#include "model/paged_attention.h"
 
 enum {
   TOKENS_MAX = 200,  // of the model's context of 256
@@ -45,7 +44,8 @@ static bool open_twins(twins *t, wick_engine *engine) {
   t->rebuilt = rig_new(&t->plain);
   return CHECK_EQ_UINT(config->layers, LAYERS) && CHECK_EQ_UINT(config->heads, HEADS) &&
          CHECK_EQ_UINT(config->kv_heads, KV_HEADS) && CHECK_EQ_UINT(config->head_dim, DIM) &&
-         CHECK_EQ_UINT(config->rope_dims, DIM) && CHECK(config->family->rope_interleaved);
+         CHECK_EQ_UINT(engine->model->ropes[0].dims, DIM) &&
+         CHECK(engine->model->ropes[0].is_interleaved);
 }
 
 static void close_twins(twins *t) {
@@ -158,37 +158,52 @@ static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t 
 
 // Random queries at the last stored positions, on the pages and on the flat rows.
 static void compare_attention(twins *t) {
+  enum { PER_THREAD = 4096 };
   const wick_engine *engine = t->paged.engine;
   const wick_model *model = engine->model;
   const uint32_t count = wick_kv_seq_tokens(t->paged.pool, t->shifted);
   const uint32_t queries = count < QUERIES ? count : QUERIES;
   double frequencies[DIM / 2];
+  const model_rope rope = {
+      .dims = DIM, .is_interleaved = true, .theta = 10000, .scale = 1, .frequencies = frequencies};
   model_input inputs[QUERIES];
-  model_scratch s;
-  scratch_plan(&model->config, model->kernels, QUERIES, 1, &s, NULL);
-  void *block = platform_alloc((size_t)s.size_bytes);
-  scratch_plan(&model->config, model->kernels, QUERIES, 1, &s, block);
+  static float q[QUERIES][HEADS * DIM], out[QUERIES][HEADS * DIM], cos_sin[QUERIES][DIM];
+  _Alignas(64) static float per_thread[PER_THREAD];
   for (uint32_t i = 0; i < DIM / 2; i++) frequencies[i] = frequency(i);
   for (uint32_t i = 0; i < queries; i++) {
     inputs[i] = (model_input){0, count - queries + i, t->shifted, false};
-    rope_table(frequencies, DIM, inputs[i].position, s.cos_sin + (size_t)i * DIM);
-    for (uint32_t c = 0; c < HEADS * DIM; c++) {
-      s.q[(size_t)i * s.q_stride + c] = 1.5f * fixture_normal(&t->random);
-    }
+    rope_table(&rope, inputs[i].position, cos_sin[i]);
+    for (uint32_t c = 0; c < HEADS * DIM; c++) q[i][c] = 1.5f * fixture_normal(&t->random);
   }
-  for (uint32_t layer = 0; layer < LAYERS; layer++) {
-    model_attention attention = {model, t->paged.pool, &s, frequencies, inputs, queries, layer};
+  paged_attention attention = {
+      .kernels = model->kernels,
+      .pool = t->paged.pool,
+      .heads = HEADS,
+      .kv_heads = KV_HEADS,
+      .head_dim = DIM,
+      .scale = 1.0f / __builtin_sqrtf((float)DIM),
+      .rope = &rope,
+      .cos_sin = cos_sin[0],
+      .inputs = inputs,
+      .count = queries,
+      .batch_tokens = QUERIES,
+      .q = q[0],
+      .out = out[0],
+      .q_stride = HEADS * DIM,
+      .out_stride = HEADS * DIM,
+      .per_thread = per_thread,
+      .per_thread_stride = attention_thread_floats(HEADS, KV_HEADS, DIM, QUERIES)};
+  REQUIRE(attention.per_thread_stride <= PER_THREAD);
+  for (attention.layer = 0; attention.layer < LAYERS; attention.layer++) {
     attention_run(&attention, engine->threads);
     for (uint32_t i = 0; i < queries; i++) {
       for (uint32_t head = 0; head < HEADS; head++) {
         float wanted[DIM];
-        const size_t at = (size_t)i * s.q_stride + (size_t)head * DIM;
-        attend_flat(t, layer, head, inputs[i].position, s.q + at, wanted);
-        compare(t, s.attention + at, wanted, DIM);
+        attend_flat(t, attention.layer, head, inputs[i].position, q[i] + head * DIM, wanted);
+        compare(t, out[i] + head * DIM, wanted, DIM);
       }
     }
   }
-  platform_free(block, (size_t)s.size_bytes);
 }
 
 static void compare_values(twins *t) {

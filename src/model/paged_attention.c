@@ -1,6 +1,6 @@
-// model/attention.c — every token reads each key and value, its own too, from its page, pages in
-// order: the answer does not depend on what else is in the batch.
-#include "model/attention.h"
+// model/paged_attention.c — every token reads each key and value, its own too, from its page, pages
+// in order: the answer does not depend on what else is in the batch.
+#include "model/paged_attention.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -8,48 +8,59 @@
 #include "base/checked.h"
 #include "base/math.h"
 
-void rope_table(const double *frequencies, uint32_t rope_dims, int64_t position, float *cos_sin) {
-  for (uint32_t i = 0; i < rope_dims / 2; i++) {
-    double sine, cosine;
-    math_sin_cos((double)position * frequencies[i], &sine, &cosine);
-    cos_sin[2 * i] = (float)cosine;
-    cos_sin[2 * i + 1] = (float)sine;
-  }
+// An attention state of `heads` heads: accumulators, maxima and sums.
+static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
+  return arena_line_floats(heads * head_dim) + 2 * arena_line_floats(heads);
 }
 
+uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
+                                 uint32_t batch_tokens) {
+  const uint32_t tokens =
+      batch_tokens < ATTENTION_TILE_TOKENS ? batch_tokens : ATTENTION_TILE_TOKENS;
+  const uint32_t group_heads = tokens * (heads / kv_heads);
+  return arena_line_floats(group_heads * head_dim) + arena_line_floats(head_dim) +
+         2 * state_floats(group_heads, head_dim);
+}
+
+// A rotation takes at most head_dim floats: that of a thread lies behind its queries.
+static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
+
 typedef struct store_job {
-  const model_attention *attention;
+  const paged_attention *attention;
   atomic_uint nonfinite;
 } store_job;
 
+// Keys of one token, turned to where its page wants them.
+static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
+  const model_input *input = &a->inputs[t];
+  uint32_t entries;
+  const wick_kv_entry *table = wick_kv_seq_table(a->pool, input->sequence, &entries);
+  const int32_t delta = wick_kv_table_find(table, entries, input->position)->delta;
+  const float *cos_sin = a->cos_sin + (size_t)t * a->rope->dims;
+  if (delta != 0) {
+    rope_table(a->rope, (int64_t)input->position + delta, shifted);
+    cos_sin = shifted;
+  }
+  a->kernels->rope(a->k + (size_t)t * a->kv_stride, a->kv_heads, a->head_dim, a->rope->dims,
+                   cos_sin, a->rope->is_interleaved);
+}
+
 static void store_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   store_job *job = context;
-  const model_attention *a = job->attention;
-  const model_scratch *s = a->scratch;
-  const wick_model_config *config = &a->model->config;
-  const wick_kernels *kernels = a->model->kernels;
-  float *shifted = s->per_thread + (size_t)(thread + 1) * s->per_thread_stride - config->rope_dims;
+  const paged_attention *a = job->attention;
+  float *shifted = a->per_thread + (size_t)(thread + 1) * a->per_thread_stride - rope_dims(a);
   uint32_t bad = 0;
   for (uint32_t t = first; t < last; t++) {
     const model_input *input = &a->inputs[t];
-    uint32_t entries;
-    const wick_kv_entry *table = wick_kv_seq_table(a->kv, input->sequence, &entries);
-    const int32_t delta = wick_kv_table_find(table, entries, input->position)->delta;
-    const float *cos_sin = s->cos_sin + (size_t)t * config->rope_dims;
-    if (delta != 0) {
-      rope_table(a->frequencies, config->rope_dims, (int64_t)input->position + delta, shifted);
-      cos_sin = shifted;
-    }
-    float *k = s->k + (size_t)t * s->kv_stride;
-    kernels->rope(k, config->kv_heads, config->head_dim, config->rope_dims, cos_sin,
-                  config->family->rope_interleaved);
-    bad += wick_kv_row_write(a->kv, input->sequence, a->layer, input->position, k,
-                             s->v + (size_t)t * s->kv_stride);
+    if (a->rope != NULL) rotate_key(a, t, shifted);
+    bad += wick_kv_row_write(a->pool, input->sequence, a->layer, input->position,
+                             a->k + (size_t)t * a->kv_stride, a->v + (size_t)t * a->kv_stride);
   }
   if (bad != 0) atomic_fetch_add(&job->nonfinite, bad);
 }
 
-wick_status attention_store(model_attention *attention, thread_pool *threads, wick_error *error) {
+wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
+                            wick_error *error) {
   store_job job = {.attention = attention};
   atomic_init(&job.nonfinite, 0);
   thread_pool_for(threads, attention->count, store_tokens, &job);
@@ -57,7 +68,7 @@ wick_status attention_store(model_attention *attention, thread_pool *threads, wi
   if (bad == 0) return WICK_OK;
   return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                    "%u keys or values of layer %u are not finite or too large for the KV type", bad,
-                   attention->layer);
+                   model_layer);
 }
 
 // What is the same for all pages of a tile: bytes of one KV head's K, of its K and V.
@@ -70,7 +81,7 @@ typedef struct tile_pages {
 // pages that all of them see together, so that each is loaded once. Several KV heads where there
 // are few tokens: a page's heads lie side by side, and memory is read in long pieces.
 typedef struct attention_tile {
-  const model_attention *attention;
+  const paged_attention *attention;
   uint32_t token_first, token_count;
   uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
   const wick_kv_entry *table;
@@ -99,26 +110,24 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
 }
 
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
-  const model_attention *a = tile->attention;
-  const model_scratch *s = a->scratch;
-  const wick_model_config *config = &a->model->config;
-  const uint32_t input = tile->token_first + token, values = tile->group * config->head_dim;
-  const float *cos_sin = s->cos_sin + (size_t)input * config->rope_dims;
-  if (delta != 0) {
-    const int64_t position = (int64_t)a->inputs[input].position + delta;
-    rope_table(a->frequencies, config->rope_dims, position, tile->cos_sin);
+  const paged_attention *a = tile->attention;
+  const uint32_t input = tile->token_first + token, values = tile->group * a->head_dim;
+  const float *cos_sin = a->cos_sin + (size_t)input * rope_dims(a);
+  if (delta != 0 && a->rope != NULL) {
+    rope_table(a->rope, (int64_t)a->inputs[input].position + delta, tile->cos_sin);
     cos_sin = tile->cos_sin;
   }
-  const float scale = 1.0f / __builtin_sqrtf((float)config->head_dim);
-  const kernel_kv_ops *keys = &a->model->kernels->kv[wick_kv_pool_shape(a->kv)->k_type];
+  const kernel_kv_ops *keys = &a->kernels->kv[wick_kv_pool_shape(a->pool)->k_type];
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     float *rotated = tile->rotated + ((size_t)kv * tile->token_count + token) * values;
-    memcpy(rotated, s->q + (size_t)input * s->q_stride + (size_t)(tile->kv_first + kv) * values,
+    memcpy(rotated, a->q + (size_t)input * a->q_stride + (size_t)(tile->kv_first + kv) * values,
            values * sizeof(float));
-    a->model->kernels->rope(rotated, tile->group, config->head_dim, config->rope_dims, cos_sin,
-                            config->family->rope_interleaved);
-    a->model->kernels->scale(rotated, scale, values);
-    if (keys->queries_make != NULL) keys->queries_make(rotated, tile->group, config->head_dim);
+    if (a->rope != NULL) {
+      a->kernels->rope(rotated, tile->group, a->head_dim, a->rope->dims, cos_sin,
+                       a->rope->is_interleaved);
+    }
+    a->kernels->scale(rotated, a->scale, values);
+    if (keys->queries_make != NULL) keys->queries_make(rotated, tile->group, a->head_dim);
   }
 }
 
@@ -150,14 +159,14 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
 // `position`. Returns how many there are.
 static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t end,
                            uint32_t position, kernel_page pages[KERNEL_STEP_PAGES]) {
-  const model_attention *a = tile->attention;
+  const paged_attention *a = tile->attention;
   uint32_t count = 0;
   for (uint32_t i = first; i < end; i++) {
     const wick_kv_entry *entry = &tile->table[i];
     if (is_empty(entry)) continue;
     if (wick_kv_entry_begin(entry) > position) break;
     const uint32_t seen = position - entry->position + 1;
-    const uint8_t *k = wick_kv_page_k(a->kv, entry->page, a->layer, tile->kv_first);
+    const uint8_t *k = wick_kv_page_k(a->pool, entry->page, a->layer, tile->kv_first);
     pages[count++] = (kernel_page){.k = k,
                                    .v = k + tile->pages.k_bytes,
                                    .first = entry->first,
@@ -168,12 +177,12 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t 
 
 // What is read behind the step that ends at entry `end`: the same KV head of the next one's pages.
 static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
-  const model_attention *a = tile->attention;
+  const paged_attention *a = tile->attention;
   kernel_ahead ahead = {.bytes = 0};
   uint32_t count = 0;
   for (uint32_t i = end; i < tile->entries && count < KERNEL_STEP_PAGES; i++) {
     if (is_empty(&tile->table[i])) continue;
-    ahead.from[count++] = wick_kv_page_k(a->kv, tile->table[i].page, a->layer, tile->kv_first);
+    ahead.from[count++] = wick_kv_page_k(a->pool, tile->table[i].page, a->layer, tile->kv_first);
   }
   for (uint32_t n = count; n < KERNEL_STEP_PAGES && count > 0; n++) ahead.from[n] = ahead.from[0];
   if (count > 0) ahead.bytes = (uint32_t)tile->pages.head_bytes;
@@ -242,14 +251,14 @@ static uint32_t entry_chunk(const wick_kv_entry *entry) {
 // The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
 // behind them.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
-  const model_attention *a = tile->attention;
+  const paged_attention *a = tile->attention;
   const uint32_t position = a->inputs[tile->token_first].position;
   uint32_t end = first + 1;
   while (end < tile->entries &&
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
-  a->model->kernels->attention_begin(&tile->state);
+  a->kernels->attention_begin(&tile->state);
   uint32_t i = first;
   for (uint32_t next; i < end; i = next) {
     const wick_kv_entry *entry = &tile->table[i];
@@ -269,9 +278,9 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   return end;
 }
 
-static tile_pages make_pages(const model_attention *a) {
-  const wick_kernels *kernels = a->model->kernels;
-  const wick_kv_shape *shape = wick_kv_pool_shape(a->kv);
+static tile_pages make_pages(const paged_attention *a) {
+  const wick_kernels *kernels = a->kernels;
+  const wick_kv_shape *shape = wick_kv_pool_shape(a->pool);
   tile_pages pages = {.add = kernels->attention_step[shape->k_type][shape->v_type],
                       .k_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim)};
   pages.head_bytes = pages.k_bytes + kernels->kv[shape->v_type].v_bytes(shape->head_dim);
@@ -279,11 +288,10 @@ static tile_pages make_pages(const model_attention *a) {
 }
 
 // Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
-static attention_tile make_tile(const model_attention *a, uint32_t token_first,
+static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
                                 uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
                                 float *rotated) {
-  const wick_model_config *config = &a->model->config;
-  const uint32_t group = config->heads / config->kv_heads;
+  const uint32_t group = a->heads / a->kv_heads;
   attention_tile tile = {.attention = a,
                          .token_first = token_first,
                          .token_count = token_count,
@@ -293,33 +301,32 @@ static attention_tile make_tile(const model_attention *a, uint32_t token_first,
                          .rotated = rotated,
                          .delta = DELTA_NONE,
                          .pages = make_pages(a)};
-  tile.table = wick_kv_seq_table(a->kv, a->inputs[token_first].sequence, &tile.entries);
-  tile.cos_sin = rotated + scratch_line_floats(kv_count * token_count * group * config->head_dim);
+  tile.table = wick_kv_seq_table(a->pool, a->inputs[token_first].sequence, &tile.entries);
+  tile.cos_sin = rotated + arena_line_floats(kv_count * token_count * group * a->head_dim);
   return tile;
 }
 
 // A state of `heads` heads at `at`: [heads][head_dim], maxima and sums.
 static kernel_attention state_at(const attention_tile *tile, uint32_t heads, float *at) {
-  const uint32_t head_dim = tile->attention->model->config.head_dim;
-  float *max = at + scratch_line_floats(heads * head_dim);
+  const uint32_t head_dim = tile->attention->head_dim;
+  float *max = at + arena_line_floats(heads * head_dim);
   return (kernel_attention){.group = heads,
                             .head_dim = head_dim,
                             .q = tile->rotated,
                             .acc = at,
                             .max = max,
-                            .sum = max + scratch_line_floats(heads)};
+                            .sum = max + arena_line_floats(heads)};
 }
 
 static void write_tile(const attention_tile *tile) {
-  const model_attention *a = tile->attention;
-  const model_scratch *s = a->scratch;
-  const uint32_t head_dim = a->model->config.head_dim;
+  const paged_attention *a = tile->attention;
+  const uint32_t head_dim = a->head_dim;
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     for (uint32_t t = 0; t < tile->token_count; t++) {
       const kernel_attention state = part_state(tile, kv, t, 1);
-      float *row = s->attention + (size_t)(tile->token_first + t) * s->q_stride;
-      a->model->kernels->attention_end(
-          &state, row + (size_t)(tile->kv_first + kv) * tile->group * head_dim);
+      float *row = a->out + (size_t)(tile->token_first + t) * a->out_stride;
+      a->kernels->attention_end(&state,
+                                row + (size_t)(tile->kv_first + kv) * tile->group * head_dim);
     }
   }
 }
@@ -329,16 +336,14 @@ static uint32_t last_position(const attention_tile *tile) {
 }
 
 // All chunks, one after the other.
-static void attend_run(const model_attention *a, uint32_t token_first, uint32_t token_count,
+static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t token_count,
                        uint32_t kv_first, uint32_t kv_count, float *at) {
-  const wick_kernels *kernels = a->model->kernels;
-  const wick_model_config *config = &a->model->config;
+  const wick_kernels *kernels = a->kernels;
   attention_tile tile = make_tile(a, token_first, token_count, kv_first, kv_count, at);
   const uint32_t heads = kv_count * token_count * tile.group;
-  float *states = tile.cos_sin + scratch_line_floats(config->rope_dims);
+  float *states = tile.cos_sin + arena_line_floats(a->head_dim);
   const kernel_attention total = state_at(&tile, heads, states);
-  const kernel_attention part =
-      state_at(&tile, heads, states + scratch_state_floats(heads, config->head_dim));
+  const kernel_attention part = state_at(&tile, heads, states + state_floats(heads, a->head_dim));
   const uint32_t last = last_position(&tile);
   for (uint32_t i = 0; i < tile.entries && wick_kv_entry_begin(&tile.table[i]) <= last;) {
     const bool is_first = i == 0;
@@ -351,7 +356,7 @@ static void attend_run(const model_attention *a, uint32_t token_first, uint32_t 
 }
 
 // How many of the inputs from `first` on, before `end`, belong to the same sequence.
-static uint32_t run_length(const model_attention *a, uint32_t first, uint32_t end) {
+static uint32_t run_length(const paged_attention *a, uint32_t first, uint32_t end) {
   uint32_t count = 1;
   while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
     count++;
@@ -359,18 +364,18 @@ static uint32_t run_length(const model_attention *a, uint32_t first, uint32_t en
   return count;
 }
 
-static float *thread_scratch(const model_attention *a, uint32_t thread) {
-  return a->scratch->per_thread + (size_t)thread * a->scratch->per_thread_stride;
+static float *thread_scratch(const paged_attention *a, uint32_t thread) {
+  return a->per_thread + (size_t)thread * a->per_thread_stride;
 }
 
 // KV heads of `count` tokens that there is scratch for.
-static uint32_t kv_room(const model_attention *a, uint32_t count) {
-  const uint32_t batch = a->scratch->batch_tokens;
+static uint32_t kv_room(const paged_attention *a, uint32_t count) {
+  const uint32_t batch = a->batch_tokens;
   return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
 }
 
 // The tokens [token, end) with the KV heads [kv_first, kv_end): runs of a sequence.
-static void attend_range(const model_attention *a, uint32_t token, uint32_t end, uint32_t kv_first,
+static void attend_range(const paged_attention *a, uint32_t token, uint32_t end, uint32_t kv_first,
                          uint32_t kv_end, float *at) {
   while (token < end) {
     const uint32_t count = run_length(a, token, end), most = kv_room(a, count);
@@ -383,8 +388,8 @@ static void attend_range(const model_attention *a, uint32_t token, uint32_t end,
 
 // A unit of work: ATTENTION_TILE_TOKENS tokens and one KV head; those of the same tokens together.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const model_attention *a = context;
-  const uint32_t kv_heads = a->model->config.kv_heads;
+  const paged_attention *a = context;
+  const uint32_t kv_heads = a->kv_heads;
   for (uint32_t unit = first, units; unit < last; unit += units) {
     const uint32_t token = unit / kv_heads * ATTENTION_TILE_TOKENS, kv_first = unit % kv_heads;
     units = last - unit < kv_heads - kv_first ? last - unit : kv_heads - kv_first;
@@ -402,18 +407,18 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 
 typedef struct chunk_job {
-  const model_attention *attention;
+  const paged_attention *attention;
   uint32_t chunks, last_steps;  // of the last chunk, the others have CHUNK_STEPS
   float *states;                // [chunks], each of all heads of all tokens
 } chunk_job;
 
-static uint32_t job_heads(const model_attention *a) { return a->count * a->model->config.heads; }
+static uint32_t job_heads(const paged_attention *a) { return a->count * a->heads; }
 
 // The part of a chunk's state that belongs to the tile's KV heads.
 static kernel_attention chunk_state(const chunk_job *job, const attention_tile *tile,
                                     uint32_t chunk) {
-  const uint32_t all = job_heads(job->attention), head_dim = job->attention->model->config.head_dim;
-  const size_t floats = scratch_state_floats(all, head_dim);
+  const uint32_t all = job_heads(job->attention), head_dim = job->attention->head_dim;
+  const size_t floats = state_floats(all, head_dim);
   kernel_attention state = state_at(tile, all, job->states + chunk * floats);
   const uint32_t kv_head = tile->token_count * tile->group, before = tile->kv_first * kv_head;
   state.group = tile->kv_count * kv_head;
@@ -429,14 +434,14 @@ static void attend_chunk_of(attention_tile *tile, uint32_t chunk) {
   if (first < tile->entries && entry_chunk(&tile->table[first]) == chunk) {
     attend_chunk(tile, first);
   } else {
-    tile->attention->model->kernels->attention_begin(&tile->state);
+    tile->attention->kernels->attention_begin(&tile->state);
   }
 }
 
 // The KV heads [kv_first, kv_end) of a chunk.
 static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv_first,
                                uint32_t kv_end, uint32_t thread) {
-  const model_attention *a = job->attention;
+  const paged_attention *a = job->attention;
   const uint32_t most = kv_room(a, a->count);
   for (uint32_t kv = kv_first; kv < kv_end; kv += most) {
     const uint32_t count = kv_end - kv < most ? kv_end - kv : most;
@@ -450,7 +455,7 @@ static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv
 // heads of chunks whose middle it has, so that a short last chunk counts for what it is.
 static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const chunk_job *job = context;
-  const uint32_t kv_heads = job->attention->model->config.kv_heads;
+  const uint32_t kv_heads = job->attention->kv_heads;
   for (uint32_t chunk = 0; chunk < job->chunks; chunk++) {
     const uint32_t steps = chunk + 1 < job->chunks ? CHUNK_STEPS : job->last_steps;
     const uint32_t middle = chunk * CHUNK_STEPS * kv_heads + steps / 2;
@@ -463,45 +468,43 @@ static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uin
 }
 
 // Chunks that are to be done side by side; 0: none are.
-static uint32_t count_chunks(const model_attention *a, const thread_pool *threads) {
-  const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->model->config.kv_heads;
+static uint32_t count_chunks(const paged_attention *a, const thread_pool *threads) {
+  const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->kv_heads;
   if (thread_pool_threads(threads) < 2 || units >= 2 * thread_pool_threads(threads)) return 0;
   if (run_length(a, 0, a->count) != a->count || kv_room(a, a->count) == 0) return 0;
   const uint32_t chunks = a->inputs[a->count - 1].position / ATTENTION_CHUNK_TOKENS + 1;
-  const model_scratch *s = a->scratch;
-  const size_t free_floats = (size_t)(s->batch_tokens - a->count) * s->q_stride;
-  const size_t floats = scratch_state_floats(job_heads(a), a->model->config.head_dim);
+  const size_t free_floats = (size_t)(a->batch_tokens - a->count) * a->q_stride;
+  const size_t floats = state_floats(job_heads(a), a->head_dim);
   return chunks > 1 && chunks <= free_floats / floats ? chunks : 0;
 }
 
-static void attend_chunks(const model_attention *a, thread_pool *threads, uint32_t chunks) {
-  const wick_model_config *config = &a->model->config;
+static void attend_chunks(const paged_attention *a, thread_pool *threads, uint32_t chunks) {
   const uint32_t tokens = a->inputs[a->count - 1].position % ATTENTION_CHUNK_TOKENS + 1;
   chunk_job job = {.attention = a,
                    .chunks = chunks,
                    .last_steps = ceil_div_u32(tokens, KERNEL_STEP_TOKENS),
-                   .states = a->scratch->q + (size_t)a->count * a->scratch->q_stride};
+                   .states = a->q + (size_t)a->count * a->q_stride};
   const uint32_t steps = (chunks - 1) * CHUNK_STEPS + job.last_steps;
-  thread_pool_for(threads, steps * config->kv_heads, attend_chunk_units, &job);
+  thread_pool_for(threads, steps * a->kv_heads, attend_chunk_units, &job);
   attention_tile all = {.attention = a,
                         .token_count = a->count,
-                        .kv_count = config->kv_heads,
-                        .group = config->heads / config->kv_heads,
-                        .rotated = a->scratch->q};
+                        .kv_count = a->kv_heads,
+                        .group = a->heads / a->kv_heads,
+                        .rotated = a->q};
   all.state = chunk_state(&job, &all, 0);
   for (uint32_t chunk = 1; chunk < chunks; chunk++) {
     const kernel_attention part = chunk_state(&job, &all, chunk);
-    a->model->kernels->attention_merge(&all.state, &part);
+    a->kernels->attention_merge(&all.state, &part);
   }
   write_tile(&all);
 }
 
-void attention_run(model_attention *attention, thread_pool *threads) {
+void attention_run(paged_attention *attention, thread_pool *threads) {
   const uint32_t chunks = count_chunks(attention, threads);
   if (chunks != 0) {
     attend_chunks(attention, threads, chunks);
     return;
   }
   const uint32_t tiles = ceil_div_u32(attention->count, ATTENTION_TILE_TOKENS);
-  thread_pool_for(threads, tiles * attention->model->config.kv_heads, attend_units, attention);
+  thread_pool_for(threads, tiles * attention->kv_heads, attend_units, attention);
 }

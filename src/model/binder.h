@@ -1,0 +1,38 @@
+// model/binder.h — how blocks come by their tensors: each asks by name and shape, gets a place in
+// the weights segment, and the loader fills it in as the bytes arrive. Names: the GGUF
+// specification's "Standardized tensor names"; in a layer "blk.N." stands before them.
+#ifndef WICK_MODEL_BINDER_H
+#define WICK_MODEL_BINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/weights.h"
+
+struct model_binder {
+  wick_model *model;
+  const model_tensors *tensors;
+  int32_t layer;  // MODEL_LAYER_NONE: outside of layers, names have no "blk.N."
+  int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE
+  wick_error *error;
+  wick_status status;  // of the first failure; later calls do nothing
+};
+
+typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
+
+// A weight matrix [rows, cols] in kernel layout. An optional one that is absent keeps rows == 0.
+void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                 binding_need need, kernel_matrix *matrix);
+// The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
+void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
+                uint32_t cols, binding_need need, model_stack *stack);
+// Floats [count], of F32, F16 or BF16. An optional one that is absent keeps NULL.
+void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
+                 float **vector);
+// Floats [rows, cols] of a file, turned over: out[col * rows + row] (filters of a convolution).
+void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                 binding_need need, float **out);
+// Whether the file has the tensor: fused or apart.
+bool binder_has(const model_binder *binder, const char *name);
+
+#endif

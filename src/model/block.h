@@ -1,0 +1,39 @@
+// model/block.h — what a layer is made of: a mixer, in which tokens look at others before them, and
+// a feed-forward, in which they do not. A block brings its tensors (bind), its scratch (reserve),
+// its code (run) and what it keeps of a sequence (pages or a recurrent state).
+//
+//   hidden [tokens, hidden] -> mixer -> hidden -> feed-forward -> hidden
+//
+// Each block adds to `hidden` by itself: its norm and the way of its residual are its own.
+#ifndef WICK_MODEL_BLOCK_H
+#define WICK_MODEL_BLOCK_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "model/arena.h"
+
+typedef struct model_block model_block;
+typedef struct model_binder model_binder;  // model/binder.h
+typedef struct model_pass model_pass;      // model/pass.h
+
+typedef struct model_block_ops {
+  const char *name;  // "attention"
+  // Asks for its tensors by name. Failures stay in the binder.
+  void (*bind)(model_block *block, model_binder *binder);
+  // Takes from the arena what run takes, in the same order; gives all of it back.
+  void (*reserve)(const model_block *block, scratch_arena *arena);
+  // Adds to the hidden rows of the pass. WICK_E_NONFINITE.
+  wick_status (*run)(const model_block *block, model_pass *pass, wick_error *error);
+} model_block_ops;
+
+// The beginning of every block's struct.
+struct model_block {
+  const model_block_ops *ops;
+};
+
+typedef struct model_layer {
+  model_block *mixer, *feed_forward;
+} model_layer;
+
+#endif

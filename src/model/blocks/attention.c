@@ -1,0 +1,314 @@
+// model/blocks/attention.c — see attention.h.
+#include "model/blocks/attention.h"
+
+#include <string.h>
+
+#include "model/binder.h"
+#include "model/measure.h"
+#include "model/paged_attention.h"
+#include "model/pass.h"
+
+typedef struct attention_block {
+  model_block block;
+  attention_settings is;
+  uint32_t hidden, q_dim, kv_dim;  // q_dim: heads * head_dim
+  uint32_t q_rows;                 // of attn_q: q_dim, twice that with a gate
+  uint32_t group, group_layer;     // of the pages
+  float *norm;                     // [hidden]
+  kernel_matrix qkv;               // [q_rows + 2 * kv_dim, hidden]; rows == 0: apart
+  kernel_matrix q, k, v;           // [q_rows or kv_dim, hidden]
+  float *qkv_bias, *q_bias, *k_bias, *v_bias;
+  float *q_norm, *k_norm;  // [head_dim] or NULL
+  kernel_matrix output;    // [hidden, q_dim]
+  float *output_bias;
+} attention_block;
+
+// ---- Tensors ----
+
+static void bind_apart(attention_block *attention, model_binder *binder) {
+  const uint32_t hidden = attention->hidden, kv_dim = attention->kv_dim;
+  bind_matrix(binder, "attn_q.weight", attention->q_rows, hidden, BINDING_REQUIRED, &attention->q);
+  bind_matrix(binder, "attn_k.weight", kv_dim, hidden, BINDING_REQUIRED, &attention->k);
+  bind_matrix(binder, "attn_v.weight", kv_dim, hidden, BINDING_REQUIRED, &attention->v);
+  bind_vector(binder, "attn_q.bias", attention->q_rows, BINDING_OPTIONAL, &attention->q_bias);
+  bind_vector(binder, "attn_k.bias", kv_dim, BINDING_OPTIONAL, &attention->k_bias);
+  bind_vector(binder, "attn_v.bias", kv_dim, BINDING_OPTIONAL, &attention->v_bias);
+}
+
+static void bind(model_block *block, model_binder *binder) {
+  attention_block *attention = (attention_block *)block;
+  const uint32_t hidden = attention->hidden, head_dim = attention->is.head_dim;
+  bind_vector(binder, attention->is.norm, hidden, BINDING_REQUIRED, &attention->norm);
+  if (binder_has(binder, "attn_qkv.weight")) {
+    const uint32_t rows = attention->q_rows + 2 * attention->kv_dim;
+    bind_matrix(binder, "attn_qkv.weight", rows, hidden, BINDING_REQUIRED, &attention->qkv);
+    bind_vector(binder, "attn_qkv.bias", rows, BINDING_OPTIONAL, &attention->qkv_bias);
+  } else {
+    bind_apart(attention, binder);
+  }
+  if (attention->is.has_head_norms) {
+    bind_vector(binder, "attn_q_norm.weight", head_dim, BINDING_REQUIRED, &attention->q_norm);
+    bind_vector(binder, "attn_k_norm.weight", head_dim, BINDING_REQUIRED, &attention->k_norm);
+  }
+  bind_matrix(binder, "attn_output.weight", hidden, attention->q_dim, BINDING_REQUIRED,
+              &attention->output);
+  bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &attention->output_bias);
+}
+
+// ---- Scratch ----
+
+typedef struct attention_buffers {
+  uint32_t rows_stride, q_stride, kv_stride, out_stride;  // floats
+  float *rows;   // [batch_tokens, q_rows] or with k and v behind, what the products give
+  float *q;      // [batch_tokens, q_dim], `rows` itself without a gate
+  float *gate;   // [batch_tokens, q_dim], with a gate
+  float *k, *v;  // [batch_tokens, kv_dim]
+  float *out;    // [batch_tokens, q_dim]
+} attention_buffers;
+
+static void take_fused(const attention_block *attention, scratch_arena *arena,
+                       attention_buffers *buffers) {
+  const uint32_t width = attention->q_rows + 2 * attention->kv_dim;
+  buffers->rows_stride = buffers->q_stride = buffers->kv_stride = arena_line_floats(width);
+  buffers->rows = arena_take_floats(arena, (uint64_t)arena->batch_tokens * buffers->rows_stride);
+  if (buffers->rows == NULL) return;
+  buffers->q = buffers->rows;
+  buffers->k = buffers->rows + attention->q_rows;
+  buffers->v = buffers->k + attention->kv_dim;
+}
+
+static attention_buffers take_buffers(const attention_block *attention, scratch_arena *arena) {
+  const uint64_t tokens = arena->batch_tokens;
+  attention_buffers buffers = {.out_stride = arena_line_floats(attention->q_dim)};
+  if (attention->qkv.rows != 0) {
+    take_fused(attention, arena, &buffers);
+  } else {
+    buffers.rows_stride = buffers.q_stride = arena_line_floats(attention->q_rows);
+    buffers.kv_stride = arena_line_floats(attention->kv_dim);
+    buffers.q = buffers.rows = arena_take_floats(arena, tokens * buffers.rows_stride);
+    buffers.k = arena_take_floats(arena, tokens * buffers.kv_stride);
+    buffers.v = arena_take_floats(arena, tokens * buffers.kv_stride);
+  }
+  if (attention->is.is_gated) {
+    buffers.q_stride = buffers.out_stride;
+    buffers.q = arena_take_floats(arena, tokens * buffers.q_stride);
+    buffers.gate = arena_take_floats(arena, tokens * buffers.q_stride);
+  }
+  buffers.out = arena_take_floats(arena, tokens * buffers.out_stride);
+  return buffers;
+}
+
+static uint32_t thread_floats(const attention_block *attention, const scratch_arena *arena) {
+  return attention_thread_floats(attention->is.heads, attention->is.kv_heads,
+                                 attention->is.head_dim, arena->batch_tokens);
+}
+
+static void reserve(const model_block *block, scratch_arena *arena) {
+  const attention_block *attention = (const attention_block *)block;
+  const uint64_t begin = arena_mark(arena);
+  take_buffers(attention, arena);
+  const uint64_t parts = arena_mark(arena);
+  arena_take_act(arena, arena->batch_tokens, attention->hidden);
+  arena_release(arena, parts);
+  arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(attention, arena));
+  arena_release(arena, parts);
+  arena_take_act(arena, arena->batch_tokens, attention->q_dim);
+  arena_release(arena, begin);
+}
+
+// ---- Running ----
+
+// q [tokens, heads, head_dim]; k, v [tokens, kv_heads, head_dim]
+static void project(const attention_block *attention, model_pass *pass,
+                    const attention_buffers *buffers) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  model_product qkv = pass_product(pass, pass->normed, pass->hidden_stride, attention->hidden);
+  if (attention->qkv.rows != 0) {
+    product_add(&qkv, &attention->qkv, attention->qkv_bias, buffers->rows, buffers->rows_stride);
+  } else {
+    product_add(&qkv, &attention->q, attention->q_bias, buffers->rows, buffers->rows_stride);
+    product_add(&qkv, &attention->k, attention->k_bias, buffers->k, buffers->kv_stride);
+    product_add(&qkv, &attention->v, attention->v_bias, buffers->v, buffers->kv_stride);
+  }
+  product_run(&qkv);
+  measure_product(pass->ops, WICK_OP_QKV, &qkv);
+  arena_release(&pass->arena, begin);
+}
+
+typedef struct head_job {
+  const attention_block *attention;
+  const model_pass *pass;
+  const attention_buffers *buffers;
+} head_job;
+
+static void norm_heads(const head_job *job, float *row, const float *weight, uint32_t heads) {
+  const uint32_t head_dim = job->attention->is.head_dim;
+  for (uint32_t h = 0; h < heads; h++, row += head_dim) {
+    job->pass->kernels->rms_norm(row, weight, head_dim, job->pass->model->config.norm_epsilon, row);
+  }
+}
+
+// Takes queries and gates apart, and normalises heads.
+static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const head_job *job = context;
+  const attention_settings *is = &job->attention->is;
+  const attention_buffers *buffers = job->buffers;
+  const size_t head_bytes = is->head_dim * sizeof(float);
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *q = buffers->q + (size_t)t * buffers->q_stride;
+    for (uint32_t h = 0; is->is_gated && h < is->heads; h++) {
+      const float *pair = buffers->rows + (size_t)t * buffers->rows_stride + 2 * h * is->head_dim;
+      memcpy(q + h * is->head_dim, pair, head_bytes);
+      memcpy(buffers->gate + (size_t)t * buffers->q_stride + h * is->head_dim, pair + is->head_dim,
+             head_bytes);
+    }
+    if (!is->has_head_norms) continue;
+    norm_heads(job, q, job->attention->q_norm, is->heads);
+    norm_heads(job, buffers->k + (size_t)t * buffers->kv_stride, job->attention->k_norm,
+               is->kv_heads);
+  }
+}
+
+static void gate_output(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const head_job *job = context;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    job->pass->kernels->sigmoid_mul(job->buffers->out + (size_t)t * job->buffers->out_stride,
+                                    job->buffers->gate + (size_t)t * job->buffers->q_stride,
+                                    job->attention->q_dim);
+  }
+}
+
+static wick_status attend(const attention_block *attention, model_pass *pass,
+                          const attention_buffers *buffers, wick_error *error) {
+  const attention_settings *is = &attention->is;
+  const uint64_t begin = arena_mark(&pass->arena);
+  const uint32_t per_thread = thread_floats(attention, &pass->arena);
+  const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
+  paged_attention run = {.kernels = pass->kernels,
+                         .pool = pass->kv,
+                         .layer = attention->group_layer,
+                         .heads = is->heads,
+                         .kv_heads = is->kv_heads,
+                         .head_dim = is->head_dim,
+                         .scale = 1.0f / __builtin_sqrtf((float)is->head_dim),
+                         .rope = rope,
+                         .cos_sin = rope == NULL ? NULL : pass->cos_sin[is->rope],
+                         .inputs = pass->inputs,
+                         .count = pass->count,
+                         .batch_tokens = pass->arena.batch_tokens,
+                         .q = buffers->q,
+                         .k = buffers->k,
+                         .v = buffers->v,
+                         .out = buffers->out,
+                         .q_stride = buffers->q_stride,
+                         .kv_stride = buffers->kv_stride,
+                         .out_stride = buffers->out_stride,
+                         .per_thread_stride = per_thread};
+  run.per_thread = arena_take_floats(&pass->arena, (uint64_t)pass->arena.threads * per_thread);
+  const wick_status status = attention_store(&run, pass->threads, pass->layer, error);
+  if (status == WICK_OK) {
+    measure_store(pass->ops, &run);
+    attention_run(&run, pass->threads);
+    measure_attention(pass->ops, &run);
+  }
+  arena_release(&pass->arena, begin);
+  return status;
+}
+
+// hidden += out Wo   [tokens, hidden]
+static void add_output(const attention_block *attention, model_pass *pass,
+                       const attention_buffers *buffers) {
+  model_product output = pass_product(pass, buffers->out, buffers->out_stride, attention->q_dim);
+  product_add_residual(&output, &attention->output, attention->output_bias, pass->normed,
+                       pass->hidden, pass->hidden_stride);
+  product_run(&output);
+  measure_product(pass->ops, WICK_OP_ATTN_OUTPUT, &output);
+}
+
+static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
+  const attention_block *attention = (const attention_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  const attention_buffers buffers = take_buffers(attention, &pass->arena);
+  head_job job = {attention, pass, &buffers};
+  pass_norm(pass, attention->norm);
+  project(attention, pass, &buffers);
+  if (attention->is.is_gated || attention->is.has_head_norms) {
+    thread_pool_for(pass->threads, pass->count, prepare_heads, &job);
+  }
+  const wick_status status = attend(attention, pass, &buffers, error);
+  if (status == WICK_OK) {
+    if (attention->is.is_gated) {
+      thread_pool_for(pass->threads, pass->count, gate_output, &job);
+    }
+    if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, attention->q_dim)) {
+      add_output(attention, pass, &buffers);
+    }
+  }
+  arena_release(&pass->arena, begin);
+  return status;
+}
+
+// ---- Planning ----
+
+static void check_heads(model_keys *keys, const attention_settings *is, uint32_t value_dim) {
+  if (keys->status != WICK_OK) return;
+  if (is->heads % is->kv_heads != 0) {
+    keys->status =
+        wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
+                  "%s.attention.head_count %u is no multiple of head_count_kv %u",
+                  keys->architecture, is->heads, is->kv_heads);
+  } else if (is->head_dim % 4 != 0 || value_dim != is->head_dim) {
+    keys->status =
+        wick_fail(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
+                  "heads of %u keys and %u values are not supported: they must be equal and a "
+                  "multiple of 4",
+                  is->head_dim, value_dim);
+  }
+}
+
+attention_settings attention_read(model_plan *plan, uint32_t layer) {
+  model_keys *keys = plan->keys;
+  const wick_model_config *config = &plan->model->config;
+  attention_settings is = {.norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE};
+  is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
+  is.kv_heads = keys_count_of_layer(keys, "attention.head_count_kv", layer, config->layers,
+                                    MODEL_HEADS_MAX, is.heads);
+  if (keys->status != WICK_OK) return is;
+  if (is.kv_heads == 0) {
+    keys->status =
+        wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
+                  "'%s.attention.head_count_kv' is 0, which is not within 1 and %d",
+                  keys->architecture, (int)MODEL_HEADS_MAX);
+    return is;
+  }
+  const uint32_t even = config->hidden / is.heads;
+  is.head_dim =
+      keys_count(keys, "attention.key_length", 1, MODEL_HEAD_DIM_MAX, even == 0 ? 1 : even);
+  check_heads(keys, &is,
+              keys_count(keys, "attention.value_length", 1, MODEL_HEAD_DIM_MAX, is.head_dim));
+  return is;
+}
+
+static void note_heads(wick_model_config *config, const attention_settings *is) {
+  if (config->heads != 0) return;
+  config->heads = is->heads;
+  config->kv_heads = is->kv_heads;
+  config->head_dim = is->head_dim;
+}
+
+model_block *attention_make(model_plan *plan, const attention_settings *settings) {
+  static const model_block_ops OPS = {"attention", bind, reserve, run};
+  attention_block *attention = plan_block(plan, &OPS, sizeof *attention);
+  if (attention == NULL) return NULL;
+  attention->is = *settings;
+  attention->hidden = plan->model->config.hidden;
+  attention->q_dim = settings->heads * settings->head_dim;
+  attention->kv_dim = settings->kv_heads * settings->head_dim;
+  attention->q_rows = settings->is_gated ? 2 * attention->q_dim : attention->q_dim;
+  attention->group = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window,
+                                &attention->group_layer);
+  note_heads(&plan->model->config, settings);
+  return &attention->block;
+}

@@ -1,0 +1,39 @@
+// model/family.h — architectures. A family is one file of model/families/: it reads its keys and
+// says which blocks each layer is made of.
+#ifndef WICK_MODEL_FAMILY_H
+#define WICK_MODEL_FAMILY_H
+
+#include "model/keys.h"
+#include "model/weights.h"
+
+// What a family is given: the model under way, with config.layers, hidden and vocab read.
+typedef struct model_plan {
+  wick_model *model;
+  model_keys *keys;  // plan functions keep their failures there
+} model_plan;
+
+struct model_family {
+  const char *name;  // general.architecture
+  // Adds config.layers layers with plan_layer, unless a key fails.
+  void (*plan)(model_plan *plan);
+};
+
+// NULL: not supported.
+const model_family *family_find(gguf_string name);
+
+// The next layer. Blocks are the model's from now on; NULL when making one has failed.
+void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward);
+// A zeroed block of `size_bytes`, whose struct begins with a model_block.
+void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);
+// Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
+// Returns the rope's number.
+uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
+// One more layer with keys and values of that shape. Returns its group, *layer: its place there.
+uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window,
+                    uint32_t *layer);
+// Room in the recurrent state of a sequence. Returns where it begins, in bytes.
+uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
+// Refuses a mixture of experts by the name of its key.
+void plan_refuse_experts(model_plan *plan);
+
+#endif

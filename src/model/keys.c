@@ -1,0 +1,108 @@
+// model/keys.c — see keys.h.
+#include "model/keys.h"
+
+#include "base/text.h"
+
+enum { KEY_BYTES = 160 };
+
+static void make_key(const model_keys *keys, const char *name, char key[KEY_BYTES]) {
+  text_format(key, KEY_BYTES, "%s.%s", keys->architecture, name);
+}
+
+static uint64_t offset_of(const model_keys *keys, const char *key) {
+  const gguf_value *value = gguf_find(keys->directory, key);
+  return value == NULL ? WICK_NO_OFFSET : value->offset_bytes;
+}
+
+uint64_t keys_offset(const model_keys *keys, const char *name) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  return offset_of(keys, key);
+}
+
+static void fail_missing(model_keys *keys, const char *key) {
+  keys->status =
+      wick_fail(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);
+}
+
+static void check_count(model_keys *keys, const char *key, uint32_t value, uint32_t least,
+                        uint32_t most) {
+  if (value >= least && value <= most) return;
+  keys->status = wick_fail(keys->error, WICK_E_FORMAT, offset_of(keys, key),
+                           "'%s' is %u, which is not within %u and %u", key, value, least, most);
+}
+
+uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
+                    uint32_t fallback) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  uint32_t value = fallback;
+  if (keys->status != WICK_OK) return value;
+  const wick_status status = gguf_get_u32(keys->directory, key, &value, keys->error);
+  if (status == WICK_E_NODATA && fallback == 0) {
+    fail_missing(keys, key);
+  } else if (status != WICK_OK && status != WICK_E_NODATA) {
+    keys->status = status;
+  } else {
+    check_count(keys, key, value, least, most);
+  }
+  return value;
+}
+
+uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most) {
+  if (keys->status != WICK_OK || keys_offset(keys, name) == WICK_NO_OFFSET) return 0;
+  return keys_count(keys, name, 0, most, 1);
+}
+
+uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
+                             uint32_t most, uint32_t fallback) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  if (keys->status != WICK_OK) return fallback;
+  const gguf_value *value = gguf_find(keys->directory, key);
+  if (value == NULL) return fallback;
+  if (value->type != GGUF_ARRAY) return keys_count(keys, name, 0, most, 1);
+  if (value->count < layers) {
+    keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+                             "'%s' has %llu items, the model %u layers", key,
+                             (unsigned long long)value->count, layers);
+    return fallback;
+  }
+  if (value->item_type == GGUF_STRING || value->item_type == GGUF_ARRAY) {
+    keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+                             "'%s' is not an array of numbers", key);
+    return fallback;
+  }
+  const int64_t item = gguf_array_i64(value, layer);
+  if (item >= 0 && item <= most) return (uint32_t)item;
+  keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+                           "item %u of '%s' is %lld, which is not within 0 and %u", layer, key,
+                           (long long)item, most);
+  return fallback;
+}
+
+double keys_number(model_keys *keys, const char *name, double least, double fallback) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  double value = fallback;
+  if (keys->status != WICK_OK) return value;
+  const wick_status status = gguf_get_f64(keys->directory, key, &value, keys->error);
+  if (status == WICK_E_NODATA && fallback == 0) {
+    fail_missing(keys, key);
+  } else if (status != WICK_OK && status != WICK_E_NODATA) {
+    keys->status = status;
+  } else if (!(value > least && value < 1e30)) {
+    keys->status = wick_fail(keys->error, WICK_E_FORMAT, offset_of(keys, key),
+                             "'%s' is %g, it must be a number above %g", key, value, least);
+  }
+  return value;
+}
+
+bool keys_text(model_keys *keys, const char *name, gguf_string *text) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  if (keys->status != WICK_OK) return false;
+  const wick_status status = gguf_get_string(keys->directory, key, text, keys->error);
+  if (status != WICK_OK && status != WICK_E_NODATA) keys->status = status;
+  return status == WICK_OK;
+}

@@ -1,0 +1,34 @@
+// model/keys.h — hyper-parameters by name, from a GGUF's metadata ("ARCHITECTURE.name"; the GGUF
+// specification's "LLM" section). The first failure stays; reading goes on with fallbacks.
+#ifndef WICK_MODEL_KEYS_H
+#define WICK_MODEL_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "format/gguf.h"
+
+typedef struct model_keys {
+  const gguf_directory *directory;
+  const char *architecture;
+  wick_error *error;
+  wick_status status;  // of the first failure
+} model_keys;
+
+// A whole number within [least, most]. Absent: `fallback`, or an error when that is 0.
+uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
+                    uint32_t fallback);
+// The same, or 0 when it is absent.
+uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
+// Of one layer: item `layer` of an array that has one for each of `layers`, or the number that
+// serves all. Absent: `fallback`.
+uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
+                             uint32_t most, uint32_t fallback);
+// A finite number above `least`. Absent: `fallback`, or an error when that is 0.
+double keys_number(model_keys *keys, const char *name, double least, double fallback);
+// *text is unchanged and the answer false when it is absent.
+bool keys_text(model_keys *keys, const char *name, gguf_string *text);
+// Where the key stands in the file, WICK_NO_OFFSET when it is absent.
+uint64_t keys_offset(const model_keys *keys, const char *name);
+#endif

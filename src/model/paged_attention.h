@@ -1,0 +1,50 @@
+// model/paged_attention.h — keys and values into their pages, and attention over the pages of a
+// sequence.
+#ifndef WICK_MODEL_PAGED_ATTENTION_H
+#define WICK_MODEL_PAGED_ATTENTION_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "kv/pool.h"
+#include "model/arena.h"
+#include "model/pass.h"
+#include "model/rope.h"
+#include "thread/pool.h"
+
+// Tokens of a sequence that meet the pages together.
+enum { ATTENTION_TILE_TOKENS = 8 };
+// Positions whose keys and values are summed apart: a context's chunks can be given to threads, and
+// their sums are joined in order however many threads there are.
+enum { ATTENTION_CHUNK_TOKENS = 512 };
+
+// One layer's attention over the tokens of a batch. Rows are whole cache lines apart.
+typedef struct paged_attention {
+  const wick_kernels *kernels;
+  wick_kv_pool *pool;  // of the layer's group
+  uint32_t layer;      // of the group
+  uint32_t heads, kv_heads, head_dim;
+  float scale;             // of q k^T
+  const model_rope *rope;  // NULL: positions do not turn queries and keys
+  const float *cos_sin;    // [count, rope->dims]
+  const model_input *inputs;
+  uint32_t count, batch_tokens;
+  float *q;      // [batch_tokens, heads, head_dim], q_stride floats apart
+  float *k, *v;  // [count, kv_heads, head_dim], kv_stride floats apart
+  float *out;    // [count, heads, head_dim], out_stride floats apart
+  uint32_t q_stride, kv_stride, out_stride;
+  float *per_thread;  // [threads] of per_thread_stride
+  uint32_t per_thread_stride;
+} paged_attention;
+
+// Floats that a thread needs: rotated queries, one rotation of a shifted page, and two states.
+uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
+                                 uint32_t batch_tokens);
+// Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE when
+// one of them is not finite; `model_layer` is named then.
+wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
+                            wick_error *error);
+// out[t] = softmax(q K^T * scale) V over what the sequence holds up to the token.
+void attention_run(paged_attention *attention, thread_pool *threads);
+
+#endif

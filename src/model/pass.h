@@ -1,0 +1,52 @@
+// model/pass.h — a forward pass under way, as its blocks see it.
+#ifndef WICK_MODEL_PASS_H
+#define WICK_MODEL_PASS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kv/pool.h"
+#include "metrics/ops.h"
+#include "model/arena.h"
+#include "model/product.h"
+#include "model/weights.h"
+#include "thread/pool.h"
+
+// One token of a batch. Its page is reserved (wick_kv_seq_extend); positions of one sequence are in
+// order, follow what it holds, and stand side by side.
+typedef struct model_input {
+  int32_t token;
+  uint32_t position;
+  uint32_t sequence;
+  bool wants_logits;
+} model_input;
+
+struct model_pass {
+  const wick_model *model;
+  const wick_kernels *kernels;
+  thread_pool *threads;
+  wick_kv_pool *kv;
+  wick_ops *ops;        // NULL: nothing is recorded
+  model_input *inputs;  // [batch_tokens]
+  uint32_t *wanted;     // [batch_tokens] inputs that want logits
+  uint32_t count;  // rows of `hidden`: inputs; in the last layer, behind its mixer, wanted ones
+  uint32_t wanted_count;
+  uint32_t layer;  // that runs or runs next
+  uint32_t hidden_stride;
+  float *hidden;                    // [batch_tokens, hidden], the residual stream
+  float *normed;                    // [batch_tokens, hidden]
+  float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
+  scratch_arena arena;              // what blocks take their buffers from
+};
+
+// normed[t] = rms_norm(hidden[t], weight)   [tokens, hidden]
+void pass_norm(model_pass *pass, const float *weight);
+// A product over the rows of `x`, whose activations come from the arena: give them back with
+// arena_release.
+model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);
+// In the last layer only rows whose logits are wanted go on behind the mixer's looking at others:
+// moves those of `hidden` and of `rows` [count, width] together and lowers count. Elsewhere it does
+// nothing. False when no row goes on.
+bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width);
+
+#endif
