@@ -1,7 +1,7 @@
 // Runs the 80 cases of the seed systems' specification: the C tests whose names begin with a case's
-// id (PK-23: `TEST(pk_23_...)`), natively under the sanitizers. A line for each case, in order,
-// then how many passed and failed; a case that has no test, or whose test was skipped, has failed.
-// `make conformance` builds them first.
+// id (PK-23: `TEST(pk_23_...)`), natively under the sanitizers. Prints a line for each case, in
+// order, and then how many passed and failed. A case without a test, or whose test was skipped, has
+// failed. `make conformance` builds the tests first.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -26,7 +26,7 @@ const types = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** A model of 350 MB takes 0.25 s of processor time in pieces of this size, 0.6 s in Node's own of 64 KB. */
+/** Sending 350 MB takes 0.25 s of processor time in pieces of this size, 0.6 s in Node's default of 64 KB. */
 const PIECE_BYTES = 1 << 20;
 
 /**
@@ -37,8 +37,8 @@ const PIECE_BYTES = 1 << 20;
  * @property {string} [host] 127.0.0.1 by default
  * @property {boolean} [isolated] whether pages get COOP and COEP, and so shared memory; true by default
  * @property {boolean} [cors] whether other origins may read; false by default
- * @property {boolean} [ranges] whether Range is heeded; true by default
- * @property {(path: string) => void} [onRequest] hears of every request
+ * @property {boolean} [ranges] whether Range is obeyed; true by default
+ * @property {(path: string) => void} [onRequest] called for every request
  */
 
 /**

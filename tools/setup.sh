@@ -38,7 +38,7 @@ run() {
   die "failed: $* (whole output in ${log#"$root"/})"
 }
 
-# again COMMAND...: what the network spoils is tried again, after a while
+# again COMMAND...: repeats a command that the network made fail, after a pause
 again() {
   local try
   for try in 1 2 3; do
@@ -123,7 +123,7 @@ apt_install() {
 # ---- packages of a newer Debian, unpacked privately ---------------------------------------------
 
 # Sets `private`: options that give apt-get lists, cache and sources of its own, so that the
-# system's apt state is never touched. The mirror is the one the system itself uses.
+# system's apt state never changes. The mirror is the one that the system uses.
 private_apt() {
   local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$chain/apt
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -219,8 +219,8 @@ npm_edge() {
   cd "$root"
 }
 
-# Without the optional packages: they are binaries for other systems and GPUs, 600 MB of them. Not by
-# `npm ci`: it wants all of them in the lock file, and not every registry has them all.
+# Leaves out the optional packages: 600 MB of binaries for other systems and GPUs. `npm ci` is not
+# used: it needs all of them in the lock file, and not every registry has all.
 npm_bench() {
   [ "$arch" = x86_64 ] || die "native llama.cpp is locked for x86_64 only, this is $arch"
   say "installing with npm, into .toolchain/bench/: node-llama-cpp (tools/bench/package-lock.json)"
@@ -285,5 +285,5 @@ cd "$root"
 check_prerequisites
 mkdir -p "$chain"/{log,stamps}
 exec 9>"$chain/lock"
-flock 9 # two set-ups at once would trip over each other
+flock 9 # two set-ups at once would disturb each other
 for part; do "part_$part"; done

@@ -1,5 +1,5 @@
-// wasi/platform_wasi.c — the portability contract on WASI preview 1 (wasi-libc). One thread: there
-// are no helpers to start, nor anybody who could wake the caller.
+// wasi/platform_wasi.c — platform.h on WASI preview 1 (wasi-libc). There is one thread: no helper
+// can start, and nobody can wake the caller.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

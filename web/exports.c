@@ -1,6 +1,7 @@
 // web/exports.c — the engine as flat functions that JavaScript calls (js/memory.js is the only
-// caller). An engine's handle is its address. Numbers that do not fit a result go through
-// `numbers`, errors through `last_error`; the layouts that JavaScript knows are asserted below.
+// caller). An engine's handle is its address. Results with several numbers go through
+// `numbers`, and errors through `last_error`. Assertions below check the layouts that JavaScript
+// knows.
 #include <string.h>
 
 #include "api/json.h"
@@ -13,11 +14,11 @@
 
 // ---- Layouts shared with js/memory.js and js/records.js ----
 
-// Requests that rest until somebody reads on keep their places, so there are more than run together
-// (js/requests.js).
+// A request that is paused until its reader continues keeps its place, so there are more places
+// than requests that run together (js/requests.js).
 enum { REQUESTS_MAX = 1024 };
 
-// JavaScript fills one for web_engine_create.
+// JavaScript fills this for web_engine_create.
 typedef struct web_config {
   uint32_t memory_bytes_max_low, memory_bytes_max_high;
   uint32_t threads;
@@ -32,7 +33,7 @@ typedef struct web_config {
 } web_config;
 _Static_assert(sizeof(web_config) == 56, "js/records.js fills it");
 
-// JavaScript fills one for web_request_submit. Addresses and counts; floats as floats.
+// JavaScript fills this for web_request_submit: addresses, counts and floats.
 typedef struct web_request {
   uint32_t text, text_bytes;
   uint32_t tokens, token_count;  // ids take precedence when token_count is not 0
@@ -45,7 +46,7 @@ typedef struct web_request {
   uint32_t penalty_last;
   uint32_t seed_low, seed_high;
   uint32_t bias, bias_count;               // {int32 token, float bias} each
-  uint32_t logprob, logprobs;              // whether the token's is wanted; how many alternatives
+  uint32_t logprob, logprobs;              // 1: the chosen token's; number of alternatives
   uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
   uint32_t ignore_end, print_special;
   uint32_t session, prefill_only, drop_first, drop_last;
@@ -71,13 +72,13 @@ static uint64_t numbers[16];
 
 extern uint8_t __heap_base;
 
-// The first call, by the engine's thread: how many helpers come in, and so where the heap begins.
+// The first call, on the engine's thread. The number of helpers decides where the heap begins.
 WEB_EXPORT("start") void web_start(uint32_t helpers) {
   web_threads_expect(helpers);
   web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES);
 }
 
-// Room for what JavaScript passes in: outside of the engine's budget, counted in linear memory.
+// Memory for what JavaScript passes in. It is not part of the engine's budget.
 WEB_EXPORT("alloc") void *web_alloc(size_t size_bytes) { return web_heap_alloc(size_bytes); }
 WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
   web_heap_free(block, size_bytes);
@@ -86,9 +87,9 @@ WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
 WEB_EXPORT("error_address") const wick_error *web_error_address(void) { return &last_error; }
 WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return numbers; }
 
-// ---- Pages that the host keeps: offsets and sizes are of records that fit into this memory ----
+// ---- Pages swapped to the host: offsets and sizes fit into this memory ----
 
-// They answer 0 when the host refuses or has failed.
+// The host's functions return 0 when the host refuses or fails.
 __attribute__((import_module("env"), import_name("swap_open"))) uint32_t
 host_swap_open(uint32_t id, uint32_t size_bytes);
 __attribute__((import_module("env"), import_name("swap_write"))) uint32_t
@@ -151,8 +152,8 @@ WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
   wick_engine_destroy(engine);
 }
 
-// numbers: budget, now, peak, calls, blocks of the gate; threads that have come in, that a pass of
-// one token uses, and of a micro-batch.
+// numbers: the allocator's budget, bytes now, peak, calls and blocks; threads that have started,
+// threads of a pass of one token, threads of a micro-batch.
 WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
   const wick_memory *memory = wick_engine_memory(engine);
   numbers[0] = memory->budget_bytes;
@@ -201,7 +202,7 @@ WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
 
 // ---- The model ----
 
-// Text that is cut where its room ends; `size_bytes` goes on counting.
+// Text that is cut where its room ends; `size_bytes` counts on.
 typedef struct text_room {
   char *bytes;
   size_t capacity_bytes, size_bytes;
@@ -216,7 +217,7 @@ static void write_text(void *context, const char *bytes, size_t size_bytes) {
   room->size_bytes += size_bytes;
 }
 
-// JSON as api/json.h describes it; the answer is how many bytes it has, written as far as they fit.
+// JSON as api/json.h describes it. Returns its length in bytes and writes as many as fit.
 WEB_EXPORT("info_json")
 size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
@@ -231,7 +232,7 @@ size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   return room.size_bytes;
 }
 
-// What the ops took; the engine's config.metrics must be on, else 0.
+// The metrics of the ops; 0 unless the engine's config.metrics is on.
 WEB_EXPORT("metrics_json")
 size_t web_metrics_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
@@ -252,7 +253,7 @@ WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
   if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
 }
 
-// With a letter a page when `map` is not 0.
+// Contains one letter for each page when `map` is not 0.
 WEB_EXPORT("kv_json")
 size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32_t map) {
   text_room room = {out, capacity_bytes, 0};
@@ -269,7 +270,7 @@ size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
 
 // ---- Text ----
 
-// numbers: how many tokens there are; WICK_E_FULL when that is more than `capacity`.
+// numbers: the number of tokens; WICK_E_FULL when it exceeds `capacity`.
 WEB_EXPORT("tokenize")
 wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_bytes, uint32_t flags,
                          int32_t *tokens, size_t capacity) {
@@ -282,8 +283,8 @@ wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_byte
   return status;
 }
 
-// Room that detokenize needs for `count` tokens; SIZE_MAX, which nobody has, where that is more
-// than an address can tell.
+// Bytes that detokenize needs for `count` tokens; SIZE_MAX, which no allocation satisfies, when
+// that is more than an address can hold.
 WEB_EXPORT("detokenize_bytes_max")
 size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
   const tokenizer *model = wick_tokenizer(engine);
@@ -293,7 +294,7 @@ size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
   return checked_mul_size(count + 1, piece_bytes, &room) ? room : SIZE_MAX;
 }
 
-// The text of whole tokens; `whole`: they are a text from its beginning (SPM drops the added
+// The text of whole tokens. `whole`: the tokens are a text from its beginning (SPM drops the added
 // space). numbers: bytes written.
 WEB_EXPORT("detokenize")
 wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, uint32_t whole,
@@ -316,7 +317,7 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
   return WICK_OK;
 }
 
-// The bytes of one token, control tokens too. numbers: address, bytes.
+// The bytes of one token, also of a control token. numbers: address, bytes.
 WEB_EXPORT("token_piece")
 wick_status web_token_piece(wick_engine *engine, int32_t token, uint8_t *scratch) {
   const tokenizer *model = wick_tokenizer(engine);
@@ -345,7 +346,7 @@ static void read_sampling(const web_request *from, sampler_config *sampling) {
   sampling->logprobs = from->logprobs;
 }
 
-// The request's number, the first one's of several completions; 0 when it was refused.
+// Returns the request's number (of several completions the first one's), or 0 when refused.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   wick_request request;
@@ -397,7 +398,7 @@ WEB_EXPORT("step") wick_step_result web_step(wick_engine *engine, uint32_t budge
   return wick_step(engine, budget_us);
 }
 
-// The records' address; numbers: their bytes.
+// Returns the address of the records; numbers: their bytes.
 WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
   size_t size_bytes = 0;
   const uint8_t *bytes = wick_events_take(engine, &size_bytes);
@@ -407,7 +408,7 @@ WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
 
 // ---- Sessions ----
 
-// The session's number, 0 when it failed.
+// Returns the session's number, or 0 after a failure.
 WEB_EXPORT("session_create")
 uint32_t web_session_create(wick_engine *engine, const char *salt, size_t salt_bytes) {
   uint32_t session = 0;
@@ -436,7 +437,7 @@ wick_status web_session_close(wick_engine *engine, uint32_t session) {
   return wick_session_close(engine, session, &last_error);
 }
 
-// numbers: address of the tokens, how many.
+// numbers: address and number of the tokens.
 WEB_EXPORT("session_tokens")
 wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
   const int32_t *tokens = NULL;
@@ -449,7 +450,7 @@ wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
 
 // ---- Saved state: bytes go straight between the engine and the host ----
 
-// Both answer 0 when the host has failed.
+// Both return 0 when the host fails.
 __attribute__((import_module("env"), import_name("state_write"))) uint32_t
 host_state_write(const void *bytes, size_t size_bytes);
 __attribute__((import_module("env"), import_name("state_read"))) uint32_t
@@ -465,7 +466,7 @@ static bool read_state(void *context, void *bytes, size_t size_bytes) {
   return host_state_read(bytes, size_bytes) != 0;
 }
 
-// Of a session, or of the prefix cache (0). numbers: bytes.
+// Saves a session, or the prefix cache (0). numbers: bytes.
 WEB_EXPORT("state_bytes")
 wick_status web_state_bytes(const wick_engine *engine, uint32_t session) {
   return wick_state_bytes(engine, session, &numbers[0], &last_error);
@@ -476,7 +477,7 @@ WEB_EXPORT("state_save") wick_status web_state_save(wick_engine *engine, uint32_
   return wick_state_save(engine, session, &sink, &last_error);
 }
 
-// numbers: session (0: it was a cache), entries.
+// numbers: session (0: a prefix cache was loaded), entries.
 WEB_EXPORT("state_load") wick_status web_state_load(wick_engine *engine, double size_bytes) {
   const wick_state_source source = {NULL, read_state, (uint64_t)size_bytes};
   wick_state_loaded loaded = {0};

@@ -1,4 +1,5 @@
-// web/thread_web.c — threads where JavaScript owns the workers: a table of places, one a helper.
+// web/thread_web.c — threads where JavaScript owns the workers: a table with a place for each
+// helper.
 //
 //   EMPTY --platform_thread_start--> GIVEN --the helper--> TAKEN --entry returns--> LEFT
 //     ^------------- platform_thread_join (GIVEN: withdrawn; LEFT: after the wait) ---'
@@ -36,8 +37,8 @@ void web_threads_expect(uint32_t helpers) {
   place_count = helpers < THREADS_MAX - 1 ? helpers : THREADS_MAX - 1;
 }
 
-// Never inlined: the baseline compiler of V8 11.3 (Node 20) loses the address in a caller's local
-// when the instruction stands in a loop, and the second round waits at address 0.
+// Never inlined: when the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20)
+// loses the address in a caller's local, and the second round waits at address 0.
 __attribute__((noinline)) void platform_wait32(const uint32_t *address, uint32_t expected,
                                                uint64_t timeout_us) {
   const int64_t timeout_ns =
@@ -58,7 +59,7 @@ static void enter(helper_place *place, uint32_t state) {
   platform_wake32((const uint32_t *)&place->state, UINT_MAX);
 }
 
-// A helper's whole life, on the stack that JavaScript has set.
+// A helper's main function, on the stack that JavaScript has set.
 __attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index) {
   helper_place *place = &places[index];
   for (;;) {
@@ -72,7 +73,7 @@ __attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index)
   }
 }
 
-// Sends the helpers home when all engines are destroyed: JavaScriptCore (for long) and Deno cannot
+// Ends the helpers when all engines are destroyed. JavaScriptCore (for a long time) and Deno cannot
 // end a worker that waits.
 __attribute__((export_name("helpers_dismiss"))) void web_helpers_dismiss(void) {
   for (uint32_t i = 0; i < place_count; i++) enter(&places[i], PLACE_GONE);

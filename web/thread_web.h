@@ -1,15 +1,15 @@
-// web/thread_web.h — the helpers of a web build. JavaScript starts their workers before the engine
-// asks for threads; each waits at its place for an entry to run.
+// web/thread_web.h — the helper threads of a web build. JavaScript starts their workers before the
+// engine asks for threads. Each helper waits at its place for an entry to run.
 #ifndef WICK_WEB_THREAD_H
 #define WICK_WEB_THREAD_H
 
 #include <stdint.h>
 
-// A helper's stack. They lie one after another between data and heap; helper i (from 0) has the one
-// that ends at web_data_end() + (i + 1) * WEB_HELPER_STACK_BYTES.
+// The size of a helper's stack. The stacks lie between data and heap. That of helper i (from 0)
+// ends at web_data_end() + (i + 1) * WEB_HELPER_STACK_BYTES.
 enum { WEB_HELPER_STACK_BYTES = 131072 };
 
-// How many helpers will come in, at most THREADS_MAX - 1. Called once, before any is asked for.
+// Sets the number of helpers, at most THREADS_MAX - 1. Called once, before a thread is started.
 void web_threads_expect(uint32_t helpers);
 
 #endif

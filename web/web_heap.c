@@ -1,7 +1,6 @@
 // web/web_heap.c — first fit over a list of free blocks in the order of their addresses, neighbours
-// joined. Blocks in use have no header: their sizes are given back at web_heap_free. The memory
-// grows by what the last free block lacks, so that a big segment costs its own size and nothing
-// more.
+// joined. Blocks in use have no header: the caller of web_heap_free passes the size. The memory
+// grows by what the last free block lacks, so a big block costs its own size and no more.
 //
 //   | stack | data | helpers' stacks | used | free | used | ... | free | <- the memory's end
 //                                    first          free blocks hold {size, next}
@@ -14,10 +13,10 @@
 
 enum {
   WASM_PAGE_BYTES = 65536,
-  GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // small blocks share a growth
+  GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // several small blocks share one growth
 };
 
-// Ends are 64-bit numbers: that of a full memory is 2^32.
+// Ends are 64-bit numbers: the end of a full memory is 2^32.
 typedef struct free_block {
   uint32_t size_bytes;  // with these two words, a multiple of a cache line
   struct free_block *next;
@@ -80,7 +79,7 @@ static bool grow_by(uint64_t size_bytes) {
   return true;
 }
 
-// Cuts `size_bytes` off the beginning of the first block that has them.
+// Takes `size_bytes` from the beginning of the first block that is large enough.
 static void *take(size_t size_bytes) {
   free_block **link = &first_free;
   while (*link != NULL && (*link)->size_bytes < size_bytes) link = &(*link)->next;

@@ -9,9 +9,9 @@
 // The heap begins at `first` (the end of data and of the helpers' stacks). Called once, first.
 void web_heap_start(uintptr_t first);
 
-// 64-byte aligned, not zeroed; NULL when the memory may not grow so far.
+// The block is 64-byte aligned and not zeroed. NULL when the memory cannot grow so far.
 void *web_heap_alloc(size_t size_bytes);
-// `size_bytes` as it was asked for.
+// `size_bytes` is the size given to web_heap_alloc.
 void web_heap_free(void *block, size_t size_bytes);
 
 #endif

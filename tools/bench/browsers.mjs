@@ -1,9 +1,9 @@
-// One engine in several hosts, in one run and in turns: Chromium with relaxed and with plain SIMD,
-// Firefox, WebKitGTK; and what a second visit saves in Chromium, whose code cache then has the engine.
+// Measures Wick in several browsers, in one run and in turns: Chromium with relaxed and with plain SIMD,
+// Firefox and WebKitGTK. Also measures a second visit in Chromium, whose code cache then has the engine.
 //   node tools/bench/browsers.mjs [--models shape:type,...] [--threads 1] [--prompt 128] [--tokens 32]
 //     [--repetitions 5] [--hosts chromium,plain,firefox,webkit] [--visits 5] [--no-document]
-// A host that cannot be started, fails or hangs is left out, with its reason. Writes
-// build/bench/browsers.json after each model, at the end its section of docs/benchmarks.md.
+// A browser that does not start, fails or hangs is left out, with its reason. Writes
+// build/bench/browsers.json after each model, and its section of docs/benchmarks.md at the end.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -43,7 +43,7 @@ const VISIT_PROMPT_TOKENS = 32;
 /** @typedef {import('./rows.mjs').HostRow} HostRow */
 
 const chromium = await launchChromium();
-// browsers are ended on exit, whatever ends this
+// whatever ends this process, its exit ends the browsers
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 
 /** @param {string} url @returns {Promise<Peer>} */

@@ -1,5 +1,5 @@
-// One curve as an SVG: both axes linear from 0 with round marks, the points named where there is room,
-// colours that do on light and dark.
+// Draws one curve as an SVG. Both axes are linear from 0 with round marks. Points have their values where
+// there is room. The colours are legible on light and dark.
 
 const WIDTH = 560;
 const HEIGHT = 260;
@@ -8,7 +8,7 @@ const BOTTOM = 44;
 const TOP = 30;
 const RIGHT = 40;
 const BASE = HEIGHT - BOTTOM;
-/** So far apart are the middles of two names that both can be read. */
+/** The least distance between the middles of two names, so that both can be read. */
 const NAME_WIDTH = 34;
 
 const STYLE = `<style>

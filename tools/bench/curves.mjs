@@ -1,4 +1,4 @@
-// What a token costs against the length of the context and against the size of the model, in Node with
+// Measures what a token costs against the length of the context and the size of the model, in Node with
 // the package as it is shipped. Writes its section of docs/benchmarks.md and two pictures beside it.
 //   node tools/bench/curves.mjs [--threads 1] [--contexts 128,512,...] [--context-model shape:type]
 //     [--sizes shape:type,...] [--repetitions 3] [--no-document]
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
 const threads = Number(options.threads);
 const repetitions = Number(options.repetitions);
 const NEW_TOKENS = 32;
-/** Longer prompts take their time: one repetition of them is enough. */
+/** Longer prompts take long and are measured once. */
 const REPEATED_PROMPT_MAX = 1024;
 
 /** @type {typeof import('../../js/index.js')} */

@@ -1,4 +1,4 @@
-// Native llama.cpp as a peer: a child process with the same calls as a browser's page.
+// Native llama.cpp as a side of a comparison: a child process with the same calls as a browser's page.
 
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// What metrics cost: one engine with, one without, in turns, in Node. Processor time, not the clock on
-// the wall: it can be told on a machine that others use, too.
+// Measures what metrics cost: one engine with metrics and one without, in turns, in Node. The figures are
+// processor time, which is meaningful also on a machine that others use.
 //   node tools/bench/overhead.mjs [MODEL.gguf] [--tokens 64] [--repetitions 31]
 
 import { resolve } from 'node:path';

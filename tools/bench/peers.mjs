@@ -1,9 +1,9 @@
-// Wick against its peers on the same files, in one run, in turns: wllama in the same Chromium, native
+// Measures Wick and its peers on the same files, in one run, in turns: wllama in the same Chromium, native
 // llama.cpp in a process of its own.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
 // QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
-// each comparison for so many minutes at most, though 3 times at least. After each comparison it writes
+// each comparison for --minutes at most, but at least 3 times. After each comparison it writes
 // build/bench/peers.json, and peers.details.json beside it (environment, samples, what was left out and
 // why). A full run, or one with --document, ends by writing its section of docs/benchmarks.md and the
 // picture there.
@@ -87,8 +87,8 @@ function findPeers() {
 }
 
 /**
- * Shares of the time that is left in a quick run. A task that has begun gets at least one round; on a
- * machine so busy that a task as long as the longest so far would not end in time, none begins.
+ * Shares out the time that is left in a quick run. A task that has begun gets at least one round. No task
+ * begins when one as long as the longest so far would not end in time.
  */
 class Clock {
   #start = performance.now();
@@ -114,7 +114,7 @@ class Clock {
     return round < ROUNDS_MIN || performance.now() + roundMs <= this.#taskEnd;
   }
 
-  /** Milliseconds after which an engine that has not answered never will. */
+  /** Milliseconds after which an engine without an answer has failed. */
   get limitMs() {
     return quick ? this.#start + QUICK_SECONDS_MAX * 1000 - performance.now() : HOUR_MS;
   }
@@ -123,7 +123,7 @@ class Clock {
 /** @typedef {{rows: Row[], failures: Record<string, string>}} Outcome reasons by side */
 
 /**
- * Opens an engine, loads the model and has it read and write a little: code is compiled, pages are touched.
+ * Opens an engine, loads the model and runs a few tokens, so that code is compiled and pages are touched.
  * @param {Bench} bench
  * @param {Task} task
  * @param {string} peer
@@ -329,7 +329,7 @@ const server = await serve({
   },
 });
 const browser = await launchChromium();
-// at once: the files are whole, the browser is ended on exit, llama.cpp's process ends without its parent
+// ends at once: the files are whole, exit ends the browser, and llama.cpp's process ends without its parent
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 try {
   const environment = describeEnvironment();
@@ -358,7 +358,7 @@ try {
   console.log(peersTable(rows));
   console.error(`written: ${relative(root, out)}`);
   if (options.document) writeDocument(rows, environment, bench);
-  // that a machine is too busy for a quick run is said, but is nobody's failure
+  // a machine that is too busy for a quick run is reported, but is no failure
   const isBroken = ({ side = '', reason = '' }) =>
     side === 'wick' && !(quick && reason.startsWith(LATE));
   if (skipped.some(isBroken) || rows.length === 0) process.exitCode = 1;

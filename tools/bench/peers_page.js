@@ -1,5 +1,5 @@
-// The two engines behind the same calls, in a page (page.html, cold.html). What they are imported
-// from is served there (peers.mjs).
+// The two engines behind the same calls, in a page (page.html, cold.html). peers.mjs serves the files that
+// they are imported from.
 
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
@@ -14,7 +14,7 @@ class Wick {
   /** @param {Load} wanted */
   async load({ url, threads, context, eager = false, wasm }) {
     const { createEngine } = await load('/dist/index.js');
-    // every prompt is read whole: what is measured is reading
+    // every prompt is read whole, since prefill is measured
     const options = { threads, contextSize: context, eager, wasm, prefixCache: false };
     this.#engine = await createEngine({ url, ...options });
     const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (
@@ -44,7 +44,7 @@ class Wick {
   }
 }
 
-/** Wick alone: several sequences at once. */
+/** Wick only: several sequences at once. */
 class Together {
   /** @type {import('../../js/index.js').Engine | undefined} */
   #engine;

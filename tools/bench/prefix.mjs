@@ -1,5 +1,5 @@
-// What the prefix cache saves: time to the first token of requests that share a long prompt, the first
-// one (cold) against a later one, in Node with the package as it is shipped.
+// Measures what the prefix cache saves: the time to the first token of requests that share a long prompt,
+// of the first one (cold) and of a later one, in Node with the package as it is shipped.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--document]
 // With --document it writes its section of docs/benchmarks.md.

@@ -1,5 +1,5 @@
-// Prompts of an exact number of tokens, each with another beginning, so that no engine can take up
-// what it computed for the one before.
+// Prompts of an exact number of tokens. Each begins differently, so that no engine can reuse what it
+// computed for the one before.
 
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// Rows of a comparison: medians, ratio, interval; and as a table.
+// The rows of a comparison (medians, ratio, interval), and their tables.
 
 import { median, ratioInterval } from './statistics.mjs';
 
@@ -29,7 +29,7 @@ export function compareSamples({ row, ours, theirs, hasInterval }) {
 }
 
 /**
- * What build/bench/peers.json holds: these keys and no others, whoever reads it counts on them.
+ * The content of build/bench/peers.json. Its readers rely on these keys and no others.
  * @param {ReturnType<typeof compareSamples>[]} rows
  */
 export function peersFile(rows) {

@@ -1,7 +1,7 @@
-// What proposals from the text itself bring: decoding with and without them in turns, of real text that
-// is forced upon random weights (which would only repeat themselves): code that is handed back with an
-// edit and JSON with a field changed, both to their end, and prose in which nothing is found. Tokens are
-// a real vocabulary's when WICK_SHARED has one (qwen2), the built-in model's otherwise.
+// Measures decode with and without proposals from the text itself, in turns. Real text is forced upon
+// random weights, which would only repeat themselves: code that is returned with an edit and JSON with a
+// field changed, both to their end, and prose in which nothing repeats. The vocabulary is a real one when
+// WICK_SHARED has it (qwen2), else the built-in model's.
 //   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 260] [--repetitions 5]
 //     [--document]
 // With --document it writes its section of docs/benchmarks.md.

@@ -1,5 +1,5 @@
-// How soon an engine is ready in Node: fresh processes, each of which imports the package and then makes
-// one engine of the built-in model. Processes of all kinds take turns.
+// Measures how soon an engine is ready in Node. Each fresh process imports the package and then makes one
+// engine of the built-in model. Processes of all kinds take turns.
 //   node tools/bench/start.mjs [--node node,/path/to/node24] [--threads default,1] [--runs 20]
 //     [--dist dist,/path/to/another/dist] [--file model.gguf] [--breakdown] [--document]
 
@@ -96,7 +96,7 @@ function printBreakdown({ version, dist, threads }, starts) {
 const environment = describeEnvironment();
 const sides = listSides();
 const runs = Number(options.runs);
-for (const side of sides) startOnce(side, false); // files come into the system's cache
+for (const side of sides) startOnce(side, false); // the system caches the files
 for (let run = 0; run < runs; run++) {
   for (const side of sides) side.starts.push(startOnce(side, false));
 }

@@ -1,7 +1,7 @@
 // One start of an engine in a Node process of its own (start.mjs): prints when it was ready, as JSON.
-// With "marks" the workers come in by this file, too, which notes what they pass and how long the
-// engine's calls take; the package knows nothing of it. Without "dist" it is a worker with nothing to do
-// that is waited for: what Node itself takes.
+// With "marks" the workers start by this file, too, which records when they reach each point and how long
+// the engine's calls take; the package is unchanged. Without "dist" it waits for a worker that does
+// nothing: the time that Node itself takes.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -68,7 +68,7 @@ async function measureEngine(dist, { file, threads, marks }) {
   const start = now();
   const engine = await createEngine({ file, threads, ...(marks && { worker }) });
   const readyMs = now() - start;
-  await engine.tokenize('a'); // the marks came before the answer
+  await engine.tokenize('a'); // the marks arrived before the answer
   await engine.close();
   const relative = seen.map(([name, atMs]) => [name, atMs - start]);
   console.log(JSON.stringify({ importMs, readyMs, marks: relative, callsMs }));

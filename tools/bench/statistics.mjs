@@ -21,8 +21,8 @@ function makeRandom(seed) {
 }
 
 /**
- * The 95 % interval of median(ours) / median(theirs); measurements of the same index were made one
- * after the other and are drawn together.
+ * The 95 % interval of median(ours) / median(theirs). Measurements of the same index were made one after
+ * the other and are drawn together.
  * @param {number[]} ours
  * @param {number[]} theirs
  * @returns {[number, number]}

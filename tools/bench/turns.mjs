@@ -1,7 +1,7 @@
-// Rounds in which each side has its turn; a side that fails, or does not answer in time, loses its place
-// and the others go on.
+// Rounds in which each side has its turn. A side that fails, or does not answer in time, is left out, and
+// the others continue.
 
-/** How the reason of one that was not waited for begins. */
+/** The beginning of the reason of a side that did not answer in time. */
 export const LATE = 'no answer within';
 
 /**
@@ -28,8 +28,8 @@ export const reasonOf = (error) =>
   String(error instanceof Error ? error.message : error).split('\n')[0];
 
 /**
- * Does a step for each side, one after the other. A side whose step fails is left out from then on and
- * its reason noted; whoever called looks whether enough are left.
+ * Runs a step for each side, one after the other. A side whose step fails is left out from then on, and
+ * its reason is recorded. The caller checks whether enough sides are left.
  * @param {string[]} names of the sides
  * @param {Record<string, string>} failures reasons by side: added to
  * @param {(name: string) => Promise<void>} step
@@ -73,7 +73,7 @@ export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }
 const CLOSE_MS = 20_000;
 
 /**
- * Closes what has been opened, whatever becomes of it.
+ * Closes all sides, also when one of them hangs or fails.
  * @param {Record<string, {close: () => Promise<unknown>}>} sides
  * @param {number} [limitMs] how long each may take
  */

@@ -16,7 +16,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-// Put together aside and then moved, so that whoever uses the old one is disturbed for a moment only.
+// The package is built aside and then moved, so users of the old one are disturbed for a moment only.
 const final = join(root, 'dist');
 const dist = join(root, 'build/dist');
 
@@ -54,7 +54,7 @@ async function bundle() {
   });
 }
 
-/** The worker once more, for Node: without templates, which it reads when it needs them. */
+/** The worker for Node: without templates, which it reads when it needs them. */
 async function bundleForNode() {
   await build({
     ...common,

@@ -1,6 +1,6 @@
 // Checks that the files which documents and comments name exist: in a document every path or file name in
 // backticks, in a source every path that begins with a folder of the repository. NAME, * and {a,b}
-// stand for anything. What is only there after a build is not looked for.
+// stand for anything. Files that exist only after a build are not checked.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// Checks every file of the repository for what must not be in it: addresses of package registries
-// (lock files included) and absolute paths of somebody's machine; and every C or JavaScript source
-// for a first line that says what the file is for.
+// Checks that no file of the repository has an address of a package registry (lock files included) or
+// an absolute path of a machine, and that every C or JavaScript source has a first line that says
+// what the file is for.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

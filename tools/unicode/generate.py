@@ -11,8 +11,8 @@ import unicodedata
 
 UNICODE_VERSION = "15.1.0"
 CODE_POINTS = 0x110000
-RUNS_PER_STEP = 32   # the index holds one entry for so many runs
-LONG_RUN = 31        # length field that says: 16 bits of length follow
+RUNS_PER_STEP = 32   # the index holds one entry for this many runs
+LONG_RUN = 31        # this length field means that 16 bits of length follow
 RUN_MAX = 0xFFFF
 
 # The order of the enum in unicode.c: unassigned, letter, number, punctuation, symbol, mark, space,

@@ -1,11 +1,12 @@
-// web/libc/compiler.c — what the compiler calls by itself. Its own library cannot be linked: it is
-// built without atomics, which the linker demands of every object of a module with shared memory.
+// web/libc/compiler.c — functions that the compiler calls by itself. The compiler's own library
+// cannot be linked: it is built without atomics, which the linker requires of every object in a
+// module with shared memory.
 #include <stdint.h>
 
 void __multi3(uint64_t *product, uint64_t a_low, uint64_t a_high, uint64_t b_low, uint64_t b_high);
 
-// 128-bit product, modulo 2^128, least significant word first. clang makes calls of it from checks
-// whether a 64-bit product overflows (base/checked.h), however they are written.
+// 128-bit product modulo 2^128, least significant word first. clang calls it for checks whether a
+// 64-bit product overflows (base/checked.h), however they are written.
 void __multi3(uint64_t *product, uint64_t a_low, uint64_t a_high, uint64_t b_low, uint64_t b_high) {
   const uint64_t half = 0xffffffff;
   const uint64_t low = (a_low & half) * (b_low & half);

@@ -1,17 +1,17 @@
-// web/libc/string.c — <string.h> for the freestanding web build; the WASI builds have it, too.
+// web/libc/string.c — <string.h> for the freestanding web build and the WASI builds.
 //
-// Copies and fills are loops. As memory.copy and memory.fill they would become calls of the C
-// library under the engine, and that of many hosts works with 512-bit vectors, after which a
-// processor lowers its clock for all that it does (by 13 % for a millisecond).
+// Copies and fills are loops. memory.copy and memory.fill would call the C library of the host.
+// Many of these use 512-bit vectors, after which the processor lowers its clock by 13 % for a
+// millisecond (docs/lab/kernels.md).
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-// From here on one instruction: so much is copied only when no products wait.
+// From this size on memory.copy or memory.fill: so much is copied only when no products wait.
 enum { BULK_BYTES = 1 << 16 };
 
-// 16 bytes anywhere.
+// 16 bytes at any address.
 typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));
 
 void *memcpy(void *restrict target, const void *restrict source, size_t size_bytes) {

@@ -1,5 +1,5 @@
 // web/libc/string.h — the five functions of <string.h> that the engine may use. The web build has
-// no C library; these are all of it (string.c).
+// no other C library (string.c).
 #ifndef WICK_WEB_LIBC_STRING_H
 #define WICK_WEB_LIBC_STRING_H
 
