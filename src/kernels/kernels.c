@@ -42,7 +42,7 @@
   .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \
   .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,     \
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,         \
-  .delta = delta_##variant
+  .delta = delta_##variant, .scan = scan_##variant, .ssd = ssd_##variant
 
 #define TABLE_TYPES(floats, integers)                                         \
   .types = {[WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),          \
