@@ -4,7 +4,11 @@
 /** A train's network may neither answer nor fail. */
 const NETWORK_MS_MAX = 4000;
 
-/** @param {Promise<Response>} answer @returns {Promise<Response | undefined>} nothing: there is no network */
+/**
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | undefined>} nothing: there is no network
+ */
 export function inTime(answer) {
   const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));
   return Promise.race([answer, /** @type {Promise<undefined>} */ (late)]).catch(() => undefined);

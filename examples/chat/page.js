@@ -8,7 +8,7 @@ import { byId } from './dom.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { keepInView } from './message.js';
 import { models, nameOfUrl } from './models.js';
-import { fetchModel, keepPage } from './offline.js';
+import { Arrival, keepPage } from './offline.js';
 import { settings } from './settings.js';
 import { forget, takeUpState } from './visits.js';
 
@@ -93,8 +93,19 @@ function goBack(wish, failure, wasBefore) {
   if (back) load(back, failure);
 }
 
-/** @param {Wish} wish @param {Failure} [failed] of what was wished before this one */
-async function load(wish, failed) {
+/**
+ * Where a model that came anew cannot compute, the one before is still kept.
+ * @param {Engine} made
+ * @param {AbortSignal} signal
+ */
+const sayWord = (made, signal) => made.generate('Hello', { maxTokens: 1, signal }).text();
+
+/**
+ * @param {Wish} wish
+ * @param {Failure} [failed] of what was wished before this one
+ * @param {boolean} [isFromKept] the server's model was no model, the one that is kept here may be
+ */
+async function load(wish, failed, isFromKept = false) {
   wished = wish;
   loading?.abort();
   conversation.stop();
@@ -107,18 +118,25 @@ async function load(wish, failed) {
   showEngine(undefined);
   await before?.close();
   showLoading(wish.name);
+  const arrival = new Arrival({ isFromKept });
+  let isWhole = false;
+  /** @type {Engine | undefined} */
+  let made;
   try {
-    const made = await createEngine({
+    made = await createEngine({
       ...wish.source,
       // tabs with the same model have it once
       ...('url' in wish.source && { shared: 'wick-chat' }),
       // the one of our own is kept with the page
-      ...('url' in wish.source && !wish.isBuiltIn && { fetch: fetchModel }),
+      ...('url' in wish.source && !wish.isBuiltIn && { fetch: arrival.fetch }),
       signal: own.signal,
       onProgress: showProgress,
       ...(settings.threads && { threads: settings.threads }),
     });
     if (loading !== own) return void made.close();
+    if (arrival.isNew) await sayWord(made, own.signal);
+    if (loading !== own) return void made.close();
+    isWhole = true;
     showEngine(made);
     await takeUpState(made);
     if (loading !== own) return void made.close();
@@ -130,6 +148,7 @@ async function load(wish, failed) {
     keepPage();
     await showFacts();
   } catch (error) {
+    await made?.close(); // it could not say a word
     if (loading !== own) return;
     const isCancelled = /** @type {Error} */ (error).name === 'AbortError';
     const reason = isCancelled ? '' : `${wish.name} could not be loaded: ${sentence(error)}`;
@@ -137,8 +156,16 @@ async function load(wish, failed) {
       reason: [failed?.reason, reason].filter(Boolean).join(' '),
       again: failed?.again ?? (() => load(wish)),
     };
-    goBack(wish, failure, failed !== undefined);
+    if (arrival.hasPassedBy && !isCancelled) {
+      failure.reason += ' The one that is kept in this browser is used.';
+      showProblem(failure.reason, failure.again);
+      load(wish, failure, true);
+    } else {
+      goBack(wish, failure, failed !== undefined);
+    }
   } finally {
+    if (isWhole) arrival.keep();
+    else arrival.drop();
     if (loading === own) {
       loading = undefined;
       hideLoading();
