@@ -11,7 +11,7 @@ import { drawBars } from '../tools/bench/bars_svg.mjs';
 import { drawCurve, roundMarks } from '../tools/bench/curve_svg.mjs';
 import { readSection, withSection } from '../tools/bench/document.mjs';
 import { drawPeers } from '../tools/bench/peers_picture.mjs';
-import { phaseTables, readPhaseTables } from '../tools/bench/peers_tables.mjs';
+import { phaseTables, ratioLines, readPhaseTables } from '../tools/bench/peers_tables.mjs';
 import { compareSamples, peersFile, peersTable } from '../tools/bench/rows.mjs';
 import { median, ratioInterval } from '../tools/bench/statistics.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from '../tools/bench/turns.mjs';
@@ -155,11 +155,16 @@ describe('the document', () => {
       /^\| m \| q8_0 \| 1 \| 20\.0 \| 10\.0 \| 2\.00 \(1\.50 to 3\.00\) \| 4\.00 \| 5\.00 \|$/m,
     );
     assert.deepEqual(readPhaseTables(tables), rows);
+    assert.equal(
+      ratioLines(rows).split('\n')[0],
+      '- Decode: 2.00 times llama.cpp, 5.00 times wllama.',
+    );
   });
 
   test('the picture of the peers is drawn from the tables of the document', () => {
     const rows = readPhaseTables(readSection('peers'));
     assert.ok(rows.length > 0);
+    assert.ok(readSection('peers').includes(ratioLines(rows)), 'the lines above the tables');
     const picture = readFileSync(resolve(root, 'docs/benchmarks-peers.svg'), 'utf8');
     assert.equal(picture, drawPeers(rows));
   });

@@ -1,5 +1,5 @@
 // What the README shows is run as it stands there: the page of ten lines in Chromium, the commands. Every
-// target of make that a document names exists, and every file that it links to.
+// target of make that a document names exists, and every file and heading that it links to.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -98,13 +98,24 @@ const documents = [
   ),
 ];
 
+/** @param {string} file Markdown @returns {string[]} the anchors that GitHub gives its headings */
+const anchorsOf = (file) =>
+  [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  );
+
 for (const name of documents) {
   const text = readFileSync(join(root, name), 'utf8');
 
   test(`${name}: what it links to is there`, () => {
-    for (const [, target] of text.matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
+    for (const [, target, anchor] of text.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
-      assert.ok(existsSync(join(root, dirname(name), target)), target);
+      const file = target === '' ? join(root, name) : join(root, dirname(name), target);
+      assert.ok(existsSync(file), target);
+      if (anchor) assert.ok(anchorsOf(file).includes(anchor), `${target}#${anchor}`);
     }
   });
 

@@ -1,12 +1,12 @@
-// schedule/pass.c — one pass through the model: a batch of what runs, layer by layer, then what its
-// logits bring. A row's logits do not depend on the batch (the law of the kernels), so a request
-// says the same in any company.
+// schedule/pass.c — one pass through the model: makes a batch of the running requests, computes it
+// layer by layer, and samples from its logits. A row's logits do not depend on the batch (a law of
+// the kernels), so a request gives the same text whatever runs beside it.
 #include <string.h>
 
 #include "schedule/scheduler_types.h"
 
-// While others decode, prompts take at most this part of a batch, so that they do not stutter;
-// those of them that have more to read than that, so many tokens of it, or one for so many decodes.
+// While requests decode, prefill gets at most a quarter of the batch, but at least 16 tokens. A
+// longer prompt gets max(8, decodes / 8) tokens a pass.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
 enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 

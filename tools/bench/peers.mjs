@@ -20,7 +20,7 @@ import { describeEnvironment } from './environment.mjs';
 import { makeModel, modelFolder } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { writePeersPicture } from './peers_picture.mjs';
-import { phaseTables } from './peers_tables.mjs';
+import { phaseTables, ratioLines } from './peers_tables.mjs';
 import { makePrompt } from './prompts.mjs';
 import { compareSamples, peersFile, peersTable } from './rows.mjs';
 import { closeAll, doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
@@ -307,7 +307,11 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
 
 ![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)
 
-A ratio above 1 means that Wick is better. Each engine gets the same file, ${promptTokens} tokens of prompt and
+How many times as fast as a peer Wick is, over all rows below (above 1 Wick is faster):
+
+${ratioLines(rows)}
+
+Each engine gets the same file, ${promptTokens} tokens of prompt and
 ${newTokens} tokens of answer. The engines run in turns, in one run. ${rounds} The first token of a page counts from
 the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.
 

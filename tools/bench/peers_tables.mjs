@@ -50,6 +50,26 @@ export function phaseTables(rows) {
     .join('\n\n');
 }
 
+/** @param {number[]} ratios @returns {string} from the least to the largest */
+const range = (ratios) =>
+  [...new Set([Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2)))].join(
+    ' to ',
+  );
+
+/** @param {PeerRow[]} rows @returns {string} a line of Markdown for each phase: the ratios to each peer */
+export function ratioLines(rows) {
+  const names = { decode: 'Decode', prefill: 'Prefill', cold_ttft: 'First token of a page' };
+  return phases
+    .flatMap((phase) => {
+      const to = peers.flatMap((peer) => {
+        const of = rows.filter((row) => row.phase === phase && row.peer === peer);
+        return of.length > 0 ? [`${range(of.map(({ ratio }) => ratio))} times ${peer}`] : [];
+      });
+      return to.length > 0 ? [`- ${names[phase]}: ${to.join(', ')}.`] : [];
+    })
+    .join('\n');
+}
+
 /** @param {string} section @param {Phase} phase @returns {string[][]} the cells of its table, head first */
 function tableOf(section, phase) {
   const lines = section.split('\n');
