@@ -1,4 +1,4 @@
-// examples/bench/build.mjs — puts the page together in build/bench-page: a folder that any static
+// examples/bench/build.mjs — builds the page in build/bench-page: a folder that any static
 // server can serve as it is (with COOP and COEP for threads).
 
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';

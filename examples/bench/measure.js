@@ -1,5 +1,5 @@
-// examples/bench/measure.js — the measurement itself: engines made and run one after the other, every
-// figure handed on as it comes. Knows nothing of the page.
+// examples/bench/measure.js — the measurement. It makes and runs engines one after the other and reports
+// every figure as it comes. It does not know the page.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm/model';
@@ -96,7 +96,7 @@ export async function measure(plan, listener, signal, result) {
       for (const promptTokens of plan.prompts) {
         /** @type {Run} */
         const run = { threads, promptTokens, tokens: plan.tokens, loadMs, samples: [] };
-        // the first one warms up
+        // the first run warms up
         for (let repetition = -1; repetition < plan.repetitions; repetition++) {
           const what = repetition < 0 ? 'warming up' : `${repetition + 1} of ${plan.repetitions}`;
           listener.onState(`${threads} thread(s), ${promptTokens} tokens: ${what}`, done / total);

@@ -1,4 +1,4 @@
-// examples/bench/page.js — the form, the plots and the tables put together.
+// examples/bench/page.js — the page: its form, its plots and its tables.
 
 import { measure } from './measure.js';
 import { makePlots } from './plots.js';
@@ -104,7 +104,7 @@ function setRunning(isRunning) {
   byId('fields').disabled = isRunning;
   const [shown, hidden] = isRunning ? [byId('stop'), byId('run')] : [byId('run'), byId('stop')];
   shown.hidden = false;
-  if (document.activeElement === hidden) shown.focus(); // it would be lost
+  if (document.activeElement === hidden) shown.focus(); // else the focus is lost
   hidden.hidden = true;
   byId('progress').hidden = !isRunning;
 }

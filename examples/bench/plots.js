@@ -10,7 +10,7 @@ const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * A plot that takes points one by one, fits its place and follows the colour scheme.
+ * A plot that takes points one by one, fills its element and follows the colour scheme.
  */
 class LivePlot {
   #place;
@@ -75,7 +75,7 @@ class LivePlot {
     this.#draw();
   }
 
-  /** At most once a frame: tokens may come faster. */
+  /** Draws at most once a frame: tokens may come faster. */
   #draw() {
     if (this.#isDue) return;
     this.#isDue = true;

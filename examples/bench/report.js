@@ -1,6 +1,6 @@
-// examples/bench/report.js — a result as rows, as JSON and as Markdown, with where it was measured.
+// examples/bench/report.js — a result and its environment as rows, as JSON and as Markdown.
 
-/** Version and commit: build.mjs puts them here. */
+/** Version and commit, filled in by build.mjs. */
 const WICK_VERSION = /** @type {any} */ (globalThis).WICK_VERSION;
 
 /** @typedef {import('./measure.js').Result} Result */
@@ -21,7 +21,7 @@ export function digits(value) {
   return value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-/** @returns {Promise<string>} with the version that the user agent alone does not tell */
+/** @returns {Promise<string>} with the version, which the user agent string lacks */
 async function browserName() {
   const data = /** @type {any} */ (navigator).userAgentData;
   if (!data) return navigator.userAgent;

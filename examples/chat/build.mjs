@@ -1,4 +1,4 @@
-// examples/chat/build.mjs — puts the page together in build/chat: a folder that any static server
+// examples/chat/build.mjs — builds the page in build/chat: a folder that any static server
 // can serve as it is.
 
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-/** What the page is made of, and what it needs without a network. */
+/** All files of the page, which it needs without a network, too. */
 const files = [
   ...['index.html', 'style.css', 'icon.svg', 'page.js'],
   ...['wick-llm/index.js', 'wick-llm/worker.js', 'wick-llm/models/wick-2.6m-q8_0.gguf'],
@@ -22,7 +22,7 @@ const files = [
 ];
 
 /**
- * Names the build in the page, and makes the service worker that keeps it.
+ * Writes the build's name into the page, and makes the service worker that stores the page.
  * @param {string} folder
  */
 export async function addServiceWorker(folder) {

@@ -1,6 +1,6 @@
-// examples/chat/conversation.js — one conversation, a tree: what was said, which of its branches is
-// shown, and the answers that are being written. A branch is read no further than from where it
-// leaves what was read before: the engine's prefix cache has the rest.
+// examples/chat/conversation.js — one conversation as a tree: its messages, the branch that is shown, and
+// the answers that are being written. A new branch is read only from the message where it leaves an
+// older one: the engine's prefix cache has the rest.
 
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
@@ -25,9 +25,9 @@ import { keepConversation, keepState, readConversation } from './visits.js';
 /** @typedef {import('./tree.js').Place} Place */
 /** @typedef {ReturnType<typeof makeRenderer>} Renderer */
 
-/** So many answers are written side by side. */
+/** The number of answers that are written side by side. */
 const VARIANTS = 3;
-/** At the least, where an answer is to be another one. */
+/** The least temperature when the user asks for another answer. */
 const VARIANT_TEMPERATURE = 0.8;
 
 /** @type {Engine | undefined} */
@@ -39,12 +39,12 @@ const articles = new Map();
 let compared;
 /** @type {AbortController | undefined} */
 let running;
-/** What suits the model, where the user has not said. */
+/** The temperature that suits the model, unless the user has set one. */
 let temperature = 0.7;
 
 const log = byId('log');
 
-// ---- what is shown ----
+// ---- the shown branch ----
 
 /** @param {Place} place */
 function hideAfter(place) {
@@ -108,7 +108,7 @@ function setBusy(isBusy) {
   const [shown, hidden] = isBusy ? [byId('stop'), byId('send')] : [byId('send'), byId('stop')];
   const hadFocus = document.activeElement === hidden;
   shown.hidden = false;
-  if (hadFocus) shown.focus(); // it would be lost
+  if (hadFocus) shown.focus(); // else the focus is lost
   hidden.hidden = true;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
@@ -183,7 +183,7 @@ async function write(chunks, renderers, facts) {
 }
 
 /**
- * Has the last message that is shown, a question, answered.
+ * Has the model answer the last message that is shown, a question.
  * @param {Engine} asked
  * @param {Message} question
  * @param {number} [count] answers side by side
@@ -228,10 +228,10 @@ async function answer(asked, question, count = 1) {
   keepInView();
 }
 
-/** To a question whose answer failed. @param {Message} question */
+/** Another try for a question whose answer failed. @param {Message} question */
 function offerAgain(question) {
   showAfter(question.parent);
-  if (question.children.length > 0) return; // it has others
+  if (question.children.length > 0) return; // it has other answers
   const again = () => {
     button.remove();
     answerAnew(question, 1);
@@ -271,9 +271,9 @@ async function reword(message, text) {
 /** @param {unknown} error */
 const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
 
-// ---- what the page calls ----
+// ---- calls of the page ----
 
-/** Shows what was said at the last visit. */
+/** Shows the conversation of the last visit. */
 export function restore() {
   tree = fromList(readConversation());
   showAfter(tree);
@@ -283,7 +283,7 @@ export function restore() {
 /** @param {string} text @param {string} [system] for this message alone */
 export async function say(text, system) {
   if (running || !engine) return;
-  if (compared) showAfter(compared); // the first of them, unless the user has chosen
+  if (compared) showAfter(compared); // the first answer, unless the user has chosen one
   const last = shownAfter(tree).at(-1) ?? tree;
   const question = add(last, { role: 'user', content: text, ...(system && { system }) });
   showAfter(last);

@@ -1,5 +1,5 @@
-// examples/chat/developer.js — the developer panel: the engine's pages of keys and values as they are
-// while it answers, who has them, and what of the prompts was not read again.
+// examples/chat/developer.js — the developer panel: the engine's pages of keys and values while it answers,
+// their owners, and the part of the prompts that was not read again.
 
 import { drawPages } from '../fork/kv_map.js';
 import { byId, formatBytes } from './dom.js';
@@ -58,14 +58,14 @@ async function draw(shown) {
   showFacts();
 }
 
-/** Draws while the panel is open: once, and again and again as long as an answer is written. */
+/** Draws while the panel is open: once, and repeatedly while an answer is written. */
 async function watch() {
   isStale = true;
   if (isWatching) return;
   isWatching = true;
   while ((isStale || isAnswering) && panel.open && engine) {
     isStale = false;
-    await draw(engine).catch(() => {}); // closed meanwhile: the next one is drawn when it is there
+    await draw(engine).catch(() => {}); // the engine was closed: the next engine is drawn when it is ready
     if (isAnswering) await new Promise((settle) => setTimeout(settle, INTERVAL_MS));
   }
   isWatching = false;
@@ -85,11 +85,11 @@ export function showAnswering(isBusy) {
   watch();
 }
 
-/** @param {string} name @param {string} text empty: there is nothing to say any more */
+/** @param {string} name @param {string} text empty: removes the fact */
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);
-  if (panel.open) showFacts(); // at once: the engine need not be asked
+  if (panel.open) showFacts(); // at once: the engine is not asked
   watch();
 }
 

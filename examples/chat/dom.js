@@ -1,4 +1,4 @@
-// examples/chat/dom.js — finding elements, buttons, and numbers as people read them.
+// examples/chat/dom.js — elements by id, buttons, and numbers formatted for people.
 
 /**
  * @template {HTMLElement} [T=HTMLElement]

@@ -1,5 +1,5 @@
-// examples/chat/markdown.js — a model's answer as HTML: rendered and sanitised by libraries, never
-// trusted. Links open elsewhere, code has a button that copies it.
+// examples/chat/markdown.js — a model's answer as HTML. Libraries render and sanitise it; it is never
+// trusted. Links open in a new tab, and code has a button that copies it.
 
 import DOMPurify from 'dompurify';
 import { marked } from 'marked';
@@ -8,8 +8,8 @@ import { makeCopyButtons } from './dom.js';
 marked.setOptions({ gfm: true, breaks: true });
 
 /**
- * What Markdown makes, and nothing that loads, looks like a part of the page (class, id, style) or
- * takes input.
+ * The elements that Markdown makes. Nothing may load, look like a part of the page (class, id, style) or
+ * take input.
  */
 const allowed = {
   ALLOWED_TAGS: [
@@ -31,7 +31,7 @@ export function renderMarkdown(element, text) {
     link.rel = 'noopener noreferrer';
   }
   for (const box of element.querySelectorAll('input')) {
-    if (box.type !== 'checkbox' || !box.disabled) box.remove(); // lists of tasks have no others
+    if (box.type !== 'checkbox' || !box.disabled) box.remove(); // task lists have disabled checkboxes only
   }
 }
 

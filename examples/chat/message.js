@@ -1,5 +1,5 @@
-// examples/chat/message.js — how a message looks: its text, several answers side by side, the buttons
-// below it, and the field in which a question is worded anew.
+// examples/chat/message.js — the elements of a message: its text, several answers side by side, the buttons
+// below it, and the field in which a question is edited.
 
 import { byId, makeButton } from './dom.js';
 import { addCopyButtons, renderMarkdown } from './markdown.js';
@@ -16,7 +16,7 @@ function make(tag, className) {
 }
 
 /**
- * A message, with so many places for answers that are written at the same time.
+ * A message with a number of places for answers that are written at the same time.
  * @param {'user' | 'assistant'} role
  * @param {number} [count]
  * @returns {{article: HTMLElement, places: {holder: HTMLElement, body: HTMLElement}[]}}
@@ -44,7 +44,7 @@ export function addArticle(role, count = 1) {
   return { article, places };
 }
 
-/** Follows the text down unless the reader has scrolled up. */
+/** Scrolls with the text unless the reader has scrolled up. */
 export function keepInView() {
   if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) {
     log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
@@ -59,7 +59,7 @@ export function makeRenderer(body) {
   let text = '';
   let frame = 0;
   const render = () => {
-    cancelAnimationFrame(frame); // what comes after the end would take the buttons away
+    cancelAnimationFrame(frame); // a later frame would remove the buttons
     frame = 0;
     renderMarkdown(body, text);
     keepInView();
@@ -90,7 +90,7 @@ export function addFooter(holder, facts, controls) {
 }
 
 /**
- * The arrows at a message that there are several versions of.
+ * The arrows of a message that has several versions.
  * @param {Message} message
  * @param {(index: number, direction: string) => void} choose the version of that index
  * @returns {HTMLElement[]} none, or one

@@ -1,7 +1,6 @@
-// examples/chat/network.js — for how long the network is waited for where something is kept that does
-// in its place.
+// examples/chat/network.js — a time limit for requests whose answer is also stored in this browser.
 
-/** A train's network may neither answer nor fail. */
+/** A network in a train may neither answer nor fail. */
 const NETWORK_MS_MAX = 4000;
 
 /**

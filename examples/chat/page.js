@@ -1,4 +1,4 @@
-// examples/chat/page.js — the page put together: which model, what is said, what the buttons do.
+// examples/chat/page.js — the page: the choice of a model, the conversation, the buttons.
 
 import { createEngine, WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
@@ -77,7 +77,7 @@ const isSame = (a, b) =>
   a === b || ('url' in a.source && 'url' in b.source && a.source.url === b.source.url);
 
 /**
- * A chat without a model is of no use: it goes on with the one before, else with our own.
+ * A chat needs a model: after a failure it continues with the previous one, else with the built-in one.
  * @typedef {{reason: string, again: () => void}} Failure empty reason: the user did not want to wait
  * @param {Wish} wish that could not be loaded
  * @param {Failure} failure
@@ -94,7 +94,7 @@ function goBack(wish, failure, wasBefore) {
 }
 
 /**
- * Where a model that came anew cannot compute, the one before is still kept.
+ * Generates a token before a new model replaces the stored one: a model that cannot compute does not.
  * @param {Engine} made
  * @param {AbortSignal} signal
  */
@@ -125,9 +125,9 @@ async function load(wish, failed, isFromKept = false) {
   try {
     made = await createEngine({
       ...wish.source,
-      // tabs with the same model have it once
+      // tabs with the same model share one engine
       ...('url' in wish.source && { shared: 'wick-chat' }),
-      // the one of our own is kept with the page
+      // the built-in model is stored with the page
       ...('url' in wish.source && !wish.isBuiltIn && { fetch: arrival.fetch }),
       signal: own.signal,
       onProgress: showProgress,
@@ -140,7 +140,7 @@ async function load(wish, failed, isFromKept = false) {
     showEngine(made);
     await takeUpState(made);
     if (loading !== own) return void made.close();
-    // A very small model does best with its likeliest words.
+    // A very small model is best with its likeliest tokens.
     setEngine(made, wish.isBuiltIn ? 0 : 0.7);
     loaded = wish;
     byId('model-name').textContent = wish.name;
@@ -148,7 +148,7 @@ async function load(wish, failed, isFromKept = false) {
     keepPage();
     await showFacts();
   } catch (error) {
-    await made?.close(); // it could not say a word
+    await made?.close(); // it could not generate a token
     if (loading !== own) return;
     const isCancelled = /** @type {Error} */ (error).name === 'AbortError';
     const reason = isCancelled ? '' : `${wish.name} could not be loaded: ${sentence(error)}`;
@@ -179,7 +179,7 @@ const modelDialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 const urlField = /** @type {HTMLInputElement} */ (byId('model-url'));
 const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
 
-/** An address or a file would count more than what is chosen of the list. */
+/** An address or a file would take precedence over the choice in the list. */
 function forgetOwn() {
   fileField.value = '';
   urlField.value = '';
@@ -257,7 +257,7 @@ async function send(text, system) {
   if (!engine || text.trim() === '') return;
   hideProblem();
   await conversation.say(text.trim(), system).catch(tell);
-  await showFacts().catch(() => {}); // helpers may have come since; the engine may be gone
+  await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
 }
 
 /** @param {unknown} error of an answer */
@@ -265,12 +265,12 @@ function tell(error) {
   const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
   const again = isGone && wished ? load.bind(undefined, wished) : undefined;
   showProblem(inWords(error), again);
-  keepInView(); // the message takes room
+  keepInView(); // the message takes space
 }
 
 byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (!engine || conversation.isAnswering()) return; // what was typed stays
+  if (!engine || conversation.isAnswering()) return; // the typed text stays
   const text = promptField.value;
   promptField.value = '';
   fitPrompt();

@@ -1,4 +1,4 @@
-// examples/chat/settings.js — what the user may set, kept in this browser where it lets us.
+// examples/chat/settings.js — the user's settings, stored in this browser where it allows that.
 
 import { byId } from './dom.js';
 
@@ -11,7 +11,7 @@ import { byId } from './dom.js';
 /** @type {Readonly<Settings>} */
 const defaults = {
   system: '',
-  temperature: undefined, // what suits the model
+  temperature: undefined, // the one that suits the model
   topK: 40,
   topP: 0.95,
   minP: 0.05,
@@ -31,7 +31,7 @@ function readStored() {
   try {
     return { ...defaults, ...JSON.parse(localStorage.getItem(key) ?? '{}') };
   } catch {
-    return { ...defaults }; // no storage here, or not ours
+    return { ...defaults }; // no storage here, or unknown content
   }
 }
 
@@ -42,7 +42,7 @@ function store() {
   try {
     localStorage.setItem(key, JSON.stringify(settings));
   } catch {
-    // A page without storage forgets its settings, that is all.
+    // A page without storage only forgets its settings.
   }
 }
 

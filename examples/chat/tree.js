@@ -1,10 +1,10 @@
-// examples/chat/tree.js — a conversation as a tree: a message has any number of messages that follow it,
-// other wordings of a question and other answers, and one of them is shown.
+// examples/chat/tree.js — a conversation as a tree. Any number of messages can follow a message: edits of a
+// question, or variants of an answer. One of them is shown.
 
 /** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Said */
 /** What messages follow: one of them, or the beginning. @typedef {{children: Message[], shown: number}} Place */
 /** `facts` tell how an answer was made. @typedef {Said & Place & {parent: Place, facts?: string}} Message */
-/** As it is kept: in one list, `parent` being an index in it, -1 the beginning. */
+/** The stored form: one list, in which `parent` is an index; -1 is the beginning. */
 /** @typedef {Said & {parent?: number, isShown?: boolean}} Kept */
 
 /** @returns {Place} */

@@ -1,5 +1,5 @@
-// examples/chat/visits.js — what the next visit finds: the conversation, and what the engine has read of
-// it, so that the same beginning is not read again. All of it stays in this browser; where that keeps
+// examples/chat/visits.js — stores for the next visit: the conversation, and the engine's prefix cache, so
+// that the same beginning is not read again. All of it stays in this browser. In a browser that stores
 // nothing, each visit is the first.
 
 import { WickError } from 'wick-llm';
@@ -10,7 +10,7 @@ import { settings } from './settings.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./tree.js').Kept} Kept */
 
-/** One state, of the model that answered last: a browser's room is not ours to fill. */
+/** One state, of the model that answered last, to use little of the browser's storage. */
 const STATE = 'chat-page';
 const STATE_BYTES_MAX = 256e6;
 const CONVERSATION = 'wick-chat-conversation';
@@ -22,7 +22,7 @@ export function readConversation() {
   try {
     return JSON.parse(localStorage.getItem(CONVERSATION) ?? '[]');
   } catch {
-    return []; // no storage here, or not ours
+    return []; // no storage here, or unknown content
   }
 }
 
@@ -35,19 +35,19 @@ export function keepConversation(messages) {
       localStorage.removeItem(CONVERSATION);
     }
   } catch {
-    // A page without storage, or without room there, forgets the conversation, that is all.
+    // A page without storage, or without space in it, only forgets the conversation.
   }
 }
 
-// ---- what was read of it ----
+// ---- the prefix cache ----
 
 /** @param {unknown} error @returns {string} */
 const inWords = (error) =>
   error instanceof WickError ? `${error.code}: ${error.message}` : String(error);
 
 /**
- * Takes up what the last visit has left. A state of another model, or a damaged one, is told of and no
- * more: then the engine reads everything, and the next answer's state replaces it.
+ * Loads the state of the last visit. A state of another model, or a damaged one, is only reported: the
+ * engine then reads everything, and the state after the next answer replaces it.
  * @param {Engine} engine
  */
 export async function takeUpState(engine) {
@@ -87,15 +87,15 @@ export async function keepState(engine) {
     const one = next;
     next = undefined;
     await keepOnce(one).catch((error) => {
-      const isGone = error instanceof WickError && error.code === 'CLOSED'; // another model came
+      const isGone = error instanceof WickError && error.code === 'CLOSED'; // another model was loaded
       if (!isGone) note('Next visit', inWords(error));
     });
   }
   isKeeping = false;
-  if (!settings.remember) await forget(); // the user changed his mind meanwhile
+  if (!settings.remember) await forget(); // the user has switched it off meanwhile
 }
 
-/** Leaves nothing of what was said in this browser. */
+/** Removes the conversation and the state from this browser. */
 export async function forget() {
   next = undefined;
   keepConversation([]);

@@ -1,4 +1,4 @@
-// examples/fork/build.mjs — puts the page together in build/fork-page: a folder that any static server
+// examples/fork/build.mjs — builds the page in build/fork-page: a folder that any static server
 // can serve as it is. Nothing is bundled: the page finds the package by its import map.
 
 import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';

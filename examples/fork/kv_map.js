@@ -1,9 +1,9 @@
-// examples/fork/kv_map.js — the picture of the pages of keys and values, a square a page, with a legend
-// that counts them; the chat page draws with it, too.
+// examples/fork/kv_map.js — a picture of the pages of keys and values: one square a page, and a legend that
+// counts them. The chat page uses it, too.
 
 /** @typedef {import('wick-llm').KvStats} KvStats */
 
-/** The letters of kvStats().map, most telling first. */
+/** The letters of kvStats().map, the most important first. */
 const kinds = /** @type {const} */ ({ s: 'shared', p: 'private', c: 'cached', '.': 'free' });
 
 /** @param {string} className @returns {HTMLElement} */
@@ -13,7 +13,7 @@ function makeSquare(className) {
   return square;
 }
 
-/** @param {HTMLElement} picture @param {string} map only what has changed is touched */
+/** @param {HTMLElement} picture @param {string} map only changed squares are touched */
 function drawSquares(picture, map) {
   const squares = picture.children;
   while (squares.length > map.length) picture.lastElementChild?.remove();

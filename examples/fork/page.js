@@ -1,5 +1,5 @@
-// The fork example: one beginning, read once; stories that fork from it and from each other, told side
-// by side; and a picture of the pages that they share.
+// The fork example. One prompt is read once. Stories fork from it and from each other and are told side by
+// side. A picture shows the pages that they share.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm/model';
@@ -58,8 +58,8 @@ async function showPages() {
     `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
 }
 
-// A button that is pressed and then disabled would lose the focus, so these only say that they are
-// off, and do nothing.
+// A pressed button that is disabled would lose the focus. So these buttons are marked as off, and do
+// nothing.
 /** @param {HTMLButtonElement} button @param {boolean} isOff */
 const setOff = (button, isOff) => button.setAttribute('aria-disabled', String(isOff));
 
@@ -73,7 +73,7 @@ function showState() {
 }
 
 /**
- * A story as an article: what came before it is grey.
+ * A story as an article. The text before the fork is grey.
  * @param {string} name @param {string} before
  */
 function addArticle(name, before) {
@@ -114,7 +114,7 @@ async function tell(session, name, before) {
   fork.onclick = () => forkFrom(session, name, before, start).catch(showProblem);
 }
 
-/** Goes back to the middle of a story and tells it on in another way. */
+/** Goes back to the middle of a story and continues it in another way. */
 async function forkFrom(
   /** @type {Session} */ session,
   /** @type {string} */ name,
@@ -131,7 +131,7 @@ async function forkFrom(
 
 async function tellAll() {
   problem.hidden = true;
-  setOff(begin, true); // until the first of them is being told, too
+  setOff(begin, true); // also until the first story begins
   branchList.replaceChildren();
   for (const session of sessions.splice(0)) await session.close();
   const content = byId('beginning', HTMLTextAreaElement).value;
@@ -159,7 +159,7 @@ try {
   engine = await createEngine({
     url: modelUrl,
     contextSize: 1024,
-    prefixCache: false, // the picture shows what stories share, not what is kept for later ones
+    prefixCache: false, // so that the picture shows only pages that stories use
     onProgress: ({ loaded }) => {
       state.textContent = `Loading the model: ${(loaded / 1e6).toFixed(1)} MB`;
     },

@@ -1,10 +1,10 @@
-// examples/shared/bundle.mjs — how the example pages are bundled: their own scripts and styles, beside the
-// package as it is.
+// examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays beside
+// them as it is.
 
 import { build } from 'esbuild';
 
 /**
- * The package stays beside the page: it finds its worker and its WebAssembly by its own address.
+ * The package is not bundled: it finds its worker and its WebAssembly by its own address.
  * @type {import('esbuild').Plugin}
  */
 const besidePackage = {

@@ -2,7 +2,7 @@
 //
 //   node run.mjs wick.wasm model.gguf "Once upon a time"
 //
-// The model's folder is all that the module sees of the file system.
+// The module sees no more of the file system than the model's folder.
 
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
@@ -21,8 +21,8 @@ const wasi = new WASI({
   preopens: { '/models': dirname(resolve(modelPath)) },
   returnOnExit: true,
 });
-// node:wasi keeps the memory's buffer as it was at the start; a buffer that has grown
-// since is another one (nodejs/node#51303), so it is told of that one before each call.
+// node:wasi keeps the memory's first buffer. A memory that has grown has another buffer
+// (nodejs/node#51303), so node:wasi gets the memory again before each call.
 const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
 /** @type {WebAssembly.Memory | undefined} */
 let memory;
