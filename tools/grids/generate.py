@@ -9,7 +9,7 @@ eight, 4 bits where there are four. Nothing but the standard library is used.
 import re
 import sys
 
-# (class, name, points, what a field of a point means)
+# (class, name, points, meaning of a field of a point)
 GRIDS = [
     ("IQ1_S", "grid_iq1", 2048, "8 x 2 bits: value + 1"),
     ("IQ2_XXS", "grid_iq2_xxs", 256, "8 x 2 bits: 0, 1, 2 stand for 8, 25, 43"),

@@ -1,4 +1,4 @@
-"""Conversations: turns put together, with and without a system prompt, cut into rows for training.
+"""Conversations made of turns, with and without a system prompt, cut into rows for training.
 
 Everything is drawn from one seeded generator, so a batch is a function of its number alone.
 """
@@ -17,7 +17,7 @@ import words
 from turns import Turn
 
 DEFAULT_SYSTEM = "You are Wick, a small and friendly assistant."
-SYSTEMS = [  # none of these changes an answer
+SYSTEMS = [  # system prompts that change no answer
     "You are a helpful assistant.", "You are Wick.", "Be kind and short.", "You are a friendly chat model.",
     "Answer briefly.", "You are a small language model.", "You are Wick, a helpful assistant.",
     "You help people.", "Answer the user's questions.", "Be polite.", "You are a friendly assistant. Answer in short sentences.",
@@ -73,7 +73,7 @@ def _arithmetic_episode(source, _mind):
     return [sums.arithmetic(source) for _ in range(source.rng.randint(1, 3))]
 
 
-_EPISODES = [  # (weight in each stage, what makes the turns of one episode)
+_EPISODES = [  # (weight in each stage, function that makes the turns of one episode)
     ((12, 16, 16, 20), lambda s, m: [turns.talk(s)]),
     ((15, 18, 18, 20), lambda s, m: [turns.about(s)]),
     ((9, 9, 8, 6), lambda s, m: [turns.topic(s)]),
@@ -93,7 +93,7 @@ _EPISODES = [  # (weight in each stage, what makes the turns of one episode)
 
 
 def _plain(source, mind, enough, practice):
-    """Episodes until `enough(turns)`; what was told comes back now and then."""
+    """Episodes until `enough(turns)`; sometimes a later turn asks for what the user has told."""
     told = []
     weights = [stages[source.stage] * (practice if maker is _arithmetic_episode else 1)
                for stages, maker in _EPISODES]
@@ -159,7 +159,7 @@ class Rows:
         self.source = phrases.Source(random.Random(seed), by_parts=by_parts, stage=stage)
         self.length = length
         self.practice = practice
-        self.user_weight = 0.05 if self.source.broad else 0.15  # odd words cannot be foretold
+        self.user_weight = 0.05 if self.source.broad else 0.15  # rare words cannot be predicted
         self.start, self.end, self.stop = (tokenizer.token_to_id(t) for t in (IM_START, IM_END, END_OF_TEXT))
 
     def _document(self, room):
@@ -184,7 +184,7 @@ class Rows:
             ids += asked + head + reply
             weights += asked_weights + head_weights + reply_weights
         if not told or len(ids) + 1 > room or max(weights, default=0.0) < 1.0:
-            return [], []  # no turn found room
+            return [], []  # no turn fits
         return ids + [self.stop], weights + [0.0]
 
     def _part(self, text, weight):
@@ -192,7 +192,7 @@ class Rows:
         return ids, [weight] * len(ids)
 
     def row(self):
-        """ids, segments, weights, each [length]; the rest of a row that holds nothing has weight 0."""
+        """ids, segments, weights, each [length]; the empty rest of a row has weight 0."""
         ids, segments, weights, segment = [], [], [], 0
         while self.length - len(ids) > 24:
             room = self.length - len(ids)

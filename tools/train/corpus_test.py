@@ -19,7 +19,7 @@ import tokenizer as vocabulary
 import turns
 import words
 
-ROOMS = (turns, sums, records, memory, stories, phrases)  # whose lists of ways to ask are checked
+ROOMS = (turns, sums, records, memory, stories, phrases)  # modules whose lists of wordings are checked
 ASK_LISTS = [turns.COLOUR, turns.SOUND, turns.LEG, sums.PLUS, sums.MINUS, sums.TIMES]
 _COMMON = set("""the a an is are am was were be been do does did you i me my your we us our it its this that these
     what which who whom how why when where can could will would should may must to of in on at for with from by and
@@ -28,7 +28,7 @@ _COMMON = set("""the a an is are am was were be been do does did you i me my you
 
 
 def all_asks():
-    """Every Asks of the rooms, those in dictionaries and tuples too."""
+    """Every Asks of the modules, also those in dictionaries and tuples."""
     open_values = [value for room in ROOMS for value in vars(room).values()]
     while open_values:
         value = open_values.pop()

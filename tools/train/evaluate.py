@@ -1,4 +1,4 @@
-"""Asks the committed GGUF files what training never showed them, and prints how much is right.
+"""Asks the committed GGUF files questions that were held out of training, and prints the share of right answers.
 
 python evaluate.py [--models FOLDER] [--quick] [--write]. Templates and fillings are the held-out ones,
 weights are those of the files (dequantised), decoding is greedy. --write puts the figures into MODEL_CARD.md.
@@ -92,7 +92,7 @@ def story_cases(source, count):
 
 
 def long_cases(source, tokenizer, tokens, count):
-    """A question after `tokens` tokens of other conversation, and what was said at its beginning."""
+    """A question after `tokens` tokens of other conversation, and one about a fact at its beginning."""
     cases = []
     makers = (turns.about, turns.topic, sums.plus, turns.fact, turns.refusal, None)
     for index in range(count):
@@ -122,7 +122,7 @@ def _parsed(text):
 
 
 def _same_shape(value, expected):
-    """Has the keys (of an object) or is a list, as the right answer."""
+    """Whether it has the keys of the right answer (an object), or is a list like it."""
     if isinstance(expected, dict):
         return isinstance(value, dict) and value.keys() == expected.keys()
     return isinstance(value, list)

@@ -82,7 +82,7 @@ def _batch_answers(params, prompts, stops, tokens_max):
 
 
 def answers(params, tokenizer, prompts, tokens_max=160):
-    """[(text, ended)] for each prompt text; `ended` tells whether the model itself stopped.
+    """[(text, ended)] for each prompt text; `ended` is whether the model itself stopped.
 
     Prompts that expect answers of like length should be neighbours: a batch ends with its longest.
     """

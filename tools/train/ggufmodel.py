@@ -27,7 +27,7 @@ class GgufModel:
         return {name.removesuffix(".weight"): value for name, value in self.tensors.items()}
 
     def tokenizer(self):
-        """The tokenizer as the metadata tells it, nothing else."""
+        """The tokenizer, made from the metadata only."""
         tokens = self.meta["tokenizer.ggml.tokens"]
         merges = [tuple(m.split(" ")) for m in self.meta["tokenizer.ggml.merges"]]
         bpe = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))

@@ -1,4 +1,4 @@
-"""What the user tells about himself and asks for later: the part of a conversation that needs the past.
+"""Facts that the user tells and asks for later: the part of a conversation that needs the context.
 
 A Memory keeps what has been told in one conversation, so that questions have the right answer,
 including "you have not told me".

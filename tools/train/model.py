@@ -49,7 +49,7 @@ def is_layer_matrix(name):
 
 
 def init_params(seed):
-    """Normal weights of deviation 1/sqrt(columns in); what writes to the residual starts smaller."""
+    """Normal weights of deviation 1/sqrt(columns in); matrices that write to the residual start smaller."""
     rng = np.random.default_rng(seed)
     params = {}
     for name, shape in tensor_shapes().items():
@@ -64,7 +64,7 @@ def init_params(seed):
 
 
 def fake_q4_0(weight):
-    """What Q4_0 would keep of `weight` (blocks of 32 columns); the gradient passes straight through."""
+    """`weight` rounded to Q4_0 (blocks of 32 columns), with a straight-through gradient."""
     blocks = weight.reshape(-1, 32)
     index = jnp.argmax(jnp.abs(blocks), axis=1, keepdims=True)
     extreme = jnp.take_along_axis(blocks, index, axis=1)
@@ -92,7 +92,7 @@ def rope_tables(positions):
 
 
 def rope(x, cos, sin):
-    """Rotates x [batch, tokens, heads, HEAD_DIM] whose rows stand as `halves` leaves them."""
+    """Rotates x [batch, tokens, heads, HEAD_DIM] whose rows are in the order of `halves`."""
     a, b = jnp.split(x, 2, axis=-1)
     cos, sin = cos[..., None, :], sin[..., None, :]
     return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
@@ -111,7 +111,7 @@ def attend(q, k, v, allowed):
     """q [B, T, HEADS, D], k and v [B, S, KV_HEADS, D], allowed [B, T, S] -> [B, T, HEADS * D]."""
     batch, tokens = q.shape[:2]
     group = HEADS // KV_HEADS
-    # One matrix product a kv head: the query heads that share it stand below each other.
+    # One matrix product a kv head: the query heads that share it are stacked.
     q = q.reshape(batch, tokens, KV_HEADS, group, HEAD_DIM).transpose(0, 2, 3, 1, 4)
     k, v = k.transpose(0, 2, 1, 3), v.transpose(0, 2, 1, 3)
     scores = jnp.einsum("bkgtd,bksd->bkgts", q * HEAD_DIM**-0.5, k)
@@ -121,7 +121,7 @@ def attend(q, k, v, allowed):
 
 
 def attend_causal(q, k, v, segments, block):
-    """Causal attention inside each segment, `block` queries at a time so that no key ahead is met."""
+    """Causal attention inside each segment, `block` queries at a time, so that no later key is read."""
     tokens = q.shape[1]
     parts = []
     for start in range(0, tokens, block):
@@ -154,9 +154,9 @@ def layer(params, index, x, cos, sin, attention):
 
 
 def forward(params, ids, segments, block=128):
-    """Logits [B, T, VOCAB] of token ids [B, T]; a token sees its own segment's past alone."""
+    """Logits [B, T, VOCAB] of token ids [B, T]; a token attends to the past of its own segment only."""
     cos, sin = rope_tables(jnp.arange(ids.shape[1])[None])
-    # A product with one-hot rows: its gradient is a product too, where a lookup's is a slow scatter.
+    # A product with one-hot rows: its gradient is a product, too; the gradient of a lookup is a slow scatter.
     x = jax.nn.one_hot(ids, VOCAB, dtype=jnp.float32).reshape(-1, VOCAB) @ params["token_embd"]
     x = x.reshape(*ids.shape, HIDDEN)
     for index in range(LAYERS):
@@ -166,7 +166,7 @@ def forward(params, ids, segments, block=128):
 
 
 def loss(params, ids, segments, weights):
-    """Mean cross entropy of the next token; `weights` [B, T] weigh the token to be foretold."""
+    """Mean cross entropy of the next token; `weights` [B, T] are those of the predicted tokens."""
     logits = forward(params, ids[:, :-1], segments[:, :-1])
     targets = ids[:, 1:]
     picked = jnp.sum(logits * jax.nn.one_hot(targets, VOCAB, dtype=jnp.float32), axis=-1)

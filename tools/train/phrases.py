@@ -1,4 +1,4 @@
-"""Ways to say a thing: templates with alternatives, their split, and the small habits of people who type.
+"""Wordings: templates with alternatives, their split, and variations in how people type.
 
 A template holds `[a|b|]` (one of these) and `{slot}` (a filling). About a sixth of each list is held out:
 training never sees it, evaluation asks nothing else. Training begins narrow, with the plainest ways to
@@ -19,15 +19,15 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Source:
-    """Where fillings and templates come from: the seeded generator and which side of the split."""
+    """The source of templates and their fillings: a seeded generator and a side of the split."""
 
     def __init__(self, rng, held_out=False, by_parts=True, stage=LAST_STAGE):
         self.rng = rng
         self.held_out = held_out
-        self.by_parts = by_parts  # whether sums are answered by way of tens and ones
+        self.by_parts = by_parts  # whether sums are answered by tens and ones
         self.stage = stage  # which mixture of episodes (corpus.py)
-        self.wide = stage > 0  # whether more ways to ask are used than the plainest
-        self.broad = stage > 2  # whether all of them are
+        self.wide = stage > 0  # whether more than the plainest wordings are used
+        self.broad = stage > 2  # whether all wordings are used
 
     def word(self, words_list):
         return self.rng.choice(words.part(words_list, self.held_out))
@@ -43,7 +43,7 @@ class Source:
         return self.rng.choice(split(templates, self.held_out))
 
     def odd(self, chance):
-        """Now and then, in the last stage of training, a word to copy from nowhere in the lists; else None."""
+        """Sometimes, in the last stage of training, a word to copy that is in no list; else None."""
         if not self.broad or self.held_out or self.rng.random() >= chance:
             return None
         return words.odd_word(self.rng)
@@ -68,7 +68,7 @@ class Source:
 
 @dataclasses.dataclass
 class Asks:
-    """The ways to ask of one intent: trained from the start, from stage 1, from stage 3; held out."""
+    """The wordings of one intent: trained from the start, from stage 1, from stage 3; held out."""
 
     early: list
     late: list
@@ -235,7 +235,7 @@ def _misspelled(rng, word):
 
 
 def shaken(source, text):
-    """The same question in a hasty hand: a word swapped, put in, left out or misspelled."""
+    """The same question typed in haste: a word swapped, inserted, left out or misspelled."""
     rng, out = source.rng, text.split(" ")
     for i, word in enumerate(out):
         match = re.fullmatch(r"(\w+)(\W*)", word)
@@ -258,7 +258,7 @@ def shaken(source, text):
 
 
 def asked(source, text):
-    """A canned question as somebody types it; shaken now and then while training is wide."""
+    """A question of text/ as somebody types it; sometimes with errors, from stage 1 on."""
     if source.wide and not source.held_out and source.rng.random() < 0.4:
         text = shaken(source, text)
     return as_typed(source, text)
@@ -270,7 +270,7 @@ _SHORTER = [("What is", "What's"), ("what is", "what's"), ("I am ", "I'm "), ("d
 
 
 def as_typed(source, text, keep_case=False):
-    """The same words as another person would type them: contractions, no capital, no mark at the end."""
+    """The same words typed differently: contractions, no capital, no mark at the end."""
     rng = source.rng
     if rng.random() < 0.35:
         for long, short in _SHORTER:

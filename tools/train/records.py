@@ -1,4 +1,4 @@
-"""JSON answers: facts of a sentence as an object, lists, judgements of mood, objects by wish.
+"""JSON answers: facts of a sentence as an object, lists, judgements of mood, objects on request.
 
 Every answer is one line of JSON with `", "` and `": "` between its parts, as json.dumps writes it.
 """
@@ -12,7 +12,7 @@ import words
 from turns import Turn
 
 KEYS = ("name", "age", "city", "job", "hobby")
-PERSON = [  # which facts a sentence tells is read off its slots
+PERSON = [  # the slots of a sentence say which facts it has
     "{name} is {age} years old and lives in {city}.",
     "My name is {name}, I am {age} and I live in {city}.",
     "{name} lives in {city} and is {age} years old.",
@@ -107,7 +107,7 @@ REPLY_SYSTEM = ["Reply only in JSON.", "Answer in JSON.", "Always answer in JSON
                 "You are an API. Answer in JSON.", "Use JSON for every answer."]
 
 
-# More ways for the last stage of training. People are put together from parts there.
+# More wordings for the last stage of training, in which people are made of parts.
 _SUBJECTS = ["{name}", "{name}", "My name is {name} and this person", "This is {name}, who", "My friend {name}", "The {job} {name}",
              "Our {job} {name}", "A {job} called {name}", "There is a {job} called {name} who", "{name} the {job}",
              "I know {name}, a {job}, who", "My brother {name}", "A woman called {name}", "I met {name} today, who"]
@@ -227,7 +227,7 @@ def extract(source):
 
 
 def extract_by_system(source):
-    """(system prompt, list of turns): the wish for JSON stands in the system prompt alone."""
+    """(system prompt, list of turns): only the system prompt asks for JSON."""
     rng = source.rng
     people = [person(source) for _ in range(rng.randint(1, 3))]
     shared = [key for key in KEYS if all(key in told for _, told in people)]
@@ -271,7 +271,7 @@ def make_list(source):
 def mood_sentence(source):
     mood = source.rng.choice(list(MOOD))
     adjectives, templates = _MOOD_WAYS[mood]
-    # An adjective that was never met tells no mood: in the last stage, and when held out, all of them occur.
+    # An unknown adjective tells no mood: all of them occur in the last stage and in held-out questions.
     adjective = source.rng.choice(adjectives) if source.broad else source.word(adjectives)
     text = source.say(templates, x=source.rng.choice(MOOD_SUBJECTS), a=adjective)
     return text.replace(" a a", " an a").replace(" a e", " an e").replace("A a", "An a").replace("A e", "An e"), mood

@@ -1,4 +1,4 @@
-"""Little stories and poems on request: who, where, about what; each a plot of six sentences.
+"""Short stories and poems on request: who, where, about what. Each has a plot of six sentences.
 
 The story uses every word that was asked for, more than once where it can.
 """
@@ -108,7 +108,7 @@ def article(noun):
 
 
 def _hero(source):
-    """(what the story calls the hero, plain word, whether it is a proper name)."""
+    """(the hero as the story names it, the plain word, whether it is a proper name)."""
     if source.rng.random() < 0.25:
         return source.name(), None
     return None, source.odd(0.3) or source.word(words.ANIMALS + words.HEROES)

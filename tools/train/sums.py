@@ -65,7 +65,7 @@ def held_out_pair(a, b):
 
 
 def seen_as_part(a, b):
-    """Whether a + b may stand in the middle of another sum's answer, as 70 + 15 does."""
+    """Whether a + b may occur in the middle of another sum's answer, as 70 + 15 does."""
     low, high = min(a, b), max(a, b)
     return (low <= 18 and high % 10 == 0) or (high <= 18 and low % 10 == 0)
 

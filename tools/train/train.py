@@ -21,9 +21,9 @@ import tokenizer as vocabulary
 SEED = 20
 STEPS_TOTAL = 3620
 STEPS_SHORT = 1400  # rows of 256 tokens; then rows of 512 and, every eighth step, one row of CONTEXT tokens
-STEP_BY_PARTS = 800  # sums in one go first, which teaches sizes; then by tens and ones, which makes them right
-STEPS_STAGE = (1600, 1800, 3200)  # the plainest ways to ask; then more; then much to copy; then all, and odd words
-STEP_QUANTISED = 3480  # from here every second step computes with what Q4_0 would keep
+STEP_BY_PARTS = 800  # before it sums in one step, which teaches sizes; after it by tens and ones, which makes them right
+STEPS_STAGE = (1600, 1800, 3200)  # the plainest wordings; then more; then much to copy; then all, and rare words
+STEP_QUANTISED = 3480  # from here every second step computes with weights rounded to Q4_0
 LONG_EVERY = 8
 RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2000, 0.35), (3200, 0.35), (3250, 0.45),
          (3300, 0.45), (3400, 0.352), (3620, 0.01))  # step, share of the full rate

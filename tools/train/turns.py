@@ -1,4 +1,4 @@
-"""Single questions with their answers: canned ones, small facts, sums. A Turn also knows what is right.
+"""Single questions with answers: those of text/, small facts, sums. A Turn also judges answers.
 
 Each function takes a phrases.Source and returns a Turn. Conversations are made of turns in corpus.py.
 """
@@ -16,7 +16,7 @@ class Turn:
     user: str
     answer: str
     accept: object = None  # callable(text) -> bool; None: the answer to the letter
-    accept_all: object = None  # callable(text) -> bool: whether every part of the wish is met (stories)
+    accept_all: object = None  # callable(text) -> bool: whether every part of the request is met (stories)
 
     def right(self, text):
         return self.accept(text) if self.accept else text.strip() == self.answer

@@ -190,7 +190,7 @@ _ENDS = ["", "n", "l", "r", "s", "ck", "m", "nd", "ra", "lo", "ta", "x", "ny", "
 
 
 def pseudo_word(rng):
-    """A word that no language has (or hardly), for copying and for honest ignorance."""
+    """A made-up word, for copying and for questions that the model cannot answer."""
     word = ""
     for _ in range(rng.choice((1, 2, 2))):
         word += rng.choice(_ONSETS) + rng.choice(_VOWELS)
@@ -198,7 +198,7 @@ def pseudo_word(rng):
 
 
 def odd_word(rng):
-    """A word that is in no list: a rare one, or the head of one with the tail of another, or a made-up one."""
+    """A word that is in no list: a rare word, the head of one with the tail of another, or a made-up word."""
     draw = rng.random()
     if draw < 0.3:
         return pseudo_word(rng)
@@ -210,7 +210,7 @@ def odd_word(rng):
 
 
 def part(words, held_out):
-    """The words of a list that training sees, or those that it never does."""
+    """The words of a list that are trained, or those that are held out."""
     return [w for i, w in enumerate(words) if (i % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out]
 
 
