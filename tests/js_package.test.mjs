@@ -383,7 +383,10 @@ describe('the server of the demo', () => {
   });
 });
 
-test('an engine is ready soon (told, not asserted)', async (t) => {
+/** Ten times what it takes (node tools/bench/start.mjs), for a machine that has other things to do. */
+const START_MS_MAX = 500;
+
+test('an engine is ready soon, its module being compiled', async (t) => {
   const wasm = await WebAssembly.compile(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')));
   const times = [];
   for (let i = 0; i < 5; i++) {
@@ -392,5 +395,8 @@ test('an engine is ready soon (told, not asserted)', async (t) => {
     times.push(performance.now() - start);
     await engine.close();
   }
-  t.diagnostic(`createEngine, module compiled: ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  // the least of five: whatever else runs here, it is at rest once
+  const told = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms`;
+  t.diagnostic(told);
+  assert.ok(Math.min(...times) < START_MS_MAX, told);
 });

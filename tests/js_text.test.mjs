@@ -68,12 +68,14 @@ describe('text', () => {
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
     // The host's compiler and collector may go on for a while; who spins does so all the time.
-    await waitUntil(async () => {
+    let usedUs = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();
       await sleep(600);
       const { user, system } = process.cpuUsage(before);
-      return user + system < 200_000;
-    }, '600 ms of which the process uses less than a third');
+      usedUs = user + system;
+    }
+    assert.ok(usedUs < 200_000, `${usedUs} us of 600 ms`);
   });
 
   test('one thread and two give the same text, seeds repeat it', async (t) => {

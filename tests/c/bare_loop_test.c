@@ -106,9 +106,7 @@ TEST(a_lone_request_says_what_a_bare_loop_says) {
 
 enum { BENCH_ROUNDS = 15 };
 
-TEST(bench_lone_request) {
-  const char *wanted = getenv("WICK_BENCH");
-  if (wanted == NULL || wanted[0] != '1') return;
+BENCH(lone_request) {
   // a vocabulary of 262 makes the pass cheaper, and so the scheduler's share larger
   const fixture_shape shape = {WICK_TYPE_Q8_0, 576, 1536, 9, 3, 30, 2048, false, 0};
   fixture_file file = fixture_make(&shape);

@@ -12,6 +12,7 @@ static struct {
   check_test *first;
   check_test *last;
   unsigned failures;        // of the running test
+  int has_checked;          // the running test
   const char *skip_reason;  // of the running test, or NULL
 } state;
 
@@ -23,6 +24,9 @@ void check_register(check_test *test) {
   }
   state.last = test;
 }
+
+// A test may check from several threads: what counts is that there was one.
+static void check_happened(void) { __atomic_store_n(&state.has_checked, 1, __ATOMIC_RELAXED); }
 
 // Counts a failure; false when there were so many that this one need not be shown.
 static bool check_count_failure(const char *file, int line) {
@@ -38,6 +42,7 @@ static bool check_count_failure(const char *file, int line) {
 }
 
 bool check_true(bool condition, const char *text, const char *file, int line) {
+  check_happened();
   if (!condition && check_count_failure(file, line)) {
     printf("not so: %s\n", text);
   }
@@ -45,6 +50,7 @@ bool check_true(bool condition, const char *text, const char *file, int line) {
 }
 
 bool check_int(int64_t found, int64_t wanted, const char *text, const char *file, int line) {
+  check_happened();
   if (found != wanted && check_count_failure(file, line)) {
     printf("%s is %" PRId64 ", not %" PRId64 "\n", text, found, wanted);
   }
@@ -52,6 +58,7 @@ bool check_int(int64_t found, int64_t wanted, const char *text, const char *file
 }
 
 bool check_uint(uint64_t found, uint64_t wanted, const char *text, const char *file, int line) {
+  check_happened();
   if (found != wanted && check_count_failure(file, line)) {
     printf("%s is %" PRIu64 ", not %" PRIu64 "\n", text, found, wanted);
   }
@@ -60,6 +67,7 @@ bool check_uint(uint64_t found, uint64_t wanted, const char *text, const char *f
 
 bool check_str(const char *found, const char *wanted, const char *text, const char *file,
                int line) {
+  check_happened();
   bool equal = found != NULL && wanted != NULL ? strcmp(found, wanted) == 0 : found == wanted;
   if (!equal && check_count_failure(file, line)) {
     printf("%s is \"%s\", not \"%s\"\n", text, found != NULL ? found : "(null)",
@@ -70,6 +78,7 @@ bool check_str(const char *found, const char *wanted, const char *text, const ch
 
 bool check_mem(const void *found, const void *wanted, size_t size_bytes, const char *text,
                const char *file, int line) {
+  check_happened();
   const uint8_t *a = found;
   const uint8_t *b = wanted;
   for (size_t i = 0; i < size_bytes; i++) {
@@ -85,6 +94,7 @@ bool check_mem(const void *found, const void *wanted, size_t size_bytes, const c
 }
 
 bool check_f32(float found, float wanted, const char *text, const char *file, int line) {
+  check_happened();
   bool equal = memcmp(&found, &wanted, sizeof found) == 0;
   if (!equal && check_count_failure(file, line)) {
     printf("%s is %a (%.9g), not %a (%.9g)\n", text, (double)found, (double)found, (double)wanted,
@@ -95,6 +105,7 @@ bool check_f32(float found, float wanted, const char *text, const char *file, in
 
 bool check_near(double found, double wanted, double tolerance, const char *text, const char *file,
                 int line) {
+  check_happened();
   double distance = found > wanted ? found - wanted : wanted - found;
   bool near = distance <= tolerance;
   if (!near && check_count_failure(file, line)) {
@@ -161,13 +172,24 @@ bool check_write_file(const char *path, const void *bytes, size_t size_bytes) {
   return fclose(file) == 0 && written;
 }
 
-static bool check_is_wanted(const char *name, int argument_count, char **arguments) {
+static bool check_is_wanted(const check_test *test, int argument_count, char **arguments) {
+  const char *bench = getenv("WICK_BENCH");
+  if (test->is_bench && (bench == NULL || strcmp(bench, "1") != 0)) return false;
   for (int i = 1; i < argument_count; i++) {
-    if (strstr(name, arguments[i]) != NULL) {
+    if (strstr(test->name, arguments[i]) != NULL) {
       return true;
     }
   }
   return argument_count < 2;
+}
+
+static void check_run(const check_test *test) {
+  __atomic_store_n(&state.has_checked, 0, __ATOMIC_RELAXED);
+  test->run();
+  if (test->is_bench || state.skip_reason != NULL) return;
+  if (__atomic_load_n(&state.has_checked, __ATOMIC_RELAXED)) return;
+  state.failures++;
+  printf("#   %s: nothing was checked\n", test->name);
 }
 
 int main(int argument_count, char **arguments) {
@@ -177,12 +199,12 @@ int main(int argument_count, char **arguments) {
   unsigned failed = 0;
   unsigned skipped = 0;
   for (check_test *test = state.first; test != NULL; test = test->next) {
-    if (!check_is_wanted(test->name, argument_count, arguments)) {
+    if (!check_is_wanted(test, argument_count, arguments)) {
       continue;
     }
     state.failures = 0;
     state.skip_reason = NULL;
-    test->run();
+    check_run(test);
     run++;
     if (state.skip_reason != NULL) {
       skipped++;

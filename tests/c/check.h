@@ -6,9 +6,13 @@
 //     CHECK_EQ_INT(1 + 1, 2);
 //   }
 //
-// A test registers itself. A failed CHECK is reported and the test goes on; a failed REQUIRE
-// returns from it. CHECKs are expressions: `if (!CHECK(block != NULL)) return NULL;`.
-// A program takes parts of test names as arguments and then runs only those.
+//   BENCH(of_additions) { printf("#   %.1f ns\n", nanoseconds()); }
+//
+// A test registers itself; one that checks nothing has failed. A BENCH measures and is no test: it
+// runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A failed CHECK is
+// reported and the test goes on; a failed REQUIRE returns from it. CHECKs are expressions: `if
+// (!CHECK(block != NULL)) return NULL;`. A program takes parts of test names as arguments and then
+// runs only those.
 #ifndef WICK_TESTS_CHECK_H
 #define WICK_TESTS_CHECK_H
 
@@ -16,10 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TEST(name)                                                      \
+#define TEST(name) CHECK_REGISTER(name, false)
+#define BENCH(name) CHECK_REGISTER(bench_##name, true)
+#define CHECK_REGISTER(name, is_bench)                                  \
   static void test_##name(void);                                        \
   __attribute__((constructor)) static void test_register_##name(void) { \
-    static check_test test = {#name, test_##name, NULL};                \
+    static check_test test = {#name, test_##name, is_bench, NULL};      \
     check_register(&test);                                              \
   }                                                                     \
   static void test_##name(void)
@@ -53,6 +59,7 @@
 typedef struct check_test {
   const char *name;
   void (*run)(void);
+  bool is_bench;
   struct check_test *next;
 } check_test;
 

@@ -168,8 +168,3 @@ double bench_seconds(bench_function *run, void *context) {
   }
   return least;
 }
-
-bool bench_is_wanted(void) {
-  const char *wanted = getenv("WICK_BENCH");
-  return wanted != NULL && wanted[0] == '1';
-}

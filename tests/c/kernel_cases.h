@@ -54,8 +54,6 @@ bool is_exact(const wick_kernels *kernels);
 
 typedef void bench_function(void *context);
 
-// WICK_BENCH=1 is in the environment.
-bool bench_is_wanted(void);
 // The shortest time of a call in seconds, after one call to warm up: others share the machine.
 double bench_seconds(bench_function *run, void *context);
 

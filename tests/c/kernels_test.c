@@ -406,8 +406,7 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
   free(little.data);
 }
 
-TEST(bench_products) {
-  if (!bench_is_wanted()) return;
+BENCH(products) {
   const wick_kernels *list[VARIANTS_MAX];
   const size_t count = variants(list);
   uint8_t *memory = aligned_alloc(64, BENCH_BYTES);

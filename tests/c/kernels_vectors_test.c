@@ -325,8 +325,7 @@ static void bench_attend(void *context) {
 }
 
 // 4096 tokens of one KV head that three query heads share.
-TEST(bench_attention_of_a_long_context) {
-  if (!bench_is_wanted()) return;
+BENCH(attention_of_a_long_context) {
   const wick_kernels *list[VARIANTS_MAX];
   const size_t count = variants(list);
   float q[BENCH_GROUP * BENCH_HEAD_DIM], acc[BENCH_GROUP * BENCH_HEAD_DIM];

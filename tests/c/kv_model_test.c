@@ -306,9 +306,7 @@ static void print_times(const char *what, double *times, uint64_t bytes) {
 
 // The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written anew,
 // which copies one full page. Bytes: what the used pages have more than before.
-TEST(bench_fork_of_2000_tokens) {
-  const char *wanted = getenv("WICK_BENCH");
-  if (wanted == NULL || wanted[0] != '1') return;
+BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
   wick_memory memory;
   memory_init(&memory, 0, platform_alloc, platform_free);

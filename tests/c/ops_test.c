@@ -42,10 +42,22 @@ TEST(each_op_takes_from_the_end_of_the_one_before) {
   CHECK_EQ_UINT(qkv->latency.latency_count + qkv->bytes + qkv->macs, 0);
 }
 
+static uint32_t clock_readings;
+static uint64_t count_reading(void) { return ++clock_readings; }
+
+// Without one, neither the clock is read nor another recorder written to.
 TEST(nothing_happens_without_a_recorder) {
-  wick_ops_begin(NULL, WICK_PASS_DECODE);
+  clock_readings = 0;
+  wick_ops_init(&ops, WICK_LANE_SIMD128, count_reading, 1);
+  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  const uint32_t readings = clock_readings;
+  CHECK(readings > 0);
+  const wick_ops before = ops;
+  wick_ops_begin(NULL, WICK_PASS_PREFILL);
   wick_ops_resume(NULL);
   wick_ops_lap(NULL, WICK_OP_QKV, 1, 1);
+  CHECK_EQ_UINT(clock_readings, readings);
+  CHECK_EQ_MEM(&ops, &before, sizeof ops);
 }
 
 TEST(rates_and_lanes_are_exported) {

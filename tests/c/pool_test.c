@@ -246,8 +246,7 @@ static double wake_us(thread_pool *pool, uint32_t units) {
   return total_us / jobs;
 }
 
-TEST(bench_of_barriers) {
-  if (getenv("WICK_BENCH") == NULL) return;
+BENCH(of_barriers) {
   for (uint32_t threads = 1; threads <= 4; threads++) {
     thread_pool *pool = pool_open(threads);
     REQUIRE(pool != NULL);

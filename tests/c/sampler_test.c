@@ -334,8 +334,7 @@ TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
   sampler_destroy(NULL);
 }
 
-TEST(bench_of_a_large_vocabulary) {
-  if (getenv("WICK_BENCH") == NULL) return;
+BENCH(of_a_large_vocabulary) {
   static const struct {
     const char *name;
     float temperature, top_p, min_p, repeat;
