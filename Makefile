@@ -42,7 +42,7 @@ setup-all:
 # sanitizers check needs more of the toolchain (SIMDe's headers).
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
-build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan tsan fuzz,$(1)),setup-dev,setup-core)
+build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan tsan coverage fuzz,$(1)),setup-dev,setup-core)
 	@mkdir -p $$(@D)
 	@echo "  CC $(1) $$<"
 	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@
@@ -71,6 +71,7 @@ $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,tsan,$(NATIVE_CC),$(call test_flags,$(TSAN_FLAGS)),$(NATIVE_SRC)))
+$(eval $(call objects,coverage,$(NATIVE_CC),$(call test_flags,$(COVERAGE_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIVE_SRC)))
 
 # ---- programs and modules ----
@@ -133,6 +134,7 @@ endef
 $(eval $(call archive,build/test/native-asan/libwick.a,asan,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-release/libwick.a,native,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-tsan/libwick.a,tsan,$(TEST_HELPERS)))
+$(eval $(call archive,build/test/native-coverage/libwick.a,coverage,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/native-fuzz/libwick.a,fuzz,$(FUZZ_HELPERS)))
 $(eval $(call archive,build/test/wasi-plain/libwick.a,wasi,$(TEST_HELPERS)))
 $(eval $(call archive,build/test/wasi-fast/libwick.a,wasi-relaxed,$(TEST_HELPERS)))
@@ -151,6 +153,8 @@ $(eval $(call program,build/test/release/%,native,tests/c,build/test/native-rele
   $(NATIVE_CC),$(NATIVE_LINK) -lm,$(UNIT_TESTS)))
 $(eval $(call program,build/test/tsan/%,tsan,tests/c,build/test/native-tsan/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(TSAN_FLAGS) -lm,$(TSAN_TESTS)))
+$(eval $(call program,build/test/coverage/%,coverage,tests/c,\
+  build/test/native-coverage/libwick.a,$(NATIVE_CC),$(NATIVE_LINK) $(COVERAGE_FLAGS) -lm,$(UNIT_TESTS)))
 $(eval $(call program,build/test/fuzz/%,fuzz,tests/fuzz,build/test/native-fuzz/libwick.a,\
   $(NATIVE_CC),$(NATIVE_LINK) $(ASAN_FLAGS) -fsanitize=fuzzer,$(FUZZERS)))
 $(eval $(call program,build/test/wasi/%.wasm,wasi,tests/c,build/test/wasi-plain/libwick.a,\
@@ -176,6 +180,28 @@ conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed sy
 
 fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/fuzz.test.mjs
+
+# What CI does a twentieth of: WICK_SEED is where random tests begin.
+SOAKS := tests/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*.test.mjs)
+.PHONY: soak coverage
+soak: setup-dev all test-native fuzz-programs ## runs of hundreds, of which CI does a twentieth (WICK_SEED=1)
+	$(Q)seed=$${WICK_SEED:-$$RANDOM$$RANDOM}; echo "soak: WICK_SEED=$$seed"; \
+	  WICK_SOAK=1 WICK_SEED=$$seed $(RUN_TESTS) $(sort $(SOAKS))
+
+coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branches that tests run, by room (ONLY=c or js)
+	$(Q)LLVM=$(LLVM) ONLY='$(ONLY)' $(NODE) tools/coverage/run.mjs
+
+# Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
+# JOBS and RESUME are. It takes hours; CI does not run it.
+.PHONY: mutants
+mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
+	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
+	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)' \
+	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) -g0' \
+	  MUTANTS_TEST_LINK='-fuse-ld=lld $(NATIVE_LINK) $(ASAN_FLAGS)' \
+	  MUTANTS_NATIVE_OBJECTS='$(objects_native)' MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_LINK)' \
+	  SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
+	  $(NODE) tools/mutants/run.mjs
 
 # ---- checks ----
 C_FILES := $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \

@@ -43,6 +43,7 @@ NATIVE_LINK := -pthread -lm
 # The sanitizer builds meet the SIMD sources through SIMDe, which emulates WebAssembly's intrinsics.
 SIMDE_FLAGS := -DWICK_SIMDE=1
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+COVERAGE_FLAGS := -fprofile-instr-generate -fcoverage-mapping
 TSAN_FLAGS := -fsanitize=thread
 FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
 

@@ -1,13 +1,15 @@
 // Runs the C unit tests of tests/c/: natively under the sanitizers (and under ThreadSanitizer what
-// is named *_tsan_test.c), and as WASI modules made of the very objects that are shipped.
+// is named *_tsan_test.c), and as WASI modules made of the very objects that are shipped. A soak (make soak)
+// runs natively those alone that do more then.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { built, locate, locateRelaxedNode, root } from './support/locate.mjs';
 import { run, runWasi } from './support/process.mjs';
+import { isSoak } from './support/soak.mjs';
 
 const shared = locate('shared');
 const relaxedNode = locateRelaxedNode();
@@ -17,8 +19,11 @@ after(() => rmSync(temporary, { recursive: true }));
 const programs = readdirSync(join(root, 'tests/c'))
   .filter((file) => file.endsWith('_test.c'))
   .map((file) => file.slice(0, -2));
-const threaded = programs.filter((name) => name.endsWith('_tsan_test'));
-const units = programs.filter((name) => !threaded.includes(name));
+const soaks = (/** @type {string} */ name) =>
+  /\bsoak_(count|seed|is_on)\b/.test(readFileSync(join(root, `tests/c/${name}.c`), 'utf8'));
+const threaded = programs.filter((name) => name.endsWith('_tsan_test') && !isSoak);
+const units = programs.filter((name) => !name.endsWith('_tsan_test') && (!isSoak || soaks(name)));
+const wasiUnits = isSoak ? [] : units;
 
 const sanitizers = {
   ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1',
@@ -61,9 +66,10 @@ describe('C units, native, thread sanitizer', () => {
 });
 
 describe('C units, WASI, plain SIMD', { concurrency: 2 }, () => {
-  for (const name of units) test(name, () => runModule('node', `test/wasi/${name}.wasm`));
+  for (const name of wasiUnits) test(name, () => runModule('node', `test/wasi/${name}.wasm`));
 });
 
 describe('C units, WASI, relaxed SIMD', { concurrency: 2, skip: relaxedNode.skip }, () => {
-  for (const name of units) test(name, () => runModule('node24', `test/wasi-relaxed/${name}.wasm`));
+  for (const name of wasiUnits)
+    test(name, () => runModule('node24', `test/wasi-relaxed/${name}.wasm`));
 });

@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { built, ci, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
+import { isSoak, soakSeed } from './support/soak.mjs';
 
-/** Inputs in CI: 15 to 20 s of one core each. Elsewhere a sixth of them. */
+/** Inputs in CI: 15 to 20 s of one core each. Elsewhere a sixth of them, in a soak twenty times as many. */
 const inputs = new Map([
   ['gguf_fuzz', 600_000],
   ['kv_fuzz', 20_000],
@@ -21,6 +22,7 @@ const inputs = new Map([
 /** For a fuzzer that is not in the list yet. */
 const INPUTS = 20_000;
 const LOCAL_PART = 6;
+const SOAK_TIMES = 20;
 
 const seconds = Number(process.env.FUZZ_SECONDS ?? 0);
 const folder = join(root, 'tests/fuzz');
@@ -41,10 +43,11 @@ function planFor(name) {
     const corpus = join(root, 'build/test/fuzz/corpus', name);
     return { bound: [`-max_total_time=${seconds}`], corpus, least: 1 };
   }
-  const least = Math.ceil((inputs.get(name) ?? INPUTS) / (ci ? 1 : LOCAL_PART));
+  const usual = inputs.get(name) ?? INPUTS;
+  const least = isSoak ? usual * SOAK_TIMES : Math.ceil(usual / (ci ? 1 : LOCAL_PART));
   const corpus = join(root, 'build/test/fuzz/fresh', name);
   rmSync(corpus, { recursive: true, force: true });
-  return { bound: [`-runs=${least}`, '-seed=1'], corpus, least };
+  return { bound: [`-runs=${least}`, `-seed=${soakSeed + 1}`], corpus, least };
 }
 
 for (const name of fuzzers) {

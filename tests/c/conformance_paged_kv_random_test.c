@@ -365,11 +365,11 @@ static void operate(naive_pool *m, naive_seq *seq, naive_seq *other) {
 // ---- Runs ----
 
 // False when the allocation that is to fail was one of these.
-static bool open_pool(naive_pool *m, wick_kv_type type, uint64_t fail_at_call) {
+static bool open_pool(naive_pool *m, wick_kv_type type, uint64_t fail_at_call, uint64_t seed) {
   memset(m, 0, sizeof *m);
   memory_init(&m->memory, 0, platform_alloc, platform_free);
   m->memory.fail_at_call = fail_at_call;
-  m->random = (uint64_t)type + 1;
+  m->random = seed;
   const wick_kv_shape shape = {LAYERS, 1, DIM, type, type, 0};
   return is_done(
       m, wick_kv_pool_init(&m->memory, kernels_bind(), &shape, 0, PAGES_MAX, &m->pool, NULL),
@@ -394,9 +394,9 @@ static void close_pool(naive_pool *m) {
   CHECK_EQ_UINT(m->memory.blocks_now, 0);
 }
 
-static void check_type(wick_kv_type type) {
+static void check_type(wick_kv_type type, uint64_t seed) {
   static naive_pool m;
-  REQUIRE(open_pool(&m, type, 0));
+  REQUIRE(open_pool(&m, type, 0, seed));
   run_operations(&m, OPERATIONS);
   CHECK(m.refused > 20);
   CHECK(m.stats.forks > 100);
@@ -410,7 +410,7 @@ static void check_failing_allocations(void) {
   static naive_pool m;
   uint64_t fail_at_call = 0;
   do {
-    if (open_pool(&m, WICK_KV_F32, ++fail_at_call)) run_operations(&m, OPERATIONS_FAILING);
+    if (open_pool(&m, WICK_KV_F32, ++fail_at_call, 1)) run_operations(&m, OPERATIONS_FAILING);
     close_pool(&m);
   } while (m.has_failed);
   CHECK(fail_at_call > 40);
@@ -418,9 +418,11 @@ static void check_failing_allocations(void) {
 }
 
 TEST(pk_31_random_operations) {
-  check_type(WICK_KV_F32);
-  check_type(WICK_KV_F16);
-  check_type(WICK_KV_Q8);
-  check_type(WICK_KV_Q4);
+  static const wick_kv_type types[] = {WICK_KV_F32, WICK_KV_F16, WICK_KV_Q8, WICK_KV_Q4};
+  for (uint64_t i = 0; i < soak_count(20); i++) {
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+      check_type(types[t], soak_seed() + (uint64_t)types[t] + 1 + 4 * i);
+    }
+  }
   check_failing_allocations();
 }

@@ -801,8 +801,7 @@ static void bench_convolution(const wick_kernels *kernels, uint32_t tokens) {
   conv_free(&of);
 }
 
-TEST(bench_mixers) {
-  if (!bench_is_wanted()) return;
+BENCH(mixers) {
   const wick_kernels *list[VARIANTS_MAX];
   const size_t count = least_u32((uint32_t)variants(list), 2);  // relaxed ones are no different
   for (size_t v = 0; v < count; v++) {

@@ -304,9 +304,15 @@ static void check_whatever_happens(uint32_t draft_pages, uint64_t seed) {
   simulation_close(&sim);
 }
 
-TEST(whatever_happens_nothing_is_lost) { check_whatever_happens(0, 3); }
+static void check_whatever_seeds(uint32_t draft_pages, uint64_t seed) {
+  for (uint64_t i = 0; i < soak_count(20); i++) {
+    check_whatever_happens(draft_pages, soak_seed() + seed + 2 * i);
+  }
+}
+
+TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, 3); }
 // The smaller model's pages hold two texts, not all four that it follows.
-TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_happens(20, 4); }
+TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_seeds(20, 4); }
 
 // ---- Ends in the middle ----
 
@@ -320,16 +326,17 @@ static void run_into_the_middle(uint64_t seed, uint64_t steps) {
 
 // The model fails to load: each request is told, though the host has left no room for it before.
 TEST(all_can_be_ended_with_an_error) {
-  for (uint64_t seed = 0; seed < 30; seed++) {
+  for (uint64_t i = 0; i < soak_count(600); i++) {
+    const uint64_t seed = soak_seed() + i;
     REQUIRE(simulation_open(&sim, &TIGHT));
     sim.may_fail = sim.is_slow = true;
-    run_into_the_middle(seed, 200 + 10 * seed);
+    run_into_the_middle(seed, 200 + 10 * (i % 30));
     wick_error error = {WICK_E_NOMEM, WICK_NO_OFFSET, {0}};
     memset(error.message, 'x', sizeof error.message - 1);
     traffic more = {.random = seed};
     while (sim.scheduler->count < 40) submit_short(&more, 0);
     const uint32_t left = sim.scheduler->count;
-    for (int i = 0; i < 100 && sim.scheduler->count != 0; i++) {
+    for (int call = 0; call < 100 && sim.scheduler->count != 0; call++) {
       scheduler_fail_all(sim.scheduler, &error);
       sim_take_events(&sim);
     }
@@ -340,9 +347,9 @@ TEST(all_can_be_ended_with_an_error) {
 
 // The scheduler goes while requests run and wait: everything is given back.
 TEST(a_scheduler_that_goes_keeps_nothing) {
-  for (uint64_t seed = 0; seed < 30; seed++) {
+  for (uint64_t i = 0; i < soak_count(600); i++) {
     REQUIRE(simulation_open(&sim, &TIGHT));
-    run_into_the_middle(seed, 100 + seed);
+    run_into_the_middle(soak_seed() + i, 100 + i % 30);
     CHECK(sim.live_count > 0);
     scheduler_destroy(sim.scheduler);
     sessions_destroy(&sim.sessions);

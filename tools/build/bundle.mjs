@@ -26,6 +26,7 @@ const common = {
   minify: true,
   target: ['es2022', 'chrome111', 'firefox111', 'safari16.4', 'node20'],
   legalComments: 'none',
+  sourcemap: process.env.WICK_SOURCE_MAPS === '1' && 'linked', // tools/coverage
   logLevel: 'warning',
 };
 

@@ -1,0 +1,124 @@
+// The tools that say what the tests see: which faults make mutants makes, and how V8's counts become lines
+// and branches.
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ranOf, segmentsOf } from '../tools/coverage/v8.mjs';
+import { describeMutation, mutate, mutationsOf } from '../tools/mutants/operators.mjs';
+import { root } from './support/locate.mjs';
+
+/** @param {string} source @param {'c' | 'js'} language @returns {string[]} each as `operator: after` */
+const changes = (source, language) =>
+  mutationsOf(source, language).map((mutation) => {
+    return `${mutation.operator}: ${describeMutation(source, mutation).after}`;
+  });
+
+test('the faults of a C function, and none in tables, comments, types and directives', () => {
+  const source = `
+#define SIZE (1 + 2)
+static const int table[] = {1, 2};  // a < b
+static int find(const int *list, int count) {
+  if (count > 3 && list[0]) return 7;
+  count *= 2;
+  use(list, count);
+  return true;
+}
+`;
+  assert.deepEqual(changes(source, 'c'), [
+    'condition: if (!(count > 3 && list[0])) return 7;',
+    'boundary: if (count >= 3 && list[0]) return 7;',
+    'constant: if (count > 4 && list[0]) return 7;',
+    'constant: if (count > 2 && list[0]) return 7;',
+    'logic: if (count > 3 || list[0]) return 7;',
+    'constant: if (count > 3 && list[1]) return 7;',
+    'early return: if (count > 3 && list[0]) ;',
+    'return value: if (count > 3 && list[0]) return 0;',
+    'constant: if (count > 3 && list[0]) return 8;',
+    'constant: if (count > 3 && list[0]) return 6;',
+    'statement: ;',
+    'constant: count *= 3;',
+    'constant: count *= 1;',
+    'statement: ;',
+    'arguments: use(count, list);',
+    'constant: return false;',
+  ]);
+});
+
+test('the faults of JavaScript, and none in texts, expressions for texts and limits', () => {
+  const source = `
+import { a } from './1.js';
+const LIMIT_MAX = 64;
+const word = \`\${1 + 1} and\`.replace(/a+b/, '1 + 1');
+function find(list) {
+  list.push(word);
+  return list.length === 0 ? a : !list;
+}
+`;
+  assert.deepEqual(changes(source, 'js'), [
+    'statement: ;',
+    'return value: return undefined;',
+    'equality: return list.length !== 0 ? a : !list;',
+    'constant: return list.length === 1 ? a : !list;',
+    'negation: return list.length === 0 ? a : list;',
+  ]);
+  const [first] = mutationsOf(source, 'js');
+  assert.equal(mutate(source, first).split('\n')[5], '  ;');
+});
+
+/** @type {Record<'c' | 'js', Record<string, {sources: string[], tests: string[]}>>} */
+const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
+
+test('every source and every test of the rooms is there, and each source is in one room', () => {
+  const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
+  const files = found.filter((name) => name.endsWith('.c')).map((name) => `src/${name}`);
+  const scripts = readdirSync(join(root, 'js')).filter((name) => name.endsWith('.js'));
+  files.push(...scripts.map((name) => `js/${name}`));
+  for (const file of files) {
+    const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).filter(({ sources }) =>
+      sources.some((source) => file.startsWith(source)),
+    );
+    assert.equal(own.length, 1, file);
+  }
+  for (const { tests } of [...Object.values(rooms.c), ...Object.values(rooms.js)]) {
+    for (const name of tests) {
+      const file = name.endsWith('.mjs') ? name : `tests/c/${name}.c`;
+      assert.ok(existsSync(join(root, file)), file);
+    }
+  }
+});
+
+test('what is listed as equal can still be made', () => {
+  /** @type {{file: string, before: string, after: string, reason: string}[]} */
+  const listed = JSON.parse(readFileSync(join(root, 'tools/mutants/equivalent.json'), 'utf8'));
+  for (const { file, before, after, reason } of listed) {
+    const source = readFileSync(join(root, file), 'utf8');
+    const all = mutationsOf(source, file.endsWith('.c') ? 'c' : 'js');
+    const found = all.some((mutation) => {
+      const described = describeMutation(source, mutation);
+      return described.before === before && described.after === after;
+    });
+    assert.ok(found, `${file}: ${after}`);
+    assert.ok(reason.length > 10, `${file}: ${after}`);
+  }
+});
+
+test('what V8 counts within a range that was not run is told', () => {
+  const functions = [
+    {
+      isBlockCoverage: true,
+      ranges: [
+        { startOffset: 0, endOffset: 10, count: 1 },
+        { startOffset: 4, endOffset: 8, count: 0 },
+      ],
+    },
+  ];
+  assert.equal(ranOf(functions, 12).join(''), '111100001111');
+  // two segments in a line, one in the next: VLQ of (0, 0, 0, 0), (4, 0, 1, 2), (1, 1, -1, -2)
+  assert.deepEqual(segmentsOf('abcdefgh\nij', 'AAAA,IACE;CCDF'), [
+    { offset: 0, source: 0, line: 0, column: 0 },
+    { offset: 4, source: 0, line: 1, column: 2 },
+    { offset: 10, source: 1, line: 0, column: 0 },
+  ]);
+});

@@ -1,0 +1,10 @@
+// make soak: the runs of hundreds, of which a test does a twentieth otherwise (tests/c/random.h has the same
+// for C).
+
+export const isSoak = process.env.WICK_SOAK === '1';
+
+/** Where random tests begin: 0, or what make soak has printed. */
+export const soakSeed = isSoak ? Number(process.env.WICK_SEED ?? 0) : 0;
+
+/** @param {number} full how many a soak does */
+export const soakCount = (full) => (isSoak || full < 20 ? full : Math.floor(full / 20));

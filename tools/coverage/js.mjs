@@ -1,0 +1,68 @@
+// The half of make coverage that is about JavaScript: the tests that run the package in Node, on bundles with
+// source maps, in a copy below build/coverage/.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Place, root } from '../mutants/trial.mjs';
+import { SourceCoverage } from './v8.mjs';
+
+/** @type {Record<string, {sources: string[]}>} */
+const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8')).js;
+
+/** @param {string} dist @param {string} folder where V8's files are @returns {SourceCoverage} */
+function gather(dist, folder) {
+  const coverage = new SourceCoverage();
+  for (const name of readdirSync(folder)) {
+    const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+    for (const { url, functions } of result) {
+      const path = url.startsWith('file:') ? fileURLToPath(url) : '';
+      if (!path.startsWith(dist) || !existsSync(`${path}.map`)) continue;
+      const map = JSON.parse(readFileSync(`${path}.map`, 'utf8'));
+      const from = dirname(path);
+      map.sources = map.sources.map((/** @type {string} */ each) => resolve(from, each));
+      coverage.add({ code: readFileSync(path, 'utf8'), map, functions });
+    }
+  }
+  return coverage;
+}
+
+/** @returns {Map<string, import('./c.mjs').Counts>} by room */
+export function coverJs() {
+  const place = new Place(join(root, 'build/coverage/js'));
+  const folder = join(place.folder, 'v8');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const bundle = join(place.tree, 'tools/build/bundle.mjs');
+  const env = {
+    ...process.env,
+    WICK_SHARED: process.env.WICK_SHARED ?? resolve(root, '../shared'),
+  };
+  const made = spawnSync(process.execPath, [bundle], { env: { ...env, WICK_SOURCE_MAPS: '1' } });
+  if (made.status !== 0) throw new Error(`no bundle: ${made.stderr}`);
+  const tests = readdirSync(join(place.tree, 'tests')).filter((name) => name.startsWith('js_'));
+  for (const test of tests) {
+    const { status } = spawnSync(process.execPath, [join(place.tree, 'tests', test)], {
+      env: { ...env, NODE_V8_COVERAGE: folder },
+    });
+    if (status !== 0) console.log(`${test} failed: its share is counted all the same`);
+  }
+  /** @type {Map<string, import('./c.mjs').Counts>} */
+  const counts = new Map();
+  for (const [path, { lines, branches }] of gather(join(place.tree, 'dist'), folder).files) {
+    const file = relative(place.tree, path);
+    const room = Object.keys(rooms).find((name) => rooms[name].sources.includes(file));
+    if (!room || basename(dirname(path)) !== 'js') continue;
+    const all = counts.get(`js/${room}`) ?? { lines: [0, 0], branches: [0, 0] };
+    for (const [kind, hits] of /** @type {const} */ ([
+      ['lines', [...lines.values()]],
+      ['branches', [...branches.values()]],
+    ])) {
+      all[kind][0] += hits.filter(Boolean).length;
+      all[kind][1] += hits.length;
+    }
+    counts.set(`js/${room}`, all);
+  }
+  return counts;
+}

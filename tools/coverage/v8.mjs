@@ -1,0 +1,89 @@
+// What NODE_V8_COVERAGE writes, in lines and branches of the sources that a bundle was made of: V8 counts ranges
+// of the bundle's characters, the source map says which place of which file a character comes from.
+
+/** @typedef {{startOffset: number, endOffset: number, count: number}} Range */
+/** @typedef {{ranges: Range[], isBlockCoverage: boolean}} FunctionCoverage */
+/** @typedef {{offset: number, source: number, line: number, column: number}} Segment */
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+/** @param {string} text @returns {number[]} base64 VLQ */
+function numbersOf(text) {
+  const numbers = [];
+  for (let i = 0, value = 0, shift = 0; i < text.length; i++) {
+    const digit = DIGITS.indexOf(text[i]);
+    value += (digit & 31) << shift;
+    shift += 5;
+    if (digit & 32) continue;
+    numbers.push(value & 1 ? -(value >> 1) : value >> 1);
+    value = shift = 0;
+  }
+  return numbers;
+}
+
+/** @param {string} code the bundle @param {string} mappings @returns {Segment[]} */
+export function segmentsOf(code, mappings) {
+  const segments = [];
+  let [lineStart, source, line, column] = [0, 0, 0, 0];
+  for (const text of mappings.split(';')) {
+    let at = lineStart;
+    for (const [step, ...moves] of text.split(',').map(numbersOf)) {
+      if (step === undefined) continue;
+      at += step;
+      if (moves.length < 3) continue;
+      source += moves[0];
+      line += moves[1];
+      column += moves[2];
+      segments.push({ offset: at, source, line, column });
+    }
+    lineStart = code.indexOf('\n', lineStart) + 1;
+  }
+  return segments;
+}
+
+/** @param {FunctionCoverage[]} functions @param {number} size @returns {Uint8Array} of each character: was it run? */
+export function ranOf(functions, size) {
+  const ran = new Uint8Array(size).fill(1);
+  const ranges = functions.flatMap((each) => each.ranges);
+  // what lies within another counts for its own part
+  ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+  for (const { startOffset, endOffset, count } of ranges) {
+    ran.fill(count > 0 ? 1 : 0, startOffset, endOffset);
+  }
+  return ran;
+}
+
+/** Of each source: its lines, and the beginnings of its branches, and whether they were run. */
+export class SourceCoverage {
+  /** @type {Map<string, {lines: Map<number, boolean>, branches: Map<string, boolean>}>} */
+  files = new Map();
+
+  /**
+   * @param {{code: string, map: {sources: string[], mappings: string}, functions: FunctionCoverage[]}} script
+   */
+  add({ code, map, functions }) {
+    const segments = segmentsOf(code, map.mappings);
+    const ran = ranOf(functions, code.length);
+    for (const { offset, source, line } of segments) {
+      const { lines } = this.#file(map.sources[source]);
+      lines.set(line, lines.get(line) || ran[offset] === 1);
+    }
+    for (const { ranges, isBlockCoverage } of functions) {
+      if (!isBlockCoverage) continue;
+      for (const { startOffset } of ranges.slice(1)) {
+        const segment = segments.find(({ offset }) => offset >= startOffset);
+        if (!segment) continue;
+        const { branches } = this.#file(map.sources[segment.source]);
+        const key = `${segment.line}:${segment.column}`;
+        branches.set(key, branches.get(key) || ran[startOffset] === 1);
+      }
+    }
+  }
+
+  /** @param {string} name */
+  #file(name) {
+    const file = this.files.get(name) ?? { lines: new Map(), branches: new Map() };
+    this.files.set(name, file);
+    return file;
+  }
+}

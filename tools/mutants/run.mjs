@@ -1,0 +1,304 @@
+// make mutants: makes small faults in the engine and the package, one at a time, and looks whether the tests
+// that are mapped to the room (rooms.json) see them. SEED chooses, C and JS say how many, ROOM restricts,
+// JOBS are tried side by side, RESUME=1 goes on with a run that was ended.
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describeMutation, mutate, mutationsOf } from './operators.mjs';
+import { printReport } from './report.mjs';
+import { Place, root } from './trial.mjs';
+
+/** A mutant's tests together, in processor time. */
+const BUDGET_MS = 20_000;
+
+/** @typedef {{sources: string[], tests: string[]}} Room */
+/** @typedef {import('./operators.mjs').Mutation} Mutation */
+/** @typedef {{language: 'c' | 'js', room: string, file: string, mutation: Mutation, id: string}} Mutant */
+/**
+ * @typedef {object} Result
+ * @property {string} id
+ * @property {'c' | 'js'} language
+ * @property {string} room
+ * @property {string} file
+ * @property {number} line
+ * @property {string} operator
+ * @property {string} before
+ * @property {string} after
+ * @property {'killed' | 'timeout' | 'survived' | 'listed' | 'same' | 'uncompilable'} outcome `listed`: survived, and
+ *   equivalent.json says why; `same`: the compiler makes the same of it; both of the last are redrawn
+ * @property {string} by the test that failed, or a reason
+ * @property {number} ms
+ */
+
+/** @type {{c: Record<string, Room>, js: Record<string, Room>}} */
+const rooms = JSON.parse(readFileSync(new URL('./rooms.json', import.meta.url), 'utf8'));
+/** @type {{file: string, before: string, after: string, reason: string}[]} */
+const listed = JSON.parse(readFileSync(new URL('./equivalent.json', import.meta.url), 'utf8'));
+
+const number = (/** @type {string} */ name, /** @type {number} */ usual) =>
+  process.env[name] ? Number(process.env[name]) : usual;
+const seed = number('SEED', Math.floor(Math.random() * 1e6));
+const wanted = { c: number('C', 300), js: number('JS', 200) };
+const jobs = number('JOBS', 2);
+const only = process.env.ROOM ?? '';
+const folder = join(root, 'build/mutants');
+const resultsPath = join(folder, 'results.jsonl');
+
+/** @param {number} state @returns {() => number} in [0, 1): mulberry32 */
+function randomOf(state) {
+  let at = state >>> 0;
+  return () => {
+    at = (at + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(at ^ (at >>> 15), at | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** @template T @param {T[]} items @param {() => number} random @returns {T[]} */
+function shuffled(items, random) {
+  const all = [...items];
+  for (let i = all.length - 1; i > 0; i--) {
+    const other = Math.floor(random() * (i + 1));
+    [all[i], all[other]] = [all[other], all[i]];
+  }
+  return all;
+}
+
+/** @param {string} file @param {string} source @param {Mutation} mutation @returns {string} */
+const idOf = (file, source, mutation) =>
+  createHash('sha256')
+    .update(JSON.stringify([file, source, mutation]))
+    .digest('hex')
+    .slice(0, 16);
+
+/**
+ * All mutants of a language in the order in which they are drawn: a line first, then one of its changes, so that a
+ * line of many signs counts no more than others. Then the lines' others, should the lines not suffice.
+ * @param {'c' | 'js'} language
+ * @returns {Mutant[]}
+ */
+function drawn(language) {
+  const random = randomOf(seed);
+  /** @type {Map<string, Mutant[]>} */
+  const lines = new Map();
+  const listedFiles = execFileSync('git', ['ls-files', 'src', 'js'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const suffix = language === 'c' ? '.c' : '.js';
+  for (const file of listedFiles.trim().split('\n')) {
+    if (!file.endsWith(suffix) || !existsSync(join(root, file))) continue;
+    const room = Object.entries(rooms[language]).find(([, { sources }]) =>
+      sources.some((source) => file.startsWith(source)),
+    )?.[0];
+    if (!room) throw new Error(`${file} is in no room of tools/mutants/rooms.json`);
+    if (only && room !== only) continue;
+    const source = readFileSync(join(root, file), 'utf8');
+    for (const mutation of mutationsOf(source, language)) {
+      const key = `${file}:${describeMutation(source, mutation).line}`;
+      const id = idOf(file, source, mutation);
+      lines.set(key, [...(lines.get(key) ?? []), { language, room, file, mutation, id }]);
+    }
+  }
+  const order = shuffled([...lines.values()], random).map((mutants) => shuffled(mutants, random));
+  const longest = Math.max(0, ...order.map((mutants) => mutants.length));
+  return Array.from({ length: longest }, (_, i) => order.flatMap((m) => m.slice(i, i + 1))).flat();
+}
+
+/** How long each test takes, in ms of processor time: kept for the next run with the same programs. */
+class Baseline {
+  #path = join(folder, 'baseline.json');
+  #stamp = ['build/test/native-asan/libwick.a', 'dist/index.js', 'build/native/wick']
+    .map((file) => statSync(join(root, file)).mtimeMs)
+    .join(' ');
+  /** @type {Map<string, number>} */
+  #times = new Map();
+
+  constructor() {
+    if (!existsSync(this.#path)) return;
+    const { stamp, times } = JSON.parse(readFileSync(this.#path, 'utf8'));
+    if (stamp === this.#stamp) this.#times = new Map(times);
+  }
+
+  /** @param {Place[]} places @param {Iterable<string>} tests those that fail without a mutant are left out */
+  async measure(places, tests) {
+    const left = [...new Set(tests)].filter((test) => !this.#times.has(test));
+    const take = async (/** @type {Place} */ place) => {
+      for (let test = left.shift(); test; test = left.shift()) {
+        let ended = await place.runTest(test, 120_000);
+        if (ended.status !== 'passed') ended = await place.runTest(test, 120_000);
+        if (ended.status === 'passed') this.#times.set(test, ended.cpuMs);
+        else console.log(`${test} fails without a mutant: it is left out`);
+      }
+    };
+    await Promise.all(places.map(take));
+    const kept = { stamp: this.#stamp, times: [...this.#times] };
+    writeFileSync(this.#path, JSON.stringify(kept));
+  }
+
+  /** @param {string} test */
+  of(test) {
+    return this.#times.get(test) ?? 0;
+  }
+
+  /** @param {string[]} tests @returns {string[]} the fastest first, as many as a mutant has time for */
+  ordered(tests) {
+    let sum = 0;
+    return tests
+      .filter((test) => this.#times.has(test))
+      .toSorted((a, b) => this.of(a) - this.of(b))
+      .filter((test) => {
+        sum += this.of(test);
+        return sum < BUDGET_MS;
+      });
+  }
+}
+
+/**
+ * @param {Place} place
+ * @param {string[]} tests in their order
+ * @param {Baseline} baseline
+ * @param {string} object
+ * @returns {Promise<Pick<Result, 'outcome' | 'by'>>}
+ */
+async function tryTests(place, tests, baseline, object) {
+  let leftMs = BUDGET_MS;
+  for (const test of tests) {
+    if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
+    const ended = await place.runTest(test, 3 * baseline.of(test) + 2000, object);
+    if (ended.status === 'failed') return { outcome: 'killed', by: test };
+    if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
+    leftMs -= ended.cpuMs;
+  }
+  return { outcome: 'survived', by: '' };
+}
+
+/**
+ * @param {Place} place
+ * @param {Mutant} mutant
+ * @param {Baseline} baseline
+ * @returns {Promise<Result>}
+ */
+async function tryMutant(place, mutant, baseline) {
+  const start = performance.now();
+  const { language, room, file, mutation, id } = mutant;
+  const original = readFileSync(join(root, file), 'utf8');
+  const source = mutate(original, mutation);
+  const { tests } = rooms[language][room];
+  const described = describeMutation(original, mutation);
+  const about = { id, language, room, file, ...described, operator: mutation.operator };
+  const told = (/** @type {Pick<Result, 'outcome' | 'by'>} */ { outcome, by }) => {
+    return { ...about, outcome, by, ms: Math.round(performance.now() - start) };
+  };
+  const known = listed.find(
+    (each) =>
+      each.file === file && each.before === described.before && each.after === described.after,
+  );
+  if (known) return told({ outcome: 'listed', by: known.reason });
+  const isProgram = tests.some((test) => test.endsWith('.mjs'));
+  const made =
+    language === 'c' ? place.buildC(file, source, isProgram) : place.buildJs(file, source);
+  try {
+    if (made === 'uncompilable') return told({ outcome: made, by: '' });
+    if (made === 'equivalent') return told({ outcome: 'same', by: '' });
+    return told(await tryTests(place, baseline.ordered(tests), baseline, made.object));
+  } finally {
+    place.restore(file);
+  }
+}
+
+/** @returns {Map<string, Result>} what a run before this one found */
+function before() {
+  if (process.env.RESUME !== '1' || !existsSync(resultsPath)) {
+    rmSync(resultsPath, { force: true });
+    return new Map();
+  }
+  const lines = readFileSync(resultsPath, 'utf8').trim().split('\n');
+  /** @type {Result[]} */
+  const results = lines.filter(Boolean).map((line) => JSON.parse(line));
+  return new Map(results.map((result) => [result.id, result]));
+}
+
+const counts = (/** @type {Result} */ { outcome }) =>
+  outcome !== 'same' && outcome !== 'uncompilable';
+
+/**
+ * Tries mutants in their order until so many count.
+ * @param {Mutant[]} mutants
+ * @param {number} count
+ * @param {{places: Place[], baseline: Baseline, known: Map<string, Result>}} with_
+ * @returns {Promise<Result[]>}
+ */
+async function tryAll(mutants, count, { places, baseline, known }) {
+  /** @type {Result[]} */
+  const results = [];
+  let next = 0;
+  let counted = 0;
+  let underWay = 0;
+  const start = performance.now();
+  let tried = 0;
+  const tell = (/** @type {Result} */ result) => {
+    const perMutant = (performance.now() - start) / Math.max(1, tried);
+    const end = new Date(Date.now() + perMutant * (count - counted));
+    const change =
+      result.outcome === 'survived' ? `\n    ${result.before}\n    ${result.after}` : '';
+    const where = `${result.file}:${result.line}`;
+    console.log(
+      `${counted}/${count} ${result.outcome.padEnd(8)} ${where} ${result.operator} ` +
+        `(${(result.ms / 1000).toFixed(1)} s${result.by && `, ${result.by}`}; end at ` +
+        `${end.toTimeString().slice(0, 5)})${change}`,
+    );
+  };
+  const take = async (/** @type {Place} */ place) => {
+    while (next < mutants.length && counted + underWay < count) {
+      const mutant = mutants[next++];
+      underWay++;
+      const old = known.get(mutant.id);
+      const isOld = old && old.outcome !== 'listed';
+      const result = isOld ? old : await tryMutant(place, mutant, baseline);
+      underWay--;
+      results.push(result);
+      if (counts(result)) counted++;
+      if (isOld) continue;
+      appendFileSync(resultsPath, `${JSON.stringify(result)}\n`);
+      if (!counts(result)) continue;
+      tried++;
+      tell(result);
+    }
+  };
+  // one that waits for the last of another would end too early: those that are left draw for it
+  while (next < mutants.length && counted < count) await Promise.all(places.map(take));
+  return results;
+}
+
+mkdirSync(folder, { recursive: true });
+console.log(`mutants: SEED=${seed}, C=${wanted.c}, JS=${wanted.js}${only && `, ROOM=${only}`}`);
+const known = before();
+const places = Array.from({ length: jobs }, (_, i) => new Place(join(folder, `worker${i}`)));
+const baseline = new Baseline();
+const used = /** @type {const} */ (['c', 'js']).filter((language) => wanted[language] > 0);
+const needed = used.flatMap((language) =>
+  Object.entries(rooms[language]).flatMap(([room, { tests }]) =>
+    only && room !== only ? [] : tests,
+  ),
+);
+await baseline.measure(places, needed);
+/** @type {Result[]} */
+const results = [];
+for (const language of used) {
+  results.push(...(await tryAll(drawn(language), wanted[language], { places, baseline, known })));
+}
+writeFileSync(join(folder, 'report.json'), `${JSON.stringify({ seed, results }, null, 1)}\n`);
+printReport(results);
+process.exit(0);
