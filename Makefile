@@ -19,6 +19,9 @@ ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC),$(wildcard src/*.c src/*/*.c 
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/libc/string.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
+# What is compiled once more for each of LEVELS (flags.mk)
+LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
+  $(patsubst %,src/kernels/%.c,tile grids nvfp4 ternary)
 
 TSAN_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/*_tsan_test.c))
 UNIT_TESTS := $(filter-out $(TSAN_TESTS),$(patsubst tests/c/%.c,%,$(wildcard tests/c/*_test.c)))
@@ -39,10 +42,10 @@ setup-all:
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
 # the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. What the
-# sanitizers check needs more of the toolchain (SIMDe's headers).
+# sanitizers check needs more of the toolchain.
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
-build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan tsan coverage fuzz,$(1)),setup-dev,setup-core)
+build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-core)
 	@mkdir -p $$(@D)
 	@echo "  CC $(1) $$<"
 	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@
@@ -61,15 +64,22 @@ $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
 
 web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
   $(if $(findstring threads,$(1)),$(WEB_THREADS_FLAGS),$(WEB_SINGLE_FLAGS))
-test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(1)
+native_flags = $(NATIVE_RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)
+test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(CHECKED_FLAGS) $(1)
+level_flags = $($(1)_FLAGS) -DWICK_LEVEL=$(1)
 
-$(eval $(call objects,native,$(NATIVE_CC),$(RELEASE) $(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
+  $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),$(WASI_SRC) $(CLI_SRC)))
 $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
   $(WASI_SRC) $(CLI_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,web-$(variant),$(WASM_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
-$(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)),$(NATIVE_SRC)))
+$(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
+  $(NATIVE_SRC)))
+$(foreach level,$(LEVELS),$(eval $(call objects,asan-$(level),$(NATIVE_CC),\
+  $(call test_flags,$(ASAN_FLAGS)) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,tsan,$(NATIVE_CC),$(call test_flags,$(TSAN_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,coverage,$(NATIVE_CC),$(call test_flags,$(COVERAGE_FLAGS)),$(NATIVE_SRC)))
 $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIVE_SRC)))
@@ -83,10 +93,12 @@ native: build/native/wick ## build/native/wick, the command line
 wasi: build/wasi/wick.wasm build/wasi/wick-relaxed.wasm ## the command line for WASI runtimes
 web: $(WEB_VARIANTS:%=build/web/wick-%.wasm) ## the browser's modules
 
-build/native/wick: $(objects_native) build/obj/native/list
+# $(call levels,CONFIG): the objects of its levels
+levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
+build/native/wick: $(objects_native) $(call levels,native) build/obj/native/list
 	@mkdir -p $(@D)
 	@echo "  LD $@"
-	$(Q)$(NATIVE_CC) $(objects_native) $(NATIVE_LINK) -o $@
+	$(Q)$(NATIVE_CC) $(filter %.o,$^) $(NATIVE_RELEASE_LINK) $(NATIVE_LINK) -o $@
 
 # $(call module,MODULE,CONFIG,LINK FLAGS): links CONFIG's objects. The linked file keeps its names
 # for profilers and disassemblers; the module that is shipped does not.
@@ -125,6 +137,7 @@ FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
 $(1): $(filter-out build/obj/$(2)/src/cli/%,$(objects_$(2))) $(3:%.c=build/obj/$(2)/%.o) \
+  $(call levels,$(2)) \
   build/obj/$(2)/list
 	@mkdir -p $$(@D)
 	@rm -f $$@

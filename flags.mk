@@ -40,8 +40,20 @@ SHORT_SOURCES := src/api/% src/base/json src/base/text src/cli/% src/format/% sr
 # A helper thread and the command line are all that differs from the other hosts.
 NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
 NATIVE_LINK := -pthread -lm
-# The sanitizer builds meet the SIMD sources through SIMDe, which emulates WebAssembly's intrinsics.
+# WebAssembly's intrinsics by SIMDe, which makes the processor's own of them. What is not called is
+# left out: each type has a product for every kind of dot.
 SIMDE_FLAGS := -DWICK_SIMDE=1
+NATIVE_RELEASE := $(RELEASE) -ffunction-sections -fdata-sections
+NATIVE_RELEASE_LINK := -Wl,--gc-sections
+# The sanitizer builds have the dots of relaxed SIMD, too, and trap where those depend on the CPU.
+CHECKED_FLAGS := -DWICK_CHECKED_DOTS=1
+# Levels of processors for which the kernels are compiled once more; kernels.c asks the processor.
+ifeq ($(shell uname -m),x86_64)
+  LEVELS := avx2 avxvnni
+  LEVELS_FLAGS := -DWICK_LEVELS=1
+endif
+avx2_FLAGS := -march=x86-64-v3
+avxvnni_FLAGS := -march=x86-64-v3 -mavxvnni
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 COVERAGE_FLAGS := -fprofile-instr-generate -fcoverage-mapping
 TSAN_FLAGS := -fsanitize=thread

@@ -1,5 +1,5 @@
 // The engine's results against published text and llama.cpp's logits, through the command line:
-// natively (scalar kernels) and as WASI modules with plain and relaxed SIMD.
+// natively (the best kernels for this processor) and as WASI modules with plain and relaxed SIMD.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -3,9 +3,9 @@
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [bench]        (nothing named: core)
 #
-#   core      compilers: clang 19 and wasm-ld (apt), wasi-libc and binaryen (Debian trixie, unpacked
-#             privately), the locked npm packages
-#   dev       sanitizers, libFuzzer, clang-tidy, clang-format, SIMDe (apt)
+#   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
+#             unpacked privately), the locked npm packages
+#   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
 #   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
@@ -198,6 +198,8 @@ check_wasi_sdk() {
   major=$("$clang" -dumpversion | cut -d. -f1)
   [ "$major" -ge $LLVM ] || die "WASI SDK with clang $LLVM or newer is needed, found clang $major"
   have cc || die "please install first: cc (a C17 compiler for the native build)"
+  echo '#include <simde/wasm/simd128.h>' | cc -E - >/dev/null 2>&1 ||
+    die "please install first: SIMDe's headers (libsimde-dev) for the native build"
 }
 
 # ---- npm and PyPI -------------------------------------------------------------------------------
@@ -247,7 +249,8 @@ part_core() {
   if [ -n "${WASI_SDK_PATH:-}" ]; then
     check_wasi_sdk
   else
-    apt_install clang-$LLVM lld-$LLVM llvm-$LLVM libclang-rt-$LLVM-dev-wasm32 libc6-dev
+    apt_install clang-$LLVM lld-$LLVM llvm-$LLVM libclang-rt-$LLVM-dev-wasm32 libc6-dev \
+      libsimde-dev
     once wasm-tools "wasi-libc $WASI_LIBC binaryen $BINARYEN" unpack_wasm_tools
   fi
   [ -d node_modules ] || rm -f "$chain/stamps/npm"
@@ -256,7 +259,7 @@ part_core() {
 
 part_dev() {
   apt_install clang-$LLVM libclang-rt-$LLVM-dev libfuzzer-$LLVM-dev \
-    clang-tidy-$LLVM clang-format-$LLVM libsimde-dev
+    clang-tidy-$LLVM clang-format-$LLVM
 }
 
 part_browsers() {

@@ -212,12 +212,16 @@ static void tensor_done(void *context, uint32_t tensor) {
 
 // ---- Life ----
 
+static bool has_prefix(const char *name, const char *prefix) {
+  const size_t length = strlen(prefix);
+  return strlen(name) >= length && memcmp(name, prefix, length) == 0;
+}
+
+// Natively vectors are those of simd128, whatever the processor makes of them.
 static wick_lane lane_of(const wick_kernels *kernels) {
-  for (int lane = WICK_LANE_SCALAR; lane < WICK_LANE_RELAXED; lane++) {
-    const char *name = wick_lane_name((wick_lane)lane);
-    if (memcmp(kernels->name, name, strlen(name) + 1) == 0) return (wick_lane)lane;
-  }
-  return WICK_LANE_RELAXED;
+  if (has_prefix(kernels->name, wick_lane_name(WICK_LANE_SCALAR))) return WICK_LANE_SCALAR;
+  if (has_prefix(kernels->name, wick_lane_name(WICK_LANE_RELAXED))) return WICK_LANE_RELAXED;
+  return WICK_LANE_SIMD128;
 }
 
 static wick_status create_metrics(wick_engine *engine, wick_error *error) {

@@ -4,6 +4,7 @@
 #endif
 #include "cli/settings.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "thread/pool.h"
@@ -32,8 +33,28 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   return count;
 }
 
+// Those of the environment's WICK_CPU, or the best; NULL, and a message, when there are none such.
+// (A module is for one kind of processor.)
+static const wick_kernels *choose_kernels(void) {
+#ifndef __wasm__
+  const char *wanted = getenv("WICK_CPU");
+  if (wanted != NULL && wanted[0] != 0) {
+    const wick_kernels *kernels = kernels_by_name(wanted);
+    if (kernels == NULL) {
+      report(
+          "WICK_CPU=%s: this processor or build has no such kernels; of scalar, sse2, neon, avx2 "
+          "and avxvnni the best is '%s'",
+          wanted, kernels_bind()->name);
+    }
+    return kernels;
+  }
+#endif
+  return kernels_bind();
+}
+
 exit_code settings_apply(const model_settings *settings, wick_config *config) {
-  const wick_kernels *kernels = kernels_bind();
+  const wick_kernels *kernels = choose_kernels();
+  if (kernels == NULL) return EXIT_USAGE;
   const kernel_kv_type k = (kernel_kv_type)settings->kv[0], v = (kernel_kv_type)settings->kv[1];
   wick_config_default(config);
   if (kernels->attention_step[k][v] == NULL) {

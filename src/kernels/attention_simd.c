@@ -430,10 +430,10 @@ typedef struct page_types {
     }                                                                                              \
   }
 
-#define ATTENTION_STEP(k, v, k_type, v_type, variant)                                   \
-  void attention_step_##k##_##v##_##variant(const kernel_attention *state,              \
-                                            const kernel_page *pages, uint32_t count) { \
-    step_##variant(state, pages, count, (page_types){k_type, v_type});                  \
+#define ATTENTION_STEP(k, v, k_type, v_type, variant)                                              \
+  void SIMD_NAME(attention_step_##k##_##v##_##variant)(const kernel_attention *state,              \
+                                                       const kernel_page *pages, uint32_t count) { \
+    step_##variant(state, pages, count, (page_types){k_type, v_type});                             \
   }
 
 #define ATTENTION_STEPS(k, k_type, variant)              \
@@ -453,7 +453,7 @@ typedef struct page_types {
 
 ATTENTION(simd128, SIMD_PLAIN)
 
-#ifdef WICK_RELAXED
+#ifdef WICK_FUSED
 ATTENTION(relaxed, SIMD_QUADS)
 #endif
 

@@ -5,6 +5,35 @@
 
 #include "kernels/kernels.h"
 
+// Sources that are compiled again for another level of processors (simd.h) give what they define
+// another name: SIMD_NAME(f) is f_avx2 there, f else.
+#ifdef WICK_LEVEL
+#define SIMD_NAME(name) SIMD_NAME_AT(name, WICK_LEVEL)
+#define SIMD_NAME_AT(name, level) SIMD_NAME_JOINED(name, level)
+#define SIMD_NAME_JOINED(name, level) name##_##level
+#define act_bytes_simd SIMD_NAME(act_bytes_simd)
+#define act_make_simd SIMD_NAME(act_make_simd)
+#define read_ahead SIMD_NAME(read_ahead)
+#define codes_scores_simd SIMD_NAME(codes_scores_simd)
+#define codes_values_simd SIMD_NAME(codes_values_simd)
+#define rms_norm_simd128 SIMD_NAME(rms_norm_simd128)
+#define rope_simd128 SIMD_NAME(rope_simd128)
+#define silu_mul_simd128 SIMD_NAME(silu_mul_simd128)
+#define add_simd128 SIMD_NAME(add_simd128)
+#define scale_simd128 SIMD_NAME(scale_simd128)
+#define silu_simd128 SIMD_NAME(silu_simd128)
+#define sigmoid_mul_simd128 SIMD_NAME(sigmoid_mul_simd128)
+#define l2_norm_simd128 SIMD_NAME(l2_norm_simd128)
+#define conv_simd128 SIMD_NAME(conv_simd128)
+#define delta_simd128 SIMD_NAME(delta_simd128)
+#define scan_simd128 SIMD_NAME(scan_simd128)
+#define ssd_simd128 SIMD_NAME(ssd_simd128)
+#define tile_matmul SIMD_NAME(tile_matmul)
+#define tile_unpack_rows SIMD_NAME(tile_unpack_rows)
+#else
+#define SIMD_NAME(name) name
+#endif
+
 typedef bool matrix_bytes_function(uint32_t rows, uint32_t cols, uint64_t *bytes);
 typedef uint32_t repack_function(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                                  uint32_t block_count, const uint8_t *file_blocks);
@@ -14,12 +43,13 @@ typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, ui
                              size_t y_stride);
 
 // A type's functions: scalar, and the SIMD variants where simd.h has vectors.
-#define KERNEL_FAMILY(name)                                    \
-  matrix_bytes_function name##_matrix_bytes;                   \
-  repack_function name##_repack;                               \
-  row_dequant_function name##_row_dequant;                     \
-  matmul_function name##_matmul_scalar, name##_matmul_simd128; \
-  matmul_function name##_matmul_pairs, name##_matmul_quads, name##_matmul_relaxed
+#define KERNEL_FAMILY(name)                                                       \
+  matrix_bytes_function name##_matrix_bytes;                                      \
+  repack_function name##_repack;                                                  \
+  row_dequant_function name##_row_dequant;                                        \
+  matmul_function name##_matmul_scalar, SIMD_NAME(name##_matmul_simd128);         \
+  matmul_function SIMD_NAME(name##_matmul_pairs), SIMD_NAME(name##_matmul_quads); \
+  matmul_function SIMD_NAME(name##_matmul_relaxed)
 
 KERNEL_FAMILY(f32);
 KERNEL_FAMILY(f16);
@@ -114,9 +144,11 @@ void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kern
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead);
 
-#define KERNEL_ATTENTION_STEPS(k, variant)                                                        \
-  attention_step_function attention_step_##k##_f32_##variant, attention_step_##k##_f16_##variant; \
-  attention_step_function attention_step_##k##_q8_##variant, attention_step_##k##_q4_##variant
+#define KERNEL_ATTENTION_STEPS(k, variant)                               \
+  attention_step_function SIMD_NAME(attention_step_##k##_f32_##variant); \
+  attention_step_function SIMD_NAME(attention_step_##k##_f16_##variant); \
+  attention_step_function SIMD_NAME(attention_step_##k##_q8_##variant);  \
+  attention_step_function SIMD_NAME(attention_step_##k##_q4_##variant)
 #define KERNEL_ATTENTION(variant)       \
   KERNEL_ATTENTION_STEPS(f32, variant); \
   KERNEL_ATTENTION_STEPS(f16, variant); \
@@ -169,5 +201,8 @@ static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {
   return at < before ? conv->state_in + (size_t)at * conv->channels
                      : conv->x + conv->x_stride * (at - before);
 }
+
+// The tables of the levels that x86-64 has (table_simd.c).
+extern const wick_kernels kernels_avx2, kernels_avxvnni;
 
 #endif

@@ -24,21 +24,21 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
   }
 }
 
-#define FILE_BLOCKS_VARIANT(name, type, offset, variant)                                           \
-  void name##_matmul_##variant(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, \
-                               const void *act, size_t act_stride_bytes, uint32_t tokens,          \
-                               float *y, size_t y_stride) {                                        \
-    const tile_type tile = {(type).record_bytes,                                                   \
-                            (type).columns / BLOCK_PART,                                           \
-                            (type).kind,                                                           \
-                            (offset),                                                              \
-                            NULL,                                                                  \
-                            NULL,                                                                  \
-                            name##_unpack,                                                         \
-                            0,                                                                     \
-                            false};                                                                \
-    tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &tile,    \
-                &tile_kernels_##variant);                                                          \
+#define FILE_BLOCKS_VARIANT(name, type, offset, variant)                                        \
+  void SIMD_NAME(name##_matmul_##variant)(                                                      \
+      const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,      \
+      size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                    \
+    const tile_type tile = {(type).record_bytes,                                                \
+                            (type).columns / BLOCK_PART,                                        \
+                            (type).kind,                                                        \
+                            (offset),                                                           \
+                            NULL,                                                               \
+                            NULL,                                                               \
+                            name##_unpack,                                                      \
+                            0,                                                                  \
+                            false};                                                             \
+    tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &tile, \
+                &SIMD_NAME(tile_kernels_##variant));                                            \
   }
 
 #ifdef WICK_RELAXED
@@ -70,5 +70,11 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
   }                                                                                        \
   BLOCK_FUNCTIONS(name, type)                                                              \
   FILE_BLOCKS_SIMD(name, type, offset)
+
+// The others are there already.
+#ifdef WICK_LEVEL
+#undef FILE_BLOCKS_TYPE
+#define FILE_BLOCKS_TYPE(name, type, offset) FILE_BLOCKS_SIMD(name, type, offset)
+#endif
 
 #endif

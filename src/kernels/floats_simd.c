@@ -94,30 +94,30 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
   }
 
 // The product of a type in a flavor; by the scalar reference where an element is a wild half.
-#define FLOAT_MATMUL(type, variant, record_bytes, flavor)                                          \
-  FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column)                    \
-  FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column)                    \
-  FLOAT_STRIP(type##_strip_4_##variant, 4, record_bytes, flavor, type##_column)                    \
-  void type##_matmul_##variant(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, \
-                               const void *act, size_t act_stride_bytes, uint32_t tokens,          \
-                               float *y, size_t y_stride) {                                        \
-    static const float_type strips = {                                                             \
-        record_bytes,                                                                              \
-        {type##_strip_1_##variant, type##_strip_2_##variant, type##_strip_4_##variant}};           \
-    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                              \
-      type##_matmul_scalar(matrix, row_first, row_last, act, act_stride_bytes, tokens, y,          \
-                           y_stride);                                                              \
-    } else {                                                                                       \
-      float_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride,        \
-                   &strips);                                                                       \
-    }                                                                                              \
+#define FLOAT_MATMUL(type, variant, record_bytes, flavor)                                   \
+  FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column)             \
+  FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column)             \
+  FLOAT_STRIP(type##_strip_4_##variant, 4, record_bytes, flavor, type##_column)             \
+  void SIMD_NAME(type##_matmul_##variant)(                                                  \
+      const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,  \
+      size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {                \
+    static const float_type strips = {                                                      \
+        record_bytes,                                                                       \
+        {type##_strip_1_##variant, type##_strip_2_##variant, type##_strip_4_##variant}};    \
+    if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                       \
+      type##_matmul_scalar(matrix, row_first, row_last, act, act_stride_bytes, tokens, y,   \
+                           y_stride);                                                       \
+    } else {                                                                                \
+      float_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, \
+                   &strips);                                                                \
+    }                                                                                       \
   }
 
 FLOAT_MATMUL(f32, simd128, F32_RECORD_BYTES, SIMD_PLAIN)
 FLOAT_MATMUL(f16, simd128, F16_RECORD_BYTES, SIMD_PLAIN)
 FLOAT_MATMUL(bf16, simd128, F16_RECORD_BYTES, SIMD_PLAIN)
 
-#ifdef WICK_RELAXED
+#ifdef WICK_FUSED
 FLOAT_MATMUL(f32, relaxed, F32_RECORD_BYTES, SIMD_QUADS)
 FLOAT_MATMUL(f16, relaxed, F16_RECORD_BYTES, SIMD_QUADS)
 FLOAT_MATMUL(bf16, relaxed, F16_RECORD_BYTES, SIMD_QUADS)

@@ -1,6 +1,5 @@
 // kernels/kernels.h — the table of kernels that the forward pass calls. `scalar` is the reference;
-// simd128 and relaxed override entries in one table, bound once (kernels_bind). Call sites never
-// test for features.
+// each variant is one table, bound once (kernels_bind). Call sites never test for features.
 //
 // Layout of a weight matrix [rows, cols] (kernel layout, made by `repack` while the file streams
 // in; one per type, shared by products, embedding lookup and tied output): rows are interleaved in
@@ -187,7 +186,9 @@ typedef struct kernel_ssd {
 } kernel_ssd;
 
 typedef struct wick_kernels {
-  const char *name;  // "scalar", "simd128", "relaxed-pairs" or "relaxed-quads"
+  // "scalar"; WebAssembly: "simd128", "relaxed-pairs", "relaxed-quads"; x86-64: "sse2", "avx2",
+  // "avxvnni"; arm64: "neon"
+  const char *name;
   kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
@@ -232,9 +233,9 @@ typedef struct wick_kernels {
   void (*ssd)(const kernel_ssd *ssd);
 } wick_kernels;
 
-// The best table of this build (relaxed, else simd128, else scalar).
+// The best table of this build that the processor runs.
 const wick_kernels *kernels_bind(void);
-// By name, for tests; NULL when this build has none such.
+// By name, for tests; NULL when this build has none such, or the processor does not run it.
 const wick_kernels *kernels_by_name(const char *name);
 
 #endif

@@ -45,7 +45,7 @@ TILE_VARIANT(q8_0, q8_0_strip, pairs, SIMD_PAIRS)
 static const strip_type q8_0_strip_quads = Q8_0_STRIP(TILE_TOKENS_ANY);
 TILE_PRODUCT(q8_0, q8_0_strip_quads, quads, SIMD_QUADS)
 TILE_MATMUL(q8_0, quads, KERNEL_MATRIX_HAS_WILD_F16 | KERNEL_MATRIX_HAS_MINUS_128,
-            q8_0_matmul_pairs)
+            SIMD_NAME(q8_0_matmul_pairs))
 #endif
 
 #endif

@@ -1,7 +1,13 @@
 // kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; natively, when WICK_SIMDE is
-// defined, SIMDe's emulation of the same intrinsics, so that sanitizers reach the SIMD sources.
-// Defines WICK_SIMD128 where there are vectors and WICK_RELAXED where there is relaxed SIMD, and
-// what several families share.
+// defined, the same intrinsics by SIMDe, which makes SSE, AVX or NEON of them. Defines WICK_SIMD128
+// where there are vectors, WICK_RELAXED where there are more dots than the plain one, WICK_FUSED
+// where sums of floats may be fused, and what several families share.
+//
+// Natively there is the plain flavor for every processor of the architecture; on x86-64 the same
+// sources are compiled again for WICK_LEVEL, avx2 or avxvnni (flags.mk), with the dots of those
+// processors. No flavor fuses natively: all give the bits of the scalar reference. With
+// WICK_CHECKED_DOTS the other flavors are there without a level, and trap where an operand has bits
+// that they may not rely on: the sanitizer builds.
 #ifndef WICK_KERNELS_SIMD_H
 #define WICK_KERNELS_SIMD_H
 
@@ -10,12 +16,18 @@
 #define WICK_SIMD128 1
 #ifdef __wasm_relaxed_simd__
 #define WICK_RELAXED 1
+#define WICK_FUSED 1
 #endif
 #elif defined(WICK_SIMDE)
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/wasm/simd128.h>
 #define WICK_SIMD128 1
+#if defined(WICK_LEVEL) || defined(WICK_CHECKED_DOTS)
 #define WICK_RELAXED 1
+#endif
+#ifdef WICK_CHECKED_DOTS
+#define WICK_FUSED 1
+#endif
 #endif
 
 #ifdef WICK_SIMD128
@@ -39,6 +51,25 @@ typedef enum simd_flavor { SIMD_PLAIN = 0, SIMD_PAIRS = 1, SIMD_QUADS = 2 } simd
 #define simd_dot_quads(x, codes, sum) wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, codes, sum)
 #define simd_madd(a, b, c) wasm_f32x4_relaxed_madd(a, b, c)
 #define simd_table(values, indexes) wasm_i8x16_relaxed_swizzle(values, indexes)
+
+#elif defined(WICK_LEVEL)
+
+SIMD_INLINE v128_t simd_dot_pairs(v128_t x, v128_t codes) {
+  return (v128_t)_mm_maddubs_epi16((__m128i)codes, (__m128i)x);
+}
+
+SIMD_INLINE v128_t simd_dot_quads(v128_t x, v128_t codes, v128_t sum) {
+#ifdef __AVXVNNI__
+  return (v128_t)_mm_dpbusd_avx_epi32((__m128i)sum, (__m128i)codes, (__m128i)x);
+#else
+  const __m128i pairs = _mm_maddubs_epi16((__m128i)codes, (__m128i)x);
+  return wasm_i32x4_add(sum, (v128_t)_mm_madd_epi16(pairs, _mm_set1_epi16(1)));
+#endif
+}
+
+SIMD_INLINE v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+}
 
 #elif defined(WICK_RELAXED)
 
@@ -119,17 +150,23 @@ typedef struct simd_masks {
 extern const simd_masks simd_mask;
 
 // values[index] for indexes below 16.
-#ifndef __wasm_simd128__
-static inline v128_t simd_table(v128_t values, v128_t indexes) {
-  uint8_t from[16], at[16], to[16];
-  memcpy(from, &values, 16);
-  memcpy(at, &indexes, 16);
-  for (int i = 0; i < 16; i++) to[i] = from[at[i] & 15];
-  return wasm_v128_load(to);
+#if defined(WICK_LEVEL)
+SIMD_INLINE v128_t simd_table(v128_t values, v128_t indexes) {
+  return (v128_t)_mm_shuffle_epi8((__m128i)values, (__m128i)indexes);
 }
 #elif !defined(simd_table)
 #define simd_table(values, indexes) wasm_i8x16_swizzle(values, indexes)
 #endif
+
+// Codes above -128, negated where x is negative; any value where x is 0.
+SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
+#if defined(WICK_LEVEL)
+  return (v128_t)_mm_sign_epi8((__m128i)codes, (__m128i)x);
+#else
+  const v128_t sign = wasm_i8x16_gt(wasm_i8x16_splat(0), x);
+  return wasm_i8x16_sub(wasm_v128_xor(codes, sign), sign);
+#endif
+}
 
 // sum + a * b, rounded once where the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {

@@ -150,9 +150,7 @@ SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_si
                                   simd_flavor flavor) {
   if (!is_signed) return simd_dot(sum, x, codes, flavor);
   // The relaxed dot wants 7 bits on one side: |x|. The code takes x's sign, exact above -128.
-  const v128_t sign = wasm_i8x16_gt(wasm_i8x16_splat(0), x);
-  const v128_t signed_codes = wasm_i8x16_sub(wasm_v128_xor(codes, sign), sign);
-  return simd_dot_quads(signed_codes, wasm_i8x16_abs(x), sum);
+  return simd_dot_quads(simd_with_sign(codes, x), wasm_i8x16_abs(x), sum);
 }
 
 // One vector of codes times one token's words. x and wide: of the first group of the step.

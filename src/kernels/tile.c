@@ -95,7 +95,7 @@ struct tile_kernels {
   FOURS_KERNEL(fours_codes_##variant, BLOCK_CODES, flavor_)                               \
   FOURS_KERNEL(fours_mins_##variant, BLOCK_MINS, flavor_)                                 \
   FOURS_KERNEL(fours_signed_##variant, BLOCK_SIGNED, flavor_)                             \
-  const tile_kernels tile_kernels_##variant = {                                           \
+  const tile_kernels SIMD_NAME(tile_kernels_##variant) = {                                \
       .flavor = (flavor_),                                                                \
       .by_kind = {part_codes_##variant, part_mins_##variant, part_sub_##variant,          \
                   part_sub_mins_##variant, part_signed_##variant, part_halves_##variant}, \

@@ -34,7 +34,8 @@ typedef struct tile_type {
 
 // The strips of unpacked parts in a flavor.
 typedef struct tile_kernels tile_kernels;
-extern const tile_kernels tile_kernels_simd128, tile_kernels_pairs, tile_kernels_quads;
+extern const tile_kernels SIMD_NAME(tile_kernels_simd128), SIMD_NAME(tile_kernels_pairs),
+    SIMD_NAME(tile_kernels_quads);
 
 void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
@@ -73,18 +74,18 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
         (strip_facts).strip_tokens,                                                             \
         (strip_facts).is_widened};                                                              \
     tile_matmul(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride, &type, \
-                &tile_kernels_##variant);                                                       \
+                &SIMD_NAME(tile_kernels_##variant));                                            \
   }
 
 // name_matmul_variant() by name_product_variant(); by `other` where the matrix has one of the
 // flags.
-#define TILE_MATMUL(name, variant, flags_of_other, other)                                          \
-  void name##_matmul_##variant(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, \
-                               const void *act, size_t act_stride_bytes, uint32_t tokens,          \
-                               float *y, size_t y_stride) {                                        \
-    matmul_function *product =                                                                     \
-        matrix->flags & (flags_of_other) ? (other) : name##_product_##variant;                     \
-    product(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride);              \
+#define TILE_MATMUL(name, variant, flags_of_other, other)                                  \
+  void SIMD_NAME(name##_matmul_##variant)(                                                 \
+      const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act, \
+      size_t act_stride_bytes, uint32_t tokens, float *y, size_t y_stride) {               \
+    matmul_function *product =                                                             \
+        matrix->flags & (flags_of_other) ? (other) : name##_product_##variant;             \
+    product(matrix, row_first, row_last, act, act_stride_bytes, tokens, y, y_stride);      \
   }
 
 #define TILE_VARIANT(name, strip_facts, variant, flavor) \

@@ -95,8 +95,9 @@ static void check_same(const fixture_file *file, const run_setup *wanted, const 
   CHECK_EQ_MEM(text_a, text_b, sizeof text_a);
 }
 
-static const char *const KERNELS[] = {"scalar", "simd128", "relaxed-pairs", "relaxed-quads"};
-enum { KERNELS_COUNT = 4 };
+static const char *const KERNELS[] = {"scalar", "simd128", "sse2",          "neon",
+                                      "avx2",   "avxvnni", "relaxed-pairs", "relaxed-quads"};
+enum { KERNELS_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
 
 static void check_law(const fixture_shape *shape) {
   fixture_file file = fixture_make(shape);

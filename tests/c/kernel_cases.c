@@ -140,18 +140,17 @@ test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, sca
 }
 
 size_t variants(const wick_kernels *list[VARIANTS_MAX]) {
-  static const char *const names[] = {"scalar", "simd128", "relaxed-pairs", "relaxed-quads"};
+  static const char *const names[] = {"scalar", "simd128", "sse2",          "neon",
+                                      "avx2",   "avxvnni", "relaxed-pairs", "relaxed-quads"};
   size_t count = 0;
-  for (size_t i = 0; i < VARIANTS_MAX; i++) {
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const wick_kernels *kernels = kernels_by_name(names[i]);
     if (kernels != NULL) list[count++] = kernels;
   }
   return count;
 }
 
-bool is_exact(const wick_kernels *kernels) {
-  return strcmp(kernels->name, "scalar") == 0 || strcmp(kernels->name, "simd128") == 0;
-}
+bool is_exact(const wick_kernels *kernels) { return strncmp(kernels->name, "relaxed", 7) != 0; }
 
 // ---- measuring ----
 

@@ -44,7 +44,7 @@ typedef struct test_matrix {
 test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, scales_kind kind,
                         bool minus_128);
 
-enum { VARIANTS_MAX = 4 };
+enum { VARIANTS_MAX = 6 };
 
 const wick_kernels *scalar(void);
 // The variants that this build has, the scalar one first, and how many they are.

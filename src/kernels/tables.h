@@ -1,0 +1,76 @@
+// kernels/tables.h — what a table of kernels is made of: what each variant runs for each type.
+#ifndef WICK_KERNELS_TABLES_H
+#define WICK_KERNELS_TABLES_H
+
+#include "kernels/act.h"
+#include "kernels/families.h"
+
+#define TYPE_OPS(family, form, variant)                                \
+  {family##_matrix_bytes, family##_repack, family##_row_dequant, form, \
+   SIMD_NAME(family##_matmul_##variant)}
+
+#define KV_OPS(name, queries)                                    \
+  {kv_##name##_bytes,   kv_##name##_bytes,  kv_##name##_k_write, \
+   kv_##name##_v_write, kv_##name##_k_read, kv_##name##_v_read,  \
+   kv_##name##_k_copy,  kv_##name##_v_copy, queries}
+
+// What is the same in all tables.
+#define TABLE_COMMON                                                      \
+  .attention_begin = attention_begin, .attention_merge = attention_merge, \
+  .attention_end = attention_end,                                         \
+  .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                             \
+         [KERNEL_KV_F16] = KV_OPS(f16, NULL),                             \
+         [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                    \
+         [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
+
+// Keys of one type with values of each.
+#define ATTENTION_STEPS(k, variant)                                 \
+  {[KERNEL_KV_F32] = SIMD_NAME(attention_step_##k##_f32_##variant), \
+   [KERNEL_KV_F16] = SIMD_NAME(attention_step_##k##_f16_##variant), \
+   [KERNEL_KV_Q8] = SIMD_NAME(attention_step_##k##_q8_##variant),   \
+   [KERNEL_KV_Q4] = SIMD_NAME(attention_step_##k##_q4_##variant)}
+
+#define TABLE_ATTENTION(variant)                                      \
+  .attention_step = {[KERNEL_KV_F32] = ATTENTION_STEPS(f32, variant), \
+                     [KERNEL_KV_F16] = ATTENTION_STEPS(f16, variant), \
+                     [KERNEL_KV_Q8] = ATTENTION_STEPS(q8, variant),   \
+                     [KERNEL_KV_Q4] = ATTENTION_STEPS(q4, variant)}
+
+#define TABLE_ROWS(variant)                                                               \
+  .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \
+  .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,     \
+  .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,         \
+  .delta = delta_##variant, .scan = scan_##variant, .ssd = ssd_##variant
+
+// Codes of 8 bits and a sign may go by another variant (block_kind).
+#define TABLE_TYPES(floats, integers, signeds)                               \
+  .types = {[WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),         \
+            [WICK_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),         \
+            [WICK_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, floats),       \
+            [WICK_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q4_1] = TYPE_OPS(q4_1, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q5_0] = TYPE_OPS(q5_0, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q5_1] = TYPE_OPS(q5_1, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, signeds),       \
+            [WICK_TYPE_Q2_K] = TYPE_OPS(q2_k, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q3_K] = TYPE_OPS(q3_k, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q4_K] = TYPE_OPS(q4_k, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q5_K] = TYPE_OPS(q5_k, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_IQ4_NL] = TYPE_OPS(iq4_nl, KERNEL_ACT_Q8, signeds),   \
+            [WICK_TYPE_IQ4_XS] = TYPE_OPS(iq4_xs, KERNEL_ACT_Q8, signeds),   \
+            [WICK_TYPE_IQ2_XXS] = TYPE_OPS(iq2_xxs, KERNEL_ACT_Q8, signeds), \
+            [WICK_TYPE_IQ2_XS] = TYPE_OPS(iq2_xs, KERNEL_ACT_Q8, signeds),   \
+            [WICK_TYPE_IQ3_XXS] = TYPE_OPS(iq3_xxs, KERNEL_ACT_Q8, signeds), \
+            [WICK_TYPE_IQ1_S] = TYPE_OPS(iq1_s, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_IQ3_S] = TYPE_OPS(iq3_s, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_IQ2_S] = TYPE_OPS(iq2_s, KERNEL_ACT_Q8, signeds),     \
+            [WICK_TYPE_IQ1_M] = TYPE_OPS(iq1_m, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_TQ1_0] = TYPE_OPS(tq1_0, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_TQ2_0] = TYPE_OPS(tq2_0, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_MXFP4] = TYPE_OPS(mxfp4, KERNEL_ACT_Q8, integers),    \
+            [WICK_TYPE_NVFP4] = TYPE_OPS(nvfp4, KERNEL_ACT_Q8, signeds),     \
+            [WICK_TYPE_Q1_0] = TYPE_OPS(q1_0, KERNEL_ACT_Q8, integers),      \
+            [WICK_TYPE_Q2_0] = TYPE_OPS(q2_0, KERNEL_ACT_Q8, integers)}
+
+#endif
