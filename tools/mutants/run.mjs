@@ -51,7 +51,7 @@ const seed = number('SEED', Math.floor(Math.random() * 1e6));
 const wanted = { c: number('C', 300), js: number('JS', 200) };
 const jobs = number('JOBS', 2);
 const only = process.env.ROOM ?? '';
-const folder = join(root, 'build/mutants');
+const folder = join(root, process.env.MUTANTS_FOLDER ?? 'build/mutants');
 const resultsPath = join(folder, 'results.jsonl');
 
 /** @param {number} state @returns {() => number} in [0, 1): mulberry32 */
