@@ -209,10 +209,11 @@ coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branc
 .PHONY: mutants
 mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
-	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)' \
-	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) -g0' \
+	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
+	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \
 	  MUTANTS_TEST_LINK='-fuse-ld=lld $(NATIVE_LINK) $(ASAN_FLAGS)' \
-	  MUTANTS_NATIVE_OBJECTS='$(objects_native)' MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_LINK)' \
+	  MUTANTS_NATIVE_OBJECTS='$(objects_native) $(call levels,native)' \
+	  MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_RELEASE_LINK) $(NATIVE_LINK)' \
 	  SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
 	  $(NODE) tools/mutants/run.mjs
 
