@@ -51,6 +51,24 @@ describe(`Node with ${flag}`, { skip: noFlag }, () => {
   });
 });
 
+describe(`the relaxed WASI module in Node with ${flag}`, { skip: noFlag }, () => {
+  test('refuses the model and names the dot', async () => {
+    const runner = join(root, 'tests/support/run_wasi.mjs');
+    const folders = JSON.stringify({ '/models': join(root, 'examples/models') });
+    const args = ['run', '/models/wick-2.6m-q8_0.gguf', '-p', 'Once', '-n', '20'];
+    const module = built('wasi/wick-relaxed.wasm');
+    const { code, stdout, stderr } = await run(process.execPath, [
+      ...['--no-warnings', flag, runner, folders, module, ...args],
+    ]);
+    assert.equal(code, 3);
+    assert.equal(stdout.length, 0);
+    assert.match(
+      stderr,
+      /computes wrongly: the kernels 'relaxed-\w+' .* the relaxed dot.*plain SIMD/,
+    );
+  });
+});
+
 describe('features.js', () => {
   const { Instance } = WebAssembly;
   const { validate } = WebAssembly;

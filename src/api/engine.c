@@ -4,12 +4,14 @@
 
 #include "api/insides.h"
 #include "base/checked.h"
+#include "kernels/answers.h"
 #include "platform/platform.h"
 
 enum {
   BATCH_TOKENS_DEFAULT = 128,
   BATCH_TOKENS_MAX = 512,
   REQUESTS_DEFAULT = 64,
+  DOT_CHECKS = 100,
   CONTEXTS_DEFAULT = 4  // full contexts that the KV pages may come to hold
 };
 
@@ -128,8 +130,34 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   return wick_prefix_cache_init(&engine->memory, engine->kv, &prefix, &engine->prefix, error);
 }
 
+// That the kernels know the answers for what the model takes of them.
+static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
+  kernel_needs needs = {.k_type = engine->config.k_type, .v_type = engine->config.v_type};
+  for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
+    const uint32_t type = loader_tensor_at(engine->loader, i)->type;
+    if (model_wants(engine->model, i) && type < WICK_TYPE_COUNT) needs.types[type] = true;
+  }
+  return kernels_check(engine->config.kernels, &needs, error);
+}
+
+// Compilers of the host translate anew what is called often: DOT_CHECKS * KERNEL_DOTS relaxed dots
+// are looked at in the first steps, and at last the kernels once more.
+static void check_dots(wick_engine *engine) {
+  const wick_kernels *kernels = engine->config.kernels;
+  wick_status status = WICK_OK;
+  engine->dot_checks_left--;
+  if (!kernels->dots_are_right()) {
+    status = kernels_fail_dots(kernels, &engine->load_error);
+  } else if (engine->dot_checks_left == 0) {
+    status = check_kernels(engine, &engine->load_error);
+  }
+  if (status != WICK_OK) engine->dot_checks_left = 0;
+}
+
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
   wick_status status = check_budget(engine, error);
+  if (status == WICK_OK) status = check_kernels(engine, error);
+  if (engine->config.kernels->dots_are_right != NULL) engine->dot_checks_left = DOT_CHECKS;
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
@@ -456,6 +484,7 @@ const wick_kv_pool *wick_pages(const wick_engine *engine) { return engine->kv; }
 
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
   if (engine->scheduler == NULL) return WICK_STEP_IDLE;
+  if (engine->dot_checks_left > 0) check_dots(engine);
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }

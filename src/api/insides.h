@@ -26,6 +26,7 @@ struct wick_engine {
   drafter *drafter;  // NULL: no smaller model proposes
   wick_ops *ops;     // NULL: metrics are off
   uint32_t context_tokens;
+  uint32_t dot_checks_left;  // steps that begin with wick_kernels.dots_are_right
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
   // directory only: why the text cannot be taken apart, and why the model does not run

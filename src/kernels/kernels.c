@@ -41,9 +41,30 @@ static const wick_kernels table_simd128 = {
 #endif
 
 #ifdef WICK_RELAXED
+// Not inlined, as that is what an engine translates; of dots in one register, as in the kernels.
+static __attribute__((noinline)) bool dots_add_up(int8_t x, int8_t code) {
+  const v128_t xs = wasm_i8x16_splat(x), codes = wasm_i8x16_splat(code);
+  v128_t quads = wasm_i32x4_splat(7), pairs = wasm_i16x8_splat(7);
+#pragma nounroll
+  for (uint32_t i = 0; i < KERNEL_DOTS; i++) {
+    quads = simd_dot_quads(xs, codes, quads);
+    pairs = wasm_i16x8_add(pairs, simd_dot_pairs(xs, codes));
+  }
+  const v128_t quads_off = wasm_v128_xor(quads, wasm_i32x4_splat(7 + 4 * KERNEL_DOTS * x * code));
+  const v128_t pairs_off =
+      wasm_v128_xor(pairs, wasm_i16x8_splat((int16_t)(7 + 2 * KERNEL_DOTS * x * code)));
+  return !wasm_v128_any_true(wasm_v128_or(quads_off, pairs_off));
+}
+
+static bool relaxed_dots_are_right(void) {
+  volatile int8_t x = -3, code = 5;
+  return dots_add_up(x, code);
+}
+
 // See simd_flavor: which of the two is faster depends on the CPU.
 static const wick_kernels table_pairs = {
     .name = "relaxed-pairs",
+    .dots_are_right = relaxed_dots_are_right,
     TABLE_COMMON,
     TABLE_TYPES(relaxed, pairs, pairs),
     TABLE_ATTENTION(relaxed),
@@ -54,6 +75,7 @@ static const wick_kernels table_pairs = {
 
 static const wick_kernels table_quads = {
     .name = "relaxed-quads",
+    .dots_are_right = relaxed_dots_are_right,
     TABLE_COMMON,
     TABLE_TYPES(relaxed, quads, quads),
     TABLE_ATTENTION(relaxed),

@@ -185,10 +185,14 @@ typedef struct kernel_ssd {
   size_t y_stride;
 } kernel_ssd;
 
+enum { KERNEL_DOTS = 100 };
+
 typedef struct wick_kernels {
   // "scalar"; WebAssembly: "simd128", "relaxed-pairs", "relaxed-quads"; x86-64: "sse2", "avx2",
   // "avxvnni"; arm64: "neon"
   const char *name;
+  // Whether KERNEL_DOTS relaxed dots, now, add up; NULL: the table has none. Cost: a microsecond.
+  bool (*dots_are_right)(void);
   kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);

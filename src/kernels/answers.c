@@ -1,0 +1,311 @@
+// kernels/answers.c — known answers; see answers.h. What they are held against is worked out here,
+// value by value: the scalar kernels would make the modules 10 KB larger.
+#include "kernels/answers.h"
+
+#include <string.h>
+
+#include "base/math.h"
+#include "kernels/act.h"
+#include "kernels/exp.h"
+#include "kernels/families.h"
+
+// Rows: four ranges of groups, one group more, of which rows are missing. 33 tokens go by fours.
+enum { ROWS = 37, ROWS_PADDED = 40, TOKENS = 5, BATCH = 33, COLS_FEW = 64, COLS_MAX = 256 };
+enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
+
+#define TOLERANCE 1e-4f
+// Keys of codes meet queries of 16 bits, probabilities are so many, too.
+#define TOLERANCE_CODES 1e-3f
+
+static uint32_t draw(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static void draw_floats(uint32_t *state, uint32_t n, float *out) {
+  for (uint32_t i = 0; i < n; i++) out[i] = (float)(draw(state) % 2001) * 1e-3f - 1.0f;
+}
+
+// Near enough, by the largest that is wanted. A NaN is not.
+static bool is_near(const float *found, const float *wanted, uint32_t n, float tolerance) {
+  float most = 0;
+  bool near = true;
+  for (uint32_t i = 0; i < n; i++) {
+    const float size = wanted[i] < 0 ? -wanted[i] : wanted[i];
+    if (size > most) most = size;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const float off = found[i] - wanted[i];
+    near = near && off <= tolerance * most && -off <= tolerance * most;
+  }
+  return near;
+}
+
+static wick_status fail(const wick_kernels *kernels, wick_error *error, const char *what,
+                        const char *of) {
+  return wick_fail(
+      error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+      "this machine or runtime computes wrongly: the kernels '%s' give wrong answers "
+      "for %s%s%s",
+      kernels->name, what, of,
+      kernels->dots_are_right == NULL ? "" : "; the module with plain SIMD may be right");
+}
+
+wick_status kernels_fail_dots(const wick_kernels *kernels, wick_error *error) {
+  return fail(kernels, error, "the relaxed dot", "");
+}
+
+// ---- products ----
+
+// Where blocks have 16-bit floats: at 0, except for these.
+static const struct {
+  uint8_t type, offset, count;
+} halves_at[] = {
+    {WICK_TYPE_F32, 0, 0},    {WICK_TYPE_Q4_1, 0, 2},   {WICK_TYPE_Q5_1, 0, 2},
+    {WICK_TYPE_Q4_K, 0, 2},   {WICK_TYPE_Q5_K, 0, 2},   {WICK_TYPE_Q2_K, 80, 2},
+    {WICK_TYPE_Q3_K, 108, 1}, {WICK_TYPE_Q6_K, 208, 1}, {WICK_TYPE_TQ1_0, 52, 1},
+    {WICK_TYPE_TQ2_0, 64, 1}, {WICK_TYPE_IQ1_M, 0, 0},  {WICK_TYPE_MXFP4, 0, 0},
+    {WICK_TYPE_NVFP4, 0, 0},
+};
+
+// Any codes, scales of one size. What the relaxed kernels leave to others is not there: Inf and
+// NaN, and the code -128 of Q8_0.
+static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *block) {
+  uint32_t offset = 0, count = 1;
+  for (uint32_t i = 0; i < bytes; i++) {
+    block[i] = (uint8_t)draw(state);
+    if (type == WICK_TYPE_Q8_0 && block[i] == 0x80) block[i] = 1;
+  }
+  for (uint32_t i = 0; i < sizeof halves_at / sizeof halves_at[0]; i++) {
+    if (halves_at[i].type != type) continue;
+    offset = halves_at[i].offset;
+    count = halves_at[i].count;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t half = 0x2c00u + (draw(state) & 0x83ffu);
+    block[offset + 2 * i] = (uint8_t)half;
+    block[offset + 2 * i + 1] = (uint8_t)(half >> 8);
+  }
+  if (type == WICK_TYPE_F32) {
+    float value;
+    draw_floats(state, 1, &value);
+    memcpy(block, &value, sizeof value);
+  }
+  if (type == WICK_TYPE_MXFP4) block[0] = 120;
+  // the half 0x2c00, four bits in the top of each of four words
+  for (uint32_t i = 0; type == WICK_TYPE_IQ1_M && i < 4; i++) {
+    block[49 + 2 * i] = (uint8_t)((block[49 + 2 * i] & 15) | (0x2c00u >> (4 * i) & 15) << 4);
+  }
+}
+
+typedef struct product_case {
+  _Alignas(64) uint8_t weights[WEIGHT_BYTES_MAX];
+  _Alignas(64) uint8_t act[BATCH * ACT_BYTES_MAX];
+  float x[TOKENS][COLS_MAX], rounded[COLS_MAX];
+  float wanted[TOKENS * ROWS], found[BATCH * ROWS];
+  kernel_matrix matrix;
+} product_case;
+
+// False where a case does not fit, which no type has.
+static bool product_make(product_case *p, uint32_t type, const wick_kernels *kernels) {
+  const kernel_type_ops *ops = &kernels->types[type];
+  const wick_type_facts *facts = type_facts(type);
+  const uint32_t cols = facts->block_values > 32 ? COLS_MAX : COLS_FEW;
+  uint32_t state = type + 1;
+  uint64_t bytes;
+  if (kernels->act_bytes(ops->act_form, cols) > ACT_BYTES_MAX) return false;
+  if (!ops->matrix_bytes(ROWS, cols, &bytes) || bytes > sizeof p->weights) return false;
+  memset(p->weights, 0, (size_t)bytes);
+  p->matrix = (kernel_matrix){.data = p->weights, .rows = ROWS, .cols = cols, .type = type};
+  for (uint32_t i = 0; i < ROWS * (cols / facts->block_values); i++) {
+    uint8_t block[WICK_TYPE_BLOCK_BYTES_MAX];
+    const uint32_t per_row = cols / facts->block_values;
+    draw_block(type, facts->block_bytes, &state, block);
+    p->matrix.flags |= ops->repack(p->weights, cols, i / per_row, i % per_row, 1, block);
+  }
+  for (uint32_t t = 0; t < TOKENS; t++) draw_floats(&state, cols, p->x[t]);
+  return true;
+}
+
+// y[tokens][ROWS] with the tokens of x again and again.
+static void product_run(product_case *p, const wick_kernels *kernels, uint32_t tokens, float *y) {
+  const kernel_type_ops *ops = &kernels->types[p->matrix.type];
+  const size_t stride = kernels->act_bytes(ops->act_form, p->matrix.cols);
+  for (uint32_t t = 0; t < tokens; t++) {
+    uint8_t *row = p->act + t * stride;
+    if (t < TOKENS) {
+      kernels->act_make(ops->act_form, p->x[t], p->matrix.cols, row);
+    } else {
+      memcpy(row, row - TOKENS * stride, stride);
+    }
+  }
+  ops->matmul(&p->matrix, 0, ROWS, p->act, stride, tokens, y, ROWS);
+}
+
+// y[ROWS] with a token of x.
+static void product_want(product_case *p, const kernel_type_ops *ops, uint32_t token, float *y) {
+  const uint32_t cols = p->matrix.cols;
+  float weights[COLS_MAX], *x = p->x[token];
+  if (ops->act_form == KERNEL_ACT_Q8) {
+    act_block *blocks = (act_block *)(void *)p->act;
+    act_make_scalar(KERNEL_ACT_Q8, x, cols, blocks);
+    for (uint32_t c = 0; c < cols; c++) {
+      const act_block *block = &blocks[c / ACT_BLOCK];
+      p->rounded[c] = (float)block->codes[c % ACT_BLOCK] * block->scale;
+    }
+    x = p->rounded;
+  }
+  for (uint32_t r = 0; r < ROWS; r++) {
+    y[r] = 0;
+    ops->row_dequant(&p->matrix, r, weights);
+    for (uint32_t c = 0; c < cols; c++) y[r] += weights[c] * x[c];
+  }
+}
+
+static __attribute__((noinline)) wick_status check_product(const wick_kernels *kernels,
+                                                           uint32_t type, wick_error *error) {
+  static const uint8_t batches[] = {1, 2, TOKENS, BATCH};
+  product_case p;
+  if (!product_make(&p, type, kernels))
+    return fail(kernels, error, "a case of ", type_facts(type)->name);
+  for (uint32_t t = 0; t < TOKENS; t++) {
+    product_want(&p, &kernels->types[type], t, p.wanted + t * ROWS);
+  }
+  for (uint32_t i = 0; i < sizeof batches; i++) {
+    product_run(&p, kernels, batches[i], p.found);
+    for (uint32_t t = 0; t < batches[i]; t++) {
+      if (!is_near(p.found + t * ROWS, p.wanted + t % TOKENS * ROWS, ROWS, TOLERANCE)) {
+        return fail(kernels, error, "products of ", type_facts(type)->name);
+      }
+    }
+  }
+  return WICK_OK;
+}
+
+// ---- attention ----
+
+enum { HEAD_DIM = 64, GROUP = 3, PAGES = 2, PAGE_BYTES_MAX = KERNEL_PAGE_TOKENS * HEAD_DIM * 4 };
+
+typedef struct attention_case {
+  _Alignas(64) uint8_t k[PAGES][PAGE_BYTES_MAX], v[PAGES][PAGE_BYTES_MAX];
+  float q[GROUP * HEAD_DIM], acc[GROUP * HEAD_DIM];
+  float wanted[GROUP * HEAD_DIM], found[GROUP * HEAD_DIM];
+  kernel_page pages[PAGES];
+} attention_case;
+
+static void attention_make(attention_case *a, const kernel_kv_ops *keys,
+                           const kernel_kv_ops *values) {
+  uint32_t state = 1;
+  float row[HEAD_DIM];
+  for (uint32_t i = 0; i < PAGES * KERNEL_PAGE_TOKENS; i++) {
+    const uint32_t page = i / KERNEL_PAGE_TOKENS, slot = i % KERNEL_PAGE_TOKENS;
+    draw_floats(&state, HEAD_DIM, row);
+    keys->k_write(a->k[page], slot, row, HEAD_DIM);
+    draw_floats(&state, HEAD_DIM, row);
+    values->v_write(a->v[page], slot, row, HEAD_DIM);
+  }
+  draw_floats(&state, GROUP * HEAD_DIM, a->q);
+  a->pages[0] = (kernel_page){a->k[0], a->v[0], 2, KERNEL_PAGE_TOKENS};
+  a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11};
+}
+
+static void attention_run(attention_case *a, const wick_kernels *kernels, const kernel_needs *needs,
+                          float *out) {
+  float max[GROUP], sum[GROUP];
+  const kernel_attention attention = {
+      .group = GROUP, .head_dim = HEAD_DIM, .q = a->q, .acc = a->acc, .max = max, .sum = sum};
+  kernels->attention_begin(&attention);
+  kernels->attention_step[needs->k_type][needs->v_type](&attention, a->pages, PAGES);
+  kernels->attention_end(&attention, out);
+}
+
+// Softmax of q k over the tokens that count, times v: one head.
+static void attention_want(const attention_case *a, const kernel_kv_ops *keys,
+                           const kernel_kv_ops *values, const float *q, float *out) {
+  float row[HEAD_DIM], sum = 0;
+  for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] = 0;
+  for (uint32_t i = 0; i < PAGES * KERNEL_PAGE_TOKENS; i++) {
+    const kernel_page *page = &a->pages[i / KERNEL_PAGE_TOKENS];
+    const uint32_t slot = i % KERNEL_PAGE_TOKENS;
+    float score = 0;
+    if (slot < page->first || slot >= page->last) continue;
+    keys->k_read(page->k, slot, row, HEAD_DIM);
+    for (uint32_t d = 0; d < HEAD_DIM; d++) score += q[d] * row[d];
+    const float p = exp_f32(score);
+    sum += p;
+    values->v_read(page->v, slot, row, HEAD_DIM);
+    for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] += p * row[d];
+  }
+  for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] /= sum;
+}
+
+static __attribute__((noinline)) wick_status check_attention(const wick_kernels *kernels,
+                                                             const kernel_needs *needs,
+                                                             wick_error *error) {
+  attention_case a;
+  memset(&a, 0, sizeof a);
+  const kernel_kv_ops *keys = &kernels->kv[needs->k_type], *values = &kernels->kv[needs->v_type];
+  const bool has_codes = needs->k_type >= KERNEL_KV_Q8 || needs->v_type >= KERNEL_KV_Q8;
+  attention_make(&a, keys, values);
+  for (uint32_t h = 0; h < GROUP * HEAD_DIM; h += HEAD_DIM) {
+    attention_want(&a, keys, values, a.q + h, a.wanted + h);
+  }
+  if (keys->queries_make != NULL) keys->queries_make(a.q, GROUP, HEAD_DIM);
+  attention_run(&a, kernels, needs, a.found);
+  if (is_near(a.found, a.wanted, GROUP * HEAD_DIM, has_codes ? TOLERANCE_CODES : TOLERANCE)) {
+    return WICK_OK;
+  }
+  return fail(kernels, error, "attention", "");
+}
+
+// ---- rows ----
+
+enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 6 };
+
+static const char *const row_ops[ROW_OPS] = {
+    "rms_norm", "rope of halves", "rope of pairs", "silu_mul", "add", "scale"};
+
+static const wick_kernels rows_reference = {.rms_norm = rms_norm_scalar,
+                                            .rope = rope_scalar,
+                                            .silu_mul = silu_mul_scalar,
+                                            .add = add_scalar,
+                                            .scale = scale_scalar};
+
+static void rows_run(const wick_kernels *kernels, float out[ROW_OPS][VALUES]) {
+  uint32_t state = 3;
+  float other[VALUES], angles[ROPE_DIM];
+  for (uint32_t i = 0; i < ROW_OPS; i++) draw_floats(&state, VALUES, out[i]);
+  draw_floats(&state, VALUES, other);
+  draw_floats(&state, ROPE_DIM, angles);
+  kernels->rms_norm(out[0], other, VALUES, 1e-5f, out[0]);
+  kernels->rope(out[1], HEADS, ROPE_DIM, ROPE_DIM, angles, false);
+  kernels->rope(out[2], HEADS, ROPE_DIM, ROPE_DIM, angles, true);
+  kernels->silu_mul(out[3], other, VALUES);
+  kernels->add(out[4], other, VALUES);
+  kernels->scale(out[5], 0.3f, VALUES);
+}
+
+static wick_status check_rows(const wick_kernels *kernels, wick_error *error) {
+  float wanted[ROW_OPS][VALUES], found[ROW_OPS][VALUES];
+  rows_run(&rows_reference, wanted);
+  rows_run(kernels, found);
+  for (uint32_t i = 0; i < ROW_OPS; i++) {
+    if (!is_near(found[i], wanted[i], VALUES, TOLERANCE))
+      return fail(kernels, error, row_ops[i], "");
+  }
+  return WICK_OK;
+}
+
+wick_status kernels_check(const wick_kernels *kernels, const kernel_needs *needs,
+                          wick_error *error) {
+  if (kernels->dots_are_right != NULL && !kernels->dots_are_right()) {
+    return kernels_fail_dots(kernels, error);
+  }
+  wick_status status = check_rows(kernels, error);
+  for (uint32_t type = 0; type < WICK_TYPE_COUNT && status == WICK_OK; type++) {
+    if (needs->types[type] && kernels->types[type].matmul != NULL) {
+      status = check_product(kernels, type, error);
+    }
+  }
+  return status == WICK_OK ? check_attention(kernels, needs, error) : status;
+}

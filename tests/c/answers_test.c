@@ -1,0 +1,231 @@
+// tests/c/answers_test.c — kernels that compute wrongly are found: when a model binds them, and the
+// relaxed dot later, after 10,000 calls. Each case binds a deliberately wrong kernel.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture_model.h"
+#include "kernel_cases.h"
+#include "kernels/answers.h"
+#include "platform/platform.h"
+
+static kernel_needs needs_of_all(void) {
+  kernel_needs needs = {.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16};
+  for (uint32_t i = 0; i < TYPE_CASES; i++) needs.types[type_cases[i].type] = true;
+  return needs;
+}
+
+TEST(every_variant_knows_the_answers_for_every_type) {
+  const wick_kernels *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  kernel_needs needs = needs_of_all();
+  for (size_t v = 0; v < count; v++) {
+    for (int kv = 0; kv < KERNEL_KV_TYPE_COUNT * KERNEL_KV_TYPE_COUNT; kv++) {
+      wick_error error = {0};
+      needs.k_type = (kernel_kv_type)(kv / KERNEL_KV_TYPE_COUNT);
+      needs.v_type = (kernel_kv_type)(kv % KERNEL_KV_TYPE_COUNT);
+      CHECK_EQ_INT(kernels_check(list[v], &needs, &error), WICK_OK);
+      CHECK_EQ_STR(error.message, "");
+    }
+  }
+}
+
+// Times are told, and bounded loosely: sanitizers and a busy machine are part of it.
+TEST(a_type_costs_well_under_a_millisecond) {
+  double most_ms = 0;
+  for (uint32_t i = 0; i < TYPE_CASES; i++) {
+    double least_ms = 1e9;
+    for (int round = 0; round < 5; round++) {
+      kernel_needs needs = {.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16};
+      needs.types[type_cases[i].type] = true;
+      const uint64_t start_us = platform_now_us();
+      CHECK_EQ_INT(kernels_check(kernels_bind(), &needs, NULL), WICK_OK);
+      least_ms = fmin(least_ms, (double)(platform_now_us() - start_us) * 1e-3);
+    }
+    most_ms = fmax(most_ms, least_ms);
+  }
+  printf("#   at most %.3f ms a type, %s\n", most_ms, kernels_bind()->name);
+  CHECK(most_ms < 20);
+}
+
+// ---- wrong kernels ----
+
+static wick_kernels wrong;  // the best table, but for what a test replaces
+
+// The last row of the last token is off by a thousandth of the largest.
+static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                         const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                         size_t y_stride) {
+  kernels_bind()->types[matrix->type].matmul(matrix, row_first, row_last, act, act_stride_bytes,
+                                             tokens, y, y_stride);
+  float most = 0;
+  for (uint32_t r = row_first; r < row_last; r++) {
+    most = fmaxf(most, fabsf(y[y_stride * (tokens - 1) + r]));
+  }
+  y[y_stride * (tokens - 1) + row_last - 1] += 1e-3f * most;
+}
+
+// Right for few tokens.
+static void matmul_wrong_for_many(const kernel_matrix *matrix, uint32_t row_first,
+                                  uint32_t row_last, const void *act, size_t act_stride_bytes,
+                                  uint32_t tokens, float *y, size_t y_stride) {
+  kernels_bind()->types[matrix->type].matmul(matrix, row_first, row_last, act, act_stride_bytes,
+                                             tokens, y, y_stride);
+  if (tokens > 32) y[row_first] = NAN;
+}
+
+static void act_make_wrong(kernel_act_form form, const float *x, uint32_t cols, void *act) {
+  kernels_bind()->act_make(form, x, cols, act);
+  ((int8_t *)act)[3] ^= 64;
+}
+
+static void attention_wrong(const kernel_attention *state, const kernel_page *pages,
+                            uint32_t count) {
+  kernels_bind()->attention_step[KERNEL_KV_F16][KERNEL_KV_F16](state, pages, count);
+  state->acc[5] *= 1.01f;
+}
+
+static void add_wrong(float *x, const float *y, uint32_t n) { kernels_bind()->add(x, y, n - 1); }
+
+static bool dots_wrong(void) { return false; }
+
+static const kernel_needs NEEDS = {.types = {[WICK_TYPE_Q4_0] = true, [WICK_TYPE_Q8_0] = true},
+                                   .k_type = KERNEL_KV_F16,
+                                   .v_type = KERNEL_KV_F16};
+
+static void check_found(const char *names) {
+  wick_error error = {0};
+  CHECK_EQ_INT(kernels_check(&wrong, &NEEDS, &error), WICK_E_UNSUPPORTED);
+  CHECK(strstr(error.message, names) != NULL);
+  CHECK(strstr(error.message, wrong.name) != NULL);
+}
+
+TEST(each_wrong_kernel_is_found_and_named) {
+  wrong = *kernels_bind();
+  wrong.types[WICK_TYPE_Q8_0].matmul = matmul_wrong;
+  check_found("products of Q8_0");
+  wrong = *kernels_bind();
+  wrong.types[WICK_TYPE_Q4_0].matmul = matmul_wrong_for_many;
+  check_found("products of Q4_0");
+  wrong = *kernels_bind();
+  wrong.act_make = act_make_wrong;
+  check_found("products of Q4_0");
+  wrong = *kernels_bind();
+  wrong.attention_step[KERNEL_KV_F16][KERNEL_KV_F16] = attention_wrong;
+  check_found("attention");
+  wrong = *kernels_bind();
+  wrong.add = add_wrong;
+  check_found("add");
+  wrong = *kernels_bind();
+  wrong.dots_are_right = dots_wrong;
+  check_found("the relaxed dot");
+}
+
+TEST(what_a_model_does_not_take_is_not_asked) {
+  wick_error error = {0};
+  wrong = *kernels_bind();
+  wrong.types[WICK_TYPE_Q6_K].matmul = matmul_wrong;
+  CHECK_EQ_INT(kernels_check(&wrong, &NEEDS, &error), WICK_OK);
+}
+
+// ---- an engine ----
+
+static wick_engine *engine_with(const wick_kernels *kernels, const fixture_file *file,
+                                wick_status *status, wick_error *error) {
+  wick_config config;
+  wick_engine *engine = NULL;
+  wick_config_default(&config);
+  config.kernels = kernels;
+  *status = wick_engine_create(&config, &engine, error);
+  if (*status == WICK_OK) *status = fixture_load(engine, file, 0, error);
+  return engine;
+}
+
+TEST(a_model_is_refused_before_its_weights_come) {
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_error error = {0};
+  wick_status status;
+  wrong = *kernels_bind();
+  wrong.types[WICK_TYPE_F32].matmul = matmul_wrong;
+  wick_engine *engine = engine_with(&wrong, &file, &status, &error);
+  CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
+  CHECK(strstr(error.message, "products of F32") != NULL);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+static uint32_t dots_asked, dots_right_for;
+static bool dots_wrong_later(void) { return dots_asked++ < dots_right_for; }
+static uint32_t matmul_calls, matmul_right_for;
+
+static void matmul_wrong_later(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
+                               const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
+                               size_t y_stride) {
+  kernels_bind()->types[matrix->type].matmul(matrix, row_first, row_last, act, act_stride_bytes,
+                                             tokens, y, y_stride);
+  if (matmul_calls++ >= matmul_right_for) y[row_first] += 1;
+}
+
+typedef struct ending {
+  uint32_t tokens, done;
+  wick_finish finish;
+  char message[WICK_ERROR_MESSAGE_BYTES];
+} ending;
+
+static void take_ending(void *context, const wick_event *event, const uint8_t *behind) {
+  ending *to = context;
+  if (event->kind == WICK_EVENT_TOKEN) to->tokens++;
+  if (event->kind != WICK_EVENT_DONE) return;
+  to->done++;
+  to->finish = (wick_finish)event->finish;
+  if (event->finish == WICK_FINISH_ERROR) memcpy(to->message, behind, event->text_bytes);
+}
+
+// What becomes of a request for 200 tokens.
+static ending run_request(const wick_kernels *kernels) {
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_error error = {0};
+  wick_status status;
+  ending end = {0};
+  uint32_t id;
+  const int32_t tokens[] = {1, 2, 3};
+  wick_engine *engine = engine_with(kernels, &file, &status, &error);
+  CHECK_EQ_STR(error.message, "");
+  const wick_request request = fixture_request(tokens, 3, 200);
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
+  fixture_run(engine, take_ending, &end);
+  fixture_take_all(engine, take_ending, &end);  // of the last step
+  wick_engine_destroy(engine);
+  free(file.bytes);
+  return end;
+}
+
+TEST(a_dot_that_becomes_wrong_ends_the_requests) {
+  wrong = *kernels_bind();
+  wrong.dots_are_right = dots_wrong_later;
+  dots_asked = 0;
+  dots_right_for = UINT32_MAX;
+  const ending all = run_request(&wrong);
+  CHECK_EQ_UINT(all.tokens, 200);
+  CHECK(dots_asked >= 100 && dots_asked < 110);
+  dots_right_for = 99;
+  dots_asked = 0;
+  const ending cut = run_request(&wrong);
+  CHECK_EQ_UINT(cut.done, 1);
+  CHECK_EQ_INT(cut.finish, WICK_FINISH_ERROR);
+  CHECK(cut.tokens < 200);
+  CHECK(strstr(cut.message, "the relaxed dot") != NULL);
+}
+
+TEST(products_are_checked_again_with_the_last_of_the_dots) {
+  wrong = *kernels_bind();
+  wrong.dots_are_right = dots_wrong_later;
+  wrong.types[WICK_TYPE_F32].matmul = matmul_wrong_later;
+  dots_right_for = UINT32_MAX;
+  matmul_right_for = 100;
+  dots_asked = matmul_calls = 0;
+  const ending cut = run_request(&wrong);
+  CHECK_EQ_INT(cut.finish, WICK_FINISH_ERROR);
+  CHECK(strstr(cut.message, "products of F32") != NULL);
+}
