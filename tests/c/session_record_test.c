@@ -1,0 +1,270 @@
+// tests/c/session_record_test.c — saved sessions: what was saved goes on as it would have, and what
+// is cut, damaged, another's or unreadable is refused and leaves nothing behind.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "fixture_model.h"
+
+enum { PROMPT = 20, ANSWER = 6, RECORD_BYTES_MAX = 65536, HEAD_BYTES = 32, TAIL_AT = 12 };
+
+static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
+
+typedef struct record {
+  uint8_t bytes[RECORD_BYTES_MAX];
+  size_t size_bytes, at;
+  uint32_t calls, fail_at_call;  // 0: never
+} record;
+
+static bool may_call(record *r) { return ++r->calls != r->fail_at_call; }
+
+static bool write_record(void *context, const void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (!may_call(r) || !CHECK(r->size_bytes + size_bytes <= sizeof r->bytes)) return false;
+  memcpy(r->bytes + r->size_bytes, bytes, size_bytes);
+  r->size_bytes += size_bytes;
+  return true;
+}
+
+static bool read_record(void *context, void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (!may_call(r) || !CHECK(r->at + size_bytes <= r->size_bytes)) return false;
+  memcpy(bytes, r->bytes + r->at, size_bytes);
+  r->at += size_bytes;
+  return true;
+}
+
+static wick_error error;
+
+static wick_status save(wick_engine *whom, uint32_t id, record *r) {
+  r->size_bytes = r->calls = 0;
+  const wick_state_sink sink = {r, write_record};
+  return wick_state_save(whom, id, &sink, &error);
+}
+
+// *id: 0 when it was refused.
+static wick_status load(wick_engine *whom, record *r, uint32_t *id) {
+  r->at = r->calls = 0;
+  const wick_state_source source = {r, read_record, r->size_bytes};
+  wick_state_loaded loaded = {0};
+  const wick_status status = wick_state_load(whom, &source, &loaded, &error);
+  *id = loaded.session;
+  return status;
+}
+
+// ---- An engine, a session, and what it said ----
+
+static fixture_file file;
+static wick_engine *engine;
+static uint32_t chat;
+static record saved;
+
+static wick_engine *open_engine(uint32_t context) {
+  wick_config config;
+  wick_config_default(&config);
+  config.context_tokens = context;
+  config.no_prefix_cache = true;
+  wick_engine *made = NULL;
+  CHECK_EQ_INT(wick_engine_create(&config, &made, NULL), WICK_OK);
+  CHECK_EQ_INT(fixture_load(made, &file, 0, NULL), WICK_OK);
+  return made;
+}
+
+typedef struct said {
+  int32_t tokens[ANSWER];
+  uint32_t count;
+} said;
+
+static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
+  (void)behind;
+  said *to = context;
+  if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
+}
+
+static said ask(wick_engine *whom, uint32_t of_session, const int32_t *tokens, size_t count) {
+  said said = {.count = 0};
+  wick_request request = fixture_request(tokens, count, ANSWER);
+  request.session = of_session;
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(whom, &request, &id, &error), WICK_OK);
+  fixture_run(whom, take_token, &said);
+  CHECK_EQ_UINT(said.count, ANSWER);
+  return said;
+}
+
+static bool open_saved(void) {
+  file = fixture_make(&SHAPE);
+  engine = open_engine(0);
+  int32_t prompt[PROMPT];
+  for (int i = 0; i < PROMPT; i++) prompt[i] = i * 5 % 256;
+  saved.fail_at_call = 0;
+  if (!CHECK_EQ_INT(wick_session_create(engine, &chat, NULL), WICK_OK)) return false;
+  ask(engine, chat, prompt, PROMPT);
+  return CHECK_EQ_INT(save(engine, chat, &saved), WICK_OK);
+}
+
+static void close_saved(void) {
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+static uint32_t tokens_of(wick_engine *whom, uint32_t of_session, const int32_t **tokens) {
+  uint32_t count = 0;
+  CHECK_EQ_INT(wick_session_tokens(whom, of_session, tokens, &count, NULL), WICK_OK);
+  return count;
+}
+
+// It is refused so, and neither a session nor memory is left.
+static void check_refused(record *r, wick_status status, const char *words) {
+  uint32_t refused;
+  CHECK_EQ_INT(load(engine, r, &refused), status);
+  CHECK_EQ_UINT(refused, 0);
+  // pages that were made for it stay, and the next one has them
+  const uint64_t blocks = wick_engine_memory(engine)->blocks_now;
+  CHECK_EQ_INT(load(engine, r, &refused), status);
+  if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s\n", error.message);
+  CHECK_EQ_UINT(wick_engine_memory(engine)->blocks_now, blocks);
+}
+
+// ---- What was saved ----
+
+TEST(a_saved_session_goes_on_in_another_engine) {
+  REQUIRE(open_saved());
+  uint64_t size_bytes = 0;
+  CHECK_EQ_INT(wick_state_bytes(engine, chat, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, saved.size_bytes);
+  wick_engine *other = open_engine(0);
+  uint32_t again;
+  REQUIRE(load(other, &saved, &again) == WICK_OK);
+  CHECK(again != 0);
+  const int32_t *had, *has;
+  const uint32_t count = tokens_of(engine, chat, &had);
+  CHECK_EQ_UINT(count, PROMPT + ANSWER);
+  REQUIRE(tokens_of(other, again, &has) == count);
+  CHECK_EQ_MEM(has, had, count * sizeof *had);
+  const int32_t more[] = {7, 70, 170};
+  const said one = ask(engine, chat, more, 3), two = ask(other, again, more, 3);
+  CHECK_EQ_MEM(two.tokens, one.tokens, sizeof one.tokens);
+  wick_engine_destroy(other);
+  close_saved();
+}
+
+TEST(a_sink_that_says_no_ends_the_saving) {
+  REQUIRE(open_saved());
+  static record r;
+  uint32_t fail_at_call = 0;
+  wick_status status;
+  do {
+    r.fail_at_call = ++fail_at_call;
+    status = save(engine, chat, &r);
+    if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_IO);
+    REQUIRE(fail_at_call < 1000);
+  } while (status != WICK_OK);
+  CHECK(fail_at_call > 4);
+  CHECK_EQ_UINT(r.size_bytes, saved.size_bytes);
+  CHECK_EQ_INT(save(engine, chat + 1, &r), WICK_E_SEQ);
+  close_saved();
+}
+
+TEST(a_source_that_says_no_ends_the_loading) {
+  REQUIRE(open_saved());
+  for (uint32_t call = 1; call < 1000; call++) {
+    saved.fail_at_call = call;
+    uint32_t again;
+    const wick_status status = load(engine, &saved, &again);
+    if (status == WICK_OK) break;
+    check_refused(&saved, WICK_E_IO, "could not be read");
+  }
+  CHECK(saved.fail_at_call > 4);
+  close_saved();
+}
+
+// ---- What is refused ----
+
+TEST(a_record_cut_anywhere_is_refused) {
+  REQUIRE(open_saved());
+  static record cut;
+  cut = saved;
+  for (size_t size = 0; size < saved.size_bytes; size += size < 256 ? 1 : 61) {
+    cut.size_bytes = size;
+    check_refused(&cut, WICK_E_TRUNCATED, "end");
+  }
+  close_saved();
+}
+
+TEST(a_byte_changed_anywhere_is_seen) {
+  REQUIRE(open_saved());
+  static record damaged;
+  damaged = saved;
+  uint32_t again = 0;
+  CHECK_EQ_INT(load(engine, &saved, &again), WICK_OK);
+  CHECK_EQ_INT(wick_session_close(engine, again, NULL), WICK_OK);
+  for (size_t at = 0; at < saved.size_bytes; at += at < 256 ? 1 : 61) {
+    damaged.bytes[at] ^= 0x10;
+    const uint64_t blocks = wick_engine_memory(engine)->blocks_now;
+    if (!CHECK(load(engine, &damaged, &again) != WICK_OK)) printf("#   byte %zu\n", at);
+    CHECK_EQ_UINT(wick_engine_memory(engine)->blocks_now, blocks);
+    damaged.bytes[at] ^= 0x10;
+  }
+  CHECK_EQ_INT(load(engine, &damaged, &again), WICK_OK);
+  close_saved();
+}
+
+// The head and the token behind it are summed anew.
+static void sum_again(record *r) {
+  uint32_t tail;
+  memcpy(&tail, r->bytes + TAIL_AT, sizeof tail);
+  const size_t tail_bytes = tail * sizeof(int32_t);
+  const uint64_t head = hash_bytes(r->bytes, HEAD_BYTES, 0);
+  const uint64_t sum = hash_bytes(r->bytes + HEAD_BYTES, tail_bytes, head);
+  memcpy(r->bytes + HEAD_BYTES + tail_bytes, &sum, sizeof sum);
+}
+
+TEST(a_right_sum_does_not_make_it_right) {
+  REQUIRE(open_saved());
+  static record crafted;
+  crafted = saved;
+  sum_again(&crafted);
+  CHECK_EQ_MEM(crafted.bytes, saved.bytes, saved.size_bytes);
+  const int32_t tokens[] = {FIXTURE_VOCAB, -1, INT32_MAX, INT32_MIN};
+  for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+    memcpy(crafted.bytes + HEAD_BYTES, &tokens[i], sizeof *tokens);
+    sum_again(&crafted);
+    check_refused(&crafted, WICK_E_CORRUPT, "not in the vocabulary of 262");
+  }
+  uint32_t again;
+  const int32_t last = FIXTURE_VOCAB - 1;
+  memcpy(crafted.bytes + HEAD_BYTES, &last, sizeof last);
+  sum_again(&crafted);
+  CHECK_EQ_INT(load(engine, &crafted, &again), WICK_OK);
+  crafted = saved;
+  const uint32_t tail = 257;
+  memcpy(crafted.bytes + TAIL_AT, &tail, sizeof tail);
+  check_refused(&crafted, WICK_E_FULL, "the context holds 256");
+  close_saved();
+}
+
+TEST(another_context_another_model_and_another_version_are_refused) {
+  REQUIRE(open_saved());
+  static record other;
+  other = saved;
+  other.bytes[8]++;
+  check_refused(&other, WICK_E_FORMAT, "not a saved session of version");
+  wick_engine_destroy(engine);
+  // 25 tokens were read and one is new: the least context that holds them, and one less
+  engine = open_engine(PROMPT + ANSWER - 1);
+  uint32_t again;
+  CHECK_EQ_INT(load(engine, &saved, &again), WICK_OK);
+  wick_engine_destroy(engine);
+  engine = open_engine(PROMPT + ANSWER - 2);
+  check_refused(&saved, WICK_E_FULL, "the context holds 24");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+  fixture_shape shape = SHAPE;
+  shape.ffn = 64;
+  file = fixture_make(&shape);
+  engine = open_engine(0);
+  check_refused(&saved, WICK_E_MISMATCH, "");
+  close_saved();
+}
