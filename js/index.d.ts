@@ -83,7 +83,11 @@ export interface EngineOptions extends ModelSource {
   swap?: boolean | string | { folder?: string; always?: boolean };
   /** Keeps what prompts began with, so that it is read once; true by default. */
   prefixCache?: boolean;
-  /** Bytes for all together; a model that needs more is refused before its weights are fetched. */
+  /**
+   * Bytes for all together; a model that needs more is refused before its weights are fetched. Never
+   * more than WebAssembly's memory may grow to, which is also the default: 4 GiB, and 2, 1 or half of
+   * one where the host refuses to reserve so much, without what the module itself takes.
+   */
   memoryLimit?: number;
   /**
    * Answers as soon as metadata and tokenizer are there, while the weights are still arriving. A
@@ -567,6 +571,8 @@ export interface EngineInfo {
     linearBytes: number;
     usedBytes: number;
     peakBytes: number;
+    /** A model that needs more is refused: memoryLimit, or what the host can give if that is less. */
+    limitBytes: number;
     /** Made since the engine was created: decoding makes none. */
     allocations: number;
   };

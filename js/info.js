@@ -39,6 +39,7 @@ export function infoOf(raw) {
       linearBytes: raw.linearBytes,
       usedBytes: raw.bytesNow,
       peakBytes: raw.bytesPeak,
+      limitBytes: raw.limitBytes,
       allocations: raw.allocations,
     },
   };

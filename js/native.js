@@ -66,11 +66,12 @@ export class NativeEngine {
    */
   static async create(module, config, { onMemory, onLog, wasteBytes = 0, swap } = {}) {
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
-    const memory = createMemory({ shared: isThreaded(module), helpers });
-    if (!memory) {
+    const created = createMemory({ shared: isThreaded(module), helpers });
+    if (!created) {
       const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
       throw new WickError(code, 'There is no room for the engine: memory was refused');
     }
+    const { memory, maximum } = created;
     onMemory?.(memory);
     /** @type {Heap | undefined} */
     let heap;
@@ -82,7 +83,7 @@ export class NativeEngine {
       stateRead: (address, size) => state.give(address, size),
       ...(swap && swapHost(swap, () => /** @type {Heap} */ (heap))),
     });
-    exports.start(helpers);
+    exports.start(helpers, maximum);
     heap = new Heap(memory, exports);
     if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
     return new NativeEngine(heap, exports, createEngine(heap, exports, config), state);
@@ -243,6 +244,7 @@ export class NativeEngine {
     return {
       bytesNow: heap.number(1),
       bytesPeak: heap.number(2),
+      limitBytes: heap.number(8),
       allocations: heap.number(3),
       blocksNow: heap.number(4),
       threads: heap.number(5),

@@ -5,6 +5,7 @@
 const behind = [
   [/^a context of \d+ tokens: |, the context holds \d+$/, 'contextSize'],
   [/ with a context of \d+ tokens, the budget is \d+$/, 'memoryLimit, contextSize'],
+  [/ with a context of \d+ tokens, the host's limit is \d+$/, 'contextSize'],
   [/^out of memory: .*, budget [1-9]\d*\)$/, 'memoryLimit'],
   [/ KV pages are needed, \d+ are available$/, 'kvTokens'],
   [/^only the model's directory/, 'directoryOnly'],

@@ -70,13 +70,14 @@ export function isThreaded(module) {
 /**
  * The largest memory that is granted; it is reserved, not used.
  * @param {{shared: boolean, helpers: number}} options
- * @returns {WebAssembly.Memory | undefined} nothing when even the smallest was refused
+ * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} nothing when even the smallest
+ *   was refused; `maximum` in pages
  */
 export function createMemory({ shared, helpers }) {
   const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
   for (const maximum of MAXIMUM_PAGES) {
     try {
-      return new WebAssembly.Memory({ initial, maximum, shared });
+      return { memory: new WebAssembly.Memory({ initial, maximum, shared }), maximum };
     } catch {
       // the next one is smaller
     }

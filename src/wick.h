@@ -29,7 +29,7 @@
 typedef struct wick_engine wick_engine;
 
 typedef struct wick_config {
-  uint64_t memory_bytes_max;  // budget of everything; 0: none
+  uint64_t memory_bytes_max;  // budget of everything; 0: what the host can give
   uint32_t threads;           // with the caller's; 0 and 1: no helpers
   bool choose_threads;        // use as many of them as prove fastest, not always all
   uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
@@ -57,6 +57,9 @@ void wick_config_default(wick_config *config);
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
 void wick_engine_destroy(wick_engine *engine);
 const wick_memory *wick_engine_memory(const wick_engine *engine);
+// A model whose plan needs more is refused before its weights are fetched: the budget, or what the
+// host could give when the engine was made (platform_memory_bytes_max), whichever is less. 0: none.
+uint64_t wick_engine_memory_limit(const wick_engine *engine);
 // The threads that have come up; and how many of them a pass of so many tokens uses.
 uint32_t wick_engine_threads(const wick_engine *engine);
 uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);

@@ -48,10 +48,11 @@ function makeRandom(seed = 1) {
 /** @param {{helpers?: number}} [options] */
 async function startInstance({ helpers = 0 } = {}) {
   const module = await compile(helpers > 0 ? 'simd128-threads' : 'simd128-single');
-  const memory = createMemory({ shared: helpers > 0, helpers });
-  if (!memory) throw new Error('memory was refused');
+  const created = createMemory({ shared: helpers > 0, helpers });
+  if (!created) throw new Error('memory was refused');
+  const { memory, maximum } = created;
   const exports = instantiate(module, memory, {});
-  exports.start(helpers);
+  exports.start(helpers, maximum);
   return { memory, exports };
 }
 

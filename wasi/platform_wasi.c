@@ -18,6 +18,13 @@ void platform_free(void *block, size_t size_bytes) {
   free(block);
 }
 
+extern uint8_t __heap_base;
+
+// The address space behind the module's own stack and data. A runtime may allow less.
+uint64_t platform_memory_bytes_max(void) {
+  return (uint64_t)UINT32_MAX + 1 - (uintptr_t)&__heap_base;
+}
+
 uint64_t platform_now_us(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -73,9 +73,9 @@ static uint64_t numbers[16];
 extern uint8_t __heap_base;
 
 // The first call, on the engine's thread. The number of helpers decides where the heap begins.
-WEB_EXPORT("start") void web_start(uint32_t helpers) {
+WEB_EXPORT("start") void web_start(uint32_t helpers, uint32_t pages_max) {
   web_threads_expect(helpers);
-  web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES);
+  web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES, pages_max);
 }
 
 // Memory for what JavaScript passes in. It is not part of the engine's budget.
@@ -164,6 +164,7 @@ WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine
   numbers[5] = wick_engine_threads(engine);
   numbers[6] = wick_engine_threads_used(engine, 1);
   numbers[7] = wick_engine_threads_used(engine, wick_engine_config(engine)->batch_tokens);
+  numbers[8] = wick_engine_memory_limit(engine);
 }
 
 // ---- Loading ----

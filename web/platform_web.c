@@ -13,6 +13,8 @@ void *platform_alloc(size_t size_bytes) { return web_heap_alloc(size_bytes); }
 
 void platform_free(void *block, size_t size_bytes) { web_heap_free(block, size_bytes); }
 
+uint64_t platform_memory_bytes_max(void) { return web_heap_bytes_left(); }
+
 uint64_t platform_now_us(void) { return (uint64_t)web_now_us(); }
 
 void platform_log(const char *line) { web_log(line, __builtin_strlen(line)); }

@@ -23,6 +23,7 @@ typedef struct free_block {
 } free_block;
 
 static free_block *first_free;
+static uint64_t end_max;  // of the memory when it is full
 
 static uint64_t memory_end(void) {
   return (uint64_t)__builtin_wasm_memory_size(0) * WASM_PAGE_BYTES;
@@ -58,10 +59,19 @@ static void insert(free_block *block, size_t size_bytes) {
   }
 }
 
-void web_heap_start(uintptr_t first) {
+void web_heap_start(uintptr_t first, uint32_t pages_max) {
   const uint64_t begin = align_size(first, WICK_CACHE_LINE_BYTES);
   first_free = NULL;
+  end_max = (uint64_t)pages_max * WASM_PAGE_BYTES;
   if (begin < memory_end()) insert((free_block *)(uintptr_t)begin, (size_t)(memory_end() - begin));
+}
+
+uint64_t web_heap_bytes_left(void) {
+  uint64_t left = end_max - memory_end();
+  for (const free_block *block = first_free; block != NULL; block = block->next) {
+    left += block->size_bytes;
+  }
+  return left;
 }
 
 // The block that ends where the memory ends, or NULL.

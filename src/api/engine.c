@@ -95,12 +95,13 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
 static wick_status check_budget(const wick_engine *engine, wick_error *error) {
   wick_plan plan;
   const wick_status status = wick_memory_plan(engine, &plan, error);
-  const uint64_t budget = engine->memory.budget_bytes;
-  if (status != WICK_OK || budget == 0 || plan.total_bytes <= budget) return status;
+  const uint64_t limit = wick_engine_memory_limit(engine);
+  if (status != WICK_OK || limit == 0 || plan.total_bytes <= limit) return status;
+  const char *whose = limit == engine->memory.budget_bytes ? "budget" : "host's limit";
   return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-                   "the model needs %llu bytes with a context of %u tokens, the budget is %llu",
-                   (unsigned long long)plan.total_bytes, plan.context_tokens,
-                   (unsigned long long)budget);
+                   "the model needs %llu bytes with a context of %u tokens, the %s is %llu",
+                   (unsigned long long)plan.total_bytes, plan.context_tokens, whose,
+                   (unsigned long long)limit);
 }
 
 wick_kv_shape engine_kv_shape(const wick_engine *engine) {
@@ -269,9 +270,11 @@ wick_status wick_engine_create(const wick_config *config, wick_engine **out, wic
   wick_memory memory;
   memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
   memory.fail_at_call = chosen.fail_at_call;
+  const uint64_t host_bytes_max = platform_memory_bytes_max();
   wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
   if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);
   engine->memory = memory;
+  engine->host_bytes_max = host_bytes_max;
   engine->config = chosen;
   status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
@@ -306,6 +309,12 @@ void wick_engine_destroy(wick_engine *engine) {
 }
 
 const wick_memory *wick_engine_memory(const wick_engine *engine) { return &engine->memory; }
+
+uint64_t wick_engine_memory_limit(const wick_engine *engine) {
+  const uint64_t budget = engine->memory.budget_bytes, host = engine->host_bytes_max;
+  return budget != 0 && (host == 0 || budget <= host) ? budget : host;
+}
+
 uint32_t wick_engine_threads(const wick_engine *engine) {
   return thread_pool_threads(engine->threads);
 }

@@ -237,6 +237,7 @@ static void write_running(json_writer *json, const wick_engine *engine) {
   json_u64(json, "bytes_now", memory->bytes_now);
   json_u64(json, "bytes_peak", memory->bytes_peak);
   json_u64(json, "budget_bytes", memory->budget_bytes);
+  json_u64(json, "limit_bytes", wick_engine_memory_limit(engine));
   json_u64(json, "calls", memory->calls);
   json_close(json, '{');
 }

@@ -22,9 +22,10 @@ struct wick_engine {
   session_table sessions;
   wick_forward *forward;
   scheduler *scheduler;
-  bool is_draft;     // another engine's: its forward pass is not its own
-  drafter *drafter;  // NULL: no smaller model proposes
-  wick_ops *ops;     // NULL: metrics are off
+  bool is_draft;            // another engine's: its forward pass is not its own
+  drafter *drafter;         // NULL: no smaller model proposes
+  wick_ops *ops;            // NULL: metrics are off
+  uint64_t host_bytes_max;  // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
   uint32_t dot_checks_left;  // steps that begin with wick_kernels.dots_are_right
   bool is_directory_ready;

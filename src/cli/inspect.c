@@ -156,6 +156,10 @@ static void print_plan(const wick_engine *engine) {
     char text[32];
     output_format(OUTPUT_TEXT, "  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
   }
+  const uint64_t limit = wick_engine_memory_limit(engine);
+  char text[32];
+  output_format(OUTPUT_TEXT, "  %-16s %12s\n", "limit here",
+                limit == 0 ? "none" : format_bytes(text, limit));
 }
 
 static void print_tables(const char *path, const wick_engine *engine) {

@@ -14,6 +14,10 @@
 void *platform_alloc(size_t size_bytes);
 void platform_free(void *block, size_t size_bytes);
 
+// The most that the host can still give, in bytes: physical memory, or what is left of the address
+// space. 0: unknown.
+uint64_t platform_memory_bytes_max(void);
+
 // Monotonic, from an arbitrary start. Cost: a system call or a call into JavaScript.
 uint64_t platform_now_us(void);
 

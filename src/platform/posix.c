@@ -23,6 +23,11 @@ void platform_free(void *block, size_t size_bytes) {
   free(block);
 }
 
+uint64_t platform_memory_bytes_max(void) {
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+}
+
 uint64_t platform_now_us(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
