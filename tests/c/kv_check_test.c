@@ -1,0 +1,110 @@
+// tests/c/kv_check_test.c — the pool's own check, which the other tests of the pool rely on: it
+// sees each invariant broken by hand, and says which.
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "kv/pool_types.h"
+#include "platform/platform.h"
+
+static wick_memory memory;
+static wick_kv_pool *pool;
+static wick_error error;
+
+// Two sequences that share three pages, of which the last has 8 of 16 tokens, and a free page.
+static bool open_pool(void) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  const wick_kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  wick_kv_seq_id seq, child, gone;
+  pool = NULL;
+  wick_kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
+  return CHECK(pool != NULL) && CHECK(wick_kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK) &&
+         CHECK(wick_kv_seq_prepare_write(pool, seq, 0, 40, NULL, NULL) == WICK_OK) &&
+         CHECK(wick_kv_seq_append(pool, seq, 40, NULL) == WICK_OK) &&
+         CHECK(wick_kv_seq_fork(pool, seq, &child, NULL) == WICK_OK) &&
+         CHECK(wick_kv_seq_new(pool, 16, &gone, NULL, NULL) == WICK_OK) &&
+         CHECK(wick_kv_seq_free(pool, gone, NULL) == WICK_OK) &&
+         CHECK(wick_kv_pool_check(pool, &error) == WICK_OK) && CHECK(pool->page_free != 0);
+}
+
+static void close_pool(void) {
+  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK);
+  wick_kv_pool_destroy(pool);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+static void check_seen(const char *words) {
+  memset(&error, 0, sizeof error);
+  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_E_CORRUPT);
+  if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s: %s\n", words, error.message);
+}
+
+// With `field` as it should not be; then as it was.
+#define CHECK_BROKEN(field, value, words)                    \
+  do {                                                       \
+    const __typeof__(field) was = (field);                   \
+    (field) = (__typeof__(field))(value);                    \
+    check_seen(words);                                       \
+    (field) = was;                                           \
+    CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK); \
+  } while (0)
+
+TEST(broken_tables_are_seen) {
+  REQUIRE(open_pool());
+  wick_kv_entry *first = &pool->seqs[0].table[0], *second = &pool->seqs[0].table[1];
+  CHECK_BROKEN(first->first, first->last, "slots of an entry of sequence 1: 16 instead of 16");
+  CHECK_BROKEN(first->last, 17, "slots of an entry of sequence 1: 0 instead of 17");
+  CHECK_BROKEN(first->position, 1, "position in sequence 1: 1 instead of 0");
+  CHECK_BROKEN(second->position, 15, "position in sequence 1: 15 instead of 16");
+  CHECK_BROKEN(first->page, pool->page_count, "page of sequence 1");
+  CHECK_BROKEN(first->page, -2, "page of sequence 1");
+  CHECK_BROKEN(second->page, first->page, "page twice in sequence 1");
+  CHECK_BROKEN(pool->seqs[0].token_count, 49, "tokens of 1: 49 instead of 48");
+  CHECK_BROKEN(pool->seqs[0].id, 0, "id of sequence 0");
+  CHECK_BROKEN(pool->seqs[1].id, pool->seq_next, "id of sequence 1");
+  CHECK_BROKEN(pool->seqs[1].id, pool->seqs[0].id, "id of sequence 1");
+  close_pool();
+}
+
+TEST(broken_headers_are_seen) {
+  REQUIRE(open_pool());
+  wick_kv_page *used = &pool->pages[0], *left = &pool->pages[pool->page_count - 1];
+  REQUIRE(left->ref_count == 0);
+  CHECK_BROKEN(used->id, 1, "id 0: 1 instead of 0");
+  CHECK_BROKEN(used->ref_count, 1, "references of page 0: 1 instead of 2");
+  CHECK_BROKEN(used->ref_count, 3, "references of page 0: 3 instead of 2");
+  CHECK_BROKEN(used->hold_count, 1, "references of page 0: 2 instead of 3");
+  CHECK_BROKEN(used->fill_tokens, 17, "header of page 0: 17");
+  CHECK_BROKEN(left->ref_count, 1, "references of page");
+  CHECK_BROKEN(left->fill_tokens, 1, "free page");
+  CHECK_BROKEN(left->is_sealed, true, "free page");
+  CHECK_BROKEN(pool->free_from, pool->page_count, "free page");
+  // held, as it would be by the cache, but open to writes
+  used->ref_count++;
+  used->hold_count++;
+  pool->stats.pages_held_prefix++;
+  const bool was_sealed = used->is_sealed;
+  used->is_sealed = true;
+  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK);
+  CHECK_BROKEN(used->is_sealed, false, "header of page 0");
+  CHECK_BROKEN(pool->stats.pages_held_prefix, 0, "held pages of");
+  used->is_sealed = was_sealed;
+  used->ref_count--;
+  used->hold_count--;
+  pool->stats.pages_held_prefix--;
+  close_pool();
+}
+
+TEST(wrong_counters_are_seen) {
+  REQUIRE(open_pool());
+  wick_kv_stats *stats = &pool->stats;
+  CHECK_BROKEN(pool->page_free, pool->page_free + 1, "free pages of");
+  CHECK_BROKEN(pool->page_free, pool->page_free - 1, "free pages of");
+  CHECK_BROKEN(stats->pages_held_prefix, 1, "held pages of");
+  CHECK_BROKEN(stats->sequences_allocated, stats->sequences_allocated + 1, "sequences of 0: 3");
+  CHECK_BROKEN(stats->sequences_freed, stats->sequences_freed + 1, "sequences of 0: 1");
+  CHECK_BROKEN(stats->pages_allocated, stats->pages_allocated + 1, "used pages of");
+  CHECK_BROKEN(stats->pages_freed, stats->pages_freed + 1, "used pages of");
+  CHECK_BROKEN(stats->used_pages_max, 2, "used pages of");
+  close_pool();
+}
