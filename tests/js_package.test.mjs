@@ -383,20 +383,23 @@ describe('the server of the demo', () => {
   });
 });
 
-/** Ten times what it takes (node tools/bench/start.mjs), for a machine that has other things to do. */
-const START_MS_MAX = 500;
+/**
+ * In processor time, of which other work of the machine makes less difference than of time: about 50 ms are usual.
+ * `node tools/bench/start.mjs` measures how long it takes.
+ */
+const START_CPU_MS_MAX = 250;
 
-test('an engine is ready soon, its module being compiled', async (t) => {
+test('an engine starts with little work, its module being compiled', async (t) => {
   const wasm = await WebAssembly.compile(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')));
   const times = [];
   for (let i = 0; i < 5; i++) {
-    const start = performance.now();
+    const before = process.cpuUsage();
     const engine = await createEngine({ file: modelPath, wasm });
-    times.push(performance.now() - start);
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / 1000);
     await engine.close();
   }
-  // the least of five: whatever else runs here, it is at rest once
-  const told = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms`;
+  const told = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of processor time`;
   t.diagnostic(told);
-  assert.ok(Math.min(...times) < START_MS_MAX, told);
+  assert.ok(Math.min(...times) < START_CPU_MS_MAX, told);
 });
