@@ -2,9 +2,10 @@
 // whoever knows that interface needs no other.
 
 import { abortError, WickError } from './errors.js';
-import { holdReaders, leavable, readersOf, timingsOf } from './generation.js';
+import { leavable, readersOf, timingsOf } from './generation.js';
 import { checkNames } from './known.js';
 import { argumentError, checkCompletions, settingsOf } from './options.js';
+import { randomWord } from './random.js';
 
 /** @typedef {import('./index.js').ChatCompletionRequest} ChatCompletionRequest */
 /** @typedef {import('./index.js').ChatCompletion} ChatCompletion */
@@ -151,8 +152,7 @@ export class ChatCompletions {
 }
 
 /** @returns {string} crypto.randomUUID is for pages served over HTTPS or from localhost alone */
-const randomName = () =>
-  Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('');
+const randomName = () => Array.from({ length: 4 }, () => randomWord().toString(36)).join('');
 
 /** @typedef {{id: string, created: number, model: string}} Head */
 
@@ -165,9 +165,12 @@ async function collect(readers, head, body) {
     throw error;
   });
   const dones = donesOf(readers);
+  const { id, created, model } = head;
   return {
-    ...head,
+    id,
     object: 'chat.completion',
+    created,
+    model,
     choices,
     usage: usageOf(dones),
     timings: timingsOf(dones[0]),
@@ -199,6 +202,8 @@ export class ChatStream {
   #head;
   #body;
   #isTaken = false;
+  /** @type {AbortController | undefined} */
+  #controller;
 
   /**
    * @param {PieceReader[]} readers one for each choice
@@ -209,21 +214,20 @@ export class ChatStream {
     this.#readers = readers;
     this.#head = head;
     this.#body = body;
-    /** abort() ends the stream with an AbortError */
-    this.controller = new AbortController();
-    const { signal } = this.controller;
-    // no more than the readers: a stream that nobody has is cancelled
-    signal.addEventListener('abort', () => {
-      for (const reader of readers) reader.abort(abortError(signal.reason));
-    });
-    holdReaders(this, readers);
+    for (const reader of readers) reader.heldBy(this);
+  }
+
+  /** Its abort() ends the stream with an AbortError. */
+  get controller() {
+    this.#controller ??= abortsReaders(this.#readers);
+    return this.#controller;
   }
 
   [Symbol.asyncIterator]() {
     if (this.#isTaken) throw argumentError('A stream can be read only once');
     this.#isTaken = true;
     const chunks = leavable(this.#chunks(), () => this.#cancel());
-    holdReaders(chunks, this.#readers);
+    for (const reader of this.#readers) reader.heldBy(chunks);
     return chunks;
   }
 
@@ -240,7 +244,7 @@ export class ChatStream {
       for await (const { index, piece } of merged(readers)) yield this.#piece(index, piece);
       const dones = donesOf(readers);
       if (this.#body.stream_options?.include_usage) {
-        yield { ...this.#chunk(0, {}), choices: [], usage: usageOf(dones) };
+        yield Object.assign(this.#chunk(0, {}), { choices: [], usage: usageOf(dones) });
       }
     } finally {
       this.#cancel();
@@ -251,10 +255,8 @@ export class ChatStream {
   #piece(index, piece) {
     if (!piece) {
       const done = /** @type {Done} */ (this.#readers[index].done);
-      return {
-        ...this.#chunk(index, { finish_reason: finishOf(done) }),
-        timings: timingsOf(done),
-      };
+      const last = this.#chunk(index, { finish_reason: finishOf(done) });
+      return Object.assign(last, { timings: timingsOf(done) });
     }
     const logprobs =
       this.#body.logprobs === true
@@ -265,12 +267,25 @@ export class ChatStream {
 
   /** @param {number} index @param {object} choice */
   #chunk(index, choice) {
+    const { id, created, model } = this.#head;
     return {
-      ...this.#head,
+      id,
       object: 'chat.completion.chunk',
+      created,
+      model,
       choices: [{ index, delta: {}, logprobs: null, finish_reason: null, ...choice }],
     };
   }
+}
+
+/** @param {PieceReader[]} readers no more than these: a stream that nobody has is cancelled */
+function abortsReaders(readers) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  signal.addEventListener('abort', () => {
+    for (const reader of readers) reader.abort(abortError(signal.reason));
+  });
+  return controller;
 }
 
 /**
@@ -318,7 +333,6 @@ function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];
   /** @param {import('./protocol.js').TokenLogprob} one */
   const shaped = ({ text, bytes, logprob }) => ({ token: text, logprob, bytes });
-  return [
-    { ...shaped(token), top_logprobs: token.top.slice(0, body.top_logprobs ?? 0).map(shaped) },
-  ];
+  const top = token.top.slice(0, body.top_logprobs ?? 0).map(shaped);
+  return [Object.assign(shaped(token), { top_logprobs: top })];
 }

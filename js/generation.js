@@ -16,6 +16,8 @@ import { onAbort } from './signals.js';
 
 /** The engine hears of what was read in batches. */
 const ACKNOWLEDGE_EVERY = 32;
+/** So many pieces lie unread when it is asked whether anybody could still read them. */
+const UNREAD_PIECES_WATCHED = 64;
 
 export class PieceReader {
   #launch;
@@ -33,8 +35,15 @@ export class PieceReader {
   #done;
   /** @type {{error: unknown} | undefined} */
   #failure;
-  /** Wakes the reader that waits for the next piece. @type {(() => void) | undefined} */
+  /**
+   * Wakes the reader that waits for the next piece. No function written out where it is assigned: V8
+   * puts such closures where only its big collections come by, with all that they lead to.
+   * @type {((nothing?: undefined) => void) | undefined}
+   */
   #wake;
+  /** Whoever has the pieces to read. @type {WeakRef<object> | undefined} */
+  #holder;
+  #isWatched = false;
 
   /**
    * @param {() => void} launch has `begin` called
@@ -102,9 +111,32 @@ export class PieceReader {
   }
 
   #leave() {
-    held.unregister(this);
+    this.#unwatch();
     this.#onEnd();
     this.#wake?.();
+  }
+
+  /** @param {object} holder an object that is gone reads nothing any more */
+  heldBy(holder) {
+    this.#unwatch();
+    if (!this.isOver) this.#holder = new WeakRef(holder);
+  }
+
+  /**
+   * Not each request from its start: what was ever in a FinalizationRegistry survives V8's small
+   * collections, with all that it leads to, and makes the heap of a page that asks much four times as big.
+   */
+  #watch() {
+    if (this.#isWatched || !this.#holder) return;
+    const holder = this.#holder.deref();
+    if (!holder) return this.cancel();
+    this.#isWatched = true;
+    unread.register(holder, this, this);
+  }
+
+  #unwatch() {
+    if (this.#isWatched) unread.unregister(this);
+    this.#isWatched = false;
   }
 
   /** What a caller's own functions throw ends their request, and no other. @param {Output} output */
@@ -127,6 +159,7 @@ export class PieceReader {
       this.#done = done;
       this.#leave();
     }
+    if (!this.isOver && this.#pieces.length >= UNREAD_PIECES_WATCHED) this.#watch();
     this.#wake?.();
   }
 
@@ -142,7 +175,7 @@ export class PieceReader {
       }
       if (this.#done) return undefined;
       await new Promise((settle) => {
-        this.#wake = () => settle(undefined);
+        this.#wake = settle;
       });
     }
   }
@@ -155,7 +188,7 @@ export class PieceReader {
 
   /** Nobody reads on. */
   cancel() {
-    this.abort(abortError());
+    if (!this.isOver) this.abort(abortError());
   }
 }
 
@@ -229,21 +262,8 @@ export function leavable(generator, cancel) {
   };
 }
 
-/** Readers by who holds their text: an object that is gone reads nothing any more. */
-const held = new FinalizationRegistry((/** @type {PieceReader} */ reader) => reader.cancel());
-
-/**
- * What nobody can read any more, because nobody has it, is cancelled as if it had been left. Not so what
- * has ended: its error has a stack, which may lead back to the holder and would keep both.
- * @param {object} holder a generation or stream that is to be read, or the iterator that reads it
- * @param {PieceReader[]} readers that somebody else may have held until now
- */
-export function holdReaders(holder, readers) {
-  for (const reader of readers) {
-    held.unregister(reader);
-    if (!reader.isOver) held.register(holder, reader, reader);
-  }
-}
+/** What nobody can read any more, because nobody has it, is cancelled as if it had been left. */
+const unread = new FinalizationRegistry((/** @type {PieceReader} */ reader) => reader.cancel());
 
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */
 export const readerOf = (...args) => readersOf(...args)[0];
@@ -259,7 +279,7 @@ export class Generation {
   /** @param {PieceReader} reader */
   constructor(reader) {
     this.#reader = reader;
-    holdReaders(this, [reader]);
+    reader.heldBy(this);
   }
 
   /** How it went; undefined until it has ended. */
@@ -274,7 +294,7 @@ export class Generation {
     this.#isTaken = true;
     const reader = this.#reader;
     const texts = leavable(readTexts(reader), () => reader.cancel());
-    holdReaders(texts, [reader]);
+    reader.heldBy(texts);
     return texts;
   }
 

@@ -6,6 +6,7 @@ import { HttpSource } from './fetch.js';
 import { checkNames } from './known.js';
 import { splitNames } from './names.js';
 import { VERSION } from './protocol.js';
+import { randomWord } from './random.js';
 import { BlobSource, StreamSource } from './source.js';
 
 /** @typedef {import('./index.js').EngineOptions} EngineOptions */
@@ -115,7 +116,8 @@ function speculationOf(speculation) {
 
 /** @param {number | bigint | null | undefined} seed @returns {bigint} */
 function seedOf(seed) {
-  if (seed === undefined || seed === null) return crypto.getRandomValues(new BigUint64Array(1))[0];
+  if (seed === undefined || seed === null)
+    return (BigInt(randomWord()) << 32n) | BigInt(randomWord());
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
   throw argumentError(`seed must be a whole number, not ${seed}`);

@@ -17,6 +17,8 @@ const SUBMITTED_MAX = 1024;
 /** So many pieces may lie unread before a request rests. */
 const UNREAD_MAX = 256;
 
+const decoder = new TextDecoder();
+
 const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 
 /**
@@ -202,7 +204,7 @@ export class RequestTable {
     this.#count(entry, 1);
     if (!entry.wantsTokens) return;
     const top = event.top.map(({ token, logprob }) => this.#logprob(token, logprob));
-    output.tokens.push({ ...this.#logprob(event.token, event.logprob), top });
+    output.tokens.push(Object.assign(this.#logprob(event.token, event.logprob), { top }));
   }
 
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
@@ -232,7 +234,7 @@ export class RequestTable {
   /** @param {number} token @param {number} logprob */
   #logprob(token, logprob) {
     const bytes = this.#native.tokenBytes(token);
-    return { token, text: new TextDecoder().decode(bytes), bytes: Array.from(bytes), logprob };
+    return { token, text: decoder.decode(bytes), bytes: Array.from(bytes), logprob };
   }
 }
 

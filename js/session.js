@@ -44,7 +44,7 @@ export class Session {
     }
     const message = {
       input: { prompt: promptOf(prompt, true) },
-      settings: { ...settingsOf(options), session: this.#id },
+      settings: Object.assign(settingsOf(options), { session: this.#id }),
       wantsTokens: options.onToken !== undefined,
     };
     return new Generation(readerOf(this.#link, message, options));
@@ -67,7 +67,7 @@ export class Session {
   async #read(text, options, drop) {
     const message = {
       input: { prompt: promptOf(text, true) },
-      settings: { ...settingsOf({}), session: this.#id, prefillOnly: true, drop },
+      settings: Object.assign(settingsOf({}), { session: this.#id, prefillOnly: true, drop }),
       wantsTokens: false,
     };
     const reader = readerOf(this.#link, message, options);

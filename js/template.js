@@ -34,7 +34,8 @@ export class ChatTemplate {
    * @returns {string}
    */
   render(messages, { add_generation_prompt = true, ...variables } = {}) {
-    const context = { ...this.#tokens, ...variables, messages, add_generation_prompt };
+    const given = { messages, add_generation_prompt };
+    const context = Object.assign({}, this.#tokens, variables, given);
     return inWords('refuses these messages', () => this.#template.render(context));
   }
 }

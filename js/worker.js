@@ -314,7 +314,9 @@ class EngineWorker {
     const requests = /** @type {RequestTable} */ (this.#requests);
     try {
       this.#finishCancelled(settings.session);
-      requests.add(id, { ...settings, ...this.#prompt(input), completions }, wantsTokens);
+      // no copy by spreading: V8 makes a hidden class of each, which keeps the request for a while
+      const request = Object.assign(settings, this.#prompt(input), { completions });
+      requests.add(id, request, wantsTokens);
       this.#wake();
     } catch (error) {
       const plain = toPlainError(refusalOf(error));
