@@ -47,6 +47,7 @@ typedef struct wick_config {
   bool metrics;                 // ops are timed: wick_metrics
   uint32_t timer_grain_us;      // how fine the host's clock is, told with the metrics; 0: 1
   uint64_t fail_at_call;        // tests: the k-th allocation answers NULL; 0: never
+  uint64_t fail_from_call;      // tests: the same, and all after it
 } wick_config;
 
 // F16 KV, everything else 0.

@@ -270,6 +270,7 @@ wick_status wick_engine_create(const wick_config *config, wick_engine **out, wic
   wick_memory memory;
   memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
   memory.fail_at_call = chosen.fail_at_call;
+  memory.fail_from_call = chosen.fail_from_call;
   const uint64_t host_bytes_max = platform_memory_bytes_max();
   wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
   if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);

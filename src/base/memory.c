@@ -29,6 +29,7 @@ void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)
 void *memory_alloc(wick_memory *memory, size_t size_bytes) {
   memory->calls++;
   if (memory->calls == memory->fail_at_call) return NULL;
+  if (memory->fail_from_call != 0 && memory->calls >= memory->fail_from_call) return NULL;
   size_t total;
   if (!checked_add_size(size_bytes, HEADER_BYTES + WICK_CACHE_LINE_BYTES, &total)) return NULL;
   total = align_size(size_bytes, WICK_CACHE_LINE_BYTES) + HEADER_BYTES;

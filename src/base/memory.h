@@ -14,9 +14,10 @@ typedef struct wick_memory {
   uint64_t budget_bytes;  // 0: none
   uint64_t bytes_now;     // held by callers now, headers included
   uint64_t bytes_peak;
-  uint64_t calls;         // allocations since creation; decode must not change it
-  uint64_t blocks_now;    // allocations not yet freed; 0 after everything was closed
-  uint64_t fail_at_call;  // 0: never; k: the k-th call from creation answers NULL
+  uint64_t calls;           // allocations since creation; decode must not change it
+  uint64_t blocks_now;      // allocations not yet freed; 0 after everything was closed
+  uint64_t fail_at_call;    // 0: never; k: the k-th call from creation answers NULL
+  uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
 } wick_memory;

@@ -412,9 +412,12 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   if (scheduler->first == NULL) return SCHEDULER_IDLE;
   if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
+  // A pass that begins with nobody may have taken the pages of those that ran: they start again.
+  const uint64_t preempted = scheduler->stats.preempted;
   bool has_changed = admission_start(scheduler);
   has_changed = finish_silent(scheduler) || has_changed;
   has_changed = pass_begin(scheduler) || has_changed;
+  has_changed = has_changed || scheduler->stats.preempted != preempted;
   // all are paused
   return has_changed ? SCHEDULER_PROGRESS : SCHEDULER_IDLE;
 }
