@@ -132,7 +132,7 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 # files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
 TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  tests/c/gguf_files.c tests/c/load_sink.c
+  tests/c/gguf_files.c tests/c/load_sink.c tests/c/model_builder.c
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive

@@ -11,11 +11,15 @@ import { built, ci, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 import { isSoak, soakSeed } from './support/soak.mjs';
 
-/** Inputs in CI: 15 to 20 s of one core each. Elsewhere a sixth of them, in a soak twenty times as many. */
+/**
+ * Inputs in CI: 15 to 20 s of one core each, a minute of model_fuzz. Elsewhere a sixth of them, in a soak
+ * twenty times as many.
+ */
 const inputs = new Map([
   ['gguf_fuzz', 600_000],
   ['kv_fuzz', 20_000],
   ['load_fuzz', 100_000],
+  ['model_fuzz', 9_000],
   ['stop_fuzz', 800_000],
   ['tokenizer_fuzz', 36_000],
 ]);
