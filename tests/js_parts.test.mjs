@@ -1,0 +1,377 @@
+// Parts of the package by themselves, from their sources: names and numbers that an engine would give
+// only in places that are hard to reach.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  abortError,
+  codeOfStatus,
+  fromPlainError,
+  refusalOf,
+  throwIfAborted,
+  toPlainError,
+  WickError,
+} from '../js/errors.js';
+import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/info.js';
+import { checkNames } from '../js/known.js';
+import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
+import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
+import { StateBytes } from '../js/state.js';
+import { nameOptions } from '../js/told.js';
+
+// Before the clock is read for the first time: js/clock.js keeps the function.
+let fakeMs = 0;
+const { hrtime } = process;
+process.hrtime = /** @type {any} */ (() => [Math.floor(fakeMs / 1000), (fakeMs % 1000) * 1e6]);
+const { ProgressMeter } = await import('../js/progress.js');
+process.hrtime = hrtime;
+
+describe('info', () => {
+  const raw = {
+    ...{ architecture: 'llama', name: 'n', chat_template: 't', types: { F32: { tensors: 1 } } },
+    shape: { layers: 2, kv_heads: 3, context_trained: 4 },
+    tokenizer: { model: 'gpt2', adds_bos: true },
+    plan: { context_tokens: 5, kv_page_bytes: 6 },
+    error: { status: 'WICK_E_ARG', offset_bytes: 7 },
+    load: { fingerprint: 'ab' },
+    ...{
+      threads: 8,
+      threadsUsed: 9,
+      kernels: 'simd128',
+      sharing: 'tabs',
+      k_type: 'q8',
+      v_type: 'q4',
+    },
+    ...{ linearBytes: 10, bytesNow: 11, bytesPeak: 12, limitBytes: 13, allocations: 14 },
+  };
+
+  test('of a model, every member', () => {
+    assert.deepEqual(infoOf(raw), {
+      ...{ architecture: 'llama', name: 'n', chatTemplate: 't', types: { F32: { tensors: 1 } } },
+      shape: { layers: 2, kvHeads: 3, contextTrained: 4 },
+      contextSize: 5,
+      tokenizer: { model: 'gpt2', addsBos: true },
+      fingerprint: 'ab',
+      ...{
+        threads: 8,
+        threadsUsed: 9,
+        kernels: 'simd128',
+        sharing: 'tabs',
+        kType: 'q8',
+        vType: 'q4',
+      },
+      plan: { contextTokens: 5, kvPageBytes: 6 },
+      error: { status: 'WICK_E_ARG', offsetBytes: 7 },
+      memory: { linearBytes: 10, usedBytes: 11, peakBytes: 12, limitBytes: 13, allocations: 14 },
+    });
+  });
+
+  test('before the directory', () => {
+    const info = infoOf({ load: {}, threads: 1 });
+    const { architecture, name, shape, contextSize, tokenizer, chatTemplate, types } = info;
+    const none = { architecture, name, shape, contextSize, tokenizer, chatTemplate, types };
+    assert.deepEqual(none, {
+      ...{ architecture: null, name: null, shape: null, contextSize: 0, tokenizer: null },
+      ...{ chatTemplate: null, types: {} },
+    });
+    const { fingerprint, plan, error, sharing } = info;
+    assert.deepEqual([fingerprint, plan, error, sharing], [null, null, null, 'none']);
+  });
+});
+
+const rawStats = {
+  requests: {
+    ...{ running: 1, waiting: 2, paused: 3, running_max: 4, waiting_max: 5, submitted: 6 },
+    ...{ refused: 7, stopped: 8, length: 9, aborted: 10, failed: 11, preempted: 12 },
+    ...{ swapped_out: 13, swapped_in: 14, swap_failed: 15 },
+  },
+  tokens: { prompt: 16, cached: 17, recomputed: 18, out: 19, proposed: 20, accepted: 21 },
+  ...{ pass_us: [1], passes: 22, rows: 23, draft_failed: 24 },
+  kv: {
+    page_tokens: 16,
+    pages: { all: 30, free: 5, shared: 6, cached: 7, used_max: 26 },
+    bytes: { used: 28, capacity: 29 },
+    fragmentation: { largest_free_region: 31 },
+    prefix: { hits: 32, misses: 33, hit_ratio: 0.5 },
+    map: ['pp', '.'],
+  },
+};
+
+describe('stats', () => {
+  test('every member by its name', () => {
+    const stats = statsOf(rawStats);
+    assert.equal(stats.requests.runningMax, 4);
+    assert.equal(stats.requests.swapFailed, 15);
+    assert.equal(stats.tokens.recomputed, 18);
+    assert.deepEqual([stats.passes, stats.rows, stats.draftFailed], [22, 23, 24]);
+    assert.equal(stats.kv.pages.usedMax, 26);
+    assert.equal(stats.kv.fragmentation.largestFreeRegion, 31);
+    assert.equal(stats.kv.prefix?.hitRatio, 0.5);
+    assert.equal(stats.kv.map, 'pp.');
+    const without = kvStatsOf({ ...rawStats.kv, prefix: null, map: undefined });
+    assert.equal(without.prefix, null);
+    assert.equal(without.map, undefined);
+  });
+
+  test('in the format of Prometheus, every line', () => {
+    const text = prometheusOf(statsOf(rawStats));
+    const lines = text.split('\n').filter((line) => line && !line.startsWith('#'));
+    assert.deepEqual(lines, [
+      ...['running"} 1', 'waiting"} 2', 'paused"} 3'].map((end) => `wick_requests{state="${end}`),
+      'wick_requests_submitted_total 6',
+      'wick_requests_refused_total 7',
+      ...['stop"} 8', 'length"} 9', 'abort"} 10', 'error"} 11'].map(
+        (end) => `wick_requests_finished_total{reason="${end}`,
+      ),
+      'wick_preemptions_total 12',
+      ...['out"} 13', 'in"} 14', 'failed"} 15'].map((end) => `wick_swaps_total{kind="${end}`),
+      ...['prompt"} 16', 'cached"} 17', 'recomputed"} 18', 'out"} 19', 'proposed"} 20'].map(
+        (end) => `wick_tokens_total{kind="${end}`,
+      ),
+      'wick_tokens_total{kind="accepted"} 21',
+      'wick_passes_total 22',
+      'wick_rows_total 23',
+      'wick_draft_failures_total 24',
+      ...['used"} 25', 'free"} 5', 'shared"} 6', 'cached"} 7'].map(
+        (end) => `wick_kv_pages{state="${end}`,
+      ),
+      'wick_kv_bytes 28',
+      'wick_prefix_hits_total 32',
+      'wick_prefix_misses_total 33',
+    ]);
+    assert.match(text, /^# HELP wick_requests Requests now\.\n# TYPE wick_requests gauge\nwick/);
+    assert.match(text, /# TYPE wick_kv_bytes gauge\n/);
+    assert.match(text, /# TYPE wick_rows_total counter\n/);
+    const none = prometheusOf(statsOf({ ...rawStats, kv: { ...rawStats.kv, prefix: null } }));
+    assert.match(none, /wick_prefix_hits_total 0\n[\s\S]*wick_prefix_misses_total 0\n$/);
+  });
+});
+
+test('messages of the engine name the option behind them', () => {
+  for (const [said, told] of [
+    ['a context of 9 tokens: the model was trained on 8', ' (option contextSize)'],
+    ['a session of 9 tokens, the context holds 8', ' (option contextSize)'],
+    ['1 with a context of 2 tokens, the budget is 3', ' (options memoryLimit, contextSize)'],
+    ['out of memory: a page (1 bytes, budget 5)', ' (option memoryLimit)'],
+    ['out of memory: a page (1 bytes, budget 0)', ''],
+    ['9 KV pages are needed, 8 are available', ' (option kvTokens)'],
+    ["only the model's directory was read", ' (option directoryOnly)'],
+    ['a logit bias of NaN', ' (option logitBias)'],
+    ['17 stop strings, the most are 16', ' (option stop)'],
+    ['stop string 3 is empty', ' (option stop)'],
+    ['there are 17 stop strings', ''],
+  ]) {
+    assert.equal(nameOptions(said), said + told);
+  }
+  assert.equal(nameOptions('top_p is 2'), 'top_p (topP) is 2');
+  assert.equal(nameOptions('min_p_x is 2'), 'min_p_x (minPX) is 2');
+  assert.equal(nameOptions('seed is 2'), 'seed is 2');
+});
+
+describe('names', () => {
+  test('of the files of a split model, from any of them', () => {
+    const all = ['a-00001-of-00003.GGUF?x', 'a-00002-of-00003.GGUF?x', 'a-00003-of-00003.GGUF?x'];
+    assert.deepEqual(splitNames(all[1]), all);
+    for (const name of [
+      'model.gguf',
+      'a-1-of-3.gguf',
+      'a-00001-of-00000.gguf',
+      'a-00001-of-00003',
+    ]) {
+      assert.deepEqual(splitNames(name), [name]);
+    }
+    assert.deepEqual(splitNames('a-00001-of-00001.gguf'), ['a-00001-of-00001.gguf']);
+  });
+
+  test('one that was not given is told', () => {
+    assert.equal(nameOfFile(['a', 'b'], 1), 'b');
+    assert.throws(() => nameOfFile(['a', 'b'], 2), {
+      code: 'ARG',
+      message: /its file 3 is wanted, 2 given/,
+    });
+    assert.match(fileIsMissing(0, 0).message, /its file 1 is wanted, 0 given/);
+  });
+
+  test('of options that are none, with the nearest', () => {
+    const known = /** @type {any[]} */ (['temperature', 'maxTokens', 'topP']);
+    const check = (/** @type {any} */ options) => () => checkNames(options, known, ['n']);
+    assert.equal(check({ topP: 1, n: 2, other: undefined })().topP, 1);
+    assert.throws(
+      check({ temprature: 1 }),
+      /^WickError: temprature is no option; did you mean temperature\?$/,
+    );
+    assert.throws(check({ max_tokens: 1 }), /did you mean maxTokens\?$/);
+    assert.throws(check({ Top_P: 1 }), /did you mean topP\?$/);
+    // a third of the letters may differ, and no more
+    assert.throws(check({ maxTokenXYZ: 1 }), /did you mean maxTokens\?$/);
+    assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is no option$/);
+    for (const none of [null, 5, undefined]) {
+      assert.throws(check(none), { code: 'ARG', message: 'The options must be an object' });
+    }
+  });
+});
+
+test('progress: when it is told, the speed of the last seconds, the time that is left', () => {
+  /** @type {import('../js/protocol.js').Progress[]} */
+  const told = [];
+  const meter = new ProgressMeter((progress) => told.push(progress));
+  const at = (/** @type {number} */ ms, /** @type {any[]} */ ...args) => {
+    fakeMs = ms;
+    const before = told.length;
+    meter.update(.../** @type {[number, number]} */ (args));
+    return told.length > before ? told[told.length - 1] : undefined;
+  };
+  const none = { bytesPerSecond: undefined, secondsLeft: undefined };
+  assert.deepEqual(at(1000, 0, 9000), { loaded: 0, total: 9000, ...none, phase: 'loading' });
+  assert.equal(at(1099, 100, 9000), undefined);
+  assert.equal(at(1100, 100, 9000)?.bytesPerSecond, undefined);
+  assert.equal(at(1199, 150, 9000, 'ready')?.phase, 'ready');
+  assert.equal(at(1249, 200, 9000, 'ready')?.bytesPerSecond, undefined);
+  const measured = at(1250, 250, 9000, 'ready');
+  assert.deepEqual([measured?.bytesPerSecond, measured?.secondsLeft], [1000, 8.75]);
+  assert.equal(at(1350, 300, undefined)?.secondsLeft, undefined);
+  assert.equal(at(5000, 4000, 3000)?.secondsLeft, 0);
+  // what is older than four seconds counts no more: from (1250, 250) on
+  assert.equal(at(5250, 4250, 9000)?.bytesPerSecond, 1000);
+  assert.equal(at(5300, 8300, 9000, 'ready')?.bytesPerSecond, (8000 / 3950) * 1000);
+  assert.equal(at(60_000, 8300, 9000)?.bytesPerSecond, 0);
+  assert.equal(told.at(-1)?.secondsLeft, undefined);
+});
+
+describe('errors', () => {
+  test('statuses have the codes of src/base/status.h', () => {
+    assert.deepEqual([0, 1, 7, 18, 19, -1].map(codeOfStatus), [
+      ...['OK', 'ARG', 'NOMEM', 'ABORTED', 'INTERNAL', 'INTERNAL'],
+    ]);
+  });
+
+  test('survive a message between threads', () => {
+    const error = new WickError('HTTP', 'no', { status: 404 });
+    const plain = structuredClone(toPlainError(error));
+    assert.deepEqual(plain, { code: 'HTTP', message: 'no', cause: { status: 404 } });
+    const again = fromPlainError(plain);
+    assert.ok(again instanceof WickError);
+    assert.deepEqual([again.code, again.message, again.cause], ['HTTP', 'no', { status: 404 }]);
+    assert.deepEqual(toPlainError(new WickError('A', 'b', new RangeError('c'))).cause, {
+      ...{ name: 'RangeError', message: 'c' },
+    });
+    assert.equal(toPlainError(new TypeError('t')).message, 'TypeError: t');
+    assert.deepEqual(toPlainError(5), { code: 'INTERNAL', message: '5', cause: 5 });
+    const silent = Object.create(null);
+    assert.equal(toPlainError(silent).message, 'something without words');
+    assert.match(String(toPlainError(new WickError('A', 'b', () => 1)).cause), /=> 1/);
+  });
+
+  test('refusals are told, traps are thrown on', () => {
+    const error = new WickError('A', 'b');
+    assert.equal(refusalOf(error), error);
+    assert.equal(refusalOf(new TypeError('t')).code, 'ARG');
+    assert.throws(() => refusalOf(new RangeError('r')), RangeError);
+  });
+
+  test('signals', () => {
+    throwIfAborted(undefined);
+    throwIfAborted(null);
+    throwIfAborted(new AbortController().signal);
+    assert.throws(
+      () => throwIfAborted(AbortSignal.abort('why')),
+      (reason) => reason === 'why',
+    );
+    assert.throws(() => throwIfAborted(/** @type {any} */ ({})), { code: 'ARG' });
+    assert.equal(/** @type {any} */ (abortError()).name, 'AbortError');
+  });
+});
+
+test('of what comes over a channel only messages of ours are taken', () => {
+  const output = { id: 1, texts: ['a'], tokens: [{}], prefill: { done: 0, total: 3 } };
+  const error = { code: 'A', message: 'b' };
+  for (const message of [
+    { type: 'ready', info: { load: {} } },
+    { type: 'failed', error },
+    { type: 'progress', progress: {} },
+    { type: 'step', outputs: [output, { id: 0, texts: [], tokens: [], done: {}, error }] },
+    { type: 'result', id: 0 },
+    { type: 'error', id: 3, error },
+  ]) {
+    assert.ok(isFromLeader(message), JSON.stringify(message));
+    assert.ok(!isToLeader(message), JSON.stringify(message));
+  }
+  for (const message of [
+    ...[null, undefined, 'step', {}, { type: 'toString' }, { type: 'closed' }],
+    ...[
+      { type: 'ready', info: {} },
+      { type: 'ready', info: null },
+      { type: 'failed', error: {} },
+    ],
+    ...[{ type: 'failed', error: { code: 1, message: 'b' } }, { type: 'progress' }],
+    ...[
+      { type: 'failed', error: { code: 'A', message: 1 } },
+      { type: 'step', outputs: {} },
+    ],
+    ...[
+      { type: 'result', id: -1 },
+      { type: 'result', id: 0.5 },
+      { type: 'error', id: 1 },
+    ],
+    { type: 'error', id: '1', error },
+    ...[
+      { id: -1 },
+      { texts: 'a' },
+      { texts: [1] },
+      { tokens: {} },
+      { tokens: [1] },
+      { done: 1 },
+    ].map((wrong) => ({ type: 'step', outputs: [{ ...output, ...wrong }] })),
+    ...[{ prefill: 1 }, { prefill: { done: 0 } }, { prefill: { total: 1 } }, { error: {} }].map(
+      (wrong) => ({ type: 'step', outputs: [{ ...output, ...wrong }] }),
+    ),
+  ]) {
+    assert.ok(!isFromLeader(message), JSON.stringify(message));
+  }
+  const generate = { type: 'generate', id: 0, completions: 1, input: {}, settings: {} };
+  for (const message of [
+    ...[generate, { ...generate, completions: 16 }],
+    { type: 'call', id: 1, method: 'm', args: [] },
+    ...[
+      { type: 'ack', id: 0, count: 0 },
+      { type: 'cancel', id: 0 },
+    ],
+  ]) {
+    assert.ok(isToLeader(message), JSON.stringify(message));
+    assert.ok(!isFromLeader(message), JSON.stringify(message));
+  }
+  for (const message of [
+    ...[{ id: -1 }, { completions: 0 }, { completions: 17 }, { input: null }, { settings: 1 }].map(
+      (wrong) => ({ ...generate, ...wrong }),
+    ),
+    ...[{ completions: 1.5 }, { completions: '1' }].map((wrong) => ({ ...generate, ...wrong })),
+    { type: 'call', id: 1, method: 1, args: [] },
+    { type: 'call', id: 1, method: 'm', args: {} },
+    { type: 'call', id: -1, method: 'm', args: [] },
+    ...[{ type: 'ack', id: 0 }, { type: 'ack', count: 0 }, { type: 'cancel' }, null, 5],
+  ]) {
+    assert.ok(!isToLeader(message), JSON.stringify(message));
+  }
+  assert.deepEqual(['a', '', 5, undefined].map(isClientName), [true, false, false, false]);
+});
+
+test('the bytes of a state come and go in pieces, and no more than fit', () => {
+  const memory = new Uint8Array(8);
+  const heap = /** @type {any} */ ({
+    read: (/** @type {number} */ at, /** @type {number} */ size) => memory.slice(at, at + size),
+    write: (/** @type {number} */ at, /** @type {Uint8Array} */ bytes) => memory.set(bytes, at),
+  });
+  const state = new StateBytes(() => heap);
+  memory.set([1, 2, 3, 4, 5, 6, 7, 8]);
+  state.begin(new Uint8Array(6));
+  assert.deepEqual(
+    [state.take(0, 4), state.take(4, 3), state.take(4, 1), state.take(0, -1)],
+    [...[true, false, true, false]],
+  );
+  assert.deepEqual([...state.end()], [1, 2, 3, 4, 5]);
+  assert.equal(state.end().byteLength, 0);
+  state.begin(new Uint8Array([9, 8, 7]));
+  assert.deepEqual([state.give(1, 2), state.give(5, 2), state.give(7, 1)], [true, false, true]);
+  assert.deepEqual([...memory], [1, 9, 8, 4, 5, 6, 7, 7]);
+  assert.equal(state.give(0, 1), false);
+});
