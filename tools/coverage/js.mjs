@@ -11,19 +11,27 @@ import { SourceCoverage } from './v8.mjs';
 /** @type {Record<string, {sources: string[]}>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8')).js;
 
-/** @param {string} dist @param {string} folder where V8's files are @returns {SourceCoverage} */
-function gather(dist, folder) {
+/** @param {string} tree @param {string} folder where V8's files are @returns {SourceCoverage} */
+function gather(tree, folder) {
   const coverage = new SourceCoverage();
+  const dist = join(tree, 'dist');
+  /** @type {[string, import('./v8.mjs').FunctionCoverage[]][]} */
+  const alone = [];
   for (const name of readdirSync(folder)) {
     const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
     for (const { url, functions } of result) {
       const path = url.startsWith('file:') ? fileURLToPath(url) : '';
+      if (path.startsWith(join(tree, 'js/'))) alone.push([path, functions]);
       if (!path.startsWith(dist) || !existsSync(`${path}.map`)) continue;
       const map = JSON.parse(readFileSync(`${path}.map`, 'utf8'));
-      const from = dirname(path);
+      // it was made there, and moved
+      const from = join(tree, 'build', relative(tree, dirname(path)));
       map.sources = map.sources.map((/** @type {string} */ each) => resolve(from, each));
       coverage.add({ code: readFileSync(path, 'utf8'), map, functions });
     }
+  }
+  for (const [path, functions] of alone) {
+    coverage.addSource(path, { code: readFileSync(path, 'utf8'), functions });
   }
   return coverage;
 }
@@ -50,7 +58,7 @@ export function coverJs() {
   }
   /** @type {Map<string, import('./c.mjs').Counts>} */
   const counts = new Map();
-  for (const [path, { lines, branches }] of gather(join(place.tree, 'dist'), folder).files) {
+  for (const [path, { lines, branches }] of gather(place.tree, folder).files) {
     const file = relative(place.tree, path);
     const room = Object.keys(rooms).find((name) => rooms[name].sources.includes(file));
     if (!room || basename(dirname(path)) !== 'js') continue;

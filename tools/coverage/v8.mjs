@@ -1,5 +1,7 @@
 // What NODE_V8_COVERAGE writes, in lines and branches of the sources that a bundle was made of: V8 counts ranges
 // of the bundle's characters, the source map says which place of which file a character comes from.
+// V8 tells of a block only where its count is another than that of what is around it: the share of branches is a
+// lower bound.
 
 /** @typedef {{startOffset: number, endOffset: number, count: number}} Range */
 /** @typedef {{ranges: Range[], isBlockCoverage: boolean}} FunctionCoverage */
@@ -77,6 +79,21 @@ export class SourceCoverage {
         const key = `${segment.line}:${segment.column}`;
         branches.set(key, branches.get(key) || ran[startOffset] === 1);
       }
+    }
+  }
+
+  /**
+   * A source that a test ran by itself: which of the lines that are known from bundles.
+   * @param {string} name
+   * @param {{code: string, functions: FunctionCoverage[]}} script
+   */
+  addSource(name, { code, functions }) {
+    const ran = ranOf(functions, code.length);
+    const { lines } = this.#file(name);
+    let start = 0;
+    for (const [line, text] of code.split('\n').entries()) {
+      if (lines.has(line) && ran[start + text.search(/\S|$/)]) lines.set(line, true);
+      start += text.length + 1;
     }
   }
 
