@@ -308,7 +308,7 @@ function threadsOf(found) {
 /** @param {string[]} argv @returns {Promise<number>} the exit code */
 async function main(argv) {
   const [command, ...args] = argv;
-  if (command === undefined || command === 'help') return runWasi(argv);
+  if (command === undefined || ['help', '-h', '--help'].includes(command)) return runWasi(argv);
   const found = takeApart(args);
   const isHelp = found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option));
   const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];

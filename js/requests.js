@@ -24,7 +24,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 /**
  * One completion of a request.
  * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
- *   unread: number, isResting: boolean, isCancelled: boolean}} Entry
+ *   unread: number, isResting: boolean, isCancelled: boolean, hasSpoken: boolean}} Entry
  */
 
 export class RequestTable {
@@ -35,6 +35,9 @@ export class RequestTable {
   #submitted = new Map();
   /** Of those. */
   #resting = 0;
+  /** What is to be told, by the page's numbers. @type {Map<number, Output>} */
+  #outputs = new Map();
+  #isUrgent = false;
   /** @type {Output[]} what is to be told besides the engine's events */
   #refused = [];
   #limit;
@@ -81,6 +84,7 @@ export class RequestTable {
       unread: 0,
       isResting: false,
       isCancelled: false,
+      hasSpoken: false,
     }));
     this.#waiting.push(entries);
     this.#waitingCount += completions;
@@ -169,29 +173,42 @@ export class RequestTable {
     return false;
   }
 
-  /** @returns {Output[]} what the last step brought, an entry a request */
-  collect() {
-    /** @type {Map<number, Output>} */
-    const outputs = new Map();
-    for (const event of this.#native.takeEvents()) this.#add(event, outputs);
-    this.#submitWaiting();
-    const refused = this.#refused;
-    this.#refused = [];
-    return [...outputs.values(), ...refused];
+  /** @returns {boolean} whether a request is under way that has said nothing yet */
+  awaitsFirst() {
+    for (const { hasSpoken } of this.#submitted.values()) if (!hasSpoken) return true;
+    return false;
   }
 
-  /** @param {EngineEvent} event @param {Map<number, Output>} outputs */
-  #add(event, outputs) {
+  /** Takes what a step brought. @returns {boolean} whether somebody waits for it: a first piece, an end */
+  hear() {
+    for (const event of this.#native.takeEvents()) this.#add(event);
+    this.#submitWaiting();
+    return this.#isUrgent || this.#refused.length > 0;
+  }
+
+  /** @returns {Output[]} what the steps brought since the last time, an entry a request */
+  collect() {
+    this.hear();
+    const outputs = [...this.#outputs.values(), ...this.#refused];
+    this.#outputs.clear();
+    this.#refused = [];
+    this.#isUrgent = false;
+    return outputs;
+  }
+
+  /** @param {EngineEvent} event */
+  #add(event) {
     const entry = this.#submitted.get(event.request);
     if (!entry) return;
-    const output = outputs.get(entry.id) ?? emptyOutput(entry.id);
-    outputs.set(entry.id, output);
+    const output = this.#outputs.get(entry.id) ?? emptyOutput(entry.id);
+    this.#outputs.set(entry.id, output);
     if (event.kind === EVENT_PREFILL) {
       output.prefill = { done: event.tokensCached, total: event.tokensPrompt };
     } else if (event.kind === EVENT_TOKEN) {
       this.#addToken(event, entry, output);
     } else if (event.kind === EVENT_DONE) {
       this.#submitted.delete(event.request);
+      this.#isUrgent = true;
       this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);
     }
@@ -201,6 +218,8 @@ export class RequestTable {
   #addToken(event, entry, output) {
     if (event.text === '' && !entry.wantsTokens) return;
     output.texts.push(event.text);
+    this.#isUrgent ||= !entry.hasSpoken;
+    entry.hasSpoken = true;
     this.#count(entry, 1);
     if (!entry.wantsTokens) return;
     const top = event.top.map(({ token, logprob }) => this.#logprob(token, logprob));

@@ -7,6 +7,7 @@ import { fromPlainError, refusalOf, toPlainError, WickError } from './errors.js'
 import { loadModel } from './load.js';
 import {
   NativeEngine,
+  STEP_PROGRESS,
   STEP_WAIT_BYTES,
   TOKENIZE_ADD_SPECIAL,
   TOKENIZE_PARSE_SPECIAL,
@@ -23,8 +24,12 @@ import { runHelper } from './wasm.js';
 /** @typedef {import('./protocol.js').ToWorker} ToWorker */
 /** @typedef {import('./protocol.js').FromWorker} FromWorker */
 
-/** How long a step may take: the latency of a cancel, and of a token that is ready. */
-const STEP_BUDGET_US = 15_000;
+/** How long a step may take: what comes meanwhile (a cancel, the next request) waits for its end. */
+const STEP_BUDGET_US = 1000;
+/** … until the first piece of every request is there. */
+const FIRST_STEP_BUDGET_US = 250;
+/** A request's first piece and its end are told of at once, what lies between so often: messages cost. */
+const TELL_MS = 15;
 /** How long bytes may keep messages and steps out of an engine that is asked already. */
 const FEED_MS_MAX = 8;
 
@@ -47,6 +52,7 @@ class EngineWorker {
   #yield;
   #letIn;
   #letInMs = 0;
+  #toldMs = 0;
   /** What waits until messages and steps have been let in. */
   #goOn = () => {};
   #pageBytes;
@@ -352,10 +358,19 @@ class EngineWorker {
 
   /** @returns {number} STEP_* */
   #stepOnce() {
-    const result = /** @type {NativeEngine} */ (this.#native).step(STEP_BUDGET_US);
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    const budgetUs = requests.awaitsFirst() ? FIRST_STEP_BUDGET_US : STEP_BUDGET_US;
+    const result = /** @type {NativeEngine} */ (this.#native).step(budgetUs);
+    const isUrgent = requests.hear();
+    const isLast = result !== STEP_PROGRESS || !requests.canStep();
+    if (isUrgent || isLast || nowMs() - this.#toldMs >= TELL_MS) this.#tell();
+    return result;
+  }
+
+  #tell() {
     const outputs = /** @type {RequestTable} */ (this.#requests).collect();
     if (outputs.length > 0) this.#post({ type: 'step', outputs });
-    return result;
+    this.#toldMs = nowMs();
   }
 
   #step() {

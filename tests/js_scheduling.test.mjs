@@ -448,3 +448,32 @@ async function generateAll(engine) {
   await generation.text();
   return generation;
 }
+
+describe('what the page is told', () => {
+  /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
+  function tableOf(events) {
+    let submitted = 0;
+    const native = { submit: () => ++submitted, pause() {}, takeEvents: () => events.splice(0) };
+    return new RequestTable(/** @type {any} */ (native));
+  }
+
+  test('a first piece and an end at once, what lies between together', () => {
+    /** @type {{request: number, kind: number, text: string, finish?: number}[]} */
+    const events = [];
+    const table = tableOf(events);
+    table.add(1, /** @type {any} */ ({}), false);
+    const say = (/** @type {string} */ text) => {
+      events.push({ request: 1, kind: EVENT_TOKEN, text });
+      return table.hear();
+    };
+    assert.deepEqual([table.awaitsFirst(), say('a'), table.awaitsFirst()], [true, true, false]);
+    assert.deepEqual(table.collect()[0].texts, ['a']);
+    assert.deepEqual([say('b'), say('c')], [false, false]);
+    // the end of a text was held back while it could have become a stop string
+    events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'd' });
+    assert.ok(table.hear());
+    const [{ texts, done }] = table.collect();
+    assert.deepEqual([texts, done?.finish], [['b', 'c', 'd'], 'length']);
+    assert.deepEqual(table.collect(), []);
+  });
+});

@@ -1,0 +1,18 @@
+// The package's command (js/cli.js) by itself; what both builds say alike is cli.test.mjs's.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { dist } from './support/package.mjs';
+import { run } from './support/process.mjs';
+
+test('-h, --help and help say what there is', async () => {
+  const told = [];
+  for (const word of ['-h', '--help', 'help']) {
+    const { code, stdout } = await run(process.execPath, [join(dist, 'cli.js'), word]);
+    assert.equal(code, 0, word);
+    told.push(String(stdout));
+  }
+  assert.match(told[0], /^wick runs GGUF language models/);
+  assert.deepEqual(told, [told[0], told[0], told[0]]);
+});
