@@ -48,6 +48,9 @@ function checkBody(body) {
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
+  if (typeof (body.stream ?? false) !== 'boolean') {
+    throw argumentError(`stream must be true or false, not ${body.stream}`);
+  }
   const format = body.response_format?.type ?? 'text';
   if (format !== 'text') {
     throw new WickError('UNSUPPORTED', `Chat completions know no response_format ${format} yet`);

@@ -106,6 +106,7 @@ describe('what cannot be passed on', () => {
     const kwargs = { chat_template_kwargs: { now: () => 1 } };
     await assert.rejects(create(kwargs), hasCode('ARG'));
     await assert.rejects(create({ ...kwargs, n: 3 }), hasCode('ARG'));
+    for (const stream of ['true', 1, {}]) await assert.rejects(create({ stream }), hasCode('ARG'));
     await assert.rejects(engine.applyTemplate(question, { variables: kwargs }), hasCode('ARG'));
     await assertAtRest(engine);
   });
