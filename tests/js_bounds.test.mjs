@@ -1,0 +1,223 @@
+// Options by themselves, from their source: each default, each bound (the last value that is taken and the first
+// that is refused), and what becomes of every form that may be given.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  checkCompletions,
+  checkCount,
+  checkThreads,
+  configOf,
+  draftOf,
+  promptOf,
+  settingsOf,
+  sharedNameOf,
+  sourceOf,
+  tokensOf,
+} from '../js/options.js';
+
+const U32_MAX = 4294967295;
+const refused = { name: 'WickError', code: 'ARG' };
+
+/**
+ * @param {string} name
+ * @param {(options: any) => any} read
+ * @param {{taken: unknown[], not: unknown[], as?: string}} values
+ */
+function checkBounds(name, read, { taken, not, as = name }) {
+  for (const value of taken) assert.equal(read({ [name]: value })[as], value, `${name}: ${value}`);
+  for (const value of [...not, Number.NaN, '1', true]) {
+    const words = new RegExp(`^${name} must be `);
+    assert.throws(
+      () => read({ [name]: value }),
+      { ...refused, message: words },
+      `${name}: ${value}`,
+    );
+  }
+}
+
+const plain = (/** @type {any} */ options) => settingsOf({ seed: 1, ...options });
+
+describe('of a request', () => {
+  test('defaults', () => {
+    const { seed, ...settings } = settingsOf({});
+    assert.deepEqual(settings, {
+      ...{ maxTokens: 0, temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
+      ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
+      ...{ logprobs: 0, stop: [], ignoreEnd: false, printSpecial: false, priority: 0 },
+      ...{ speculation: true, salt: '', forced: [] },
+    });
+    assert.ok(seed >= 0n && seed < 1n << 64n);
+    assert.notEqual(settingsOf({}).seed, seed);
+    const nulls = Object.fromEntries(Object.keys(settings).map((name) => [name, null]));
+    const { logprob, forced, ...names } = nulls;
+    assert.deepEqual({ ...settingsOf(/** @type {any} */ (names)), seed }, { ...settings, seed });
+  });
+
+  test('bounds', () => {
+    checkBounds('maxTokens', plain, { taken: [1, U32_MAX], not: [0, -1, 1.5, U32_MAX + 1] });
+    checkBounds('temperature', plain, { taken: [0, 1e9], not: [-1e-9] });
+    for (const name of ['topK', 'penaltyLast']) {
+      checkBounds(name, plain, { taken: [0, U32_MAX], not: [-1, 0.5, U32_MAX + 1] });
+    }
+    for (const name of ['topP', 'minP']) {
+      checkBounds(name, plain, { taken: [0, 0.5, 1], not: [-0.01, 1.01] });
+    }
+    checkBounds('repeatPenalty', plain, { taken: [0, 5], not: [-0.01] });
+    for (const name of ['frequencyPenalty', 'presencePenalty']) {
+      checkBounds(name, plain, { taken: [-100, 0.5, 100], not: [-100.1, 100.1] });
+    }
+    checkBounds('logprobs', plain, { taken: [0, 20], not: [-1, 21, 0.5] });
+    checkBounds('priority', plain, { taken: [-100, 100], not: [-101, 101, 0.5] });
+  });
+
+  test('other forms', () => {
+    assert.equal(plain({ logprobs: 0 }).logprob, true);
+    assert.equal(plain({ seed: -1 }).seed, (1n << 64n) - 1n);
+    assert.equal(plain({ seed: (1n << 64n) + 5n }).seed, 5n);
+    for (const seed of [2 ** 53, 0.5, '1']) assert.throws(() => plain({ seed }), /seed must be/);
+    assert.deepEqual(plain({ stop: 'a' }).stop, ['a']);
+    assert.deepEqual(plain({ stop: ['a', 'b'] }).stop, ['a', 'b']);
+    for (const stop of [5, ['a', 5], {}]) assert.throws(() => plain({ stop }), /^WickError: stop/);
+    assert.deepEqual(plain({ logitBias: { 5: -1 } }).logitBias, [[5, -1]]);
+    const map = new Map([[U32_MAX, Number.NEGATIVE_INFINITY]]);
+    assert.deepEqual(plain({ logitBias: map }).logitBias, [[U32_MAX, Number.NEGATIVE_INFINITY]]);
+    for (const logitBias of [5, { a: 1 }, { 1: Number.NaN }, { 1: '1' }, new Map([[-1, 1]])]) {
+      assert.throws(() => plain({ logitBias }), refused);
+    }
+    assert.throws(() => plain({ logitBias: new Map([[U32_MAX + 1, 1]]) }), refused);
+    for (const speculation of [true, false, 'always']) {
+      assert.equal(plain({ speculation }).speculation, speculation);
+    }
+    assert.throws(() => plain({ speculation: 'never' }), /speculation must be/);
+    const flags = plain({ ignoreEnd: true, printSpecial: true });
+    assert.deepEqual([flags.ignoreEnd, flags.printSpecial], [true, true]);
+    assert.equal(plain({ salt: 'a' }).salt, 'a');
+    for (const salt of ['', 5, '\ud800']) assert.throws(() => plain({ salt }), /^WickError: salt/);
+    assert.deepEqual(plain({ forced: [1, 2] }).forced, [1, 2]);
+  });
+
+  test('tokens and prompts', () => {
+    const most = [2 ** 31 - 1, -(2 ** 31)];
+    assert.deepEqual(tokensOf(most), most);
+    assert.deepEqual(tokensOf(new Int32Array([7])), [7]);
+    for (const tokens of [[2 ** 31], [-(2 ** 31) - 1], [0.5], ['1'], 'a', 5, null, {}]) {
+      assert.throws(() => tokensOf(tokens), { ...refused, message: /^The tokens must be/ });
+    }
+    assert.equal(promptOf(''), '');
+    assert.deepEqual(promptOf([1]), [1]);
+    assert.equal(promptOf([], true), '');
+    for (const [prompt, mayBeEmpty] of [
+      [[], false],
+      [5, true],
+      [null, true],
+      [[0.5], true],
+    ]) {
+      assert.throws(() => promptOf(prompt, Boolean(mayBeEmpty)), /The prompt must be/);
+    }
+  });
+
+  test('counts', () => {
+    const count = (/** @type {any} */ { n }) => ({ n: checkCount('n', n) });
+    checkBounds('n', count, { taken: [0, U32_MAX], not: [-1, U32_MAX + 1, 0.5] });
+    const completions = (/** @type {any} */ { n }) => ({ n: checkCompletions('n', n) });
+    checkBounds('n', completions, { taken: [1, 16], not: [0, 17, 1.5] });
+    const threads = (/** @type {any} */ o) => ({ threads: checkThreads(o.threads) });
+    checkBounds('threads', threads, { taken: [1, 64], not: [0, 65, 1.5] });
+  });
+});
+
+describe('of an engine', () => {
+  const config = (/** @type {any} */ options) => /** @type {any} */ (configOf(options, 3));
+
+  test('defaults', () => {
+    assert.deepEqual(config({}), {
+      ...{ threads: 3, contextSize: 0, batchSize: 0, kType: 'f16', vType: 'f16', kvTokens: 0 },
+      ...{ queueLimit: undefined, noPrefixCache: false, swap: 0, memoryLimit: 0 },
+      ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
+    });
+    assert.equal(config({ threads: 3 }).chooseThreads, false);
+  });
+
+  test('bounds', () => {
+    for (const name of ['contextSize', 'kvTokens']) {
+      checkBounds(name, config, { taken: [0, U32_MAX], not: [-1, U32_MAX + 1, 0.5] });
+    }
+    checkBounds('batchSize', config, { taken: [0, 512], not: [-1, 513, 0.5] });
+    checkBounds('queueLimit', config, { taken: [1, U32_MAX], not: [0, U32_MAX + 1, 1.5] });
+    checkBounds('memoryLimit', config, {
+      taken: [0, Number.MAX_SAFE_INTEGER],
+      not: [-1, Number.MAX_SAFE_INTEGER + 1, 0.5],
+    });
+  });
+
+  test('other forms', () => {
+    const types = (/** @type {any} */ kvType) => {
+      const { kType, vType } = config({ kvType });
+      return [kType, vType];
+    };
+    for (const type of ['f32', 'f16', 'q8', 'q4']) assert.deepEqual(types(type), [type, type]);
+    assert.deepEqual(types({ k: 'q8', v: 'q4' }), ['q8', 'q4']);
+    assert.deepEqual(types({ v: 'q4' }), ['f16', 'q4']);
+    assert.deepEqual(types({ k: 'q4' }), ['q4', 'f16']);
+    assert.deepEqual(types(null), ['f16', 'f16']);
+    assert.throws(() => types('q5'), /^WickError: kvType must be/);
+    assert.throws(() => types({ k: 'q5' }), /^WickError: kvType\.k must be/);
+    assert.throws(() => types({ v: 'q5' }), /^WickError: kvType\.v must be/);
+    assert.throws(() => types({ K: 'q8' }), /kvType has k and v, not K/);
+    const swap = (/** @type {any} */ given) => {
+      const { swap: kind, swapFolder } = config({ swap: given });
+      return [kind, swapFolder];
+    };
+    assert.deepEqual([true, false, null, 'a'].map(swap), [
+      ...[
+        [1, undefined],
+        [0, undefined],
+        [0, undefined],
+        [1, 'a'],
+      ],
+    ]);
+    assert.deepEqual(swap({ folder: 'a', always: true }), [2, 'a']);
+    assert.deepEqual(swap({}), [1, undefined]);
+    assert.throws(() => swap({ folder: 5 }), /swap\.folder must be a path, not 5/);
+    const flags = config({ directoryOnly: true, metrics: true, prefixCache: false });
+    assert.deepEqual([flags.directoryOnly, flags.metrics, flags.noPrefixCache], [true, true, true]);
+  });
+
+  test('the name of a shared engine has all that makes answers differ, and no more', () => {
+    const name = (/** @type {any} */ more = {}, /** @type {any} */ of = {}, urls = ['a']) =>
+      sharedNameOf({ shared: 's', ...more }, config(of), /** @type {any} */ ({ urls }));
+    assert.match(String(name()), /^wick-llm \d+\.\d+\.\d+ \["s",\["a"\],\{/);
+    assert.equal(name({}, { threads: 1 }), name());
+    for (const other of [
+      ...[name({ shared: 't' }), name({ chatTemplate: 'x' }), name({}, {}, ['b'])],
+      ...[name({}, { contextSize: 5 }), name({}, { kvType: 'q8' }), name({}, { kvTokens: 5 })],
+    ]) {
+      assert.notEqual(other, name());
+    }
+    const kept = (/** @type {any} */ blob) =>
+      sharedNameOf({ shared: 's', blob }, config({}), /** @type {any} */ ({ kind: 'page' }));
+    const file = (/** @type {string} */ text, label = 'm') => new File([text], label);
+    assert.equal(kept(file('ab')), kept(file('cd')));
+    assert.notEqual(kept(file('ab')), kept(file('abc')));
+    assert.notEqual(kept(file('ab')), kept(file('ab', 'n')));
+    for (const shared of [undefined, null]) assert.equal(name({ shared }), undefined);
+    for (const shared of ['', 5]) assert.throws(() => name({ shared }), /shared must be a name/);
+  });
+
+  test('one source', () => {
+    const source = (/** @type {any} */ options) => sourceOf(options);
+    assert.throws(() => source({}), /one of url, file, blob and stream: none was given/);
+    assert.throws(() => source({ url: 'a', blob: 'b' }), /url and blob were given/);
+    assert.throws(() => source({ file: 5 }), /file must be a Blob, a File or a path, or an array/);
+    assert.throws(() => source({ blob: 'a' }), /blob must be a Blob or a File, or an array/);
+    assert.throws(() => source({ file: ['a', new Blob([])] }), /file must be/);
+    assert.throws(() => source({ stream: {} }), /stream must be a ReadableStream or an async/);
+    assert.throws(() => source({ stream: { locked: true } }), /stream is locked/);
+    async function* bytes() {}
+    assert.equal(source({ stream: bytes() }).description.kind, 'page');
+    assert.throws(() => draftOf(/** @type {any} */ (null)), /draft must be an object/);
+    assert.throws(() => draftOf(/** @type {any} */ ({ fil: 'a' })), /did you mean file\?/);
+    assert.throws(() => draftOf(/** @type {any} */ ({ stream: bytes() })), /draft must be a url/);
+  });
+});
