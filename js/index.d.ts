@@ -614,6 +614,8 @@ export type OpName =
   | 'gate_up'
   | 'silu'
   | 'down'
+  | 'route'
+  | 'experts'
   | 'logits'
   | 'sample';
 

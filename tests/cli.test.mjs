@@ -471,9 +471,9 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
   });
 
   test('says why a model does not run', async () => {
-    const moe = join(reference, 'models/llama-moe.gguf');
-    assert.match(await text(['inspect', moe]), /does not run here: .*experts/);
-    const { info } = JSON.parse(await text(['inspect', moe, '--json']));
+    const yarn = join(reference, 'models/llama-rope-yarn.gguf');
+    assert.match(await text(['inspect', yarn]), /does not run here: .*yarn/);
+    const { info } = JSON.parse(await text(['inspect', yarn, '--json']));
     assert.equal(info.plan, null);
     assert.equal(info.error.status, 'WICK_E_UNSUPPORTED');
   });

@@ -19,12 +19,13 @@ const hosts = [native, plainHosts[0], relaxedHosts[0]];
 const floatModels = ['llama', 'llama-mha-bias', 'llama3-ropefreqs', 'llama-tied'].concat([
   'llama-rope-linear',
   'mistral-swa',
+  'llama-moe',
   'qwen2',
+  'qwen2moe',
+  'qwen3',
+  'qwen3moe',
 ]);
-const refusedModels = [
-  { id: 'llama-rope-yarn', says: /yarn/ },
-  { id: 'llama-moe', says: /experts/ },
-];
+const refusedModels = [{ id: 'llama-rope-yarn', says: /yarn/ }];
 
 /** @returns {any} the manifest, whose NaNs JSON does not know */
 function readManifest() {
@@ -34,10 +35,9 @@ function readManifest() {
 const manifest = shared.skip ? undefined : readManifest();
 
 // Every quantised model of the architectures that the engine runs.
-const architectures = ['llama', 'qwen2'];
+const architectures = ['llama', 'qwen2', 'qwen3'];
 const quantisedModels = (manifest?.quants ?? []).filter(
-  (/** @type {any} */ entry) =>
-    entry.model && architectures.includes(entry.arch) && !entry.id.includes('-moe-'),
+  (/** @type {any} */ entry) => entry.model && architectures.includes(entry.arch),
 );
 
 /** @param {string} id */

@@ -4,8 +4,7 @@
 #include "model/families/families.h"
 
 static const model_family *const FAMILIES[] = {
-    &FAMILY_LLAMA,
-    &FAMILY_QWEN2,
+    &FAMILY_LLAMA, &FAMILY_QWEN2, &FAMILY_QWEN2MOE, &FAMILY_QWEN3, &FAMILY_QWEN3MOE,
 };
 
 const model_family *family_find(gguf_string name) {

@@ -5,11 +5,12 @@ void measure_product(wick_ops *ops, wick_op op, const model_product *product) {
   if (ops == NULL) return;
   uint64_t bytes = 0, macs = 0;
   for (uint32_t i = 0; i < product->target_count; i++) {
-    const kernel_matrix *matrix = product->targets[i].matrix;
+    const product_target *target = &product_targets(product)[i];
+    const kernel_matrix *matrix = target->matrix;
     uint64_t matrix_bytes = 0;
     product->kernels->types[matrix->type].matrix_bytes(matrix->rows, matrix->cols, &matrix_bytes);
     bytes += matrix_bytes;
-    macs += (uint64_t)matrix->rows * matrix->cols * product->tokens;
+    macs += (uint64_t)matrix->rows * matrix->cols * target->count;
   }
   wick_ops_lap(ops, op, bytes, macs);
 }

@@ -13,9 +13,10 @@ enum { PRODUCT_MATRICES_MAX = 3 };
 typedef struct product_target {
   const kernel_matrix *matrix;
   const float *bias;  // [rows] or NULL
-  float *y;           // [tokens, rows], y_stride floats apart
+  float *y;           // [count, rows], y_stride floats apart
   size_t y_stride;
-  float *residual;  // += y when not NULL, same stride
+  float *residual;        // += y when not NULL, same stride
+  uint32_t first, count;  // rows of x that it multiplies
 } product_target;
 
 typedef struct model_product {
@@ -25,9 +26,14 @@ typedef struct model_product {
   size_t x_stride;  // floats
   uint32_t cols, tokens;
   uint8_t *act;  // room for `tokens` rows in a quantised form
-  product_target targets[PRODUCT_MATRICES_MAX];
+  product_target few[PRODUCT_MATRICES_MAX];
+  product_target *many;  // room for more, the caller's; NULL: `few` is enough
   uint32_t target_count;
 } model_product;
+
+static inline const product_target *product_targets(const model_product *product) {
+  return product->many == NULL ? product->few : product->many;
+}
 
 // y = x W^T + bias
 void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
@@ -35,6 +41,10 @@ void product_add(model_product *product, const kernel_matrix *matrix, const floa
 // residual += x W^T + bias; `y` is room for the product.
 void product_add_residual(model_product *product, const kernel_matrix *matrix, const float *bias,
                           float *y, float *residual, size_t stride);
+// y = x[first ... first + count] W^T: a mixture's expert and the rows that are routed to it.
+// Several targets may have the same rows.
+void product_add_rows(model_product *product, const kernel_matrix *matrix, uint32_t first,
+                      uint32_t count, float *y, size_t y_stride);
 void product_run(model_product *product);
 
 #endif

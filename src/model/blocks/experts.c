@@ -1,0 +1,456 @@
+// model/blocks/experts.c — see experts.h.
+//
+// Each token is routed by itself. Rows are then gathered by expert, so that one pass over an
+// expert's weights serves all of its tokens, and a token's results are summed in the order of its
+// own ranking: what else is in the batch changes nothing.
+#include "model/blocks/experts.h"
+
+#include <string.h>
+
+#include "base/math.h"
+#include "model/binder.h"
+#include "model/measure.h"
+#include "model/pass.h"
+
+typedef struct experts_block {
+  model_block block;
+  experts_settings is;
+  uint32_t hidden;
+  float *norm;                   // [hidden]
+  kernel_matrix router;          // [experts, hidden]
+  float *choice_bias;            // [experts] or NULL
+  model_stack gate, up;          // [experts][expert_ffn, hidden]
+  model_stack down;              // [experts][hidden, expert_ffn]
+  kernel_matrix sh_gate, sh_up;  // [shared_ffn, hidden]; rows == 0: no shared expert
+  kernel_matrix sh_down;         // [hidden, shared_ffn]
+  kernel_matrix sh_router;       // [1, hidden]; rows == 0: no gate
+} experts_block;
+
+// ---- Tensors ----
+
+static void refuse_apart(model_binder *binder) {
+  if (binder->status != WICK_OK || binder_has(binder, "ffn_gate_exps.weight") ||
+      !binder_has(binder, "ffn_gate.0.weight")) {
+    return;
+  }
+  binder->status = wick_fail(binder->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                             "experts as separate tensors ('blk.%d.ffn_gate.0.weight') are not "
+                             "supported: convert the model again",
+                             (int)binder->layer);
+}
+
+static void bind_shared(experts_block *experts, model_binder *binder) {
+  const uint32_t hidden = experts->hidden, ffn = experts->is.shared_ffn;
+  bind_matrix(binder, "ffn_gate_shexp.weight", ffn, hidden, BINDING_REQUIRED, &experts->sh_gate);
+  bind_matrix(binder, "ffn_up_shexp.weight", ffn, hidden, BINDING_REQUIRED, &experts->sh_up);
+  bind_matrix(binder, "ffn_down_shexp.weight", hidden, ffn, BINDING_REQUIRED, &experts->sh_down);
+  if (!experts->is.has_shared_gate) return;
+  bind_matrix(binder, "ffn_gate_inp_shexp.weight", 1, hidden, BINDING_REQUIRED,
+              &experts->sh_router);
+}
+
+static void bind(model_block *block, model_binder *binder) {
+  experts_block *experts = (experts_block *)block;
+  const uint32_t hidden = experts->hidden, count = experts->is.experts,
+                 ffn = experts->is.expert_ffn;
+  refuse_apart(binder);
+  bind_vector(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm);
+  bind_matrix(binder, "ffn_gate_inp.weight", count, hidden, BINDING_REQUIRED, &experts->router);
+  bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->gate);
+  bind_stack(binder, "ffn_up_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->up);
+  bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
+  if (experts->is.gating == EXPERTS_SIGMOID) {
+    bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
+  }
+  if (experts->is.shared_ffn != 0) bind_shared(experts, binder);
+}
+
+// ---- Scratch ----
+
+// A choice is a token and one of its experts: `used` choices a token, the largest weight first. A
+// row is a choice in the order of experts.
+typedef struct routing {
+  uint32_t scores_stride;  // floats
+  float *scores;           // [batch_tokens, experts]
+  uint32_t *chosen;        // [batch_tokens, used] experts
+  float *weights;          // [batch_tokens, used]
+  uint32_t *row_of;        // [batch_tokens, used] where a choice lies in the gathered rows
+  uint32_t *token_of;      // [batch_tokens * used] whose row that is
+  uint32_t *ends;          // [experts] row behind the expert's last one
+} routing;
+
+typedef struct expert_buffers {
+  routing routing;
+  uint32_t ffn_stride, shared_stride;  // floats
+  uint32_t active;                     // experts that can be in use at once
+  float *wide;                         // [batch_tokens * used, hidden] inputs, then results
+  float *gate, *up;                    // [batch_tokens * used, expert_ffn]
+  kernel_matrix *matrices;             // [2 * active]
+  product_target *targets;             // [2 * active]
+  float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
+  float *sh_out;                       // [batch_tokens, hidden]
+  float *sh_weight;                    // [batch_tokens]
+} expert_buffers;
+
+static routing take_routing(const experts_block *experts, scratch_arena *arena) {
+  const uint64_t tokens = arena->batch_tokens, choices = tokens * experts->is.used;
+  routing routing = {.scores_stride = arena_line_floats(experts->is.experts)};
+  routing.scores = arena_take_floats(arena, tokens * routing.scores_stride);
+  routing.chosen = arena_take_bytes(arena, choices * sizeof(uint32_t));
+  routing.weights = arena_take_floats(arena, choices);
+  routing.row_of = arena_take_bytes(arena, choices * sizeof(uint32_t));
+  routing.token_of = arena_take_bytes(arena, choices * sizeof(uint32_t));
+  routing.ends = arena_take_bytes(arena, experts->is.experts * sizeof(uint32_t));
+  return routing;
+}
+
+static expert_buffers take_buffers(const experts_block *experts, scratch_arena *arena) {
+  const uint64_t tokens = arena->batch_tokens, rows = tokens * experts->is.used;
+  const uint32_t hidden_stride = arena_line_floats(experts->hidden);
+  expert_buffers buffers = {.ffn_stride = arena_line_floats(experts->is.expert_ffn),
+                            .shared_stride = arena_line_floats(experts->is.shared_ffn),
+                            .active = experts->is.experts};
+  if (rows < buffers.active) buffers.active = (uint32_t)rows;
+  buffers.routing = take_routing(experts, arena);
+  buffers.wide = arena_take_floats(arena, rows * hidden_stride);
+  buffers.gate = arena_take_floats(arena, rows * buffers.ffn_stride);
+  buffers.up = arena_take_floats(arena, rows * buffers.ffn_stride);
+  buffers.matrices = arena_take_bytes(arena, 2ull * buffers.active * sizeof(kernel_matrix));
+  buffers.targets = arena_take_bytes(arena, 2ull * buffers.active * sizeof(product_target));
+  if (experts->is.shared_ffn != 0) {
+    buffers.sh_gate = arena_take_floats(arena, tokens * buffers.shared_stride);
+    buffers.sh_up = arena_take_floats(arena, tokens * buffers.shared_stride);
+    buffers.sh_out = arena_take_floats(arena, tokens * hidden_stride);
+    buffers.sh_weight = arena_take_floats(arena, tokens);
+  }
+  return buffers;
+}
+
+static void reserve_act(scratch_arena *arena, uint64_t rows, uint32_t cols) {
+  const uint64_t begin = arena_mark(arena);
+  arena_take_act(arena, rows, cols);
+  arena_release(arena, begin);
+}
+
+static void reserve(const model_block *block, scratch_arena *arena) {
+  const experts_block *experts = (const experts_block *)block;
+  const uint64_t begin = arena_mark(arena), tokens = arena->batch_tokens;
+  take_buffers(experts, arena);
+  reserve_act(arena, tokens, experts->hidden);
+  reserve_act(arena, tokens * experts->is.used, experts->hidden);
+  reserve_act(arena, tokens * experts->is.used, experts->is.expert_ffn);
+  reserve_act(arena, tokens, experts->is.shared_ffn);
+  arena_release(arena, begin);
+}
+
+// ---- Routing ----
+
+typedef struct experts_job {
+  const experts_block *experts;
+  const model_pass *pass;
+  const expert_buffers *buffers;
+} experts_job;
+
+// Logits to what experts are chosen by. False when one is not finite.
+static bool score_experts(const experts_settings *is, float *scores) {
+  float largest = scores[0];
+  double sum = 0;
+  for (uint32_t e = 0; e < is->experts; e++) {
+    if (!math_is_finite_f32(scores[e])) return false;
+    if (scores[e] > largest) largest = scores[e];
+  }
+  if (is->gating == EXPERTS_SOFTMAX_OF_CHOSEN) return true;
+  for (uint32_t e = 0; e < is->experts; e++) {
+    if (is->gating == EXPERTS_SIGMOID) {
+      scores[e] = (float)(1.0 / (1.0 + math_exp(-(double)scores[e])));
+    } else {
+      scores[e] = (float)math_exp((double)scores[e] - largest);
+      sum += scores[e];
+    }
+  }
+  for (uint32_t e = 0; sum != 0 && e < is->experts; e++) scores[e] = (float)(scores[e] / sum);
+  return true;
+}
+
+static float choice_score(const experts_block *experts, const float *scores, uint32_t expert) {
+  return experts->choice_bias == NULL ? scores[expert]
+                                      : scores[expert] + experts->choice_bias[expert];
+}
+
+// The largest first, equal ones by their number. False when a bias is not finite.
+static bool choose_experts(const experts_block *experts, const float *scores, uint32_t *chosen) {
+  float last = 0;  // the score chosen before
+  for (uint32_t i = 0; i < experts->is.used; i++) {
+    uint32_t best = UINT32_MAX;
+    float best_score = 0;
+    for (uint32_t e = 0; e < experts->is.experts; e++) {
+      const float score = choice_score(experts, scores, e);
+      if (i != 0 && (score > last || (score == last && e <= chosen[i - 1]))) continue;
+      if (best == UINT32_MAX || score > best_score) {
+        best = e;
+        best_score = score;
+      }
+    }
+    if (!math_is_finite_f32(best_score)) return false;
+    chosen[i] = best;
+    last = best_score;
+  }
+  return true;
+}
+
+static void weigh_experts(const experts_settings *is, const float *scores, const uint32_t *chosen,
+                          float *weights) {
+  double sum = 0;
+  for (uint32_t i = 0; i < is->used; i++) {
+    weights[i] = scores[chosen[i]];
+    if (is->gating == EXPERTS_SOFTMAX_OF_CHOSEN) {
+      weights[i] = (float)math_exp((double)weights[i] - scores[chosen[0]]);
+    }
+    sum += weights[i];
+  }
+  // llama.cpp's least sum, the smallest normal number of 16 bits
+  if (sum < 6.103515625e-5) sum = 6.103515625e-5;
+  if (!is->is_normalised && is->gating != EXPERTS_SOFTMAX_OF_CHOSEN) sum = 1;
+  for (uint32_t i = 0; i < is->used; i++) weights[i] = (float)(weights[i] / sum) * is->scale;
+}
+
+// Weights that are not a number make the token's hidden row such, and the engine ends its request.
+static void choose_any(uint32_t used, uint32_t *chosen, float *weights) {
+  for (uint32_t i = 0; i < used; i++) {
+    chosen[i] = i;
+    weights[i] = f32_of_bits(0x7fc00000);
+  }
+}
+
+static void route_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const experts_job *job = context;
+  const experts_settings *is = &job->experts->is;
+  const routing *routing = &job->buffers->routing;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *scores = routing->scores + (size_t)t * routing->scores_stride;
+    uint32_t *chosen = routing->chosen + (size_t)t * is->used;
+    float *weights = routing->weights + (size_t)t * is->used;
+    if (score_experts(is, scores) && choose_experts(job->experts, scores, chosen)) {
+      weigh_experts(is, scores, chosen, weights);
+    } else {
+      choose_any(is->used, chosen, weights);
+    }
+  }
+}
+
+// Gives each choice its row: those of an expert side by side, in the order of tokens.
+static void sort_choices(const experts_settings *is, const routing *routing, uint32_t tokens) {
+  const uint32_t choices = tokens * is->used;
+  uint32_t *ends = routing->ends;
+  memset(ends, 0, is->experts * sizeof *ends);
+  for (uint32_t i = 0; i < choices; i++) ends[routing->chosen[i]]++;
+  for (uint32_t e = 0, row = 0; e < is->experts; e++) {
+    const uint32_t count = ends[e];
+    ends[e] = row;
+    row += count;
+  }
+  for (uint32_t i = 0; i < choices; i++) {
+    const uint32_t row = ends[routing->chosen[i]]++;
+    routing->row_of[i] = row;
+    routing->token_of[row] = i / is->used;
+  }
+}
+
+static void route(const experts_block *experts, model_pass *pass, const expert_buffers *buffers) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  const routing *routing = &buffers->routing;
+  experts_job job = {experts, pass, buffers};
+  model_product scores = pass_product(pass, pass->normed, pass->hidden_stride, experts->hidden);
+  product_add(&scores, &experts->router, NULL, routing->scores, routing->scores_stride);
+  if (experts->sh_router.rows != 0) {
+    product_add(&scores, &experts->sh_router, NULL, buffers->sh_weight, 1);
+  }
+  product_run(&scores);
+  thread_pool_for(pass->threads, pass->count, route_tokens, &job);
+  sort_choices(&experts->is, routing, pass->count);
+  measure_product(pass->ops, WICK_OP_ROUTE, &scores);
+  arena_release(&pass->arena, begin);
+}
+
+// ---- Experts ----
+
+static void gather_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const experts_job *job = context;
+  const size_t stride = job->pass->hidden_stride;
+  (void)thread;
+  for (uint32_t row = first; row < last; row++) {
+    memcpy(job->buffers->wide + row * stride,
+           job->pass->normed + job->buffers->routing.token_of[row] * stride,
+           job->experts->hidden * sizeof(float));
+  }
+}
+
+static void gate_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const experts_job *job = context;
+  (void)thread;
+  for (uint32_t row = first; row < last; row++) {
+    const size_t at = (size_t)row * job->buffers->ffn_stride;
+    job->pass->kernels->silu_mul(job->buffers->gate + at, job->buffers->up + at,
+                                 job->experts->is.expert_ffn);
+  }
+}
+
+// A product over the rows of experts, without targets as yet.
+static model_product rows_product(model_pass *pass, const expert_buffers *buffers, const float *x,
+                                  uint32_t x_stride, uint32_t cols, uint32_t rows) {
+  return (model_product){.kernels = pass->kernels,
+                         .threads = pass->threads,
+                         .x = x,
+                         .x_stride = x_stride,
+                         .cols = cols,
+                         .tokens = rows,
+                         .act = arena_take_act(&pass->arena, rows, cols),
+                         .many = buffers->targets};
+}
+
+// Adds each expert in use as a target. is_shared: all of them read row 0.
+static void add_experts(model_product *product, const expert_buffers *buffers,
+                        const model_stack *stack, bool is_shared, float *y, uint32_t y_stride) {
+  const uint32_t *ends = buffers->routing.ends;
+  for (uint32_t e = 0, row = 0; e < stack->count; row = ends[e], e++) {
+    if (ends[e] == row) continue;
+    kernel_matrix *matrix = &buffers->matrices[product->target_count];
+    *matrix = stack_matrix(stack, e);
+    product_add_rows(product, matrix, is_shared ? 0 : row, ends[e] - row,
+                     y + (size_t)row * y_stride, y_stride);
+  }
+}
+
+// wide = the result of each row's expert   [rows, hidden]
+static void run_experts(const experts_block *experts, model_pass *pass,
+                        const expert_buffers *buffers) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  const uint32_t rows = pass->count * experts->is.used, ffn = experts->is.expert_ffn;
+  const bool is_alone = pass->count == 1;  // the experts of one token read it where it is
+  experts_job job = {experts, pass, buffers};
+  if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
+  model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,
+                                  pass->hidden_stride, experts->hidden, is_alone ? 1 : rows);
+  add_experts(&up, buffers, &experts->gate, is_alone, buffers->gate, buffers->ffn_stride);
+  add_experts(&up, buffers, &experts->up, is_alone, buffers->up, buffers->ffn_stride);
+  product_run(&up);
+  measure_product(pass->ops, WICK_OP_EXPERTS, &up);
+  arena_release(&pass->arena, begin);
+  thread_pool_for(pass->threads, rows, gate_rows, &job);
+  measure_rows(pass->ops, WICK_OP_SILU, rows, 3ull * ffn);
+  model_product down = rows_product(pass, buffers, buffers->gate, buffers->ffn_stride, ffn, rows);
+  add_experts(&down, buffers, &experts->down, false, buffers->wide, pass->hidden_stride);
+  product_run(&down);
+  measure_product(pass->ops, WICK_OP_EXPERTS, &down);
+  arena_release(&pass->arena, begin);
+}
+
+// ---- The shared expert ----
+
+static void gate_shared(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const experts_job *job = context;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t at = (size_t)t * job->buffers->shared_stride;
+    job->pass->kernels->silu_mul(job->buffers->sh_gate + at, job->buffers->sh_up + at,
+                                 job->experts->is.shared_ffn);
+  }
+}
+
+// sh_out = the result of the shared expert   [tokens, hidden]
+static void run_shared(const experts_block *experts, model_pass *pass,
+                       const expert_buffers *buffers) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  const uint32_t ffn = experts->is.shared_ffn, stride = buffers->shared_stride;
+  experts_job job = {experts, pass, buffers};
+  model_product up = pass_product(pass, pass->normed, pass->hidden_stride, experts->hidden);
+  product_add(&up, &experts->sh_gate, NULL, buffers->sh_gate, stride);
+  product_add(&up, &experts->sh_up, NULL, buffers->sh_up, stride);
+  product_run(&up);
+  measure_product(pass->ops, WICK_OP_GATE_UP, &up);
+  arena_release(&pass->arena, begin);
+  thread_pool_for(pass->threads, pass->count, gate_shared, &job);
+  measure_rows(pass->ops, WICK_OP_SILU, pass->count, 3ull * ffn);
+  model_product down = pass_product(pass, buffers->sh_gate, stride, ffn);
+  product_add(&down, &experts->sh_down, NULL, buffers->sh_out, pass->hidden_stride);
+  product_run(&down);
+  measure_product(pass->ops, WICK_OP_DOWN, &down);
+  arena_release(&pass->arena, begin);
+}
+
+// ---- The block ----
+
+static void add_shared(const experts_job *job, uint32_t token, float *sum) {
+  const wick_kernels *kernels = job->pass->kernels;
+  const expert_buffers *buffers = job->buffers;
+  float *out = buffers->sh_out + (size_t)token * job->pass->hidden_stride;
+  if (job->experts->sh_router.rows != 0) {
+    float weight = 1;
+    kernels->sigmoid_mul(&weight, &buffers->sh_weight[token], 1);
+    kernels->scale(out, weight, job->experts->hidden);
+  }
+  kernels->add(sum, out, job->experts->hidden);
+}
+
+// hidden[t] += sum of weight * its experts' results, in the order of its ranking
+static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const experts_job *job = context;
+  const wick_kernels *kernels = job->pass->kernels;
+  const routing *routing = &job->buffers->routing;
+  const uint32_t hidden = job->experts->hidden, used = job->experts->is.used;
+  const size_t stride = job->pass->hidden_stride;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t choices = (size_t)t * used;
+    float *sum = job->buffers->wide + routing->row_of[choices] * stride;
+    for (uint32_t i = 0; i < used; i++) {
+      float *row = job->buffers->wide + routing->row_of[choices + i] * stride;
+      kernels->scale(row, routing->weights[choices + i], hidden);
+      if (i != 0) kernels->add(sum, row, hidden);
+    }
+    if (job->experts->is.shared_ffn != 0) add_shared(job, t, sum);
+    kernels->add(job->pass->hidden + t * stride, sum, hidden);
+  }
+}
+
+static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
+  const experts_block *experts = (const experts_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  const expert_buffers buffers = take_buffers(experts, &pass->arena);
+  experts_job job = {experts, pass, &buffers};
+  (void)error;
+  pass_norm(pass, experts->norm);
+  route(experts, pass, &buffers);
+  run_experts(experts, pass, &buffers);
+  if (experts->is.shared_ffn != 0) run_shared(experts, pass, &buffers);
+  thread_pool_for(pass->threads, pass->count, sum_tokens, &job);
+  measure_rows(pass->ops, WICK_OP_EXPERTS, pass->count,
+               (uint64_t)experts->hidden * (experts->is.used + 1));
+  arena_release(&pass->arena, begin);
+  return WICK_OK;
+}
+
+// ---- Planning ----
+
+experts_settings experts_read(model_plan *plan, bool is_required) {
+  model_keys *keys = plan->keys;
+  experts_settings is = {.norm = "ffn_norm.weight", .gating = EXPERTS_SOFTMAX, .scale = 1};
+  is.experts = is_required ? keys_count(keys, "expert_count", 1, MODEL_EXPERTS_MAX, 0)
+                           : keys_count_or_none(keys, "expert_count", MODEL_EXPERTS_MAX);
+  if (keys->status != WICK_OK || is.experts == 0) return is;
+  is.used = keys_count(keys, "expert_used_count", 1, is.experts, 0);
+  is.scale = (float)keys_number(keys, "expert_weights_scale", -1, 1);
+  if (is.scale == 0) is.scale = 1;  // what older files say for none
+  return is;
+}
+
+model_block *experts_make(model_plan *plan, const experts_settings *settings) {
+  static const model_block_ops OPS = {"experts", bind, reserve, run};
+  experts_block *experts = plan_block(plan, &OPS, sizeof *experts);
+  if (experts == NULL) return NULL;
+  experts->hidden = plan->model->config.hidden;
+  experts->is = *settings;
+  if (plan->model->config.ffn == 0) plan->model->config.ffn = settings->expert_ffn;
+  return &experts->block;
+}

@@ -1,0 +1,38 @@
+// model/blocks/experts.h — the feed-forward of a mixture of experts (Shazeer et al. 2017; Mixtral,
+// Jiang et al. 2024): a router gives each token the few experts that suit it best.
+//
+//   hidden += sum over its experts e of weight_e * down_e(silu(gate_e(x)) * up_e(x))
+//
+// and, where the model has one, a shared expert that serves every token.
+#ifndef WICK_MODEL_BLOCKS_EXPERTS_H
+#define WICK_MODEL_BLOCKS_EXPERTS_H
+
+#include "model/family.h"
+
+// How router logits become the experts' weights; numbers of the key "expert_gating_func".
+typedef enum experts_gating {
+  EXPERTS_SOFTMAX = 1,  // softmax over all, then the largest
+  EXPERTS_SIGMOID = 2,  // sigmoid of each; a bias may be added for the choice alone
+  EXPERTS_SOFTMAX_OF_CHOSEN = 3
+} experts_gating;
+
+typedef struct experts_settings {
+  const char *norm;  // of the norm before it, "ffn_norm.weight"
+  uint32_t experts, used, expert_ffn;
+  uint32_t shared_ffn;  // 0: no shared expert
+  bool has_shared_gate;
+  experts_gating gating;
+  bool is_normalised;  // the weights of a token's experts are made to sum 1
+  float scale;         // of the weights
+} experts_settings;
+
+// Reads "expert_count", "expert_used_count" and "expert_weights_scale". Without "expert_count" the
+// model has no experts, unless they are required. The widths are the caller's to read.
+experts_settings experts_read(model_plan *plan, bool is_required);
+// Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
+// hidden], ffn_down_exps [experts, hidden, expert_ffn]; with EXPERTS_SIGMOID optionally
+// exp_probs_b.bias [experts]. A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for
+// its gate ffn_gate_inp_shexp [hidden].
+model_block *experts_make(model_plan *plan, const experts_settings *settings);
+
+#endif
