@@ -70,16 +70,16 @@ function find(list) {
 /** @type {Record<'c' | 'js', Record<string, {sources: string[], tests: string[]}>>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 
-test('every source and every test of the rooms is there, and each source is in one room', () => {
+test('every source and every test of the rooms is there, and each source is in a room', () => {
   const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   const files = found.filter((name) => name.endsWith('.c')).map((name) => `src/${name}`);
   const scripts = readdirSync(join(root, 'js')).filter((name) => name.endsWith('.js'));
   files.push(...scripts.map((name) => `js/${name}`));
   for (const file of files) {
-    const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).filter(({ sources }) =>
+    const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).some(({ sources }) =>
       sources.some((source) => file.startsWith(source)),
     );
-    assert.equal(own.length, 1, file);
+    assert.ok(own, `${file} is in no room of tools/mutants/rooms.json`);
   }
   for (const { tests } of [...Object.values(rooms.c), ...Object.values(rooms.js)]) {
     for (const name of tests) {

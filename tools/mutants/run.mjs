@@ -21,7 +21,7 @@ import { Place, root } from './trial.mjs';
 /** A mutant's tests together, in processor time. */
 const BUDGET_MS = 20_000;
 
-/** @typedef {{sources: string[], tests: string[]}} Room */
+/** A source is in the first room that names its beginning. @typedef {{sources: string[], tests: string[]}} Room */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
 /** @typedef {{language: 'c' | 'js', room: string, file: string, mutation: Mutation, id: string}} Mutant */
 /**
