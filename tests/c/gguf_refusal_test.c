@@ -97,6 +97,15 @@ static void make_alignment_text(memory_file *file) {
   file_string(file, "32");
 }
 
+static void make_alignment_float(memory_file *file) {
+  make_key(file, "general.alignment", GGUF_F32);
+  file_u32(file, 0x42000000u);  // 32
+}
+static void make_alignment_negative(memory_file *file) {
+  make_key(file, "general.alignment", GGUF_I32);
+  file_u32(file, (uint32_t)-32);
+}
+
 static void make_nameless(memory_file *file) {
   file_header(file, 1, 0);
   file_string(file, "");
@@ -166,6 +175,8 @@ static const refusal REFUSALS[] = {
     {"alignment 48", make_alignment_48, WICK_E_FORMAT, 24, "'general.alignment' is 48"},
     {"alignment 2^21", make_alignment_2_21, WICK_E_FORMAT, 24, "'general.alignment' is 2097152"},
     {"alignment text", make_alignment_text, WICK_E_FORMAT, 24, "of type string, not an integer"},
+    {"alignment float", make_alignment_float, WICK_E_FORMAT, 24, "of type f32, not an integer"},
+    {"alignment -32", make_alignment_negative, WICK_E_FORMAT, 24, "'general.alignment' is -32"},
     {"nameless", make_nameless, WICK_E_FORMAT, 24, "tensor 1 of 1 is 0 bytes long"},
     {"long name", make_long_name, WICK_E_FORMAT, 24, "tensor 1 of 1 is 64 bytes long"},
     {"5 dimensions", make_5_dims, WICK_E_SHAPE, 33, "tensor 't' has 5 dimensions"},

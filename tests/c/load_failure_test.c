@@ -110,6 +110,23 @@ TEST(parts_that_do_not_fit_are_refused) {
   free_parts(files);
 }
 
+TEST(as_many_parts_as_there_may_be_are_waited_for) {
+  sample_spec spec = part_spec(0);
+  spec.files = LOADER_FILES_MAX;
+  memory_file first = sample_make(&spec);
+  loader *loader = open_loader(0);
+  CHECK_EQ_INT(feed(loader, 0, &first, 0, first.size_bytes), WICK_OK);
+  CHECK_EQ_UINT(loader_files(loader), 1024);
+  uint32_t number;
+  uint64_t offset, length;
+  loader_next_range(loader, &number, &offset, &length);
+  CHECK(number != 0 && length != 0);
+  CHECK_EQ_INT(loader_end(loader, 1023, 0, &error), WICK_E_TRUNCATED);
+  CHECK_EQ_STR(error.message, "file 1024 of 1024: the file is empty");
+  close_loader(loader);
+  file_free(&first);
+}
+
 TEST(a_missing_part_is_told) {
   memory_file files[PARTS];
   make_parts(files);

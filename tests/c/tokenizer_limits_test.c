@@ -296,6 +296,101 @@ TEST(a_list_of_merges_may_be_empty) {
   }
 }
 
+// Merges that say nothing are left out; of the same pair the first rule counts.
+TEST(odd_merges_are_left_out) {
+  static const char *const MERGES[] = {"",     "x",    "ab",  "a ",   " a",    "zz b", "a b",
+                                       "ab c", "ab q", "b c", "ab c", "a b c", "c c",  "a b"};
+  static fixture_token tokens[FIXTURE_ALPHABET + 3];
+  size_t count = fixture_add_alphabet(tokens);
+  tokens[count++] = (fixture_token){"bc", TOKEN_NORMAL, 0};
+  tokens[count++] = (fixture_token){"ab", TOKEN_NORMAL, 0};
+  tokens[count++] = (fixture_token){"abc", TOKEN_NORMAL, 0};  // the last one, then others are made
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .pre = "gpt-2",
+                                                          .tokens = tokens,
+                                                          .token_count = count,
+                                                          .merges = MERGES,
+                                                          .merge_count = 14});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  static const struct {
+    const char *text;
+    size_t count;
+    int32_t ids[4];
+  } CASES[] = {{"abc", 1, {258}},     {"ab", 1, {257}},       {"bc", 1, {256}},
+               {"cc", 2, {'c', 'c'}}, {"abq", 2, {257, 'q'}}, {"bcab", 2, {256, 257}}};
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    size_t found = 0;
+    int32_t *ids = fixture_encode(&fixture, CASES[i].text, strlen(CASES[i].text), 0, &found);
+    REQUIRE(ids != NULL);
+    CHECK_EQ_UINT(found, CASES[i].count);
+    for (size_t k = 0; k < found && k < CASES[i].count; k++) {
+      CHECK_EQ_INT(ids[k], CASES[i].ids[k]);
+    }
+    free(ids);
+  }
+  fixture_close(&fixture);
+}
+
+// A word longer than every token is not looked up as a whole: it would not fit where that is done.
+TEST(long_words_of_short_tokens_are_encoded) {
+  static fixture_token tokens[FIXTURE_ALPHABET];
+  fixture_add_alphabet(tokens);
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .pre = "llama-bpe",
+                                                          .tokens = tokens,
+                                                          .token_count = FIXTURE_ALPHABET,
+                                                          .merges = (const char *[]){"a b"},
+                                                          .merge_count = 1});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  char word[3000];
+  memset(word, 'w', sizeof word);
+  size_t count = 0;
+  int32_t *ids = fixture_encode(&fixture, word, sizeof word, 0, &count);
+  REQUIRE(ids != NULL);
+  CHECK_EQ_UINT(count, sizeof word);
+  CHECK_EQ_INT(ids[2999], 'w');
+  free(ids);
+  fixture_close(&fixture);
+}
+
+// The first and last characters of each length in UTF-8 are one token each, there and back.
+TEST(characters_at_the_edges_of_utf_8_are_whole) {
+  static const char *const EDGES[] = {"\x7f",         "\xc2\x80",         "\xdf\xbf",
+                                      "\xe0\xa0\x80", "\xed\x9f\xbf",     "\xee\x80\x80",
+                                      "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
+  enum { EDGE_COUNT = sizeof EDGES / sizeof EDGES[0] };
+  static const char *const MODELS[] = {"llama", "gemma4"};
+  for (int m = 0; m < 2; m++) {
+    fixture_token tokens[EDGE_COUNT + 1] = {{"<unk>", TOKEN_UNKNOWN, 0}};
+    char text[64] = "";
+    for (size_t i = 0; i < EDGE_COUNT; i++) {
+      tokens[i + 1] = (fixture_token){EDGES[i], TOKEN_NORMAL, 0};
+      strcat(text, EDGES[i]);
+    }
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = MODELS[m],
+                                                            .tokens = tokens,
+                                                            .token_count = EDGE_COUNT + 1,
+                                                            .merges = MODELS,
+                                                            .merge_count = 0});
+    REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+    size_t count = 0, size_bytes = 0;
+    int32_t *ids = fixture_encode(&fixture, text, strlen(text), 0, &count);
+    REQUIRE(ids != NULL);
+    const size_t lead = count - EDGE_COUNT;  // SPM's space is unknown here: three bytes
+    CHECK_EQ_UINT(lead, m == 0 ? 3 : 0);
+    for (size_t i = 0; i < EDGE_COUNT; i++) CHECK_EQ_INT(ids[lead + i], (int)i + 1);
+    char *back = fixture_decode(&fixture, ids + lead, EDGE_COUNT, &size_bytes);
+    CHECK_EQ_UINT(size_bytes, strlen(text));
+    CHECK_EQ_MEM(back, text, size_bytes);
+    free(back);
+    free(ids);
+    fixture_close(&fixture);
+  }
+}
+
 // A megabyte of one token is read, a byte more is refused: each piece of text needs room for it.
 TEST(a_token_is_a_megabyte_at_most) {
   const size_t most = 1 << 20;

@@ -116,3 +116,28 @@ TEST(repairs_each_bad_byte_with_a_replacement_character) {
   CHECK_EQ_UINT(unicode_valid_bytes((const uint8_t *)"ab\x80", 3), 2);
   CHECK_EQ_UINT(unicode_valid_bytes((const uint8_t *)"ab\xe2\x82", 4), 2);
 }
+
+// The first and last code points of each length in UTF-8, of which the first byte alone tells it.
+TEST(characters_are_read_at_the_edges_of_their_lengths) {
+  static const uint32_t EDGES[] = {0,      0x7f,   0x80,   0x7ff,   0x800,   0xfff,   0x1000,
+                                   0xd7ff, 0xe000, 0xffff, 0x10000, 0x3ffff, 0x40000, 0x10ffff};
+  for (size_t i = 0; i < sizeof EDGES / sizeof EDGES[0]; i++) {
+    uint8_t text[4];
+    const size_t size = utf8_encode(EDGES[i], text);
+    const unicode_char found = unicode_at(text, 0, size);
+    CHECK_EQ_UINT(found.code, EDGES[i]);
+    CHECK_EQ_UINT(found.size_bytes, size);
+    CHECK_EQ_UINT(found.kind, unicode_class(EDGES[i]));
+    CHECK_EQ_UINT(unicode_valid_bytes(text, size), size);
+    CHECK_EQ_UINT(unicode_valid_bytes(text, size - 1), 0);
+  }
+  static const char *const INVALID[] = {"\xc0\x80",     "\xc1\xbf",         "\xe0\x9f\xbf",
+                                        "\xed\xa0\x80", "\xed\xbf\xbf",     "\xf0\x8f\xbf\xbf",
+                                        "\x80",         "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"};
+  for (size_t i = 0; i < sizeof INVALID / sizeof INVALID[0]; i++) {
+    const size_t size = strlen(INVALID[i]);
+    uint8_t repaired[12];
+    CHECK_EQ_UINT(unicode_valid_bytes((const uint8_t *)INVALID[i], size), 0);
+    CHECK_EQ_UINT(unicode_repair((const uint8_t *)INVALID[i], size, repaired), 3 * size);
+  }
+}
