@@ -34,7 +34,7 @@ SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/% src/base/json src/base/text src/cli/% src/format/% src/kernels/answers src/kv/% \
   src/kernels/answers src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/binder \
   src/model/families/% src/model/family src/model/keys src/model/scratch_sizes src/model/weights \
-  src/platform/% src/schedule/% src/tensor/% web/exports
+  src/platform/% src/schedule/% src/store/% src/tensor/% web/exports
 
 # ---- native ----
 # A helper thread and the command line are all that differs from the other hosts.

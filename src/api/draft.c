@@ -60,7 +60,7 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   if (status != WICK_OK) return status;
   const drafter_parts parts = {.memory = &draft->memory,
                                .model = draft->model,
-                               .kv = draft->kv,
+                               .store = draft->store,
                                .forward = draft->forward,
                                .now_us = platform_now_us,
                                .batch_tokens = draft->config.batch_tokens,

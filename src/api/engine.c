@@ -12,6 +12,10 @@ enum {
   BATCH_TOKENS_MAX = 512,
   REQUESTS_DEFAULT = 64,
   DOT_CHECKS = 100,
+  CHECKPOINTS_BYTES = 64 << 20,  // for recurrent states that are kept
+  CHECKPOINTS_MIN = 4,
+  CHECKPOINTS_MAX = 256,
+  STATES_PLANNED = 4,  // of one sequence: before and after a pass, within it, the last whole page's
   CONTEXTS_DEFAULT = 4  // full contexts that the KV pages may come to hold
 };
 
@@ -61,6 +65,13 @@ static int32_t find_tensor(void *context, const char *name) {
   return loader_find_tensor(context, name);
 }
 
+static wick_status check_groups(const wick_engine *engine, wick_error *error) {
+  if (engine->model->group_count == 1) return WICK_OK;
+  return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                   "keys and values of %u shapes are not supported yet",
+                   engine->model->group_count);
+}
+
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
   if (engine->config.context_tokens > trained) {
@@ -81,6 +92,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
                                  tensor_at, find_tensor};
   wick_status status = model_create(&engine->memory, engine->config.kernels, directory, &tensors,
                                     &engine->model, error);
+  if (status == WICK_OK) status = check_groups(engine, error);
   if (status == WICK_OK) status = choose_context(engine, error);
   if (status != WICK_OK) return status;
   const uint32_t vocab = engine->model->config.vocab;
@@ -113,6 +125,13 @@ wick_kv_shape engine_kv_shape(const wick_engine *engine) {
                          .v_type = engine->config.v_type};
 }
 
+// Recurrent states that are kept so that a text can be gone on from their positions.
+static uint32_t count_checkpoints(uint64_t state_bytes) {
+  const uint64_t count = CHECKPOINTS_BYTES / state_bytes;
+  return count < CHECKPOINTS_MIN ? CHECKPOINTS_MIN
+                                 : (count > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : (uint32_t)count);
+}
+
 // The pages that the plan counts are the engine's own: the pool grows up to them before it gives up
 // what the prefix cache keeps. Beyond, it evicts first, and grows for requests that run together.
 static wick_status create_kv(wick_engine *engine, wick_error *error) {
@@ -121,14 +140,21 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
   uint32_t pages_max = pages * CONTEXTS_DEFAULT;
   if (kv_tokens != 0) pages_max = ceil_div_u32(kv_tokens, KERNEL_PAGE_TOKENS);
-  wick_status status = wick_kv_pool_init(&engine->memory, engine->config.kernels, &shape, 0,
-                                         pages_max, &engine->kv, error);
+  const uint64_t state_bytes = engine->model->state_bytes;
+  const store_config config = {
+      .pages = shape,
+      .pages_max = pages_max,
+      .pages_keep = pages < pages_max ? pages : pages_max,
+      .prefix_entries_max = engine->config.no_prefix_cache ? 0 : pages_max,
+      .state_bytes = state_bytes,
+      .checkpoints_max = state_bytes == 0 ? 0 : count_checkpoints(state_bytes)};
+  const wick_status status =
+      store_create(&engine->memory, engine->config.kernels, &config, &engine->store, error);
   if (status != WICK_OK) return status;
-  wick_kv_pool_set_keep(engine->kv, pages < pages_max ? pages : pages_max);
-  sessions_init(&engine->sessions, &engine->memory, engine->kv);
-  if (engine->config.no_prefix_cache) return WICK_OK;
-  const wick_prefix_config prefix = {.entries_max = pages_max, .page_tokens = KERNEL_PAGE_TOKENS};
-  return wick_prefix_cache_init(&engine->memory, engine->kv, &prefix, &engine->prefix, error);
+  engine->kv = store_pages(engine->store);
+  engine->prefix = store_prefix(engine->store);
+  sessions_init(&engine->sessions, &engine->memory, engine->store);
+  return WICK_OK;
 }
 
 // That the kernels know the answers for what the model takes of them.
@@ -162,7 +188,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
-  status = forward_create(engine->model, engine->kv, engine->threads, engine->config.threads,
+  status = forward_create(engine->model, engine->store, engine->threads, engine->config.threads,
                           engine->config.batch_tokens, &engine->forward, error);
   if (status != WICK_OK) return status;
   forward_measure(engine->forward, engine->ops);
@@ -170,8 +196,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   const scheduler_parts parts = {.memory = &engine->memory,
                                  .model = engine->model,
                                  .tokenizer = engine->tokenizer,
-                                 .kv = engine->kv,
-                                 .prefix = engine->prefix,
+                                 .store = engine->store,
                                  .sessions = &engine->sessions,
                                  .forward = engine->forward,
                                  .ops = engine->ops,
@@ -297,8 +322,7 @@ void wick_engine_destroy(wick_engine *engine) {
   drafter_destroy(engine->drafter);
   forward_destroy(engine->forward);
   sessions_destroy(&engine->sessions);
-  wick_prefix_cache_destroy(engine->prefix);
-  wick_kv_pool_destroy(engine->kv);
+  store_destroy(engine->store);
   model_destroy(engine->model);
   tokenizer_destroy(engine->tokenizer);
   loader_destroy(engine->loader);
@@ -439,6 +463,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   sampling.temperature = 1.0f;  // without top-k a sampler keeps the most
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
+  plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
                       plan->scratch_bytes + plan->kv_bytes;
   return WICK_OK;

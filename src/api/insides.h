@@ -2,11 +2,11 @@
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
-#include "kv/prefix.h"
 #include "model/forward.h"
 #include "model/weights.h"
 #include "schedule/scheduler.h"
 #include "schedule/session.h"
+#include "store/store.h"
 #include "thread/pool.h"
 #include "wick.h"
 
@@ -17,8 +17,9 @@ struct wick_engine {
   loader *loader;
   tokenizer *tokenizer;
   wick_model *model;
-  wick_kv_pool *kv;
-  wick_prefix_cache *prefix;  // NULL: config.no_prefix_cache
+  seq_store *store;
+  wick_kv_pool *kv;           // of the store
+  wick_prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
   session_table sessions;
   wick_forward *forward;
   scheduler *scheduler;

@@ -65,6 +65,13 @@ uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, cons
   return found * cache->config.page_tokens;
 }
 
+wick_prefix_id wick_prefix_peek(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
+                                uint32_t count) {
+  wick_prefix_id id;
+  walk(cache, salt, tokens, count / cache->config.page_tokens, &id);
+  return id;
+}
+
 wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
                                          const int32_t *tokens, uint32_t count) {
   const uint32_t pages = count / cache->config.page_tokens;

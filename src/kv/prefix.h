@@ -71,6 +71,9 @@ typedef struct wick_prefix_config {
   uint32_t entries_max;           // 0: nothing is ever stored
   uint32_t page_tokens;           // 1..64; the pool's is KERNEL_PAGE_TOKENS
   wick_page_hash_function *hash;  // NULL: wick_page_hash (tests inject collisions)
+  // Told before an entry goes for good; NULL: nobody.
+  void (*removed)(void *context, wick_prefix_id id);
+  void *context;
 } wick_prefix_config;
 
 // config NULL: 100 entries of 16 tokens. Becomes the pool's holder; the pool must outlive it.
@@ -107,6 +110,10 @@ wick_status wick_prefix_reserve(wick_prefix_cache *cache, uint32_t entries, wick
 // Counts one hit or miss. Returns its tokens. One walk, O(count).
 uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
                                   uint32_t count, wick_prefix_id *id);
+// The last entry of the longest cached beginning in whole pages, up to all `count` tokens;
+// WICK_PREFIX_NONE when there is none. Counts nothing, touches nothing.
+wick_prefix_id wick_prefix_peek(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
+                                uint32_t count);
 // All of the tokens and nothing less; WICK_PREFIX_NONE when they are not whole cached pages.
 wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
                                          const int32_t *tokens, uint32_t count);

@@ -159,6 +159,7 @@ static wick_prefix_id take_place(wick_prefix_cache *cache) {
 
 void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id) {
   wick_prefix_entry *entry = &cache->entries[id];
+  if (cache->config.removed != NULL) cache->config.removed(cache->config.context, id);
   if (entry->is_linked) unlink_entry(cache, id);
   if (entry->parent != WICK_PREFIX_NONE) cache->entries[entry->parent].child_count--;
   wick_kv_page_unhold(cache->pool, entry->page);

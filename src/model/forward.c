@@ -58,7 +58,7 @@ uint64_t forward_plan_bytes(const wick_model *model, uint32_t batch_tokens, uint
   return forward.pass.arena.peak_bytes;
 }
 
-wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_pool *threads,
+wick_status forward_create(const wick_model *model, seq_store *store, thread_pool *threads,
                            uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
                            wick_error *error) {
   wick_memory *memory = model->memory;
@@ -67,7 +67,7 @@ wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_poo
   forward->pass = (model_pass){.model = model,
                                .kernels = model->kernels,
                                .threads = threads,
-                               .kv = kv,
+                               .store = store,
                                .arena = {model->kernels, batch_tokens, threads_max, NULL, 0, 0}};
   const uint64_t bytes = forward_plan_bytes(model, batch_tokens, threads_max);
   forward->block = bytes > SIZE_MAX ? NULL : memory_alloc(memory, (size_t)bytes);

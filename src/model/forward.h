@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "kv/pool.h"
 #include "metrics/ops.h"
 #include "model/pass.h"
 #include "model/weights.h"
@@ -20,8 +19,8 @@ enum { FORWARD_LOGITS_ROWS = 8 };
 typedef struct wick_forward wick_forward;
 
 // Scratch for batches of up to `batch_tokens` and for all the threads that were asked for: some may
-// come up later than this. The model, pool of pages and threads must outlive it.
-wick_status forward_create(const wick_model *model, wick_kv_pool *kv, thread_pool *threads,
+// come up later than this. The model, store and threads must outlive it.
+wick_status forward_create(const wick_model *model, seq_store *store, thread_pool *threads,
                            uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
                            wick_error *error);
 void forward_destroy(wick_forward *forward);

@@ -45,7 +45,7 @@ static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
                    cos_sin, a->rope->is_interleaved);
 }
 
-static void store_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   store_job *job = context;
   const paged_attention *a = job->attention;
   float *shifted = a->per_thread + (size_t)(thread + 1) * a->per_thread_stride - rope_dims(a);
@@ -63,7 +63,7 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
                             wick_error *error) {
   store_job job = {.attention = attention};
   atomic_init(&job.nonfinite, 0);
-  thread_pool_for(threads, attention->count, store_tokens, &job);
+  thread_pool_for(threads, attention->count, write_tokens, &job);
   const unsigned bad = atomic_load(&job.nonfinite);
   if (bad == 0) return WICK_OK;
   return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kv/pool.h"
 #include "metrics/ops.h"
 #include "model/arena.h"
 #include "model/product.h"
 #include "model/weights.h"
+#include "store/store.h"
 #include "thread/pool.h"
 
-// One token of a batch. Its page is reserved (wick_kv_seq_extend); positions of one sequence are in
+// One token of a batch. Its room is prepared (store_begin_rows); positions of one sequence are in
 // order, follow what it holds, and stand side by side.
 typedef struct model_input {
   int32_t token;
@@ -25,7 +25,7 @@ struct model_pass {
   const wick_model *model;
   const wick_kernels *kernels;
   thread_pool *threads;
-  wick_kv_pool *kv;
+  seq_store *store;
   wick_ops *ops;        // NULL: nothing is recorded
   model_input *inputs;  // [batch_tokens]
   uint32_t *wanted;     // [batch_tokens] inputs that want logits

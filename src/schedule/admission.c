@@ -41,27 +41,25 @@ static void keep_outside(scheduler *scheduler, request *request, wick_kv_seq_id 
 // It stays in the prefix cache as long as nobody needs the pages.
 static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, wick_salt salt,
                         const int32_t *tokens, uint32_t count) {
-  const scheduler_parts *parts = &scheduler->parts;
-  if (parts->prefix == NULL) return;
-  wick_prefix_store(parts->prefix, sequence, salt, tokens, count, NULL, NULL);
+  store_remember(scheduler->parts.store, sequence, salt, tokens, count);
 }
 
 // All pages go, or those of a session stay as far as it held them before: where the host keeps
 // nothing, only what came since is read again. What could not be read again the same stays, too.
 static void leave_pages(scheduler *scheduler, request *request) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   const wick_kv_seq_id sequence = request->sequence;
   keep_inside(scheduler, sequence, request->salt, request->tokens, request->fed);
   if (request->session == NULL) {
     keep_outside(scheduler, request, sequence, request->fed, request->fed);
-    wick_kv_seq_free(kv, sequence, NULL);
+    store_free(store, sequence);
     return;
   }
   if (session_is_plain(scheduler->parts.sessions, request->session)) {
     keep_outside(scheduler, request, sequence, request->fed, request->fed - request->fed_before);
   }
   const bool is_kept = request->swapped.bytes != 0;
-  wick_kv_seq_truncate(kv, sequence, is_kept ? 0 : request->fed_before, NULL);
+  store_truncate(store, sequence, is_kept ? 0 : request->fed_before);
 }
 
 static void preempt(scheduler *scheduler, request *request) {
@@ -83,7 +81,7 @@ static bool is_later(const scheduler *scheduler, const request *a, const request
 // The last in order of those that run; NULL: none. A session's pages that slid out of a window
 // cannot be given back token by token, so it keeps them.
 static request *last_running(const scheduler *scheduler) {
-  const bool has_window = wick_kv_pool_shape(scheduler->parts.kv)->window != 0;
+  const bool has_window = store_has_window(scheduler->parts.store);
   request *found = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->is_cancelled) continue;
@@ -100,7 +98,7 @@ static request *last_holding(const scheduler *scheduler, const request *first) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at == first || at->phase != REQUEST_QUEUED || at->session == NULL) continue;
     if (at->is_cancelled || !is_later(scheduler, at, first)) continue;
-    if (wick_kv_seq_tokens(parts->kv, at->session->sequence) == 0) continue;
+    if (store_tokens(parts->store, at->session->sequence) == 0) continue;
     if (!session_is_plain(parts->sessions, at->session)) continue;
     if (found == NULL || is_later(scheduler, at, found)) found = at;
   }
@@ -112,7 +110,7 @@ static session *longest_idle(const session_table *table) {
   session *found = NULL;
   for (uint32_t i = 0; i < table->count; i++) {
     session *at = table->items[i];
-    if (at->is_busy || wick_kv_seq_tokens(table->kv, at->sequence) == 0) continue;
+    if (at->is_busy || store_tokens(table->store, at->sequence) == 0) continue;
     if (!session_is_plain(table, at)) continue;
     if (found == NULL || at->idle_since < found->idle_since) found = at;
   }
@@ -123,7 +121,7 @@ static session *longest_idle(const session_table *table) {
 // then read their tokens again, or of those whose request waits behind it. False when there are
 // none.
 static bool take_from_sessions(scheduler *scheduler, const request *first) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   request *last = NULL;
   session *holding = longest_idle(scheduler->parts.sessions);
   if (holding == NULL) {
@@ -131,23 +129,22 @@ static bool take_from_sessions(scheduler *scheduler, const request *first) {
     if (last == NULL) return false;
     holding = last->session;
   }
-  const uint32_t stored = wick_kv_seq_tokens(kv, holding->sequence);
+  const uint32_t stored = store_tokens(store, holding->sequence);
   keep_inside(scheduler, holding->sequence, holding->salt,
               last == NULL ? holding->tokens : last->tokens, stored);
   if (last != NULL) {
     keep_outside(scheduler, last, holding->sequence, stored, stored);
     scheduler->stats.preempted++;
   }
-  wick_kv_seq_truncate(kv, holding->sequence, 0, NULL);
+  store_truncate(store, holding->sequence, 0);
   return true;
 }
 
 bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   for (;;) {
-    const wick_status status =
-        wick_kv_seq_prepare_write(kv, request->sequence, request->fed, tokens, NULL, NULL);
-    if (status == WICK_OK) return true;
+    store_expect(store, scheduler->running);
+    if (store_prepare(store, request->sequence, tokens, NULL) == WICK_OK) return true;
     struct request *last = last_running(scheduler);
     if (last == NULL) last = request;
     if (last == request && take_from_sessions(scheduler, request)) continue;
@@ -159,7 +156,7 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) 
 // Its pages hold what its session holds now.
 static void follow_session(const scheduler *scheduler, request *request) {
   const session *session = request->session;
-  request->fed = wick_kv_seq_tokens(scheduler->parts.kv, session->sequence);
+  request->fed = store_tokens(scheduler->parts.store, session->sequence);
   memcpy(request->tokens, session->tokens, request->fed * sizeof(int32_t));
 }
 
@@ -187,7 +184,7 @@ static uint32_t pages_to_come(const scheduler *scheduler) {
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING) continue;
     const uint32_t end = request_tokens_in_the_end(at);
-    const uint32_t room = wick_kv_seq_capacity(scheduler->parts.kv, at->sequence);
+    const uint32_t room = store_capacity(scheduler->parts.store, at->sequence);
     // and one to copy, where the last is shared
     pages += end > room ? ceil_div_u32(end - room, KERNEL_PAGE_TOKENS) + 1 : 1;
   }
@@ -208,9 +205,8 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   const uint32_t end = request_tokens_in_the_end(request);
-  wick_kv_seq_reserve_table(parts->kv, request->sequence, end, NULL);
-  wick_kv_pool_grow_for(parts->kv, pages_to_come(scheduler), NULL);
-  if (parts->prefix != NULL) wick_prefix_reserve(parts->prefix, entries_to_come(scheduler), NULL);
+  store_reserve(parts->store, request->sequence, end, entries_to_come(scheduler));
+  store_grow_for(parts->store, pages_to_come(scheduler), NULL);
 }
 
 void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed) {
@@ -244,14 +240,15 @@ static uint32_t tokens_to_start(const scheduler *scheduler, const request *reque
 // Makes sure of the pages that it needs to start, and keeps those for what it has to read.
 static wick_status reserve_start(scheduler *scheduler, const request *request,
                                  wick_kv_seq_id sequence, uint32_t stored, wick_error *error) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   const uint32_t needed = tokens_to_start(scheduler, request, stored);
   const uint32_t pages = ceil_div_u32(needed, KERNEL_PAGE_TOKENS) + 1;
   const uint32_t reading = request->tokens_count - stored;
-  const bool has_grown = wick_kv_pool_grow_for(kv, pages, NULL) == WICK_OK;
-  const bool is_enough = has_grown && pages <= wick_kv_pool_pages_available(kv);
+  store_expect(store, scheduler->running + 1);
+  const bool has_grown = store_grow_for(store, pages, NULL) == WICK_OK;
+  const bool is_enough = has_grown && pages <= store_pages_available(store);
   // Else exactly: the page to copy may not be needed, and the error says how many are.
-  return wick_kv_seq_prepare_write(kv, sequence, stored, is_enough ? reading : needed, NULL, error);
+  return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
 // The last token is read again when nothing new follows it: its logits are wanted.
@@ -264,49 +261,47 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
   uint32_t cached = 0;
-  if (parts->prefix != NULL && request->on_logits == NULL) {
-    wick_prefix_id last;
-    cached = wick_prefix_find_longest(parts->prefix, request->salt, request->tokens,
-                                      request->tokens_count, &last);
+  if (request->on_logits == NULL) {
+    cached = store_cached(parts->store, request->salt, request->tokens, request->tokens_count);
   }
   if (!swap_is_worth(&scheduler->swap, &scheduler->swap_costs, &request->swapped, cached)) {
     return false;
   }
   const uint32_t pages = ceil_div_u32(request_tokens_in_the_end(request), KERNEL_PAGE_TOKENS);
-  return wick_kv_pool_grow_for(parts->kv, pages, NULL) == WICK_OK &&
-         pages <= wick_kv_pool_pages_available(parts->kv);
+  return store_grow_for(parts->store, pages, NULL) == WICK_OK &&
+         pages <= store_pages_available(parts->store);
 }
 
 // What a record brought is to go on as: with room for what is read next, in place of the empty
 // sequence of its session.
 static wick_status take_up(scheduler *scheduler, request *request, wick_kv_seq_id sequence,
                            uint32_t stored) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   session *session = request->session;
   if (stored < request->tokens_count) {
-    const uint32_t reading = request->tokens_count - stored;
-    const wick_status status = wick_kv_seq_prepare_write(kv, sequence, stored, reading, NULL, NULL);
+    store_expect(store, scheduler->running + 1);
+    const wick_status status = store_prepare(store, sequence, request->tokens_count - stored, NULL);
     if (status != WICK_OK) return status;
   }
   if (session == NULL) return WICK_OK;
   request->fed_before = stored < session->count ? stored : session->count;
-  wick_kv_seq_free(kv, session->sequence, NULL);
+  store_free(store, session->sequence);
   session->sequence = sequence;
   return WICK_OK;
 }
 
 // Starts it with the pages that the host has kept; false: as if nothing had been kept.
 static bool start_swapped(scheduler *scheduler, request *request) {
-  wick_kv_pool *kv = scheduler->parts.kv;
+  seq_store *store = scheduler->parts.store;
   wick_kv_seq_id sequence;
   if (!can_swap_in(scheduler, request)) return false;
   uint32_t stored = request->swapped.tokens;
   wick_status status =
       swap_in(&scheduler->swap, request->id, request->tokens, &request->swapped, &sequence);
   if (status == WICK_OK) {
-    if (is_all_read(request, stored)) status = wick_kv_seq_truncate(kv, sequence, --stored, NULL);
-    if (status == WICK_OK) status = take_up(scheduler, request, sequence, stored);
-    if (status != WICK_OK) wick_kv_seq_free(kv, sequence, NULL);
+    if (is_all_read(request, stored)) stored = store_truncate(store, sequence, stored - 1);
+    status = take_up(scheduler, request, sequence, stored);
+    if (status != WICK_OK) store_free(store, sequence);
   }
   swap_drop(&scheduler->swap, request->id, &request->swapped);
   scheduler->stats.swap_failed += status != WICK_OK;
@@ -318,37 +313,37 @@ static bool start_swapped(scheduler *scheduler, request *request) {
 
 // Gives the request its sequence: what the cache knows of its tokens, and pages to start with.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
-  const scheduler_parts *parts = &scheduler->parts;
+  seq_store *store = scheduler->parts.store;
   wick_kv_seq_id sequence;
   wick_status status = WICK_OK;
   if (start_swapped(scheduler, request)) return WICK_OK;
   if (request->session != NULL) {
     sequence = request->session->sequence;
   } else {
-    status = wick_kv_seq_new(parts->kv, 0, &sequence, NULL, error);
+    status = store_new(store, &sequence, error);
     if (status != WICK_OK) return status;
   }
-  request->fed_before = wick_kv_seq_tokens(parts->kv, sequence);
-  if (request->fed_before == 0 && parts->prefix != NULL && request->on_logits == NULL) {
-    uint32_t hit;
-    status = wick_prefix_attach(parts->prefix, sequence, request->salt, request->tokens,
-                                request->tokens_count, &hit, error);
+  request->fed_before = store_tokens(store, sequence);
+  if (request->fed_before == 0 && request->on_logits == NULL) {
+    store_attach(store, sequence, request->salt, request->tokens, request->tokens_count);
   }
-  uint32_t stored = wick_kv_seq_tokens(parts->kv, sequence);
-  if (status == WICK_OK && is_all_read(request, stored)) {
-    status = wick_kv_seq_truncate(parts->kv, sequence, --stored, error);
+  uint32_t stored = store_tokens(store, sequence);
+  if (is_all_read(request, stored)) {
+    stored = store_truncate(store, sequence, stored - 1);
     if (request->fed_before > stored) request->fed_before = stored;
   }
-  if (status == WICK_OK) status = reserve_start(scheduler, request, sequence, stored, error);
+  // its session can come back to where it was
+  if (request->session != NULL) store_mark(store, sequence);
+  status = reserve_start(scheduler, request, sequence, stored, error);
   if (status == WICK_OK) {
     swap_drop(&scheduler->swap, request->id, &request->swapped);
     admission_run(scheduler, request, sequence, stored);
     return WICK_OK;
   }
   if (request->session == NULL) {
-    wick_kv_seq_free(parts->kv, sequence, NULL);
+    store_free(store, sequence);
   } else if (stored > request->fed_before) {
-    wick_kv_seq_truncate(parts->kv, sequence, request->fed_before, NULL);
+    store_truncate(store, sequence, request->fed_before);
   }
   return status;
 }
@@ -364,7 +359,7 @@ static bool shares_next_page(const request *reading, const request *request) {
 
 // Whether a request that runs is still reading pages that this one could then have from the cache.
 static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
-  if (scheduler->parts.prefix == NULL || request->on_logits != NULL) return false;
+  if (store_prefix(scheduler->parts.store) == NULL || request->on_logits != NULL) return false;
   if (request->session != NULL && request->session->count != 0) return false;
   for (const struct request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || !request_is_prefill(at)) continue;
@@ -400,7 +395,7 @@ static bool make_way(scheduler *scheduler, const request *waiting) {
 static bool is_blocked(const scheduler *scheduler, const request *next) {
   return next->id == scheduler->blocked_id && scheduler->running == scheduler->blocked_running &&
          scheduler->stats.passes < scheduler->blocked_until &&
-         wick_kv_pool_stats(scheduler->parts.kv).pages_freed == scheduler->blocked_freed;
+         store_freed(scheduler->parts.store) == scheduler->blocked_freed;
 }
 
 // Memory that was refused may be there later, whatever the pages do.
@@ -409,7 +404,7 @@ static void remember_blocked(scheduler *scheduler, const request *next, wick_sta
   scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;
   scheduler->blocked_id = next->id;
   scheduler->blocked_running = scheduler->running;
-  scheduler->blocked_freed = wick_kv_pool_stats(scheduler->parts.kv).pages_freed;
+  scheduler->blocked_freed = store_freed(scheduler->parts.store);
 }
 
 bool admission_start(scheduler *scheduler) {

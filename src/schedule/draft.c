@@ -40,13 +40,14 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
     return memory_fail(parts->memory, error, "the drafter's batch", parts->batch_tokens);
   }
   // so that proposing allocates nothing; where it cannot be had now, it may be later
-  wick_kv_pool_grow_for(parts->kv, parts->context_tokens / KERNEL_PAGE_TOKENS, NULL);
+  store_expect(parts->store, 1);
+  store_grow_for(parts->store, parts->context_tokens / KERNEL_PAGE_TOKENS, NULL);
   *out = made;
   return WICK_OK;
 }
 
 static void forget_text(drafter *drafter, draft_text *text) {
-  if (text->request != 0) wick_kv_seq_free(drafter->parts.kv, text->sequence, NULL);
+  if (text->request != 0) store_free(drafter->parts.store, text->sequence);
   *text = (draft_text){0};
 }
 
@@ -76,10 +77,9 @@ static draft_text *find_text(drafter *drafter, uint32_t request) {
     if (text->last_use < oldest->last_use) oldest = text;
   }
   forget_text(drafter, oldest);
-  wick_kv_pool *kv = drafter->parts.kv;
   wick_kv_seq_id sequence;
-  if (wick_kv_seq_new(kv, 0, &sequence, NULL, NULL) != WICK_OK) return NULL;
-  wick_kv_seq_reserve_table(kv, sequence, drafter->parts.context_tokens, NULL);
+  if (store_new(drafter->parts.store, &sequence, NULL) != WICK_OK) return NULL;
+  store_reserve(drafter->parts.store, sequence, drafter->parts.context_tokens, 0);
   *oldest = (draft_text){.request = request, .sequence = sequence};
   return oldest;
 }
@@ -95,7 +95,7 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
   text->proposed_count = 0;
   // The newest token is always read again: its logits are wanted.
   if (text->read >= count) text->read = count - 1;
-  wick_kv_seq_truncate(drafter->parts.kv, text->sequence, text->read, NULL);
+  text->read = store_truncate(drafter->parts.store, text->sequence, text->read);
 }
 
 // Reads `count` tokens; with_logits: of the last one, they stay until the next pass. False when
@@ -103,9 +103,10 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
 static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                         bool with_logits) {
   const drafter_parts *parts = &drafter->parts;
-  wick_kv_pool *kv = parts->kv;
-  const uint32_t first = wick_kv_seq_tokens(kv, text->sequence);
-  if (wick_kv_seq_prepare_write(kv, text->sequence, first, count, NULL, NULL) != WICK_OK) {
+  seq_store *store = parts->store;
+  const uint32_t first = store_tokens(store, text->sequence);
+  if (store_prepare(store, text->sequence, count, NULL) != WICK_OK ||
+      store_begin_rows(store, text->sequence, count, count, NULL) != WICK_OK) {
     return false;
   }
   for (uint32_t i = 0; i < count; i++) {
@@ -114,10 +115,12 @@ static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *token
   }
   forward_begin(parts->forward, drafter->batch, count);
   while (forward_next_layer(parts->forward) < parts->model->config.layers) {
-    if (forward_layer(parts->forward, NULL) != WICK_OK) return false;
+    if (forward_layer(parts->forward, NULL) != WICK_OK) {
+      store_settle(store, text->sequence);
+      return false;
+    }
   }
-  wick_kv_seq_append(kv, text->sequence, count, NULL);
-  wick_kv_seq_slide(kv, text->sequence);
+  store_commit(store, text->sequence, count);
   if (with_logits) forward_logits_compute(parts->forward, 0);
   return true;
 }
@@ -171,7 +174,7 @@ uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *toke
     made++;
   }
   text->proposed_count = made;
-  text->read = made == 0 ? wick_kv_seq_tokens(drafter->parts.kv, text->sequence) : count;
+  text->read = made == 0 ? store_tokens(drafter->parts.store, text->sequence) : count;
   if (made == 0) return give_up(drafter);
   const float took = (float)(drafter->parts.now_us() - start_us) / (float)made;
   drafter->token_us += drafter->token_us == 0.0f ? took : COST_WEIGHT * (took - drafter->token_us);

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "kv/pool.h"
 #include "model/forward.h"
 
 typedef struct drafter drafter;
@@ -17,7 +16,7 @@ typedef struct drafter drafter;
 typedef struct drafter_parts {
   wick_memory *memory;
   const wick_model *model;  // complete
-  wick_kv_pool *kv;
+  seq_store *store;
   wick_forward *forward;
   uint64_t (*now_us)(void);
   uint32_t batch_tokens, context_tokens;

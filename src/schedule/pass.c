@@ -106,8 +106,8 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (!request->speculates || decodes > SPECULATION_REQUESTS_MAX || most == 0) return;
   find_proposals(scheduler, request, most, decodes);
   if (speculation->count == 0) return;
-  const wick_status status = wick_kv_seq_prepare_write(parts->kv, request->sequence, request->fed,
-                                                       1 + speculation->count, NULL, NULL);
+  const wick_status status =
+      store_prepare(parts->store, request->sequence, 1 + speculation->count, NULL);
   if (status != WICK_OK) speculation->count = 0;
 }
 
@@ -206,6 +206,24 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
+// Tells the store what the pass will read. False when one has no memory for it: it ends, and the
+// others begin anew.
+static bool begin_rows(scheduler *scheduler) {
+  seq_store *store = scheduler->parts.store;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    wick_error error;
+    if (at->pass_tokens == 0) continue;
+    const uint32_t certain = at->pass_tokens - at->speculation.count;
+    if (store_begin_rows(store, at->sequence, at->pass_tokens, certain, &error) == WICK_OK) {
+      continue;
+    }
+    pass_drop(scheduler);
+    scheduler_finish(scheduler, at, WICK_FINISH_ERROR, &error);
+    return false;
+  }
+  return true;
+}
+
 bool pass_begin(scheduler *scheduler) {
   const request *alone = find_alone(scheduler);
   scheduler->batch_count = 0;
@@ -231,15 +249,26 @@ bool pass_begin(scheduler *scheduler) {
   scheduler->pass_logits = 0;
   scheduler->stats.passes++;
   scheduler->stats.rows += scheduler->batch_count;
+  if (!begin_rows(scheduler)) return true;
   forward_begin(scheduler->parts.forward, scheduler->batch, scheduler->batch_count);
   scheduler->phase = PASS_LAYERS;
   return true;
 }
 
+// Sequences end where they can be gone on from: a recurrent state may be behind what was accepted.
+static void end_pass(scheduler *scheduler) {
+  seq_store *store = scheduler->parts.store;
+  scheduler->phase = PASS_NONE;
+  if (!store_is_recurrent(store)) return;
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (at->phase == REQUEST_RUNNING) at->fed = store_settle(store, at->sequence);
+  }
+}
+
 void pass_drop(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) at->pass_tokens = 0;
   scheduler->batch_count = 0;
-  scheduler->phase = PASS_NONE;
+  end_pass(scheduler);
 }
 
 // ---- After the layers ----
@@ -256,15 +285,12 @@ static void put_prefill(scheduler *scheduler, const request *request) {
 
 // What others may begin with: the whole pages so far. A cache that is full stores nothing.
 static void remember_prefix(scheduler *scheduler, const request *request) {
-  const scheduler_parts *parts = &scheduler->parts;
-  if (parts->prefix == NULL) return;
-  wick_prefix_store(parts->prefix, request->sequence, request->salt, request->tokens, request->fed,
-                    NULL, NULL);
+  store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
+                 request->fed);
 }
 
 static void append(scheduler *scheduler, request *request, uint32_t tokens) {
-  wick_kv_seq_append(scheduler->parts.kv, request->sequence, tokens, NULL);
-  wick_kv_seq_slide(scheduler->parts.kv, request->sequence);
+  store_commit(scheduler->parts.store, request->sequence, tokens);
   request->fed += tokens;
 }
 
@@ -279,7 +305,8 @@ static void count_fed(scheduler *scheduler, request *request) {
   request->runs_alone = false;
   if (!is_prompt) return;
   remember_prefix(scheduler, request);
-  if (request->was_preempted) {
+  // behind a proposal that failed, a recurrent state is read once more from where it was kept
+  if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens;
   } else {
     stats->tokens_prompt += tokens;
@@ -289,10 +316,11 @@ static void count_fed(scheduler *scheduler, request *request) {
 
 static void end_layers(scheduler *scheduler) {
   const bool has_logits = forward_logits_count(scheduler->parts.forward) > 0;
-  scheduler->phase = has_logits ? PASS_LOGITS : PASS_NONE;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->pass_tokens != 0) count_fed(scheduler, at);
   }
+  scheduler->phase = PASS_LOGITS;
+  if (!has_logits) end_pass(scheduler);
 }
 
 // Several in one pass: each runs alone once, and ends or goes on by itself.
@@ -386,8 +414,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
     if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
     if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_MAX)) continue;
     wick_kv_seq_id child;
-    if (wick_kv_seq_fork(scheduler->parts.kv, original->sequence, &child, NULL) != WICK_OK)
-      continue;
+    if (store_fork(scheduler->parts.store, original->sequence, &child, NULL) != WICK_OK) continue;
     admission_run(scheduler, at, child, original->fed);
     sample_row(scheduler, at, logits);
   }
@@ -428,7 +455,7 @@ static void logits_round(scheduler *scheduler) {
   }
   while (next < count && !is_row_wanted(scheduler, next)) next++;
   scheduler->pass_logits = next;
-  if (next == count) scheduler->phase = PASS_NONE;
+  if (next == count) end_pass(scheduler);
 }
 
 bool pass_step(scheduler *scheduler) {

@@ -16,7 +16,7 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
   if (made == NULL) return memory_fail(parts->memory, error, "the scheduler", sizeof *made);
   made->parts = *parts;
   made->id_next = 1;
-  made->swap = (swap_parts){parts->memory, parts->kv, parts->swap, parts->now_us};
+  made->swap = (swap_parts){parts->memory, parts->store, parts->swap, parts->now_us};
   wick_status status = events_create(parts->memory, record_text_bytes(parts->tokenizer),
                                      SCHEDULER_RECORDS_MAX, &made->events, error);
   if (status == WICK_OK) {
@@ -42,7 +42,6 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 // What the request leaves behind: its session goes on with what it has read and said, or is as it
 // was when nothing has come out. One that dropped tokens from it has changed it already.
 static void leave_session(scheduler *scheduler, request *request) {
-  wick_kv_pool *kv = scheduler->parts.kv;
   session *session = request->session;
   const bool is_kept = !request_drops(request) &&
                        (request->tokens_out != 0 || request->fed == request->prompt_count);
@@ -56,7 +55,9 @@ static void leave_session(scheduler *scheduler, request *request) {
     stored = session->count;
   }
   // Also gives back what was reserved for tokens that have not come.
-  if (request->phase == REQUEST_RUNNING) wick_kv_seq_truncate(kv, session->sequence, stored, NULL);
+  if (request->phase == REQUEST_RUNNING) {
+    store_truncate(scheduler->parts.store, session->sequence, stored);
+  }
   session_rest(scheduler->parts.sessions, session);
 }
 
@@ -64,7 +65,7 @@ static void release(scheduler *scheduler, request *request) {
   if (request->session != NULL) {
     leave_session(scheduler, request);
   } else if (request->sequence != WICK_KV_SEQ_NONE) {
-    wick_kv_seq_free(scheduler->parts.kv, request->sequence, NULL);
+    store_free(scheduler->parts.store, request->sequence);
   }
   swap_drop(&scheduler->swap, request->id, &request->swapped);
   request_destroy(scheduler->parts.memory, request);
@@ -335,10 +336,12 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
     text_bytes = request_flush(request);
   }
   events_put(&scheduler->events, &event, NULL, NULL, 0, text, text_bytes);
-  if (how != WICK_FINISH_ERROR && request->phase == REQUEST_RUNNING &&
-      scheduler->parts.prefix != NULL) {
-    wick_prefix_store(scheduler->parts.prefix, request->sequence, request->salt, request->tokens,
-                      request->fed, NULL, NULL);
+  if (request->phase == REQUEST_RUNNING) {
+    request->fed = store_settle(scheduler->parts.store, request->sequence);
+  }
+  if (how != WICK_FINISH_ERROR && request->phase == REQUEST_RUNNING) {
+    store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
+                   request->fed);
   }
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] == request) scheduler->owners[i] = NULL;

@@ -9,13 +9,12 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "kv/pool.h"
-#include "kv/prefix.h"
 #include "model/forward.h"
 #include "schedule/draft.h"
 #include "schedule/request.h"
 #include "schedule/session.h"
 #include "schedule/swap.h"
+#include "store/store.h"
 #include "text/tokenizer.h"
 
 typedef struct scheduler scheduler;
@@ -25,8 +24,7 @@ typedef struct scheduler_parts {
   wick_memory *memory;
   const wick_model *model;
   tokenizer *tokenizer;
-  wick_kv_pool *kv;
-  wick_prefix_cache *prefix;  // NULL: every prompt is read from its beginning
+  seq_store *store;
   session_table *sessions;
   wick_forward *forward;
   drafter *drafter;  // NULL: proposals come from the text alone

@@ -5,13 +5,13 @@
 
 #include "base/checked.h"
 
-void sessions_init(session_table *table, wick_memory *memory, wick_kv_pool *kv) {
-  *table = (session_table){.memory = memory, .kv = kv, .id_next = 1};
+void sessions_init(session_table *table, wick_memory *memory, seq_store *store) {
+  *table = (session_table){.memory = memory, .store = store, .id_next = 1};
 }
 
 void session_discard(session_table *table, session *session) {
   if (session == NULL) return;
-  if (session->sequence != WICK_KV_SEQ_NONE) wick_kv_seq_free(table->kv, session->sequence, NULL);
+  if (session->sequence != WICK_KV_SEQ_NONE) store_free(table->store, session->sequence);
   memory_free(table->memory, session->tokens);
   memory_free(table->memory, session);
 }
@@ -106,7 +106,7 @@ wick_status session_create(session_table *table, wick_salt salt, uint32_t *id, w
   wick_status status = session_make(table, 0, &made, error);
   if (made == NULL) return status;
   made->salt = salt;
-  status = wick_kv_seq_new(table->kv, 0, &made->sequence, NULL, error);
+  status = store_new(table->store, &made->sequence, error);
   if (status != WICK_OK) {
     session_discard(table, made);
     return status;
@@ -122,7 +122,7 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
   if (made == NULL) return status;
   made->salt = parent->salt;
   if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
-  status = wick_kv_seq_fork(table->kv, parent->sequence, &made->sequence, error);
+  status = store_fork(table->store, parent->sequence, &made->sequence, error);
   if (status != WICK_OK) {
     session_discard(table, made);
     return status;
@@ -148,16 +148,18 @@ wick_status session_close(session_table *table, uint32_t id, wick_error *error) 
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
                              wick_error *error) {
   session *session;
-  wick_status status = session_find_idle(table, id, &session, error);
+  const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   if (tokens > session->count) {
     return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
                      session->count, tokens);
   }
-  if (tokens < wick_kv_seq_tokens(table->kv, session->sequence)) {
-    status = wick_kv_seq_truncate(table->kv, session->sequence, tokens, error);
+  if (tokens < store_tokens(table->store, session->sequence) &&
+      store_truncate(table->store, session->sequence, tokens) > tokens) {
+    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+                     "session %u: what %u tokens need fell out of the window", id, tokens);
   }
-  if (status == WICK_OK) session->count = tokens;
+  session->count = tokens;
   return status;
 }
 
@@ -181,10 +183,13 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
   wick_status status = session_check_range(session, first, last, error);
   if (status != WICK_OK || first == last) return status;
   // those behind the stored ones have not been read yet, or not again
-  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
-  if (first < stored) {
+  const uint32_t stored = store_tokens(table->store, session->sequence);
+  if (first < stored && store_is_recurrent(table->store)) {
+    // a state cannot forget: what follows is read again, without what was dropped
+    store_truncate(table->store, session->sequence, first);
+  } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;
-    status = wick_kv_seq_shift(table->kv, session->sequence, first, end, NULL, error);
+    status = store_drop(table->store, session->sequence, first, end, error);
     if (status != WICK_OK) return status;
   }
   memmove(session->tokens + first, session->tokens + last,
@@ -194,10 +199,5 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
 }
 
 bool session_is_plain(const session_table *table, const session *session) {
-  uint32_t count;
-  const wick_kv_entry *entries = wick_kv_seq_table(table->kv, session->sequence, &count);
-  for (uint32_t i = 0; i < count; i++) {
-    if (entries[i].delta != 0) return false;
-  }
-  return true;
+  return store_is_plain(table->store, session->sequence);
 }

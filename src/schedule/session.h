@@ -12,8 +12,7 @@
 #include "base/memory.h"
 #include "base/salt.h"
 #include "base/status.h"
-#include "kv/pool.h"
-#include "kv/state.h"
+#include "store/store.h"
 
 typedef struct session {
   uint32_t id;
@@ -27,13 +26,13 @@ typedef struct session {
 
 typedef struct session_table {
   wick_memory *memory;
-  wick_kv_pool *kv;
+  seq_store *store;
   session **items;  // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
 } session_table;
 
-void sessions_init(session_table *table, wick_memory *memory, wick_kv_pool *kv);
+void sessions_init(session_table *table, wick_memory *memory, seq_store *store);
 void sessions_destroy(session_table *table);  // also of a table of zeros
 
 // All of these: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,

@@ -29,8 +29,8 @@ wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *siz
   wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   uint64_t kv_bytes = 0;
-  status = wick_state_seq_bytes(table->kv, session->sequence, &kv_bytes, error);
-  const uint32_t tail = session->count - wick_kv_seq_tokens(table->kv, session->sequence);
+  status = store_record_bytes(table->store, session->sequence, &kv_bytes, error);
+  const uint32_t tail = session->count - store_tokens(table->store, session->sequence);
   *size_bytes =
       sizeof(record_head) + (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
   return status;
@@ -41,7 +41,7 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
   session *session;
   const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
-  const uint32_t stored = wick_kv_seq_tokens(table->kv, session->sequence);
+  const uint32_t stored = store_tokens(table->store, session->sequence);
   record_head head = {
       .version = RECORD_VERSION, .tail = session->count - stored, .salt = session->salt};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
@@ -52,7 +52,7 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
       !sink->write(sink->context, &sum, sizeof sum)) {
     return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
   }
-  return wick_state_save_seq(table->kv, salt, session->sequence, session->tokens, sink, error);
+  return store_save(table->store, salt, session->sequence, session->tokens, sink, error);
 }
 
 // ---- Reading ----
@@ -110,7 +110,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
                                  wick_state_source *source, uint32_t tail, session *made,
                                  wick_error *error) {
   wick_state_reader reader;
-  wick_status status = wick_state_begin(table->kv, salt, source, &reader, error);
+  wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
   // a full session has one token more, the newest, which was never read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
@@ -125,7 +125,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   made->tokens = tokens;
   memmove(tokens + reader.tokens, tokens, tail * sizeof(int32_t));
   made->count = count;
-  return wick_state_load_seq(&reader, tokens, &made->sequence, NULL, error);
+  return store_load(table->store, &reader, tokens, &made->sequence, error);
 }
 
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "kv/state.h"
-
 enum {
   PAGES_TO_TRY = 4,  // a first measurement wants so many
   ROWS_REMEMBERED = 1024,
@@ -78,7 +76,7 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_s
   const wick_swap_host *host = parts->host;
   uint64_t bytes;
   if (host == NULL || count == 0) return true;
-  if (wick_state_seq_bytes(parts->kv, sequence, &bytes, NULL) != WICK_OK) return true;
+  if (store_record_bytes(parts->store, sequence, &bytes, NULL) != WICK_OK) return true;
   if (!pays(parts, costs, lost, bytes)) return true;
   const uint64_t start_us = parts->now_us();
   if (!host->open(host->context, id, bytes)) {
@@ -88,7 +86,7 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_s
   swap_stream stream = {host, id, 0};
   const wick_state_sink sink = {&stream, write_piece};
   *record = (swap_record){bytes, count};
-  if (wick_state_save_seq(parts->kv, id, sequence, tokens, &sink, NULL) != WICK_OK) {
+  if (store_save(parts->store, id, sequence, tokens, &sink, NULL) != WICK_OK) {
     costs->refusals++;
     swap_drop(parts, id, record);
     return false;
@@ -102,15 +100,15 @@ wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
   swap_stream stream = {parts->host, id, 0};
   const wick_state_source source = {&stream, read_piece, record->bytes};
   wick_state_reader reader;
-  wick_status status = wick_state_begin(parts->kv, id, &source, &reader, NULL);
+  wick_status status = store_load_begin(parts->store, id, &source, &reader, NULL);
   if (status != WICK_OK) return status;
   if (reader.tokens != record->tokens) return WICK_E_CORRUPT;
   const size_t tokens_bytes = record->tokens * sizeof *tokens;
   int32_t *read = memory_alloc(parts->memory, tokens_bytes);
   if (read == NULL) return WICK_E_NOMEM;
-  status = wick_state_load_seq(&reader, read, sequence, NULL, NULL);
+  status = store_load(parts->store, &reader, read, sequence, NULL);
   if (status == WICK_OK && memcmp(read, tokens, tokens_bytes) != 0) {
-    wick_kv_seq_free(parts->kv, *sequence, NULL);
+    store_free(parts->store, *sequence);
     status = WICK_E_CORRUPT;
   }
   memory_free(parts->memory, read);

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "kv/pool.h"
+#include "store/store.h"
 
 // Where records are kept, by the id of their request. Each function does all of its work before it
 // returns, and may refuse: then the request reads its tokens again, so nothing is lost. What comes
@@ -45,7 +45,7 @@ typedef struct swap_record {
 
 typedef struct swap_parts {
   wick_memory *memory;
-  wick_kv_pool *kv;
+  seq_store *store;
   const wick_swap_host *host;
   uint64_t (*now_us)(void);
 } swap_parts;
@@ -58,7 +58,7 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_s
 bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
                    uint32_t cached);
 // Reads the record back into a new sequence, whose tokens must be the first of `tokens`. The record
-// stays until swap_drop. Errors: those of wick_state_load_seq, WICK_E_CORRUPT.
+// stays until swap_drop. Errors: those of store_load, WICK_E_CORRUPT.
 wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
                     const swap_record *record, wick_kv_seq_id *sequence);
 void swap_drop(const swap_parts *parts, uint32_t id, swap_record *record);

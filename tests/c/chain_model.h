@@ -99,7 +99,7 @@ static void chain_logits(const chain_state *state, float *logits) {
 // ---- The forward pass ----
 
 struct wick_forward {
-  wick_kv_pool *kv;
+  wick_kv_pool *kv;                // of the store
   void (*on_pass)(void *context);  // before the pass; NULL: nobody
   void *context;
   bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong

@@ -237,7 +237,8 @@ typedef struct decode_case {
   wick_memory memory;
   wick_model *model;
   thread_pool *threads;
-  wick_kv_pool *kv;
+  seq_store *store;
+  wick_kv_pool *kv;  // of the store
   wick_forward *forward;
   wick_kv_seq_id seq;
 } decode_case;
@@ -286,19 +287,18 @@ static bool open_decode(decode_case *c) {
   fill_weights(c->model, directory);
   gguf_directory_destroy(directory);
   const wick_kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
-  const uint32_t pages = STEPS / KERNEL_PAGE_TOKENS + 1;
-  const bool is_open =
-      thread_pool_create(&c->memory, 1, &c->threads, &error) == WICK_OK &&
-      wick_kv_pool_init(&c->memory, c->model->kernels, &shape, pages, pages, &c->kv, &error) ==
-          WICK_OK &&
-      wick_kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&
-      forward_create(c->model, c->kv, c->threads, 1, 1, &c->forward, &error) == WICK_OK;
+  const store_config config = {.pages = shape, .pages_max = STEPS / KERNEL_PAGE_TOKENS + 1};
+  bool is_open = thread_pool_create(&c->memory, 1, &c->threads, &error) == WICK_OK &&
+                 store_create(&c->memory, c->model->kernels, &config, &c->store, &error) == WICK_OK;
+  if (is_open) c->kv = store_pages(c->store);
+  is_open = is_open && wick_kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&
+            forward_create(c->model, c->store, c->threads, 1, 1, &c->forward, &error) == WICK_OK;
   return check_true(is_open, error.message, __FILE__, __LINE__);
 }
 
 static void close_decode(decode_case *c) {
   forward_destroy(c->forward);
-  wick_kv_pool_destroy(c->kv);
+  store_destroy(c->store);
   thread_pool_destroy(c->threads);
   model_destroy(c->model);
   CHECK_EQ_UINT(c->memory.blocks_now, 0);

@@ -13,7 +13,8 @@ static const fixture_shape RIG_SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, fal
 
 typedef struct kv_rig {
   wick_engine *engine;  // for its model and threads alone
-  wick_kv_pool *pool;
+  seq_store *store;
+  wick_kv_pool *pool;  // of the store
   wick_forward *forward;
 } kv_rig;
 
@@ -35,18 +36,21 @@ static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick
       model->config.layers, model->config.kv_heads, model->config.head_dim, k_type, v_type, 0};
   wick_error error = {0};
   *rig = (kv_rig){.engine = engine};
-  return CHECK_EQ_INT(wick_kv_pool_init(&engine->memory, model->kernels, &shape, 0, RIG_PAGES,
-                                        &rig->pool, &error),
-                      WICK_OK) &&
-         CHECK_EQ_INT(
-             forward_create(model, rig->pool, engine->threads, 1, RIG_BATCH, &rig->forward, &error),
-             WICK_OK);
+  const store_config config = {.pages = shape, .pages_max = RIG_PAGES};
+  if (!CHECK_EQ_INT(store_create(&engine->memory, model->kernels, &config, &rig->store, &error),
+                    WICK_OK)) {
+    return false;
+  }
+  rig->pool = store_pages(rig->store);
+  return CHECK_EQ_INT(
+      forward_create(model, rig->store, engine->threads, 1, RIG_BATCH, &rig->forward, &error),
+      WICK_OK);
 }
 
 static void rig_close(kv_rig *rig) {
   CHECK_EQ_UINT(wick_kv_pool_pages_free(rig->pool), wick_kv_pool_pages(rig->pool));
   forward_destroy(rig->forward);
-  wick_kv_pool_destroy(rig->pool);
+  store_destroy(rig->store);
 }
 
 static wick_kv_seq_id rig_new(const kv_rig *rig) {

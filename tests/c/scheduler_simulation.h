@@ -54,10 +54,12 @@ typedef struct simulation {
   vocabulary_fixture vocabulary;
   uint32_t layer_missing[2];
   wick_model model;
-  wick_kv_pool *kv;
-  wick_prefix_cache *prefix;
+  seq_store *store;
+  wick_kv_pool *kv;           // of the store
+  wick_prefix_cache *prefix;  // of the store; NULL: there is none
   session_table sessions;
   wick_forward forward;
+  seq_store *draft_store;
   wick_kv_pool *draft_kv;
   wick_forward draft_forward;
   drafter *drafter;
@@ -96,13 +98,15 @@ static void sim_check_pass(void *context);
 
 static wick_status sim_open_drafter(simulation *sim, const wick_kv_shape *shape) {
   const simulation_setup *setup = &sim->setup;
-  wick_status status = wick_kv_pool_init(&sim->memory, sim->model.kernels, shape, 0,
-                                         setup->draft_pages, &sim->draft_kv, NULL);
+  const store_config config = {.pages = *shape, .pages_max = setup->draft_pages};
+  wick_status status =
+      store_create(&sim->memory, sim->model.kernels, &config, &sim->draft_store, NULL);
+  if (status == WICK_OK) sim->draft_kv = store_pages(sim->draft_store);
   sim->draft_forward.kv = sim->draft_kv;
   sim->draft_forward.is_small = true;
   const drafter_parts parts = {.memory = &sim->memory,
                                .model = &sim->model,
-                               .kv = sim->draft_kv,
+                               .store = sim->draft_store,
                                .forward = &sim->draft_forward,
                                .now_us = simulation_now,
                                .batch_tokens = setup->batch_tokens,
@@ -125,22 +129,21 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
   const wick_kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   wick_error error = {0};
   const wick_kernels *kernels = sim->model.kernels;
-  wick_status status =
-      wick_kv_pool_init(&sim->memory, kernels, &shape, 0, setup->pages, &sim->kv, &error);
-  if (status == WICK_OK && setup->prefix_entries != 0) {
-    const wick_prefix_config config = {setup->prefix_entries, KERNEL_PAGE_TOKENS, NULL};
-    status = wick_prefix_cache_init(&sim->memory, sim->kv, &config, &sim->prefix, &error);
-  }
+  const store_config config = {
+      .pages = shape, .pages_max = setup->pages, .prefix_entries_max = setup->prefix_entries};
+  wick_status status = store_create(&sim->memory, kernels, &config, &sim->store, &error);
+  if (status != WICK_OK) return CHECK_EQ_INT(status, WICK_OK);
+  sim->kv = store_pages(sim->store);
+  sim->prefix = store_prefix(sim->store);
   if (status == WICK_OK && setup->draft_pages != 0) status = sim_open_drafter(sim, &shape);
-  sessions_init(&sim->sessions, &sim->memory, sim->kv);
+  sessions_init(&sim->sessions, &sim->memory, sim->store);
   sim->forward.kv = sim->kv;
   sim->forward.on_pass = sim_check_pass;
   sim->forward.context = sim;
   const scheduler_parts parts = {.memory = &sim->memory,
                                  .model = &sim->model,
                                  .tokenizer = sim->vocabulary.tokenizer,
-                                 .kv = sim->kv,
-                                 .prefix = sim->prefix,
+                                 .store = sim->store,
                                  .sessions = &sim->sessions,
                                  .forward = &sim->forward,
                                  .drafter = sim->drafter,
@@ -156,8 +159,7 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
 
 static bool sim_check_pages(const simulation *sim) {
   wick_error error = {0};
-  const bool is_whole = wick_kv_pool_check(sim->kv, &error) == WICK_OK &&
-                        (sim->prefix == NULL || wick_prefix_check(sim->prefix, &error) == WICK_OK);
+  const bool is_whole = store_check(sim->store, &error) == WICK_OK;
   return is_whole || check_true(false, error.message, __FILE__, __LINE__);
 }
 
@@ -166,10 +168,9 @@ static void sim_close_parts(simulation *sim) {
     drafter_destroy(sim->drafter);
     CHECK_EQ_INT(wick_kv_pool_check(sim->draft_kv, NULL), WICK_OK);
     CHECK_EQ_UINT(wick_kv_pool_pages_free(sim->draft_kv), wick_kv_pool_pages(sim->draft_kv));
-    wick_kv_pool_destroy(sim->draft_kv);
+    store_destroy(sim->draft_store);
   }
-  wick_prefix_cache_destroy(sim->prefix);
-  wick_kv_pool_destroy(sim->kv);
+  store_destroy(sim->store);
   CHECK_EQ_UINT(sim->memory.blocks_now, 0);
   fixture_close(&sim->vocabulary);
 }

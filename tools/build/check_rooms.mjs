@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = [
-  ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'text'],
-  ...['model', 'sample', 'load', 'schedule', 'api', 'bench', 'cli'],
+  ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'store'],
+  ...['text', 'model', 'sample', 'load', 'schedule', 'api', 'bench', 'cli'],
 ];
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds

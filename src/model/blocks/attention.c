@@ -187,7 +187,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   const uint32_t per_thread = thread_floats(attention, &pass->arena);
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
-                         .pool = pass->kv,
+                         .pool = store_pages(pass->store),
                          .layer = attention->group_layer,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,

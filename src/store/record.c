@@ -1,0 +1,138 @@
+// store/record.c — sequences written out and read back; store.h has the format.
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "store/store_types.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+
+enum { STATE_VERSION = 1 };
+static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'R', 'E', 'C', 'U'};
+
+typedef struct state_head {
+  char magic[8];
+  uint32_t version, position;
+  uint64_t size_bytes;
+} state_head;
+_Static_assert(sizeof(state_head) == 24, "no padding");
+
+static uint64_t state_record_bytes(const seq_store *store) {
+  if (!store_is_recurrent(store)) return 0;
+  return sizeof(state_head) + store->config.state_bytes + sizeof(uint64_t);
+}
+
+wick_status store_record_bytes(const seq_store *store, wick_kv_seq_id id, uint64_t *size_bytes,
+                               wick_error *error) {
+  const wick_status status = wick_state_seq_bytes(store->pool, id, size_bytes, error);
+  *size_bytes += state_record_bytes(store);
+  return status;
+}
+
+static uint64_t sum_of(const state_head *head, const uint8_t *bytes) {
+  const uint64_t sum = hash_bytes(head, sizeof *head, 0);
+  return head->size_bytes == 0 ? sum : hash_bytes(bytes, (size_t)head->size_bytes, sum);
+}
+
+static wick_status write_state(const seq_store *store, const store_seq *seq,
+                               const wick_state_sink *sink, wick_error *error) {
+  state_head head = {.version = STATE_VERSION, .position = seq->position};
+  memcpy(head.magic, MAGIC, sizeof MAGIC);
+  // at position 0 there is no state; the record keeps its size
+  static const uint8_t ZEROS[4096];
+  const bool has_state = seq->now != SLOT_NONE;
+  head.size_bytes = has_state ? store->config.state_bytes : 0;
+  const uint8_t *bytes = has_state ? slot_bytes(store, seq->now) : NULL;
+  const uint64_t sum = sum_of(&head, bytes);
+  bool is_written = sink->write(sink->context, &head, sizeof head);
+  if (has_state) {
+    is_written = is_written && sink->write(sink->context, bytes, (size_t)head.size_bytes);
+  }
+  for (uint64_t left = has_state ? 0 : store->config.state_bytes; is_written && left != 0;) {
+    const size_t piece = left < sizeof ZEROS ? (size_t)left : sizeof ZEROS;
+    is_written = sink->write(sink->context, ZEROS, piece);
+    left -= piece;
+  }
+  is_written = is_written && sink->write(sink->context, &sum, sizeof sum);
+  if (is_written) return WICK_OK;
+  return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be written");
+}
+
+wick_status store_save(seq_store *store, uint64_t salt, wick_kv_seq_id id, const int32_t *tokens,
+                       const wick_state_sink *sink, wick_error *error) {
+  store_settle(store, id);
+  const wick_status status = wick_state_save_seq(store->pool, salt, id, tokens, sink, error);
+  const store_seq *seq = store_find(store, id);
+  return status != WICK_OK || seq == NULL ? status : write_state(store, seq, sink, error);
+}
+
+// ---- Reading ----
+
+wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
+                             wick_state_reader *reader, wick_error *error) {
+  wick_state_source pages = *source;
+  const uint64_t state_bytes = state_record_bytes(store);
+  if (pages.size_bytes < state_bytes) {
+    return wick_fail(error, WICK_E_TRUNCATED, pages.size_bytes, "the saved state ends early");
+  }
+  pages.size_bytes -= state_bytes;
+  return wick_state_begin(store->pool, salt, &pages, reader, error);
+}
+
+static wick_status read_head(const seq_store *store, const wick_state_source *source,
+                             state_head *head, uint32_t tokens, wick_error *error) {
+  if (!source->read(source->context, head, sizeof *head)) {
+    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
+  }
+  if (memcmp(head->magic, MAGIC, sizeof MAGIC) != 0 || head->version != STATE_VERSION) {
+    return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+                     "the saved state has no recurrent state of version %d", (int)STATE_VERSION);
+  }
+  const bool has_size = head->size_bytes == store->config.state_bytes ||
+                        (head->size_bytes == 0 && head->position == 0);
+  if (has_size && head->position == tokens) return WICK_OK;
+  return wick_fail(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+                   "the saved recurrent state has %llu bytes after %u tokens, the model %llu, its "
+                   "pages %u",
+                   (unsigned long long)head->size_bytes, head->position,
+                   (unsigned long long)store->config.state_bytes, tokens);
+}
+
+static wick_status read_state(seq_store *store, const wick_state_source *source, store_seq *seq,
+                              uint32_t tokens, wick_error *error) {
+  state_head head;
+  uint64_t sum = 0;
+  wick_status status = read_head(store, source, &head, tokens, error);
+  if (status != WICK_OK) return status;
+  seq->now = slot_take(store);
+  if (seq->now == SLOT_NONE) {
+    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+  }
+  uint8_t *bytes = slot_bytes(store, seq->now);
+  if (!source->read(source->context, bytes, (size_t)store->config.state_bytes) ||
+      !source->read(source->context, &sum, sizeof sum)) {
+    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
+  }
+  if (sum != sum_of(&head, bytes)) {
+    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved recurrent state is damaged");
+  }
+  if (head.size_bytes == 0) slot_release(store, &seq->now);
+  seq->position = tokens;
+  roll_state(store, seq);
+  return WICK_OK;
+}
+
+wick_status store_load(seq_store *store, wick_state_reader *reader, int32_t *tokens,
+                       wick_kv_seq_id *id, wick_error *error) {
+  wick_status status = wick_state_load_seq(reader, tokens, id, NULL, error);
+  if (status != WICK_OK || !store_is_recurrent(store)) return status;
+  status = store_add_seq(store, *id, error);
+  if (status == WICK_OK) {
+    status = read_state(store, &reader->source, store_find(store, *id), reader->tokens, error);
+  }
+  if (status != WICK_OK) {
+    store_free(store, *id);
+    *id = WICK_KV_SEQ_NONE;
+  }
+  return status;
+}

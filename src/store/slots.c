@@ -1,0 +1,113 @@
+// store/slots.c — memory for recurrent states: slots of one size, counted references, and what
+// gives way when one more is needed.
+#include "base/checked.h"
+#include "store/store_types.h"
+
+// One more slot, free. False without memory.
+static bool add_slot(seq_store *store) {
+  if (store->slot_count == store->slot_capacity) {
+    const uint32_t capacity = store->slot_capacity == 0 ? 8 : store->slot_capacity * 2;
+    state_slot *slots = memory_resize(store->memory, store->slots, capacity * sizeof *slots);
+    if (slots == NULL) return false;
+    store->slots = slots;
+    store->slot_capacity = capacity;
+  }
+  size_t size_bytes;
+  if (!checked_to_size(store->config.state_bytes, &size_bytes)) return false;
+  uint8_t *bytes = memory_alloc(store->memory, size_bytes);
+  if (bytes == NULL) return false;
+  store->slots[store->slot_count++] = (state_slot){bytes, 0};
+  store->slots_free++;
+  return true;
+}
+
+static slot_id take_free(seq_store *store) {
+  for (uint32_t i = 0; store->slots_free != 0 && i < store->slot_count; i++) {
+    if (store->slots[i].ref_count != 0) continue;
+    store->slots[i].ref_count = 1;
+    store->slots_free--;
+    return (slot_id)i;
+  }
+  return SLOT_NONE;
+}
+
+void slot_retain(seq_store *store, slot_id slot) { store->slots[slot].ref_count++; }
+
+void slot_release(seq_store *store, slot_id *slot) {
+  if (*slot == SLOT_NONE) return;
+  if (--store->slots[*slot].ref_count == 0) {
+    store->slots_free++;
+    store->slots_freed++;
+  }
+  *slot = SLOT_NONE;
+}
+
+// A mark of a sequence, its oldest; else a rolling one. False when no sequence has one.
+static bool evict_mark(seq_store *store) {
+  for (uint32_t i = 0; i < store->seq_count; i++) {
+    store_seq *seq = &store->seqs[i];
+    if (seq->mark_count == 0) continue;
+    slot_release(store, &seq->marks[0].slot);
+    seq->mark_count--;
+    for (uint32_t m = 0; m < seq->mark_count; m++) seq->marks[m] = seq->marks[m + 1];
+    return true;
+  }
+  for (uint32_t i = 0; i < store->seq_count; i++) {
+    if (store->seqs[i].rolling.slot == SLOT_NONE) continue;
+    slot_release(store, &store->seqs[i].rolling.slot);
+    return true;
+  }
+  return false;
+}
+
+// A pass that is being put together does without the state within its rows.
+static bool evict_mid(seq_store *store) {
+  for (uint32_t i = 0; i < store->seq_count; i++) {
+    if (store->seqs[i].mid == SLOT_NONE) continue;
+    slot_release(store, &store->seqs[i].mid);
+    store->seqs[i].mid_rows = 0;
+    return true;
+  }
+  return false;
+}
+
+// Checkpoints go until a slot is free: a shared slot's reference alone frees nothing.
+static bool evict_until_free(seq_store *store) {
+  while (store->slots_free == 0) {
+    if (!cached_evict_state(store) && !evict_mark(store) && !evict_mid(store)) return false;
+  }
+  return true;
+}
+
+slot_id slot_take(seq_store *store) {
+  if (store->slots_free == 0 && !add_slot(store) && !evict_until_free(store)) return SLOT_NONE;
+  return take_free(store);
+}
+
+slot_id slot_take_spare(seq_store *store) {
+  const uint32_t most = store->config.checkpoints_max + 2 * store->seq_count;
+  if (store->slots_free == 0 && (store->slot_count >= most || !add_slot(store))) return SLOT_NONE;
+  return take_free(store);
+}
+
+bool slot_reserve(seq_store *store, uint32_t count) {
+  while (store->slots_free < count) {
+    if (add_slot(store)) continue;
+    const uint32_t before = store->slots_free;
+    while (store->slots_free == before) {
+      if (!cached_evict_state(store) && !evict_mark(store)) return false;
+    }
+  }
+  return true;
+}
+
+void slot_reserve_spare(seq_store *store, uint32_t count) {
+  while (store->slots_free < count && add_slot(store)) continue;
+}
+
+void slots_destroy(seq_store *store) {
+  for (uint32_t i = 0; i < store->slot_count; i++) {
+    memory_free(store->memory, store->slots[i].bytes);
+  }
+  memory_free(store->memory, store->slots);
+}

@@ -1,0 +1,383 @@
+// store/store.c — sequences: pages and recurrent state moved together.
+#include "store/store.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "store/store_types.h"
+
+wick_status store_create(wick_memory *memory, const wick_kernels *kernels,
+                         const store_config *config, seq_store **out, wick_error *error) {
+  seq_store *store = memory_alloc_zeroed(memory, sizeof *store);
+  if (store == NULL) return memory_fail(memory, error, "the store of sequences", sizeof *store);
+  store->memory = memory;
+  store->config = *config;
+  wick_status status =
+      wick_kv_pool_init(memory, kernels, &config->pages, 0, config->pages_max, &store->pool, error);
+  if (status == WICK_OK) wick_kv_pool_set_keep(store->pool, config->pages_keep);
+  if (status == WICK_OK && config->prefix_entries_max != 0) {
+    const wick_prefix_config prefix = {.entries_max = config->prefix_entries_max,
+                                       .page_tokens = KERNEL_PAGE_TOKENS,
+                                       .removed = config->state_bytes == 0 ? NULL : cached_removed,
+                                       .context = store};
+    status = wick_prefix_cache_init(memory, store->pool, &prefix, &store->prefix, error);
+  }
+  if (status != WICK_OK) {
+    store_destroy(store);
+    return status;
+  }
+  *out = store;
+  return WICK_OK;
+}
+
+void store_destroy(seq_store *store) {
+  if (store == NULL) return;
+  while (store->seq_count != 0) store_remove_seq(store, store->seqs[0].id);
+  wick_prefix_cache_destroy(store->prefix);
+  wick_kv_pool_destroy(store->pool);
+  slots_destroy(store);
+  memory_free(store->memory, store->entry_slots);
+  memory_free(store->memory, store->seqs);
+  memory_free(store->memory, store);
+}
+
+wick_kv_pool *store_pages(const seq_store *store) { return store->pool; }
+wick_prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
+bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
+uint64_t store_state_bytes(const seq_store *store) { return store->config.state_bytes; }
+bool store_has_window(const seq_store *store) { return store->config.pages.window != 0; }
+
+// ---- The list beside the pool's ----
+
+store_seq *store_find(const seq_store *store, wick_kv_seq_id id) {
+  uint32_t low = 0, high = store->seq_count;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (store->seqs[middle].id < id) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < store->seq_count && store->seqs[low].id == id ? &store->seqs[low] : NULL;
+}
+
+wick_status store_add_seq(seq_store *store, wick_kv_seq_id id, wick_error *error) {
+  if (!store_is_recurrent(store)) return WICK_OK;
+  if (store->seq_count == store->seq_capacity) {
+    const uint32_t capacity = store->seq_capacity == 0 ? 8 : store->seq_capacity * 2;
+    store_seq *list = memory_resize(store->memory, store->seqs, capacity * sizeof *list);
+    if (list == NULL) return memory_fail(store->memory, error, "the list of states", capacity);
+    store->seqs = list;
+    store->seq_capacity = capacity;
+  }
+  // ids grow, so the new one is the last
+  store->seqs[store->seq_count++] = (store_seq){
+      .id = id, .now = SLOT_NONE, .mid = SLOT_NONE, .next = SLOT_NONE, .rolling = {0, SLOT_NONE}};
+  return WICK_OK;
+}
+
+static void release_pass(seq_store *store, store_seq *seq) {
+  slot_release(store, &seq->mid);
+  slot_release(store, &seq->next);
+  seq->rows = seq->mid_rows = seq->committed = 0;
+}
+
+// Marks behind `position` go.
+static void cut_marks(seq_store *store, store_seq *seq, uint32_t position) {
+  while (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position > position) {
+    slot_release(store, &seq->marks[--seq->mark_count].slot);
+  }
+  if (seq->rolling.position > position) slot_release(store, &seq->rolling.slot);
+}
+
+void store_remove_seq(seq_store *store, wick_kv_seq_id id) {
+  store_seq *seq = store_find(store, id);
+  if (seq == NULL) return;
+  release_pass(store, seq);
+  while (seq->mark_count != 0) slot_release(store, &seq->marks[--seq->mark_count].slot);
+  slot_release(store, &seq->rolling.slot);
+  slot_release(store, &seq->now);
+  const size_t index = (size_t)(seq - store->seqs);
+  memmove(seq, seq + 1, (store->seq_count - index - 1) * sizeof *seq);
+  store->seq_count--;
+}
+
+// ---- Making and ending ----
+
+wick_status store_new(seq_store *store, wick_kv_seq_id *id, wick_error *error) {
+  wick_status status = wick_kv_seq_new(store->pool, 0, id, NULL, error);
+  if (status != WICK_OK) return status;
+  status = store_add_seq(store, *id, error);
+  if (status != WICK_OK) wick_kv_seq_free(store->pool, *id, NULL);
+  return status;
+}
+
+void store_free(seq_store *store, wick_kv_seq_id id) {
+  wick_kv_seq_free(store->pool, id, NULL);
+  store_remove_seq(store, id);
+}
+
+static void share_states(seq_store *store, const store_seq *parent, store_seq *seq) {
+  const wick_kv_seq_id id = seq->id;
+  *seq = *parent;
+  seq->id = id;
+  if (seq->now != SLOT_NONE) slot_retain(store, seq->now);
+  if (seq->rolling.slot != SLOT_NONE) slot_retain(store, seq->rolling.slot);
+  for (uint32_t i = 0; i < seq->mark_count; i++) slot_retain(store, seq->marks[i].slot);
+}
+
+wick_status store_fork(seq_store *store, wick_kv_seq_id id, wick_kv_seq_id *child,
+                       wick_error *error) {
+  store_settle(store, id);
+  wick_status status = wick_kv_seq_fork(store->pool, id, child, error);
+  if (status != WICK_OK) return status;
+  status = store_add_seq(store, *child, error);
+  if (status != WICK_OK) {
+    wick_kv_seq_free(store->pool, *child, NULL);
+    return status;
+  }
+  const store_seq *parent = store_find(store, id);
+  if (parent != NULL) share_states(store, parent, store_find(store, *child));
+  return WICK_OK;
+}
+
+// ---- Cutting ----
+
+uint32_t store_tokens(const seq_store *store, wick_kv_seq_id id) {
+  return wick_kv_seq_tokens(store->pool, id);
+}
+
+uint32_t store_capacity(const seq_store *store, wick_kv_seq_id id) {
+  return wick_kv_seq_capacity(store->pool, id);
+}
+
+// The last position of which a state is kept, at most `tokens`; its slot, SLOT_NONE at 0.
+static state_mark find_mark(const store_seq *seq, uint32_t tokens) {
+  if (seq->position <= tokens) return (state_mark){seq->position, seq->now};
+  state_mark best = {0, SLOT_NONE};
+  if (seq->rolling.slot != SLOT_NONE && seq->rolling.position <= tokens) best = seq->rolling;
+  for (uint32_t i = 0; i < seq->mark_count; i++) {
+    const state_mark mark = seq->marks[i];
+    if (mark.position <= tokens && mark.position > best.position) best = mark;
+  }
+  return best;
+}
+
+bool store_can_cut_at(const seq_store *store, wick_kv_seq_id id, uint32_t tokens) {
+  const store_seq *seq = store_find(store, id);
+  if (tokens > store_tokens(store, id)) return false;
+  return seq == NULL || find_mark(seq, tokens).position == tokens;
+}
+
+uint32_t store_truncate(seq_store *store, wick_kv_seq_id id, uint32_t tokens) {
+  store_settle(store, id);
+  store_seq *seq = store_find(store, id);
+  if (seq != NULL) {
+    const state_mark mark = find_mark(seq, tokens);
+    if (mark.slot != SLOT_NONE) slot_retain(store, mark.slot);
+    slot_release(store, &seq->now);
+    seq->now = mark.slot;
+    seq->position = tokens = mark.position;
+    cut_marks(store, seq, tokens);
+  }
+  wick_kv_seq_truncate(store->pool, id, tokens, NULL);
+  return store_tokens(store, id);
+}
+
+void store_mark(seq_store *store, wick_kv_seq_id id) {
+  store_seq *seq = store_find(store, id);
+  if (seq == NULL || seq->now == SLOT_NONE) return;
+  if (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position == seq->position) return;
+  if (seq->mark_count == STORE_MARKS_MAX) {
+    slot_release(store, &seq->marks[0].slot);
+    seq->mark_count--;
+    memmove(seq->marks, seq->marks + 1, seq->mark_count * sizeof *seq->marks);
+  }
+  slot_retain(store, seq->now);
+  seq->marks[seq->mark_count++] = (state_mark){seq->position, seq->now};
+}
+
+wick_status store_drop(seq_store *store, wick_kv_seq_id id, uint32_t first, uint32_t last,
+                       wick_error *error) {
+  if (store_is_recurrent(store)) {
+    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "tokens cannot be dropped from a recurrent state");
+  }
+  return wick_kv_seq_shift(store->pool, id, first, last, NULL, error);
+}
+
+bool store_is_plain(const seq_store *store, wick_kv_seq_id id) {
+  uint32_t count;
+  const wick_kv_entry *entries = wick_kv_seq_table(store->pool, id, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (entries[i].delta != 0) return false;
+  }
+  return true;
+}
+
+// ---- A pass ----
+
+void store_expect(seq_store *store, uint32_t sequences) { store->expected = sequences; }
+
+wick_status store_prepare(seq_store *store, wick_kv_seq_id id, uint32_t tokens, wick_error *error) {
+  const store_seq *seq = store_find(store, id);
+  // each writes the state after its last token to another slot than the one before its first
+  const uint32_t slots = seq == NULL ? 0 : store->expected + (seq->now == SLOT_NONE ? 1 : 0);
+  if (slots != 0 && !slot_reserve(store, slots)) {
+    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+  }
+  return wick_kv_seq_prepare_write(store->pool, id, store_tokens(store, id), tokens, NULL, error);
+}
+
+// Rows before which the state is worth keeping: where proposals begin, else the last whole page
+// that the rows pass. 0: none within.
+static uint32_t choose_mid(const store_seq *seq, uint32_t rows, uint32_t certain) {
+  if (certain < rows) return certain;
+  const uint32_t end = seq->position + rows;
+  const uint32_t page_end = end / KERNEL_PAGE_TOKENS * KERNEL_PAGE_TOKENS;
+  return page_end > seq->position && page_end < end ? page_end - seq->position : 0;
+}
+
+wick_status store_begin_rows(seq_store *store, wick_kv_seq_id id, uint32_t rows, uint32_t certain,
+                             wick_error *error) {
+  store_seq *seq = store_find(store, id);
+  if (seq == NULL) return WICK_OK;
+  release_pass(store, seq);
+  if (seq->now == SLOT_NONE) {
+    seq->now = slot_take(store);
+    if (seq->now != SLOT_NONE) {
+      memset(slot_bytes(store, seq->now), 0, (size_t)store->config.state_bytes);
+    }
+  }
+  if (seq->now != SLOT_NONE) seq->next = slot_take(store);
+  if (seq->next == SLOT_NONE) {
+    return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
+  }
+  seq->rows = rows;
+  seq->mid_rows = choose_mid(seq, rows, certain);
+  if (seq->mid_rows != 0) seq->mid = slot_take_spare(store);
+  if (seq->mid == SLOT_NONE) seq->mid_rows = 0;
+  return WICK_OK;
+}
+
+void store_commit(seq_store *store, wick_kv_seq_id id, uint32_t rows) {
+  store_seq *seq = store_find(store, id);
+  wick_kv_seq_append(store->pool, id, rows, NULL);
+  if (seq == NULL) {
+    wick_kv_seq_slide(store->pool, id);
+    return;
+  }
+  seq->committed += rows;
+  if (seq->committed == seq->rows) store_settle(store, id);
+}
+
+// A whole page's end that was passed: the sequence can go back to it, and the prefix cache keep it.
+static void roll(seq_store *store, store_seq *seq, uint32_t position, slot_id slot) {
+  if (position == 0 || position % KERNEL_PAGE_TOKENS != 0) return;
+  slot_retain(store, slot);
+  slot_release(store, &seq->rolling.slot);
+  seq->rolling = (state_mark){position, slot};
+}
+
+void roll_state(seq_store *store, store_seq *seq) {
+  if (seq->now != SLOT_NONE) roll(store, seq, seq->position, seq->now);
+}
+
+static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *slot) {
+  slot_release(store, &seq->now);
+  seq->now = *slot;
+  *slot = SLOT_NONE;
+  seq->position += rows;
+  roll_state(store, seq);
+}
+
+uint32_t store_settle(seq_store *store, wick_kv_seq_id id) {
+  store_seq *seq = store_find(store, id);
+  if (seq == NULL || seq->rows == 0) return store_tokens(store, id);
+  if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows) {
+    roll(store, seq, seq->position + seq->mid_rows, seq->mid);
+  }
+  if (seq->committed == seq->rows) {
+    advance(store, seq, seq->rows, &seq->next);
+  } else if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows) {
+    advance(store, seq, seq->mid_rows, &seq->mid);
+  }
+  release_pass(store, seq);
+  if (seq->position != store_tokens(store, id)) {
+    wick_kv_seq_tokens_set(store->pool, id, seq->position, NULL);
+  }
+  return seq->position;
+}
+
+store_states store_states_of(const seq_store *store, wick_kv_seq_id id, uint64_t offset_bytes) {
+  const store_seq *seq = store_find(store, id);
+  store_states states = {.mid_rows = seq->mid_rows};
+  states.from = (const float *)(const void *)(slot_bytes(store, seq->now) + offset_bytes);
+  states.to = (float *)(void *)(slot_bytes(store, seq->next) + offset_bytes);
+  if (seq->mid != SLOT_NONE) {
+    states.mid = (float *)(void *)(slot_bytes(store, seq->mid) + offset_bytes);
+  }
+  return states;
+}
+
+// ---- Room ----
+
+wick_status store_grow_for(seq_store *store, uint32_t pages, wick_error *error) {
+  return wick_kv_pool_grow_for(store->pool, pages, error);
+}
+
+uint32_t store_pages_available(const seq_store *store) {
+  return wick_kv_pool_pages_available(store->pool);
+}
+
+uint64_t store_freed(const seq_store *store) {
+  return wick_kv_pool_stats(store->pool).pages_freed + store->slots_freed;
+}
+
+void store_reserve(seq_store *store, wick_kv_seq_id id, uint32_t tokens, uint32_t entries) {
+  wick_kv_seq_reserve_table(store->pool, id, tokens, NULL);
+  if (store->prefix != NULL) wick_prefix_reserve(store->prefix, entries, NULL);
+  // for each sequence in a pass the state after it, one within its rows, and the last whole page's
+  if (store_is_recurrent(store)) slot_reserve_spare(store, 3 * store->expected);
+}
+
+// ---- The check ----
+
+static wick_status broken(wick_error *error, const char *what, uint32_t id) {
+  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);
+}
+
+static uint32_t references_of(const seq_store *store, slot_id slot) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < store->seq_count; i++) {
+    const store_seq *seq = &store->seqs[i];
+    count += (seq->now == slot) + (seq->mid == slot) + (seq->next == slot);
+    count += seq->rolling.slot == slot;
+    for (uint32_t m = 0; m < seq->mark_count; m++) count += seq->marks[m].slot == slot;
+  }
+  for (uint32_t i = 0; i < store->entry_capacity; i++) count += store->entry_slots[i] == slot;
+  return count;
+}
+
+wick_status store_check(const seq_store *store, wick_error *error) {
+  wick_status status = wick_kv_pool_check(store->pool, error);
+  if (status == WICK_OK && store->prefix != NULL) status = wick_prefix_check(store->prefix, error);
+  if (status != WICK_OK) return status;
+  uint32_t free_count = 0;
+  for (uint32_t i = 0; i < store->slot_count; i++) {
+    if (references_of(store, (slot_id)i) != store->slots[i].ref_count) {
+      return broken(error, "references of a state", i);
+    }
+    free_count += store->slots[i].ref_count == 0;
+  }
+  if (free_count != store->slots_free) return broken(error, "free states", free_count);
+  for (uint32_t i = 0; i < store->seq_count; i++) {
+    const store_seq *seq = &store->seqs[i];
+    if (!wick_kv_seq_exists(store->pool, seq->id)) return broken(error, "no pages", seq->id);
+    if (seq->position + seq->committed != store_tokens(store, seq->id)) {
+      return broken(error, "the state's position", seq->id);
+    }
+  }
+  return WICK_OK;
+}

@@ -1,0 +1,85 @@
+// store/store_types.h — what the files of the store share (store.c sequences, slots.c states,
+// cached.c the prefix cache, record.c saving); nobody else includes it.
+#ifndef WICK_STORE_STORE_TYPES_H
+#define WICK_STORE_STORE_TYPES_H
+
+#include "store/store.h"
+
+typedef int32_t slot_id;
+enum { SLOT_NONE = -1, STORE_MARKS_MAX = 4 };
+
+// A copy of the recurrent state; ref_count 0: free.
+typedef struct state_slot {
+  uint8_t *bytes;  // [state_bytes]
+  uint32_t ref_count;
+} state_slot;
+
+// A position of a sequence of which the state is kept.
+typedef struct state_mark {
+  uint32_t position;
+  slot_id slot;
+} state_mark;
+
+// What is kept of a sequence beside its pages.
+typedef struct store_seq {
+  wick_kv_seq_id id;
+  slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
+  uint32_t position;  // outside of a pass: all that is stored
+  // A pass under way: `rows` rows from `position` on, the first `mid_rows` of them end in `mid`.
+  slot_id mid, next;
+  uint32_t rows, mid_rows, committed;
+  state_mark rolling;                 // the last whole page that was passed; slot SLOT_NONE: none
+  state_mark marks[STORE_MARKS_MAX];  // ascending positions
+  uint32_t mark_count;
+} store_seq;
+
+struct seq_store {
+  wick_memory *memory;
+  store_config config;
+  wick_kv_pool *pool;
+  wick_prefix_cache *prefix;
+  store_seq *seqs;  // ascending ids; of recurrent models alone
+  uint32_t seq_count, seq_capacity;
+  state_slot *slots;
+  uint32_t slot_count, slot_capacity, slots_free;
+  uint32_t expected;     // sequences in a pass
+  uint64_t slots_freed;  // ever
+  slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none
+  uint32_t entry_capacity;
+  uint32_t entry_slot_count;  // that have one
+};
+
+store_seq *store_find(const seq_store *store, wick_kv_seq_id id);
+// Adds what is kept beside the pages of a new sequence. WICK_E_NOMEM.
+wick_status store_add_seq(seq_store *store, wick_kv_seq_id id, wick_error *error);
+void store_remove_seq(seq_store *store, wick_kv_seq_id id);
+// Keeps the state of now when a whole page ends here.
+void roll_state(seq_store *store, store_seq *seq);
+
+// ---- slots.c ----
+
+// A slot with one reference: a free one, a new one, or that of the checkpoint that is missed least;
+// in the end that of a position within the rows of a pass that has not begun. SLOT_NONE when there
+// is none. Its bytes are what they are.
+slot_id slot_take(seq_store *store);
+// Only a free one, or a new one within the number of checkpoints.
+slot_id slot_take_spare(seq_store *store);
+void slot_retain(seq_store *store, slot_id slot);
+void slot_release(seq_store *store, slot_id *slot);  // becomes SLOT_NONE
+// Makes sure that `count` can be taken. False without memory.
+bool slot_reserve(seq_store *store, uint32_t count);
+// The same as far as memory allows, without evicting anything.
+void slot_reserve_spare(seq_store *store, uint32_t count);
+void slots_destroy(seq_store *store);
+static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
+  return store->slots[slot].bytes;
+}
+
+// ---- cached.c ----
+
+// Gives back the slot of the entry that was used least recently; false when none has one.
+bool cached_evict_state(seq_store *store);
+// The prefix cache takes an entry out.
+void cached_removed(void *context, wick_prefix_id id);
+
+#endif
