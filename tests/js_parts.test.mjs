@@ -14,6 +14,7 @@ import {
 } from '../js/errors.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/info.js';
 import { checkNames } from '../js/known.js';
+import { decodeEvents, Heap, Passed } from '../js/memory.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
 import { StateBytes } from '../js/state.js';
@@ -374,4 +375,107 @@ test('the bytes of a state come and go in pieces, and no more than fit', () => {
   assert.deepEqual([state.give(1, 2), state.give(5, 2), state.give(7, 1)], [true, false, true]);
   assert.deepEqual([...memory], [1, 9, 8, 4, 5, 6, 7, 7]);
   assert.equal(state.give(0, 1), false);
+});
+
+describe('memory', () => {
+  /** Blocks one behind the other, in a memory of one page. @param {number} limit */
+  function heapOf(limit = 65_536) {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 3 });
+    /** @type {[number, number][]} */
+    const freed = [];
+    let top = 4096;
+    const exports = /** @type {any} */ ({
+      numbers_address: () => 64,
+      error_address: () => 1024,
+      alloc: (/** @type {number} */ size) => {
+        if (top + size > limit) return 0;
+        top += size;
+        return top - size;
+      },
+      free: (/** @type {number} */ address, /** @type {number} */ size) =>
+        freed.push([address, size]),
+    });
+    return { memory, freed, heap: new Heap(memory, exports), view: new DataView(memory.buffer) };
+  }
+
+  test('numbers of 64 bits and the last error', () => {
+    const { heap, view } = heapOf();
+    view.setUint32(64 + 8, 5, true);
+    view.setUint32(64 + 12, 3, true);
+    assert.equal(heap.number(1), 5 + 3 * 2 ** 32);
+    view.setUint32(1024, 7, true);
+    view.setUint32(1024 + 8, 9, true);
+    view.setUint32(1024 + 12, 2, true);
+    heap.write(1024 + 16, new TextEncoder().encode('nö\0behind'));
+    assert.deepEqual(heap.lastError(), { status: 7, offset: 9 + 2 * 2 ** 32, message: 'nö' });
+    view.setUint32(1024 + 12, 0xffffffff, true);
+    assert.equal(heap.lastError().offset, undefined);
+  });
+
+  test('copies stay, and memory that has grown is seen', () => {
+    const { heap, memory } = heapOf();
+    heap.write(100, new Uint8Array([1, 0, 0, 0, 255, 255, 255, 255]));
+    const copy = heap.read(100, 2);
+    assert.deepEqual([...heap.readInts(100, 2)], [1, -1]);
+    memory.grow(1);
+    assert.equal(heap.sizeBytes, 2 * 65_536);
+    heap.write(70_000, new Uint8Array([97, 98]));
+    assert.equal(heap.readText(70_000, 2), 'ab');
+    assert.deepEqual([...copy, ...heap.read(100, 1)], [1, 0, 1]);
+  });
+
+  test('what is passed in is terminated, in order, and given back', () => {
+    const { heap, freed } = heapOf();
+    const passed = new Passed(heap);
+    const text = passed.text('aö');
+    assert.deepEqual([text.sizeBytes, [...heap.read(text.address, 4)]], [3, [97, 195, 182, 0]]);
+    const ints = passed.ints([1, -2]);
+    assert.deepEqual([...heap.readInts(ints, 2)], [1, -2]);
+    const record = passed.record([{ u32: 0xffffffff }, { f32: 0.5 }, { u32: 1 }]);
+    assert.deepEqual([...heap.readInts(record, 3)], [-1, 0x3f000000, 1]);
+    passed.free();
+    passed.free();
+    assert.deepEqual(freed, [
+      [text.address, 4],
+      [ints, 8],
+      [record, 12],
+    ]);
+    const small = new Passed(heapOf(4100).heap);
+    assert.equal(small.room(4), 4096);
+    assert.throws(() => small.room(1), /no room for 1 bytes in linear memory/);
+  });
+
+  test('events, each with its alternatives and its text', () => {
+    const words = new TextEncoder().encode('hé');
+    const sizes = [80 + 16 + 8, 80];
+    const bytes = new Uint8Array(sizes[0] + sizes[1]);
+    const view = new DataView(bytes.buffer);
+    for (const [index, at] of [0, sizes[0]].entries()) {
+      view.setUint32(at, sizes[index], true);
+      for (const offset of [4, 8, 28, 32, 36, 40, 44])
+        view.setUint32(at + offset, offset + index, true);
+      view.setInt32(at + 12, -1 - index, true);
+      view.setFloat32(at + 16, -0.5, true);
+      for (const offset of [48, 56, 64, 72]) view.setFloat64(at + offset, offset + 0.5, true);
+    }
+    view.setUint32(20, 2, true);
+    view.setUint32(24, words.byteLength, true);
+    for (const i of [0, 1]) {
+      view.setInt32(80 + 8 * i, i + 5, true);
+      view.setFloat32(84 + 8 * i, -i - 0.25, true);
+    }
+    bytes.set(words, 96);
+    const [first, second, none] = decodeEvents(bytes);
+    const common = { logprob: -0.5, queueMs: 48.5, prefillMs: 56.5, decodeMs: 64.5, ttftMs: 72.5 };
+    assert.deepEqual(first, {
+      ...{ ...common, request: 4, kind: 8, token: -1, finish: 28, status: 32, tokensPrompt: 36 },
+      ...{ tokensCached: 40, tokensOut: 44, text: 'hé' },
+      top: [
+        { token: 5, logprob: -0.25 },
+        { token: 6, logprob: -1.25 },
+      ],
+    });
+    assert.deepEqual([second.request, second.token, second.text, second.top], [5, -2, '', []]);
+    assert.equal(none, undefined);
+  });
 });
