@@ -218,7 +218,7 @@ mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) ## do the tests see f
 	  $(NODE) tools/mutants/run.mjs
 
 # ---- checks ----
-C_FILES := $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
+C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
   tests/c/*.[ch] tests/fuzz/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
@@ -237,11 +237,21 @@ $(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
 
+# The public header alone, as C and as C++; by gcc, too, where there is one.
+HEADER_WARNINGS := -fsyntax-only -Wall -Wextra -Wpedantic -Werror
+header_check = $(1) -std=$(2) $(HEADER_WARNINGS) -x $(3) include/wick.h
+GCC := $(shell command -v gcc)
+GXX := $(shell command -v g++)
+
 check: check-quick tidy ## formats, lints and types, without changing a file
 # What takes seconds, before what takes minutes.
 check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
+	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
+	$(Q)$(call header_check,$(NATIVE_CC),c++20,c++) -Wconversion
+	$(Q)$(if $(GCC),$(call header_check,$(GCC),c17,c))
+	$(Q)$(if $(GXX),$(call header_check,$(GXX),c++20,c++))
 	$(Q)$(NODE) tools/build/check_text.mjs
 	$(Q)$(NODE) tools/build/check_docs.mjs
 	$(Q)$(NPX)biome ci --error-on-warnings .

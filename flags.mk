@@ -25,7 +25,7 @@ endif
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
 # No contraction: a product and a sum must round the same on every host and in every kernel.
 # No errno: sqrt and the like are then single instructions.
-C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Isrc $(WARNINGS)
+C_FLAGS := -std=c17 -ffp-contract=off -fno-math-errno -fvisibility=hidden -Iinclude -Isrc $(WARNINGS)
 RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
 # Modules: sources whose code runs once a load, a request or a step, where a short module, which is

@@ -1,4 +1,4 @@
-// js/info.js — the engine's JSON about itself (src/api/json.h) in the package's names.
+// js/info.js — the engine's JSON about itself (include/wick.h) in the package's names.
 
 /** @typedef {import('./index.js').EngineInfo} EngineInfo */
 /** @typedef {import('./index.js').KvStats} KvStats */

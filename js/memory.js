@@ -72,21 +72,29 @@ export class Heap {
   /** @param {number} index @returns {number} item `index` of web/exports.c's `numbers` */
   number(index) {
     this.#refresh();
-    const address = this.#numbersAddress + index * 8;
+    return this.#u64(this.#numbersAddress + index * 8);
+  }
+
+  /** @param {number} address */
+  #u64(address) {
     return this.#view.getUint32(address, true) + this.#view.getUint32(address + 4, true) * 2 ** 32;
   }
 
-  /** @returns {{status: number, offset: number | undefined, message: string}} wick_error */
+  /**
+   * The last wick_error.
+   * @returns {{status: number, subject: number, offset: number | undefined, numbers: number[],
+   *   message: string}}
+   */
   lastError() {
     this.#refresh();
     const address = this.#errorAddress;
-    const low = this.#view.getUint32(address + 8, true);
-    const high = this.#view.getUint32(address + 12, true);
-    const offset = high === 0xffffffff ? undefined : low + high * 2 ** 32;
-    const text = this.read(address + 16, 256);
+    const noOffset = this.#view.getUint32(address + 12, true) === 0xffffffff;
+    const text = this.read(address + 40, 256);
     return {
       status: this.#view.getUint32(address, true),
-      offset,
+      subject: this.#view.getUint32(address + 4, true),
+      offset: noOffset ? undefined : this.#u64(address + 8),
+      numbers: [16, 24, 32].map((at) => this.#u64(address + at)),
       message: decoder.decode(text.subarray(0, text.indexOf(0))),
     };
   }
@@ -153,7 +161,7 @@ export class Passed {
 }
 
 /**
- * One record of wick_events_take (src/wick.h, wick_event).
+ * One record of wick_events_take (include/wick.h, wick_event).
  * @typedef {object} EngineEvent
  * @property {number} request
  * @property {number} kind
@@ -163,6 +171,7 @@ export class Passed {
  * @property {string} text
  * @property {number} finish
  * @property {number} status
+ * @property {number} subject
  * @property {number} tokensPrompt
  * @property {number} tokensCached
  * @property {number} tokensOut
@@ -206,7 +215,8 @@ function decodeEvent(bytes, view, at) {
     top,
     text: decoder.decode(bytes.subarray(text, text + u32(24))),
     finish: u32(28),
-    status: u32(32),
+    status: view.getUint16(at + 32, true),
+    subject: view.getUint16(at + 34, true),
     tokensPrompt: u32(36),
     tokensCached: u32(40),
     tokensOut: u32(44),

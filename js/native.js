@@ -6,7 +6,7 @@ import { codeOfStatus, WickError } from './errors.js';
 import { decodeEvents, Heap, Passed } from './memory.js';
 import { configFields, requestFields } from './records.js';
 import { StateBytes } from './state.js';
-import { nameOptions } from './told.js';
+import { nameOption, optionOf } from './subjects.js';
 import { createMemory, instantiate, isThreaded } from './wasm.js';
 
 export const STEP_IDLE = 0;
@@ -196,12 +196,12 @@ export class NativeEngine {
 
   // ---- the model ----
 
-  /** @returns {any} what src/api/json.h's wick_info_json says */
+  /** @returns {any} what include/wick.h's wick_info_json says */
   info() {
     return this.#json(this.#exports.info_json);
   }
 
-  /** @returns {any} what src/api/json.h's wick_inspect_json says */
+  /** @returns {any} what include/wick.h's wick_inspect_json says */
   inspect() {
     return this.#json(this.#exports.inspect_json);
   }
@@ -324,7 +324,7 @@ export class NativeEngine {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
 
-  /** @returns {any} src/api/json.h's wick_stats_json */
+  /** @returns {any} include/wick.h's wick_stats_json */
   stats() {
     return this.#json(this.#exports.stats_json);
   }
@@ -392,7 +392,7 @@ export class NativeEngine {
     return { session: this.#heap.number(0), entries: this.#heap.number(1) };
   }
 
-  /** @param {boolean} map whether with a letter a page @returns {any} src/api/json.h's wick_kv_json */
+  /** @param {boolean} map whether with a letter a page @returns {any} include/wick.h's wick_pages_json */
   kvStats(map) {
     return this.#json((engine, out, capacity) =>
       this.#exports.kv_json(engine, out, capacity, Number(map)),
@@ -422,11 +422,12 @@ function noRoom(heap, sizeBytes) {
 
 /** @param {Heap} heap @param {string} [context] */
 function errorOf(heap, context) {
-  const { status, offset, message } = heap.lastError();
+  const { status, subject, offset, numbers, message } = heap.lastError();
   const code = codeOfStatus(status);
-  const told = nameOptions(message);
+  const told = nameOption(message, subject);
   const text = context ? `${context}: ${told}` : told;
-  return new WickError(code, text, { status: `WICK_E_${code}`, offset });
+  const option = optionOf(subject);
+  return new WickError(code, text, { status: `WICK_E_${code}`, offset, option, numbers });
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { codeOfStatus, refusalOf, toPlainError, WickError } from './errors.js';
 import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from './native.js';
-import { nameOptions } from './told.js';
+import { nameOption, optionOf } from './subjects.js';
 
 /** @typedef {import('./native.js').NativeEngine} NativeEngine */
 /** @typedef {import('./records.js').NativeRequest} NativeRequest */
@@ -229,7 +229,9 @@ export class RequestTable {
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
   #addDone(event, entry, output) {
     if (event.finish === FINISH_ERROR) {
-      const error = new WickError(codeOfStatus(event.status), nameOptions(event.text));
+      const cause = { option: optionOf(event.subject) };
+      const words = nameOption(event.text, event.subject);
+      const error = new WickError(codeOfStatus(event.status), words, cause);
       output.error = toPlainError(inWords(error));
       return;
     }

@@ -94,6 +94,17 @@ describe('more than there is', () => {
     assert.match(told[0], /64 threads are too many for the processors here, 8 are used/);
   });
 
+  test('what the engine refuses comes with its option and numbers', async () => {
+    await assert.rejects(
+      createEngine({ file: modelPath, contextSize: 1e6 }),
+      (/** @type {any} */ { cause }) => {
+        assert.equal(cause.option, 'contextSize');
+        assert.deepEqual(cause.numbers, [1e6, 4096, 0]);
+        return true;
+      },
+    );
+  });
+
   test('what the engine refuses is said with the name of the option', async (t) => {
     const engine = await openEngine(t, { file: modelPath, contextSize: 256, kvTokens: 48 });
     const load = (/** @type {object} */ options) => () =>
@@ -121,6 +132,9 @@ describe('more than there is', () => {
       await assert.rejects(call, (/** @type {any} */ error) => {
         assert.equal(error.name, 'WickError');
         assert.match(error.message, message);
+        const [, option] =
+          /\(options? (.+)\)$|\((\w+)\) is /.exec(error.message)?.filter(Boolean) ?? [];
+        assert.equal(error.cause.option, option);
         return true;
       });
     }

@@ -18,7 +18,7 @@ import { decodeEvents, Heap, Passed } from '../js/memory.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
 import { StateBytes } from '../js/state.js';
-import { nameOptions } from '../js/told.js';
+import { nameOption, optionOf, subjects } from '../js/subjects.js';
 
 // Before the clock is read for the first time: js/clock.js keeps the function.
 let fakeMs = 0;
@@ -148,25 +148,28 @@ describe('stats', () => {
   });
 });
 
-test('messages of the engine name the option behind them', () => {
-  for (const [said, told] of [
-    ['a context of 9 tokens: the model was trained on 8', ' (option contextSize)'],
-    ['a session of 9 tokens, the context holds 8', ' (option contextSize)'],
-    ['1 with a context of 2 tokens, the budget is 3', ' (options memoryLimit, contextSize)'],
-    ['out of memory: a page (1 bytes, budget 5)', ' (option memoryLimit)'],
-    ['out of memory: a page (1 bytes, budget 0)', ''],
-    ['9 KV pages are needed, 8 are available', ' (option kvTokens)'],
-    ["only the model's directory was read", ' (option directoryOnly)'],
-    ['a logit bias of NaN', ' (option logitBias)'],
-    ['17 stop strings, the most are 16', ' (option stop)'],
-    ['stop string 3 is empty', ' (option stop)'],
-    ['there are 17 stop strings', ''],
+test('messages of the engine name the option behind their subject', () => {
+  /** @param {string} name */
+  const number = (name) => subjects.findIndex(([subject]) => subject === name);
+  for (const [subject, said, told] of [
+    ['context', 'the prompt has 9 tokens, the context holds 8', ' (option contextSize)'],
+    ['plan', 'the model needs 4 bytes, the budget is 3', ' (options memoryLimit, contextSize)'],
+    ['host', "the model needs 4 bytes, the host's limit is 3", ' (option contextSize)'],
+    ['memory', 'out of memory: a page (1 bytes, budget 5)', ' (option memoryLimit)'],
+    ['none', 'out of memory: a page (1 bytes)', ''],
+    ['kv_tokens', '9 KV pages are needed, 8 are available', ' (option kvTokens)'],
+    ['directory_only', "only the model's directory was read", ' (option directoryOnly)'],
+    ['bias', 'a logit bias of NaN', ' (option logitBias)'],
+    ['stops', 'stop string 3 is empty', ' (option stop)'],
+    ['temperature', 'temperature is -1', ''],
+    ['queue_tokens', 'too many are waiting', ''],
   ]) {
-    assert.equal(nameOptions(said), said + told);
+    assert.equal(nameOption(said, number(subject)), said + told);
   }
-  assert.equal(nameOptions('top_p is 2'), 'top_p (topP) is 2');
-  assert.equal(nameOptions('min_p_x is 2'), 'min_p_x (minPX) is 2');
-  assert.equal(nameOptions('seed is 2'), 'seed is 2');
+  assert.equal(nameOption('top_p is 2', number('top_p')), 'top_p (topP) is 2');
+  assert.equal(nameOption('of another version', 1000), 'of another version');
+  assert.equal(optionOf(number('penalty_last')), 'penaltyLast');
+  assert.equal(optionOf(0), undefined);
 });
 
 describe('names', () => {
@@ -404,10 +407,15 @@ describe('memory', () => {
     view.setUint32(64 + 12, 3, true);
     assert.equal(heap.number(1), 5 + 3 * 2 ** 32);
     view.setUint32(1024, 7, true);
+    view.setUint32(1024 + 4, 3, true);
     view.setUint32(1024 + 8, 9, true);
     view.setUint32(1024 + 12, 2, true);
-    heap.write(1024 + 16, new TextEncoder().encode('nö\0behind'));
-    assert.deepEqual(heap.lastError(), { status: 7, offset: 9 + 2 * 2 ** 32, message: 'nö' });
+    for (const i of [0, 1, 2]) view.setUint32(1024 + 16 + 8 * i, 10 + i, true);
+    heap.write(1024 + 40, new TextEncoder().encode('nö\0behind'));
+    assert.deepEqual(heap.lastError(), {
+      ...{ status: 7, subject: 3, offset: 9 + 2 * 2 ** 32 },
+      ...{ numbers: [10, 11, 12], message: 'nö' },
+    });
     view.setUint32(1024 + 12, 0xffffffff, true);
     assert.equal(heap.lastError().offset, undefined);
   });
@@ -452,8 +460,9 @@ describe('memory', () => {
     const view = new DataView(bytes.buffer);
     for (const [index, at] of [0, sizes[0]].entries()) {
       view.setUint32(at, sizes[index], true);
-      for (const offset of [4, 8, 28, 32, 36, 40, 44])
+      for (const offset of [4, 8, 28, 36, 40, 44])
         view.setUint32(at + offset, offset + index, true);
+      for (const offset of [32, 34]) view.setUint16(at + offset, offset + index, true);
       view.setInt32(at + 12, -1 - index, true);
       view.setFloat32(at + 16, -0.5, true);
       for (const offset of [48, 56, 64, 72]) view.setFloat64(at + offset, offset + 0.5, true);
@@ -468,8 +477,8 @@ describe('memory', () => {
     const [first, second, none] = decodeEvents(bytes);
     const common = { logprob: -0.5, queueMs: 48.5, prefillMs: 56.5, decodeMs: 64.5, ttftMs: 72.5 };
     assert.deepEqual(first, {
-      ...{ ...common, request: 4, kind: 8, token: -1, finish: 28, status: 32, tokensPrompt: 36 },
-      ...{ tokensCached: 40, tokensOut: 44, text: 'hé' },
+      ...{ ...common, request: 4, kind: 8, token: -1, finish: 28, status: 32, subject: 34 },
+      ...{ tokensPrompt: 36, tokensCached: 40, tokensOut: 44, text: 'hé' },
       top: [
         { token: 5, logprob: -0.25 },
         { token: 6, logprob: -1.25 },

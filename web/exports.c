@@ -4,8 +4,6 @@
 // knows.
 #include <string.h>
 
-#include "api/json.h"
-#include "base/checked.h"
 #include "thread_web.h"
 #include "web_heap.h"
 #include "wick.h"
@@ -56,14 +54,17 @@ typedef struct web_request {
   uint32_t salt, salt_bytes;
 } web_request;
 _Static_assert(sizeof(web_request) == 144, "js/records.js fills it");
-_Static_assert(sizeof(sampler_bias) == 8, "js/records.js fills it");
+_Static_assert(sizeof(wick_bias) == 8, "js/records.js fills it");
 
 _Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
 _Static_assert(offsetof(wick_event, logprob) == 16, "js/memory.js reads it");
+_Static_assert(offsetof(wick_event, status) == 32, "js/memory.js reads it");
 _Static_assert(offsetof(wick_event, tokens_out) == 44, "js/memory.js reads it");
 _Static_assert(offsetof(wick_event, queue_ms) == 48, "js/memory.js reads it");
 _Static_assert(offsetof(wick_error, offset_bytes) == 8, "js/memory.js reads it");
-_Static_assert(offsetof(wick_error, message) == 16, "js/memory.js reads it");
+_Static_assert(offsetof(wick_error, subject) == 4, "js/memory.js reads it");
+_Static_assert(offsetof(wick_error, numbers) == 16, "js/memory.js reads it");
+_Static_assert(offsetof(wick_error, message) == 40, "js/memory.js reads it");
 
 static wick_error last_error;
 static uint64_t numbers[16];
@@ -134,8 +135,8 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.threads = from->threads;
   config.context_tokens = from->context_tokens;
   config.batch_tokens = from->batch_tokens;
-  config.k_type = (kernel_kv_type)from->k_type;
-  config.v_type = (kernel_kv_type)from->v_type;
+  config.k_type = (wick_kv_type)from->k_type;
+  config.v_type = (wick_kv_type)from->v_type;
   config.directory_only = from->directory_only != 0;
   config.metrics = from->metrics != 0;
   config.timer_grain_us = from->timer_grain_us;
@@ -155,12 +156,13 @@ WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
 // numbers: the allocator's budget, bytes now, peak, calls and blocks; threads that have started,
 // threads of a pass of one token, threads of a micro-batch.
 WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
-  const wick_memory *memory = wick_engine_memory(engine);
-  numbers[0] = memory->budget_bytes;
-  numbers[1] = memory->bytes_now;
-  numbers[2] = memory->bytes_peak;
-  numbers[3] = memory->calls;
-  numbers[4] = memory->blocks_now;
+  wick_memory_state memory;
+  wick_memory_get_state(engine, &memory);
+  numbers[0] = memory.budget_bytes;
+  numbers[1] = memory.bytes_now;
+  numbers[2] = memory.bytes_peak;
+  numbers[3] = memory.calls;
+  numbers[4] = memory.blocks_now;
   numbers[5] = wick_engine_threads(engine);
   numbers[6] = wick_engine_threads_used(engine, 1);
   numbers[7] = wick_engine_threads_used(engine, wick_engine_config(engine)->batch_tokens);
@@ -218,7 +220,7 @@ static void write_text(void *context, const char *bytes, size_t size_bytes) {
   room->size_bytes += size_bytes;
 }
 
-// JSON as api/json.h describes it. Returns its length in bytes and writes as many as fit.
+// JSON as wick.h describes it. Returns its length in bytes and writes as many as fit.
 WEB_EXPORT("info_json")
 size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
@@ -237,28 +239,26 @@ size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
 WEB_EXPORT("metrics_json")
 size_t web_metrics_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
-  json_writer json;
-  json_begin(&json, write_text, &room);
-  if (wick_metrics(engine) != NULL) wick_ops_json(wick_metrics(engine), &json, NULL);
+  wick_metrics_json(engine, write_text, &room);
   return room.size_bytes;
 }
 
 WEB_EXPORT("metrics_prometheus")
 size_t web_metrics_prometheus(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
-  if (wick_metrics(engine) != NULL) wick_ops_prometheus(wick_metrics(engine), write_text, &room);
+  wick_metrics_prometheus(engine, write_text, &room);
   return room.size_bytes;
 }
 
 WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
-  if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
+  wick_metrics_reset(engine);
 }
 
 // Contains one letter for each page when `map` is not 0.
 WEB_EXPORT("kv_json")
 size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32_t map) {
   text_room room = {out, capacity_bytes, 0};
-  wick_kv_json(engine, map != 0, write_text, &room);
+  wick_pages_json(engine, map != 0, write_text, &room);
   return room.size_bytes;
 }
 
@@ -275,11 +275,9 @@ size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
 WEB_EXPORT("tokenize")
 wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_bytes, uint32_t flags,
                          int32_t *tokens, size_t capacity) {
-  tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
   size_t count = 0;
   const wick_status status =
-      tokenizer_encode(model, text, size_bytes, flags, tokens, capacity, &count, &last_error);
+      wick_tokenize(engine, text, size_bytes, flags, tokens, capacity, &count, &last_error);
   numbers[0] = count;
   return status;
 }
@@ -288,11 +286,7 @@ wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_byte
 // that is more than an address can hold.
 WEB_EXPORT("detokenize_bytes_max")
 size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
-  const tokenizer *model = wick_tokenizer(engine);
-  size_t room;
-  if (model == NULL) return 0;
-  const size_t piece_bytes = tokenizer_piece_bytes_max(model) + 16;
-  return checked_mul_size(count + 1, piece_bytes, &room) ? room : SIZE_MAX;
+  return wick_detokenize_bytes_max(engine, count);
 }
 
 // The text of whole tokens. `whole`: the tokens are a text from its beginning (SPM drops the added
@@ -300,38 +294,26 @@ size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
 WEB_EXPORT("detokenize")
 wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, uint32_t whole,
                            uint32_t special, char *out) {
-  const tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
-  const uint32_t vocab = tokenizer_vocab(model);
-  detokenizer state;
-  detokenizer_init(&state, whole != 0, special != 0);
   size_t written = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocab) {
-      return wick_fail(&last_error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "token %d is not in the vocabulary of %u", tokens[i], vocab);
-    }
-    written += detokenizer_feed(&state, model, tokens[i], out + written);
-  }
-  written += detokenizer_flush(&state, out + written);
+  const wick_status status =
+      wick_detokenize(engine, tokens, count, whole != 0, special != 0, out, &written, &last_error);
   numbers[0] = written;
-  return WICK_OK;
+  return status;
 }
 
 // The bytes of one token, also of a control token. numbers: address, bytes.
 WEB_EXPORT("token_piece")
-wick_status web_token_piece(wick_engine *engine, int32_t token, uint8_t *scratch) {
-  const tokenizer *model = wick_tokenizer(engine);
-  if (model == NULL) return wick_tokenizer_status(engine, &last_error);
-  const uint8_t *bytes = scratch;
-  numbers[1] = tokenizer_piece(model, token, true, scratch, &bytes);
-  numbers[0] = (uintptr_t)bytes;
-  return WICK_OK;
+wick_status web_token_piece(wick_engine *engine, int32_t token, char *scratch) {
+  wick_text text;
+  const wick_status status = wick_token_bytes(engine, token, scratch, &text, &last_error);
+  numbers[0] = (uintptr_t)text.bytes;
+  numbers[1] = text.size_bytes;
+  return status;
 }
 
 // ---- Requests ----
 
-static void read_sampling(const web_request *from, sampler_config *sampling) {
+static void read_sampling(const web_request *from, wick_sampling *sampling) {
   sampling->temperature = from->temperature;
   sampling->top_k = from->top_k;
   sampling->top_p = from->top_p;
@@ -341,7 +323,7 @@ static void read_sampling(const web_request *from, sampler_config *sampling) {
   sampling->presence_penalty = from->presence_penalty;
   sampling->penalty_last = from->penalty_last;
   sampling->seed = (uint64_t)from->seed_high << 32 | from->seed_low;
-  sampling->bias = (const sampler_bias *)(uintptr_t)from->bias;
+  sampling->bias = (const wick_bias *)(uintptr_t)from->bias;
   sampling->bias_count = from->bias_count;
   sampling->logprob = from->logprob != 0;
   sampling->logprobs = from->logprobs;

@@ -28,13 +28,13 @@ typedef struct helper_place {
   void *argument;
 } helper_place;
 
-static helper_place places[THREADS_MAX - 1];
+static helper_place places[WICK_THREADS_MAX - 1];
 static uint32_t place_count;
 
 static const uint64_t SLEEP_US_MAX = 3600000000u;
 
 void web_threads_expect(uint32_t helpers) {
-  place_count = helpers < THREADS_MAX - 1 ? helpers : THREADS_MAX - 1;
+  place_count = helpers < WICK_THREADS_MAX - 1 ? helpers : WICK_THREADS_MAX - 1;
 }
 
 // Never inlined: when the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20)

@@ -9,7 +9,8 @@
 // ends at web_data_end() + (i + 1) * WEB_HELPER_STACK_BYTES.
 enum { WEB_HELPER_STACK_BYTES = 131072 };
 
-// Sets the number of helpers, at most THREADS_MAX - 1. Called once, before a thread is started.
+// Sets the number of helpers, at most WICK_THREADS_MAX - 1. Called once, before a thread is
+// started.
 void web_threads_expect(uint32_t helpers);
 
 #endif

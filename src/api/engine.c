@@ -1,5 +1,4 @@
-// api/engine.c — the engine: loader, model, pages, forward pass and scheduler put together. The
-// only file that sees all rooms.
+// api/engine.c — the engine: loader, model, pages, forward pass and scheduler put together.
 #include <string.h>
 
 #include "api/insides.h"
@@ -9,7 +8,6 @@
 
 enum {
   BATCH_TOKENS_DEFAULT = 128,
-  BATCH_TOKENS_MAX = 512,
   REQUESTS_DEFAULT = 64,
   DOT_CHECKS = 100,
   CHECKPOINTS_BYTES = 64 << 20,  // for recurrent states that are kept
@@ -24,8 +22,18 @@ void wick_config_default(wick_config *config) {
 }
 
 void wick_request_default(wick_request *request) {
-  *request = (wick_request){.tokenize_flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL};
-  sampler_config_default(&request->sampling);
+  *request =
+      (wick_request){.tokenize_flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL};
+  sampler_set_defaults(&request->sampling);
+}
+
+static const wick_kernels *kernels_named(const char *name) {
+  return name == NULL ? kernels_bind() : kernels_by_name(name);
+}
+
+const char *wick_kernels_name(const char *wanted) {
+  const wick_kernels *kernels = kernels_named(wanted);
+  return kernels == NULL ? NULL : kernels->name;
 }
 
 static wick_status check_config(wick_config *config, wick_error *error) {
@@ -36,21 +44,28 @@ static wick_status check_config(wick_config *config, wick_error *error) {
     config->running_max = config->batch_tokens;
   }
   if (config->queue_tokens_max == 0) config->queue_tokens_max = UINT64_MAX;
-  if (config->kernels == NULL) config->kernels = kernels_bind();
   if (config->timer_grain_us == 0) config->timer_grain_us = 1;
-  if (config->threads > THREADS_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be",
-                     config->threads, (int)THREADS_MAX);
+  if (config->threads > WICK_THREADS_MAX) {
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be", config->threads,
+              (int)WICK_THREADS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_THREADS, config->threads, WICK_THREADS_MAX);
   }
-  if (config->batch_tokens > BATCH_TOKENS_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
-                     config->batch_tokens, (int)BATCH_TOKENS_MAX);
+  if (config->batch_tokens > WICK_BATCH_TOKENS_MAX) {
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
+              config->batch_tokens, (int)WICK_BATCH_TOKENS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_BATCH, config->batch_tokens,
+                        WICK_BATCH_TOKENS_MAX);
   }
-  if ((unsigned)config->k_type >= KERNEL_KV_TYPE_COUNT ||
-      (unsigned)config->v_type >= KERNEL_KV_TYPE_COUNT ||
-      config->kernels->attention_step[config->k_type][config->v_type] == NULL) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "this KV type is not supported yet");
+  if ((unsigned)config->k_type >= WICK_KV_TYPE_COUNT ||
+      (unsigned)config->v_type >= WICK_KV_TYPE_COUNT) {
+    wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "this KV type is not supported yet");
+    return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KV_TYPE, config->k_type,
+                        config->v_type);
+  }
+  if (wick_kernels_name(config->kernels) == NULL) {
+    wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+              "this processor or build has no kernels '%s'", config->kernels);
+    return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KERNELS, 0, 0);
   }
   return WICK_OK;
 }
@@ -75,9 +90,11 @@ static wick_status check_groups(const wick_engine *engine, wick_error *error) {
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
   if (engine->config.context_tokens > trained) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "a context of %u tokens: the model was trained on %u",
-                     engine->config.context_tokens, trained);
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+              "a context of %u tokens: the model was trained on %u", engine->config.context_tokens,
+              trained);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_CONTEXT, engine->config.context_tokens,
+                        trained);
   }
   engine->context_tokens = engine->config.context_tokens;
   if (engine->context_tokens == 0) {
@@ -90,8 +107,8 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   const gguf_directory *directory = loader_directory(engine->loader);
   const model_tensors tensors = {engine->loader, (uint32_t)loader_tensor_count(engine->loader),
                                  tensor_at, find_tensor};
-  wick_status status = model_create(&engine->memory, engine->config.kernels, directory, &tensors,
-                                    &engine->model, error);
+  wick_status status =
+      model_create(&engine->memory, engine->kernels, directory, &tensors, &engine->model, error);
   if (status == WICK_OK) status = check_groups(engine, error);
   if (status == WICK_OK) status = choose_context(engine, error);
   if (status != WICK_OK) return status;
@@ -109,11 +126,14 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
   const wick_status status = wick_memory_plan(engine, &plan, error);
   const uint64_t limit = wick_engine_memory_limit(engine);
   if (status != WICK_OK || limit == 0 || plan.total_bytes <= limit) return status;
-  const char *whose = limit == engine->memory.budget_bytes ? "budget" : "host's limit";
-  return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-                   "the model needs %llu bytes with a context of %u tokens, the %s is %llu",
-                   (unsigned long long)plan.total_bytes, plan.context_tokens, whose,
-                   (unsigned long long)limit);
+  const bool is_budget = limit == engine->memory.budget_bytes;
+  wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+            "the model needs %llu bytes with a context of %u tokens, the %s is %llu",
+            (unsigned long long)plan.total_bytes, plan.context_tokens,
+            is_budget ? "budget" : "host's limit", (unsigned long long)limit);
+  if (error != NULL) error->numbers[2] = plan.context_tokens;
+  return status_about(WICK_E_NOMEM, error, is_budget ? WICK_SUBJECT_PLAN : WICK_SUBJECT_HOST,
+                      plan.total_bytes, limit);
 }
 
 wick_kv_shape engine_kv_shape(const wick_engine *engine) {
@@ -149,7 +169,7 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
       .state_bytes = state_bytes,
       .checkpoints_max = state_bytes == 0 ? 0 : count_checkpoints(state_bytes)};
   const wick_status status =
-      store_create(&engine->memory, engine->config.kernels, &config, &engine->store, error);
+      store_create(&engine->memory, engine->kernels, &config, &engine->store, error);
   if (status != WICK_OK) return status;
   engine->kv = store_pages(engine->store);
   engine->prefix = store_prefix(engine->store);
@@ -164,13 +184,13 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
     const uint32_t type = loader_tensor_at(engine->loader, i)->type;
     if (model_wants(engine->model, i) && type < WICK_TYPE_COUNT) needs.types[type] = true;
   }
-  return kernels_check(engine->config.kernels, &needs, error);
+  return kernels_check(engine->kernels, &needs, error);
 }
 
 // Compilers of the host translate anew what is called often: DOT_CHECKS * KERNEL_DOTS relaxed dots
 // are looked at in the first steps, and at last the kernels once more.
 static void check_dots(wick_engine *engine) {
-  const wick_kernels *kernels = engine->config.kernels;
+  const wick_kernels *kernels = engine->kernels;
   wick_status status = WICK_OK;
   engine->dot_checks_left--;
   if (!kernels->dots_are_right()) {
@@ -184,7 +204,7 @@ static void check_dots(wick_engine *engine) {
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
   wick_status status = check_budget(engine, error);
   if (status == WICK_OK) status = check_kernels(engine, error);
-  if (engine->config.kernels->dots_are_right != NULL) engine->dot_checks_left = DOT_CHECKS;
+  if (engine->kernels->dots_are_right != NULL) engine->dot_checks_left = DOT_CHECKS;
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
@@ -222,18 +242,15 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
 // Opening the directory alone is for looking: what does not run is told, not refused.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
-  if (status == WICK_E_NOMEM)
-    return wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->tokenizer_error.message);
+  if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);
   status = read_model(engine, &engine->model_error);
   if (status == WICK_OK) return WICK_OK;
   model_destroy(engine->model);
   engine->model = NULL;
-  return status == WICK_E_NOMEM
-             ? wick_fail(error, status, WICK_NO_OFFSET, "%s", engine->model_error.message)
-             : WICK_OK;
+  return status == WICK_E_NOMEM ? engine_repeat_error(&engine->model_error, error) : WICK_OK;
 }
 
-static wick_status directory_ready(void *context, wick_error *error) {
+wick_status engine_take_directory(void *context, wick_error *error) {
   wick_engine *engine = context;
   wick_status status;
   if (engine->config.directory_only) {
@@ -283,29 +300,36 @@ static wick_status create_metrics(wick_engine *engine, wick_error *error) {
   if (engine->ops == NULL) {
     return memory_fail(&engine->memory, error, "the metrics", sizeof *engine->ops);
   }
-  wick_ops_init(engine->ops, lane_of(engine->config.kernels), platform_now_us,
+  wick_ops_init(engine->ops, lane_of(engine->kernels), platform_now_us,
                 engine->config.timer_grain_us);
   return WICK_OK;
 }
 
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error) {
+  return engine_create(config, &(engine_hooks){0}, out, error);
+}
+
+wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
+                          wick_error *error) {
   wick_config chosen = *config;
   wick_status status = check_config(&chosen, error);
   if (status != WICK_OK) return status;
   wick_memory memory;
   memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
-  memory.fail_at_call = chosen.fail_at_call;
-  memory.fail_from_call = chosen.fail_from_call;
+  memory.fail_at_call = hooks->fail_at_call;
+  memory.fail_from_call = hooks->fail_from_call;
   const uint64_t host_bytes_max = platform_memory_bytes_max();
   wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
   if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);
   engine->memory = memory;
   engine->host_bytes_max = host_bytes_max;
   engine->config = chosen;
+  engine->kernels = hooks->kernels != NULL ? hooks->kernels : kernels_named(chosen.kernels);
+  engine->config.kernels = engine->kernels->name;
   status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
-    const loader_sink sink = {engine, directory_ready, is_wanted, place, tensor_done};
+    const loader_sink sink = {engine, engine_take_directory, is_wanted, place, tensor_done};
     status = loader_create(&engine->memory, &sink, chosen.directory_only, &engine->loader, error);
   }
   if (status != WICK_OK) {
@@ -333,11 +357,18 @@ void wick_engine_destroy(wick_engine *engine) {
   if (memory.blocks_now != 0) platform_log("wick: memory was not given back");
 }
 
-const wick_memory *wick_engine_memory(const wick_engine *engine) { return &engine->memory; }
-
 uint64_t wick_engine_memory_limit(const wick_engine *engine) {
   const uint64_t budget = engine->memory.budget_bytes, host = engine->host_bytes_max;
   return budget != 0 && (host == 0 || budget <= host) ? budget : host;
+}
+
+void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state) {
+  const wick_memory *memory = &engine->memory;
+  *state = (wick_memory_state){.budget_bytes = memory->budget_bytes,
+                               .bytes_now = memory->bytes_now,
+                               .bytes_peak = memory->bytes_peak,
+                               .calls = memory->calls,
+                               .blocks_now = memory->blocks_now};
 }
 
 uint32_t wick_engine_threads(const wick_engine *engine) {
@@ -351,92 +382,19 @@ uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens) {
 
 const wick_config *wick_engine_config(const wick_engine *engine) { return &engine->config; }
 
-wick_ops *wick_metrics(wick_engine *engine) { return engine->ops; }
-
-// ---- Loading ----
-
-void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
-                          uint64_t *length_bytes) {
-  if (engine->load_error.status != WICK_OK) {
-    *file = 0;
-    *offset_bytes = *length_bytes = 0;
-    return;
-  }
-  loader_next_range(engine->loader, file, offset_bytes, length_bytes);
-}
-
-// Keeps the first failure, and ends what waits for the model.
-static wick_status remember(wick_engine *engine, wick_status status, wick_error *error) {
-  if (status == WICK_OK) return WICK_OK;
-  if (engine->load_error.status == WICK_OK && error != NULL) engine->load_error = *error;
-  if (engine->load_error.status == WICK_OK) engine->load_error.status = status;
-  return status;
-}
-
-static wick_status refuse_again(const wick_engine *engine, wick_error *error) {
-  if (error != NULL) *error = engine->load_error;
-  return engine->load_error.status;
-}
-
-wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
-                           const void *bytes, size_t size_bytes, wick_error *error) {
-  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
-  wick_error own;
-  wick_error *filled = error == NULL ? &own : error;
-  wick_status status = loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled);
-  // of a directory alone the loader tells nobody
-  if (status == WICK_OK && engine->config.directory_only && !engine->is_directory_ready &&
-      loader_is_complete(engine->loader)) {
-    status = directory_ready(engine, filled);
-  }
-  return remember(engine, status, filled);
-}
-
-wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
-                          wick_error *error) {
-  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
-  wick_error own;
-  wick_error *filled = error == NULL ? &own : error;
-  return remember(engine, loader_end(engine->loader, file, size_bytes, filled), filled);
-}
-
-void wick_load_get_state(const wick_engine *engine, wick_load_state *state) {
-  const loader *loader = engine->loader;
-  *state = (wick_load_state){.bytes_wanted = loader_bytes_wanted(loader),
-                             .bytes_placed = loader_bytes_placed(loader),
-                             .files = loader_files(loader),
-                             .is_directory_ready = engine->is_directory_ready,
-                             .is_complete = loader_is_complete(loader)};
-  if (state->is_complete) state->fingerprint = loader_fingerprint(loader);
-  if (engine->model != NULL) state->layers_ready = model_layers_ready(engine->model);
-}
-
-const gguf_directory *wick_directory(const wick_engine *engine) {
-  return engine->is_directory_ready ? loader_directory(engine->loader) : NULL;
-}
-const loader *wick_loader(const wick_engine *engine) { return engine->loader; }
-tokenizer *wick_tokenizer(wick_engine *engine) { return engine->tokenizer; }
-
-wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) {
-  if (engine->tokenizer != NULL) return WICK_OK;
-  if (engine->tokenizer_error.status != WICK_OK) {
-    if (error != NULL) *error = engine->tokenizer_error;
-    return engine->tokenizer_error.status;
-  }
-  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
-                   "the model's tokenizer has not arrived yet");
-}
-
 // ---- Plan and facts ----
 
+wick_status engine_repeat_error(const wick_error *from, wick_error *error) {
+  if (error != NULL) *error = *from;
+  return from->status;
+}
+
 wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
-  if (engine->model_error.status != WICK_OK) {
-    if (error != NULL) *error = engine->model_error;
-    return engine->model_error.status;
-  }
+  if (engine->model_error.status != WICK_OK)
+    return engine_repeat_error(&engine->model_error, error);
   if (engine->is_directory_ready) {
-    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
-                     "only the model's directory was asked for");
+    wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "only the model's directory was asked for");
+    return status_about(WICK_E_NODATA, error, WICK_SUBJECT_DIRECTORY_ONLY, 0, 0);
   }
   return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
                    "the model's directory has not arrived yet");
@@ -447,7 +405,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   const wick_config *config = &engine->config;
   const wick_kv_shape shape = engine_kv_shape(engine);
   const gguf_directory *directory = loader_directory(engine->loader);
-  const size_t page_bytes = wick_kv_page_bytes(config->kernels, &shape);
+  const size_t page_bytes = wick_kv_page_bytes(engine->kernels, &shape);
   *plan = (wick_plan){.context_tokens = engine->context_tokens,
                       .kv_page_bytes = (uint32_t)page_bytes,
                       .weights_bytes = engine->model->weights_bytes,
@@ -458,8 +416,8 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
   }
-  sampler_config sampling;
-  sampler_config_default(&sampling);
+  wick_sampling sampling;
+  sampler_set_defaults(&sampling);
   sampling.temperature = 1.0f;  // without top-k a sampler keeps the most
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
@@ -467,6 +425,12 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
                       plan->scratch_bytes + plan->kv_bytes;
   return WICK_OK;
+}
+
+static wick_text string_of(const gguf_directory *directory, const char *key) {
+  gguf_string text = {0};
+  gguf_get_string(directory, key, &text, NULL);
+  return (wick_text){text.bytes, (size_t)text.size_bytes};
 }
 
 wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
@@ -482,8 +446,8 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
                             .ffn = config->ffn,
                             .vocab = config->vocab,
                             .context_trained = config->context_trained};
-  gguf_get_string(directory, "general.architecture", &info->architecture, NULL);
-  gguf_get_string(directory, "general.name", &info->name, NULL);
+  info->architecture = string_of(directory, "general.architecture");
+  info->name = string_of(directory, "general.name");
   for (size_t i = 0; i < loader_tensor_count(engine->loader); i++) {
     const gguf_tensor *tensor = loader_tensor_at(engine->loader, i);
     info->parameters += tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
@@ -495,7 +459,7 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error) {
-  if (engine->load_error.status != WICK_OK) return refuse_again(engine, error);
+  if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
   if (engine->is_draft) {
     return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
@@ -511,27 +475,54 @@ wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused)
   return engine->scheduler == NULL ? WICK_E_ARG : scheduler_pause(engine->scheduler, id, is_paused);
 }
 
-scheduler_stats wick_stats(const wick_engine *engine) {
-  return engine->scheduler == NULL ? (scheduler_stats){0} : scheduler_get_stats(engine->scheduler);
+void wick_stats_get(const wick_engine *engine, wick_stats *stats) {
+  *stats = (wick_stats){0};
+  if (engine->scheduler != NULL) *stats = scheduler_get_stats(engine->scheduler);
 }
 
-const wick_kv_pool *wick_pages(const wick_engine *engine) { return engine->kv; }
+void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
+  *state = (wick_pages_state){0};
+  if (engine->kv == NULL) return;
+  *state = (wick_pages_state){.page_tokens = KERNEL_PAGE_TOKENS,
+                              .pages_used = wick_kv_pool_stats(engine->kv).used_pages,
+                              .pages_available = wick_kv_pool_pages_available(engine->kv)};
+}
 
-wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
-  if (engine->scheduler == NULL) return WICK_STEP_IDLE;
+// What a step begins with. False: there is nothing to do.
+static bool begin_step(wick_engine *engine) {
+  if (engine->scheduler == NULL) return false;
   if (engine->dot_checks_left > 0) check_dots(engine);
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }
   wick_ops_resume(engine->ops);
+  return true;
+}
+
+// One unit. False: nothing more can be done now, and *result says why.
+static bool work(wick_engine *engine, wick_step_result *result) {
+  const scheduler_result done = scheduler_step(engine->scheduler);
+  *result = WICK_STEP_PROGRESS;
+  if (done == SCHEDULER_IDLE) *result = WICK_STEP_IDLE;
+  if (done == SCHEDULER_WAIT_BYTES) *result = WICK_STEP_WAIT_BYTES;
+  return done == SCHEDULER_PROGRESS;
+}
+
+wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
+  if (!begin_step(engine)) return WICK_STEP_IDLE;
   const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
-  for (;;) {
-    const scheduler_result result = scheduler_step(engine->scheduler);
-    if (result == SCHEDULER_IDLE) return WICK_STEP_IDLE;
-    if (result == SCHEDULER_WAIT_BYTES) return WICK_STEP_WAIT_BYTES;
-    if (result == SCHEDULER_WAIT_EVENTS) return WICK_STEP_PROGRESS;
-    if (budget_us == 0 || platform_now_us() >= end_us) return WICK_STEP_PROGRESS;
+  wick_step_result result;
+  while (work(engine, &result)) {
+    if (budget_us == 0 || platform_now_us() >= end_us) break;
   }
+  return result;
+}
+
+wick_step_result wick_step_units(wick_engine *engine, uint32_t units) {
+  if (!begin_step(engine)) return WICK_STEP_IDLE;
+  wick_step_result result;
+  for (uint32_t done = 1; work(engine, &result) && done < units;) done++;
+  return result;
 }
 
 const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes) {

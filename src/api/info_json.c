@@ -1,8 +1,6 @@
 // api/info_json.c — an engine's knowledge of its model as JSON.
-#include "api/json.h"
-
-#include <string.h>
-
+#include "api/insides.h"
+#include "api/value_json.h"
 #include "base/text.h"
 
 const char *wick_kv_type_name(kernel_kv_type type) {
@@ -10,60 +8,7 @@ const char *wick_kv_type_name(kernel_kv_type type) {
   return (unsigned)type < KERNEL_KV_TYPE_COUNT ? names[type] : "?";
 }
 
-const char *wick_gguf_type_name(gguf_value_type type) {
-  static const char *const names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                      "bool", "string", "array", "u64", "i64", "f64"};
-  return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "?";
-}
-
 // ---- metadata ----
-
-static void write_item(json_writer *json, const char *key, gguf_value_type type,
-                       const gguf_value *numbers, uint64_t index) {
-  if (type == GGUF_F32) {
-    json_f32(json, key, (float)gguf_array_f64(numbers, index));
-  } else if (type == GGUF_F64) {
-    json_f64(json, key, gguf_array_f64(numbers, index));
-  } else if (type == GGUF_BOOL) {
-    json_bool(json, key, numbers->data[index] != 0);
-  } else if (type == GGUF_U64) {
-    uint64_t value;
-    memcpy(&value, numbers->data + 8 * index, sizeof value);
-    json_u64(json, key, value);
-  } else {
-    json_i64(json, key, gguf_array_i64(numbers, index));
-  }
-}
-
-static void write_array(json_writer *json, const char *key, const gguf_value *value,
-                        uint64_t count) {
-  json_open(json, key, '[');
-  const uint8_t *cursor = value->data;
-  for (uint64_t i = 0; i < count && i < value->count; i++) {
-    if (value->item_type == GGUF_ARRAY) break;  // arrays of arrays are counted, not shown
-    if (value->item_type == GGUF_STRING) {
-      const gguf_string text = gguf_next_string(&cursor);
-      json_string(json, NULL, text.bytes, (size_t)text.size_bytes);
-    } else {
-      write_item(json, NULL, value->item_type, value, i);
-    }
-  }
-  json_close(json, '[');
-}
-
-void wick_value_json(json_writer *json, const char *key, const gguf_value *value, uint64_t count) {
-  if (value->type == GGUF_ARRAY) {
-    write_array(json, key, value, count);
-  } else if (value->type == GGUF_STRING) {
-    const uint8_t *cursor = value->data;
-    const gguf_string text = gguf_next_string(&cursor);
-    json_string(json, key, text.bytes, (size_t)text.size_bytes);
-  } else {
-    gguf_value number = *value;  // read as an array of one
-    number.item_type = value->type;
-    write_item(json, key, value->type, &number, 0);
-  }
-}
 
 static void write_metadata(json_writer *json, const gguf_directory *directory) {
   json_open(json, "metadata", '[');
@@ -72,12 +17,12 @@ static void write_metadata(json_writer *json, const gguf_directory *directory) {
     const bool is_array = value->type == GGUF_ARRAY;
     json_open(json, NULL, '{');
     json_string(json, "key", value->key.bytes, (size_t)value->key.size_bytes);
-    json_text(json, "type", wick_gguf_type_name(value->type));
+    json_text(json, "type", value_type_name(value->type));
     if (is_array) {
-      json_text(json, "item_type", wick_gguf_type_name(value->item_type));
+      json_text(json, "item_type", value_type_name(value->item_type));
       json_u64(json, "count", value->count);
     }
-    wick_value_json(json, is_array ? "first" : "value", value, WICK_INSPECT_ITEMS);
+    value_json(json, is_array ? "first" : "value", value, WICK_INSPECT_ITEMS);
     json_close(json, '{');
   }
   json_close(json, '[');
@@ -153,7 +98,7 @@ static void write_token(json_writer *json, const char *key, const gguf_directory
 
 static void write_tokenizer(json_writer *json, wick_engine *engine,
                             const gguf_directory *directory) {
-  const tokenizer *vocabulary = wick_tokenizer(engine);
+  const tokenizer *vocabulary = engine->tokenizer;
   if (vocabulary == NULL) {
     json_text(json, "tokenizer", NULL);
     return;
@@ -227,9 +172,9 @@ static void write_plan(json_writer *json, const wick_engine *engine) {
 
 static void write_running(json_writer *json, const wick_engine *engine) {
   const wick_config *config = wick_engine_config(engine);
-  const wick_memory *memory = wick_engine_memory(engine);
+  const wick_memory *memory = &engine->memory;
   json_u64(json, "threads", wick_engine_threads(engine));
-  json_text(json, "kernels", config->kernels->name);
+  json_text(json, "kernels", engine->kernels->name);
   json_text(json, "k_type", wick_kv_type_name(config->k_type));
   json_text(json, "v_type", wick_kv_type_name(config->v_type));
   json_u64(json, "batch_tokens", config->batch_tokens);
@@ -260,7 +205,7 @@ static void write_load(json_writer *json, const wick_engine *engine) {
 }
 
 static void write_info(json_writer *json, const char *key, wick_engine *engine) {
-  const gguf_directory *directory = wick_directory(engine);
+  const gguf_directory *directory = engine_directory(engine);
   json_open(json, key, '{');
   if (directory != NULL) {
     write_string_of(json, "architecture", directory, "general.architecture");
@@ -268,7 +213,7 @@ static void write_info(json_writer *json, const char *key, wick_engine *engine) 
     write_shape(json, engine);
     write_tokenizer(json, engine, directory);
     write_string_of(json, "chat_template", directory, "tokenizer.chat_template");
-    write_types(json, wick_loader(engine));
+    write_types(json, engine->loader);
     write_plan(json, engine);
   }
   write_running(json, engine);
@@ -276,14 +221,14 @@ static void write_info(json_writer *json, const char *key, wick_engine *engine) 
   json_close(json, '{');
 }
 
-void wick_info_json(wick_engine *engine, json_sink sink, void *context) {
+void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context) {
   json_writer json;
   json_begin(&json, sink, context);
   write_info(&json, NULL, engine);
 }
 
-void wick_inspect_json(wick_engine *engine, json_sink sink, void *context) {
-  const gguf_directory *directory = wick_directory(engine);
+void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context) {
+  const gguf_directory *directory = engine_directory(engine);
   json_writer json;
   json_begin(&json, sink, context);
   json_open(&json, NULL, '{');
@@ -295,7 +240,7 @@ void wick_inspect_json(wick_engine *engine, json_sink sink, void *context) {
     json_u64(&json, "data_offset", gguf_data_offset(directory));
     json_close(&json, '{');
     write_metadata(&json, directory);
-    write_tensors(&json, wick_loader(engine));
+    write_tensors(&json, engine->loader);
   }
   write_info(&json, "info", engine);
   json_close(&json, '{');

@@ -2,6 +2,7 @@
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
+#include "load/load.h"
 #include "model/forward.h"
 #include "model/weights.h"
 #include "schedule/scheduler.h"
@@ -13,6 +14,7 @@
 struct wick_engine {
   wick_memory memory;
   wick_config config;
+  const wick_kernels *kernels;
   thread_pool *threads;
   loader *loader;
   tokenizer *tokenizer;
@@ -35,6 +37,23 @@ struct wick_engine {
   wick_error tokenizer_error, model_error;
 };
 
+// For tests: kernels that compute something else, and an allocation that fails.
+typedef struct engine_hooks {
+  const wick_kernels *kernels;  // NULL: those of the configuration
+  uint64_t fail_at_call;        // the k-th allocation answers NULL; 0: never
+  uint64_t fail_from_call;      // the same, and all after it
+} engine_hooks;
+wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
+                          wick_error *error);
+
+// The directory of the model is there: everything that follows from it is made. `context`: the
+// engine.
+wick_status engine_take_directory(void *context, wick_error *error);
+const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
+// An error that was kept, once more.
+wick_status engine_repeat_error(const wick_error *from, wick_error *error);
+// The one that loading has ended with.
+wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // The pages' layout of the engine's model.
 wick_kv_shape engine_kv_shape(const wick_engine *engine);
 // Why there is no model to work with.

@@ -1,8 +1,9 @@
 // api/stats_json.c — the scheduler's counters as JSON.
-#include "api/json.h"
-#include "wick.h"
+#include "api/insides.h"
 
-static void write_requests(json_writer *json, const scheduler_stats *stats) {
+_Static_assert(SPECULATION_ROWS_MAX == (int)WICK_STATS_ROWS_MAX, "passes are told by their rows");
+
+static void write_requests(json_writer *json, const wick_stats *stats) {
   json_open(json, "requests", '{');
   json_u64(json, "running", stats->running);
   json_u64(json, "waiting", stats->waiting);
@@ -22,7 +23,7 @@ static void write_requests(json_writer *json, const scheduler_stats *stats) {
   json_close(json, '{');
 }
 
-static void write_tokens(json_writer *json, const scheduler_stats *stats) {
+static void write_tokens(json_writer *json, const wick_stats *stats) {
   json_open(json, "tokens", '{');
   json_u64(json, "prompt", stats->tokens_prompt);
   json_u64(json, "cached", stats->tokens_cached);
@@ -33,15 +34,16 @@ static void write_tokens(json_writer *json, const scheduler_stats *stats) {
   json_close(json, '{');
 }
 
-void wick_stats_json(wick_engine *engine, json_sink sink, void *context) {
-  const scheduler_stats stats = wick_stats(engine);
+void wick_stats_json(wick_engine *engine, wick_text_sink sink, void *context) {
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
   json_writer json;
   json_begin(&json, sink, context);
   json_open(&json, NULL, '{');
   write_requests(&json, &stats);
   write_tokens(&json, &stats);
   json_open(&json, "pass_us", '[');
-  for (uint32_t rows = 1; rows <= SPECULATION_ROWS_MAX; rows++) {
+  for (uint32_t rows = 1; rows <= WICK_STATS_ROWS_MAX; rows++) {
     json_f32(&json, NULL, stats.pass_us[rows]);
   }
   json_close(&json, '[');

@@ -56,7 +56,7 @@ static void write_quoted(json_writer *writer, const char *bytes, size_t size_byt
   write_raw(writer, "\"", 1);
 }
 
-static void begin_value(json_writer *writer, const char *key) {
+void json_member(json_writer *writer, const char *key) {
   if (writer->needs_comma) write_raw(writer, ",", 1);
   writer->needs_comma = true;
   if (key == NULL) return;
@@ -65,7 +65,7 @@ static void begin_value(json_writer *writer, const char *key) {
 }
 
 void json_open(json_writer *writer, const char *key, char bracket) {
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, &bracket, 1);
   writer->needs_comma = false;
 }
@@ -76,12 +76,12 @@ void json_close(json_writer *writer, char bracket) {
 }
 
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes) {
-  begin_value(writer, key);
+  json_member(writer, key);
   write_quoted(writer, bytes, size_bytes);
 }
 
 void json_text(json_writer *writer, const char *key, const char *text) {
-  begin_value(writer, key);
+  json_member(writer, key);
   if (text == NULL) {
     write_raw(writer, "null", 4);
   } else {
@@ -91,18 +91,18 @@ void json_text(json_writer *writer, const char *key, const char *text) {
 
 void json_u64(json_writer *writer, const char *key, uint64_t value) {
   char text[JSON_NUMBER_BYTES];
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, text, text_format(text, sizeof text, "%llu", (unsigned long long)value));
 }
 
 void json_i64(json_writer *writer, const char *key, int64_t value) {
   char text[JSON_NUMBER_BYTES];
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, text, text_format(text, sizeof text, "%lld", (long long)value));
 }
 
 void json_bool(json_writer *writer, const char *key, bool value) {
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, value ? "true" : "false", value ? 4 : 5);
 }
 
@@ -200,12 +200,12 @@ size_t json_format_f64(char out[JSON_NUMBER_BYTES], double value) {
 
 void json_f32(json_writer *writer, const char *key, float value) {
   char text[JSON_NUMBER_BYTES];
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, text, json_format_f32(text, value));
 }
 
 void json_f64(json_writer *writer, const char *key, double value) {
   char text[JSON_NUMBER_BYTES];
-  begin_value(writer, key);
+  json_member(writer, key);
   write_raw(writer, text, json_format_f64(text, value));
 }

@@ -87,7 +87,9 @@ wick_status memory_fail(const wick_memory *memory, wick_error *error, const char
     return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
                      "out of memory: %llu bytes for %s (%llu in use)", wanted, what, used);
   }
-  return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-                   "out of memory: %llu bytes for %s (%llu in use, budget %llu)", wanted, what,
-                   used, (unsigned long long)memory->budget_bytes);
+  wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+            "out of memory: %llu bytes for %s (%llu in use, budget %llu)", wanted, what, used,
+            (unsigned long long)memory->budget_bytes);
+  return status_about(WICK_E_NOMEM, error, WICK_SUBJECT_MEMORY, used + wanted,
+                      memory->budget_bytes);
 }

@@ -21,15 +21,61 @@ const char *wick_status_name(wick_status status) {
   return NAMES[status];
 }
 
+static const char *const SUBJECTS[WICK_SUBJECT_COUNT] = {
+    "",
+    "memory_bytes_max",
+    "memory_bytes_max, context_tokens",
+    "context_tokens",
+    "batch_tokens",
+    "threads",
+    "k_type, v_type",
+    "kv_tokens_max",
+    "directory_only",
+    "requests_max",
+    "queue_tokens_max",
+    "text, tokens",
+    "priority",
+    "completions",
+    "session",
+    "stops",
+    "temperature",
+    "top_p",
+    "min_p",
+    "repeat_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "penalty_last",
+    "logprobs",
+    "bias",
+    "kernels",
+    "context_tokens",
+};
+
+const char *wick_subject_name(wick_subject subject) {
+  return (unsigned)subject < WICK_SUBJECT_COUNT ? SUBJECTS[subject] : "";
+}
+
 wick_status wick_fail(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) {
   if (error != NULL) {
     va_list arguments;
     va_start(arguments, format);
     error->status = status;
+    error->subject = WICK_SUBJECT_NONE;
     error->offset_bytes = offset_bytes;
+    for (int i = 0; i < WICK_ERROR_NUMBERS; i++) error->numbers[i] = 0;
     text_format_list(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
+  }
+  return status;
+}
+
+wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
+                         uint64_t first, uint64_t second) {
+  if (error != NULL) {
+    error->subject = subject;
+    error->numbers[0] = first;
+    error->numbers[1] = second;
   }
   return status;
 }

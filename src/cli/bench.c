@@ -10,7 +10,6 @@
 #include "cli/model_file.h"
 #include "cli/settings.h"
 #include "platform/platform.h"
-#include "thread/pool.h"
 
 typedef struct bench_options {
   bench_setup setup;
@@ -58,7 +57,7 @@ static void print_row(const bench_run *run, const char *test, uint32_t tokens,
   const summary of = summarise(values, run->options->setup.repetitions, run->result.scratch);
   output_format(OUTPUT_TEXT, "| %u | %s | %s %u | %.2f | %.2f | %.2f to %.2f |\n",
                 (unsigned)wick_engine_threads(run->engine),
-                wick_engine_config(run->engine)->kernels->name, test, (unsigned)tokens, of.median,
+                wick_engine_config(run->engine)->kernels, test, (unsigned)tokens, of.median,
                 of.stddev, of.interval.low, of.interval.high);
 }
 
@@ -76,31 +75,24 @@ static void print_header(const bench_run *run) {
 }
 
 // What each op of a pass took, under the rows of its number of threads.
-static void print_ops(const wick_ops *ops, wick_pass pass) {
-  uint64_t pass_us = 0;
-  for (int op = 0; op < WICK_OP_COUNT; op++)
-    pass_us += ops->records[pass][op].latency.latency_us_sum;
-  output_format(OUTPUT_TEXT,
-                "\n| %s | count | mean us | p50 us | p99 us | GB/s | GMAC/s | share |\n"
-                "|---|---|---|---|---|---|---|---|\n",
-                wick_pass_name(pass));
-  for (int op = 0; op < WICK_OP_COUNT; op++) {
-    const wick_op_record *record = &ops->records[pass][op];
-    const uint64_t time_us = record->latency.latency_us_sum;
-    if (time_us == 0) continue;
+static void print_metrics(const wick_engine *engine) {
+  const char *pass = "";
+  wick_op_metrics row;
+  for (uint32_t i = 0; wick_metrics_get(engine, i, &row); i++) {
+    if (strcmp(row.pass, pass) != 0) {
+      output_format(OUTPUT_TEXT,
+                    "\n| %s | count | mean us | p50 us | p99 us | GB/s | GMAC/s | share |\n"
+                    "|---|---|---|---|---|---|---|---|\n",
+                    row.pass);
+    }
+    pass = row.pass;
+    if (row.time_us == 0) continue;
+    const double time_us = (double)row.time_us;
     output_format(OUTPUT_TEXT, "| %s | %llu | %.1f | %.0f | %.0f | %.2f | %.2f | %.1f %% |\n",
-                  wick_op_name((wick_op)op), (unsigned long long)record->latency.dispatches,
-                  record->latency.mean_us, wick_latency_percentile(&record->latency, 500),
-                  wick_latency_percentile(&record->latency, 990),
-                  (double)record->timed_bytes / (double)time_us * 1e-3,
-                  (double)record->timed_macs / (double)time_us * 1e-3,
-                  (double)time_us / (double)pass_us * 100);
+                  row.op, (unsigned long long)row.count, row.mean_us, row.p50_us, row.p99_us,
+                  (double)row.bytes / time_us * 1e-3, (double)row.macs / time_us * 1e-3,
+                  row.share * 100);
   }
-}
-
-static void print_metrics(const wick_ops *ops) {
-  if (ops == NULL) return;
-  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) print_ops(ops, (wick_pass)pass);
 }
 
 static void print_rows(bench_run *run, bool is_first) {
@@ -156,13 +148,15 @@ static void write_percentile(json_writer *json, const char *key, const bench_res
 static void write_run(json_writer *json, const bench_run *run) {
   const bench_setup *setup = &run->options->setup;
   wick_plan plan = {0};
+  wick_memory_state memory;
   wick_memory_plan(run->engine, &plan, NULL);
+  wick_memory_get_state(run->engine, &memory);
   json_open(json, NULL, '{');
   json_u64(json, "threads", wick_engine_threads(run->engine));
-  json_text(json, "kernels", wick_engine_config(run->engine)->kernels->name);
+  json_text(json, "kernels", wick_engine_config(run->engine)->kernels);
   json_f64(json, "load_ms", run->load_ms);
   json_u64(json, "weights_bytes", plan.weights_bytes);
-  json_u64(json, "memory_bytes_peak", wick_engine_memory(run->engine)->bytes_peak);
+  json_u64(json, "memory_bytes_peak", memory.bytes_peak);
   json_u64(json, "decode_allocations", run->result.decode_allocations);
   write_summary(json, "prefill_tok_s", run, run->result.prefill_tok_s);
   write_summary(json, "ttft_ms", run, run->result.ttft_ms);
@@ -174,7 +168,10 @@ static void write_run(json_writer *json, const bench_run *run) {
     write_percentile(json, "p99", &run->result, 990);
     json_close(json, '{');
   }
-  if (wick_metrics(run->engine) != NULL) wick_ops_json(wick_metrics(run->engine), json, "metrics");
+  if (run->options->wants_metrics) {
+    json_member(json, "metrics");
+    wick_metrics_json(run->engine, json->sink, json->context);
+  }
   json_close(json, '{');
 }
 
@@ -216,7 +213,7 @@ static exit_code measure_all(const bench_options *options) {
     if (code == EXIT_DONE && !wants_json) {
       print_rows(&run, i == 0);
       if (i + 1 == options->threads.count) print_latencies(&run);
-      print_metrics(wick_metrics(run.engine));
+      print_metrics(run.engine);
     }
     output_flush(OUTPUT_TEXT);
     bench_result_free(&run.result);
@@ -233,12 +230,12 @@ static exit_code measure_all(const bench_options *options) {
 
 static exit_code check_options(const bench_options *options) {
   if (options->threads.count == 0) {
-    report("--threads takes numbers from 1 to %d, but none is given", THREADS_MAX);
+    report("--threads takes numbers from 1 to %d, but none is given", WICK_THREADS_MAX);
     return EXIT_USAGE;
   }
   for (size_t i = 0; i < options->threads.count; i++) {
-    if (options->threads.ids[i] >= 1 && options->threads.ids[i] <= THREADS_MAX) continue;
-    report("--threads takes numbers from 1 to %d, not %d", THREADS_MAX,
+    if (options->threads.ids[i] >= 1 && options->threads.ids[i] <= WICK_THREADS_MAX) continue;
+    report("--threads takes numbers from 1 to %d, not %d", WICK_THREADS_MAX,
            (int)options->threads.ids[i]);
     return EXIT_USAGE;
   }

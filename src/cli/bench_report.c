@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/json.h"
 #include "cli/model_file.h"
 #include "platform/platform.h"
 
@@ -81,9 +80,9 @@ static uint32_t context_tokens(const bench_host *host) {
 
 // That the pages of all requests may come to hold.
 static uint64_t kv_tokens(const bench_host *host) {
-  const wick_kv_pool *pages = wick_pages(host->engine);
-  const uint64_t used = wick_kv_pool_stats(pages).used_pages;
-  return (used + wick_kv_pool_pages_available(pages)) * KERNEL_PAGE_TOKENS;
+  wick_pages_state pages;
+  wick_pages_get_state(host->engine, &pages);
+  return ((uint64_t)pages.pages_used + pages.pages_available) * pages.page_tokens;
 }
 
 exit_code bench_host_check(const bench_host *host, const workload_class *class) {
@@ -102,11 +101,10 @@ static bool is_of(const workload_item *item, uint32_t kind) {
 }
 
 static wick_bench_config describe(const bench_host *host) {
-  const wick_config *config = wick_engine_config(host->engine);
   return (wick_bench_config){.model = host->options->path,
                              .format = "gguf",
                              .runtime = runtime_name,
-                             .engine_build = config->kernels->name,
+                             .engine_build = wick_engine_config(host->engine)->kernels,
                              .threads = wick_engine_threads(host->engine)};
 }
 
@@ -140,14 +138,15 @@ exit_code bench_samples_make(const bench_host *host, const serve_run *run, const
     count++;
     gaps += item->tokens;
   }
-  *out =
-      (bench_samples){.result = {.config = describe(host),
-                                 .cold_start_ms = host->cold_start_ms,
-                                 .load_ms = host->load_ms,
-                                 .memory_bytes_peak = wick_engine_memory(host->engine)->bytes_peak,
-                                 .kv_waste_pct = serve_run_waste_pct(run),
-                                 .cv_at_stop = run->cv_at_stop,
-                                 .timestamp_s = host->timestamp_s}};
+  wick_memory_state used;
+  wick_memory_get_state(host->engine, &used);
+  *out = (bench_samples){.result = {.config = describe(host),
+                                    .cold_start_ms = host->cold_start_ms,
+                                    .load_ms = host->load_ms,
+                                    .memory_bytes_peak = used.bytes_peak,
+                                    .kv_waste_pct = serve_run_waste_pct(run),
+                                    .cv_at_stop = run->cv_at_stop,
+                                    .timestamp_s = host->timestamp_s}};
   out->values = calloc(3 * count + gaps + 1, sizeof *out->values);
   out->scratch = calloc(count + gaps + 1, sizeof *out->scratch);
   if (out->values == NULL || out->scratch == NULL) {
@@ -218,7 +217,7 @@ void bench_write_host(json_writer *json, const bench_host *host) {
   json_string(json, "architecture", info.architecture.bytes, (size_t)info.architecture.size_bytes);
   json_u64(json, "parameters", info.parameters);
   json_text(json, "runtime", runtime_name);
-  json_text(json, "kernels", config->kernels->name);
+  json_text(json, "kernels", wick_engine_config(host->engine)->kernels);
   json_u64(json, "threads", wick_engine_threads(host->engine));
   json_u64(json, "context_tokens", context_tokens(host));
   json_u64(json, "batch_tokens", config->batch_tokens);
@@ -333,9 +332,8 @@ void bench_write_requests(json_writer *json, const workload *workload,
 // ---- Markdown ----
 
 void bench_print_host(const bench_host *host) {
-  const wick_config *config = wick_engine_config(host->engine);
   output_format(OUTPUT_TEXT, "%s, %s, %s kernels, %u thread%s, context %u, seed %llu, %s\n\n",
-                host->options->path, runtime_name, config->kernels->name,
+                host->options->path, runtime_name, wick_engine_config(host->engine)->kernels,
                 (unsigned)wick_engine_threads(host->engine),
                 wick_engine_threads(host->engine) == 1 ? "" : "s", (unsigned)context_tokens(host),
                 (unsigned long long)host->options->seed,

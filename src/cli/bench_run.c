@@ -115,7 +115,7 @@ exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_res
     return EXIT_MEMORY;
   }
   code = repeat(engine, setup, prompt, false, 0, result);
-  if (wick_metrics(engine) != NULL) wick_ops_reset(wick_metrics(engine));
+  wick_metrics_reset(engine);
   for (uint32_t i = 0; code == EXIT_DONE && i < setup->repetitions; i++)
     code = repeat(engine, setup, prompt, true, i, result);
   free(prompt);

@@ -13,21 +13,20 @@ static bool are_in_vocabulary(const args_tokens *tokens, uint32_t vocab) {
   return true;
 }
 
-static exit_code decode(const tokenizer *vocabulary, const args_tokens *tokens, bool special) {
-  if (!are_in_vocabulary(tokens, tokenizer_vocab(vocabulary))) return EXIT_USAGE;
-  char *piece = malloc(tokenizer_piece_bytes_max(vocabulary) + 16);
-  if (piece == NULL) {
+static exit_code decode(wick_engine *engine, const args_tokens *tokens, bool special) {
+  if (!are_in_vocabulary(tokens, wick_tokenizer_vocab(engine))) return EXIT_USAGE;
+  char *text = malloc(wick_detokenize_bytes_max(engine, tokens->count));
+  if (text == NULL) {
     report("out of memory for the text");
     return EXIT_MEMORY;
   }
-  detokenizer state;
-  detokenizer_init(&state, true, special);
-  for (size_t i = 0; i < tokens->count; i++) {
-    output_put(OUTPUT_TEXT, piece, detokenizer_feed(&state, vocabulary, tokens->ids[i], piece));
-  }
-  output_put(OUTPUT_TEXT, piece, detokenizer_flush(&state, piece));
-  free(piece);
-  return output_end();
+  size_t size_bytes;
+  wick_error error;
+  const wick_status status =
+      wick_detokenize(engine, tokens->ids, tokens->count, true, special, text, &size_bytes, &error);
+  output_put(OUTPUT_TEXT, text, size_bytes);
+  free(text);
+  return status == WICK_OK ? output_end() : report_error("detokenize", &error);
 }
 
 exit_code command_detokenize(int argc, char **argv) {
@@ -52,7 +51,7 @@ exit_code command_detokenize(int argc, char **argv) {
   wick_engine *engine = NULL;
   if (parsed == ARGS_OK && code == EXIT_DONE) code = model_open_vocabulary(model[0], &engine);
   if (engine != NULL) {
-    code = decode(wick_tokenizer(engine), &tokens, special);
+    code = decode(engine, &tokens, special);
     wick_engine_destroy(engine);
   }
   args_tokens_free(&tokens);

@@ -26,14 +26,15 @@ exit_code generation_report_error(const char *what, const wick_event *end) {
   wick_error error = {.status = (wick_status)end->status, .offset_bytes = WICK_NO_OFFSET};
   const size_t room = sizeof error.message - 1;
   const size_t size = end->text_bytes < room ? end->text_bytes : room;
-  memcpy(error.message, (const char *)(end + 1) + 8 * (size_t)end->top_count, size);
+  memcpy(error.message, wick_event_text(end), size);
   return report_error(what, &error);
 }
 
 static void take_token(generation_loop *loop, const wick_event *event) {
-  const uint64_t calls = wick_engine_memory(loop->engine)->calls;
-  if (loop->tokens++ == 0) loop->calls_first = calls;
-  loop->done->decode_allocations = calls - loop->calls_first;
+  wick_memory_state memory;
+  wick_memory_get_state(loop->engine, &memory);
+  if (loop->tokens++ == 0) loop->calls_first = memory.calls;
+  loop->done->decode_allocations = memory.calls - loop->calls_first;
   if (loop->on_token != NULL && !loop->on_token(loop->context, loop->engine, event)) {
     wick_request_cancel(loop->engine, loop->request);
   }
@@ -48,11 +49,10 @@ static void take_end(generation_loop *loop, const wick_event *event) {
 static void take_events(generation_loop *loop) {
   size_t size_bytes;
   const uint8_t *bytes = wick_events_take(loop->engine, &size_bytes);
-  for (size_t at = 0; at < size_bytes && !loop->is_done;) {
-    const wick_event *event = (const wick_event *)(const void *)(bytes + at);
+  const wick_event *event = NULL;
+  while (!loop->is_done && (event = wick_event_next(bytes, size_bytes, event)) != NULL) {
     if (event->kind == WICK_EVENT_TOKEN) take_token(loop, event);
     if (event->kind == WICK_EVENT_DONE) take_end(loop, event);
-    at += event->size_bytes;
   }
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "cli/args.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
@@ -52,71 +51,94 @@ static void cell_shorten(cell *value) {
   }
 }
 
-static const char *format_name(char out[VALUE_BYTES], gguf_string name) {
+static const char *format_name(char out[VALUE_BYTES], wick_text name) {
   snprintf(out, VALUE_BYTES, "%.*s",
            name.size_bytes < VALUE_BYTES ? (int)name.size_bytes : VALUE_BYTES, name.bytes);
   replace_controls(out);
   return out;
 }
 
-static void print_value(const gguf_value *value) {
-  char key[VALUE_BYTES];
-  const bool is_array = value->type == GGUF_ARRAY;
-  char type[48];
+static void print_value(const wick_engine *engine, uint32_t index, const wick_metadata *value) {
+  char key[VALUE_BYTES], type[48];
   cell shown = {0};
-  json_writer json;
-  json_begin(&json, cell_append, &shown);
-  wick_value_json(&json, NULL, value, WICK_INSPECT_ITEMS);
-  if (is_array) {
-    snprintf(type, sizeof type, "%s[%llu]", wick_gguf_type_name(value->item_type),
-             (unsigned long long)value->count);
+  wick_metadata_json(engine, index, WICK_INSPECT_ITEMS, cell_append, &shown);
+  if (value->item_type != NULL) {
+    snprintf(type, sizeof type, "%s[%llu]", value->item_type, (unsigned long long)value->count);
   } else {
-    snprintf(type, sizeof type, "%s", wick_gguf_type_name(value->type));
+    snprintf(type, sizeof type, "%s", value->type);
   }
   cell_shorten(&shown);
   output_format(OUTPUT_TEXT, "  %-42s %-15s %s\n", format_name(key, value->key), type, shown.text);
 }
 
-static void print_metadata(const gguf_directory *directory) {
-  output_format(OUTPUT_TEXT, "metadata (%zu)\n", gguf_value_count(directory));
-  for (size_t i = 0; i < gguf_value_count(directory); i++) print_value(gguf_value_at(directory, i));
+static void print_metadata(const wick_engine *engine, const wick_file_info *file) {
+  wick_metadata value;
+  output_format(OUTPUT_TEXT, "metadata (%u)\n", (unsigned)file->metadata_count);
+  for (uint32_t i = 0; wick_metadata_get(engine, i, &value); i++) print_value(engine, i, &value);
 }
 
 // ---- tensors ----
 
-static void print_tensors(const loader *loader) {
-  output_format(OUTPUT_TEXT, "\ntensors (%zu)\n", loader_tensor_count(loader));
+static void print_tensor(const wick_tensor_info *tensor, bool is_split) {
+  char name[VALUE_BYTES], shape[96] = "";
+  for (uint32_t d = 0; d < tensor->dim_count; d++) {
+    const size_t used = strlen(shape);
+    snprintf(shape + used, sizeof shape - used, "%s%llu", d == 0 ? "" : " x ",
+             (unsigned long long)tensor->dims[d]);
+  }
+  output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
+                tensor->type, shape, (unsigned long long)tensor->offset_bytes,
+                (unsigned long long)tensor->size_bytes);
+  if (is_split) output_format(OUTPUT_TEXT, "  %4u", (unsigned)tensor->file + 1);
+  output_format(OUTPUT_TEXT, "\n");
+}
+
+static void print_tensors(const wick_engine *engine, const wick_file_info *file) {
+  wick_load_state state;
+  wick_tensor_info tensor;
+  wick_load_get_state(engine, &state);
+  output_format(OUTPUT_TEXT, "\ntensors (%u)\n", (unsigned)file->tensor_count);
   output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14s %12s%s\n", "name", "type", "shape", "offset",
-                "bytes", loader_files(loader) > 1 ? "  file" : "");
-  for (size_t i = 0; i < loader_tensor_count(loader); i++) {
-    const gguf_tensor *tensor = loader_tensor_at(loader, i);
-    char name[VALUE_BYTES], shape[96] = "";
-    for (uint32_t d = 0; d < tensor->dim_count; d++) {
-      const size_t used = strlen(shape);
-      snprintf(shape + used, sizeof shape - used, "%s%llu", d == 0 ? "" : " x ",
-               (unsigned long long)tensor->dims[d]);
-    }
-    output_format(OUTPUT_TEXT, "  %-32s %-8s %-20s %14llu %12llu", format_name(name, tensor->name),
-                  type_facts(tensor->type)->name, shape, (unsigned long long)tensor->offset_bytes,
-                  (unsigned long long)tensor->size_bytes);
-    if (loader_files(loader) > 1) output_format(OUTPUT_TEXT, "  %4u", (unsigned)tensor->file + 1);
-    output_format(OUTPUT_TEXT, "\n");
+                "bytes", state.files > 1 ? "  file" : "");
+  for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) {
+    print_tensor(&tensor, state.files > 1);
   }
 }
 
-static void print_types(const loader *loader) {
-  uint64_t tensors[WICK_TYPE_COUNT] = {0}, bytes[WICK_TYPE_COUNT] = {0};
-  for (size_t i = 0; i < loader_tensor_count(loader); i++) {
-    const gguf_tensor *tensor = loader_tensor_at(loader, i);
-    tensors[tensor->type]++;
-    bytes[tensor->type] += tensor->size_bytes;
+typedef struct type_sum {
+  const char *type;
+  uint32_t number;  // GGML's
+  uint64_t tensors, bytes;
+} type_sum;
+
+enum { TYPES_MAX = 64 };
+
+// By GGML's numbers of the types.
+static size_t sum_types(const wick_engine *engine, type_sum sums[TYPES_MAX]) {
+  size_t count = 0;
+  wick_tensor_info tensor;
+  for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) {
+    size_t at = 0;
+    while (at < count && sums[at].number < tensor.type_number) at++;
+    if (at == count || sums[at].number != tensor.type_number) {
+      if (count == TYPES_MAX) continue;
+      memmove(sums + at + 1, sums + at, (count++ - at) * sizeof *sums);
+      sums[at] = (type_sum){.type = tensor.type, .number = tensor.type_number};
+    }
+    sums[at].tensors++;
+    sums[at].bytes += tensor.size_bytes;
   }
+  return count;
+}
+
+static void print_types(const wick_engine *engine) {
+  type_sum sums[TYPES_MAX];
+  const size_t count = sum_types(engine, sums);
   output_format(OUTPUT_TEXT, "\ntypes\n");
-  for (uint32_t type = 0; type < WICK_TYPE_COUNT; type++) {
+  for (size_t i = 0; i < count; i++) {
     char text[32];
-    if (tensors[type] == 0) continue;
-    output_format(OUTPUT_TEXT, "  %-8s %6llu tensors  %12s\n", type_facts(type)->name,
-                  (unsigned long long)tensors[type], format_bytes(text, bytes[type]));
+    output_format(OUTPUT_TEXT, "  %-8s %6llu tensors  %12s\n", sums[i].type,
+                  (unsigned long long)sums[i].tensors, format_bytes(text, sums[i].bytes));
   }
 }
 
@@ -163,16 +185,16 @@ static void print_plan(const wick_engine *engine) {
 }
 
 static void print_tables(const char *path, const wick_engine *engine) {
-  const gguf_directory *directory = wick_directory(engine);
+  wick_file_info file;
   char text[32];
-  output_format(
-      OUTPUT_TEXT,
-      "%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n", path,
-      (unsigned)gguf_version(directory), format_bytes(text, gguf_directory_bytes(directory)),
-      (unsigned long long)gguf_data_offset(directory), (unsigned)gguf_alignment(directory));
-  print_metadata(directory);
-  print_tensors(wick_loader(engine));
-  print_types(wick_loader(engine));
+  if (wick_file_get_info(engine, &file, NULL) != WICK_OK) return;
+  output_format(OUTPUT_TEXT,
+                "%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n",
+                path, (unsigned)file.version, format_bytes(text, file.directory_bytes),
+                (unsigned long long)file.data_offset_bytes, (unsigned)file.alignment);
+  print_metadata(engine, &file);
+  print_tensors(engine, &file);
+  print_types(engine);
   print_model(engine);
   print_plan(engine);
 }

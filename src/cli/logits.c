@@ -62,7 +62,7 @@ static exit_code run_logits(const logits_options *given, const char *path) {
 
 exit_code command_logits(int argc, char **argv) {
   logits_options given = {.model = settings_default()};
-  given.model.kv[0] = given.model.kv[1] = KERNEL_KV_F32;
+  given.model.kv[0] = given.model.kv[1] = WICK_KV_F32;
   args_option options[8] = {
       args_token_list("--tokens", &given.tokens, "1,2,3",
                       "token ids, fed as they are: nothing is added"),

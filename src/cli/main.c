@@ -5,9 +5,6 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 
-// package.json has the same.
-#define WICK_VERSION "0.1.0"
-
 static const command commands[] = {
     {"run", "continues a prompt", command_run},
     {"logits", "writes the logits of every position", command_logits},
@@ -87,7 +84,8 @@ int main(int argc, char **argv) {
   }
   if (is_one_of(name, "help", "--help", "-h")) return (int)help(argv[2]);
   if (is_one_of(name, "version", "--version", "-V")) {
-    output_format(OUTPUT_TEXT, "wick " WICK_VERSION "\n");
+    output_format(OUTPUT_TEXT, "wick %d.%d.%d\n", WICK_VERSION_MAJOR, WICK_VERSION_MINOR,
+                  WICK_VERSION_PATCH);
     return (int)output_end();
   }
   const command *one = find_command(name);

@@ -132,8 +132,8 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *text, uint
     report("out of memory for %zu tokens", capacity);
     return EXIT_MEMORY;
   }
-  const wick_status status = tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes,
-                                              flags, *tokens, capacity, count, &error);
+  const wick_status status =
+      wick_tokenize(engine, text->bytes, text->size_bytes, flags, *tokens, capacity, count, &error);
   if (status != WICK_OK) return report_error("perplexity", &error);
   if (*count >= 2) return EXIT_DONE;
   report("the text has %zu tokens, at least 2 are needed", *count);
@@ -155,7 +155,7 @@ static exit_code measure(const perplexity_options *given, wick_engine *engine,
   wick_error error;
   wick_model_info info;
   const uint32_t flags =
-      TOKENIZE_ADD_SPECIAL | (given->has_special ? (uint32_t)TOKENIZE_PARSE_SPECIAL : 0);
+      WICK_TOKENIZE_ADD_SPECIAL | (given->has_special ? (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL : 0);
   exit_code code = tokenize_text(engine, text, flags, &tokens, &count);
   if (code == EXIT_DONE && (wick_memory_plan(engine, &plan, &error) != WICK_OK ||
                             wick_model_get_info(engine, &info, &error) != WICK_OK)) {

@@ -17,13 +17,13 @@ typedef struct run_options {
   args_strings stops;
   size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
-  uint8_t *scratch;  // for the text of a token, when logprobs are printed
+  char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
 enum { RUN_OPTIONS_MAX = 24, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
-  sampler_config *sampling = &run->request.sampling;
+  wick_sampling *sampling = &run->request.sampling;
   const args_option own[] = {
       args_string("-p", &run->text, "TEXT", "the prompt (default: standard input)"),
       args_string("-f", &run->path, "FILE", "the prompt is a file's text, byte for byte"),
@@ -40,7 +40,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_string_list("--stop", &run->stops, "TEXT",
                        "ends before TEXT; may be given several times"),
       args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
-      args_u32("--logprobs", &sampling->logprobs, "N", 1, SAMPLER_LOGPROBS_MAX,
+      args_u32("--logprobs", &sampling->logprobs, "N", 1, WICK_LOGPROBS_MAX,
                "a JSON line on stderr for each token, with N alternatives"),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "one token a pass (the text is the same)"),
@@ -51,30 +51,25 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   return count + settings_list(&run->model, SETTINGS_ALL, list + count);
 }
 
-static void write_token_fields(const run_options *run, json_writer *json,
-                               const tokenizer *vocabulary, int32_t token, float logprob) {
-  const uint8_t *bytes;
-  const size_t size_bytes = tokenizer_piece(vocabulary, token, true, run->scratch, &bytes);
+static void write_token_fields(const run_options *run, wick_engine *engine, json_writer *json,
+                               int32_t token, float logprob) {
+  wick_text text;
+  wick_token_bytes(engine, token, run->scratch, &text, NULL);
   json_i64(json, "token", token);
-  json_string(json, "text", (const char *)bytes, size_bytes);
+  json_string(json, "text", text.bytes, text.size_bytes);
   json_f32(json, "logprob", logprob);
 }
 
-static void print_logprobs(const run_options *run, const tokenizer *vocabulary,
-                           const wick_event *event) {
+static void print_logprobs(const run_options *run, wick_engine *engine, const wick_event *event) {
   json_writer json;
   json_begin(&json, output_log_json, NULL);
   json_open(&json, NULL, '{');
-  write_token_fields(run, &json, vocabulary, event->token, event->logprob);
+  write_token_fields(run, engine, &json, event->token, event->logprob);
   json_open(&json, "top", '[');
-  const uint8_t *pairs = (const uint8_t *)(event + 1);
   for (uint32_t i = 0; i < event->top_count; i++) {
-    int32_t token;
-    float logprob;
-    memcpy(&token, pairs + 8 * i, sizeof token);
-    memcpy(&logprob, pairs + 8 * i + 4, sizeof logprob);
+    const wick_logprob top = wick_event_top(event, i);
     json_open(&json, NULL, '{');
-    write_token_fields(run, &json, vocabulary, token, logprob);
+    write_token_fields(run, engine, &json, top.token, top.logprob);
     json_close(&json, '{');
   }
   json_close(&json, '[');
@@ -85,11 +80,8 @@ static void print_logprobs(const run_options *run, const tokenizer *vocabulary,
 
 static bool show_token(void *context, wick_engine *engine, const wick_event *event) {
   const run_options *run = context;
-  const char *text = (const char *)(event + 1) + 8 * (size_t)event->top_count;
-  if (run->scratch != NULL && event->token != TOKEN_NONE) {
-    print_logprobs(run, wick_tokenizer(engine), event);
-  }
-  output_put(OUTPUT_TEXT, text, event->text_bytes);
+  if (run->scratch != NULL && event->token != WICK_TOKEN_NONE) print_logprobs(run, engine, event);
+  output_put(OUTPUT_TEXT, wick_event_text(event), event->text_bytes);
   return output_flush(OUTPUT_TEXT);
 }
 
@@ -106,7 +98,9 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
   // the first token comes with the prefill
   const uint32_t decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
   wick_plan plan = {0};
+  wick_memory_state memory;
   wick_memory_plan(engine, &plan, NULL);
+  wick_memory_get_state(engine, &memory);
   json_writer json;
   json_begin(&json, output_log_json, NULL);
   json_open(&json, NULL, '{');
@@ -117,11 +111,11 @@ static void print_stats(const wick_engine *engine, const generation *done, uint6
   json_u64(&json, "prompt_tokens", end->tokens_prompt);
   json_u64(&json, "completion_tokens", end->tokens_out);
   json_text(&json, "finish_reason", generation_finish_name(end->finish));
-  json_u64(&json, "memory_bytes_peak", wick_engine_memory(engine)->bytes_peak);
+  json_u64(&json, "memory_bytes_peak", memory.bytes_peak);
   json_u64(&json, "memory_bytes_planned", plan.total_bytes);
   json_u64(&json, "decode_allocations", done->decode_allocations);
   json_u64(&json, "threads", wick_engine_threads(engine));
-  json_text(&json, "kernels", wick_engine_config(engine)->kernels->name);
+  json_text(&json, "kernels", wick_engine_config(engine)->kernels);
   json_close(&json, '{');
   output_put(OUTPUT_LOG, "\n", 1);
   output_flush(OUTPUT_LOG);
@@ -133,7 +127,7 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
   run->request.stop_bytes = run->stop_bytes;
   run->request.stop_count = run->stops.count;
   if (run->request.sampling.logprobs > 0) {
-    run->scratch = malloc(tokenizer_piece_bytes_max(wick_tokenizer(engine)));
+    run->scratch = malloc(wick_detokenize_bytes_max(engine, 0));
     if (run->scratch == NULL) {
       report("out of memory for the text of tokens");
       return EXIT_MEMORY;
@@ -178,7 +172,7 @@ exit_code command_run(int argc, char **argv) {
   if (code != EXIT_DONE) return code;
   run.request.text = prompt.bytes;
   run.request.text_bytes = prompt.size_bytes;
-  run.request.tokenize_flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+  run.request.tokenize_flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
   code = run_model(&run, model[0]);
   input_free(&prompt);
   return code;

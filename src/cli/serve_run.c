@@ -19,7 +19,7 @@ typedef struct serve_loop {
   uint32_t vocab;
   serve_clock clock;
   uint64_t prompts;
-  scheduler_stats before;
+  wick_stats before;
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens a second of the requests that have ended
   wick_bench_stop stop;
@@ -150,16 +150,16 @@ static void take_events(serve_loop *loop) {
   size_t size_bytes;
   const uint8_t *bytes = wick_events_take(loop->engine, &size_bytes);
   const uint64_t now = now_us(loop);
-  for (size_t at = 0; at < size_bytes;) {
-    const wick_event *event = (const wick_event *)(const void *)(bytes + at);
+  const wick_event *event = NULL;
+  while ((event = wick_event_next(bytes, size_bytes, event)) != NULL) {
     take_event(loop, event, now);
-    at += event->size_bytes;
   }
 }
 
-static scheduler_stats sample_queue(serve_loop *loop) {
+static wick_stats sample_queue(serve_loop *loop) {
   serve_run *run = loop->run;
-  const scheduler_stats stats = wick_stats(loop->engine);
+  wick_stats stats;
+  wick_stats_get(loop->engine, &stats);
   if (stats.waiting > run->waiting_max) run->waiting_max = stats.waiting;
   if (stats.running > run->running_max) run->running_max = stats.running;
   return stats;
@@ -168,18 +168,20 @@ static scheduler_stats sample_queue(serve_loop *loop) {
 // Pages are looked at once a pass.
 static void sample_load(serve_loop *loop) {
   serve_run *run = loop->run;
-  const scheduler_stats stats = sample_queue(loop);
+  const wick_stats stats = sample_queue(loop);
   if (stats.passes == loop->passes_seen) return;
   loop->passes_seen = stats.passes;
-  const uint32_t pages = wick_kv_pool_stats(wick_pages(loop->engine)).used_pages;
+  wick_pages_state pages;
+  wick_pages_get_state(loop->engine, &pages);
+  const uint32_t slots = pages.page_tokens;
   uint64_t used = 0, touched = 0;
   for (size_t i = 0; i < loop->active_count; i++) {
     const uint64_t fed = loop->active[i]->tokens_fed;
     used += fed;
-    touched += (fed + KERNEL_PAGE_TOKENS - 1) / KERNEL_PAGE_TOKENS * KERNEL_PAGE_TOKENS;
+    touched += (fed + slots - 1) / slots * slots;
   }
-  if (pages > run->pages_max) run->pages_max = pages;
-  run->slots_allocated += (uint64_t)pages * KERNEL_PAGE_TOKENS;
+  if (pages.pages_used > run->pages_max) run->pages_max = pages.pages_used;
+  run->slots_allocated += (uint64_t)pages.pages_used * slots;
   run->slots_touched += touched;
   run->slots_used += used;
 }
@@ -249,7 +251,8 @@ static bool allocate(serve_loop *loop) {
 
 static void finish(serve_loop *loop) {
   serve_run *run = loop->run;
-  const scheduler_stats stats = wick_stats(loop->engine);
+  wick_stats stats;
+  wick_stats_get(loop->engine, &stats);
   run->elapsed_ms = (double)now_us(loop) / 1e3;
   run->passes = stats.passes - loop->before.passes;
   run->rows = stats.rows - loop->before.rows;
@@ -257,7 +260,8 @@ static void finish(serve_loop *loop) {
 }
 
 exit_code serve_run_all(wick_engine *engine, serve_run *run) {
-  serve_loop loop = {.engine = engine, .run = run, .before = wick_stats(engine)};
+  serve_loop loop = {.engine = engine, .run = run};
+  wick_stats_get(engine, &loop.before);
   wick_model_info info;
   wick_error error;
   if (wick_model_get_info(engine, &info, &error) != WICK_OK) return report_error("model", &error);

@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "thread/pool.h"
-
 static const char *const kv_names[] = {"f32", "f16", "q8", "q4", NULL};
 
 model_settings settings_default(void) {
-  return (model_settings){.kv = {KERNEL_KV_F16, KERNEL_KV_F16}, .threads = 1};
+  return (model_settings){.kv = {WICK_KV_F16, WICK_KV_F16}, .threads = 1};
 }
 
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
@@ -27,7 +25,7 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
                   "type of keys and values: f32, f16 (default), q8 or q4; of each: q8:f16");
   }
   if (which & SETTINGS_THREADS) {
-    options[count++] = args_u32("--threads", &settings->threads, "N", 1, THREADS_MAX,
+    options[count++] = args_u32("--threads", &settings->threads, "N", 1, WICK_THREADS_MAX,
                                 "threads to compute with (default: 1)");
   }
   return count;
@@ -35,38 +33,31 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
 
 // Those of the environment's WICK_CPU, or the best; NULL, and a message, when there are none such.
 // (A module is for one kind of processor.)
-static const wick_kernels *choose_kernels(void) {
+static const char *choose_kernels(void) {
 #ifndef __wasm__
   const char *wanted = getenv("WICK_CPU");
   if (wanted != NULL && wanted[0] != 0) {
-    const wick_kernels *kernels = kernels_by_name(wanted);
+    const char *kernels = wick_kernels_name(wanted);
     if (kernels == NULL) {
       report(
           "WICK_CPU=%s: this processor or build has no such kernels; of scalar, sse2, neon, avx2 "
           "and avxvnni the best is '%s'",
-          wanted, kernels_bind()->name);
+          wanted, wick_kernels_name(NULL));
     }
     return kernels;
   }
 #endif
-  return kernels_bind();
+  return wick_kernels_name(NULL);
 }
 
 exit_code settings_apply(const model_settings *settings, wick_config *config) {
-  const wick_kernels *kernels = choose_kernels();
-  if (kernels == NULL) return EXIT_USAGE;
-  const kernel_kv_type k = (kernel_kv_type)settings->kv[0], v = (kernel_kv_type)settings->kv[1];
   wick_config_default(config);
-  if (kernels->attention_step[k][v] == NULL) {
-    report("--kv %s:%s is not there yet: take f16 or f32", kv_names[k], kv_names[v]);
-    return EXIT_USAGE;
-  }
-  config->kernels = kernels;
+  config->kernels = choose_kernels();
   config->context_tokens = settings->context_tokens;
   config->threads = settings->threads;
-  config->k_type = k;
-  config->v_type = v;
-  return EXIT_DONE;
+  config->k_type = (wick_kv_type)settings->kv[0];
+  config->v_type = (wick_kv_type)settings->kv[1];
+  return config->kernels == NULL ? EXIT_USAGE : EXIT_DONE;
 }
 
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {

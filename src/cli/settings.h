@@ -7,7 +7,7 @@
 
 typedef struct model_settings {
   uint32_t context_tokens;  // --ctx, 0: the engine's default
-  uint32_t kv[2];           // --kv, of keys and of values: each a kernel_kv_type
+  uint32_t kv[2];           // --kv, of keys and of values: each a wick_kv_type
   uint32_t threads;         // --threads
 } model_settings;
 
@@ -16,7 +16,7 @@ enum { SETTINGS_CTX = 1, SETTINGS_KV = 2, SETTINGS_THREADS = 4, SETTINGS_ALL = 7
 model_settings settings_default(void);
 // Appends the options that `which` names; returns how many (at most 3).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
-// A default configuration with these settings; refuses KV types that are not in this build.
+// A default configuration with these settings; refuses kernels that are not there.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
 // Waits for the engine's helpers; refuses more threads than it could get.
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);

@@ -35,8 +35,8 @@ static exit_code encode(wick_engine *engine, const input_text *text, uint32_t fl
       report("out of memory for the tokens");
       return EXIT_MEMORY;
     }
-    status = tokenizer_encode(wick_tokenizer(engine), text->bytes, text->size_bytes, flags, tokens,
-                              capacity, &count, &error);
+    status = wick_tokenize(engine, text->bytes, text->size_bytes, flags, tokens, capacity, &count,
+                           &error);
   } while (status == WICK_E_FULL && count > capacity);
   const exit_code code =
       status == WICK_OK ? print_tokens(tokens, count) : report_error("tokenize", &error);
@@ -65,8 +65,8 @@ exit_code command_tokenize(int argc, char **argv) {
   wick_engine *engine;
   code = model_open_vocabulary(model[0], &engine);
   if (code == EXIT_DONE) {
-    const uint32_t flags = (given.no_bos ? 0 : (uint32_t)TOKENIZE_ADD_SPECIAL) |
-                           (given.no_special ? 0 : (uint32_t)TOKENIZE_PARSE_SPECIAL);
+    const uint32_t flags = (given.no_bos ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL) |
+                           (given.no_special ? 0 : (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL);
     code = encode(engine, &text, flags);
     wick_engine_destroy(engine);
   }

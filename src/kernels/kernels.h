@@ -63,13 +63,14 @@ typedef struct kernel_type_ops {
 } kernel_type_ops;
 
 // Element types of KV pages.
-typedef enum kernel_kv_type {
-  KERNEL_KV_F32 = 0,
-  KERNEL_KV_F16 = 1,
-  KERNEL_KV_Q8 = 2,
-  KERNEL_KV_Q4 = 3,
-  KERNEL_KV_TYPE_COUNT = 4
-} kernel_kv_type;
+typedef wick_kv_type kernel_kv_type;
+enum {
+  KERNEL_KV_F32 = WICK_KV_F32,
+  KERNEL_KV_F16 = WICK_KV_F16,
+  KERNEL_KV_Q8 = WICK_KV_Q8,
+  KERNEL_KV_Q4 = WICK_KV_Q4,
+  KERNEL_KV_TYPE_COUNT = WICK_KV_TYPE_COUNT
+};
 
 // Pages of a KV head that are added to its attention in one step, and their tokens.
 enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };

@@ -20,15 +20,6 @@
 #include "kernels/kernels.h"
 #include "kernels/kv_codec.h"
 
-// Names of the KV types as hosts see them.
-typedef kernel_kv_type wick_kv_type;
-enum {
-  WICK_KV_F32 = KERNEL_KV_F32,
-  WICK_KV_F16 = KERNEL_KV_F16,
-  WICK_KV_Q8 = KERNEL_KV_Q8,
-  WICK_KV_Q4 = KERNEL_KV_Q4
-};
-
 // Bytes of a value with its share of the scale (4, 2, 1.125, 0.625); nominal: without (4, 2, 1,
 // 0.5). Reduction: against 4 bytes. 0 for what is not a type.
 double wick_kv_type_value_bytes(wick_kv_type type);

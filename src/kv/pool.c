@@ -150,8 +150,9 @@ wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage
   const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
   if (pages > available) {
     if (shortage != NULL) *shortage = (wick_kv_shortage){pages, available};
-    return wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET,
-                     "%u KV pages are needed, %u are available", pages, available);
+    wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET, "%u KV pages are needed, %u are available",
+              pages, available);
+    return status_about(WICK_E_PAGES, error, WICK_SUBJECT_KV_TOKENS, pages, available);
   }
   const wick_status status = grow_for(pool, pages, idle, error);
   if (status != WICK_OK) return status;

@@ -30,17 +30,6 @@
 // shape. `extra`: whatever else changes keys and values (rope settings, adapters), 0 when nothing.
 uint64_t wick_kv_salt(uint64_t fingerprint, const wick_kv_shape *shape, uint64_t extra);
 
-typedef struct wick_state_sink {
-  void *context;
-  bool (*write)(void *context, const void *bytes, size_t size_bytes);
-} wick_state_sink;
-
-typedef struct wick_state_source {
-  void *context;
-  bool (*read)(void *context, void *bytes, size_t size_bytes);  // exactly so many
-  uint64_t size_bytes;                                          // of all
-} wick_state_source;
-
 typedef enum wick_state_kind { WICK_STATE_SEQUENCE = 1, WICK_STATE_CACHE = 2 } wick_state_kind;
 
 // Bytes of the records that the functions below write.

@@ -21,12 +21,12 @@ static const float BIAS_FORBIDS = -100.0f;
 
 struct sampler {
   wick_memory *memory;
-  sampler_config config;  // config.bias points to our copy
+  wick_sampling config;  // config.bias points to our copy
   uint32_t vocab;
   rng rng;
   sampler_mask mask;
   void *mask_context;
-  sampler_bias *bias;  // [config.bias_count]
+  wick_bias *bias;  // [config.bias_count]
   penalty_window window;
   penalty_strength penalty;
   uint32_t *mask_words;  // [ceil(vocab / 32)]
@@ -39,74 +39,84 @@ static float minus_infinity(void) { return f32_of_bits(0xff800000u); }
 
 // ---- settings ----
 
-void sampler_config_default(sampler_config *config) {
+void sampler_set_defaults(wick_sampling *config) {
   memset(config, 0, sizeof *config);
   config->top_p = 1.0f;
   config->repeat_penalty = 1.0f;
 }
 
-static wick_status fail_setting(wick_error *error, const char *name, double value,
-                                const char *range) {
-  return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", name, value, range);
+static wick_status fail_setting(wick_error *error, wick_subject subject, const char *name,
+                                double value, const char *range) {
+  wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", name, value, range);
+  return status_about(WICK_E_ARG, error, subject, 0, 0);
 }
 
-static wick_status check_biases(const sampler_config *config, uint32_t vocab, wick_error *error) {
-  if (config->bias_count > SAMPLER_BIAS_MAX) {
-    return fail_setting(error, "the number of logit biases", config->bias_count, "at most 1024");
+static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wick_error *error) {
+  if (config->bias_count > WICK_BIAS_MAX) {
+    return fail_setting(error, WICK_SUBJECT_BIAS, "the number of logit biases", config->bias_count,
+                        "at most 1024");
   }
   for (uint32_t i = 0; i < config->bias_count; i++) {
-    const sampler_bias *bias = &config->bias[i];
+    const wick_bias *bias = &config->bias[i];
     if (bias->token < 0 || (uint32_t)bias->token >= vocab) {
-      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "logit bias for token %d, the vocabulary has %u", bias->token, vocab);
+      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d, the vocabulary has %u",
+                bias->token, vocab);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
     if (bias->bias != minus_infinity() && !math_is_finite_f32(bias->bias)) {
-      return fail_setting(error, "a logit bias", (double)bias->bias, "finite");
+      return fail_setting(error, WICK_SUBJECT_BIAS, "a logit bias", (double)bias->bias, "finite");
     }
   }
   return WICK_OK;
 }
 
-static wick_status check_config(const sampler_config *c, uint32_t vocab, wick_error *error) {
+static wick_status check_config(const wick_sampling *c, uint32_t vocab, wick_error *error) {
   if (vocab == 0 || vocab > INT32_MAX) {
-    return fail_setting(error, "vocabulary", vocab, "1 to 2147483647");
+    return fail_setting(error, WICK_SUBJECT_NONE, "vocabulary", vocab, "1 to 2147483647");
   }
   if (!math_is_finite_f32(c->temperature) || c->temperature < 0) {
-    return fail_setting(error, "temperature", (double)c->temperature, "finite and at least 0");
+    return fail_setting(error, WICK_SUBJECT_TEMPERATURE, "temperature", (double)c->temperature,
+                        "finite and at least 0");
   }
   if (!(c->top_p > 0 && c->top_p <= 1)) {
-    return fail_setting(error, "top_p", (double)c->top_p, "above 0 and at most 1");
+    return fail_setting(error, WICK_SUBJECT_TOP_P, "top_p", (double)c->top_p,
+                        "above 0 and at most 1");
   }
   if (!(c->min_p >= 0 && c->min_p <= 1)) {
-    return fail_setting(error, "min_p", (double)c->min_p, "0 to 1");
+    return fail_setting(error, WICK_SUBJECT_MIN_P, "min_p", (double)c->min_p, "0 to 1");
   }
   if (!math_is_finite_f32(c->repeat_penalty) || c->repeat_penalty <= 0) {
-    return fail_setting(error, "repeat_penalty", (double)c->repeat_penalty, "finite and above 0");
+    return fail_setting(error, WICK_SUBJECT_REPEAT_PENALTY, "repeat_penalty",
+                        (double)c->repeat_penalty, "finite and above 0");
   }
   if (!math_is_finite_f32(c->frequency_penalty)) {
-    return fail_setting(error, "frequency_penalty", (double)c->frequency_penalty, "finite");
+    return fail_setting(error, WICK_SUBJECT_FREQUENCY_PENALTY, "frequency_penalty",
+                        (double)c->frequency_penalty, "finite");
   }
   if (!math_is_finite_f32(c->presence_penalty)) {
-    return fail_setting(error, "presence_penalty", (double)c->presence_penalty, "finite");
+    return fail_setting(error, WICK_SUBJECT_PRESENCE_PENALTY, "presence_penalty",
+                        (double)c->presence_penalty, "finite");
   }
-  if (c->penalty_last > SAMPLER_PENALTY_LAST_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "penalty_last is %u, not at most %d",
-                     c->penalty_last, SAMPLER_PENALTY_LAST_MAX);
+  if (c->penalty_last > WICK_PENALTY_LAST_MAX) {
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "penalty_last is %u, not at most %d",
+              c->penalty_last, WICK_PENALTY_LAST_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PENALTY_LAST, c->penalty_last,
+                        WICK_PENALTY_LAST_MAX);
   }
-  if (c->logprobs > SAMPLER_LOGPROBS_MAX) {
-    return fail_setting(error, "logprobs", c->logprobs, "at most 20");
+  if (c->logprobs > WICK_LOGPROBS_MAX) {
+    return fail_setting(error, WICK_SUBJECT_LOGPROBS, "logprobs", c->logprobs, "at most 20");
   }
   return check_biases(c, vocab, error);
 }
 
-static bool has_penalties(const sampler_config *config) {
+static bool has_penalties(const wick_sampling *config) {
   return config->repeat_penalty != 1.0f || config->frequency_penalty != 0.0f ||
          config->presence_penalty != 0.0f;
 }
 
-static bool is_greedy(const sampler_config *config) { return config->temperature == 0.0f; }
+static bool is_greedy(const wick_sampling *config) { return config->temperature == 0.0f; }
 
-static bool has_top_k(const sampler_config *config, uint32_t vocab) {
+static bool has_top_k(const wick_sampling *config, uint32_t vocab) {
   return config->top_k > 0 && config->top_k < vocab;
 }
 
@@ -126,14 +136,14 @@ static uint64_t layout_take(sampler_layout *layout, uint64_t count, uint64_t ite
   return at;
 }
 
-static sampler_layout layout_of(const sampler_config *config, uint32_t vocab) {
+static sampler_layout layout_of(const wick_sampling *config, uint32_t vocab) {
   sampler_layout l = {0};
   if (has_penalties(config)) {
     l.window = config->penalty_last == 0 ? PENALTY_LAST_DEFAULT : config->penalty_last;
   }
   const uint32_t kept = is_greedy(config) ? 0 : has_top_k(config, vocab) ? config->top_k : vocab;
   layout_take(&l, 1, sizeof(sampler));
-  l.bias = layout_take(&l, config->bias_count, sizeof(sampler_bias));
+  l.bias = layout_take(&l, config->bias_count, sizeof(wick_bias));
   l.ring = layout_take(&l, l.window, sizeof(int32_t));
   l.slots = layout_take(&l, l.window == 0 ? 0 : penalty_slot_count(l.window), sizeof(penalty_slot));
   l.mask_words = layout_take(&l, ceil_div_u32(vocab, 32), sizeof(uint32_t));
@@ -145,11 +155,11 @@ static sampler_layout layout_of(const sampler_config *config, uint32_t vocab) {
   return l;
 }
 
-uint64_t sampler_plan_bytes(const sampler_config *config, uint32_t vocab) {
+uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab) {
   return layout_of(config, vocab).total;
 }
 
-wick_status sampler_create(wick_memory *memory, const sampler_config *config, uint32_t vocab,
+wick_status sampler_create(wick_memory *memory, const wick_sampling *config, uint32_t vocab,
                            sampler **out, wick_error *error) {
   const wick_status status = check_config(config, vocab, error);
   if (status != WICK_OK) return status;
@@ -164,7 +174,7 @@ wick_status sampler_create(wick_memory *memory, const sampler_config *config, ui
   s->config = *config;
   s->vocab = vocab;
   rng_seed(&s->rng, config->seed);
-  s->bias = (sampler_bias *)(void *)(block + layout.bias);
+  s->bias = (wick_bias *)(void *)(block + layout.bias);
   s->config.bias = s->bias;
   if (config->bias_count > 0) {
     memcpy(s->bias, config->bias, config->bias_count * sizeof *s->bias);
@@ -220,7 +230,7 @@ static wick_status find_max(sampler *s, const float *logits, const char *what, f
 
 static void apply_biases(const sampler *s) {
   for (uint32_t i = 0; i < s->config.bias_count; i++) {
-    const sampler_bias *bias = &s->bias[i];
+    const wick_bias *bias = &s->bias[i];
     const bool forbids = bias->bias <= BIAS_FORBIDS;
     s->work[bias->token] = forbids ? minus_infinity() : s->work[bias->token] + bias->bias;
   }
@@ -260,7 +270,7 @@ static int32_t first_of_value(const float *logits, float value) {
 
 // Puts the candidates that pass top-k, top-p and min-p into s->kept.
 static void truncate_logits(sampler *s, const float *logits, float max) {
-  const sampler_config *config = &s->config;
+  const wick_sampling *config = &s->config;
   candidates *kept = &s->kept;
   if (has_top_k(config, s->vocab)) {
     truncate_top_k(kept, logits, s->vocab, s->block_max, config->top_k);

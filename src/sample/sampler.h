@@ -17,31 +17,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { SAMPLER_BIAS_MAX = 1024, SAMPLER_LOGPROBS_MAX = 20, SAMPLER_PENALTY_LAST_MAX = 1 << 20 };
-
-typedef struct sampler_bias {
-  int32_t token;
-  float bias;  // added to the logit; -100 and less, also -inf, forbids the token
-} sampler_bias;
-
-typedef struct sampler_config {
-  float temperature;        // 0: greedy (lowest id among equals)
-  uint32_t top_k;           // 0: off
-  float top_p;              // 1: off
-  float min_p;              // 0: off
-  float repeat_penalty;     // 1: off (Keskar et al. 2019, as llama.cpp applies it)
-  float frequency_penalty;  // 0: off (OpenAI)
-  float presence_penalty;   // 0: off
-  uint32_t penalty_last;    // tokens looked back at, <= SAMPLER_PENALTY_LAST_MAX; 0: 64
-  uint64_t seed;
-  const sampler_bias *bias;  // copied
-  uint32_t bias_count;
-  uint32_t logprobs;  // alternatives to report; 0: none
-  bool logprob;       // report the chosen token's, also without alternatives
-} sampler_config;
-
 // Greedy; all other settings off.
-void sampler_config_default(sampler_config *config);
+void sampler_set_defaults(wick_sampling *config);
 
 // A mask clears the bits of tokens that must not come next (grammar). bits: ceil(vocab/32) words,
 // all ones on entry.
@@ -52,10 +29,10 @@ typedef void (*sampler_mask)(void *context, uint32_t *bits, uint32_t vocab);
 // each token of the vocabulary (0.4 ms for 151,936) and are computed only on request.
 typedef struct sampler_choice {
   int32_t token;
-  float logprob;       // of `token`; 0 when not requested
-  uint32_t top_count;  // config.logprobs, or the vocabulary when that is smaller
-  int32_t top_tokens[SAMPLER_LOGPROBS_MAX];  // the most probable first
-  float top_logprobs[SAMPLER_LOGPROBS_MAX];
+  float logprob;                          // of `token`; 0 when not requested
+  uint32_t top_count;                     // config.logprobs, or the vocabulary when that is smaller
+  int32_t top_tokens[WICK_LOGPROBS_MAX];  // the most probable first
+  float top_logprobs[WICK_LOGPROBS_MAX];
 } sampler_choice;
 
 typedef struct sampler sampler;
@@ -63,11 +40,11 @@ typedef struct sampler sampler;
 // Copies the configuration. WICK_E_ARG naming the setting that is out of its range (NaN, negative
 // temperature, top_p outside of (0, 1], min_p outside of [0, 1], repeat_penalty not above 0, a bias
 // for an id outside of the vocabulary, ...), WICK_E_NOMEM.
-wick_status sampler_create(wick_memory *memory, const sampler_config *config, uint32_t vocab,
+wick_status sampler_create(wick_memory *memory, const wick_sampling *config, uint32_t vocab,
                            sampler **out, wick_error *error);
 void sampler_destroy(sampler *sampler);
 // Bytes that sampler_create allocates: 4 a token of the vocabulary, 8 more without top-k.
-uint64_t sampler_plan_bytes(const sampler_config *config, uint32_t vocab);
+uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab);
 // Sets the mask; NULL removes it.
 void sampler_set_mask(sampler *sampler, sampler_mask mask, void *context);
 // Adds tokens that were not sampled (the prompt) to the penalty window. Ids outside of the
@@ -85,20 +62,19 @@ wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice
 // same byte, the longest. The result does not depend on how the text is cut. Pieces of whole
 // characters come out as whole characters.
 typedef struct stop_matcher stop_matcher;
-enum { STOP_STRINGS_MAX = 16, STOP_STRING_BYTES_MAX = 256 };
 // WICK_E_ARG for too many strings, and for one that is empty, too long or not UTF-8. count may be
 // 0.
 wick_status stop_matcher_create(wick_memory *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error);
 void stop_matcher_destroy(stop_matcher *matcher);
-// Feeds bytes; out (size_bytes + STOP_STRING_BYTES_MAX) receives what can be shown now. Returns
+// Feeds bytes; out (size_bytes + WICK_STOP_BYTES_MAX) receives what can be shown now. Returns
 // true when a stop string is complete; *stop_index is its number. Nothing of it, and nothing after
 // it, is shown. The matcher is then as after create.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
 // The generation ended otherwise. out receives what was held back (less than
-// STOP_STRING_BYTES_MAX). The matcher is then as after create.
+// WICK_STOP_BYTES_MAX). The matcher is then as after create.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

@@ -43,18 +43,20 @@ static bool is_utf8(const char *bytes, size_t size_bytes) {
 
 static wick_status check_strings(const char *const *strings, const size_t *sizes_bytes,
                                  uint32_t count, wick_error *error) {
-  if (count > STOP_STRINGS_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings, at most %d", count,
-                     STOP_STRINGS_MAX);
+  if (count > WICK_STOPS_MAX) {
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings, at most %d", count,
+              WICK_STOPS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, count, WICK_STOPS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (sizes_bytes[i] == 0 || sizes_bytes[i] > STOP_STRING_BYTES_MAX) {
-      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "stop string %u has %zu bytes, not 1 to %d", i, sizes_bytes[i],
-                       STOP_STRING_BYTES_MAX);
+    if (sizes_bytes[i] == 0 || sizes_bytes[i] > WICK_STOP_BYTES_MAX) {
+      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u has %zu bytes, not 1 to %d", i,
+                sizes_bytes[i], WICK_STOP_BYTES_MAX);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, WICK_STOP_BYTES_MAX);
     }
     if (!is_utf8(strings[i], sizes_bytes[i])) {
-      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u is not UTF-8", i);
+      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u is not UTF-8", i);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, 0);
     }
   }
   return WICK_OK;

@@ -11,7 +11,7 @@ enum { EVENT_ROOM_BYTES = 32 * 1024, TOP_PAIR_BYTES = 8 };
 _Static_assert(sizeof(wick_event) == 80, "hosts read events at fixed offsets");
 
 static size_t record_bytes_max(size_t text_bytes_max) {
-  return align_size(sizeof(wick_event) + SAMPLER_LOGPROBS_MAX * TOP_PAIR_BYTES + text_bytes_max, 8);
+  return align_size(sizeof(wick_event) + WICK_LOGPROBS_MAX * TOP_PAIR_BYTES + text_bytes_max, 8);
 }
 
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records) {

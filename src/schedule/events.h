@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "schedule/event_types.h"
 
 typedef struct event_buffer {
   wick_memory *memory;

@@ -8,12 +8,13 @@
 enum { DETOKENIZER_TAIL_BYTES = 16 };
 
 size_t request_text_bytes_max(const tokenizer *tokenizer) {
-  return tokenizer_piece_bytes_max(tokenizer) + 2 * DETOKENIZER_TAIL_BYTES + STOP_STRING_BYTES_MAX;
+  return tokenizer_piece_bytes_max(tokenizer) + 2 * DETOKENIZER_TAIL_BYTES + WICK_STOP_BYTES_MAX;
 }
 
 static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
-  return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
-                   "the prompt has %zu tokens, the context holds %u", tokens, context_tokens);
+  wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens, the context holds %u",
+            tokens, context_tokens);
+  return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }
 
 // Room for the tokens so far, those of the session first, and `more`.
@@ -29,8 +30,9 @@ static wick_status make_room(wick_memory *memory, size_t more, request *request,
 static wick_status check_ids(const int32_t *ids, size_t count, uint32_t vocab, wick_error *error) {
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= 0 && (uint32_t)ids[i] < vocab) continue;
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+              "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, i, vocab);
   }
   return WICK_OK;
 }
@@ -55,8 +57,9 @@ static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
   wick_status status = make_room(memory, capacity, request, error);
   if (status != WICK_OK) return status;
   // What goes on is no beginning.
-  const uint32_t flags = before == 0 ? wanted->tokenize_flags
-                                     : wanted->tokenize_flags & ~(uint32_t)TOKENIZE_ADD_SPECIAL;
+  const uint32_t flags = before == 0
+                             ? wanted->tokenize_flags
+                             : wanted->tokenize_flags & ~(uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
   size_t count = 0;
   status = tokenizer_encode(tokenizer, wanted->text, wanted->text_bytes, flags,
                             request->tokens + before, capacity, &count, error);

@@ -1,4 +1,4 @@
-// schedule/request.h — what a host asks for, and the state of one request while it lives.
+// schedule/request.h — the state of one request while it lives.
 #ifndef WICK_SCHEDULE_REQUEST_H
 #define WICK_SCHEDULE_REQUEST_H
 
@@ -10,58 +10,10 @@
 #include "base/salt.h"
 #include "base/status.h"
 #include "sample/sampler.h"
-#include "schedule/event_types.h"
 #include "schedule/session.h"
 #include "schedule/speculation.h"
 #include "schedule/swap.h"
 #include "text/tokenizer.h"
-
-enum {
-  WICK_PRIORITY_MIN = -100,
-  WICK_PRIORITY_MAX = 100,
-  WICK_COMPLETIONS_MAX = 16  // of one prompt
-};
-
-typedef struct wick_request {
-  // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
-  const char *text;
-  size_t text_bytes;
-  uint32_t tokenize_flags;
-  const int32_t *tokens;
-  size_t token_count;
-
-  int32_t priority;      // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
-  uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
-                         // their seeds, too
-  bool no_speculation;   // never proposes what may follow (schedule/speculation.h)
-  bool always_speculates;  // proposes whether that pays or not, for tests and measurements
-  uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
-  // Whose it is: what one tenant had read is not found by another. None: those without a name. A
-  // session has its own.
-  const char *salt;
-  size_t salt_bytes;
-  uint32_t max_tokens;  // 0: until the context is full
-  bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
-  // The tokens [first, last) of the session are dropped as soon as the others have seen them: all
-  // is read but the token that a full context has no place for. Without a prompt, and prefill_only;
-  // both 0: nothing is dropped.
-  uint32_t drop_first, drop_last;
-  sampler_config sampling;
-  const char *const *stops;  // stop strings, copied
-  const size_t *stop_bytes;
-  uint32_t stop_count;
-  bool ignore_end;     // go on after an end token (benchmarks)
-  bool print_special;  // control tokens as text
-
-  // Measurements: these tokens come out, whatever the logits say (what random weights say repeats
-  // itself). NULL: none. Copied; ids as in `tokens`.
-  const int32_t *forced;
-  size_t forced_count;
-
-  // Called for every prompt position with its logits [vocab] (`wick logits`); NULL otherwise.
-  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
-  void *on_logits_context;
-} wick_request;
 
 typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING } request_phase;
 

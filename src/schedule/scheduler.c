@@ -101,28 +101,35 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   const scheduler_parts *parts = &scheduler->parts;
   if (scheduler->count + added > parts->requests_max) {
     scheduler->stats.refused++;
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "%u requests are running or waiting, the most there may be is %u",
-                     scheduler->count, parts->requests_max);
+    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+              "%u requests are running or waiting, the most there may be is %u", scheduler->count,
+              parts->requests_max);
+    return status_about(WICK_E_FULL, error, WICK_SUBJECT_REQUESTS, scheduler->count,
+                        parts->requests_max);
   }
   if (scheduler->queue_tokens != 0 && scheduler->queue_tokens >= parts->queue_tokens_max) {
     scheduler->stats.refused++;
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "prompts of %llu tokens are waiting, the most there may be is %llu",
-                     (unsigned long long)scheduler->queue_tokens,
-                     (unsigned long long)parts->queue_tokens_max);
+    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+              "prompts of %llu tokens are waiting, the most there may be is %llu",
+              (unsigned long long)scheduler->queue_tokens,
+              (unsigned long long)parts->queue_tokens_max);
+    return status_about(WICK_E_FULL, error, WICK_SUBJECT_QUEUE_TOKENS, scheduler->queue_tokens,
+                        parts->queue_tokens_max);
   }
   return WICK_OK;
 }
 
 static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   if (wanted->priority < WICK_PRIORITY_MIN || wanted->priority > WICK_PRIORITY_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "priority %d is not between %d and %d",
-                     wanted->priority, WICK_PRIORITY_MIN, WICK_PRIORITY_MAX);
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "priority %d is not between %d and %d",
+              wanted->priority, WICK_PRIORITY_MIN, WICK_PRIORITY_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PRIORITY, 0, 0);
   }
   if (wanted->completions > WICK_COMPLETIONS_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
-                     wanted->completions, WICK_COMPLETIONS_MAX);
+    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
+              wanted->completions, WICK_COMPLETIONS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_COMPLETIONS, wanted->completions,
+                        WICK_COMPLETIONS_MAX);
   }
   const bool has_drop = wanted->drop_first != 0 || wanted->drop_last != 0;
   const bool has_prompt = wanted->text_bytes != 0 || wanted->tokens != NULL;
@@ -329,7 +336,8 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   const char *text = request->shown;
   size_t text_bytes = 0;
   if (how == WICK_FINISH_ERROR) {
-    event.status = error->status;
+    event.status = (uint16_t)error->status;
+    event.subject = (uint16_t)error->subject;
     text = error->message;
     text_bytes = strlen(error->message);
   } else {

@@ -73,23 +73,7 @@ scheduler_result scheduler_step(scheduler *scheduler);
 void scheduler_fail_all(scheduler *scheduler, const wick_error *error);
 const uint8_t *scheduler_take_events(scheduler *scheduler, size_t *size_bytes);
 
-// Since the scheduler was made, but for the first line, which is of now.
-typedef struct scheduler_stats {
-  uint32_t running, waiting, paused;
-  uint32_t running_max, waiting_max;
-  uint64_t submitted, refused;                // refused: the queue was full
-  uint64_t stopped, length, aborted, failed;  // how they ended
-  uint64_t preempted;                         // pages given up for others
-  uint64_t swapped_out, swapped_in;           // their pages kept by the host; taken back
-  uint64_t swap_failed;                       // refused, or damaged: read again instead
-  uint64_t passes, rows;                      // rows: tokens that went through the model
-  uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
-  uint64_t tokens_recomputed;                 // read again after a preemption
-  uint64_t tokens_out;
-  float pass_us[SPECULATION_ROWS_MAX + 1];    // lately, of one request's 1, 2, ... rows; 0: unknown
-  uint64_t tokens_proposed, tokens_accepted;  // by speculation
-  uint64_t draft_failed;                      // drafter_failures
-} scheduler_stats;
+typedef wick_stats scheduler_stats;
 scheduler_stats scheduler_get_stats(const scheduler *scheduler);
 
 #endif

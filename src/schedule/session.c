@@ -41,7 +41,8 @@ wick_status session_find(const session_table *table, uint32_t id, session **out,
   const uint32_t index = index_of(table, id);
   *out = NULL;
   if (index == table->count || table->items[index]->id != id) {
-    return wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no session %u", id);
+    wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no session %u", id);
+    return status_about(WICK_E_SEQ, error, WICK_SUBJECT_SESSION, id, 0);
   }
   *out = table->items[index];
   return WICK_OK;
@@ -52,7 +53,8 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
   const wick_status status = session_find(table, id, out, error);
   if (*out == NULL || !(*out)->is_busy) return status;
   *out = NULL;
-  return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
+  wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
+  return status_about(WICK_E_BUSY, error, WICK_SUBJECT_SESSION, id, 0);
 }
 
 // ---- Making ----

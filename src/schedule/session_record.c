@@ -73,8 +73,9 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
                      (int)RECORD_VERSION);
   }
   if (head->tail > context_tokens) {
-    return wick_fail(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
-                     head->tail, context_tokens);
+    wick_fail(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
+              head->tail, context_tokens);
+    return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, head->tail, context_tokens);
   }
   return WICK_OK;
 }
@@ -115,9 +116,10 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   // a full session has one token more, the newest, which was never read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "a session of %llu tokens, the context holds %u",
-                     (unsigned long long)reader.tokens + tail, context_tokens);
+    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",
+              (unsigned long long)reader.tokens + tail, context_tokens);
+    return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, (uint64_t)reader.tokens + tail,
+                        context_tokens);
   }
   const uint32_t count = reader.tokens + tail;
   int32_t *tokens = memory_resize(table->memory, made->tokens, (count + 1) * sizeof(int32_t));

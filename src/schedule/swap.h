@@ -12,21 +12,6 @@
 #include "base/status.h"
 #include "store/store.h"
 
-// Where records are kept, by the id of their request. Each function does all of its work before it
-// returns, and may refuse: then the request reads its tokens again, so nothing is lost. What comes
-// back is checked, so a host may also be wrong.
-typedef struct wick_swap_host {
-  void *context;
-  // A place for a record of so many bytes; every one that was opened is dropped once.
-  bool (*open)(void *context, uint32_t id, uint64_t size_bytes);
-  // Pieces follow each other from 0 on.
-  bool (*write)(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
-                size_t size_bytes);
-  bool (*read)(void *context, uint32_t id, uint64_t offset_bytes, void *bytes, size_t size_bytes);
-  void (*drop)(void *context, uint32_t id);
-  bool always;  // whatever it costs (tests, measurements)
-} wick_swap_host;
-
 typedef struct swap_costs {
   float read_us, read_rows;  // of passes with prompts in them, lately
   float byte_us;             // to write one; 0: not known

@@ -434,8 +434,8 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
   encode_state state = {.tokenizer = tokenizer,
                         .sink = {.tokens = tokens, .capacity = capacity},
                         .merger = {.memory = tokenizer->memory}};
-  const bool adds_special = (flags & TOKENIZE_ADD_SPECIAL) != 0;
-  const bool controls = (flags & TOKENIZE_PARSE_SPECIAL) != 0;
+  const bool adds_special = (flags & WICK_TOKENIZE_ADD_SPECIAL) != 0;
+  const bool controls = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
   if (adds_special && tokenizer_adds_bos(tokenizer)) sink_put(&state.sink, tokenizer->bos);
   special_search search = {0};
   const uint8_t *bytes = (const uint8_t *)(text != NULL ? text : "");

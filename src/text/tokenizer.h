@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "format/gguf.h"
 
-enum { TOKEN_NONE = -1 };
+enum { TOKEN_NONE = WICK_TOKEN_NONE };
 
 typedef struct tokenizer tokenizer;
 
@@ -49,11 +49,6 @@ bool tokenizer_adds_eos(const tokenizer *tokenizer);
 bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // The id of a token by its exact text as it stands in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
-
-enum {
-  TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model asks for
-  TOKENIZE_PARSE_SPECIAL = 2  // control tokens in the text become their ids, else plain text
-};
 
 // Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
 // then WICK_E_FULL and nothing else is wrong). NULL is no text. It need not be valid UTF-8: SPM

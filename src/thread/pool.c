@@ -152,9 +152,9 @@ static void helper_order(pool_helper *helper, uint32_t order) {
 
 wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
                                wick_error *error) {
-  if (threads == 0 || threads > THREADS_MAX) {
+  if (threads == 0 || threads > WICK_THREADS_MAX) {
     return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "threads is %u, not 1 to %d", threads,
-                     THREADS_MAX);
+                     WICK_THREADS_MAX);
   }
   const uint32_t wanted = WICK_THREADS == 0 ? 0 : threads - 1;
   const size_t size_bytes = sizeof(thread_pool) + wanted * sizeof(pool_helper);
@@ -211,7 +211,7 @@ static uint32_t cut(uint32_t units, uint32_t run, uint32_t runs) {
 }
 
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context) {
-  uint8_t takers[THREADS_MAX];  // helper of each run but the caller's
+  uint8_t takers[WICK_THREADS_MAX];  // helper of each run but the caller's
   uint32_t runs = 1;
   const uint32_t most = pool->limit > 0 && pool->limit < units ? pool->limit : units;
   for (uint32_t i = 0; i < pool->helper_count && runs < most; i++) {

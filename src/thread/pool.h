@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { THREADS_MAX = 64 };
-
 typedef struct thread_pool thread_pool;
 
 // Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread).
@@ -17,7 +15,7 @@ typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_
 
 // Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. A helper
 // takes part in the jobs that begin after its arrival. Helpers sleep when idle. WICK_E_ARG
-// unless 1 <= threads <= THREADS_MAX, WICK_E_NOMEM.
+// unless 1 <= threads <= WICK_THREADS_MAX, WICK_E_NOMEM.
 wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
                                wick_error *error);
 // Returns when every helper has ended. NULL does nothing.

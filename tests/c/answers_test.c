@@ -136,8 +136,7 @@ static wick_engine *engine_with(const wick_kernels *kernels, const fixture_file 
   wick_config config;
   wick_engine *engine = NULL;
   wick_config_default(&config);
-  config.kernels = kernels;
-  *status = wick_engine_create(&config, &engine, error);
+  *status = engine_create(&config, &(engine_hooks){.kernels = kernels}, &engine, error);
   if (*status == WICK_OK) *status = fixture_load(engine, file, 0, error);
   return engine;
 }

@@ -15,7 +15,7 @@ static void take_events(wick_engine *engine, outcome *result) {
     wick_event event;
     memcpy(&event, at + used, sizeof event);
     if (event.kind == WICK_EVENT_TOKEN && result->calls_first_token == 0) {
-      result->calls_first_token = wick_engine_memory(engine)->calls;
+      result->calls_first_token = engine->memory.calls;
     }
     if (event.kind != WICK_EVENT_PREFILL &&
         result->text_bytes + event.text_bytes < sizeof result->text) {
@@ -30,7 +30,7 @@ static void take_events(wick_engine *engine, outcome *result) {
     }
     used += event.size_bytes;
   }
-  result->calls_end = wick_engine_memory(engine)->calls;
+  result->calls_end = engine->memory.calls;
 }
 
 static wick_status ask(wick_engine *engine, const char *text, uint32_t max_tokens,
@@ -55,9 +55,9 @@ static wick_engine *open_engine(const fixture_file *file, uint64_t fail_at_call,
                                 wick_status *status, wick_error *error) {
   wick_config config;
   wick_config_default(&config);
-  config.fail_at_call = fail_at_call;
+  const engine_hooks hooks = {.fail_at_call = fail_at_call};
   wick_engine *engine = NULL;
-  *status = wick_engine_create(&config, &engine, error);
+  *status = engine_create(&config, &hooks, &engine, error);
   if (*status == WICK_OK) *status = fixture_load(engine, file, 5000, error);
   return engine;
 }
@@ -111,8 +111,8 @@ TEST(peak_memory_is_within_the_plan) {
   CHECK_EQ_INT(ask(engine, "the inner", 0, &result), WICK_OK);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_LENGTH);
   // The plan leaves out what does not grow with the model: lists, the loader, a request.
-  CHECK(wick_engine_memory(engine)->bytes_peak <= plan.total_bytes + 64 * 1024);
-  CHECK(wick_engine_memory(engine)->bytes_peak >= plan.total_bytes * 9 / 10);
+  CHECK(engine->memory.bytes_peak <= plan.total_bytes + 64 * 1024);
+  CHECK(engine->memory.bytes_peak >= plan.total_bytes * 9 / 10);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
@@ -253,7 +253,7 @@ TEST(prefill_begins_while_layers_arrive) {
   wick_engine *engine;
   REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);
   size_t at = 0;
-  while (wick_directory(engine) == NULL) {
+  while (engine_directory(engine) == NULL) {
     CHECK_EQ_INT(wick_load_feed(engine, 0, at, file.bytes + at, 500, &error), WICK_OK);
     at += 500;
   }

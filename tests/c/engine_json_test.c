@@ -1,7 +1,5 @@
 // tests/c/engine_json_test.c — what an engine says of itself as JSON, field by field: each name
 // with the number that the other functions give.
-#include "api/json.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,14 +102,14 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
   CHECK_SAYS("\"total_bytes\":%llu,\"kv_page_bytes\":%llu", (u64)plan.total_bytes,
              (u64)plan.kv_page_bytes);
   CHECK_SAYS("\"error\":null");
-  const wick_memory *memory = wick_engine_memory(engine);
+  const wick_memory *memory = &engine->memory;
   CHECK_SAYS("\"memory\":{\"bytes_now\":%llu,\"bytes_peak\":%llu,\"budget_bytes\":100000000,",
              (u64)memory->bytes_now, (u64)memory->bytes_peak);
   CHECK_SAYS("\"calls\":%llu}", (u64)memory->calls);
   CHECK_SAYS(
       "\"threads\":1,\"kernels\":\"%s\",\"k_type\":\"f16\",\"v_type\":\"f16\","
       "\"batch_tokens\":128",
-      wick_engine_config(engine)->kernels->name);
+      engine->kernels->name);
   wick_load_state state;
   wick_load_get_state(engine, &state);
   CHECK(state.bytes_wanted > 440000);
@@ -133,7 +131,7 @@ TEST(before_the_directory_only_what_runs_is_told) {
   wick_inspect_json(engine, keep_text, NULL);
   CHECK(strncmp(text, "{\"info\":{\"threads\":1,", 21) == 0);
   no_text();
-  wick_kv_json(engine, true, keep_text, NULL);
+  wick_pages_json(engine, true, keep_text, NULL);
   CHECK_EQ_STR(text, "{}");
   wick_engine_destroy(engine);
 }
@@ -156,7 +154,7 @@ TEST(the_directory_is_told_item_by_item) {
   wick_engine *engine = open_engine(&file, 0);
   no_text();
   wick_inspect_json(engine, keep_text, NULL);
-  const gguf_directory *directory = wick_directory(engine);
+  const gguf_directory *directory = engine_directory(engine);
   const u64 data = gguf_data_offset(directory);
   CHECK_SAYS(
       "{\"gguf\":{\"version\":3,\"alignment\":32,\"directory_bytes\":%llu,"
@@ -209,7 +207,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   request.session = 0;
   run_request(engine, &request);
   no_text();
-  wick_kv_json(engine, true, keep_text, NULL);
+  wick_pages_json(engine, true, keep_text, NULL);
   const char *pages = strstr(text, "\"all\":");
   REQUIRE(pages != NULL);
   const uint32_t all = (uint32_t)strtoul(pages + 6, NULL, 10);
@@ -241,13 +239,13 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
   CHECK_EQ_INT(wick_session_close(engine, child, NULL), WICK_OK);
   no_text();
-  wick_kv_json(engine, false, keep_text, NULL);
+  wick_pages_json(engine, false, keep_text, NULL);
   CHECK_SAYS("\"shared\":0,\"cached\":2,");
   CHECK_SAYS("\"sequences\":0,");
   CHECK_SAYS("\"sessions\":0,");
   CHECK(strstr(text, "map") == NULL);
   no_text();
-  wick_kv_json(engine, true, keep_text, NULL);
+  wick_pages_json(engine, true, keep_text, NULL);
   CHECK_SAYS("\"map\":[\"cc.");
   wick_engine_destroy(engine);
   free(file.bytes);

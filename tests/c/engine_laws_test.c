@@ -56,8 +56,8 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   config.batch_tokens = setup->batch_tokens;
   config.threads = setup->threads;
   config.k_type = config.v_type = setup->kv;
-  config.kernels = kernels_by_name(setup->kernels);
-  if (config.kernels == NULL) return false;
+  config.kernels = setup->kernels;
+  if (wick_kernels_name(config.kernels) == NULL) return false;
   wick_engine *engine;
   wick_error error = {0};
   if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return false;

@@ -159,7 +159,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
     REQUIRE(engine != NULL);
     submit(engine, i, 0, &alone[i]);
     fixture_run(engine, take_event, alone);
-    CHECK_EQ_UINT(wick_stats(engine).preempted, 0);
+    CHECK_EQ_UINT(scheduler_get_stats(engine->scheduler).preempted, 0);
     wick_engine_destroy(engine);
     alone[i].id = UINT32_MAX;  // each was the first of its engine
   }
@@ -167,7 +167,7 @@ static void check_type(const fixture_file *file, kernel_kv_type type, const wick
   REQUIRE(engine != NULL);
   for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, 0, &together[i]);
   fixture_run(engine, take_event, together);
-  const scheduler_stats stats = wick_stats(engine);
+  const wick_stats stats = scheduler_get_stats(engine->scheduler);
   CHECK(stats.preempted > 0);
   CHECK_EQ_UINT(stats.swap_failed, 0);
   if (swap == NULL) {
@@ -236,7 +236,7 @@ static void check_sessions(const fixture_file *file, kernel_kv_type type,
   for (uint32_t i = REQUESTS; i-- > 0;) sessions[i] = open_session(engine, i, i == REQUESTS - 1);
   for (uint32_t i = 0; i < REQUESTS; i++) submit(engine, i, sessions[i], &together[i]);
   fixture_run(engine, take_event, together);
-  const scheduler_stats stats = wick_stats(engine);
+  const wick_stats stats = scheduler_get_stats(engine->scheduler);
   CHECK(stats.preempted > 0);
   CHECK_EQ_UINT(stats.swap_failed, 0);
   if (swap != NULL) CHECK(stats.swapped_in > 0);

@@ -4,7 +4,6 @@
 // batches of several sizes have their turn.
 #include <stdio.h>
 
-#include "api/json.h"
 #include "fixture_model.h"
 
 enum { STEPS_MAX = 20000, IDS_MAX = 64, SESSIONS_MAX = 8, PROMPT = 40 };
@@ -15,6 +14,7 @@ static const uint64_t NEVER = UINT64_MAX;
 typedef struct sweep {
   fixture_file file;
   wick_config config;
+  engine_hooks hooks;
   wick_engine *engine, *draft;
   uint32_t ids[IDS_MAX], dones[IDS_MAX], count;
   uint32_t sessions[SESSIONS_MAX], session_count;
@@ -29,13 +29,13 @@ typedef struct sweep {
 static wick_engine *open_engine(const sweep *s, const wick_config *config, wick_status *status) {
   wick_engine *engine = NULL;
   wick_error error = {0};
-  *status = wick_engine_create(config, &engine, &error);
+  *status = engine_create(config, &s->hooks, &engine, &error);
   if (*status == WICK_OK) *status = fixture_load(engine, &s->file, 0, &error);
   return engine;
 }
 
 static wick_memory *memory_of(const wick_engine *engine) {
-  return (wick_memory *)(uintptr_t)wick_engine_memory(engine);
+  return (wick_memory *)(uintptr_t)&engine->memory;
 }
 
 static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
@@ -178,7 +178,7 @@ static void with_states(sweep *s) {
 static void with_completions(sweep *s) {
   static const char *const STOPS[] = {"xyz", "ab"};
   static const size_t STOP_BYTES[] = {3, 2};
-  static const sampler_bias BIAS[] = {{5, -3.0f}, {70, 1.0f}};
+  static const wick_bias BIAS[] = {{5, -3.0f}, {70, 1.0f}};
   wick_request request;
   wick_request_default(&request);
   request.text = "the inner thing, and then another one";
@@ -190,7 +190,7 @@ static void with_completions(sweep *s) {
   request.stop_bytes = STOP_BYTES;
   request.stop_count = 2;
   request.sampling.temperature = 1.0f;
-  request.sampling.logprobs = SAMPLER_LOGPROBS_MAX;
+  request.sampling.logprobs = WICK_LOGPROBS_MAX;
   request.sampling.repeat_penalty = 1.1f;
   request.sampling.bias = BIAS;
   request.sampling.bias_count = 2;
@@ -268,11 +268,11 @@ static void with_questions(sweep *s) {
   went_well(wick_model_get_info(s->engine, &info, NULL));
   wick_info_json(s->engine, count_bytes, &total);
   wick_inspect_json(s->engine, count_bytes, &total);
-  wick_kv_json(s->engine, true, count_bytes, &total);
+  wick_pages_json(s->engine, true, count_bytes, &total);
   wick_stats_json(s->engine, count_bytes, &total);
   CHECK(total > 1000);
-  went_well(tokenizer_encode(wick_tokenizer(s->engine), "the <|end|> end", 15,
-                             TOKENIZE_PARSE_SPECIAL, ids, 64, &count, NULL));
+  went_well(tokenizer_encode(s->engine->tokenizer, "the <|end|> end", 15,
+                             WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &count, NULL));
   wick_request logits = ask(s, 10, 1, 0);
   submit(s, &logits);
   run_to_idle(s);
@@ -303,8 +303,8 @@ static void set_up(sweep *s, const scenario *scenario, const fixture_file *file)
 
 static void check_pages(const sweep *s) {
   wick_error error;
-  CHECK_EQ_INT(wick_kv_pool_check(wick_pages(s->engine), &error), WICK_OK);
-  const wick_kv_stats stats = wick_kv_pool_stats(wick_pages(s->engine));
+  CHECK_EQ_INT(wick_kv_pool_check(s->engine->kv, &error), WICK_OK);
+  const wick_kv_stats stats = wick_kv_pool_stats(s->engine->kv);
   CHECK_EQ_UINT(stats.active_sequences, 0);
   CHECK_EQ_UINT(stats.used_pages, stats.pages_held_prefix);
 }
@@ -402,7 +402,7 @@ TEST(loading_without_memory) {
   for (uint64_t k = 1; has_failed; k++, tried++) {
     wick_status status;
     set_up(&s, &none, &file);
-    s.config.fail_from_call = k;
+    s.hooks.fail_from_call = k;
     s.engine = open_engine(&s, &s.config, &status);
     has_failed = status != WICK_OK;
     if (has_failed) CHECK_EQ_INT(status, WICK_E_NOMEM);

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/insides.h"
 #include "base/math.h"
 #include "base/text.h"
 #include "check.h"
 #include "format/gguf_writer.h"
 #include "platform/platform.h"
 #include "random.h"
-#include "wick.h"
 
 typedef struct fixture_shape {
   wick_type type;  // of the matrices: F32, F16 or Q8_0

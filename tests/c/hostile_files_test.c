@@ -47,7 +47,7 @@ static uint32_t run_requests(wick_engine *engine, hostile_run *run) {
   request.text_bytes = 16;
   request.max_tokens = 8;
   request.ignore_end = true;
-  request.sampling.logprobs = SAMPLER_LOGPROBS_MAX;
+  request.sampling.logprobs = WICK_LOGPROBS_MAX;
   wick_error error;
   uint32_t steps = 0, last = 0;
   for (int i = 0; i < REQUESTS; i++) {

@@ -2,7 +2,6 @@
 // gave his pages up for others, forked, was taken back or restored answers with the tokens and the
 // log-probabilities, to the last bit, of a request that reads the same text from its beginning.
 #include "fixture_model.h"
-#include "wick.h"
 
 enum { PROMPT = 22, ANSWER = 40, REPLY = 12, TOP = 4, REQUESTS = 4, TOKENS_MAX = 256 };
 
@@ -100,13 +99,13 @@ static void check_fresh(engines *e, const int32_t *tokens, uint32_t count, uint3
 static void check_preempted(engines *e) {
   int32_t prompts[REQUESTS][PROMPT];
   answer answers[REQUESTS];
-  const uint64_t before = wick_stats(e->tested).preempted;
+  const uint64_t before = scheduler_get_stats(e->tested->scheduler).preempted;
   for (uint32_t i = 0; i < REQUESTS; i++) {
     fill(e, prompts[i], PROMPT);
     submit(e->tested, 0, prompts[i], PROMPT, ANSWER, &answers[i]);
   }
   run(e->tested, answers, REQUESTS);
-  CHECK(wick_stats(e->tested).preempted > before);
+  CHECK(scheduler_get_stats(e->tested->scheduler).preempted > before);
   for (uint32_t i = 0; i < REQUESTS; i++) {
     check_fresh(e, prompts[i], PROMPT, ANSWER, &answers[i], "gave way");
   }

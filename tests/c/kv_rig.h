@@ -3,7 +3,6 @@
 #ifndef WICK_TESTS_KV_RIG_H
 #define WICK_TESTS_KV_RIG_H
 
-#include "api/insides.h"
 #include "fixture_model.h"
 
 enum { RIG_BATCH = 96, RIG_PAGES = 64 };

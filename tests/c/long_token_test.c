@@ -20,7 +20,7 @@ static void take_one(void *context, const wick_event *event, const uint8_t *behi
   run->dones += event->kind == WICK_EVENT_DONE;
   run->aborted += event->finish == WICK_FINISH_ABORT;
   CHECK(event->finish != WICK_FINISH_ERROR);
-  if (event->kind == WICK_EVENT_TOKEN) CHECK_EQ_UINT(event->top_count, SAMPLER_LOGPROBS_MAX);
+  if (event->kind == WICK_EVENT_TOKEN) CHECK_EQ_UINT(event->top_count, WICK_LOGPROBS_MAX);
 }
 
 static wick_engine *open_with_token(built_vocabulary vocabulary, size_t index, const char *text,
@@ -56,7 +56,7 @@ static void check_token(built_vocabulary vocabulary, char letter, size_t size_by
   request.forced = forced;
   request.forced_count = TOKENS_OUT;
   request.completions = 3;
-  request.sampling.logprobs = SAMPLER_LOGPROBS_MAX;
+  request.sampling.logprobs = WICK_LOGPROBS_MAX;
   uint32_t first = 0, steps = 0;
   for (int i = 0; i < REQUESTS; i++) {
     CHECK_EQ_INT(wick_request_submit(engine, &request, &first, NULL), WICK_OK);

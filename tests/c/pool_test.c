@@ -115,7 +115,7 @@ TEST(a_pool_of_one_runs_in_the_caller) {
   pool_close(pool);
 }
 
-static uint32_t cut_at[THREADS_MAX + 1];
+static uint32_t cut_at[WICK_THREADS_MAX + 1];
 
 static void note_cut(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   (void)context;
@@ -171,7 +171,7 @@ TEST(a_pool_refuses_what_it_cannot_be) {
   wick_error error = {0};
   CHECK_EQ_INT(thread_pool_create(&memory, 0, &pool, &error), WICK_E_ARG);
   CHECK_EQ_STR(error.message, "threads is 0, not 1 to 64");
-  CHECK_EQ_INT(thread_pool_create(&memory, THREADS_MAX + 1, &pool, &error), WICK_E_ARG);
+  CHECK_EQ_INT(thread_pool_create(&memory, WICK_THREADS_MAX + 1, &pool, &error), WICK_E_ARG);
   CHECK_EQ_INT(error.status, WICK_E_ARG);
   memory.fail_at_call = memory.calls + 1;
   CHECK_EQ_INT(thread_pool_create(&memory, 2, &pool, &error), WICK_E_NOMEM);
@@ -182,9 +182,9 @@ TEST(a_pool_refuses_what_it_cannot_be) {
 
 TEST(the_largest_pool_comes_and_goes) {
   for (int i = 0; i < 3; i++) {
-    thread_pool *pool = pool_open(THREADS_MAX);
+    thread_pool *pool = pool_open(WICK_THREADS_MAX);
     REQUIRE(pool != NULL);
-    check_units(pool, THREADS_MAX, UNITS_MAX);
+    check_units(pool, WICK_THREADS_MAX, UNITS_MAX);
     pool_close(pool);
   }
 }

@@ -122,7 +122,7 @@ TEST(min_p_compares_with_the_largest) {
 // ---- the chain against a reference ----
 
 typedef struct reference {
-  sampler_config config;
+  wick_sampling config;
   uint32_t vocab;
   int32_t history[64];
   uint32_t held;
@@ -226,7 +226,7 @@ static void copy_mask(void *context, uint32_t *bits, uint32_t vocab) {
 TEST(the_chain_agrees_with_a_reference_in_double) {
   static reference r;
   static uint32_t mask[VOCAB_MAX / 32];
-  static sampler_bias bias[4];
+  static wick_bias bias[4];
   rng source;
   rng_seed(&source, 3);
   uint32_t compared = 0, total = 0;
@@ -264,8 +264,8 @@ TEST(the_chain_agrees_with_a_reference_in_double) {
 TEST(the_draws_have_the_softmax_distribution) {
   enum { VOCAB = 10, DRAWS = 100000 };
   const float values[VOCAB] = {0.0f, 1.0f, 2.0f, 0.5f, -1.0f, 1.5f, 0.25f, -0.5f, 2.5f, 1.0f};
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.temperature = 0.7f;
   config.seed = 20260101;
   sampler *s = sampler_open(&config, VOCAB);
@@ -287,7 +287,7 @@ TEST(the_draws_have_the_softmax_distribution) {
 
 TEST(logprobs_are_those_of_the_model) {
   enum { VOCAB = 500 };
-  const sampler_bias bias[] = {{3, -100}};
+  const wick_bias bias[] = {{3, -100}};
   rng source;
   rng_seed(&source, 8);
   fill_logits(&source, logits, VOCAB, 4, 4);
@@ -295,21 +295,21 @@ TEST(logprobs_are_those_of_the_model) {
   for (int32_t i = 0; i < VOCAB; i++) total += exp((double)logits[i]);
   int32_t order[VOCAB];
   order_all(logits, VOCAB, order);
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.temperature = 3;
   config.top_p = 0.9f;
   config.repeat_penalty = 1.5f;
   config.bias = bias;
   config.bias_count = 1;
-  config.logprobs = SAMPLER_LOGPROBS_MAX;
+  config.logprobs = WICK_LOGPROBS_MAX;
   sampler *s = sampler_open(&config, VOCAB);
   REQUIRE(s != NULL);
   for (int round = 0; round < 20; round++) {
     sampler_choice choice;
     CHECK_EQ_INT(sampler_choose(s, logits, &choice, NULL), WICK_OK);
     CHECK_NEAR((double)choice.logprob, (double)logits[choice.token] - log(total), 2e-6);
-    CHECK_EQ_UINT(choice.top_count, SAMPLER_LOGPROBS_MAX);
+    CHECK_EQ_UINT(choice.top_count, WICK_LOGPROBS_MAX);
     for (uint32_t i = 0; i < choice.top_count; i++) {
       CHECK_EQ_INT(choice.top_tokens[i], order[i]);
       CHECK_NEAR((double)choice.top_logprobs[i], (double)logits[order[i]] - log(total), 2e-6);
@@ -320,8 +320,8 @@ TEST(logprobs_are_those_of_the_model) {
 
 TEST(logprobs_come_only_when_asked_for) {
   const float values[] = {0, 0, -INFINITY};
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   sampler_choice choice;
   sampler *s = sampler_open(&config, 3);
   REQUIRE(s != NULL);

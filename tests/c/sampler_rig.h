@@ -15,7 +15,7 @@ enum { VOCAB_MAX = 4096, QWEN_VOCAB = 151936 };
 
 static wick_memory memory;
 
-static sampler *sampler_open(const sampler_config *config, uint32_t vocab) {
+static sampler *sampler_open(const wick_sampling *config, uint32_t vocab) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   sampler *s = NULL;
   wick_error error = {0};
@@ -53,8 +53,8 @@ static void fill_logits(rng *source, float *logits, uint32_t count, double sprea
   }
 }
 
-static void random_config(rng *source, sampler_config *config, sampler_bias *bias, uint32_t vocab) {
-  sampler_config_default(config);
+static void random_config(rng *source, wick_sampling *config, wick_bias *bias, uint32_t vocab) {
+  sampler_set_defaults(config);
   config->seed = rng_next(source);
   config->temperature = (float)below(source, 8) * 0.25f;
   if (below(source, 2) == 0) config->top_k = 1 + below(source, vocab + vocab / 4);

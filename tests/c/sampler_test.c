@@ -89,8 +89,8 @@ TEST(choices_are_the_same_on_every_host) {
       {0.8f, 0.95f, 0, 1, 40}, {1, 0.9f, 0, 1.1f, 0}, {1.5f, 1, 0.02f, 1, 0}, {0, 1, 0, 1.3f, 0}};
   enum { VOCAB = 3000 };
   for (int i = 0; i < 4; i++) {
-    sampler_config config;
-    sampler_config_default(&config);
+    wick_sampling config;
+    sampler_set_defaults(&config);
     config.temperature = settings[i].temperature;
     config.top_p = settings[i].top_p;
     config.min_p = settings[i].min_p;
@@ -111,8 +111,8 @@ TEST(choices_are_the_same_on_every_host) {
 }
 
 TEST(a_seed_gives_the_same_tokens_again_and_another_others) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.temperature = 1;
   int32_t tokens[3][20];
   for (int32_t i = 0; i < 1000; i++) logits[i] = 0;
@@ -130,8 +130,8 @@ TEST(a_seed_gives_the_same_tokens_again_and_another_others) {
 // ---- single links of the chain ----
 
 TEST(greedy_takes_the_lowest_id_among_equals) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.top_k = 1;
   config.top_p = 0.1f;
   sampler *s = sampler_open(&config, 5);
@@ -161,8 +161,8 @@ TEST(penalties_follow_llama_cpp) {
 }
 
 TEST(a_repeated_token_loses) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.repeat_penalty = 2.0f;
   sampler *s = sampler_open(&config, 3);
   REQUIRE(s != NULL);
@@ -175,9 +175,9 @@ TEST(a_repeated_token_loses) {
 }
 
 TEST(bias_forbids_and_lifts) {
-  const sampler_bias bias[] = {{0, -INFINITY}, {1, -100}, {3, 2.5f}, {4, -99}};
-  sampler_config config;
-  sampler_config_default(&config);
+  const wick_bias bias[] = {{0, -INFINITY}, {1, -100}, {3, 2.5f}, {4, -99}};
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.bias = bias;
   config.bias_count = 3;
   config.temperature = 1;
@@ -197,8 +197,8 @@ static void allow_one(void *context, uint32_t *bits, uint32_t vocab) {
 }
 
 TEST(a_mask_leaves_only_what_it_allows) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.temperature = 2;
   config.top_k = 3;
   sampler *s = sampler_open(&config, 70);
@@ -218,8 +218,8 @@ TEST(a_mask_leaves_only_what_it_allows) {
 }
 
 TEST(logits_that_are_no_numbers_are_refused) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.temperature = 1;
   config.repeat_penalty = 1.5f;
   config.seed = 11;
@@ -246,8 +246,8 @@ TEST(logits_that_are_no_numbers_are_refused) {
 }
 
 TEST(tokens_outside_of_the_vocabulary_are_not_penalised) {
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   config.presence_penalty = 1;
   sampler *s = sampler_open(&config, 2);
   REQUIRE(s != NULL);
@@ -261,7 +261,7 @@ TEST(tokens_outside_of_the_vocabulary_are_not_penalised) {
 
 // ---- settings and memory ----
 
-static void check_refusal(const sampler_config *config, const char *message) {
+static void check_refusal(const wick_sampling *config, const char *message) {
   wick_error error = {0};
   sampler *s = NULL;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -272,8 +272,8 @@ static void check_refusal(const sampler_config *config, const char *message) {
 }
 
 TEST(settings_out_of_range_are_refused_by_name) {
-  sampler_config good, c;
-  sampler_config_default(&good);
+  wick_sampling good, c;
+  sampler_set_defaults(&good);
   c = good, c.temperature = -0.5f;
   check_refusal(&c, "temperature is -0.5, not finite and at least 0");
   c = good, c.temperature = NAN;
@@ -292,18 +292,18 @@ TEST(settings_out_of_range_are_refused_by_name) {
   check_refusal(&c, "frequency_penalty is -inf, not finite");
   c = good, c.presence_penalty = NAN;
   check_refusal(&c, "presence_penalty is nan, not finite");
-  c = good, c.penalty_last = SAMPLER_PENALTY_LAST_MAX + 1;
+  c = good, c.penalty_last = WICK_PENALTY_LAST_MAX + 1;
   check_refusal(&c, "penalty_last is 1048577, not at most 1048576");
   c = good, c.logprobs = 21;
   check_refusal(&c, "logprobs is 21, not at most 20");
-  const sampler_bias far = {100, 0}, negative = {-1, 0}, infinite = {1, INFINITY};
+  const wick_bias far = {100, 0}, negative = {-1, 0}, infinite = {1, INFINITY};
   c = good, c.bias_count = 1, c.bias = &far;
   check_refusal(&c, "logit bias for token 100, the vocabulary has 100");
   c.bias = &negative;
   check_refusal(&c, "logit bias for token -1, the vocabulary has 100");
   c.bias = &infinite;
   check_refusal(&c, "a logit bias is inf, not finite");
-  c.bias_count = SAMPLER_BIAS_MAX + 1;
+  c.bias_count = WICK_BIAS_MAX + 1;
   check_refusal(&c, "the number of logit biases is 1025, not at most 1024");
   sampler *s = NULL;
   CHECK_EQ_INT(sampler_create(&memory, &good, 0, &s, NULL), WICK_E_ARG);
@@ -312,9 +312,9 @@ TEST(settings_out_of_range_are_refused_by_name) {
 TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
   rng source;
   rng_seed(&source, 12);
-  sampler_bias bias[4];
+  wick_bias bias[4];
   for (int round = 0; round < 50; round++) {
-    sampler_config config;
+    wick_sampling config;
     const uint32_t vocab = 1 + below(&source, VOCAB_MAX);
     random_config(&source, &config, bias, vocab);
     sampler *s = sampler_open(&config, vocab);
@@ -325,8 +325,8 @@ TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
     CHECK_EQ_UINT(memory.calls, 1);
     sampler_close(s);
   }
-  sampler_config config;
-  sampler_config_default(&config);
+  wick_sampling config;
+  sampler_set_defaults(&config);
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory.fail_at_call = 1;
   sampler *s = NULL;
@@ -351,8 +351,8 @@ BENCH(of_a_large_vocabulary) {
   rng_seed(&source, 1);
   fill_logits(&source, logits, QWEN_VOCAB, 3, 1e6);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    sampler_config config;
-    sampler_config_default(&config);
+    wick_sampling config;
+    sampler_set_defaults(&config);
     config.temperature = cases[i].temperature;
     config.top_p = cases[i].top_p;
     config.min_p = cases[i].min_p;

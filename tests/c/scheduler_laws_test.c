@@ -79,10 +79,10 @@ static uint32_t make_prompt(traffic *t, int32_t *tokens) {
   return count;
 }
 
-static void choose_sampling(traffic *t, sampler_config *sampling) {
-  sampler_config_default(sampling);
+static void choose_sampling(traffic *t, wick_sampling *sampling) {
+  sampler_set_defaults(sampling);
   sampling->seed = random_u64(&t->random) >> 8;
-  if (sim_below(&t->random, 16) == 0) sampling->logprobs = SAMPLER_LOGPROBS_MAX;
+  if (sim_below(&t->random, 16) == 0) sampling->logprobs = WICK_LOGPROBS_MAX;
   if (sim_below(&t->random, 2) == 0) return;
   sampling->temperature = 0.9f;
   if (sim_below(&t->random, 3) == 0) sampling->top_k = 8;
@@ -331,7 +331,7 @@ TEST(all_can_be_ended_with_an_error) {
     REQUIRE(simulation_open(&sim, &TIGHT));
     sim.may_fail = sim.is_slow = true;
     run_into_the_middle(seed, 200 + 10 * (i % 30));
-    wick_error error = {WICK_E_NOMEM, WICK_NO_OFFSET, {0}};
+    wick_error error = {.status = WICK_E_NOMEM, .offset_bytes = WICK_NO_OFFSET};
     memset(error.message, 'x', sizeof error.message - 1);
     traffic more = {.random = seed};
     while (sim.scheduler->count < 40) submit_short(&more, 0);

@@ -31,7 +31,7 @@ typedef struct simulated {
   int32_t prompt[SIM_CONTEXT_MAX + 1];                   // with what its session held
   uint32_t prompt_count, before_count;                   // before_count: of the session
   uint32_t drop_first, drop_last;                        // of the session's tokens; 0, 0: none
-  sampler_config sampling;
+  wick_sampling sampling;
   uint32_t tokens_max;  // 0: the context
   int32_t tokens[SIM_CONTEXT_MAX + 1];
   uint32_t count;  // that have come

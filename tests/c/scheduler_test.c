@@ -23,7 +23,7 @@ static void fill_prompt(int32_t *tokens, uint32_t count, chain_style style, uint
 
 static wick_request make_request(const int32_t *tokens, uint32_t count, uint32_t max_tokens) {
   wick_request wanted = {.tokens = tokens, .token_count = count, .max_tokens = max_tokens};
-  sampler_config_default(&wanted.sampling);
+  sampler_set_defaults(&wanted.sampling);
   return wanted;
 }
 
@@ -298,7 +298,7 @@ TEST(completions_wait_for_room_for_their_events) {
     fill_prompt(prompt, 1 + which % 20, CHAIN_NEW, which);
     wick_request wanted = make_request(prompt, 1 + which % 20, 1);
     wanted.completions = WICK_COMPLETIONS_MAX - sim_below(&random, 8) % 6;
-    wanted.sampling.logprobs = SAMPLER_LOGPROBS_MAX;
+    wanted.sampling.logprobs = WICK_LOGPROBS_MAX;
     sample(&wanted, which);
     uint32_t id;
     CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);

@@ -1,6 +1,5 @@
 // Tokens dropped from the middle of a session while others want its pages: what it says afterwards
 // is what it says alone, to the last bit, whoever came before it, with it or behind it.
-#include "api/insides.h"
 #include "fixture_model.h"
 
 enum {
@@ -139,7 +138,7 @@ static void play_all(const fixture_file *file, uint32_t pages, const play *play,
   const uint32_t before = play->is_full ? CONTEXT_TOKENS + 1 : READ_TOKENS + OUT_TOKENS;
   CHECK_EQ_UINT(count, before - (play->last - play->first) + 3 + OUT_TOKENS);
   CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
-  CHECK_EQ_UINT(wick_stats(engine).running, 0);
+  CHECK_EQ_UINT(scheduler_get_stats(engine->scheduler).running, 0);
   wick_engine_destroy(engine);
 }
 
@@ -240,7 +239,7 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   REQUIRE(engine != NULL);
   // the token that was said last has a place in the pages, too
   const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(wick_pages(engine)), 0);
+  CHECK_EQ_UINT(wick_kv_pool_pages_available(engine->kv), 0);
   wick_request wanted = make_drop(session, 3, 8);
   submit(engine, &wanted, &alone[DROPPING]);
   run(engine, alone);
@@ -268,7 +267,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
   wick_prefix_cache *cache = engine->prefix;
-  const wick_kv_pool *pool = wick_pages(engine);
+  const wick_kv_pool *pool = engine->kv;
   const uint32_t session = read_session(engine, CONTEXT_TOKENS, 3);
   int32_t tokens[CONTEXT_TOKENS];
   const int32_t *held;

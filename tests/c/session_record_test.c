@@ -121,10 +121,10 @@ static void check_refused(record *r, wick_status status, const char *words) {
   CHECK_EQ_INT(load(engine, r, &refused), status);
   CHECK_EQ_UINT(refused, 0);
   // pages that were made for it stay, and the next one has them
-  const uint64_t blocks = wick_engine_memory(engine)->blocks_now;
+  const uint64_t blocks = engine->memory.blocks_now;
   CHECK_EQ_INT(load(engine, r, &refused), status);
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s\n", error.message);
-  CHECK_EQ_UINT(wick_engine_memory(engine)->blocks_now, blocks);
+  CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
 }
 
 // ---- What was saved ----
@@ -202,9 +202,9 @@ TEST(a_byte_changed_anywhere_is_seen) {
   CHECK_EQ_INT(wick_session_close(engine, again, NULL), WICK_OK);
   for (size_t at = 0; at < saved.size_bytes; at += at < 256 ? 1 : 61) {
     damaged.bytes[at] ^= 0x10;
-    const uint64_t blocks = wick_engine_memory(engine)->blocks_now;
+    const uint64_t blocks = engine->memory.blocks_now;
     if (!CHECK(load(engine, &damaged, &again) != WICK_OK)) printf("#   byte %zu\n", at);
-    CHECK_EQ_UINT(wick_engine_memory(engine)->blocks_now, blocks);
+    CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
     damaged.bytes[at] ^= 0x10;
   }
   CHECK_EQ_INT(load(engine, &damaged, &again), WICK_OK);

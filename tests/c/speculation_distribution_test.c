@@ -97,7 +97,7 @@ static bool sample_texts(tally *to, uint32_t draft_pages, proposals *proposals) 
       prompt[i] = SIM_LETTERS + (int32_t)sim_below(&random, SIM_VOCAB - SIM_LETTERS);
     }
     wick_request wanted = {.tokens = prompt, .token_count = PROMPT};
-    sampler_config_default(&wanted.sampling);
+    sampler_set_defaults(&wanted.sampling);
     wanted.sampling.temperature = TEMPERATURE;
     wanted.sampling.seed = 5000 + which;
     uint32_t id;

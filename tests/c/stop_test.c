@@ -15,7 +15,7 @@ static wick_memory memory;
 
 static stop_matcher *matcher_open(const char *const *strings, uint32_t count) {
   memory_init(&memory, 0, platform_alloc, platform_free);
-  size_t sizes[STOP_STRINGS_MAX];
+  size_t sizes[WICK_STOPS_MAX];
   for (uint32_t i = 0; i < count; i++) sizes[i] = strlen(strings[i]);
   stop_matcher *matcher = NULL;
   CHECK_EQ_INT(stop_matcher_create(&memory, strings, sizes, count, &matcher, NULL), WICK_OK);
@@ -29,7 +29,7 @@ static void matcher_close(stop_matcher *matcher) {
 
 // Feeds one piece and checks what is shown and whether it stops (stop < 0: not).
 static void feed(stop_matcher *matcher, const char *piece, const char *shown, int stop) {
-  char out[TEXT_MAX + STOP_STRING_BYTES_MAX];
+  char out[TEXT_MAX + WICK_STOP_BYTES_MAX];
   size_t out_bytes = 0;
   uint32_t index = 99;
   const bool stopped = stop_matcher_feed(matcher, piece, strlen(piece), out, &out_bytes, &index);
@@ -39,7 +39,7 @@ static void feed(stop_matcher *matcher, const char *piece, const char *shown, in
 }
 
 static void flush(stop_matcher *matcher, const char *shown) {
-  char out[STOP_STRING_BYTES_MAX + 1];
+  char out[WICK_STOP_BYTES_MAX + 1];
   out[stop_matcher_flush(matcher, out)] = 0;
   CHECK_EQ_STR(out, shown);
 }
@@ -138,7 +138,7 @@ static void check_refusal(const char *const *strings, const size_t *sizes, uint3
 }
 
 TEST(bad_stop_strings_are_refused) {
-  static char large[STOP_STRING_BYTES_MAX + 1];
+  static char large[WICK_STOP_BYTES_MAX + 1];
   memset(large, 'a', sizeof large);
   const char *const strings[] = {large, "\xc3", large, "\xed\xa0\x80"};
   check_refusal(strings, (const size_t[]){1, 1}, 2, "stop string 1 is not UTF-8");
@@ -146,7 +146,7 @@ TEST(bad_stop_strings_are_refused) {
   check_refusal(strings + 2, (const size_t[]){257, 3}, 2,
                 "stop string 0 has 257 bytes, not 1 to 256");
   check_refusal(strings + 2, (const size_t[]){256, 3}, 2, "stop string 1 is not UTF-8");
-  check_refusal(strings, NULL, STOP_STRINGS_MAX + 1, "17 stop strings, at most 16");
+  check_refusal(strings, NULL, WICK_STOPS_MAX + 1, "17 stop strings, at most 16");
   memory.fail_at_call = 1;
   stop_matcher *matcher = NULL;
   CHECK_EQ_INT(stop_matcher_create(&memory, strings, (const size_t[]){4}, 1, &matcher, NULL),
@@ -155,22 +155,22 @@ TEST(bad_stop_strings_are_refused) {
 }
 
 TEST(the_largest_set_of_strings_works) {
-  static char texts[STOP_STRINGS_MAX][STOP_STRING_BYTES_MAX + 1];
-  const char *strings[STOP_STRINGS_MAX];
-  for (int i = 0; i < STOP_STRINGS_MAX; i++) {
-    memset(texts[i], 'a', STOP_STRING_BYTES_MAX - 1);
-    texts[i][STOP_STRING_BYTES_MAX - 1] = (char)('b' + i);
+  static char texts[WICK_STOPS_MAX][WICK_STOP_BYTES_MAX + 1];
+  const char *strings[WICK_STOPS_MAX];
+  for (int i = 0; i < WICK_STOPS_MAX; i++) {
+    memset(texts[i], 'a', WICK_STOP_BYTES_MAX - 1);
+    texts[i][WICK_STOP_BYTES_MAX - 1] = (char)('b' + i);
     strings[i] = texts[i];
   }
-  stop_matcher *m = matcher_open(strings, STOP_STRINGS_MAX);
+  stop_matcher *m = matcher_open(strings, WICK_STOPS_MAX);
   REQUIRE(m != NULL);
-  char out[TEXT_MAX + STOP_STRING_BYTES_MAX];
+  char out[TEXT_MAX + WICK_STOP_BYTES_MAX];
   size_t out_bytes;
   uint32_t index;
   char many[TEXT_MAX];
   memset(many, 'a', sizeof many);
   CHECK(!stop_matcher_feed(m, many, sizeof many, out, &out_bytes, &index));
-  CHECK_EQ_UINT(out_bytes, TEXT_MAX - (STOP_STRING_BYTES_MAX - 1));
+  CHECK_EQ_UINT(out_bytes, TEXT_MAX - (WICK_STOP_BYTES_MAX - 1));
   CHECK(stop_matcher_feed(m, "f", 1, out, &out_bytes, &index));
   CHECK_EQ_UINT(out_bytes, 0);
   CHECK_EQ_UINT(index, 4);
@@ -212,7 +212,7 @@ static size_t reference_held(const char *text, const char *const *stops, uint32_
 static void check_against_reference(rng *source) {
   static char storage[4][12];
   const char *stops[4];
-  char text[80], shown[80 + STOP_STRING_BYTES_MAX], so_far[80];
+  char text[80], shown[80 + WICK_STOP_BYTES_MAX], so_far[80];
   const uint32_t count = 1 + (uint32_t)(rng_next(source) % 4);
   for (uint32_t i = 0; i < count; i++) {
     const size_t size = 1 + rng_next(source) % 8;

@@ -116,7 +116,7 @@ static void submit_many(uint32_t count) {
       prompt[p] = SIM_LETTERS + (int32_t)sim_below(&random, SIM_VOCAB - SIM_LETTERS);
     }
     wick_request wanted = {.tokens = prompt, .token_count = length, .max_tokens = 120};
-    sampler_config_default(&wanted.sampling);
+    sampler_set_defaults(&wanted.sampling);
     if (i % 3 == 1) wanted.sampling.temperature = 0.9f;
     wanted.sampling.seed = i;
     wanted.priority = (int32_t)(i % 3);
@@ -220,7 +220,7 @@ static void submit_turn(uint32_t turn) {
                            .token_count = turn == 2 && i == 3 ? 0 : TURN_PROMPT,
                            .max_tokens = TURN_TOKENS,
                            .session = sim.held[i].id};
-    sampler_config_default(&wanted.sampling);
+    sampler_set_defaults(&wanted.sampling);
     wanted.sampling.seed = turn;
     wanted.prefill_only = (turn + i) % 5 == 4;
     uint32_t id;
@@ -279,7 +279,7 @@ TEST(who_rests_longest_gives_its_pages_first) {
   int32_t prompt[200];
   for (uint32_t p = 0; p < 200; p++) prompt[p] = SIM_LETTERS + (int32_t)(p % 5);
   wick_request wanted = {.tokens = prompt, .token_count = 80, .prefill_only = true};
-  sampler_config_default(&wanted.sampling);
+  sampler_set_defaults(&wanted.sampling);
   uint32_t id;
   for (uint32_t i = 0; i < 3; i++) {
     wanted.session = sim.held[order[i]].id;

@@ -18,8 +18,8 @@ TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
   fixture_open_spm_bytes(&fixture);
   int32_t ids[4] = {-7, -7, -7, -7};
   size_t count = 0;
-  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, TOKENIZE_ADD_SPECIAL, ids, 3, &count,
-                                &fixture.error),
+  CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, "aaaa", 4, WICK_TOKENIZE_ADD_SPECIAL, ids, 3,
+                                &count, &fixture.error),
                WICK_E_FULL);
   CHECK_EQ_UINT(count, 5);
   CHECK_EQ_INT(ids[2], 260);
@@ -35,7 +35,7 @@ TEST(no_text_is_an_empty_one) {
   fixture_open_spm_bytes(&fixture);
   int32_t ids[4];
   size_t count = 9;
-  const uint32_t flags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+  const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
   CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, NULL, 0, flags, ids, 4, &count, NULL), WICK_OK);
   CHECK_EQ_UINT(count, 1);  // the first token of all texts
   fixture_close(&fixture);
@@ -98,8 +98,8 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
     wick_status status = tokenizer_create(&memory, fixture.directory, &made, &error);
     if (status == WICK_OK) {
       const uint64_t blocks = memory.blocks_now;
-      status = tokenizer_encode(made, text, strlen(text), TOKENIZE_PARSE_SPECIAL, ids, 512, &count,
-                                &error);
+      status = tokenizer_encode(made, text, strlen(text), WICK_TOKENIZE_PARSE_SPECIAL, ids, 512,
+                                &count, &error);
       CHECK_EQ_UINT(memory.blocks_now, blocks);
     }
     failed = memory.calls >= k;
@@ -156,7 +156,7 @@ static void check_time(vocabulary_fixture *fixture, const char *what, const uint
                        size_t size) {
   size_t count = 0;
   const uint64_t begin_us = platform_now_us();
-  int32_t *ids = fixture_encode(fixture, text, size, TOKENIZE_PARSE_SPECIAL, &count);
+  int32_t *ids = fixture_encode(fixture, text, size, WICK_TOKENIZE_PARSE_SPECIAL, &count);
   const uint64_t elapsed_ms = (platform_now_us() - begin_us) / 1000;
   CHECK(ids != NULL);
   if (!CHECK(elapsed_ms < 120000)) printf("# %s: %llu ms\n", what, (unsigned long long)elapsed_ms);
@@ -458,7 +458,7 @@ TEST(odd_vocabularies_are_read_or_refused_in_words) {
     }
     if (fixture.status == WICK_OK) {
       size_t count = 0;
-      free(fixture_encode(&fixture, "a b\xff\n<s>", 8, TOKENIZE_PARSE_SPECIAL, &count));
+      free(fixture_encode(&fixture, "a b\xff\n<s>", 8, WICK_TOKENIZE_PARSE_SPECIAL, &count));
       CHECK_EQ_INT(fixture.status, WICK_OK);
     }
     fixture_close(&fixture);

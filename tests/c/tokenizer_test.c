@@ -268,7 +268,8 @@ static void check_specials(uint32_t special_count) {
     int32_t wanted[200];
     const size_t size = random_below(sizeof text);
     for (size_t i = 0; i < size; i++) text[i] = (char)('x' + random_below(8) / 3);
-    for (uint32_t flags = 0; flags <= TOKENIZE_PARSE_SPECIAL; flags += TOKENIZE_PARSE_SPECIAL) {
+    for (uint32_t flags = 0; flags <= WICK_TOKENIZE_PARSE_SPECIAL;
+         flags += WICK_TOKENIZE_PARSE_SPECIAL) {
       const size_t wanted_count =
           partition_plainly(tokens, order, special_count, text, size, flags != 0, wanted);
       size_t found_count = 0;
@@ -310,14 +311,14 @@ TEST(special_tokens_of_phi_3_swallow_the_white_space_behind_them) {
   tokens[count++] = (fixture_token){"\n\n", TOKEN_USER_DEFINED, 0};      // 258
   vocabulary_fixture fixture;
   open_bpe(&fixture, tokens, count, "My Phi-3 mini");
-  CHECK_IDS(&fixture, "<|user|> \n\t<|user|>  a b", TOKENIZE_PARSE_SPECIAL, 256, 256, 'a', ' ',
+  CHECK_IDS(&fixture, "<|user|> \n\t<|user|>  a b", WICK_TOKENIZE_PARSE_SPECIAL, 256, 256, 'a', ' ',
             'b');
-  CHECK_IDS(&fixture, "<|endoftext|> a", TOKENIZE_PARSE_SPECIAL, 257, ' ', 'a');
-  CHECK_IDS(&fixture, "<|user|>\n\n\na", TOKENIZE_PARSE_SPECIAL, 256, 'a');
+  CHECK_IDS(&fixture, "<|endoftext|> a", WICK_TOKENIZE_PARSE_SPECIAL, 257, ' ', 'a');
+  CHECK_IDS(&fixture, "<|user|>\n\n\na", WICK_TOKENIZE_PARSE_SPECIAL, 256, 'a');
   CHECK_IDS(&fixture, "<|user|>\n\n\na", 0, '<', '|', 'u', 's', 'e', 'r', '|', '>', 258, 'a');
   fixture_close(&fixture);
   open_bpe(&fixture, tokens, count, "another");
-  CHECK_IDS(&fixture, "<|user|> a", TOKENIZE_PARSE_SPECIAL, 256, ' ', 'a');
+  CHECK_IDS(&fixture, "<|user|> a", WICK_TOKENIZE_PARSE_SPECIAL, 256, ' ', 'a');
   fixture_close(&fixture);
 }
 
@@ -411,8 +412,9 @@ TEST(any_text_comes_back_from_spm) {
     free(ids);
   }
   CHECK_IDS(&fixture, "a \xc3\xa9\x7f", 0, 261, 259, 262, 3 + 0x7f);
-  CHECK_IDS(&fixture, "a<s>a", TOKENIZE_PARSE_SPECIAL | TOKENIZE_ADD_SPECIAL, 1, 261, 1, 261);
-  CHECK_IDS(&fixture, "", TOKENIZE_ADD_SPECIAL, 1);
+  CHECK_IDS(&fixture, "a<s>a", WICK_TOKENIZE_PARSE_SPECIAL | WICK_TOKENIZE_ADD_SPECIAL, 1, 261, 1,
+            261);
+  CHECK_IDS(&fixture, "", WICK_TOKENIZE_ADD_SPECIAL, 1);
   fixture_close(&fixture);
 }
 

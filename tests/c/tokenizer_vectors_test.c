@@ -207,9 +207,9 @@ static bool is_ascii_or_valid(const uint8_t *text, size_t size) {
 }
 
 static void check_case(vocabulary_fixture *fixture, const char *name, const vector_case *wanted) {
-  check_ids(fixture, name, wanted, 0, TOKENIZE_PARSE_SPECIAL);
+  check_ids(fixture, name, wanted, 0, WICK_TOKENIZE_PARSE_SPECIAL);
   check_ids(fixture, name, wanted, 1, 0);
-  check_ids(fixture, name, wanted, 2, TOKENIZE_PARSE_SPECIAL | TOKENIZE_ADD_SPECIAL);
+  check_ids(fixture, name, wanted, 2, WICK_TOKENIZE_PARSE_SPECIAL | WICK_TOKENIZE_ADD_SPECIAL);
   size_t size = 0;
   char *decoded = fixture_decode(fixture, wanted->ids[0], wanted->counts[0], &size);
   if (is_ascii_or_valid(wanted->decoded, wanted->decoded_bytes) &&
@@ -357,7 +357,7 @@ static void check_entry(const vector_entry *entry, const char *cases) {
     for (json in = {cases}; !json_take(&in, ']'); json_take(&in, ',')) {
       json_case(&in, &wanted);
       if (strcmp(entry->same_as, "") != 0) {  // only the ids are said to be the same
-        check_ids(&fixture, entry->name, &wanted, 0, TOKENIZE_PARSE_SPECIAL);
+        check_ids(&fixture, entry->name, &wanted, 0, WICK_TOKENIZE_PARSE_SPECIAL);
         check_ids(&fixture, entry->name, &wanted, 1, 0);
       } else {
         check_case(&fixture, entry->name, &wanted);

@@ -9,8 +9,7 @@
 
 #include "../c/model_builder.h"
 #include "../c/random.h"
-#include "api/json.h"
-#include "wick.h"
+#include "api/insides.h"
 
 #define REQUIRE(condition)              \
   do {                                  \
@@ -340,10 +339,10 @@ static wick_engine *make_engine(input *in, bool is_draft) {
   config.batch_tokens = next_u8(in) % 40;
   config.running_max = next_u8(in) % 8;
   const uint32_t failing = next_u8(in);
-  if (failing >= 128) config.fail_at_call = failing * 2 - 250;
+  const engine_hooks hooks = {.fail_at_call = failing >= 128 ? failing * 2 - 250 : 0};
   wick_engine *engine = NULL;
   wick_error error;
-  const wick_status status = wick_engine_create(&config, &engine, &error);
+  const wick_status status = engine_create(&config, &hooks, &engine, &error);
   REQUIRE((status == WICK_OK) == (engine != NULL));
   return engine;
 }
@@ -425,7 +424,7 @@ static void submit(fuzz_run *run, input *in) {
   request.max_tokens = 1 + more % 12;
   request.priority = (int32_t)(how % 5) - 2;
   request.completions = (how & 7) == 7 ? 1 + more % 5 : 0;
-  request.sampling.logprobs = (how & 16) != 0 ? SAMPLER_LOGPROBS_MAX : 0;
+  request.sampling.logprobs = (how & 16) != 0 ? WICK_LOGPROBS_MAX : 0;
   request.sampling.temperature = (how & 32) != 0 ? 1.0f : 0.0f;
   request.sampling.top_k = (how & 64) != 0 ? 5 : 0;
   request.sampling.top_p = (how & 128) != 0 ? 0.5f : 1.0f;
@@ -530,7 +529,7 @@ static void tokenize(fuzz_run *run, input *in) {
   size_t size_bytes, count = 0;
   const uint32_t flags = next_u8(in) % 4;
   const char *chosen = choose_text(in, text, &size_bytes);
-  tokenizer *tokenizer = wick_tokenizer(run->engine);
+  tokenizer *tokenizer = run->engine->tokenizer;
   if (tokenizer == NULL) return;
   int32_t ids[TEXT_MAX * 3 + 8];
   wick_error error;
@@ -560,8 +559,8 @@ static void look(fuzz_run *run) {
   wick_memory_plan(run->engine, &plan, &error);
   wick_model_get_info(run->engine, &info, &error);
   wick_info_json(run->engine, count_bytes, &total);
-  if (wick_directory(run->engine) != NULL) wick_inspect_json(run->engine, count_bytes, &total);
-  wick_kv_json(run->engine, true, count_bytes, &total);
+  if (engine_directory(run->engine) != NULL) wick_inspect_json(run->engine, count_bytes, &total);
+  wick_pages_json(run->engine, true, count_bytes, &total);
   wick_stats_json(run->engine, count_bytes, &total);
   REQUIRE(total > 0);
 }
@@ -608,7 +607,8 @@ static void end_requests(fuzz_run *run) {
   take_events(run);
   run_to_idle(run);
   for (uint32_t i = 0; i < run->request_count; i++) REQUIRE(run->dones[i] == 1);
-  const scheduler_stats stats = wick_stats(run->engine);
+  wick_stats stats;
+  wick_stats_get(run->engine, &stats);
   REQUIRE(stats.running == 0 && stats.waiting == 0);
 }
 
@@ -626,7 +626,7 @@ static void ask_again(fuzz_run *run) {
   wick_load_state state;
   wick_load_get_state(run->engine, &state);
   if (status != WICK_OK) {
-    REQUIRE(run->is_failed || status == WICK_E_NOMEM || wick_pages(run->engine) == NULL);
+    REQUIRE(run->is_failed || status == WICK_E_NOMEM || run->engine->kv == NULL);
     return;
   }
   run->ids[0] = id;
@@ -638,7 +638,7 @@ static void ask_again(fuzz_run *run) {
 }
 
 static void check_pages(const fuzz_run *run) {
-  const wick_kv_pool *pages = wick_pages(run->engine);
+  const wick_kv_pool *pages = run->engine->kv;
   if (pages == NULL) return;
   wick_error error;
   REQUIRE(wick_kv_pool_check(pages, &error) == WICK_OK);

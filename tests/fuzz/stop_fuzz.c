@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { TEXT_MAX = 4096 };
 
 typedef struct run_result {
-  char shown[TEXT_MAX + STOP_STRING_BYTES_MAX];
+  char shown[TEXT_MAX + WICK_STOP_BYTES_MAX];
   size_t shown_bytes;
   bool stopped;
   uint32_t index;
@@ -25,11 +25,11 @@ static void run(stop_matcher *matcher, const char *text, size_t size, const uint
   for (size_t i = 0; fed < size && !result->stopped; i++) {
     size_t piece = cut_count == 0 ? size : 1u + cuts[i % cut_count];
     if (piece > size - fed) piece = size - fed;
-    char out[TEXT_MAX + STOP_STRING_BYTES_MAX];
+    char out[TEXT_MAX + WICK_STOP_BYTES_MAX];
     size_t out_bytes = 0;
     result->stopped =
         stop_matcher_feed(matcher, text + fed, piece, out, &out_bytes, &result->index);
-    if (out_bytes > piece + STOP_STRING_BYTES_MAX) __builtin_trap();
+    if (out_bytes > piece + WICK_STOP_BYTES_MAX) __builtin_trap();
     memcpy(result->shown + result->shown_bytes, out, out_bytes);
     result->shown_bytes += out_bytes;
     fed += piece;
@@ -68,10 +68,10 @@ static void check(const run_result *result, const char *text, size_t size,
 
 // Input: count, then per string its size and bytes, then the number of cuts, cuts, the text.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  const char *strings[STOP_STRINGS_MAX + 1];
-  size_t sizes[STOP_STRINGS_MAX + 1];
+  const char *strings[WICK_STOPS_MAX + 1];
+  size_t sizes[WICK_STOPS_MAX + 1];
   if (size == 0) return 0;
-  const uint32_t count = data[0] % (STOP_STRINGS_MAX + 2);
+  const uint32_t count = data[0] % (WICK_STOPS_MAX + 2);
   size_t at = 1;
   for (uint32_t i = 0; i < count; i++) {
     sizes[i] = at < size ? data[at++] : 0;

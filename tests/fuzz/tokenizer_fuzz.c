@@ -211,7 +211,8 @@ static void check_file(const uint8_t *bytes, size_t size) {
     require(memory.bytes_now - directory_only <= tokenizer_plan_bytes(opened.directory));
     tokenizer_destroy(again);
     size_t count, size_back;
-    int32_t *ids = encode(opened.tokenizer, TEXT, sizeof TEXT - 1, TOKENIZE_PARSE_SPECIAL, &count);
+    int32_t *ids =
+        encode(opened.tokenizer, TEXT, sizeof TEXT - 1, WICK_TOKENIZE_PARSE_SPECIAL, &count);
     free(decode(opened.tokenizer, ids, count, &size_back));
     free(ids);
     tokenizer_destroy(opened.tokenizer);
@@ -230,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (choice >= VOCABULARY_COUNT) {
     check_file(data + 1, size - 1);
   } else {
-    check_text(choice, data + 1, size - 1, data[0] >> 7 != 0 ? TOKENIZE_PARSE_SPECIAL : 0);
+    check_text(choice, data + 1, size - 1, data[0] >> 7 != 0 ? WICK_TOKENIZE_PARSE_SPECIAL : 0);
   }
   return 0;
 }

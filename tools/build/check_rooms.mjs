@@ -1,5 +1,6 @@
-// Checks that a room under src/ includes only from itself and from the rooms above it, and that
-// engine code includes of the C library only what the freestanding web build has.
+// Checks what is included: that a room under src/ sees only itself and the rooms above it, that engine
+// code takes of the C library only what the freestanding web build has, that include/wick.h reads
+// alone, and that programs (the command line, the web's exports) use the engine through it.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -14,6 +15,19 @@ const rooms = [
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
 const kernelHeaders = ['wasm_simd128.h', 'simde/'];
+
+/**
+ * What else than include/wick.h and their own files those outside of the engine may include
+ * (docs/architecture.md says why).
+ * @type {[file: RegExp, headers: RegExp][]}
+ */
+const outside = [
+  [/^src\/cli\/synth/, /^(cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
+  [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
+  [/^web\/exports\.c$/, /^(thread_web|web_heap)\.h$/],
+  [/^(web|wasi)\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
+];
+const publicHeaders = ['stdbool.h', 'stddef.h', 'stdint.h'];
 
 /** @param {string} folder @returns {string[]} */
 function sourcesBelow(folder) {
@@ -30,6 +44,10 @@ function sourcesBelow(folder) {
  * @returns {string | undefined} what is wrong with including it
  */
 function faultOfSystemHeader(file, header) {
+  if (file.startsWith('include/')) {
+    return publicHeaders.includes(header) ? undefined : `<${header}>: wick.h reads alone`;
+  }
+  if (!file.startsWith('src/')) return undefined;
   const isEngine = !file.startsWith('src/cli/') && file !== 'src/platform/posix.c';
   if (!isEngine || engineHeaders.includes(header.replace(/\.h$/, ''))) return undefined;
   if (file.startsWith('src/kernels/') && kernelHeaders.some((h) => header.startsWith(h)))
@@ -39,21 +57,26 @@ function faultOfSystemHeader(file, header) {
 
 /** @param {string} file @param {string} header @returns {string | undefined} */
 function faultOfOwnHeader(file, header) {
-  const [, room, below] = file.split('/');
-  if (!existsSync(join(root, 'src', header))) return `"${header}" is not a path from src/`;
-  const target = header.includes('/') ? header.split('/')[0] : undefined;
-  if (below === undefined) return undefined; // wick.h
+  if (file.startsWith('include/')) return `"${header}": what is public includes nothing of src/`;
+  if (header === 'wick.h') return undefined;
+  const isFound = ['src', dirname(file)].some((at) => existsSync(join(root, at, header)));
+  if (!isFound) return `"${header}" is not a path from src/`;
+  const [, allowed] = outside.find(([files]) => files.test(file)) ?? [];
+  if (allowed && !allowed.test(header)) return `"${header}": take include/wick.h instead`;
+  return file.startsWith('src/') ? faultOfRoom(file.split('/')[1], header) : undefined;
+}
+
+/** @param {string} room @param {string} header @returns {string | undefined} */
+function faultOfRoom(room, header) {
+  const [target] = header.split('/');
   if (!rooms.includes(room)) return `src/${room} is not a room of docs/architecture.md`;
-  if (target === undefined) {
-    const sees = ['api', 'bench', 'cli'].includes(room); // the interface, wick.h
-    return sees ? undefined : `"${header}" lies below every room`;
-  }
   if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} lies below room ${room}`;
   return undefined;
 }
 
 let faults = 0;
-for (const path of existsSync(join(root, 'src')) ? sourcesBelow(join(root, 'src')) : []) {
+const folders = ['include', 'src', 'wasi', 'web'].map((folder) => join(root, folder));
+for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
   const file = relative(root, path);
   for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries()) {
     const found = /^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)/.exec(line);

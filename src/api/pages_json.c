@@ -1,6 +1,5 @@
-// api/kv_json.c — the KV pages and their holders as JSON.
+// api/pages_json.c — the KV pages and their holders as JSON.
 #include "api/insides.h"
-#include "api/json.h"
 
 // 'c': nobody but the prefix cache has it.
 static char letter_of(const wick_kv_page *page) {
@@ -81,7 +80,7 @@ static void write_prefix(json_writer *json, const wick_prefix_cache *prefix) {
   json_close(json, '{');
 }
 
-void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context) {
+void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context) {
   json_writer json;
   json_begin(&json, sink, context);
   json_open(&json, NULL, '{');
@@ -100,7 +99,7 @@ void wick_kv_json(wick_engine *engine, bool map, json_sink sink, void *context) 
     json_u64(&json, "running", load.running);
     json_u64(&json, "waiting", load.waiting);
     json_close(&json, '{');
-    if (map) write_map(&json, pool);
+    if (has_map) write_map(&json, pool);
   }
   json_close(&json, '{');
 }

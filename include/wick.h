@@ -1,0 +1,706 @@
+// wick.h — Wick, an engine for GGUF language models, as C and C++ programs see it. This header
+// reads alone: it includes nothing of the engine's, and a program that links the engine needs no
+// other.
+//
+//   wick_config config;
+//   wick_engine *engine;
+//   wick_error error;
+//   wick_config_default(&config);
+//   if (wick_engine_create(&config, &engine, &error) != WICK_OK) ...
+//   if (wick_load_bytes(engine, file, file_bytes, &error) != WICK_OK) ...
+//
+//   wick_request request;
+//   wick_request_default(&request);
+//   request.text = "Once upon a time", request.text_bytes = 16, request.max_tokens = 64;
+//   uint32_t id;
+//   if (wick_request_submit(engine, &request, &id, &error) != WICK_OK) ...
+//   while (wick_step(engine, 10000) != WICK_STEP_IDLE) {
+//     size_t size_bytes;
+//     const uint8_t *events = wick_events_take(engine, &size_bytes);
+//     const wick_event *event = NULL;
+//     while ((event = wick_event_next(events, size_bytes, event)) != NULL)
+//       fwrite(wick_event_text(event), 1, event->text_bytes, stdout);
+//   }
+//   wick_engine_destroy(engine);
+//
+// Threads: one thread at a time calls an engine. Engines share nothing and may be called by
+// different threads. No call blocks for long: all work is done inside of wick_load_feed, which
+// copies, and wick_step, which computes and returns after at most its budget and a layer's time.
+//
+// Lifetimes: what is passed in is copied unless its comment says otherwise, so it may be freed when
+// the call returns. What is returned as a pointer belongs to the engine; each comment says until
+// when it is valid, at the latest until wick_engine_destroy. Nothing that is returned is freed by
+// the caller. After wick_engine_destroy every byte is back.
+//
+// Errors: a call that can fail returns a wick_status and, unless the pointer is NULL, fills a
+// wick_error of the caller's. A failed call has changed nothing, except where its comment says so.
+// NULL for an engine or for an out parameter is the caller's mistake and is not looked for.
+//
+// Memory: all of it goes through one gate that keeps config.memory_bytes_max. Decoding allocates
+// nothing.
+//
+// Numbers: sizes in bytes and offsets are of the type that the largest file needs; ids of tokens
+// are int32_t, positions and counts of tokens uint32_t. Text is UTF-8 with its length, not
+// terminated.
+//
+// Structs may grow by a field from one minor version to the next: begin with the function that
+// fills in the defaults (wick_config_default, wick_request_default), and compile with the header of
+// the library that is linked.
+#ifndef WICK_H
+#define WICK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- Version ----
+
+#define WICK_VERSION_MAJOR 0
+#define WICK_VERSION_MINOR 1
+#define WICK_VERSION_PATCH 0
+// Rises with every version: 1.2.3 is 10203.
+#define WICK_VERSION (WICK_VERSION_MAJOR * 10000 + WICK_VERSION_MINOR * 100 + WICK_VERSION_PATCH)
+
+// WICK_VERSION of the library that is linked.
+uint32_t wick_version(void);
+
+// ---- Statuses and errors ----
+
+typedef enum wick_status {
+  WICK_OK = 0,
+  WICK_E_ARG = 1,           // the caller broke the contract: null, zero, unknown id or enum
+  WICK_E_PAGES = 2,         // KV pool short of pages
+  WICK_E_SEQ = 3,           // no such session
+  WICK_E_RANGE = 4,         // position or offset outside of what is there
+  WICK_E_CORRUPT = 5,       // a saved state is damaged, or an invariant of the engine is broken
+  WICK_E_OVERFLOW = 6,      // arithmetic on sizes does not fit
+  WICK_E_NOMEM = 7,         // allocation or growth refused, or over the budget
+  WICK_E_SHAPE = 8,         // dimensions, bytes and type do not agree
+  WICK_E_NONFINITE = 9,     // NaN or Inf where numbers were expected
+  WICK_E_FULL = 10,         // capacity reached (context, queue, room of the caller)
+  WICK_E_BUSY = 11,         // referenced or in use
+  WICK_E_NODATA = 12,       // nothing there yet
+  WICK_E_MISMATCH = 13,     // saved for another model or version
+  WICK_E_IO = 14,           // the host's storage or stream failed
+  WICK_E_FORMAT = 15,       // the file is not what its format promises
+  WICK_E_UNSUPPORTED = 16,  // well formed, but not something this build runs
+  WICK_E_TRUNCATED = 17,    // the file ended early
+  WICK_E_ABORTED = 18,      // the caller asked to stop
+  WICK_STATUS_COUNT = 19
+} wick_status;
+
+// What an error is about: the setting (a field of wick_config, wick_request or wick_sampling) that
+// a caller would change, where there is one. The comments say what wick_error.numbers hold.
+typedef enum wick_subject {
+  WICK_SUBJECT_NONE = 0,  // no setting: the file, the model, the host, ...
+  // of wick_config
+  WICK_SUBJECT_MEMORY = 1,          // memory_bytes_max: bytes needed, budget
+  WICK_SUBJECT_PLAN = 2,            // memory_bytes_max or context_tokens: planned, budget, tokens
+  WICK_SUBJECT_CONTEXT = 3,         // context_tokens: tokens wanted, at most
+  WICK_SUBJECT_BATCH = 4,           // batch_tokens: wanted, at most
+  WICK_SUBJECT_THREADS = 5,         // threads: wanted, at most
+  WICK_SUBJECT_KV_TYPE = 6,         // k_type or v_type: k_type, v_type
+  WICK_SUBJECT_KV_TOKENS = 7,       // kv_tokens_max: pages needed, available
+  WICK_SUBJECT_DIRECTORY_ONLY = 8,  // directory_only
+  WICK_SUBJECT_REQUESTS = 9,        // requests_max: there are, at most
+  WICK_SUBJECT_QUEUE_TOKENS = 10,   // queue_tokens_max: there are, at most
+  // of wick_request
+  WICK_SUBJECT_PROMPT = 11,       // text or tokens
+  WICK_SUBJECT_PRIORITY = 12,     // priority
+  WICK_SUBJECT_COMPLETIONS = 13,  // completions: wanted, at most
+  WICK_SUBJECT_SESSION = 14,      // session: its number
+  WICK_SUBJECT_STOPS = 15,        // stops: how many or which, at most
+  // of wick_sampling
+  WICK_SUBJECT_TEMPERATURE = 16,
+  WICK_SUBJECT_TOP_P = 17,
+  WICK_SUBJECT_MIN_P = 18,
+  WICK_SUBJECT_REPEAT_PENALTY = 19,
+  WICK_SUBJECT_FREQUENCY_PENALTY = 20,
+  WICK_SUBJECT_PRESENCE_PENALTY = 21,
+  WICK_SUBJECT_PENALTY_LAST = 22,  // wanted, at most
+  WICK_SUBJECT_LOGPROBS = 23,      // wanted, at most
+  WICK_SUBJECT_BIAS = 24,          // wanted, at most; or the token and the vocabulary
+  WICK_SUBJECT_KERNELS = 25,       // wick_config.kernels
+  WICK_SUBJECT_HOST = 26,          // context_tokens: bytes planned, the host's limit, tokens
+  WICK_SUBJECT_COUNT = 27
+} wick_subject;
+
+enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
+
+#define WICK_NO_OFFSET UINT64_MAX
+
+// Filled by the function that fails; unchanged on success.
+typedef struct wick_error {
+  wick_status status;
+  wick_subject subject;
+  uint64_t offset_bytes;                   // where in the file, or WICK_NO_OFFSET
+  uint64_t numbers[WICK_ERROR_NUMBERS];    // of the subject, 0 where it has fewer
+  char message[WICK_ERROR_MESSAGE_BYTES];  // for people, always terminated
+} wick_error;
+
+// The name of a status as it stands above, e.g. "WICK_E_FORMAT"; "WICK_E_?" when out of range.
+const char *wick_status_name(wick_status status);
+// The field that a subject names as it stands below, e.g. "context_tokens"; "" for none.
+const char *wick_subject_name(wick_subject subject);
+
+// ---- Text in and out ----
+
+// Bytes of the engine's, not terminated.
+typedef struct wick_text {
+  const char *bytes;
+  size_t size_bytes;
+} wick_text;
+
+// Called for each piece of a text, in order; `bytes` is valid during the call.
+typedef void (*wick_text_sink)(void *context, const char *bytes, size_t size_bytes);
+
+// ---- The engine ----
+
+typedef struct wick_engine wick_engine;
+
+// Types of keys and values: 4, 2, 1 and 1/2 bytes a number, Q8 and Q4 with a scale for 32 of them.
+typedef enum wick_kv_type {
+  WICK_KV_F32 = 0,
+  WICK_KV_F16 = 1,
+  WICK_KV_Q8 = 2,
+  WICK_KV_Q4 = 3,
+  WICK_KV_TYPE_COUNT = 4
+} wick_kv_type;
+
+// Where pages of requests that give way are kept, by the id of their request. Each function does
+// all of its work before it returns, and may refuse: then the request reads its tokens again, so
+// nothing is lost. What comes back is checked, so a host may also be wrong.
+typedef struct wick_swap_host {
+  void *context;
+  // A place for a record of so many bytes; every one that was opened is dropped once.
+  bool (*open)(void *context, uint32_t id, uint64_t size_bytes);
+  // Pieces follow each other from 0 on.
+  bool (*write)(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                size_t size_bytes);
+  bool (*read)(void *context, uint32_t id, uint64_t offset_bytes, void *bytes, size_t size_bytes);
+  void (*drop)(void *context, uint32_t id);
+  bool always;  // whatever it costs (tests, measurements)
+} wick_swap_host;
+
+enum { WICK_THREADS_MAX = 64, WICK_BATCH_TOKENS_MAX = 512 };
+
+typedef struct wick_config {
+  uint64_t memory_bytes_max;  // budget of everything; 0: what the host can give
+  uint32_t threads;           // with the caller's, 1..WICK_THREADS_MAX; 0: 1, no helpers
+  bool choose_threads;        // use as many of them as prove fastest, not always all
+  uint32_t context_tokens;    // of one request; 0: min(trained, 4096); over the trained: refused
+  uint32_t batch_tokens;      // micro-batch of prefill, 1..WICK_BATCH_TOKENS_MAX; 0: 128
+  uint32_t requests_max;      // queued and running together; 0: 64
+  uint32_t running_max;       // running at once, at most batch_tokens; 0: that many
+  uint64_t queue_tokens_max;  // prompts that wait may have so many tokens together; 0: no limit
+  wick_kv_type k_type, v_type;
+  uint32_t kv_tokens_max;      // of all requests, sessions and the prefix cache; 0: 4 contexts
+  bool no_prefix_cache;        // every prompt is read from its beginning
+  const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
+                               // they always read their tokens again
+  const char *kernels;         // by name (wick_kernels_name); NULL: the best of this processor
+  bool directory_only;         // metadata, tensor list and tokenizer, no weights
+  bool metrics;                // ops are timed: wick_metrics_json
+  uint32_t timer_grain_us;     // how fine the host's clock is, told with the metrics; 0: 1
+} wick_config;
+
+// The name of the kernels that this processor and build have by the name `wanted` ("scalar",
+// "simd128", "avx2", ...), of the best of them for NULL; NULL when there are none such. Valid for
+// ever.
+const char *wick_kernels_name(const char *wanted);
+
+// F16 KV, everything else 0.
+void wick_config_default(wick_config *config);
+
+// Makes an engine without a model. It allocates little: the big segments come when the directory of
+// the model is known. WICK_E_ARG for settings out of range, WICK_E_UNSUPPORTED for a KV type or
+// kernels that are not there, WICK_E_NOMEM.
+wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
+// Ends all requests without events and gives every byte back. NULL is fine.
+void wick_engine_destroy(wick_engine *engine);
+
+// The configuration in force: zeros replaced by what was chosen. Valid as long as the engine.
+const wick_config *wick_engine_config(const wick_engine *engine);
+// The threads that have come up (helpers start by themselves); and how many of them a pass of so
+// many tokens uses.
+uint32_t wick_engine_threads(const wick_engine *engine);
+uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens);
+
+typedef struct wick_memory_state {
+  uint64_t budget_bytes;  // 0: none
+  uint64_t bytes_now;     // held by the engine now
+  uint64_t bytes_peak;
+  uint64_t calls;       // allocations asked for since creation; decoding does not move it
+  uint64_t blocks_now;  // allocations not yet freed
+} wick_memory_state;
+void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
+// A model whose plan needs more is refused before its weights are fetched: the budget, or what the
+// host could give when the engine was made, whichever is less. 0: none.
+uint64_t wick_engine_memory_limit(const wick_engine *engine);
+
+// "f32", "f16", "q8", "q4"; "?" when out of range.
+const char *wick_kv_type_name(wick_kv_type type);
+
+// ---- Loading: ask and offer ----
+
+// The next bytes wanted: file (0 unless the model is split), offset, length (0: nothing more is
+// wanted). In file order while the directory is unknown, in steps of up to 1 MiB, then up to 8 MiB.
+// Asking again without feeding gives the same answer.
+void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
+                          uint64_t *length_bytes);
+// Takes bytes of a file: any number, in any order once the directory is there (before that: from
+// the next wanted byte on). What nobody wants is skipped. The bytes go to their places before the
+// call returns. A failure is final for this engine: every later call answers the same error.
+// WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED, WICK_E_NOMEM (also when the
+// plan is over the budget: nothing of the weights was asked for then), WICK_E_ARG.
+wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_bytes,
+                           const void *bytes, size_t size_bytes, wick_error *error);
+// The file has so many bytes, known from the start or found at its end: what is cut is told as
+// early as possible (WICK_E_TRUNCATED, naming the tensor).
+wick_status wick_load_end(wick_engine *engine, uint32_t file, uint64_t size_bytes,
+                          wick_error *error);
+
+// Loads a whole model of one file that lies in memory; the bytes may be freed afterwards. Errors as
+// wick_load_feed, WICK_E_UNSUPPORTED for a split model.
+wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
+                            wick_error *error);
+
+// Where wick_load_from reads: at most `size_bytes` of file `file` (0 unless the model is split)
+// from `offset_bytes` on. Returns how many were read, 0 where the file ends, SIZE_MAX when it
+// failed. `piece` [piece_bytes] is room for what is read, best 1 MiB; the caller's, needed during
+// the call.
+typedef struct wick_reader {
+  void *context;
+  size_t (*read)(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                 size_t size_bytes);
+  void *piece;
+  size_t piece_bytes;
+} wick_reader;
+// Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
+// WICK_E_IO when the reader failed, after which the call may be repeated.
+wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
+
+typedef struct wick_load_state {
+  uint64_t bytes_wanted, bytes_placed;  // so far known; equal when complete
+  uint64_t fingerprint;                 // of the model, when complete
+  uint32_t files;                       // of a split model, 1 otherwise
+  uint32_t layers_ready;                // complete from the first on
+  bool is_directory_ready;              // metadata, tokenizer, plan can be asked for
+  bool is_complete;
+} wick_load_state;
+void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
+
+// ---- The model: what it is and what it needs, before a byte of weights is fetched ----
+
+typedef struct wick_plan {
+  uint64_t directory_bytes;  // metadata and tensor list as kept
+  uint64_t tokenizer_bytes;
+  uint64_t weights_bytes;  // in kernel layout
+  uint64_t scratch_bytes;  // activations of a micro-batch, logits, sampling
+  uint64_t kv_bytes;       // one full context
+  uint64_t total_bytes;
+  uint32_t context_tokens;
+  uint32_t kv_page_bytes;  // 16 tokens, all layers
+} wick_plan;
+// For the engine's configuration. WICK_E_NODATA before the directory is ready; why a model that was
+// opened with directory_only does not run.
+wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error);
+
+typedef struct wick_model_info {
+  wick_text architecture, name;  // valid as long as the engine
+  uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
+  uint64_t parameters;  // values of all tensors
+} wick_model_info;
+// Errors as wick_memory_plan.
+wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
+                                wick_error *error);
+
+// {architecture, name, shape: {layers, hidden, ...} | null, context_tokens, threads, kernels,
+// k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template | null,
+// types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error: {status, message,
+// offset_bytes} | null (why the model does not run), memory: {bytes_now, bytes_peak, ...},
+// load: {files, bytes_wanted, ...}}. Before the directory is there: only what is known.
+void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context);
+
+// ---- The file: metadata and tensors, of models that do not run here, too (directory_only) ----
+
+typedef struct wick_file_info {
+  uint32_t version, alignment;  // of the GGUF file, the first one of a split model
+  uint64_t directory_bytes;
+  uint64_t data_offset_bytes;  // of the tensors' data
+  uint32_t metadata_count, tensor_count;
+} wick_file_info;
+// WICK_E_NODATA before the directory is ready.
+wick_status wick_file_get_info(const wick_engine *engine, wick_file_info *info, wick_error *error);
+
+typedef struct wick_metadata {
+  wick_text key;          // valid as long as the engine
+  const char *type;       // "u32", "string", "array", ...; valid for ever
+  const char *item_type;  // of an array, else NULL
+  uint64_t count;         // of an array's items, else 1
+} wick_metadata;
+// Entry `index` below metadata_count, in the order of the file; false: there is none.
+bool wick_metadata_get(const wick_engine *engine, uint32_t index, wick_metadata *metadata);
+// Its value as JSON; of an array the first `items_max` (arrays of arrays are empty here).
+void wick_metadata_json(const wick_engine *engine, uint32_t index, uint64_t items_max,
+                        wick_text_sink sink, void *context);
+
+typedef struct wick_tensor_info {
+  wick_text name;        // valid as long as the engine
+  const char *type;      // "Q8_0", ...; valid for ever
+  uint32_t type_number;  // GGML's
+  uint32_t dim_count;
+  uint64_t dims[4];       // dims[0]: columns; 1 behind dim_count
+  uint32_t file;          // of a split model
+  uint64_t offset_bytes;  // in its file's data
+  uint64_t size_bytes;
+} wick_tensor_info;
+// Tensor `index` below tensor_count; false: there is none.
+bool wick_tensor_get(const wick_engine *engine, uint32_t index, wick_tensor_info *tensor);
+
+// {gguf: {version, alignment, directory_bytes, data_offset}, metadata: [{key, type, value}]
+// (arrays: {key, type: "array", item_type, count, first}), tensors: [{name, type, shape, file,
+// offset_bytes, size_bytes}], info: as wick_info_json}.
+void wick_inspect_json(wick_engine *engine, wick_text_sink sink, void *context);
+
+// How many items of a metadata array wick_inspect_json shows.
+enum { WICK_INSPECT_ITEMS = 8 };
+
+// ---- Tokens ----
+
+enum { WICK_TOKEN_NONE = -1 };
+
+enum {
+  WICK_TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model asks for
+  WICK_TOKENIZE_PARSE_SPECIAL = 2  // control tokens in the text become their ids, else plain text
+};
+
+// WICK_OK when there is a tokenizer. Why there is none: it has not arrived yet (WICK_E_NODATA), or,
+// where the directory alone was opened, what is wrong with the file's (WICK_E_UNSUPPORTED, ...).
+// The functions below answer the same where they need one.
+wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
+// Ids are 0 to one below this; 0 when there is no tokenizer.
+uint32_t wick_tokenizer_vocab(const wick_engine *engine);
+
+// Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
+// then WICK_E_FULL and nothing else is wrong). `flags`: of WICK_TOKENIZE_*. The text need not be
+// valid UTF-8. Time is linear in the text up to a logarithm. Also WICK_E_NOMEM.
+wick_status wick_tokenize(wick_engine *engine, const char *text, size_t text_bytes, uint32_t flags,
+                          int32_t *tokens, size_t capacity, size_t *count, wick_error *error);
+
+// Room that the text of `count` tokens may need; 0 when there is no tokenizer, SIZE_MAX, which
+// nobody has, where that is more than an address can tell.
+size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
+// The text of tokens [count] into `out` [wick_detokenize_bytes_max]; *size_bytes is its length.
+// is_whole: they are a text from its beginning (SPM drops the added space); has_special: control
+// tokens are written, too. Bytes that are no UTF-8 become U+FFFD. WICK_E_ARG for an id that is not
+// in the vocabulary.
+wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, bool is_whole,
+                            bool has_special, char *out, size_t *size_bytes, wick_error *error);
+// The bytes that one token stands for in the middle of a text, control tokens too; an unknown id
+// has none. They lie in the engine, or in `scratch` [wick_detokenize_bytes_max of 0 tokens], and
+// are valid as long as both.
+wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch, wick_text *bytes,
+                             wick_error *error);
+
+// ---- Requests ----
+
+enum {
+  WICK_BIAS_MAX = 1024,
+  WICK_LOGPROBS_MAX = 20,
+  WICK_PENALTY_LAST_MAX = 1 << 20,
+  WICK_STOPS_MAX = 16,
+  WICK_STOP_BYTES_MAX = 256,  // of one stop string
+  WICK_PRIORITY_MIN = -100,
+  WICK_PRIORITY_MAX = 100,
+  WICK_COMPLETIONS_MAX = 16  // of one prompt
+};
+
+typedef struct wick_bias {
+  int32_t token;
+  float bias;  // added to the logit; -100 and less, also -inf, forbids the token
+} wick_bias;
+
+// From logits to a token, in llama.cpp's order: bias, penalties, [temperature 0: the largest],
+// top-k, top-p, min-p, temperature, softmax, seeded choice. The same on every host.
+typedef struct wick_sampling {
+  float temperature;        // 0: greedy (lowest id among equals)
+  uint32_t top_k;           // 0: off
+  float top_p;              // 1: off
+  float min_p;              // 0: off
+  float repeat_penalty;     // 1: off (Keskar et al. 2019, as llama.cpp applies it)
+  float frequency_penalty;  // 0: off (OpenAI)
+  float presence_penalty;   // 0: off
+  uint32_t penalty_last;    // tokens looked back at, at most WICK_PENALTY_LAST_MAX; 0: 64
+  uint64_t seed;
+  const wick_bias *bias;  // [bias_count]
+  uint32_t bias_count;
+  uint32_t logprobs;  // alternatives to report; 0: none
+  bool logprob;       // report the chosen token's, also without alternatives
+} wick_sampling;
+
+typedef struct wick_request {
+  // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
+  const char *text;
+  size_t text_bytes;
+  uint32_t tokenize_flags;
+  const int32_t *tokens;
+  size_t token_count;
+
+  int32_t priority;      // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
+  uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
+                         // their seeds, too
+  bool no_speculation;   // never proposes what may follow
+  bool always_speculates;  // proposes whether that pays or not, for tests and measurements
+  uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
+  // Whose it is: what one tenant had read is not found by another. None: those without a name. A
+  // session has its own.
+  const char *salt;
+  size_t salt_bytes;
+  uint32_t max_tokens;  // 0: until the context is full
+  bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
+  // The tokens [first, last) of the session are dropped as soon as the others have seen them: all
+  // is read but the token that a full context has no place for. Without a prompt, and prefill_only;
+  // both 0: nothing is dropped.
+  uint32_t drop_first, drop_last;
+  wick_sampling sampling;
+  const char *const *stops;  // stop strings
+  const size_t *stop_bytes;
+  uint32_t stop_count;
+  bool ignore_end;     // go on after an end token (benchmarks)
+  bool print_special;  // control tokens as text
+
+  // Measurements: these tokens come out, whatever the logits say (what random weights say repeats
+  // itself). NULL: none. Ids as in `tokens`.
+  const int32_t *forced;
+  size_t forced_count;
+
+  // Called from wick_step for every prompt position with its logits [vocab], which are valid during
+  // the call; NULL otherwise.
+  void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
+  void *on_logits_context;
+} wick_request;
+
+// Greedy, special tokens added and parsed, everything else off.
+void wick_request_default(wick_request *request);
+
+// Queues a request. Its prompt is tokenised here; everything is copied. It runs beside others as
+// soon as there are KV pages for all that it may come to hold, in the order of arrival. WICK_E_ARG
+// (empty prompt, id out of the vocabulary, a setting out of its range), WICK_E_SEQ and WICK_E_BUSY
+// (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
+// (directory not ready), WICK_E_NOMEM. May be submitted while weights are still arriving.
+wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
+                                wick_error *error);
+// A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
+// nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
+wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
+// Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
+wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+
+// From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
+// follow in requests of `engine`; their texts stay the same. Both are loaded; the draft takes no
+// requests any more, and is destroyed after `engine`. Once an engine. WICK_E_NODATA (one is not
+// loaded), WICK_E_MISMATCH (another vocabulary), WICK_E_BUSY (there is one already, or requests run
+// on the draft), WICK_E_NOMEM.
+wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_error *error);
+
+// ---- Sessions: a text that goes on from request to request ----
+
+// A request on a session (wick_request.session) reads its prompt after what the session holds, and
+// leaves prompt and answer in it (an end token is left out); one that ends before it has read its
+// prompt leaves the session as it was. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
+// WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
+wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
+// Of the tenant of this name (wick_request.salt), as its forks are, and what is saved of it.
+wick_status wick_session_create_salted(wick_engine *engine, const char *salt, size_t salt_bytes,
+                                       uint32_t *session, wick_error *error);
+// Shares every page; the first write of either to a shared page copies that page alone.
+wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
+                              wick_error *error);
+// Keeps the first `tokens`; also WICK_E_RANGE.
+wick_status wick_session_truncate(wick_engine *engine, uint32_t session, uint32_t tokens,
+                                  wick_error *error);
+// Drops the tokens [first, last) from the middle; what follows keeps its keys, moved by rotation.
+// What has not been read, or has lost its pages to others, is read later and has not seen them: to
+// have the same text whoever else is there, let a request drop them (wick_request.drop_last).
+wick_status wick_session_drop(wick_engine *engine, uint32_t session, uint32_t first, uint32_t last,
+                              wick_error *error);
+wick_status wick_session_close(wick_engine *engine, uint32_t session, wick_error *error);
+// *tokens [*count] stays valid until the session changes.
+wick_status wick_session_tokens(const wick_engine *engine, uint32_t session, const int32_t **tokens,
+                                uint32_t *count, wick_error *error);
+
+// ---- Saved state: versioned, checksummed, for this model and these KV types only ----
+
+// Takes bytes in order; false: it failed.
+typedef struct wick_state_sink {
+  void *context;
+  bool (*write)(void *context, const void *bytes, size_t size_bytes);
+} wick_state_sink;
+
+// Gives exactly so many of the next bytes; false: it failed.
+typedef struct wick_state_source {
+  void *context;
+  bool (*read)(void *context, void *bytes, size_t size_bytes);
+  uint64_t size_bytes;  // of all
+} wick_state_source;
+
+// Writes a session; session 0: the prefix cache. Also WICK_E_NODATA while the model is loading,
+// WICK_E_IO when the sink says no.
+wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_state_sink *sink,
+                            wick_error *error);
+// How many bytes wick_state_save would write now.
+wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64_t *size_bytes,
+                             wick_error *error);
+
+typedef struct wick_state_loaded {
+  uint32_t session;  // a new one; 0: it was a prefix cache
+  uint32_t entries;  // of it that were entered
+} wick_state_loaded;
+// Sizes are checked against what the source has before anything is allocated. Another model, KV
+// type or shape: WICK_E_MISMATCH. Not a record, or of a version that is not read: WICK_E_FORMAT.
+// Ends early: WICK_E_TRUNCATED. Damaged: WICK_E_CORRUPT. The source says no: WICK_E_IO. Also
+// WICK_E_PAGES, WICK_E_NOMEM, WICK_E_FULL. After a failure everything is as it was.
+wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
+                            wick_state_loaded *loaded, wick_error *error);
+
+// ---- Working ----
+
+typedef enum wick_step_result {
+  WICK_STEP_IDLE = 0,       // nothing to do
+  WICK_STEP_PROGRESS = 1,   // call again (take the events first)
+  WICK_STEP_WAIT_BYTES = 2  // the next layer's weights are not there yet
+} wick_step_result;
+
+// Works for about budget_us (0: one unit of work), a unit being one layer of one pass or one round
+// of logits. Failures of a request end that request by an event; the engine goes on.
+wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
+// Works for `units` units, at least one, without looking at the clock: for hosts whose clock stands
+// still while a program computes.
+wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
+
+// ---- Events: what happened, as records in one buffer ----
+
+typedef enum wick_event_kind {
+  WICK_EVENT_TOKEN = 1,    // a sampled token and the text that can be shown now (may be empty)
+  WICK_EVENT_PREFILL = 2,  // tokens_prompt of which tokens_cached (= done so far) are processed
+  WICK_EVENT_DONE = 3      // the last one of a request; text: what was held back, or the error's
+} wick_event_kind;
+
+typedef enum wick_finish {
+  WICK_FINISH_NONE = 0,
+  WICK_FINISH_STOP = 1,    // end token or stop string
+  WICK_FINISH_LENGTH = 2,  // max_tokens or context full
+  WICK_FINISH_ABORT = 3,
+  WICK_FINISH_ERROR = 4  // `status`; the text is the message
+} wick_finish;
+
+// Same layout on every host. After the struct: top_count pairs {int32 token, float logprob}, then
+// text_bytes of UTF-8, then padding to a multiple of 8; wick_event_top and wick_event_text read
+// them.
+typedef struct wick_event {
+  uint32_t size_bytes;  // of the whole record
+  uint32_t request;
+  uint32_t kind;  // wick_event_kind
+  int32_t token;  // WICK_TOKEN_NONE when none
+  float logprob;
+  uint32_t top_count;
+  uint32_t text_bytes;
+  uint32_t finish;   // wick_finish, of DONE
+  uint16_t status;   // wick_status, of DONE by error
+  uint16_t subject;  // wick_subject, of DONE by error
+  uint32_t tokens_prompt;
+  uint32_t tokens_cached;  // PREFILL: processed so far; DONE: taken from a cache
+  uint32_t tokens_out;
+  double queue_ms, prefill_ms, decode_ms;  // of DONE
+  double ttft_ms;                          // from submit to the first token
+} wick_event;
+
+// All events since the last call; *size_bytes is 0 when there are none. They stay valid until the
+// next wick_step, submit or cancel. A full buffer parks wick_step (it answers PROGRESS) until
+// events are taken.
+const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes);
+// The record behind `event` in what wick_events_take answered, the first one for NULL; NULL behind
+// the last.
+const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
+                                  const wick_event *event);
+// Its text [text_bytes], valid as long as the event.
+const char *wick_event_text(const wick_event *event);
+
+typedef struct wick_logprob {
+  int32_t token;
+  float logprob;  // natural logarithm
+} wick_logprob;
+// Alternative `index` below top_count, the most probable first.
+wick_logprob wick_event_top(const wick_event *event, uint32_t index);
+
+// ---- Figures ----
+
+enum { WICK_STATS_ROWS_MAX = 16 };
+
+// Since the engine began, but for the first line, which is of now; zeros before the directory is
+// ready.
+typedef struct wick_stats {
+  uint32_t running, waiting, paused;
+  uint32_t running_max, waiting_max;
+  uint64_t submitted, refused;                // refused: the queue was full
+  uint64_t stopped, length, aborted, failed;  // how they ended
+  uint64_t preempted;                         // pages given up for others
+  uint64_t swapped_out, swapped_in;           // their pages kept by the host; taken back
+  uint64_t swap_failed;                       // refused, or damaged: read again instead
+  uint64_t passes, rows;                      // rows: tokens that went through the model
+  uint64_t tokens_prompt, tokens_cached;      // read; of prompts that began with cached pages
+  uint64_t tokens_recomputed;                 // read again after a preemption
+  uint64_t tokens_out;
+  float pass_us[WICK_STATS_ROWS_MAX + 1];     // lately, of one request's 1, 2, ... rows; 0: unknown
+  uint64_t tokens_proposed, tokens_accepted;  // by speculation
+  uint64_t draft_failed;                      // passes of the draft model that failed
+} wick_stats;
+void wick_stats_get(const wick_engine *engine, wick_stats *stats);
+// {requests: {running, waiting, paused, ...}, tokens: {prompt, cached, recomputed, out, proposed,
+// accepted}, pass_us: [of one request's 1, 2, ... rows, lately; 0: not measured], passes, rows}.
+void wick_stats_json(wick_engine *engine, wick_text_sink sink, void *context);
+
+typedef struct wick_pages_state {
+  uint32_t page_tokens;      // of one page
+  uint32_t pages_used;       // by requests, sessions and the prefix cache
+  uint32_t pages_available;  // that may still be taken, without what is kept for requests
+} wick_pages_state;
+// Zeros before the directory is ready.
+void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
+// The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
+// {all, free, shared, cached, used_max, max}, bytes: {used, capacity}, sequences, sessions, forks,
+// cow_copies, pages_moved, fragmentation: {...}, prefix: {...} | null, requests: {running, waiting}
+// and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private, 's' shared, 'c'
+// cached only]}. {} before there is a model.
+void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context);
+
+// What the ops of the forward pass took since the start or the last reset; empty unless
+// config.metrics. {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed,
+// time_us, latency_us: {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}},
+// dispatch}. Rates are null when the clock saw no time pass.
+void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context);
+// Prometheus text format 0.0.4.
+void wick_metrics_prometheus(const wick_engine *engine, wick_text_sink sink, void *context);
+void wick_metrics_reset(wick_engine *engine);
+
+typedef struct wick_op_metrics {
+  const char *pass, *op;    // "prefill" or "decode"; "qkv", "attention", ...; valid for ever
+  uint64_t count;           // of all passes; the rest is of those that were timed
+  uint64_t time_us, bytes;  // bytes: that the op has to read and write
+  uint64_t macs;            // multiply-adds
+  double mean_us, p50_us, p99_us;
+  double share;  // of the time of its kind of pass
+} wick_op_metrics;
+// Row `index`, from 0 on; those of prefill come first. False: there are no more, or no metrics.
+bool wick_metrics_get(const wick_engine *engine, uint32_t index, wick_op_metrics *metrics);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
