@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ChatCompletions, messagesOf } from '../js/chat.js';
 import {
   abortError,
   codeOfStatus,
@@ -16,6 +17,7 @@ import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/info.js';
 import { checkNames } from '../js/known.js';
 import { decodeEvents, Heap, Passed } from '../js/memory.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
+import { settingsOf } from '../js/options.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
 import { StateBytes } from '../js/state.js';
 import { nameOption, optionOf, subjects } from '../js/subjects.js';
@@ -486,5 +488,81 @@ describe('memory', () => {
     });
     assert.deepEqual([second.request, second.token, second.text, second.top], [5, -2, '', []]);
     assert.equal(none, undefined);
+  });
+});
+
+describe('chat', () => {
+  /** What the engine is asked by a body. @param {any} body @returns {any} */
+  function askedBy(body) {
+    /** @type {any[]} */
+    const asked = [];
+    const link = /** @type {any} */ ({
+      check() {},
+      generate(/** @type {any} */ message, /** @type {any[]} */ waiters) {
+        asked.push({ ...message, count: waiters.length });
+        return waiters.map(() => ({ acknowledge() {}, cancel() {} }));
+      },
+    });
+    const messages = [{ role: 'user', content: 'Hi' }];
+    // nothing ever comes: what was asked for is all
+    new ChatCompletions(link, 'm').create({ messages, seed: 7, ...body }).catch(() => {});
+    return asked[0];
+  }
+
+  test('every parameter goes to the engine by its name', () => {
+    const body = {
+      ...{ max_tokens: 11, temperature: 0.25, top_k: 12, top_p: 0.5, min_p: 0.125 },
+      ...{ repeat_penalty: 1.5, frequency_penalty: 0.75, presence_penalty: -0.75, seed: 13 },
+      ...{ stop: ['x'], logit_bias: { 3: -4 }, logprobs: true, top_logprobs: 5, priority: 6 },
+      ...{ speculation: 'always', salt: 'tenant', n: 3, chat_template_kwargs: { a: 1 } },
+    };
+    const { settings, input, wantsTokens, count } = askedBy(body);
+    assert.deepEqual(settings, {
+      ...{ maxTokens: 11, temperature: 0.25, topK: 12, topP: 0.5, minP: 0.125 },
+      ...{ repeatPenalty: 1.5, frequencyPenalty: 0.75, presencePenalty: -0.75, penaltyLast: 0 },
+      ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
+      ...{ ignoreEnd: false, printSpecial: false, priority: 6, speculation: 'always' },
+      ...{ salt: 'tenant', forced: [] },
+    });
+    assert.deepEqual(input.variables, { a: 1 });
+    assert.deepEqual([wantsTokens, count], [true, 3]);
+    assert.equal(askedBy({ max_tokens: 1, max_completion_tokens: 2 }).settings.maxTokens, 2);
+  });
+
+  test('what is left out, or null, is the default', () => {
+    const names = [
+      ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_k', 'top_p', 'min_p', 'stop'],
+      ...['repeat_penalty', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'priority'],
+    ];
+    const { settings, input, wantsTokens, count } = askedBy({});
+    assert.deepEqual(settings, settingsOf({ seed: 7 }));
+    assert.deepEqual([input.variables, wantsTokens, count], [{}, false, 1]);
+    const nulls = askedBy(Object.fromEntries(names.map((name) => [name, null])));
+    assert.deepEqual(nulls.settings, settings);
+    assert.equal(askedBy({ logprobs: true }).settings.logprob, true);
+    assert.equal(askedBy({ top_logprobs: 2 }), undefined);
+  });
+
+  test('messages are texts', () => {
+    const parts = [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ];
+    const given = [{ role: 'user', content: parts, name: 'n' }, { role: 'assistant' }];
+    assert.deepEqual(messagesOf(given), [
+      { role: 'user', content: 'ab', name: 'n' },
+      { role: 'assistant', content: '' },
+    ]);
+    assert.throws(() => messagesOf([]), { code: 'ARG', message: /at least one message/ });
+    assert.throws(() => messagesOf('a'), /at least one message/);
+    assert.throws(() => messagesOf([given[1], {}]), /messages\[1\] has no role/);
+    assert.throws(
+      () => messagesOf([{ role: 'user', content: 5 }]),
+      /messages\[0\]\.content must be/,
+    );
+    for (const part of [{ type: 'image_url' }, { type: 'text' }, null]) {
+      const messages = [{ role: 'user', content: [part] }];
+      assert.throws(() => messagesOf(messages), { code: 'UNSUPPORTED' });
+    }
   });
 });
