@@ -117,7 +117,12 @@ function runTool(program, args, input) {
 /** @param {string} file @param {string} source @param {string[]} flags @param {string} out */
 function compile(file, source, flags, out) {
   const [compiler] = given('MUTANTS_CC');
-  const args = [...flags, '-Wno-everything', '-Werror=incompatible-pointer-types', `-I${dirname(file)}`];
+  const args = [
+    ...flags,
+    '-Wno-everything',
+    '-Werror=incompatible-pointer-types',
+    `-I${dirname(file)}`,
+  ];
   return runTool(compiler, [...args, '-x', 'c', '-c', '-', '-o', out], source).status === 0;
 }
 
