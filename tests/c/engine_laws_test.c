@@ -99,8 +99,8 @@ static const char *const KERNELS[] = {"scalar", "simd128", "sse2",          "neo
                                       "avx2",   "avxvnni", "relaxed-pairs", "relaxed-quads"};
 enum { KERNELS_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
 
-static void check_law(const fixture_shape *shape) {
-  fixture_file file = fixture_make(shape);
+static void check_law(const fixture_shape *shape, const fixture_experts *experts) {
+  fixture_file file = fixture_make_experts(shape, experts);
   for (int k = 0; k < KERNELS_COUNT; k++) {
     if (kernels_by_name(KERNELS[k]) == NULL) continue;
     for (kernel_kv_type type = KERNEL_KV_F32; type < KERNEL_KV_TYPE_COUNT; type++) {
@@ -116,19 +116,32 @@ static void check_law(const fixture_shape *shape) {
   free(file.bytes);
 }
 
-TEST(logits_do_not_depend_on_batch_chunks_or_threads_f32) { check_law(&FIXTURE_DEFAULT); }
+TEST(logits_do_not_depend_on_batch_chunks_or_threads_f32) { check_law(&FIXTURE_DEFAULT, NULL); }
 
 TEST(logits_do_not_depend_on_batch_chunks_or_threads_f16) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = WICK_TYPE_F16;
   shape.has_biases = true;
-  check_law(&shape);
+  check_law(&shape, NULL);
 }
 
 TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = WICK_TYPE_Q8_0;
-  check_law(&shape);
+  check_law(&shape, NULL);
+}
+
+// Experts of a width that is no multiple of the rows that lie together.
+TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_f32) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  shape.ffn = 44;
+  check_law(&shape, &(fixture_experts){"llama", 5, 2, 0, false, NULL});
+}
+
+TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_q8_0) {
+  fixture_shape shape = FIXTURE_DEFAULT;
+  shape.type = WICK_TYPE_Q8_0;
+  check_law(&shape, &(fixture_experts){"qwen2moe", 12, 3, 64, false, NULL});
 }
 
 // Chunks one after the other, and side by side in threads.

@@ -21,6 +21,15 @@ typedef struct fixture_shape {
   float poison;  // written over one weight when not 0 (NaN, Inf)
 } fixture_shape;
 
+// What makes the model a mixture of experts, whose width is the shape's ffn.
+typedef struct fixture_experts {
+  const char *architecture;  // "llama" or "qwen2moe"
+  uint32_t count, used;
+  uint32_t shared_ffn;   // qwen2moe: of the shared expert
+  bool is_apart;         // a tensor each, as older files have them
+  const char *poisoned;  // the tensor of the shape's poison
+} fixture_experts;
+
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
 static const fixture_shape FIXTURE_DEFAULT = {WICK_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
@@ -61,16 +70,35 @@ static inline size_t fixture_byte_text(unsigned byte, char *out) {
   return utf8_encode(point, (uint8_t *)out);
 }
 
-static inline void fixture_metadata(gguf_writer *w, const fixture_shape *shape) {
-  gguf_writer_add_string(w, "general.architecture", "llama", 5);
+static inline void fixture_number(gguf_writer *w, const char *architecture, const char *name,
+                                  uint32_t value) {
+  char key[96];
+  text_format(key, sizeof key, "%s.%s", architecture, name);
+  gguf_writer_add_u32(w, key, value);
+}
+
+static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
+                                   const fixture_experts *experts) {
+  const char *architecture = experts == NULL ? "llama" : experts->architecture;
+  char key[96];
+  gguf_writer_add_string(w, "general.architecture", architecture, strlen(architecture));
   gguf_writer_add_string(w, "general.name", "fixture", 7);
-  gguf_writer_add_u32(w, "llama.block_count", shape->layers);
-  gguf_writer_add_u32(w, "llama.context_length", shape->context);
-  gguf_writer_add_u32(w, "llama.embedding_length", shape->hidden);
-  gguf_writer_add_u32(w, "llama.feed_forward_length", shape->ffn);
-  gguf_writer_add_u32(w, "llama.attention.head_count", shape->heads);
-  gguf_writer_add_u32(w, "llama.attention.head_count_kv", shape->kv_heads);
-  gguf_writer_add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  fixture_number(w, architecture, "block_count", shape->layers);
+  fixture_number(w, architecture, "context_length", shape->context);
+  fixture_number(w, architecture, "embedding_length", shape->hidden);
+  fixture_number(w, architecture, "feed_forward_length", shape->ffn);
+  fixture_number(w, architecture, "attention.head_count", shape->heads);
+  fixture_number(w, architecture, "attention.head_count_kv", shape->kv_heads);
+  text_format(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", architecture);
+  gguf_writer_add_f32(w, key, 1e-5f);
+  if (experts == NULL) return;
+  fixture_number(w, architecture, "expert_count", experts->count);
+  fixture_number(w, architecture, "expert_used_count", experts->used);
+  fixture_number(w, architecture, "expert_feed_forward_length", shape->ffn);
+  fixture_number(w, architecture, "expert_shared_feed_forward_length", experts->shared_ffn);
+}
+
+static inline void fixture_vocabulary(gguf_writer *w) {
   gguf_writer_add_string(w, "tokenizer.ggml.model", "gpt2", 4);
   gguf_writer_add_string(w, "tokenizer.ggml.pre", "gpt-2", 5);
   static const char *const SPECIALS[] = {"<|endoftext|>", "<|end|>", "th", "he", "in", "er"};
@@ -92,34 +120,65 @@ static inline void fixture_metadata(gguf_writer *w, const fixture_shape *shape) 
 
 typedef struct fixture_tensor {
   char name[48];
-  uint64_t dims[2];
+  uint64_t dims[3];
   wick_type type;
 } fixture_tensor;
 
-static inline void fixture_list(const fixture_shape *s, fixture_tensor *list, uint32_t *count) {
-  const uint64_t hidden = s->hidden, ffn = s->ffn, dim = hidden / s->heads, kv = dim * s->kv_heads;
-  uint32_t n = 0;
-#define FIXTURE_ADD(kind, rows, cols, ...)                                     \
-  do {                                                                         \
-    list[n].type = (kind), list[n].dims[0] = (cols), list[n].dims[1] = (rows); \
-    text_format(list[n++].name, 48, __VA_ARGS__);                              \
-  } while (0)
-  FIXTURE_ADD(s->type, FIXTURE_VOCAB, hidden, "token_embd.weight");
-  for (uint32_t i = 0; i < s->layers; i++) {
-    FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.attn_norm.weight", i);
-    FIXTURE_ADD(s->type, hidden, hidden, "blk.%u.attn_q.weight", i);
-    FIXTURE_ADD(s->type, kv, hidden, "blk.%u.attn_k.weight", i);
-    FIXTURE_ADD(s->type, kv, hidden, "blk.%u.attn_v.weight", i);
-    if (s->has_biases) FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.attn_q.bias", i);
-    FIXTURE_ADD(s->type, hidden, hidden, "blk.%u.attn_output.weight", i);
-    FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "blk.%u.ffn_norm.weight", i);
-    FIXTURE_ADD(s->type, ffn, hidden, "blk.%u.ffn_gate.weight", i);
-    FIXTURE_ADD(s->type, ffn, hidden, "blk.%u.ffn_up.weight", i);
-    FIXTURE_ADD(s->type, hidden, ffn, "blk.%u.ffn_down.weight", i);
+typedef struct fixture_tensors {
+  fixture_tensor at[320];
+  uint32_t count;
+} fixture_tensors;
+
+static inline void fixture_add(fixture_tensors *list, wick_type type, uint64_t rows, uint64_t cols,
+                               uint64_t matrices, uint32_t layer, const char *name) {
+  fixture_tensor *tensor = &list->at[list->count++];
+  *tensor = (fixture_tensor){.type = type, .dims = {cols, rows, matrices}};
+  text_format(tensor->name, sizeof tensor->name, "blk.%u.%s", layer, name);
+}
+
+static inline void fixture_add_experts(fixture_tensors *list, const fixture_shape *s,
+                                       const fixture_experts *experts, uint32_t i) {
+  const uint64_t hidden = s->hidden, ffn = s->ffn, shared = experts->shared_ffn;
+  fixture_add(list, WICK_TYPE_F32, experts->count, hidden, 1, i, "ffn_gate_inp.weight");
+  for (uint32_t e = 0; experts->is_apart && e < experts->count; e++) {
+    char name[32];
+    text_format(name, sizeof name, "ffn_gate.%u.weight", e);
+    fixture_add(list, s->type, ffn, hidden, 1, i, name);
   }
-  FIXTURE_ADD(WICK_TYPE_F32, 1, hidden, "output_norm.weight");
-#undef FIXTURE_ADD
-  *count = n;
+  if (!experts->is_apart) {
+    fixture_add(list, s->type, ffn, hidden, experts->count, i, "ffn_gate_exps.weight");
+    fixture_add(list, s->type, ffn, hidden, experts->count, i, "ffn_up_exps.weight");
+    fixture_add(list, s->type, hidden, ffn, experts->count, i, "ffn_down_exps.weight");
+  }
+  if (shared == 0) return;
+  fixture_add(list, s->type, shared, hidden, 1, i, "ffn_gate_shexp.weight");
+  fixture_add(list, s->type, shared, hidden, 1, i, "ffn_up_shexp.weight");
+  fixture_add(list, s->type, hidden, shared, 1, i, "ffn_down_shexp.weight");
+  fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "ffn_gate_inp_shexp.weight");
+}
+
+static inline void fixture_list(const fixture_shape *s, const fixture_experts *experts,
+                                fixture_tensors *list) {
+  const uint64_t hidden = s->hidden, ffn = s->ffn, dim = hidden / s->heads, kv = dim * s->kv_heads;
+  list->count = 1;
+  list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
+  for (uint32_t i = 0; i < s->layers; i++) {
+    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
+    fixture_add(list, s->type, hidden, hidden, 1, i, "attn_q.weight");
+    fixture_add(list, s->type, kv, hidden, 1, i, "attn_k.weight");
+    fixture_add(list, s->type, kv, hidden, 1, i, "attn_v.weight");
+    if (s->has_biases) fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_q.bias");
+    fixture_add(list, s->type, hidden, hidden, 1, i, "attn_output.weight");
+    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "ffn_norm.weight");
+    if (experts != NULL) {
+      fixture_add_experts(list, s, experts, i);
+      continue;
+    }
+    fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");
+    fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
+    fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
+  }
+  list->at[list->count++] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, WICK_TYPE_F32};
 }
 
 static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state,
@@ -147,34 +206,47 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   CHECK_EQ_INT(gguf_writer_write_data(w, row, (size_t)bytes, &error), WICK_OK);
 }
 
-// The file; free(file.bytes).
-static inline fixture_file fixture_make(const fixture_shape *shape) {
+static inline bool fixture_is_poisoned(const fixture_experts *experts,
+                                       const fixture_tensor *tensor) {
+  const char *name =
+      experts == NULL || experts->poisoned == NULL ? "blk.0.attn_output.weight" : experts->poisoned;
+  return strcmp(tensor->name, name) == 0;
+}
+
+// The file, of a mixture of experts unless `experts` is NULL; free(file.bytes).
+static inline fixture_file fixture_make_experts(const fixture_shape *shape,
+                                                const fixture_experts *experts) {
   fixture_file file = {0};
   wick_memory memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_writer *w;
   wick_error error;
   CHECK_EQ_INT(gguf_writer_create(&memory, fixture_write, &file, 32, &w, &error), WICK_OK);
-  fixture_metadata(w, shape);
-  static fixture_tensor list[320];
-  uint32_t count;
-  fixture_list(shape, list, &count);
-  for (uint32_t i = 0; i < count; i++) {
-    gguf_writer_add_tensor(w, list[i].name, list[i].type, list[i].dims,
-                           list[i].dims[1] == 1 ? 1 : 2);
+  fixture_numbers(w, shape, experts);
+  fixture_vocabulary(w);
+  static fixture_tensors list;
+  fixture_list(shape, experts, &list);
+  for (uint32_t i = 0; i < list.count; i++) {
+    const fixture_tensor *tensor = &list.at[i];
+    const uint32_t dims = tensor->dims[2] != 1 ? 3 : tensor->dims[1] != 1 ? 2 : 1;
+    gguf_writer_add_tensor(w, tensor->name, tensor->type, tensor->dims, dims);
   }
   CHECK_EQ_INT(gguf_writer_write_header(w, &error), WICK_OK);
   uint64_t state = 42;
-  for (uint32_t i = 0; i < count; i++) {
-    for (uint64_t row = 0; row < list[i].dims[1]; row++) {
-      const bool is_poisoned = i == 5 && row == 3;  // blk.0.attn_output or attn_v
-      fixture_row(w, &list[i], &state, is_poisoned ? shape->poison : 0);
+  for (uint32_t i = 0; i < list.count; i++) {
+    const bool is_poisoned = fixture_is_poisoned(experts, &list.at[i]);
+    for (uint64_t row = 0; row < list.at[i].dims[1] * list.at[i].dims[2]; row++) {
+      fixture_row(w, &list.at[i], &state, is_poisoned && row == 3 ? shape->poison : 0);
     }
   }
   CHECK_EQ_INT(gguf_writer_finish(w, &error), WICK_OK);
   gguf_writer_destroy(w);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   return file;
+}
+
+static inline fixture_file fixture_make(const fixture_shape *shape) {
+  return fixture_make_experts(shape, NULL);
 }
 
 // Feeds the whole file as the engine asks for it, `piece_bytes` at a time (0: all that it asks).

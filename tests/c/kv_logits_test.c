@@ -292,6 +292,14 @@ TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(WICK_KV
 TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(WICK_KV_Q8); }
 TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV_Q4); }
 
+TEST(logits_do_not_depend_on_the_way_of_the_pages_experts) {
+  const fixture_experts experts = {"qwen2moe", 6, 2, 32, false, NULL};
+  wick_engine *engine = rig_load_experts(&experts);
+  REQUIRE(engine != NULL);
+  check_pair(engine, WICK_KV_F16, WICK_KV_F16);
+  wick_engine_destroy(engine);
+}
+
 // Each pair of types gives logits of its own, and each token changes those that follow: what is
 // compared above can differ.
 TEST(the_comparison_sees_types_and_tokens) {

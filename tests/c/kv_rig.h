@@ -17,8 +17,8 @@ typedef struct kv_rig {
   wick_forward *forward;
 } kv_rig;
 
-static wick_engine *rig_load(void) {
-  fixture_file file = fixture_make(&RIG_SHAPE);
+static wick_engine *rig_load_experts(const fixture_experts *experts) {
+  fixture_file file = fixture_make_experts(&RIG_SHAPE, experts);
   wick_config config;
   wick_config_default(&config);
   wick_engine *engine = NULL;
@@ -28,6 +28,8 @@ static wick_engine *rig_load(void) {
   free(file.bytes);
   return is_fine ? engine : NULL;
 }
+
+static wick_engine *rig_load(void) { return rig_load_experts(NULL); }
 
 static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
   const wick_model *model = engine->model;
