@@ -297,7 +297,10 @@ export class Link {
 
   /** @param {string} reason @param {unknown} [cause] */
   #crash(reason, cause) {
-    this.#stop(new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause));
+    const isTold = cause instanceof WickError; // it never began
+    const crash = () =>
+      new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause);
+    this.#stop(isTold ? cause : crash());
   }
 
   /**

@@ -77,11 +77,76 @@ function addressOf(option) {
 function startWebWorker(option) {
   if (option) {
     const url = addressOf(option);
-    return isElsewhere(url) ? startByBlob(url) : new Worker(url, { type: 'module' });
+    if (isElsewhere(url)) return startByBlob(url);
+    return allowed(() => new Worker(url, { type: 'module' }), "'self'");
   }
   if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());
   // Bundlers look for exactly this expression.
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  const start = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  return allowed(start, "'self'");
+}
+
+/** Some browsers refuse at once, some tell the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
+const refusals = new WeakMap();
+
+/**
+ * A worker that the page's Content Security Policy may refuse.
+ * @param {() => Worker} start
+ * @param {string} source what worker-src has to allow
+ * @returns {Worker}
+ */
+function allowed(start, source) {
+  const watch = watchPolicy(source);
+  try {
+    const worker = start();
+    refusals.set(worker, watch.refusal);
+    worker.addEventListener('message', watch.stop, { once: true });
+    worker.addEventListener('error', () => setTimeout(watch.stop), { once: true });
+    return worker;
+  } catch (error) {
+    watch.stop();
+    throw refusedBy(String(error), source, error) ?? error;
+  }
+}
+
+/** @param {string} source */
+function watchPolicy(source) {
+  /** @type {WickError | undefined} */
+  let found;
+  const hear = (/** @type {Event} */ event) => {
+    found ??= refusedBy(
+      /** @type {SecurityPolicyViolationEvent} */ (event).effectiveDirective,
+      source,
+    );
+  };
+  globalThis.document?.addEventListener('securitypolicyviolation', hear);
+  const stop = () => globalThis.document?.removeEventListener('securitypolicyviolation', hear);
+  return { refusal: () => found, stop };
+}
+
+/**
+ * @param {string} words an error's, or the directive
+ * @param {string} source what worker-src has to allow
+ * @param {unknown} [cause]
+ * @returns {WickError | undefined} nothing if it was no policy
+ */
+function refusedBy(words, source, cause) {
+  const page = "The page's Content Security Policy";
+  if (/trusted/i.test(words)) {
+    return new WickError(
+      'CSP',
+      `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give ` +
+        'createEngine worker: () => new Worker(policy.createScriptURL(address)) with a policy of ' +
+        'yours that its directive trusted-types names',
+      cause,
+    );
+  }
+  if (!/worker-src|content security policy/i.test(words)) return undefined;
+  return new WickError(
+    'CSP',
+    `${page} refuses the engine's worker: its directive worker-src has to allow ${source}`,
+    cause,
+  );
 }
 
 const workerUrl = () => new URL('./worker.js', import.meta.url);
@@ -96,7 +161,7 @@ function isElsewhere(url) {
 function startByBlob(url) {
   const text = `import ${JSON.stringify(url.href)};`;
   const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  const worker = new Worker(blob, { type: 'module' });
+  const worker = allowed(() => new Worker(blob, { type: 'module' }), `blob: and ${url.origin}`);
   worker.addEventListener('message', () => URL.revokeObjectURL(blob), { once: true });
   return worker;
 }
@@ -112,7 +177,10 @@ function adaptWeb(worker, onMessage, onEnd) {
   worker.addEventListener('messageerror', () => onEnd('it sent what cannot be received'));
   worker.addEventListener('error', (event) => {
     event.preventDefault();
-    onEnd(event.message || 'its file could not be loaded', event.error ?? undefined);
+    const { message, error } = event;
+    if (message) return onEnd(message, error ?? undefined);
+    // what the policy has to say may come after it
+    setTimeout(() => onEnd('its file could not be loaded', refusals.get(worker)?.()));
   });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer ?? []),
