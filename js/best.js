@@ -18,7 +18,7 @@ async function read(reader) {
     // text that was held back is no token's
     if (!piece.token || piece.token.token < 0) continue;
     tokens.push(piece.token.token);
-    logprob += piece.token.logprob;
+    logprob += piece.token.logprob ?? 0;
   }
   const { finish } = /** @type {import('./protocol.js').Done} */ (reader.done);
   return { text, tokens, logprob, finishReason: finish === 'length' ? 'length' : 'stop' };

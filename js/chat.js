@@ -334,8 +334,8 @@ function usageOf(dones) {
  */
 function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];
-  /** @param {import('./protocol.js').TokenLogprob} one */
-  const shaped = ({ text, bytes, logprob }) => ({ token: text, logprob, bytes });
+  /** @param {Omit<import('./protocol.js').TokenDetail, 'top'>} one */
+  const shaped = ({ text, bytes, logprob = 0 }) => ({ token: text, logprob, bytes });
   const top = token.top.slice(0, body.top_logprobs ?? 0).map(shaped);
   return [Object.assign(shaped(token), { top_logprobs: top })];
 }

@@ -235,7 +235,9 @@ function shortest(value) {
 function printLogprobs({ top, ...one }) {
   /** @param {import('./index.js').TokenAlternative} shown */
   const fields = ({ token, text, logprob }) => ({ token, text, logprob: shortest(logprob) });
-  process.stderr.write(`${JSON.stringify({ ...fields(one), top: top.map(fields) })}\n`);
+  const { logprob = 0 } = one; // asked for
+  const shown = { ...fields({ ...one, logprob }), top: top.map(fields) };
+  process.stderr.write(`${JSON.stringify(shown)}\n`);
 }
 
 /** @param {number} value */

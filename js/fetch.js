@@ -9,14 +9,15 @@ const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
 /** What is read at once, into a buffer of this size. */
 const PIECE_BYTES = 1 << 20;
-/** A connection that gives no byte for so long is taken for broken. */
-const STALL_MS = 30_000;
+/** So long a title is waited for that only makes an error's words better. */
+const TITLE_MS = 30_000;
 
 /**
  * @typedef {object} HttpOptions
  * @property {string[]} urls absolute
  * @property {Record<string, string>} headers
  * @property {number} retries how often in a row a broken download is taken up again
+ * @property {number} stallMs a connection that gives no byte for so long is taken for broken; 0: never
  * @property {(attempt: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
  */
@@ -27,17 +28,19 @@ export class HttpSource {
   #urls;
   #headers;
   #retries;
+  #stallMs;
   #onRetry;
   #fetch;
   /** Until they are cancelled. @type {Set<HttpStream>} */
   #streams = new Set();
 
   /** @param {HttpOptions} options */
-  constructor({ urls, headers, retries, onRetry, fetch }) {
+  constructor({ urls, headers, retries, stallMs, onRetry, fetch }) {
     this.files = urls.length;
     this.#urls = urls;
     this.#headers = headers;
     this.#retries = retries;
+    this.#stallMs = stallMs;
     this.#onRetry = onRetry ?? (() => {});
     this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
   }
@@ -47,6 +50,7 @@ export class HttpSource {
     const stream = new HttpStream(nameOfFile(this.#urls, file), {
       headers: this.#headers,
       retries: this.#retries,
+      stallMs: this.#stallMs,
       onRetry: this.#onRetry,
       fetch: this.#fetch,
       onCancel: () => this.#streams.delete(stream),
@@ -82,6 +86,8 @@ class HttpStream {
   #validator = null;
   #isCompressed = false;
   #hasBytes = false;
+  /** Behind the last byte that is there already, a server may know no range: that byte is asked for again. */
+  #overlap = 0;
 
   /**
    * @param {string} url
@@ -134,7 +140,7 @@ class HttpStream {
   /** @returns {Promise<Uint8Array | null>} what the connection gives next */
   async #readPiece() {
     const reader = /** @type {PieceReader} */ (this.#reader);
-    const bytes = await withTimeout(reader.read(), STALL_MS, this.#cancelled.signal);
+    const bytes = await withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
     if (bytes !== null) return bytes;
     if (this.size !== undefined && this.position < this.size) {
       throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
@@ -147,7 +153,7 @@ class HttpStream {
     const headers = new Headers(this.#options.headers);
     // A range of a compressed body means other bytes: that download begins again.
     const isRange = this.position > 0 && !this.#isCompressed;
-    if (isRange) headers.set('Range', `bytes=${this.position}-`);
+    if (isRange) headers.set('Range', `bytes=${this.position - this.#overlap}-`);
     // Elsewhere If-Range would need the server's leave (a CORS preflight): there the response's own
     // validator is compared afterwards.
     if (isRange && this.#validator && isSameOrigin(this.#url)) {
@@ -162,10 +168,10 @@ class HttpStream {
 
   /** @param {RequestInit} init */
   async #fetchOrExplain(init) {
-    const { fetch } = this.#options;
+    const { fetch, stallMs } = this.#options;
     const asked = (async () => fetch(this.#url, init))();
     try {
-      return await withTimeout(asked, STALL_MS, this.#cancelled.signal);
+      return await withTimeout(asked, stallMs, this.#cancelled.signal);
     } catch (error) {
       // what comes too late would hold its connection
       asked.then((response) => response.body?.cancel()).catch(() => {});
@@ -181,8 +187,10 @@ class HttpStream {
     if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
     const wanted = this.position;
     if (status === 416) {
-      throw new WickError('TRUNCATED', `${this.#url} has no byte ${wanted}: it ends before`);
+      this.#overlap = Number(this.#hasBytes);
+      throw new NoSuchRange(`${this.#url} has no byte ${wanted}: it ends before (416)`);
     }
+    this.#overlap = 0;
     if (!response.ok) throw httpError(this.#url, response);
     const type = response.headers.get('Content-Type') ?? '';
     if (type.startsWith('text/html')) throw await pageInsteadOfModel(this.#url, response);
@@ -252,6 +260,7 @@ class HttpStream {
     if (this.#cancelled.signal.aborted || this.#attempts >= this.#options.retries) return undefined;
     const backoff = BACKOFF_MS[this.#attempts] ?? BACKOFF_MS_MAX;
     if (error instanceof BusyServer) return Math.max(backoff, error.waitMs);
+    if (error instanceof NoSuchRange && this.#hasBytes) return backoff;
     if (error instanceof WickError) return undefined;
     return this.#hasBytes || error instanceof Interrupted ? backoff : undefined;
   }
@@ -327,10 +336,18 @@ class BusyServer extends WickError {
   }
 }
 
+/** 416: after a connection that broke it may be a server that counts differently, or for a while. */
+class NoSuchRange extends WickError {
+  /** @param {string} message */
+  constructor(message) {
+    super('TRUNCATED', message);
+  }
+}
+
 /**
  * @template T
  * @param {Promise<T>} promise
- * @param {number} limitMs
+ * @param {number} limitMs 0: none
  * @param {AbortSignal} [cancelled] ends the waiting, too
  * @returns {Promise<T>}
  */
@@ -338,10 +355,10 @@ async function withTimeout(promise, limitMs, cancelled) {
   let stop = () => {};
   const ended = new Promise((_, fail) => {
     const message = `no byte came for ${limitMs / 1000} s`;
-    const timer = setTimeout(() => fail(new Interrupted(message)), limitMs);
+    const timer = limitMs && setTimeout(() => fail(new Interrupted(message)), limitMs);
     const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
     stop = () => {
-      clearTimeout(timer);
+      clearTimeout(timer || undefined);
       unlisten();
     };
   });
@@ -407,7 +424,7 @@ async function pageInsteadOfModel(url, response) {
 async function startOfText(response) {
   try {
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    const { value } = await withTimeout(reader.read(), STALL_MS);
+    const { value } = await withTimeout(reader.read(), TITLE_MS);
     reader.cancel().catch(() => {});
     return new TextDecoder().decode(value);
   } catch {

@@ -18,6 +18,7 @@ import { onAbort } from './signals.js';
 const ACKNOWLEDGE_EVERY = 32;
 /** So many pieces lie unread when it is asked whether anybody could still read them. */
 const UNREAD_PIECES_WATCHED = 64;
+const aborted = /** @type {const} */ ('abort');
 
 export class PieceReader {
   #launch;
@@ -35,6 +36,9 @@ export class PieceReader {
   #done;
   /** @type {{error: unknown} | undefined} */
   #failure;
+  #isAborted = false;
+  #promptTokens = 0;
+  #piecesCount = 0;
   /**
    * Wakes the reader that waits for the next piece. No function written out where it is assigned: V8
    * puts such closures where only its big collections come by, with all that they lead to.
@@ -68,6 +72,17 @@ export class PieceReader {
     return this.#done;
   }
 
+  /** @returns {Done | undefined} of one that was aborted, or left: what had come by then */
+  get left() {
+    if (!this.#isAborted) return undefined;
+    const [promptTokens, completionTokens] = [this.#promptTokens, this.#piecesCount];
+    const counts = { promptTokens, cachedTokens: 0, completionTokens };
+    return Object.assign(
+      { finish: aborted, queueMs: 0, prefillMs: 0, decodeMs: 0, ttftMs: 0 },
+      counts,
+    );
+  }
+
   /** @returns {boolean} whether nothing comes any more */
   get isOver() {
     return this.#failure !== undefined || this.#done !== undefined;
@@ -76,6 +91,7 @@ export class PieceReader {
   /** Queues the request, once. */
   start() {
     if (this.#isStarted) return;
+    if (this.#signal?.aborted) this.abort(abortError(this.#signal.reason));
     throwIfAborted(this.#signal);
     this.#launch();
   }
@@ -98,6 +114,7 @@ export class PieceReader {
   /** @param {unknown} error what whoever reads on gets; what is under way is cancelled */
   abort(error) {
     this.#isStarted = true;
+    this.#isAborted ||= !this.isOver;
     if (!this.#done) this.#running?.cancel();
     this.#fail(error);
   }
@@ -150,9 +167,11 @@ export class PieceReader {
 
   /** @param {Output} output */
   #receive({ texts, tokens, prefill, done, error }) {
+    if (prefill) this.#promptTokens = prefill.total;
     if (prefill) this.#onPrefill?.(prefill);
     if (this.#onToken) for (const token of tokens) if (token.token >= 0) this.#onToken(token);
     for (const [index, text] of texts.entries()) this.#pieces.push({ text, token: tokens[index] });
+    this.#piecesCount += texts.length;
     if (done || error) this.#running?.forget();
     if (error) this.#fail(fromPlainError(error));
     if (done && !this.#failure) {
@@ -282,9 +301,9 @@ export class Generation {
     reader.heldBy(this);
   }
 
-  /** How it went; undefined until it has ended. */
+  /** How it went; undefined until it has ended, and after an error. */
   get result() {
-    const done = this.#reader.done;
+    const done = this.#reader.done ?? this.#reader.left;
     return done && resultOf(done);
   }
 

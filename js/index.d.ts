@@ -40,6 +40,11 @@ export interface EngineOptions extends ModelSource {
   fetch?: typeof globalThis.fetch;
   /** How often in a row a broken download is taken up again; 5 by default. */
   retries?: number;
+  /**
+   * A connection that gives no byte for so many milliseconds is taken for broken; 30000 by default. 0
+   * waits for ever.
+   */
+  stallMs?: number;
   /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
   signal?: AbortSignal | null;
   /** Called at most ten times a second. */
@@ -189,11 +194,12 @@ export interface TokenAlternative {
   /** As it stands in the vocabulary; bytes that are no whole characters become U+FFFD. */
   text: string;
   bytes: number[];
-  /** 0 unless `logprobs` was asked for. */
   logprob: number;
 }
 
-export interface TokenDetail extends TokenAlternative {
+export interface TokenDetail extends Omit<TokenAlternative, 'logprob'> {
+  /** Only if `logprobs` was asked for. */
+  logprob?: number;
   top: TokenAlternative[];
 }
 
@@ -208,7 +214,11 @@ export interface Timings {
 }
 
 export interface GenerationResult {
-  /** `stop`: an end token or a stop string; `length`: maxTokens or the context's end. */
+  /**
+   * `stop`: an end token or a stop string; `length`: maxTokens or the context's end; `abort`: its signal
+   * aborted, or its reader left. Then `usage` counts the prompt's tokens, if reading it had begun, and the
+   * pieces of text that had come, and the other numbers are 0.
+   */
   finishReason: 'stop' | 'length' | 'abort';
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   timings: Timings;
@@ -221,7 +231,7 @@ export interface Generation extends AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
   /** All of it, when it has ended. */
   text(): Promise<string>;
-  /** Undefined until it has ended. */
+  /** Undefined until it has ended, and after an error. It never waits. */
   readonly result: GenerationResult | undefined;
 }
 
@@ -770,6 +780,7 @@ export type WickErrorCode =
   | 'CLOSED'
   | 'CORRUPT'
   | 'CORS'
+  | 'CSP'
   | 'FORMAT'
   | 'HTTP'
   | 'INTERNAL'

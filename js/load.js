@@ -89,7 +89,7 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
         native.endFile(want.file, position);
         throw new WickError('TRUNCATED', `The model ends at byte ${position}: more is wanted`);
       }
-      if (position === 0) refusePage(bytes);
+      if (position === 0) refuseOthers(bytes);
       native.feed(want.file, stream.position - bytes.byteLength, bytes);
       await onBytes?.();
       if (isClosed()) return;
@@ -99,9 +99,17 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
   }
 }
 
-/** @param {Uint8Array} bytes the first ones of a file; throws when they are a web page's */
-function refusePage(bytes) {
+/** @param {Uint8Array} bytes the first ones of a file; throws when they are something else's that is often met */
+function refuseOthers(bytes) {
   const start = new TextDecoder().decode(bytes.slice(0, 64));
-  if (!/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) return;
-  throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
+  if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
+    throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
+  }
+  if (start.startsWith('version https://git-lfs.github.com/spec/')) {
+    throw new WickError(
+      'NOT_GGUF',
+      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model ' +
+        'itself (git lfs pull), or take the address of the download',
+    );
+  }
 }

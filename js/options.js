@@ -1,7 +1,7 @@
 // js/options.js — what callers pass in, checked and completed: a wrong type is said by name here, what
 // depends on the model is said by the engine.
 
-import { WickError } from './errors.js';
+import { WickError, wordsOf } from './errors.js';
 import { HttpSource } from './fetch.js';
 import { checkNames } from './known.js';
 import { splitNames } from './names.js';
@@ -18,6 +18,10 @@ import { BlobSource, StreamSource } from './source.js';
 /** @param {string} message */
 export const argumentError = (message) => new WickError('ARG', message);
 
+/** @param {unknown} value @returns {string} so that '2' is not taken for 2 */
+const shown = (value) =>
+  typeof value === 'string' ? `the string ${JSON.stringify(value)}` : wordsOf(value);
+
 /**
  * @param {string} name
  * @param {unknown} value
@@ -29,7 +33,9 @@ function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, whole = 
   const fits = typeof value === 'number' && number >= min && number <= max;
   if (fits && (!whole || Number.isInteger(number))) return number;
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw argumentError(`${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${value}`);
+  throw argumentError(
+    `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
+  );
 }
 
 const U32_MAX = 2 ** 32 - 1;
@@ -120,7 +126,12 @@ function seedOf(seed) {
     return (BigInt(randomWord()) << 32n) | BigInt(randomWord());
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
-  throw argumentError(`seed must be a whole number, not ${seed}`);
+  if (Number.isInteger(seed)) {
+    throw argumentError(
+      `seed ${seed} is greater than a number can hold exactly: give it as a bigint`,
+    );
+  }
+  throw argumentError(`seed must be a whole number, not ${shown(seed)}`);
 }
 
 /** @param {GenerateOptions['logitBias']} bias @returns {[number, number][]} */
@@ -202,6 +213,7 @@ const engineNames = {
   headers: true,
   fetch: true,
   retries: true,
+  stallMs: true,
   signal: true,
   onProgress: true,
   threads: true,
@@ -237,6 +249,7 @@ export function checkEngineNames(options) {
   if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
     throw argumentError('worker must be an address, a Worker or a function that starts one');
   }
+  downloadOf(options);
 }
 
 /** How fine performance.now() is (High Resolution Time): browsers coarsen it. */
@@ -336,6 +349,26 @@ export function sharedNameOf({ shared, chatTemplate, ...from }, config, descript
 }
 
 const RETRIES = 5;
+const STALL_MS = 30_000;
+/** What a timer can wait. */
+const STALL_MS_MAX = 2 ** 31 - 1;
+
+/**
+ * How a download is done. Checked for any source: what is wrong is told before a byte is fetched.
+ * @param {EngineOptions} options
+ */
+function downloadOf(options) {
+  const { headers, retries, stallMs } = options;
+  return {
+    headers: headersOf(headers ?? {}),
+    retries: checkNumber('retries', retries ?? RETRIES, { min: 0, whole: true }),
+    stallMs: checkNumber('stallMs', stallMs ?? STALL_MS, {
+      min: 0,
+      max: STALL_MS_MAX,
+      whole: true,
+    }),
+  };
+}
 
 /**
  * Where the model comes from: `description` travels to the worker, `source` (if any) stays here and
@@ -370,7 +403,7 @@ export function draftOf(draft) {
   if (typeof draft !== 'object' || draft === null) {
     throw argumentError('draft must be an object with a url, a file or a blob');
   }
-  checkNames(draft, ['url', 'file', 'blob'], ['stream', 'headers', 'fetch', 'retries']);
+  checkNames(draft, ['url', 'file', 'blob'], ['stream', 'headers', 'fetch', 'retries', 'stallMs']);
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
   throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');
@@ -398,33 +431,56 @@ function urlSource(options) {
   );
   if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
   checkCallback('fetch', options.fetch);
-  const headers = headersOf(options.headers ?? {});
-  const retries = checkNumber('retries', options.retries ?? RETRIES, { min: 0, whole: true });
-  if (options.fetch) {
-    return onPage(new HttpSource({ urls, headers, retries, fetch: options.fetch }));
-  }
-  return {
-    description: /** @type {const} */ ({ kind: 'url', urls, headers, retries }),
-    source: undefined,
-  };
+  const how = downloadOf(options);
+  const { fetch } = options;
+  if (fetch) return onPage(new HttpSource({ urls, fetch, ...how }));
+  return { description: /** @type {const} */ ({ kind: 'url', urls, ...how }), source: undefined };
 }
 
-/** @param {NonNullable<EngineOptions['headers']>} headers */
+/**
+ * Headers would make a text of anything: of undefined, too.
+ * @param {unknown} headers
+ * @returns {Record<string, string>}
+ */
 function headersOf(headers) {
-  try {
-    return Object.fromEntries(new Headers(headers));
-  } catch (error) {
-    throw argumentError(`headers cannot be sent: ${error}`);
+  if (typeof headers !== 'object' || headers === null) {
+    throw argumentError(`headers must be an object of strings, not ${shown(headers)}`);
   }
+  const isIterable = typeof (/** @type {any} */ (headers)[Symbol.iterator]) === 'function';
+  const pairs = isIterable
+    ? [.../** @type {Iterable<unknown>} */ (headers)]
+    : Object.entries(headers);
+  return Object.fromEntries(new Headers(pairs.map(headerOf)));
+}
+
+/** @param {unknown} pair of a name and a value @returns {[string, string]} */
+function headerOf(pair) {
+  const [name, value, more] = Array.isArray(pair) ? pair : [];
+  if (typeof name !== 'string' || more !== undefined) {
+    throw argumentError('headers must be an object of strings, Headers, or pairs of strings');
+  }
+  if (typeof value !== 'string') {
+    throw argumentError(`headers: ${name} must be a string, not ${wordsOf(value)}`);
+  }
+  try {
+    new Headers([[name, value]]);
+  } catch (error) {
+    throw argumentError(`headers: ${JSON.stringify(name)} cannot be sent: ${wordsOf(error)}`);
+  }
+  return [name, value];
 }
 
 /** @param {string | URL} url */
 function absoluteUrl(url) {
-  try {
-    return new URL(url, globalThis.document?.baseURI ?? globalThis.location?.href);
-  } catch {
-    throw argumentError(`${url} is not an address`);
-  }
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  const text = wordsOf(url);
+  // a drive's letter would be taken for a scheme
+  if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
+  const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
+  const hint = isPath
+    ? `: a path of the disk is given as file: '${text}', in a page as a File`
+    : '';
+  throw argumentError(`url: ${text} is not an address${hint}`);
 }
 
 /** @param {string[]} names all of a split model's, or one of them */

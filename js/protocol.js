@@ -49,7 +49,8 @@
  *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'ready'}} Progress
  *
  * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
- * @typedef {TokenLogprob & {top: TokenLogprob[]}} TokenDetail
+ * Without its own logprob, unless it was asked for.
+ * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
  *
  * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,
  *   completionTokens: number, queueMs: number, prefillMs: number, decodeMs: number,

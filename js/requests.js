@@ -222,8 +222,13 @@ export class RequestTable {
     entry.hasSpoken = true;
     this.#count(entry, 1);
     if (!entry.wantsTokens) return;
-    const top = event.top.map(({ token, logprob }) => this.#logprob(token, logprob));
-    output.tokens.push(Object.assign(this.#logprob(event.token, event.logprob), { top }));
+    const top = event.top.map(({ token, logprob }) =>
+      Object.assign(this.#token(token), { logprob }),
+    );
+    const token = Object.assign(this.#token(event.token), { top });
+    // one that was not asked for is not reckoned, and 0 would be a certain token's
+    const { logprob } = entry.request;
+    output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
   }
 
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
@@ -238,7 +243,7 @@ export class RequestTable {
     // what was held back while it could have become a stop string
     if (event.text !== '') {
       output.texts.push(event.text);
-      if (entry.wantsTokens) output.tokens.push({ ...emptyToken, top: [] });
+      if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
     }
     output.done = {
       finish: finishes[event.finish],
@@ -252,14 +257,12 @@ export class RequestTable {
     };
   }
 
-  /** @param {number} token @param {number} logprob */
-  #logprob(token, logprob) {
+  /** @param {number} token */
+  #token(token) {
     const bytes = this.#native.tokenBytes(token);
-    return { token, text: decoder.decode(bytes), bytes: Array.from(bytes), logprob };
+    return { token, text: decoder.decode(bytes), bytes: Array.from(bytes) };
   }
 }
-
-const emptyToken = { token: -1, text: '', bytes: [], logprob: 0 };
 
 /** @param {number} id @returns {Output} */
 function emptyOutput(id) {

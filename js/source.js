@@ -26,7 +26,8 @@ import { fileIsMissing, nameOfFile } from './names.js';
 
 /**
  * A source as it travels to the worker.
- * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number} |
+ * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number,
+ *     stallMs: number} |
  *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
  *   {kind: 'page', files: number, canSeek: boolean}} SourceDescription
  */

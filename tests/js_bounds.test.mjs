@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import {
   checkCompletions,
   checkCount,
+  checkEngineNames,
   checkThreads,
   configOf,
   draftOf,
@@ -75,7 +76,8 @@ describe('of a request', () => {
     assert.equal(plain({ logprobs: 0 }).logprob, true);
     assert.equal(plain({ seed: -1 }).seed, (1n << 64n) - 1n);
     assert.equal(plain({ seed: (1n << 64n) + 5n }).seed, 5n);
-    for (const seed of [2 ** 53, 0.5, '1']) assert.throws(() => plain({ seed }), /seed must be/);
+    for (const seed of [2 ** 53, 0.5, '1'])
+      assert.throws(() => plain({ seed }), /^WickError: seed /);
     assert.deepEqual(plain({ stop: 'a' }).stop, ['a']);
     assert.deepEqual(plain({ stop: ['a', 'b'] }).stop, ['a', 'b']);
     for (const stop of [5, ['a', 5], {}]) assert.throws(() => plain({ stop }), /^WickError: stop/);
@@ -203,6 +205,69 @@ describe('of an engine', () => {
     assert.notEqual(kept(file('ab')), kept(file('ab', 'n')));
     for (const shared of [undefined, null]) assert.equal(name({ shared }), undefined);
     for (const shared of ['', 5]) assert.throws(() => name({ shared }), /shared must be a name/);
+  });
+
+  test('of the download', () => {
+    const how = (/** @type {any} */ options) => sourceOf({ url: 'http://a/b', ...options });
+    const { description } = how({});
+    assert.deepEqual(description, {
+      ...{ kind: 'url', urls: ['http://a/b'], headers: {}, retries: 5, stallMs: 30_000 },
+    });
+    const plain = (/** @type {any} */ options) => /** @type {any} */ (how(options).description);
+    checkBounds('retries', plain, { taken: [0, 1e6], not: [-1, 0.5] });
+    checkBounds('stallMs', plain, { taken: [0, 2 ** 31 - 1], not: [-1, 2 ** 31, 0.5] });
+    const headers = (/** @type {any} */ given) => plain({ headers: given }).headers;
+    for (const given of [
+      { A: 'b' },
+      [['A', 'b']],
+      new Headers({ A: 'b' }),
+      new Map([['A', 'b']]),
+    ]) {
+      assert.deepEqual(headers(given), { a: 'b' });
+    }
+    for (const [given, words] of /** @type {[unknown, RegExp][]} */ ([
+      ['A: b', /^headers must be an object of strings, not the string "A: b"$/],
+      [5, /^headers must be an object of strings, not 5$/],
+      [{ A: 5 }, /^headers: A must be a string, not 5$/],
+      [{ A: undefined }, /^headers: A must be a string, not undefined$/],
+      [{ 'a b': 'c' }, /^headers: "a b" cannot be sent: /],
+      [{ a: 'b\nc' }, /^headers: "a" cannot be sent: /],
+      [[['a']], /^headers: a must be a string, not undefined$/],
+      [[['a', 'b', 'c']], /^headers must be .* pairs of strings$/],
+      [[5], /^headers must be .* pairs of strings$/],
+    ])) {
+      assert.throws(() => headers(given), { ...refused, message: words });
+    }
+    for (const options of [{ retries: -1 }, { headers: { 'a b': 'c' } }, { stallMs: -1 }]) {
+      const given = { file: 'a', ...options };
+      assert.throws(() => checkEngineNames(given), refused, 'for any source');
+    }
+  });
+
+  test('a path that is given as url is told from an address', () => {
+    const hint = /is not an address: a path of the disk is given as file/;
+    for (const url of ['/srv/x/model.gguf', 'C:\\x.gguf', 'c:/x.gguf', './x.gguf', '~/x.gguf']) {
+      assert.throws(() => sourceOf({ url }), { ...refused, message: hint }, url);
+    }
+    assert.throws(() => sourceOf({ url: ['/x'] }), { ...refused, message: /file: '\/x'/ });
+    assert.throws(() => sourceOf({ url: 'x y' }), { ...refused, message: /is not an address$/ });
+    const urls = ['http://a/C:/x.gguf'];
+    const { description } = sourceOf({ url: urls });
+    assert.deepEqual('urls' in description && description.urls, urls);
+  });
+
+  test('a number that is a text, or no exact one, is told from the number', () => {
+    assert.throws(() => checkThreads('2'), { message: /number from 1 to 64, not the string "2"$/ });
+    assert.throws(() => checkThreads(Symbol('x')), { message: /not Symbol\(x\)$/ });
+    const seed = (/** @type {any} */ one) => plain({ seed: one }).seed;
+    assert.equal(seed(2 ** 53 - 1), 2n ** 53n - 1n);
+    assert.throws(() => seed(2 ** 53), {
+      ...refused,
+      message: /^seed 9007199254740992 .* bigint$/,
+    });
+    assert.throws(() => seed('1'), { ...refused, message: /whole number, not the string "1"$/ });
+    assert.throws(() => seed(0.5), { ...refused, message: /whole number, not 0\.5$/ });
+    assert.equal(seed(2n ** 53n), 2n ** 53n);
   });
 
   test('one source', () => {

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { HttpSource } from '../js/fetch.js';
 import { createEngine, hasCode, modelPath, openEngine } from './support/package.mjs';
 
 const model = readFileSync(modelPath);
@@ -202,6 +203,78 @@ describe('overcome', () => {
     assert.ok(performance.now() - start >= 1250);
   });
 
+  test('a server that stalls for the stall time is left', async (t) => {
+    const hungUp = [new AbortController(), new AbortController()];
+    const { url, asked } = await listen(t, (request, response, count) => {
+      if (count > 2) return answer(request, response);
+      response.on('close', () => hungUp[count - 1].abort());
+      const start = startOf(request); // the first gives half of it, the second not even a head
+      if (count === 1) {
+        response.writeHead(200, { 'Content-Length': model.length - start, ETag: '"one"' });
+        response.write(model.subarray(0, 600_000));
+      }
+    });
+    await assertWhole(await openEngine(t, { url, stallMs: 500 }));
+    assert.deepEqual(
+      asked.slice(0, 3).map(({ range }) => range),
+      [undefined, 'bytes=600000-', 'bytes=600000-'],
+    );
+    for (const { signal } of hungUp) if (!signal.aborted) await once(signal, 'abort');
+    const silent = await listen(t, () => {});
+    await assert.rejects(createEngine({ url: silent.url, stallMs: 50, retries: 1 }), {
+      code: 'NETWORK',
+      message: /taken up 1 times.*no byte came for 0\.05 s/,
+    });
+    assert.equal(silent.asked.length, 2);
+  });
+
+  test('… and with a stall time of 0 waited for', async (t) => {
+    const { url, asked } = await listen(t, (request, response) => {
+      setTimeout(() => answer(request, response), 300);
+    });
+    await assertWhole(await openEngine(t, { url, stallMs: 0 }));
+    assert.equal(asked.length, 1);
+  });
+
+  test('416 after a connection that broke: from the last byte that is there', async (t) => {
+    const { url, asked } = await listen(t, (request, response, count) => {
+      if (count === 1) answer(request, response, { limit: 600_000 });
+      else if (count === 2) response.writeHead(416).end();
+      else answer(request, response);
+    });
+    await assertWhole(await openEngine(t, { url }));
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 'bytes=600000-', 'bytes=599999-'],
+    );
+  });
+
+  test('… though that was the end of a file whose length was not told', async (t) => {
+    const { url, asked } = await listen(t, (request, response, count) => {
+      const start = startOf(request);
+      if (start >= model.length) response.writeHead(416).end();
+      else if (count > 1) answer(request, response);
+      else {
+        response.writeHead(200, { ETag: '"one"' });
+        response.write(model, () => setTimeout(() => response.destroy(), 20));
+      }
+    });
+    const source = new HttpSource({
+      ...{ urls: [url], headers: {}, retries: 5, stallMs: 30_000 },
+    });
+    const stream = await source.open(0, 0);
+    let size = 0;
+    for (let piece = await stream.read(); piece; piece = await stream.read()) {
+      assert.deepEqual(Buffer.from(piece), model.subarray(size, size + piece.byteLength));
+      size += piece.byteLength;
+    }
+    assert.equal(size, model.length);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, `bytes=${model.length}-`, `bytes=${model.length - 1}-`],
+    );
+  });
+
   test('headers are sent with every request', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       if (request.headers.authorization !== 'Bearer x') response.writeHead(401).end();
@@ -317,6 +390,37 @@ describe('said in words', () => {
       response.writeHead(200, { 'Content-Length': short.length }).end(short);
     });
     await assertFails(createEngine({ url }), 'TRUNCATED', /\w/);
+  });
+
+  test('416 again and again, after a connection that broke; 416 at once', async (t) => {
+    const { url, asked } = await listen(t, (request, response, count) => {
+      if (count === 1) answer(request, response, { limit: 600_000 });
+      else response.writeHead(416).end();
+    });
+    const words = /has no byte 600000: it ends before \(416\)/;
+    await assertFails(createEngine({ url, retries: 2 }), 'TRUNCATED', words);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 'bytes=600000-', 'bytes=599999-'],
+    );
+    const never = await listen(t, (_, response) => response.writeHead(416).end());
+    await assertFails(createEngine({ url: never.url }), 'TRUNCATED', /has no byte 0/);
+    assert.equal(never.asked.length, 1);
+  });
+
+  test('a Git LFS pointer instead of a model', async (t) => {
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n';
+    const { url } = await listen(t, (_, response) => response.writeHead(200).end(pointer));
+    const words = /Git LFS pointer, not the model/;
+    await assertFails(createEngine({ url }), 'NOT_GGUF', words);
+    await assertFails(createEngine({ blob: new Blob([pointer]) }), 'NOT_GGUF', words);
+  });
+
+  test('headers that cannot be sent, before anything is asked for', async (t) => {
+    const { url, asked } = await listen(t, (_, response) => response.end());
+    const headers = { 'a b': 'c' };
+    await assertFails(createEngine({ url, headers }), 'ARG', /"a b" cannot be sent/);
+    assert.equal(asked.length, 0);
   });
 
   test('an empty answer', async (t) => {

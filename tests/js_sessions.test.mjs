@@ -311,9 +311,9 @@ describe('sessions', () => {
     const logprobs = [];
     for (const session of [said, read]) {
       await session.drop(2, 9);
-      /** @type {number[]} */
+      /** @type {unknown[]} */
       const own = [];
-      const onToken = (/** @type {{logprob: number}} */ { logprob }) => void own.push(logprob);
+      const onToken = (/** @type {{logprob?: number}} */ { logprob }) => void own.push(logprob);
       await session.prompt(' and', { ...greedy, maxTokens: 4, logprobs: 0, onToken }).text();
       logprobs.push(own);
     }

@@ -10,6 +10,7 @@ import { locate } from './support/locate.mjs';
 import {
   assertSpeaks,
   hasCode,
+  isAbort,
   modelPath,
   openEngine,
   resultOf,
@@ -116,6 +117,53 @@ describe('text', () => {
     assert.ok(timings.decodeTokensPerSecond > 0 && timings.ttftMs > 0);
     assert.deepEqual(prefills.at(-1), { done: usage.promptTokens, total: usage.promptTokens });
     await assert.rejects(join_(generation), hasCode('ARG'));
+  });
+
+  test('tells of one that was aborted or left, and nothing of one that failed', async (t) => {
+    const engine = await openEngine(t);
+    const options = { ...greedy, maxTokens: 50, ignoreEnd: true };
+    const controller = new AbortController();
+    const { signal } = controller;
+    const stopped = engine.generate('Tell me', { ...options, signal });
+    let pieces = 0;
+    const reading = (async () => {
+      for await (const _ of stopped) if (++pieces === 2) controller.abort();
+    })();
+    await assert.rejects(reading, isAbort);
+    const { finishReason, usage, timings } = resultOf(stopped);
+    assert.equal(finishReason, 'abort');
+    assert.equal(usage.promptTokens, await engine.countTokens('Tell me'));
+    assert.ok(usage.completionTokens >= pieces && usage.completionTokens <= 50);
+    assert.equal(timings.decodeTokensPerSecond, 0);
+    const never = engine.generate('Tell me', { ...options, signal });
+    assert.ok(Object.is(never.result, undefined));
+    await assert.rejects(never.text(), isAbort);
+    await assert.rejects(join_(engine.generate('a', { signal })), isAbort);
+    assert.equal(never.result?.finishReason, 'abort');
+    assert.equal(never.result?.usage.completionTokens, 0);
+    const left = engine.generate('Tell me', options);
+    for await (const _ of left) break;
+    assert.equal(left.result?.finishReason, 'abort');
+    const whole = engine.generate('Tell me', { ...options, maxTokens: 3 });
+    await whole.text();
+    assert.equal(whole.result?.finishReason, 'length', 'its reader leaves after its end');
+    const failed = engine.generate('');
+    await assert.rejects(failed.text(), hasCode('ARG'));
+    assert.equal(failed.result, undefined);
+  });
+
+  test('a token has a logprob where it was asked for', async (t) => {
+    const engine = await openEngine(t);
+    /** @type {import('../js/index.js').TokenDetail[]} */
+    const tokens = [];
+    const onToken = (/** @type {import('../js/index.js').TokenDetail} */ one) => tokens.push(one);
+    const options = { ...greedy, maxTokens: 3, ignoreEnd: true, onToken };
+    await engine.generate('Tell me', options).text();
+    for (const token of tokens) assert.ok(!('logprob' in token));
+    assert.equal(tokens.splice(0).length, 3);
+    await engine.generate('Tell me', { ...options, logprobs: 0 }).text();
+    for (const { logprob } of tokens) assert.ok(Number(logprob) < 0);
+    assert.equal(tokens.length, 3);
   });
 
   test('a prompt may be ids; stop strings end the text before them', async (t) => {
