@@ -626,6 +626,8 @@ export type OpName =
   | 'down'
   | 'route'
   | 'experts'
+  | 'conv'
+  | 'delta'
   | 'logits'
   | 'sample';
 

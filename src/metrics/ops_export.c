@@ -5,8 +5,8 @@
 #include "metrics/ops.h"
 
 static const char *const OP_NAMES[WICK_OP_COUNT] = {
-    "embed", "norm", "qkv",   "kv_store", "attention", "attn_output", "gate_up",
-    "silu",  "down", "route", "experts",  "logits",    "sample"};
+    "embed", "norm",  "qkv",     "kv_store", "attention", "attn_output", "gate_up", "silu",
+    "down",  "route", "experts", "conv",     "delta",     "logits",      "sample"};
 static const char *const PASS_NAMES[WICK_PASS_COUNT] = {"prefill", "decode"};
 
 const char *wick_op_name(wick_op op) { return OP_NAMES[op]; }

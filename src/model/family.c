@@ -4,7 +4,8 @@
 #include "model/families/families.h"
 
 static const model_family *const FAMILIES[] = {
-    &FAMILY_LLAMA, &FAMILY_QWEN2, &FAMILY_QWEN2MOE, &FAMILY_QWEN3, &FAMILY_QWEN3MOE,
+    &FAMILY_LFM2,  &FAMILY_LLAMA,  &FAMILY_QWEN2,    &FAMILY_QWEN2MOE,
+    &FAMILY_QWEN3, &FAMILY_QWEN35, &FAMILY_QWEN3MOE,
 };
 
 const model_family *family_find(gguf_string name) {

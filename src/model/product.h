@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "thread/pool.h"
 
-enum { PRODUCT_MATRICES_MAX = 3 };
+enum { PRODUCT_MATRICES_MAX = 4 };
 
 typedef struct product_target {
   const kernel_matrix *matrix;

@@ -4,7 +4,7 @@
 
 #include "model/family.h"
 
-extern const model_family FAMILY_LLAMA, FAMILY_QWEN2, FAMILY_QWEN2MOE, FAMILY_QWEN3,
-    FAMILY_QWEN3MOE;
+extern const model_family FAMILY_LFM2, FAMILY_LLAMA, FAMILY_QWEN2, FAMILY_QWEN2MOE, FAMILY_QWEN3,
+    FAMILY_QWEN35, FAMILY_QWEN3MOE;
 
 #endif

@@ -1,0 +1,285 @@
+// model/blocks/delta_net.c — see delta_net.h.
+#include "model/blocks/delta_net.h"
+
+#include <stdatomic.h>
+
+#include "base/checked.h"
+#include "base/math.h"
+#include "model/binder.h"
+#include "model/measure.h"
+#include "model/segments.h"
+
+typedef struct delta_net_block {
+  model_block block;
+  delta_net_settings is;
+  uint32_t hidden, key_dim, value_dim;  // *_dim: heads * head_dim
+  uint32_t channels;                    // of the convolution: q, k, v
+  uint64_t conv_offset_bytes, state_offset_bytes;
+  float *norm;          // [hidden]
+  kernel_matrix qkv;    // [channels, hidden]
+  kernel_matrix gate;   // [value_dim, hidden]
+  kernel_matrix beta;   // [value_heads, hidden]
+  kernel_matrix alpha;  // [value_heads, hidden]
+  float *filter;        // [taps, channels]
+  float *dt_bias;       // [value_heads]
+  float *a;             // [value_heads], negative
+  float *head_norm;     // [head_dim]
+  kernel_matrix out;    // [hidden, value_dim]
+} delta_net_block;
+
+static void bind(model_block *block, model_binder *binder) {
+  delta_net_block *net = (delta_net_block *)block;
+  const uint32_t hidden = net->hidden, heads = net->is.value_heads;
+  bind_vector(binder, "attn_norm.weight", hidden, BINDING_REQUIRED, &net->norm);
+  bind_matrix(binder, "attn_qkv.weight", net->channels, hidden, BINDING_REQUIRED, &net->qkv);
+  bind_matrix(binder, "attn_gate.weight", net->value_dim, hidden, BINDING_REQUIRED, &net->gate);
+  bind_matrix(binder, "ssm_beta.weight", heads, hidden, BINDING_REQUIRED, &net->beta);
+  bind_matrix(binder, "ssm_alpha.weight", heads, hidden, BINDING_REQUIRED, &net->alpha);
+  bind_turned(binder, "ssm_conv1d.weight", net->channels, net->is.taps, BINDING_REQUIRED,
+              &net->filter);
+  bind_vector(binder, "ssm_dt.bias", heads, BINDING_REQUIRED, &net->dt_bias);
+  bind_vector(binder, "ssm_a", heads, BINDING_REQUIRED, &net->a);
+  bind_vector(binder, "ssm_norm.weight", net->is.head_dim, BINDING_REQUIRED, &net->head_norm);
+  bind_matrix(binder, "ssm_out.weight", hidden, net->value_dim, BINDING_REQUIRED, &net->out);
+}
+
+// ---- Scratch ----
+
+typedef struct delta_buffers {
+  uint32_t stride, value_stride, head_stride;  // floats
+  float *qkv;                                  // [batch_tokens, channels]
+  float *gate;                                 // [batch_tokens, value_dim]: then what is projected
+  float *read;                                 // [batch_tokens, value_dim]: S^T q
+  float *beta, *decay;                         // [batch_tokens, value_heads]
+} delta_buffers;
+
+static delta_buffers take_buffers(const delta_net_block *net, scratch_arena *arena) {
+  const uint64_t tokens = arena->batch_tokens;
+  delta_buffers buffers = {.stride = arena_line_floats(net->channels),
+                           .value_stride = arena_line_floats(net->value_dim),
+                           .head_stride = arena_line_floats(net->is.value_heads)};
+  buffers.qkv = arena_take_floats(arena, tokens * buffers.stride);
+  buffers.gate = arena_take_floats(arena, tokens * buffers.value_stride);
+  buffers.read = arena_take_floats(arena, tokens * buffers.value_stride);
+  buffers.beta = arena_take_floats(arena, tokens * buffers.head_stride);
+  buffers.decay = arena_take_floats(arena, tokens * buffers.head_stride);
+  return buffers;
+}
+
+static void reserve(const model_block *block, scratch_arena *arena) {
+  const delta_net_block *net = (const delta_net_block *)block;
+  const uint64_t begin = arena_mark(arena);
+  take_buffers(net, arena);
+  const uint64_t products = arena_mark(arena);
+  arena_take_act(arena, arena->batch_tokens, net->hidden);
+  arena_release(arena, products);
+  arena_take_act(arena, arena->batch_tokens, net->value_dim);
+  arena_release(arena, begin);
+}
+
+// ---- Running ----
+
+typedef struct delta_job {
+  const delta_net_block *net;
+  const model_pass *pass;
+  const delta_buffers *buffers;
+  atomic_uint nonfinite;  // rows
+} delta_job;
+
+static void project(const delta_net_block *net, model_pass *pass, const delta_buffers *buffers) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  model_product product = pass_product(pass, pass->normed, pass->hidden_stride, net->hidden);
+  product_add(&product, &net->qkv, NULL, buffers->qkv, buffers->stride);
+  product_add(&product, &net->gate, NULL, buffers->gate, buffers->value_stride);
+  product_add(&product, &net->beta, NULL, buffers->beta, buffers->head_stride);
+  product_add(&product, &net->alpha, NULL, buffers->decay, buffers->head_stride);
+  product_run(&product);
+  measure_product(pass->ops, WICK_OP_QKV, &product);
+  arena_release(&pass->arena, begin);
+}
+
+// Units of KERNEL_CONV_CHANNELS channels; all tokens in order.
+static void convolve(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const delta_job *job = context;
+  const delta_net_block *net = job->net;
+  const size_t stride = job->buffers->stride;
+  const uint32_t end = last * KERNEL_CONV_CHANNELS;
+  segment_walk walk = segments_begin(job->pass, net->conv_offset_bytes);
+  state_segment segment;
+  (void)thread;
+  while (segments_next(&walk, &segment)) {
+    float *rows = job->buffers->qkv + segment.first * stride;
+    const kernel_conv run = {.tokens = segment.count,
+                             .channels = net->channels,
+                             .width = net->is.taps,
+                             .weight = net->filter,
+                             .state_in = segment.from,
+                             .state_out = segment.to,
+                             .x = rows,
+                             .y = rows,
+                             .x_stride = stride,
+                             .y_stride = stride};
+    job->pass->kernels->conv(&run, first * KERNEL_CONV_CHANNELS,
+                             end < net->channels ? end : net->channels);
+  }
+}
+
+static double softplus(double x) {
+  return x > 0 ? x + math_log(1 + math_exp(-x)) : math_log(1 + math_exp(x));
+}
+
+// beta = sigmoid(beta); decay = e^(a softplus(alpha + dt))
+static void make_gates(const delta_net_block *net, float *beta, float *decay) {
+  for (uint32_t h = 0; h < net->is.value_heads; h++) {
+    const double time = softplus((double)decay[h] + (double)net->dt_bias[h]);
+    beta[h] = (float)(1 / (1 + math_exp(-(double)beta[h])));
+    decay[h] = (float)math_exp((double)net->a[h] * time);
+  }
+}
+
+// q, k, v = silu(conv); q and k of each head to length 1, q by 1 / sqrt(head_dim)
+static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const delta_job *job = context;
+  const delta_net_block *net = job->net;
+  const wick_kernels *kernels = job->pass->kernels;
+  const uint32_t dim = net->is.head_dim;
+  const float epsilon = job->pass->model->config.norm_epsilon;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *row = job->buffers->qkv + (size_t)t * job->buffers->stride;
+    kernels->silu(row, net->channels);
+    for (uint32_t h = 0; h < 2 * net->is.key_heads; h++) {
+      kernels->l2_norm(row + h * dim, dim, epsilon, row + h * dim);
+    }
+    kernels->scale(row, 1.0f / __builtin_sqrtf((float)dim), net->key_dim);
+    const size_t at = (size_t)t * job->buffers->head_stride;
+    make_gates(net, job->buffers->beta + at, job->buffers->decay + at);
+  }
+}
+
+static void read_head(const delta_job *job, const state_segment *segment, uint32_t head) {
+  const delta_net_block *net = job->net;
+  const delta_buffers *buffers = job->buffers;
+  const uint32_t dim = net->is.head_dim;
+  const float *row = buffers->qkv + (size_t)segment->first * buffers->stride;
+  const float *q = row + head % net->is.key_heads * dim;
+  const size_t gate = (size_t)segment->first * buffers->head_stride + head;
+  const size_t state = (size_t)head * dim * dim;
+  const kernel_delta run = {
+      .tokens = segment->count,
+      .key_dim = dim,
+      .value_dim = dim,
+      .q = q,
+      .k = q + net->key_dim,
+      .v = row + 2 * net->key_dim + head * dim,
+      .qk_stride = buffers->stride,
+      .v_stride = buffers->stride,
+      .decay = buffers->decay + gate,
+      .beta = buffers->beta + gate,
+      .gate_stride = buffers->head_stride,
+      .state_in = segment->from + state,
+      .state_out = segment->to + state,
+      .y = buffers->read + (size_t)segment->first * buffers->value_stride + head * dim,
+      .y_stride = buffers->value_stride};
+  job->pass->kernels->delta(&run);
+}
+
+static void read_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const delta_job *job = context;
+  segment_walk walk = segments_begin(job->pass, job->net->state_offset_bytes);
+  state_segment segment;
+  (void)thread;
+  while (segments_next(&walk, &segment)) {
+    for (uint32_t head = first; head < last; head++) read_head(job, &segment, head);
+  }
+}
+
+// gate[t] = silu(gate[t]) * norm(read[t]), the norm head by head
+static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  delta_job *job = context;
+  const delta_net_block *net = job->net;
+  const uint32_t dim = net->is.head_dim;
+  const float epsilon = job->pass->model->config.norm_epsilon;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *read = job->buffers->read + (size_t)t * job->buffers->value_stride;
+    float *gate = job->buffers->gate + (size_t)t * job->buffers->value_stride, sum = 0;
+    for (uint32_t h = 0; h < net->is.value_heads; h++) {
+      job->pass->kernels->rms_norm(read + h * dim, net->head_norm, dim, epsilon, read + h * dim);
+    }
+    job->pass->kernels->silu_mul(gate, read, net->value_dim);
+    for (uint32_t i = 0; i < net->value_dim; i++) sum += gate[i];
+    if (!math_is_finite_f32(sum)) atomic_fetch_add(&job->nonfinite, 1);
+  }
+}
+
+static void add_output(const delta_net_block *net, model_pass *pass, const delta_buffers *buffers) {
+  model_product output = pass_product(pass, buffers->gate, buffers->value_stride, net->value_dim);
+  product_add_residual(&output, &net->out, NULL, pass->normed, pass->hidden, pass->hidden_stride);
+  product_run(&output);
+  measure_product(pass->ops, WICK_OP_ATTN_OUTPUT, &output);
+}
+
+static void measure_state(const delta_net_block *net, model_pass *pass) {
+  const uint64_t values = 2ull * net->value_dim * net->is.head_dim;
+  measure_rows(pass->ops, WICK_OP_DELTA, pass->count, values);
+}
+
+static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
+  const delta_net_block *net = (const delta_net_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  const delta_buffers buffers = take_buffers(net, &pass->arena);
+  delta_job job = {.net = net, .pass = pass, .buffers = &buffers};
+  atomic_init(&job.nonfinite, 0);
+  pass_norm(pass, net->norm);
+  project(net, pass, &buffers);
+  thread_pool_for(pass->threads, ceil_div_u32(net->channels, KERNEL_CONV_CHANNELS), convolve, &job);
+  thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);
+  measure_rows(pass->ops, WICK_OP_CONV, pass->count, (2ull + 2 * net->is.taps) * net->channels);
+  thread_pool_for(pass->threads, net->is.value_heads, read_heads, &job);
+  thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
+  measure_state(net, pass);
+  const unsigned bad = atomic_load(&job.nonfinite);
+  wick_status status = WICK_OK;
+  if (bad != 0) {
+    status = wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                       "%u rows of the delta net of layer %u are not finite", bad, pass->layer);
+  } else if (pass_keep_wanted(pass, buffers.gate, buffers.value_stride, net->value_dim)) {
+    add_output(net, pass, &buffers);
+  }
+  arena_release(&pass->arena, begin);
+  return status;
+}
+
+// ---- Planning ----
+
+delta_net_settings delta_net_read(model_plan *plan) {
+  model_keys *keys = plan->keys;
+  delta_net_settings is = {0};
+  is.head_dim = keys_count(keys, "ssm.state_size", 1, MODEL_HEAD_DIM_MAX, 0);
+  is.key_heads = keys_count(keys, "ssm.group_count", 1, MODEL_HEADS_MAX, 0);
+  is.value_heads = keys_count(keys, "ssm.time_step_rank", 1, MODEL_HEADS_MAX, 0);
+  is.taps = keys_count(keys, "ssm.conv_kernel", 2, KERNEL_CONV_WIDTH_MAX, 0);
+  if (keys->status == WICK_OK && is.value_heads % is.key_heads != 0) {
+    keys->status = wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "ssm.time_step_rank"),
+                             "%s.ssm.time_step_rank %u is no multiple of ssm.group_count %u",
+                             keys->architecture, is.value_heads, is.key_heads);
+  }
+  return is;
+}
+
+model_block *delta_net_make(model_plan *plan, const delta_net_settings *settings) {
+  static const model_block_ops OPS = {"delta net", bind, reserve, run};
+  delta_net_block *net = plan_block(plan, &OPS, sizeof *net);
+  if (net == NULL) return NULL;
+  const uint32_t dim = settings->head_dim;
+  net->is = *settings;
+  net->hidden = plan->model->config.hidden;
+  net->key_dim = settings->key_heads * dim;
+  net->value_dim = settings->value_heads * dim;
+  net->channels = 2 * net->key_dim + net->value_dim;
+  net->conv_offset_bytes =
+      plan_state(plan, (uint64_t)(settings->taps - 1) * net->channels * sizeof(float));
+  net->state_offset_bytes = plan_state(plan, (uint64_t)net->value_dim * dim * sizeof(float));
+  return &net->block;
+}

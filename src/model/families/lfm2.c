@@ -1,0 +1,31 @@
+// model/families/lfm2.c — LFM2 (Liquid AI 2025): layers whose "attention.head_count_kv" is 0 mix
+// tokens by a short convolution, the others by attention with normalised heads.
+#include "model/blocks/attention.h"
+#include "model/blocks/dense.h"
+#include "model/blocks/short_conv.h"
+#include "model/families/families.h"
+
+static void plan_lfm2(model_plan *plan) {
+  const wick_model_config *config = &plan->model->config;
+  const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  const uint32_t taps = keys_count(plan->keys, "shortconv.l_cache", 2, KERNEL_CONV_WIDTH_MAX, 0);
+  uint32_t rope = ATTENTION_ROPE_NONE;
+  plan->model->output_norm_name = "token_embd_norm.weight";
+  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
+    const uint32_t kv_heads = keys_count_of_layer(plan->keys, "attention.head_count_kv", layer,
+                                                  config->layers, MODEL_HEADS_MAX, 1);
+    model_block *mixer;
+    if (kv_heads == 0) {
+      mixer = short_conv_make(plan, taps);
+    } else {
+      attention_settings attention = attention_read(plan, layer);
+      attention.has_head_norms = true;
+      if (rope == ATTENTION_ROPE_NONE) rope = plan_rope(plan, attention.head_dim, false);
+      attention.rope = rope;
+      mixer = attention_make(plan, &attention);
+    }
+    plan_layer(plan, layer, mixer, dense_make(plan, "ffn_norm.weight", ffn));
+  }
+}
+
+const model_family FAMILY_LFM2 = {"lfm2", plan_lfm2};

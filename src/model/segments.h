@@ -1,0 +1,31 @@
+// model/segments.h — the rows of a pass as a recurrent block reads them: sequence by sequence, cut
+// where the state is kept within a sequence's rows.
+#ifndef WICK_MODEL_SEGMENTS_H
+#define WICK_MODEL_SEGMENTS_H
+
+#include "model/pass.h"
+
+// Rows [first, first + count) of one sequence: `from` is the state before them, `to` takes the one
+// after them.
+typedef struct state_segment {
+  uint32_t first, count;
+  const float *from;
+  float *to;
+} state_segment;
+
+typedef struct segment_walk {
+  const model_pass *pass;
+  uint64_t offset_bytes;  // of the block's part in the states
+  uint32_t next;          // row
+  bool has_rest;          // of the sequence whose first rows came last
+  state_segment rest;
+} segment_walk;
+
+static inline segment_walk segments_begin(const model_pass *pass, uint64_t offset_bytes) {
+  return (segment_walk){.pass = pass, .offset_bytes = offset_bytes};
+}
+
+// The next segment; false behind the last one.
+bool segments_next(segment_walk *walk, state_segment *segment);
+
+#endif
