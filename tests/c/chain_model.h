@@ -99,6 +99,7 @@ static void chain_logits(const chain_state *state, float *logits) {
 // ---- The forward pass ----
 
 struct wick_forward {
+  seq_store *store;
   wick_kv_pool *kv;                // of the store
   void (*on_pass)(void *context);  // before the pass; NULL: nobody
   void *context;
@@ -146,6 +147,40 @@ static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t posit
   return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
+// ---- A recurrent state beside the pages: the chain's newest one ----
+
+// The state before input i, which is not the first of its text: that of the input before it, or
+// what the sequence keeps.
+static chain_state sim_state_before(const wick_forward *forward, uint32_t i) {
+  const model_input *in = &forward->inputs[i];
+  const chain_state paged = sim_read(forward->kv, in->sequence, in->position - 1);
+  if (!store_is_recurrent(forward->store)) return paged;
+  chain_state kept;
+  if (i > 0 && in[-1].sequence == in->sequence) {
+    kept = forward->states[i - 1];
+  } else {
+    memcpy(&kept, store_states_of(forward->store, in->sequence, 0).from, sizeof kept);
+  }
+  if (kept.position != in->position - 1) CHECK_EQ_UINT(kept.position, in->position - 1);
+  if (kept.hash != paged.hash) CHECK_EQ_UINT(kept.hash, paged.hash);
+  return kept;
+}
+
+// The state behind input i goes where the store wants it.
+static void sim_keep_state(const wick_forward *forward, uint32_t i) {
+  const model_input *in = &forward->inputs[i];
+  if (!store_is_recurrent(forward->store)) return;
+  uint32_t first = i;
+  while (first > 0 && forward->inputs[first - 1].sequence == in->sequence) first--;
+  const store_states states = store_states_of(forward->store, in->sequence, 0);
+  if (states.mid != NULL && i - first + 1 == states.mid_rows) {
+    memcpy(states.mid, &forward->states[i], sizeof(chain_state));
+  }
+  if (i + 1 == forward->count || in[1].sequence != in->sequence) {
+    memcpy(states.to, &forward->states[i], sizeof(chain_state));
+  }
+}
+
 void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {
   memcpy(forward->inputs, inputs, count * sizeof *inputs);
   forward->count = count;
@@ -173,11 +208,12 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
     if (in->position == 0) {
       *state = chain_first(in->token);
     } else {
-      const chain_state before = sim_read(forward->kv, in->sequence, in->position - 1);
+      const chain_state before = sim_state_before(forward, i);
       const chain_state seen = sim_read(forward->kv, in->sequence, chain_looks_at(&before));
       *state = chain_next(&before, &seen, in->token);
     }
     sim_write(forward->kv, in->sequence, state);
+    sim_keep_state(forward, i);
     is_poisoned = is_poisoned || in->token == SIM_POISON;
     simulation_clock_us += SIM_ROW_US + in->position / KERNEL_PAGE_TOKENS * SIM_CONTEXT_US;
   }

@@ -9,6 +9,8 @@ enum { LONG_REQUESTS = 10000, SQUEEZED_REQUESTS = 2000 };
 enum { LONG_REQUESTS = 100000, SQUEEZED_REQUESTS = 10000 };
 #endif
 
+enum { RECURRENT_REQUESTS = 5000 };
+
 static simulation sim;
 
 static const simulation_setup TIGHT = {.pages = 32,
@@ -206,6 +208,26 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   simulation_close(&sim);
 }
 
+// States beside the pages: forked, found again, cut, taken away and read again with them, and where
+// proposals fail. The model compares them with the pages at every token.
+TEST(requests_of_a_recurrent_model_each_end_once_with_their_text) {
+  simulation_setup setup = TIGHT;
+  setup.is_recurrent = true;
+  REQUIRE(simulation_open(&sim, &setup));
+  traffic t = {.random = soak_seed() + 11, .to_come = RECURRENT_REQUESTS};
+  run_traffic(&sim, &t);
+  const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
+  CHECK(sim.ended >= RECURRENT_REQUESTS);
+  CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
+  CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
+  CHECK(stats.preempted > RECURRENT_REQUESTS / 100);
+  CHECK(stats.tokens_cached > stats.tokens_prompt / 50);
+  CHECK(stats.tokens_accepted > 0);
+  CHECK(stats.tokens_accepted < stats.tokens_proposed);
+  CHECK(sim.dropped > RECURRENT_REQUESTS / 20);
+  simulation_close(&sim);
+}
+
 TEST(the_same_arrivals_bring_the_same_events_at_the_same_times) {
   uint64_t hashes[3], clocks[3];
   for (int run = 0; run < 3; run++) {
@@ -273,8 +295,9 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
 
 // Memory is taken away and given back, allocations fail, requests are cancelled, paused and
 // resumed, some make every pass fail, and the host leaves the events lying until there is no room.
-static void check_whatever_happens(uint32_t draft_pages, uint64_t seed) {
+static void check_whatever_happens(uint32_t draft_pages, bool is_recurrent, uint64_t seed) {
   simulation_setup setup = TIGHT;
+  setup.is_recurrent = is_recurrent;
   setup.draft_pages = draft_pages;
   setup.requests_max = setup.running_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
@@ -304,15 +327,16 @@ static void check_whatever_happens(uint32_t draft_pages, uint64_t seed) {
   simulation_close(&sim);
 }
 
-static void check_whatever_seeds(uint32_t draft_pages, uint64_t seed) {
+static void check_whatever_seeds(uint32_t draft_pages, bool is_recurrent, uint64_t seed) {
   for (uint64_t i = 0; i < soak_count(20); i++) {
-    check_whatever_happens(draft_pages, soak_seed() + seed + 2 * i);
+    check_whatever_happens(draft_pages, is_recurrent, soak_seed() + seed + 2 * i);
   }
 }
 
-TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, 3); }
+TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, false, 3); }
 // The smaller model's pages hold two texts, not all four that it follows.
-TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_seeds(20, 4); }
+TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_seeds(20, false, 4); }
+TEST(whatever_happens_nothing_is_lost_of_a_recurrent_model) { check_whatever_seeds(0, true, 5); }
 
 // ---- Ends in the middle ----
 

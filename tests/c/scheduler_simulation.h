@@ -14,6 +14,7 @@
 #include "schedule/scheduler_types.h"
 #include "vocabulary_fixture.h"
 
+enum { SIM_CHECKPOINTS = 6 };
 enum { SIM_CONTEXT_MAX = 512, SIM_LIVE_MAX = 160, SIM_SESSIONS_MAX = 4 };
 
 typedef struct simulation_setup {
@@ -21,6 +22,7 @@ typedef struct simulation_setup {
   uint32_t batch_tokens, context_tokens, requests_max, running_max;
   uint32_t prefix_entries;  // 0: no prefix cache
   uint32_t draft_pages;     // of the model that proposes; 0: there is none
+  bool is_recurrent;        // sequences have a state beside their pages
 } simulation_setup;
 
 // A request from its arrival to its last event.
@@ -103,6 +105,7 @@ static wick_status sim_open_drafter(simulation *sim, const wick_kv_shape *shape)
       store_create(&sim->memory, sim->model.kernels, &config, &sim->draft_store, NULL);
   if (status == WICK_OK) sim->draft_kv = store_pages(sim->draft_store);
   sim->draft_forward.kv = sim->draft_kv;
+  sim->draft_forward.store = sim->draft_store;
   sim->draft_forward.is_small = true;
   const drafter_parts parts = {.memory = &sim->memory,
                                .model = &sim->model,
@@ -129,8 +132,11 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
   const wick_kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   wick_error error = {0};
   const wick_kernels *kernels = sim->model.kernels;
-  const store_config config = {
-      .pages = shape, .pages_max = setup->pages, .prefix_entries_max = setup->prefix_entries};
+  const store_config config = {.pages = shape,
+                               .pages_max = setup->pages,
+                               .prefix_entries_max = setup->prefix_entries,
+                               .state_bytes = setup->is_recurrent ? sizeof(chain_state) : 0,
+                               .checkpoints_max = SIM_CHECKPOINTS};
   wick_status status = store_create(&sim->memory, kernels, &config, &sim->store, &error);
   if (status != WICK_OK) return CHECK_EQ_INT(status, WICK_OK);
   sim->kv = store_pages(sim->store);
@@ -138,6 +144,7 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
   if (status == WICK_OK && setup->draft_pages != 0) status = sim_open_drafter(sim, &shape);
   sessions_init(&sim->sessions, &sim->memory, sim->store);
   sim->forward.kv = sim->kv;
+  sim->forward.store = sim->store;
   sim->forward.on_pass = sim_check_pass;
   sim->forward.context = sim;
   const scheduler_parts parts = {.memory = &sim->memory,
@@ -353,8 +360,21 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
 
 // ---- Events ----
 
+// A recurrent state cannot forget: what follows is read again.
+static void sim_drop_recurrent(simulation *sim, simulated_session *held, uint32_t first,
+                               uint32_t last) {
+  memmove(held->tokens + first, held->tokens + last, (held->count - last) * sizeof *held->tokens);
+  held->count -= last - first;
+  if (held->read > first) held->read = first;
+  sim->dropped += last - first;
+}
+
 // All of it was read before: what stays has seen what goes.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
+  if (sim->setup.is_recurrent) {
+    sim_drop_recurrent(sim, held, first, last);
+    return;
+  }
   for (; held->read < held->count; held->read++) {
     chain_read(held->states, held->read, held->tokens[held->read]);
   }
