@@ -248,7 +248,7 @@ static void slide(fuzz_run *run, naive_seq *seq) {
   }
 }
 
-static void store_prefix(fuzz_run *run, const naive_seq *seq) {
+static void enter_prefix(fuzz_run *run, const naive_seq *seq) {
   is_done(run, wick_prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
 }
 
@@ -462,7 +462,7 @@ static void operate(fuzz_run *run, const uint8_t *at) {
       slide(run, seq);
       break;
     case 12:
-      store_prefix(run, seq);
+      enter_prefix(run, seq);
       break;
     case 13:
       if (has_place) copy_seq(run, seq, other);
@@ -497,10 +497,10 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   write_tokens(run, seq, 0, 56, 0x35);
   if (seq->count != 56) return false;
   if ((which & 3) == 3) {
-    store_prefix(run, seq);
+    enter_prefix(run, seq);
     truncate_seq(run, seq, 20);
     write_tokens(run, seq, 20, 30, 0x5a);
-    store_prefix(run, seq);
+    enter_prefix(run, seq);
     if (!is_done(run, wick_state_save_cache(run->cache, SALT, &sink, NULL))) return false;
     if ((which & 4) != 0) wick_prefix_clear(run->cache);
     return true;
