@@ -120,7 +120,7 @@ export class RequestTable {
   /** @param {number} id unknown ones have ended meanwhile */
   cancel(id) {
     const entry = this.#find(id);
-    if (!entry) return;
+    if (!entry || entry.isCancelled) return;
     entry.isCancelled = true;
     if (entry.number !== 0) this.#native.cancel(entry.number);
     else {

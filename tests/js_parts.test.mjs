@@ -17,10 +17,14 @@ import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/info.js';
 import { checkNames } from '../js/known.js';
 import { decodeEvents, Heap, Passed } from '../js/memory.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
+import { storageError, writeFile } from '../js/opfs.js';
 import { settingsOf } from '../js/options.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
+import { Session } from '../js/session.js';
+import { onAbort, unlessAborted } from '../js/signals.js';
 import { StateBytes } from '../js/state.js';
 import { nameOption, optionOf, subjects } from '../js/subjects.js';
+import { SwapFile } from '../js/swap.js';
 
 // Before the clock is read for the first time: js/clock.js keeps the function.
 let fakeMs = 0;
@@ -564,5 +568,186 @@ describe('chat', () => {
       const messages = [{ role: 'user', content: [part] }];
       assert.throws(() => messagesOf(messages), { code: 'UNSUPPORTED' });
     }
+  });
+});
+
+describe('listeners of a signal', () => {
+  /** A signal, and how many listen to it. */
+  function heard() {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const heard = { controller, signal, listeners: 0, added: 0 };
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = (/** @type {any[]} */ ...args) => {
+      heard.listeners++;
+      heard.added++;
+      Reflect.apply(addEventListener, signal, args);
+    };
+    signal.removeEventListener = (/** @type {any[]} */ ...args) => {
+      heard.listeners--;
+      Reflect.apply(removeEventListener, signal, args);
+    };
+    return heard;
+  }
+
+  test('one for all that wait, gone with the last of them', () => {
+    const one = heard();
+    /** @type {string[]} */
+    const called = [];
+    const action = () => void called.push('twice');
+    const stops = [onAbort(one.signal, action), onAbort(one.signal, action)];
+    stops.push(onAbort(one.signal, () => called.push('once')));
+    assert.deepEqual([one.listeners, one.added], [1, 1]);
+    stops[0]();
+    stops[0]();
+    assert.equal(one.listeners, 1, 'the same function waits still');
+    one.controller.abort();
+    assert.deepEqual(called, ['twice', 'once']);
+    for (const stop of stops) stop();
+    assert.equal(one.listeners, 0);
+    const again = onAbort(one.signal, action);
+    assert.deepEqual([one.listeners, one.added], [1, 2]);
+    again();
+    again();
+    assert.equal(one.listeners, 0, 'removed once');
+    onAbort(undefined, action)();
+  });
+
+  test('what is made for somebody who gave up is undone, and nothing listens on', async () => {
+    const one = heard();
+    /** @type {number[]} */
+    const undone = [];
+    const undo = (/** @type {number} */ made) => void undone.push(made);
+    assert.equal(await unlessAborted(Promise.resolve(1), one.signal, undo), 1);
+    assert.deepEqual([one.listeners, one.added, undone], [0, 1, []]);
+    let make = (/** @type {number} */ _) => {};
+    const made = new Promise((settle) => {
+      make = settle;
+    });
+    const waiting = unlessAborted(made, one.signal, undo);
+    one.controller.abort();
+    await assert.rejects(waiting, { name: 'AbortError' });
+    assert.equal(one.listeners, 0);
+    make(2);
+    await made;
+    assert.deepEqual(undone, [2]);
+  });
+});
+
+describe('closing a session', () => {
+  /** @param {() => Promise<unknown>} answer */
+  function sessionOf(answer) {
+    const link = {
+      isEnded: false,
+      calls: 0,
+      call: (/** @type {string} */ method, /** @type {unknown[]} */ args) => {
+        link.calls++;
+        assert.deepEqual([method, args], ['closeSession', [7]]);
+        return answer();
+      },
+    };
+    return { link, session: new Session(/** @type {any} */ (link), 7) };
+  }
+  const failing = (/** @type {string} */ code) => () => Promise.reject(new WickError(code, 'gone'));
+
+  test('that went with its leader, or with its engine, is fine', async () => {
+    const { link, session } = sessionOf(failing('LEADER_GONE'));
+    for (let i = 0; i < 2; i++) await session.close();
+    assert.equal(link.calls, 1);
+    const other = sessionOf(failing('CLOSED'));
+    const closing = other.session.close();
+    other.link.isEnded = true;
+    await closing;
+    const ended = sessionOf(failing('CLOSED'));
+    ended.link.isEnded = true;
+    await ended.session.close();
+    assert.equal(ended.link.calls, 0);
+  });
+
+  test('that is refused is told, and can be tried again', async () => {
+    let answer = failing('BUSY');
+    const { link, session } = sessionOf(() => answer());
+    await assert.rejects(session.close(), { code: 'BUSY' });
+    answer = /** @type {any} */ (async () => {});
+    await session[Symbol.asyncDispose]();
+    await session.close();
+    assert.equal(link.calls, 2);
+  });
+});
+
+describe('storage full', () => {
+  test('is told by type, whatever the system calls it', () => {
+    const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
+    const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
+    for (const { code, message } of [...codes, quota]) {
+      assert.deepEqual([code, message], ['STORAGE_FULL', 'There is no room to keep a']);
+    }
+  });
+
+  /** A browser's storage whose files take no more. @param {import('node:test').TestContext} t @param {object} file */
+  function pretendStorage(t, file) {
+    /** @type {string[]} */
+    const removed = [];
+    const folder = {
+      getDirectoryHandle: async () => folder,
+      getFileHandle: async () => file,
+      removeEntry: async (/** @type {string} */ name) => void removed.push(name),
+    };
+    const found = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    const value = { storage: { getDirectory: async () => folder } };
+    Object.defineProperty(globalThis, 'navigator', { value, configurable: true });
+    t.after(() => {
+      if (found) Object.defineProperty(globalThis, 'navigator', found);
+      else Reflect.deleteProperty(globalThis, 'navigator');
+    });
+    return removed;
+  }
+  const bytes = new Uint8Array(10);
+
+  test('in a page: what was there stays, an empty file goes', async (t) => {
+    let aborted = 0;
+    let size = 5;
+    const full = new DOMException('no', 'QuotaExceededError');
+    const removed = pretendStorage(t, {
+      getFile: async () => ({ size }),
+      createWritable: async () => ({
+        write: async () => {
+          throw full;
+        },
+        abort: async () => void aborted++,
+      }),
+    });
+    await assert.rejects(writeFile('kept', bytes), full);
+    assert.deepEqual([aborted, removed], [1, []]);
+    size = 0;
+    await assert.rejects(writeFile('new', bytes), full);
+    assert.deepEqual([aborted, removed], [2, ['new']]);
+  });
+
+  test('in a worker: half of a state is none', async (t) => {
+    let closed = 0;
+    const room = [4, 3, 0];
+    const removed = pretendStorage(t, {
+      createSyncAccessHandle: async () => ({
+        ...{ truncate() {}, flush() {}, write: () => room.shift() },
+        close: () => void closed++,
+      }),
+    });
+    await assert.rejects(writeFile('new', bytes), { code: 'STORAGE_FULL' });
+    assert.deepEqual([closed, removed, room], [1, ['new'], []]);
+  });
+
+  test('for pages that gave way: refused, in part or with an error', () => {
+    let answer = () => 10;
+    const file = new SwapFile({ read: () => answer(), write: () => answer(), close() {} });
+    assert.ok(file.open(1, 10));
+    assert.ok(file.write(1, 0, bytes));
+    answer = () => 9;
+    assert.ok(!file.write(1, 0, bytes));
+    answer = () => {
+      throw Object.assign(new Error('no'), { code: 'ENOSPC' });
+    };
+    assert.ok(!file.write(1, 0, bytes));
+    assert.ok(!file.read(1, 0, bytes));
   });
 });

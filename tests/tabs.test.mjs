@@ -189,6 +189,8 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   assert.equal(await heir.evaluate('rest()'), text);
   assert.equal(await third.evaluate(tried('rest()')), 'LEADER_GONE');
   assert.equal(await third.evaluate(tried('session.tokens()')), 'LEADER_GONE');
+  const closed = "session.close().then(() => 'closed')"; // its pages went with the leader
+  for (let i = 0; i < 2; i++) assert.equal(await third.evaluate(tried(closed)), 'closed');
   for (const tab of [third, heir]) {
     assert.equal(await tab.evaluate(saying('The little fox', story)), short);
   }
