@@ -17,7 +17,7 @@ CLI_SRC := $(wildcard src/cli/*.c)
 POSIX_SRC := src/platform/posix.c
 ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
-WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/libc/string.c
+WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/web_heap.c web/libc/string.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # What is compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \

@@ -154,9 +154,9 @@ test('under WASI, in Node and in wasmtime', () => {
       const [needed, limit] = numbersOf(runOn(command, model));
       assert.ok(needed > limit && limit < 4 * GiB && limit > 4 * GiB - 4e6, `${limit}`);
     }
-    // it goes on to the weights, which are not there; wasi-libc gives no block of over 2 GiB
-    assert.match(runOn(command, claimModel({ layers: 17 })), /ends/);
-    assert.match(runOn(command, largest), /out of memory: \d+ bytes for the weights/);
+    // it goes on to the weights, which are not there
+    for (const layers of [18, 19]) assert.match(runOn(command, claimModel({ layers })), /ends/);
+    assert.match(runOn(command, largest), /ends/);
   }
 });
 

@@ -6,23 +6,33 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/checked.h"
+#include "../web/web_heap.h"
 #include "platform/platform.h"
 
+// wasi-libc's allocator gives no block of 2 GiB or more, since its sbrk takes a signed size. It
+// serves the C library; the engine's heap is what this one grows the memory by.
+static void start_heap(void) {
+  enum { PAGE_BYTES = 65536, PAGES_MAX = 65536 };
+  static bool has_started;
+  if (has_started) return;
+  has_started = true;
+  // at its first call wasi-libc takes all the memory that there is by then
+  void *volatile first = malloc(1);
+  free(first);
+  web_heap_start(__builtin_wasm_memory_size(0) * PAGE_BYTES, PAGES_MAX);
+}
+
 void *platform_alloc(size_t size_bytes) {
-  return aligned_alloc(WICK_CACHE_LINE_BYTES, align_size(size_bytes, WICK_CACHE_LINE_BYTES));
+  start_heap();
+  return web_heap_alloc(size_bytes);
 }
 
-void platform_free(void *block, size_t size_bytes) {
-  (void)size_bytes;
-  free(block);
-}
+void platform_free(void *block, size_t size_bytes) { web_heap_free(block, size_bytes); }
 
-extern uint8_t __heap_base;
-
-// The address space behind the module's own stack and data. A runtime may allow less.
+// A runtime may allow less.
 uint64_t platform_memory_bytes_max(void) {
-  return (uint64_t)UINT32_MAX + 1 - (uintptr_t)&__heap_base;
+  start_heap();
+  return web_heap_bytes_left();
 }
 
 uint64_t platform_now_us(void) {

@@ -1,5 +1,5 @@
-// web/web_heap.h — the allocator of the web builds, over memory.grow. Only the engine's thread
-// calls it.
+// web/web_heap.h — the allocator of the web and WASI builds, over memory.grow. Only the engine's
+// thread calls it.
 #ifndef WICK_WEB_HEAP_H
 #define WICK_WEB_HEAP_H
 

@@ -25,7 +25,9 @@ const outside = [
   [/^src\/cli\/synth/, /^(cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
   [/^web\/exports\.c$/, /^(thread_web|web_heap)\.h$/],
-  [/^(web|wasi)\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
+  // its heap is the one of the web builds
+  [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
+  [/^web\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
 ];
 const publicHeaders = ['stdbool.h', 'stddef.h', 'stdint.h'];
 
