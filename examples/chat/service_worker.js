@@ -14,6 +14,8 @@ const scope = /** @type {any} */ (globalThis);
 
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
+/** This cache is there, and empty, while the page that was answered last is of a newer build. */
+const NEWER = `${PREFIX}newer`;
 
 /** @param {string | Request} request */
 const kept = (request) => caches.match(request, { cacheName: KEPT });
@@ -40,18 +42,26 @@ async function versionOf(response) {
 async function answerPage(event) {
   const fresh = fetch(event.request);
   const response = await inTime(fresh);
-  if (!response) return (await kept('./')) ?? fresh;
+  if (!response) {
+    const page = await kept('./');
+    if (page) await caches.delete(NEWER);
+    return page ?? fresh;
+  }
   const version = await versionOf(response.clone());
   if (version === build.version) {
+    await caches.delete(NEWER);
     event.waitUntil(keep()); // the browser may have thrown it away
   } else if (version) {
-    await caches.delete(KEPT); // the files that this page asks for next are others, too
+    // The files that this page asks for next are others, too. What is kept stays until the worker of
+    // the newer build has all of its files, and is activated.
+    await caches.open(NEWER);
   }
   return response;
 }
 
 /** @param {Request} request of one of the other files */
 async function answerFile(request) {
+  if (await caches.has(NEWER)) return fetch(request);
   return (await kept(request)) ?? fetch(request);
 }
 

@@ -88,6 +88,13 @@ export async function waitUntil(condition, what) {
   }
 }
 
+/**
+ * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also
+ * takes a promise for true, and this does not.
+ * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
+ */
+export const untilTrue = (page, condition) => waitUntil(() => page.evaluate(condition), condition);
+
 /** @param {import('../../js/index.js').Generation} generation */
 export function resultOf(generation) {
   const { result } = generation;
