@@ -10,6 +10,7 @@ import { buildChat, site } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
+import { untilTrue } from './support/package.mjs';
 
 const chromium = locate('chromium');
 const pictures = resolve(root, 'build/screenshots');
@@ -255,13 +256,11 @@ test('a dropped file is loaded', { skip: chromium.skip }, async () => {
   const bytes = readFileSync(modelFile).toString('base64');
   await page.evaluate(async (text) => {
     const data = new DataTransfer();
-    const body = await (await fetch(`data:application/octet-stream;base64,${text}`)).arrayBuffer();
+    const body = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     data.items.add(new File([body], 'dropped.gguf'));
     dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
   }, bytes);
-  await page.waitForFunction(
-    "document.getElementById('model-name').textContent === 'dropped.gguf'",
-  );
+  await untilTrue(page, "document.getElementById('model-name').textContent === 'dropped.gguf'");
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
   await close();
 });
@@ -278,7 +277,7 @@ async function loadFile(page, name, buffer) {
 async function waitForModel(page, name) {
   // just after it was chosen the one before is still there, and ready
   const wanted = JSON.stringify(name);
-  await page.waitForFunction(`document.getElementById('model-name').textContent === ${wanted}`);
+  await untilTrue(page, `document.getElementById('model-name').textContent === ${wanted}`);
   await waitUntilReady(page);
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
@@ -383,9 +382,7 @@ test('cancelling a download leaves a page that works', { skip: chromium.skip }, 
     response.write(bytes.subarray(0, bytes.length >> 1)); // and nothing more
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
-  await page.waitForFunction(
-    "document.getElementById('loading-facts').textContent.includes(' of ')",
-  );
+  await untilTrue(page, "document.getElementById('loading-facts').textContent.includes(' of ')");
   await page.screenshot({ path: `${pictures}/light-loading.png` });
   await page.click('#cancel-loading');
   await waitUntilReady(page);
@@ -419,10 +416,10 @@ test('Firefox loads the page and answers', {
     const page = await firefox.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
-    await page.waitForFunction(waitReadyScript);
+    await untilTrue(page, waitReadyScript);
     await page.evaluate(askScript);
-    const answer = await page.waitForFunction(answerScript);
-    assert.match(String(await answer.jsonValue()), /\w+ \w+/);
+    await untilTrue(page, answerScript);
+    assert.match(String(await page.evaluate(answerScript)), /\w+ \w+/);
   } finally {
     await firefox.close();
   }

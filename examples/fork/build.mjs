@@ -1,7 +1,8 @@
 // examples/fork/build.mjs — builds the page in build/fork-page: a folder that any static server
 // can serve as it is. Nothing is bundled: the page finds the package by its import map.
 
-import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,10 +10,24 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/fork-page');
 
+/**
+ * The page's policy allows no script inside the page, except for the import map by its hash.
+ * @param {string} html
+ * @returns {string}
+ */
+function allowImportMap(html) {
+  const map = /<script type="importmap">(.*?)<\/script>/s.exec(html)?.[1];
+  if (map === undefined) throw new Error('the page has no import map');
+  const hash = createHash('sha256').update(map).digest('base64');
+  return html.replace("script-src 'self'", `$& 'sha256-${hash}'`);
+}
+
 export function buildFork() {
   rmSync(site, { recursive: true, force: true });
   mkdirSync(site, { recursive: true });
-  for (const name of ['index.html', 'icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
+  writeFileSync(resolve(site, 'index.html'), allowImportMap(html));
+  for (const name of ['icon.svg', 'page.css', 'page.js', 'kv_map.css', 'kv_map.js']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
   copyFileSync(resolve(here, '../shared/look.css'), resolve(site, 'look.css'));

@@ -1,0 +1,70 @@
+// A script of the page itself (tests/csp.test.mjs puts it there): it hears what the page's policy forbids, and
+// tries what it should forbid. A browser's debugger may do more than the page, so it only calls these.
+
+/** As `directive address`. @type {string[]} */
+const heard = [];
+addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => {
+  heard.push(`${effectiveDirective} ${blockedURI}`);
+});
+
+/** @param {number} ms */
+const wait = (ms) => new Promise((settle) => setTimeout(settle, ms));
+/** What an attacker's text did. @type {string[]} */
+const ran = [];
+
+/** @type {Record<string, () => void>} */
+const attacks = {
+  'inline script': () => {
+    const script = document.createElement('script');
+    script.textContent = "probe.ran.push('inline script')";
+    document.head.append(script);
+  },
+  'event handler': () => {
+    const button = document.createElement('button');
+    button.setAttribute('onclick', "probe.ran.push('event handler')");
+    document.body.append(button);
+    button.click();
+    button.remove();
+  },
+  // biome-ignore lint: it is tried whether this runs
+  eval: () => globalThis.eval("probe.ran.push('eval')"),
+  Function: () => new Function("probe.ran.push('Function')")(),
+  "another server's script": () => {
+    const script = document.createElement('script');
+    script.src = `http://localhost:${probe.otherPort}/attack.js`;
+    document.head.append(script);
+  },
+};
+
+const probe = {
+  heard,
+  ran,
+  otherPort: 0,
+
+  /** @param {number} otherPort of a server of `attack.js` @returns {Promise<string[]>} what ran */
+  async attack(otherPort) {
+    probe.otherPort = otherPort;
+    await wait(0); // from here on the debugger is not among the callers
+    for (const attack of Object.values(attacks)) {
+      try {
+        attack();
+      } catch {}
+    }
+    await wait(500);
+    return ran.sort();
+  },
+
+  /** @param {string[]} addresses @returns {Promise<string[]>} those that the policy forbids */
+  async forbidden(addresses) {
+    const found = [];
+    for (const address of addresses) {
+      const before = heard.length;
+      await Promise.race([fetch(address, { mode: 'no-cors' }).catch(() => {}), wait(1000)]);
+      await wait(100);
+      if (heard.length > before) found.push(address);
+    }
+    return found;
+  },
+};
+
+Object.assign(globalThis, { probe });
