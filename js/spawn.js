@@ -89,6 +89,9 @@ function startWebWorker(option) {
 /** Some browsers refuse at once, some tell the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
 const refusals = new WeakMap();
 
+/** What a worker reads is refused where only it can hear of it. @type {WeakMap<Worker, string>} */
+const imports = new WeakMap();
+
 /**
  * A worker that the page's Content Security Policy may refuse.
  * @param {() => Worker} start
@@ -162,6 +165,7 @@ function startByBlob(url) {
   const text = `import ${JSON.stringify(url.href)};`;
   const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
   const worker = allowed(() => new Worker(blob, { type: 'module' }), `blob: and ${url.origin}`);
+  imports.set(worker, url.origin);
   worker.addEventListener('message', () => URL.revokeObjectURL(blob), { once: true });
   return worker;
 }
@@ -180,7 +184,11 @@ function adaptWeb(worker, onMessage, onEnd) {
     const { message, error } = event;
     if (message) return onEnd(message, error ?? undefined);
     // what the policy has to say may come after it
-    setTimeout(() => onEnd('its file could not be loaded', refusals.get(worker)?.()));
+    const origin = imports.get(worker);
+    const or = origin
+      ? `, or worker-src of the Content Security Policy does not allow ${origin}`
+      : '';
+    setTimeout(() => onEnd(`its file could not be loaded${or}`, refusals.get(worker)?.()));
   });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer ?? []),

@@ -1,6 +1,12 @@
 // What users write, as TypeScript sees it: compiled, never run. Lines that must not compile say so.
 
-import type { ChatCompletion, ChatCompletionChunk, ChatStream, Generation } from 'wick-llm';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatStream,
+  Generation,
+  TokenDetail,
+} from 'wick-llm';
 import { createEngine, type Engine, WickError } from 'wick-llm';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
 
@@ -71,10 +77,13 @@ export async function chat(engine: Engine, isStream: boolean) {
 }
 
 export async function rest(error: unknown) {
-  await using engine = await createEngine({ url: modelUrl });
+  await using engine = await createEngine({ url: modelUrl, retries: 2, stallMs: 5000 });
   const { plan, shape, memory, kType, vType } = await engine.info();
   check<Same<typeof kType, typeof vType>>();
   const { metadata } = await engine.inspect();
+  // without `logprobs` a token has no logprob of its own
+  const onToken = (token: TokenDetail) => check<Same<typeof token.logprob, number | undefined>>();
+  await engine.generate('', { onToken }).text();
   if (error instanceof WickError && error.code === 'NOMEM') return error.cause;
   return [plan?.totalBytes, shape?.layers, memory.linearBytes, metadata[0].key];
 }
