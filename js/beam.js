@@ -2,7 +2,7 @@
 // once, and the beams of a step run as one batch.
 
 import { checkNames } from './known.js';
-import { argumentError, checkCount } from './options.js';
+import { argumentError, checkCount, shown } from './options.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./session.js').Session} Session */
@@ -23,11 +23,11 @@ function checked(options) {
   checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority', 'salt']);
   const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority, salt } = options;
   if (!Number.isInteger(width) || width < 1 || width > 16) {
-    throw argumentError(`width must be a whole number from 1 to 16, not ${width}`);
+    throw argumentError(`width must be a whole number from 1 to 16, not ${shown(width)}`);
   }
   if (checkCount('maxTokens', maxTokens) === 0) throw argumentError('maxTokens must be at least 1');
   if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
-    throw argumentError(`lengthPenalty must be a number, not ${lengthPenalty}`);
+    throw argumentError(`lengthPenalty must be a number, not ${shown(lengthPenalty)}`);
   }
   return { width, maxTokens, lengthPenalty, signal, priority, salt };
 }

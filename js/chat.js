@@ -4,7 +4,7 @@
 import { abortError, WickError } from './errors.js';
 import { leavable, readersOf, timingsOf } from './generation.js';
 import { checkNames } from './known.js';
-import { argumentError, checkCompletions, settingsOf } from './options.js';
+import { argumentError, checkCompletions, settingsOf, shown } from './options.js';
 import { randomWord } from './random.js';
 
 /** @typedef {import('./index.js').ChatCompletionRequest} ChatCompletionRequest */
@@ -49,7 +49,7 @@ function checkBody(body) {
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
   if (typeof (body.stream ?? false) !== 'boolean') {
-    throw argumentError(`stream must be true or false, not ${body.stream}`);
+    throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
   }
   const format = body.response_format?.type ?? 'text';
   if (format !== 'text') {

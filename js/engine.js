@@ -22,6 +22,7 @@ import {
   promptOf,
   settingsOf,
   sharedNameOf,
+  shown,
   sourceOf,
   tokensOf,
 } from './options.js';
@@ -347,7 +348,7 @@ export class Engine {
   async stats(options = {}) {
     const { format = 'json' } = checkNames(options, ['format']);
     if (format !== 'json' && format !== 'prometheus') {
-      throw argumentError(`stats are json or prometheus, not ${format}`);
+      throw argumentError(`stats are json or prometheus, not ${shown(format)}`);
     }
     const stats = statsOf(await this.#link.call('stats', []));
     return format === 'json' ? stats : prometheusOf(stats);

@@ -19,7 +19,7 @@ import { BlobSource, StreamSource } from './source.js';
 export const argumentError = (message) => new WickError('ARG', message);
 
 /** @param {unknown} value @returns {string} so that '2' is not taken for 2 */
-const shown = (value) =>
+export const shown = (value) =>
   typeof value === 'string' ? `the string ${JSON.stringify(value)}` : wordsOf(value);
 
 /**
@@ -117,7 +117,7 @@ export function saltOf(salt) {
 /** @param {unknown} speculation @returns {boolean | 'always'} */
 function speculationOf(speculation) {
   if (typeof speculation === 'boolean' || speculation === 'always') return speculation;
-  throw argumentError(`speculation must be true, false or 'always', not ${speculation}`);
+  throw argumentError(`speculation must be true, false or 'always', not ${shown(speculation)}`);
 }
 
 /** @param {number | bigint | null | undefined} seed @returns {bigint} */
@@ -147,7 +147,7 @@ function biasOf(bias) {
       whole: true,
     });
     if (typeof value !== 'number' || Number.isNaN(value)) {
-      throw argumentError(`logitBias of token ${key} must be a number, not ${value}`);
+      throw argumentError(`logitBias of token ${key} must be a number, not ${shown(value)}`);
     }
     return [token, value];
   });
@@ -264,7 +264,7 @@ const kvTypes = ['f32', 'f16', 'q8', 'q4'];
 /** @param {string} name @param {unknown} type @returns {import('./index.js').KvType} */
 function kvTypeOf(name, type) {
   if (kvTypes.includes(type)) return /** @type {any} */ (type);
-  throw argumentError(`${name} must be 'f32', 'f16', 'q8' or 'q4', not ${type}`);
+  throw argumentError(`${name} must be 'f32', 'f16', 'q8' or 'q4', not ${shown(type)}`);
 }
 
 /** @param {EngineOptions['kvType'] | null} kvType */
@@ -287,7 +287,7 @@ function swapOf(swap) {
   if (folder === undefined || typeof folder === 'string') {
     return { swap: always ? 2 : 1, swapFolder: folder };
   }
-  throw argumentError(`swap.folder must be a path, not ${folder}`);
+  throw argumentError(`swap.folder must be a path, not ${shown(folder)}`);
 }
 
 /** @param {number | null | undefined} limit @returns {number | undefined} */

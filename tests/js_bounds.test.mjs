@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ChatCompletions } from '../js/chat.js';
 import {
   checkCompletions,
   checkCount,
@@ -268,6 +269,25 @@ describe('of an engine', () => {
     assert.throws(() => seed('1'), { ...refused, message: /whole number, not the string "1"$/ });
     assert.throws(() => seed(0.5), { ...refused, message: /whole number, not 0\.5$/ });
     assert.equal(seed(2n ** 53n), 2n ** 53n);
+  });
+
+  test('what is no boolean, no type and no number is told as it was given', async () => {
+    const chat = new ChatCompletions(/** @type {any} */ ({}), 'm');
+    const body = { messages: [{ role: 'user', content: 'a' }] };
+    for (const [stream, words] of [
+      ['true', /^stream must be true or false, not the string "true"$/],
+      [1, /^stream must be true or false, not 1$/],
+      [Symbol('x'), /^stream must be true or false, not Symbol\(x\)$/],
+    ]) {
+      const given = /** @type {any} */ ({ ...body, stream });
+      await assert.rejects(chat.create(given), { ...refused, message: words });
+    }
+    const own = (/** @type {any} */ options) => () => plain(options);
+    assert.throws(own({ speculation: 'true' }), /'always', not the string "true"$/);
+    assert.throws(own({ speculation: Symbol('x') }), { ...refused, message: /not Symbol\(x\)$/ });
+    assert.throws(own({ logitBias: { 1: '2' } }), /must be a number, not the string "2"$/);
+    assert.throws(() => config({ kvType: 'F16' }), /or 'q4', not the string "F16"$/);
+    assert.throws(() => config({ kvType: Symbol('x') }), refused);
   });
 
   test('one source', () => {
