@@ -1,11 +1,13 @@
 // Checks that the files which documents and comments name exist: in a document every path or file name in
 // backticks, in a source every path that begins with a folder of the repository. NAME, * and {a,b}
-// stand for anything. Files that exist only after a build are not checked.
+// stand for anything. Files that exist only after a build are not checked. What a document quotes of
+// a source stands in it (quoted_code.mjs).
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkQuotes } from './quoted_code.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' });
@@ -50,6 +52,10 @@ const namedInDocument = (text) =>
 const namedInComments = (text, comment) =>
   [...text.matchAll(comment)].flatMap(([line]) => line.match(inComment) ?? []);
 
+/** @param {string} path @returns {string | undefined} */
+const readListed = (path) =>
+  files.includes(path) ? readFileSync(join(root, path), 'utf8') : undefined;
+
 let faults = 0;
 for (const file of files) {
   const comment = commentOf(file);
@@ -59,6 +65,11 @@ for (const file of files) {
   for (const name of new Set(names)) {
     if (exists(name)) continue;
     console.error(`${file}: names ${name}, which does not exist`);
+    faults++;
+  }
+  if (comment) continue;
+  for (const fault of checkQuotes(text, readListed).faults) {
+    console.error(`${file}: ${fault}`);
     faults++;
   }
 }

@@ -1,0 +1,29 @@
+// What documents quote of the sources: a fenced block right below a line that ends with a file's name
+// in backticks and a colon is that file's code. Each of its lines stands in the file, in this order;
+// "..." by itself stands for lines that are left out.
+
+/** A line that ends with a file in backticks and a colon, a fence, and all up to the next fence. */
+const quotes = /`([\w./-]+\.\w+)`:\n+```\w*\n([\s\S]*?)^```$/gm;
+
+/**
+ * @param {string} document
+ * @param {(path: string) => string | undefined} read gives the text of a file, if there is one
+ * @returns {{quotes: number, faults: string[]}} how many quotes there are, and what is wrong with them
+ */
+export function checkQuotes(document, read) {
+  const found = [...document.matchAll(quotes)];
+  const faults = found.flatMap(([, path, code]) => {
+    const text = read(path);
+    if (text === undefined) return [`quotes ${path}, which does not exist`];
+    const lines = text.split('\n');
+    let next = 0;
+    for (const line of code.split('\n')) {
+      if (line.trim() === '' || line.trim() === '...') continue;
+      const at = lines.indexOf(line, next);
+      if (at < 0) return [`quotes of ${path} a line that is not there: ${line}`];
+      next = at + 1;
+    }
+    return [];
+  });
+  return { quotes: found.length, faults };
+}
