@@ -13,6 +13,7 @@
 #include "kv/state.h"
 #include "platform/platform.h"
 #include "schedule/session.h"
+#include "store/store.h"
 
 #define REQUIRE(condition)              \
   do {                                  \
@@ -46,6 +47,7 @@ typedef struct naive_seq {
 
 typedef struct fuzz_run {
   wick_memory memory;
+  seq_store *store;
   wick_kv_pool *pool;
   wick_prefix_cache *cache;
   naive_seq seqs[SEQS_MAX];
@@ -59,14 +61,15 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   run->memory.fail_at_call = fail_at_call;
   const wick_kv_type k_type = (wick_kv_type)(kind >> 1 & 3), v_type = (wick_kv_type)(kind >> 3 & 3);
   const wick_kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, (kind & 32) != 0 ? WINDOW : 0};
-  const wick_prefix_config config = {.entries_max = ENTRIES_MAX, .page_tokens = KERNEL_PAGE_TOKENS};
+  const store_config config = {
+      .pages = shape, .pages_max = PAGES_MAX, .prefix_entries_max = ENTRIES_MAX};
   wick_error error;
-  wick_status status =
-      wick_kv_pool_init(&run->memory, kernels_bind(), &shape, 0, PAGES_MAX, &run->pool, &error);
-  if (status == WICK_OK) {
-    status = wick_prefix_cache_init(&run->memory, run->pool, &config, &run->cache, &error);
-  }
-  return status;
+  const wick_status status =
+      store_create(&run->memory, kernels_bind(), &config, &run->store, &error);
+  if (status != WICK_OK) return status;
+  run->pool = store_pages(run->store);
+  run->cache = store_prefix(run->store);
+  return WICK_OK;
 }
 
 static void end(fuzz_run *run) {
@@ -75,11 +78,11 @@ static void end(fuzz_run *run) {
       REQUIRE(wick_kv_seq_free(run->pool, run->seqs[i].id, NULL) == WICK_OK);
     }
   }
-  wick_prefix_cache_destroy(run->cache);
-  if (run->pool != NULL) {
+  if (run->store != NULL) {
+    wick_prefix_clear(run->cache);
     REQUIRE(wick_kv_pool_pages_free(run->pool) == wick_kv_pool_pages(run->pool));
-    wick_kv_pool_destroy(run->pool);
   }
+  store_destroy(run->store);
   REQUIRE(run->memory.blocks_now == 0);
 }
 
@@ -130,8 +133,7 @@ static void check_row(const fuzz_run *run, const naive_seq *seq, uint32_t positi
 }
 
 static void check_all(const fuzz_run *run, uint32_t look) {
-  REQUIRE(wick_kv_pool_check(run->pool, NULL) == WICK_OK);
-  REQUIRE(wick_prefix_check(run->cache, NULL) == WICK_OK);
+  REQUIRE(store_check(run->store, NULL) == WICK_OK);
   for (int i = 0; i < SEQS_MAX; i++) {
     const naive_seq *seq = &run->seqs[i];
     if (seq->id == WICK_KV_SEQ_NONE) continue;
@@ -611,7 +613,7 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (size_bytes < 5) return;
   record from = record_make();
   session_table sessions;
-  sessions_init(&sessions, &run->memory, run->pool);
+  sessions_init(&sessions, &run->memory, run->store);
   const bool is_damaged = make_record(run, &sessions, data, size_bytes, &from);
   const uint32_t pages = wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool);
   const uint32_t entries = wick_prefix_count(run->cache);
