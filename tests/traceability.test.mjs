@@ -3,7 +3,7 @@
 // folder is there, also that no part and no test of the specification's own table is left out.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { locate, root } from './support/locate.mjs';
@@ -29,8 +29,8 @@ function namedIds(text) {
 /** @param {string} line */
 const cells = (line) => line.split('|').slice(1, -1);
 
-/** The lines of the tables of parts: seed | what it is | here | held by | spec. */
-const parts = page.split('\n').filter((line) => /^\| .*`src\//.test(line));
+/** The lines of the tables of parts: seed | what it is | here | held by | spec | use. */
+const parts = page.split('\n').filter((line) => /^\| .*`(?:src|include)\//.test(line));
 
 /** The names in backticks of a cell. @param {string} text */
 const quoted = (text) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
@@ -67,7 +67,7 @@ describe('the page on the seed systems', () => {
     for (const line of parts) {
       let path = '';
       for (const name of quoted(cells(line)[2])) {
-        if (name.startsWith('src/')) {
+        if (/^(src|include)\//.test(name)) {
           path = name;
           assert.ok(existsSync(join(root, path)), `no ${path}: ${line}`);
         } else {
@@ -80,7 +80,7 @@ describe('the page on the seed systems', () => {
   });
 
   test('every file that it mentions exists', () => {
-    const files = page.match(/\b(?:src|tests)\/[\w./]+\.\w+/g) ?? [];
+    const files = page.match(/\b(?:include|src|tests)\/[\w./]+\.\w+/g) ?? [];
     for (const file of files) assert.ok(existsSync(join(root, file)), `no ${file}`);
     assert.ok(files.length > 150, `${files.length} files`);
   });
@@ -90,6 +90,34 @@ describe('the page on the seed systems', () => {
       const held = cells(line)[3];
       assert.ok(namedIds(held).length > 0 || held.includes('`tests/'), line);
     }
+  });
+
+  test('what only tests use, no other room calls', () => {
+    const folders = ['include', 'src', 'wasi', 'web'];
+    const all = folders.flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.[ch]$/.test(file))
+        .map((file) => `${folder}/${file}`),
+    );
+    /** Whole files that only tests use, which call each other. */
+    const isForTests = (/** @type {string} */ file) =>
+      /^src\/(kv\/flat|tensor\/tensor|model\/scratch_sizes)\.[ch]$/.test(file);
+    let names = 0;
+    for (const line of parts) {
+      const use = cells(line)[5].trim();
+      assert.match(use, /^(engine|programs|tests)(; tests: `.+`)?$/, line);
+      for (const name of quoted(use === 'tests' ? cells(line)[2] : use)) {
+        const rooms = [...cells(line)[2].matchAll(/`(src\/\w+\/)/g)].map(([, room]) => room);
+        if (!/^wick_/.test(name)) continue; // files, members and constants
+        names++;
+        for (const file of all) {
+          if (isForTests(file) || rooms.some((room) => file.startsWith(room))) continue;
+          if (file.endsWith('.h')) continue; // declarations
+          assert.ok(!new RegExp(`\\b${name}\\b`).test(source(file)), `${file} uses ${name}`);
+        }
+      }
+    }
+    assert.ok(names > 50, `${names} names`);
   });
 
   test('every one of the 80 cases is named, and no other', () => {
