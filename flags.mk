@@ -31,9 +31,11 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load, a request or a step, where a short module, which is
 # soon loaded and compiled, is worth more.
 SHORT_FLAGS := -Os
-SHORT_SOURCES := src/api/% src/base/json src/base/text src/cli/% src/format/% src/kernels/answers src/kv/% \
-  src/kernels/answers src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/binder \
-  src/model/families/% src/model/family src/model/keys src/model/scratch_sizes src/model/weights \
+SHORT_SOURCES := src/api/% src/base/json src/base/text src/cli/% src/format/% src/kernels/answers \
+  src/kv/% src/load/directories src/load/loader src/load/ranges src/metrics/% src/model/binder \
+  src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
+  src/model/blocks/experts src/model/families/% src/model/family src/model/forward \
+  src/model/keys src/model/pass src/model/scratch_sizes src/model/segments src/model/weights \
   src/platform/% src/schedule/% src/store/% src/tensor/% web/exports
 
 # ---- native ----
@@ -61,7 +63,8 @@ FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
 
 # ---- WebAssembly ----
 # Every engine that has 128-bit SIMD has these; relaxed SIMD and threads are found out at run time.
-WASM_FLAGS := -msimd128 -mnontrapping-fptoint -msign-ext -mmutable-globals
+# Of the kernels only those that are bound: nobody there chooses others by name.
+WASM_FLAGS := -DWICK_ONE_KERNELS=1 -msimd128 -mnontrapping-fptoint -msign-ext -mmutable-globals
 RELAXED_FLAGS := -mrelaxed-simd
 # The stack lies first, so that an overflow traps instead of writing over data.
 WASM_STACK_BYTES := 262144

@@ -28,7 +28,15 @@ void wick_request_default(wick_request *request) {
 }
 
 static const wick_kernels *kernels_named(const char *name) {
-  return name == NULL ? kernels_bind() : kernels_by_name(name);
+  const wick_kernels *bound = kernels_bind();
+  const size_t bytes = strlen(bound->name) + 1;
+  if (name == NULL) return bound;
+  if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
+#ifdef WICK_ONE_KERNELS
+  return NULL;  // the module is shorter without the tables that it never binds
+#else
+  return kernels_by_name(name);
+#endif
 }
 
 const char *wick_kernels_name(const char *wanted) {
