@@ -3,7 +3,6 @@
 // that fill no vector are left to it.
 #include <string.h>
 
-#include "kernels/exp_simd.h"
 #include "kernels/families.h"
 #include "kernels/simd.h"
 
@@ -14,7 +13,7 @@
 // Tokens that share their loads of inputs and taps.
 enum { CONV_TOKENS = 4, CONV_ROWS_MAX = KERNEL_CONV_WIDTH_MAX + CONV_TOKENS - 1 };
 
-// `tokens` from t on: 1 or CONV_TOKENS. All inputs of 4 channels are loaded before an output is
+// `tokens` from t on, up to CONV_TOKENS. All inputs of 4 channels are loaded before an output is
 // stored: y may be x.
 SIMD_INLINE void conv_strip(const kernel_conv *conv, uint32_t width, uint32_t t, uint32_t tokens,
                             uint32_t channel_first, uint32_t channel_last) {
@@ -36,27 +35,30 @@ SIMD_INLINE void conv_strip(const kernel_conv *conv, uint32_t width, uint32_t t,
   }
 }
 
-static void conv_tokens(const kernel_conv *conv, uint32_t t, uint32_t tokens, uint32_t first,
-                        uint32_t last) {
-  if (conv->width == 3) {
-    tokens == 1 ? conv_strip(conv, 3, t, 1, first, last)
-                : conv_strip(conv, 3, t, CONV_TOKENS, first, last);
-  } else if (conv->width == 4) {
-    tokens == 1 ? conv_strip(conv, 4, t, 1, first, last)
-                : conv_strip(conv, 4, t, CONV_TOKENS, first, last);
-  } else {
-    for (uint32_t i = tokens; i-- > 0;) conv_strip(conv, conv->width, t + i, 1, first, last);
-  }
+static void conv_one(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, conv->width, t, 1, first, last);
+}
+
+static void conv_tokens_of_3(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, 3, t, CONV_TOKENS, first, last);
+}
+
+static void conv_tokens_of_4(const kernel_conv *conv, uint32_t t, uint32_t first, uint32_t last) {
+  conv_strip(conv, 4, t, CONV_TOKENS, first, last);
 }
 
 void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
   const uint32_t end = channel_first + (channel_last - channel_first) / 4 * 4;
   conv_state_write(conv, channel_first, end);
-  for (uint32_t t = conv->tokens; t > 0;) {
-    const uint32_t tokens = t >= CONV_TOKENS ? CONV_TOKENS : 1;
-    t -= tokens;
-    conv_tokens(conv, t, tokens, channel_first, end);
+  uint32_t t = conv->tokens;
+  for (; (conv->width == 3 || conv->width == 4) && t >= CONV_TOKENS; t -= CONV_TOKENS) {
+    if (conv->width == 3) {
+      conv_tokens_of_3(conv, t - CONV_TOKENS, channel_first, end);
+    } else {
+      conv_tokens_of_4(conv, t - CONV_TOKENS, channel_first, end);
+    }
   }
+  while (t-- > 0) conv_one(conv, t, channel_first, end);
   if (end < channel_last) conv_scalar(conv, end, channel_last);
 }
 
@@ -114,8 +116,7 @@ SIMD_INLINE void rows_step(const delta_rows *at, uint32_t rows, uint32_t columns
   }
   for (uint32_t c = 0; c < columns; c += 4) {
     const v128_t d = wasm_v128_load(sums->d + c);
-    v128_t sum = wasm_v128_load(y + c);
-    v128_t known = has_next ? wasm_v128_load(sums->known + c) : sum;
+    v128_t sum = wasm_v128_load(y + c), known = wasm_v128_load(sums->known + c);
     for (uint32_t r = 0; r < rows; r++) {
       const v128_t decayed = wasm_f32x4_mul(wasm_v128_load(from + stride * r + c), decay);
       const v128_t state = add_product(decayed, keys[r], d);
@@ -200,84 +201,6 @@ void delta_simd128(const kernel_delta *delta) {
     some_columns(delta, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
   }
   delta_columns(delta, end, delta->value_dim);
-}
-
-// ---- selective scan ----
-
-// One token of one channel, as in recurrent.c; states are a multiple of 4.
-SIMD_INLINE float scan_channel(const kernel_scan *scan, const float *a, const float *b,
-                               const float *c, float dt, float x, const float *from, float *to) {
-  const v128_t dts = wasm_f32x4_splat(dt), inputs = wasm_f32x4_splat(dt * x);
-  v128_t parts = wasm_f32x4_splat(0);
-  for (uint32_t s = 0; s < scan->states; s += 4) {
-    const v128_t decay = exp_f32x4(wasm_f32x4_mul(dts, wasm_v128_load(a + s)));
-    const v128_t kept = wasm_f32x4_mul(decay, wasm_v128_load(from + s));
-    const v128_t state = add_product(kept, inputs, wasm_v128_load(b + s));
-    wasm_v128_store(to + s, state);
-    parts = add_product(parts, state, wasm_v128_load(c + s));
-  }
-  const v128_t two = wasm_f32x4_add(parts, wasm_i64x2_shuffle(parts, parts, 1, 0));
-  return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
-}
-
-static void scan_token(const kernel_scan *scan, uint32_t t, uint32_t channel_first,
-                       uint32_t channel_last) {
-  const float *from = t == 0 ? scan->state_in : scan->state_out;
-  const float *b = scan->b + scan->bc_stride * t, *c = scan->c + scan->bc_stride * t;
-  const float *x = scan->x + scan->x_stride * t, *dt = scan->dt + scan->dt_stride * t;
-  float *y = scan->y + scan->y_stride * t;
-  for (uint32_t i = channel_first; i < channel_last; i++) {
-    const size_t at = (size_t)i * scan->states;
-    const float input = x[i];
-    const float sum =
-        scan_channel(scan, scan->a + at, b, c, dt[i], input, from + at, scan->state_out + at);
-    y[i] = scan->d != NULL ? sum + scan->d[i] * input : sum;
-  }
-}
-
-void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last) {
-  if (scan->states % 4 != 0) {
-    scan_scalar(scan, channel_first, channel_last);
-    return;
-  }
-  for (uint32_t t = 0; t < scan->tokens; t++) scan_token(scan, t, channel_first, channel_last);
-}
-
-// ---- Mamba 2: the delta rule's pass over the state, without its first sum ----
-
-// inputs = x * dt; y = d * x.
-static void ssd_begin(const float *x, float dt, float d, uint32_t columns, float *y,
-                      float *inputs) {
-  for (uint32_t c = 0; c < columns; c += 4) {
-    const v128_t values = wasm_v128_load(x + c);
-    wasm_v128_store(inputs + c, wasm_f32x4_mul(values, wasm_f32x4_splat(dt)));
-    wasm_v128_store(y + c, wasm_f32x4_mul(values, wasm_f32x4_splat(d)));
-  }
-}
-
-static void ssd_some_columns(const kernel_ssd *ssd, uint32_t first, uint32_t columns) {
-  delta_sums sums;
-  for (uint32_t t = 0; t < ssd->tokens; t++) {
-    float *y = ssd->y + ssd->y_stride * t + first;
-    ssd_begin(ssd->x + ssd->x_stride * t + first, ssd->dt[ssd->gate_stride * t], ssd->d, columns, y,
-              sums.d);
-    const delta_rows rows = {.from = (t == 0 ? ssd->state_in : ssd->state_out) + first,
-                             .to = ssd->state_out + first,
-                             .stride = ssd->head_dim,
-                             .k = ssd->b + ssd->bc_stride * t,
-                             .q = ssd->c + ssd->bc_stride * t,
-                             .decay = ssd->decay + ssd->gate_stride * t,
-                             .y = y};
-    all_rows_step(rows, ssd->states, columns, false, &sums);
-  }
-}
-
-void ssd_simd128(const kernel_ssd *ssd) {
-  const uint32_t end = ssd->head_dim / 4 * 4;
-  for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
-    ssd_some_columns(ssd, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
-  }
-  ssd_columns(ssd, end, ssd->head_dim);
 }
 
 #endif

@@ -40,7 +40,7 @@
   .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \
   .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,     \
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,         \
-  .delta = delta_##variant, .scan = scan_##variant, .ssd = ssd_##variant
+  .delta = delta_##variant
 
 // Codes of 8 bits and a sign may go by another variant (block_kind).
 #define TABLE_TYPES(floats, integers, signeds)                               \
