@@ -112,10 +112,10 @@ static void compare(vocabulary_fixture *fixture, const char *text, size_t size_b
 static size_t make_tokens(uint64_t *state, fixture_token *tokens, char texts[][16]) {
   static const token_kind KINDS[] = {TOKEN_USER_DEFINED, TOKEN_CONTROL, TOKEN_UNKNOWN,
                                      TOKEN_NORMAL};
-  const size_t count = 1 + random_below(state, TOKENS_MOST - 1);
+  const size_t count = (size_t)(1 + random_below(state, TOKENS_MOST - 1));
   const uint64_t letters = 1 + random_below(state, 3), length_most = 1 + random_below(state, 14);
   for (size_t i = 0; i < count; i++) {
-    const size_t length = random_below(state, length_most + 1);
+    const size_t length = (size_t)random_below(state, length_most + 1);
     for (size_t k = 0; k < length; k++) texts[i][k] = "ab "[random_below(state, letters)];
     texts[i][length] = '\0';
     tokens[i] = (fixture_token){texts[i], KINDS[random_below(state, 4)], 0};
@@ -136,7 +136,7 @@ TEST(finds_what_a_plain_search_finds) {
                                                             .token_count = count});
     REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
     for (int i = 0; i < 12; i++) {
-      const size_t size = random_below(&state, TEXT_MOST + 1);
+      const size_t size = (size_t)random_below(&state, TEXT_MOST + 1);
       for (size_t k = 0; k < size; k++) text[k] = "aaabb c"[random_below(&state, 7)];
       compare(&fixture, text, size, i % 2 == 0);
     }
