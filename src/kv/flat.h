@@ -1,6 +1,6 @@
-// kv/flat.h — keys and values of one sequence in one block a side, [layer][position][kv_dim]: what
-// the paged pool is compared with (the same numbers by the plainest means). Inference does not run
-// on it.
+// kv/flat.h — keys and values of one sequence in two blocks (K and V),
+// [layer][position][kv_dim]. Tests compare the paged pool with this cache. Inference does not use
+// it.
 #ifndef WICK_KV_FLAT_H
 #define WICK_KV_FLAT_H
 
@@ -32,7 +32,7 @@ void wick_kv_flat_destroy(wick_kv_flat *flat);
 // Rows of `count` values at the present position. WICK_E_RANGE (layer), WICK_E_FULL, WICK_E_SHAPE.
 wick_status wick_kv_flat_append(wick_kv_flat *flat, uint32_t layer, const float *k, const float *v,
                                 uint32_t count, wick_error *error);
-// On to the next position. WICK_E_FULL; WICK_E_NODATA unless every layer was appended at this one.
+// Completes the position. WICK_E_FULL; WICK_E_NODATA unless every layer has its row there.
 wick_status wick_kv_flat_advance(wick_kv_flat *flat, wick_error *error);
 // Drops the positions [first, last): those after them move down. WICK_E_RANGE.
 wick_status wick_kv_flat_drop(wick_kv_flat *flat, uint32_t first, uint32_t last, wick_error *error);

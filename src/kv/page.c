@@ -1,4 +1,4 @@
-// kv/page.c — sizes of a page, where a head lies in it, whole rows in and out, and the header.
+// kv/page.c — sizes of a page, the place of each head in it, rows written and read, the header.
 #include "kv/page.h"
 
 #include <string.h>

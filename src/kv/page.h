@@ -1,14 +1,14 @@
-// kv/page.h — one page of the KV store: 16 tokens' keys and values for all layers of a layer group,
-// and the header that says who uses it.
+// kv/page.h — one page of the KV store: keys and values of 16 tokens for all layers of a layer
+// group, and a header that counts its users.
 //
 //   page = [layer][ K: kv_head, V: kv_head ]     K of a head: lanes are tokens
 //                                                V of a head: [16 tokens][head_dim]
-//   (what lies where inside of a head: kernels/kv_pages.h)
+//   (kernels/kv_pages.h has the layout within a head)
 //
 //   free     ref_count 0
-//   private  ref_count 1, not sealed: its one holder may write
+//   private  ref_count 1, not sealed: its one user may write
 //   shared   ref_count > 1: block tables and holds of the prefix cache; a write copies it first
-//   sealed   named by the prefix cache: a write copies it first, until the page was freed
+//   sealed   entered in the prefix cache: a write copies it first, until the page is freed
 #ifndef WICK_KV_PAGE_H
 #define WICK_KV_PAGE_H
 
@@ -20,8 +20,8 @@
 #include "kernels/kernels.h"
 #include "kernels/kv_codec.h"
 
-// Bytes of a value with its share of the scale (4, 2, 1.125, 0.625); nominal: without (4, 2, 1,
-// 0.5). Reduction: against 4 bytes. 0 for what is not a type.
+// Bytes of a value with its share of the scale (4, 2, 1.125, 0.625). Nominal: without the scale
+// (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. An unknown type gives 0.
 double wick_kv_type_value_bytes(wick_kv_type type);
 double wick_kv_type_value_bytes_nominal(wick_kv_type type);
 double wick_kv_type_reduction_ratio(wick_kv_type type);
@@ -39,8 +39,8 @@ typedef struct wick_kv_shape {
   uint32_t window;  // sliding window in tokens, 0: everything is kept
 } wick_kv_shape;
 
-// A shape with its sizes in bytes. A page holds its layers one behind the other, in each the KV
-// heads, of each K and then V: attention reads a layer of a page from one end to the other.
+// A shape with its sizes in bytes. A page holds one layer after the other. A layer holds one KV
+// head after the other, K before V, so attention reads it from one end to the other.
 typedef struct wick_kv_layout {
   const wick_kernels *kernels;
   wick_kv_shape shape;
@@ -49,8 +49,8 @@ typedef struct wick_kv_layout {
   size_t page_bytes;  // the same in whole cache lines
 } wick_kv_layout;
 
-// WICK_E_ARG for a dimension of 0, WICK_E_UNSUPPORTED for a type or head_dim that the kernels have
-// not, WICK_E_OVERFLOW.
+// WICK_E_ARG for a dimension of 0; WICK_E_UNSUPPORTED for a type or head_dim without kernels;
+// WICK_E_OVERFLOW.
 wick_status wick_kv_layout_init(wick_kv_layout *layout, const wick_kernels *kernels,
                                 const wick_kv_shape *shape, wick_error *error);
 // 0 when a type is not in this build or the size does not fit.
@@ -71,9 +71,9 @@ size_t wick_kv_page_data_bytes(const wick_kv_page_data *data);
 void *wick_kv_page_data_k(const wick_kv_page_data *data, uint32_t layer, uint32_t head);
 void *wick_kv_page_data_v(const wick_kv_page_data *data, uint32_t layer, uint32_t head);
 
-// One whole token row of one layer, [kv_heads * head_dim] values; encoded at once, from floats.
-// WICK_E_RANGE for a slot or layer outside of the page, WICK_E_SHAPE when `count` is not a row,
-// WICK_E_NONFINITE when values were not finite (they are stored as 0 or the largest).
+// One token's row of one layer, [kv_heads * head_dim] floats. Writing encodes the whole row.
+// WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE when `count` is not a row;
+// WICK_E_NONFINITE when values were not finite (they are stored as 0 or the largest number).
 wick_status wick_kv_data_keys_write(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,
                                     const float *row, size_t count, wick_error *error);
 wick_status wick_kv_data_values_write(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,

@@ -39,8 +39,8 @@ static wick_status grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
   uint8_t *data = memory_alloc(pool->memory, bytes);
   if (data == NULL) return memory_fail(pool->memory, error, "KV pages", bytes);
   pool->segments[pool->segment_count++] = data;
-  // A page's slots beyond what was written are multiplied by a weight of 0, so they must be finite:
-  // a page begins as zeros.
+  // Attention multiplies slots that were not written by a weight of 0, so they must be finite: a
+  // page begins as zeros.
   for (uint32_t i = 0; i < pages; i++) {
     wick_kv_page_init(&pool->pages[pool->page_count + i], (wick_kv_page_id)(pool->page_count + i),
                       &pool->layout, data + i * page_bytes);
@@ -122,7 +122,7 @@ uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool) {
   return available_with(pool, reclaimable(pool));
 }
 
-// Grows so that, with the idle ones, `pages` can be taken.
+// Grows until free and idle pages are `pages`.
 static wick_status grow_for(wick_kv_pool *pool, uint32_t pages, uint32_t idle, wick_error *error) {
   const uint32_t missing = pages - pool->page_free;
   const uint32_t kept =
@@ -143,7 +143,7 @@ wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error
   return grow_for(pool, pages < available ? pages : available, idle, error);
 }
 
-// Grows before it evicts, though idle pages go first: what growth refuses then costs no entry.
+// Counts on idle pages first, but grows before it evicts: when growing fails, no entry is lost.
 wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
                             wick_error *error) {
   if (pages <= pool->page_free) return WICK_OK;
@@ -184,7 +184,7 @@ void kv_page_release(wick_kv_pool *pool, wick_kv_page_id id) {
   page->fill_tokens = 0;
   page->is_sealed = false;
 #ifndef NDEBUG
-  // Finite in every type, and nothing that a test takes for an answer.
+  // Finite in every type, and never a right result in a test.
   memset(page->data.bytes, 0x5a, pool->layout.page_bytes);
 #endif
   pool->page_free++;

@@ -1,16 +1,17 @@
-// kv/pool.h — the paged KV store of one layer group: a pool of pages and sequences that own tables
-// of them (Kwon et al. 2023, PagedAttention).
+// kv/pool.h — the paged KV cache of one layer group: a pool of pages, and sequences with block
+// tables (Kwon et al. 2023, PagedAttention).
 //
-// Pages are reference counted and handed out lowest id first, so that the used set stays dense. The
-// pool grows by segments, only when pages are reserved (between steps): writing and reading tokens
-// allocate nothing. On any error nothing has changed. One writer thread; kernels read.
+// Pages are reference counted. The pool hands out the lowest free id first, so used pages stay
+// close together. The pool grows by segments, and only when pages are reserved (between steps).
+// Writing and reading tokens allocate nothing. An error leaves everything unchanged. One thread
+// writes; kernels read.
 //
-// Invariants, which wick_kv_pool_check looks at:
+// Invariants, checked by wick_kv_pool_check:
 //   I1  a page is free exactly when its ref_count is 0
 //   I2  ref_count = occurrences in block tables + holds of the prefix cache
 //   I3  used + free pages = all pages
 //   I4  token_count of a sequence fits its table
-//   I5  what is written is neither shared nor sealed (kept by wick_kv_seq_prepare_write)
+//   I5  a page that is written is neither shared nor sealed (wick_kv_seq_prepare_write)
 //   I6  no table names a page twice
 //   I7  every counter equals a recount
 #ifndef WICK_KV_POOL_H
@@ -24,11 +25,12 @@ typedef struct wick_kv_shortage {
   uint32_t pages_needed, pages_available;
 } wick_kv_shortage;
 
-// One line of a block table. The slots [first, last) of the page hold, or are reserved for, the
-// tokens at the logical positions position + slot; their keys were rotated at position + slot +
-// delta (delta is not 0 once tokens before them were dropped): a query at p meets them rotated to
-// p + delta. `position` wraps below 0 when the first slots were dropped; position + first does not.
-// Entries follow each other without gaps, the first begins at 0.
+// An entry of a block table. The slots [first, last) of the page hold, or are reserved for, the
+// tokens at the positions position + slot. Their keys were rotated at position + slot + delta.
+// delta is 0 until tokens before them are dropped. A query at p is rotated to p + delta for them.
+// `position` wraps below 0 when the first slots were dropped; position + first does not. Entries
+// follow each other without gaps; the first begins at position 0. Example: when tokens [4, 8) of a
+// sequence were dropped, slots 8 to 15 of its first page have delta 4 and position 2^32 - 4.
 typedef struct wick_kv_entry {
   wick_kv_page_id page;  // WICK_KV_PAGE_NONE: fell out of the window
   uint32_t position;     // of slot 0
@@ -43,18 +45,18 @@ static inline uint32_t wick_kv_entry_end(const wick_kv_entry *e) { return e->pos
 
 typedef struct wick_kv_pool wick_kv_pool;
 
-// `pages` are there at once (0 is fine); growth stops at pages_max (equal to `pages`: no growth;
-// (uint32_t)WICK_KV_PAGES_ANY: no limit but the budget). Errors of wick_kv_layout_init, and
-// WICK_E_NOMEM.
+// The pool begins with `pages` pages (0 is fine) and grows up to pages_max. (pages_max equal to
+// `pages`: it never grows; (uint32_t)WICK_KV_PAGES_ANY: only the budget limits it.) Errors of
+// wick_kv_layout_init, and WICK_E_NOMEM.
 wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
                               const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
                               wick_kv_pool **out, wick_error *error);
 void wick_kv_pool_destroy(wick_kv_pool *pool);
-// Grows now as far as taking `pages` one after another would make it grow, so that taking them
-// allocates nothing. What is not there to be had is no error here: taking tells. WICK_E_NOMEM.
+// Grows now as far as taking `pages` one after another would, so that taking them allocates
+// nothing. Too few pages are no error here, but when they are taken. WICK_E_NOMEM.
 wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error *error);
-// Below so many pages the pool grows when free ones run short, above it first evicts idle pages of
-// the prefix cache (0, as at the beginning: always).
+// When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
+// pages of the prefix cache. 0, the default: it always evicts first.
 void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages);
 const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool);
 const wick_kv_layout *wick_kv_pool_layout(const wick_kv_pool *pool);
@@ -81,8 +83,8 @@ double wick_kv_pool_used_pct(const wick_kv_pool *pool);          // 0 when there
 // Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
 double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool);
 
-// A hole is a run of free pages between two used ones. A page counts once, with the most tokens
-// that one of its holders has in it.
+// A hole is a run of free pages between two used ones. A shared page counts once, with the tokens
+// of the sequence that has most in it.
 typedef struct wick_kv_frag {
   uint32_t holes;
   uint32_t largest_free_region;  // pages
@@ -95,13 +97,13 @@ wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool);
 // True when the fragmentation is over the threshold, more than a quarter is wasted with more than
 // two holes, or less than a tenth is free with a hole.
 bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold);
-// Moves pages of all sequences, in the order of their ids, so that neighbours in a table become
-// neighbours in the pool; at most pages_moved_max of them. Between steps only. Returns how many.
+// Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
+// the order of their ids, at most pages_moved_max pages. Between steps only. Returns the number.
 uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max);
-// Every invariant; WICK_E_CORRUPT names the first that is broken. O(pages + entries).
+// Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
 wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error);
 
-// ---- Who holds pages beside the tables: the prefix cache (kv/prefix.h) ----
+// ---- The holder of pages outside of block tables: the prefix cache (kv/prefix.h) ----
 
 typedef struct wick_kv_holder {
   void *context;
@@ -110,19 +112,19 @@ typedef struct wick_kv_holder {
   void (*moved)(void *context, wick_kv_page_id from, wick_kv_page_id to);
 } wick_kv_holder;
 void wick_kv_pool_set_holder(wick_kv_pool *pool, const wick_kv_holder *holder);  // NULL: none
-// A reference of the holder's; the first seals the page. The page is in use.
+// Adds a reference of the holder to a page in use. The first one seals the page.
 void wick_kv_page_hold(wick_kv_pool *pool, wick_kv_page_id page);
 void wick_kv_page_unhold(wick_kv_pool *pool, wick_kv_page_id page);
-// A page that only the holder has (for reading a saved cache), as held by it. Evicts and grows as
-// wick_kv_seq_extend does.
+// Takes a page for the holder alone (for reading a saved cache), with its hold. Evicts and grows
+// as wick_kv_seq_extend does.
 wick_status wick_kv_page_take_held(wick_kv_pool *pool, wick_kv_page_id *page,
                                    wick_kv_shortage *shortage, wick_error *error);
 
 // ---- Sequences ----
 
-// A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again.
-// When free pages do not suffice: idle pages of the prefix cache are evicted, then the pool grows,
-// then WICK_E_PAGES (*shortage filled, may be NULL). WICK_E_NOMEM.
+// A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. When
+// free pages do not suffice, idle pages of the prefix cache are evicted and the pool grows. When
+// that does not suffice: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
 wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id *seq,
                             wick_kv_shortage *shortage, wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
@@ -130,15 +132,15 @@ wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id seq, wick_error 
 bool wick_kv_seq_exists(const wick_kv_pool *pool, wick_kv_seq_id seq);
 uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, wick_kv_seq_id seq);    // 0: or unknown
 uint32_t wick_kv_seq_capacity(const wick_kv_pool *pool, wick_kv_seq_id seq);  // tokens reserved
-// A sequence with the same tokens that shares every page: O(pages), no bytes copied.
+// A sequence with the same tokens that shares every page. O(pages); copies no keys or values.
 wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id seq, wick_kv_seq_id *child,
                              wick_error *error);
 // Makes room for `tokens` more than are stored.
 wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                wick_kv_shortage *shortage, wick_error *error);
-// Before a pass writes the positions [position, position + tokens), where position is at most the
-// stored count: makes room for them and copies the pages among them that are shared or sealed. So
-// the pass itself allocates nothing and writes into private pages alone.
+// Call before a pass writes the positions [position, position + tokens); `position` is at most the
+// stored count. Reserves their pages, and copies those that are shared or sealed. So the pass
+// allocates nothing and writes into private pages only.
 wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
                                       uint32_t tokens, wick_kv_shortage *shortage,
                                       wick_error *error);
@@ -153,13 +155,13 @@ wick_status wick_kv_seq_append(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t 
 // Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
 wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                    wick_error *error);
-// Drops the tail from position `tokens` on and gives back pages that hold nothing else.
-// WICK_E_RANGE past the stored count, or where the window has gone on.
+// Drops the tokens from position `tokens` on, and gives back the pages that become empty.
+// WICK_E_RANGE past the stored count, or where the window has already slid.
 wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
                                  wick_error *error);
-// Drops the tokens [first, last); those after them move down by last - first but keep their keys
-// (entries' delta grows), whole pages among them are given back. A range within one page needs a
-// free page (no table names a page twice).
+// Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
+// (the delta of their entries grows). Pages that become empty are given back. A range within one
+// page needs a free page, since no table names a page twice.
 wick_status wick_kv_seq_shift(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t first, uint32_t last,
                               wick_kv_shortage *shortage, wick_error *error);
 // Gives back leading pages wholly before the last `keep` stored tokens; their entries stay, as
@@ -168,11 +170,11 @@ wick_status wick_kv_seq_window(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t 
                                wick_error *error);
 // The same with the pool's window, as the next position needs it; without one: nothing.
 void wick_kv_seq_slide(wick_kv_pool *pool, wick_kv_seq_id seq);
-// Moves pages so that neighbours in the table become neighbours in the pool, where the place after
-// the neighbour is free and the page belongs to this sequence alone. *moved: how many.
+// Moves pages so that neighbours in the table become neighbours in the pool. A page moves when the
+// place after its neighbour is free and no other sequence shares it. *moved: how many.
 wick_status wick_kv_seq_compact(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t *moved,
                                 wick_error *error);
-// Neighbouring pairs / pairs; 1 for at most one page or an unknown sequence.
+// Pairs that are neighbours in the pool / all pairs; 1 for at most one page or no such sequence.
 double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id seq);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.
@@ -191,8 +193,8 @@ wick_status wick_kv_seq_slot(const wick_kv_pool *pool, wick_kv_seq_id seq, uint3
 // position are in the message).
 wick_status wick_kv_page_get(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
                              const wick_kv_page **page, wick_error *error);
-// The same for writing: a page that is shared or sealed is copied first (the rows that it has, all
-// layers), which needs a page.
+// The same for writing. A shared or sealed page is copied first (its rows, all layers), which needs
+// a free page.
 wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
                              wick_kv_page **page, wick_kv_shortage *shortage, wick_error *error);
 

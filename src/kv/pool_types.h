@@ -1,5 +1,5 @@
-// kv/pool_types.h — what the files of the pool share (pool.c pages, sequence.c tables, write.c
-// writing and copying, statistics.c counting and moving); nobody else includes it.
+// kv/pool_types.h — shared by the files of the pool alone: pool.c (pages), sequence.c (tables),
+// write.c (writing and copying), statistics.c (counting and moving).
 #ifndef WICK_KV_POOL_TYPES_H
 #define WICK_KV_POOL_TYPES_H
 
@@ -9,7 +9,7 @@
 
 typedef struct kv_seq {
   wick_kv_seq_id id;
-  uint32_t token_count;  // stored, the authority (not summed from pages)
+  uint32_t token_count;  // stored; not summed from pages
   uint32_t entry_count, entry_capacity;
   wick_kv_entry *table;
 } kv_seq;
@@ -31,7 +31,7 @@ struct wick_kv_pool {
   atomic_uint nonfinite_values;
 };
 
-// Makes sure that `pages` can be taken, evicting and growing as needed.
+// Makes sure that `pages` can be taken; evicts and grows as needed.
 wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
                             wick_error *error);
 wick_kv_page_id kv_page_take(wick_kv_pool *pool);  // lowest free id, one reference; reserved before

@@ -1,5 +1,5 @@
-// kv/prefix.c — hashes, lookups of tokens, and what gives and takes pages of sequences; facts and
-// the check of the cache.
+// kv/prefix.c — hashes, lookups of tokens, sequences that take pages from the cache and enter
+// theirs; statistics and the check of the cache.
 #include "kv/prefix.h"
 
 #include "base/hash.h"
@@ -44,7 +44,7 @@ static uint32_t walk(wick_prefix_cache *cache, wick_salt salt, const int32_t *to
   return found;
 }
 
-// Counts a lookup that ended at `id`; its whole chain is now the most recently used.
+// Counts a lookup that ended at `id`. The entry and its ancestors become the most recently used.
 static void count_lookup(wick_prefix_cache *cache, wick_prefix_id id, uint32_t count) {
   cache->stats.lookup_tokens += count;
   if (id == WICK_PREFIX_NONE) {
@@ -111,7 +111,7 @@ wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq_id, 
   return WICK_OK;
 }
 
-// Whether entry i holds the tokens of page i just as a fresh prefill would.
+// Whether entry i of a block table holds the tokens of page i as a fresh prefill would.
 static bool is_plain(const wick_kv_entry *entry, uint32_t i) {
   return entry->page >= 0 && entry->delta == 0 && entry->first == 0 &&
          entry->last == KERNEL_PAGE_TOKENS && entry->position == i * KERNEL_PAGE_TOKENS;

@@ -1,13 +1,15 @@
-// kv/prefix.h — the prefix cache: whole pages of tokens that were processed before, found again by
-// a chain of hashes (as vLLM's automatic prefix caching does) and compared token by token.
+// kv/prefix.h — the prefix cache: finds whole pages of tokens that were read before, by a chain of
+// hashes (as vLLM's automatic prefix caching does).
 //
-// An entry is one page of tokens after its parent's; the hash covers the parent's hash, the salt
-// (of the tenant, or whatever else must not be mixed) and the tokens; all three are compared, too.
-// So the chain is a radix tree at the grain of pages, one for each salt. The cache has a reference
-// of the pool on each page (which seals it); an entry without users is idle and stays, to be
-// evicted when pages or entries run short: leaves first, the least recently used first. What a
-// sequence still holds is no use evicting and is passed by, unless pages come free by it that it
-// follows and that the sequence has dropped. One thread, the pool's writer.
+// An entry is one page of tokens after the page of its parent. Its hash covers the parent's hash,
+// the salt (of a tenant, or of anything else that must not be mixed) and the tokens. A lookup also
+// compares all three. So the entries form a radix tree of pages for each salt.
+//
+// The cache has a reference on each page, which seals the page. An entry without users is idle. It
+// stays until pages or entries run short. Eviction takes leaves only, the least recently used one
+// first. It skips an entry whose page a sequence still has, since that frees nothing; but it takes
+// such an entry when this makes an ancestor a leaf whose page no sequence has. Only the thread that
+// writes the pool uses the cache.
 #ifndef WICK_KV_PREFIX_H
 #define WICK_KV_PREFIX_H
 
@@ -21,11 +23,11 @@
 
 typedef uint64_t wick_prefix_hash_t;
 
-// h = basis; for each token: h = (h ^ token) * prime, modulo 2^64. Whole tokens, so not the FNV-1a
-// of their bytes.
+// h = basis; for each token: h = (h ^ token) * prime, modulo 2^64. It folds whole tokens, where
+// FNV-1a folds bytes.
 wick_prefix_hash_t wick_prefix_hash(const int32_t *tokens, size_t count);
-// The same fold over parent and salt, low halves first, then the tokens; then mixed
-// (hash_mix_u64), so that no collision can be computed from the outside. Parent of a root: 0.
+// The same fold over parent and salt (low halves first), then the tokens. The result is mixed
+// (hash_mix_u64), so that nobody can compute a collision. The parent of a root is 0.
 wick_prefix_hash_t wick_page_hash(wick_prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                   uint32_t count);
 typedef wick_prefix_hash_t wick_page_hash_function(wick_prefix_hash_t parent, uint64_t salt,
@@ -71,13 +73,13 @@ typedef struct wick_prefix_config {
   uint32_t entries_max;           // 0: nothing is ever stored
   uint32_t page_tokens;           // 1..64; the pool's is KERNEL_PAGE_TOKENS
   wick_page_hash_function *hash;  // NULL: wick_page_hash (tests inject collisions)
-  // Told before an entry goes for good; NULL: nobody.
+  // Called before an entry is removed; may be NULL.
   void (*removed)(void *context, wick_prefix_id id);
   void *context;
 } wick_prefix_config;
 
-// config NULL: 100 entries of 16 tokens. Becomes the pool's holder; the pool must outlive it.
-// Allocates as entries come. WICK_E_ARG, WICK_E_NOMEM.
+// config NULL: 100 entries of 16 tokens. The cache becomes the pool's holder; the pool must outlive
+// it. It allocates as entries come. WICK_E_ARG, WICK_E_NOMEM.
 wick_status wick_prefix_cache_init(wick_memory *memory, wick_kv_pool *pool,
                                    const wick_prefix_config *config, wick_prefix_cache **out,
                                    wick_error *error);
@@ -85,17 +87,17 @@ void wick_prefix_cache_destroy(wick_prefix_cache *cache);  // NULL is fine
 
 // ---- What an engine needs ----
 
-// The longest cached beginning of the tokens in whole pages, at most count - 1 tokens (the last
-// must be computed for its logits): gives an empty sequence (no tokens, no pages) those pages.
-// *tokens_hit: how many it has now. One hit or one miss. WICK_E_SEQ, WICK_E_BUSY (not empty),
-// WICK_E_NOMEM.
+// Gives an empty sequence (no tokens, no pages) the longest cached prefix of the tokens, in whole
+// pages and at most count - 1 tokens: the last token must be computed for its logits.
+// *tokens_hit: how many tokens it has now. Counts one hit or one miss. WICK_E_SEQ, WICK_E_BUSY (not
+// empty), WICK_E_NOMEM.
 wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq, wick_salt salt,
                                const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
                                wick_error *error);
-// Enters the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries;
-// what is known already is touched. Stops at a page that was shifted or fell out of a window, and
-// where the cache is full. *tokens_known (may be NULL): how far the cache now goes. WICK_E_SEQ,
-// WICK_E_RANGE (more than is stored), WICK_E_NOMEM (what was entered before stays).
+// Enters the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries.
+// Entries that exist become the most recently used. Stops at a page that was shifted or fell out of
+// a window, and when the cache is full. *tokens_known (may be NULL): how many tokens are now
+// cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries made so far stay).
 wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq, wick_salt salt,
                               const int32_t *tokens, uint32_t count, uint32_t *tokens_known,
                               wick_error *error);
@@ -106,33 +108,33 @@ wick_status wick_prefix_reserve(wick_prefix_cache *cache, uint32_t entries, wick
 
 // ---- Entries ----
 
-// The longest cached beginning, as above; *id its last entry, WICK_PREFIX_NONE when there is none.
+// The longest cached prefix, as above; *id: its last entry, WICK_PREFIX_NONE when there is none.
 // Counts one hit or miss. Returns its tokens. One walk, O(count).
 uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
                                   uint32_t count, wick_prefix_id *id);
-// The last entry of the longest cached beginning in whole pages, up to all `count` tokens;
-// WICK_PREFIX_NONE when there is none. Counts nothing, touches nothing.
+// The last entry of the longest cached prefix in whole pages, up to all `count` tokens;
+// WICK_PREFIX_NONE when there is none. Changes neither counters nor the order of use.
 wick_prefix_id wick_prefix_peek(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
                                 uint32_t count);
-// All of the tokens and nothing less; WICK_PREFIX_NONE when they are not whole cached pages.
+// The entry of exactly these tokens; WICK_PREFIX_NONE when they are not whole cached pages.
 wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
                                          const int32_t *tokens, uint32_t count);
 // By hash alone: for tests and metrics, never for reuse.
 wick_prefix_id wick_prefix_lookup_hash(wick_prefix_cache *cache, wick_prefix_hash_t hash);
-bool wick_prefix_contains(const wick_prefix_cache *cache, wick_prefix_hash_t hash);  // silent
-// A page of tokens after `parent` (WICK_PREFIX_NONE: a root), with one user. Evicts an idle leaf
-// when entries_max is reached; WICK_E_FULL when there is none. The same entry again is touched and
-// nothing else: *existed. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
+bool wick_prefix_contains(const wick_prefix_cache *cache, wick_prefix_hash_t hash);  // not counted
+// Enters a page of tokens after `parent` (WICK_PREFIX_NONE: a root), with one user. Evicts an idle
+// leaf when entries_max is reached; WICK_E_FULL when there is none. *existed: the entry was there
+// and only became the most recently used. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
 wick_status wick_prefix_insert(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                                const int32_t *tokens, wick_kv_page_id page, wick_prefix_id *id,
                                bool *existed, wick_error *error);
 // Unknown entries are WICK_E_RANGE. Releasing what has no user is WICK_E_ARG.
 wick_status wick_prefix_retain(wick_prefix_cache *cache, wick_prefix_id id);
 wick_status wick_prefix_release(wick_prefix_cache *cache, wick_prefix_id id);
-// The least recently used idle leaf goes (ties: the earlier inserted); false when there is none.
+// Evicts the least recently used idle leaf (ties: the one inserted first); false without one.
 bool wick_prefix_evict(wick_prefix_cache *cache);
-// Everything goes; entries with users are found no more and go with their last user. Statistics
-// stay.
+// Removes all entries. One with users is no longer found and is removed with its last user.
+// Statistics stay.
 void wick_prefix_clear(wick_prefix_cache *cache);
 
 uint32_t wick_prefix_count(const wick_prefix_cache *cache);
@@ -142,13 +144,13 @@ double wick_prefix_used_ratio(const wick_prefix_cache *cache);  // 0 when the ca
 wick_prefix_stats wick_prefix_stats_get(const wick_prefix_cache *cache);
 double wick_prefix_hit_ratio(const wick_prefix_stats *stats);  // 0 without queries
 uint64_t wick_prefix_tick(const wick_prefix_cache *cache);
-// For walks over all entries (ids 0 to wick_prefix_places - 1): NULL where none lives.
+// For loops over all ids, 0 to wick_prefix_places - 1; NULL for a free place.
 uint32_t wick_prefix_places(const wick_prefix_cache *cache);
 const wick_prefix_entry *wick_prefix_entry_at(const wick_prefix_cache *cache, wick_prefix_id id);
 const int32_t *wick_prefix_entry_tokens(const wick_prefix_cache *cache, wick_prefix_id id);
 wick_kv_pool *wick_prefix_pool(const wick_prefix_cache *cache);
 uint32_t wick_prefix_page_tokens(const wick_prefix_cache *cache);
-// Structure, counters and references against a recount; WICK_E_CORRUPT.
+// Compares structure, counters and references with a recount; WICK_E_CORRUPT.
 wick_status wick_prefix_check(const wick_prefix_cache *cache, wick_error *error);
 
 #endif

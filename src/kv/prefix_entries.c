@@ -1,5 +1,5 @@
-// kv/prefix_entries.c — the store of the prefix cache: places, buckets of a hash table, users,
-// eviction; and what the pool asks of it.
+// kv/prefix_entries.c — the entries of the prefix cache: places, hash table, users, eviction, and
+// the callbacks of the pool.
 #include <string.h>
 
 #include "base/checked.h"
@@ -175,7 +175,7 @@ static bool is_held_alone(const wick_prefix_cache *cache, wick_prefix_id id) {
   return wick_kv_pool_page(cache->pool, cache->entries[id].page)->ref_count == 1;
 }
 
-// Entries with users: neither they nor what they follow can go.
+// Marks entries with users, and their ancestors: they cannot be evicted.
 static void mark_blocked(wick_prefix_cache *cache) {
   for (wick_prefix_id id = 0; id < cache->place_count; id++) cache->entries[id].is_blocked = false;
   for (wick_prefix_id id = 0; id < cache->place_count; id++) {
@@ -187,7 +187,7 @@ static void mark_blocked(wick_prefix_cache *cache) {
   }
 }
 
-// Whether evicting it, and what follows it first, frees its page. After mark_blocked.
+// Whether evicting the entry, after its descendants, frees its page. Call mark_blocked before.
 static bool is_reclaimable(const wick_prefix_cache *cache, wick_prefix_id id) {
   return prefix_is_live(cache, id) && !cache->entries[id].is_blocked && is_held_alone(cache, id);
 }
@@ -198,11 +198,11 @@ static bool follows_reclaimable(const wick_prefix_cache *cache, wick_prefix_id i
   return at != WICK_PREFIX_NONE;
 }
 
-// Which idle leaves may go.
+// Which idle leaves may be evicted.
 typedef enum victim_kind {
   VICTIM_ANY,
-  VICTIM_FREES,    // their page
-  VICTIM_UNBLOCKS  // what they follow, while a sequence holds theirs; after mark_blocked
+  VICTIM_FREES,    // those whose page becomes free
+  VICTIM_UNBLOCKS  // those with an ancestor whose page can become free; call mark_blocked before
 } victim_kind;
 
 static bool is_victim(const wick_prefix_cache *cache, wick_prefix_id id, victim_kind kind) {
@@ -239,7 +239,7 @@ bool wick_prefix_evict(wick_prefix_cache *cache) { return evict(cache, VICTIM_AN
 static wick_status make_room(wick_prefix_cache *cache, wick_prefix_id parent, wick_error *error) {
   const uint32_t max = cache->config.entries_max;
   if (cache->count < max) return WICK_OK;
-  // the parent must not be the leaf that goes
+  // the parent must not be the leaf that is evicted
   if (parent != WICK_PREFIX_NONE) cache->entries[parent].ref_count++;
   const bool has_room = max > 0 && wick_prefix_evict(cache);
   if (parent != WICK_PREFIX_NONE) cache->entries[parent].ref_count--;
@@ -330,7 +330,7 @@ void wick_prefix_clear(wick_prefix_cache *cache) {
   }
 }
 
-// ---- What the pool asks ----
+// ---- Callbacks of the pool ----
 
 static uint32_t count_reclaimable(void *context) {
   wick_prefix_cache *cache = context;
@@ -340,8 +340,8 @@ static uint32_t count_reclaimable(void *context) {
   return count;
 }
 
-// Pages that a sequence dropped, or that slid out of its window, may be followed by ones that it
-// holds: these entries go only where nothing else frees a page.
+// A sequence may have dropped a page, or slid past it, and still have pages after it. The entries
+// of these pages are evicted only where nothing else frees a page.
 static uint32_t reclaim(void *context, uint32_t pages) {
   wick_prefix_cache *cache = context;
   uint32_t freed = 0;

@@ -1,5 +1,5 @@
-// kv/prefix_types.h — what prefix.c (sequences and lookups) and prefix_entries.c (the entries'
-// store) share; nobody else includes it.
+// kv/prefix_types.h — shared by prefix.c (sequences and lookups) and prefix_entries.c (the hash
+// table of entries) alone.
 #ifndef WICK_KV_PREFIX_TYPES_H
 #define WICK_KV_PREFIX_TYPES_H
 
@@ -21,13 +21,13 @@ struct wick_prefix_cache {
   wick_prefix_stats stats;
 };
 
-// Whether the id is of an entry that lives.
+// Whether the place has an entry.
 bool prefix_is_live(const wick_prefix_cache *cache, wick_prefix_id id);
 void prefix_touch(wick_prefix_cache *cache, wick_prefix_id id);  // now the most recently used
-// The entry after `parent` with these tokens; an equal hash with others counts as a collision.
+// The entry after `parent` with these tokens. An equal hash of other tokens counts as a collision.
 wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
                            const int32_t *tokens);
-// Takes an entry out for good and gives its page back.
+// Removes an entry and gives its page back.
 void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id);
 
 #endif

@@ -225,7 +225,7 @@ wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t t
 
 // ---- Counting ----
 
-// Rows below `tokens` were written: private pages say so (a shared one said so before it was).
+// Rows below `tokens` were written: notes it in private pages. Shared pages have it noted already.
 static void note_fill(wick_kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
   for (uint32_t i = kv_seq_entry_index(seq, from); i < seq->entry_count; i++) {
     const wick_kv_entry *entry = &seq->table[i];
@@ -266,7 +266,7 @@ wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id id, uint32
 
 // ---- Dropping ----
 
-// Whether the position after `tokens` misses what fell out of the window.
+// Whether the position after `tokens` needs tokens that fell out of the window.
 static bool misses_window(const wick_kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   const uint32_t window = pool->layout.shape.window;
   const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
@@ -294,7 +294,8 @@ wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t
     const wick_kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
-  // The last page may have ended early because what followed was dropped: its rest is free again.
+  // Where tokens after it were dropped, the last page ended early: its remaining slots are free
+  // again.
   if (seq->entry_count > 0) seq->table[seq->entry_count - 1].last = KERNEL_PAGE_TOKENS;
   seq->token_count = tokens;
   return WICK_OK;

@@ -39,7 +39,7 @@ typedef struct state_node {
 _Static_assert(sizeof(state_header) == 72 && sizeof(state_entry) == 16 && sizeof(state_node) == 24,
                "no padding");
 
-// A word at a time; the end in a last one. Pieces are the same on both sides.
+// Folds words of 8 bytes, the rest as a last word. Writer and reader fold the same pieces.
 static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes) {
   const uint8_t *at = bytes;
   for (; size_bytes >= 8; size_bytes -= 8, at += 8) {
@@ -397,8 +397,8 @@ wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick
 
 // ---- Reading a cache ----
 
-// What reading has so far. Each entry of the record that is in the cache has one user of ours until
-// the end, so that nothing evicts it.
+// Progress of reading. Each entry of the record that is in the cache has one user until the end, so
+// that nothing evicts it.
 typedef struct cache_reading {
   wick_state_reader *reader;
   wick_prefix_cache *cache;
@@ -447,7 +447,7 @@ static wick_status read_node(cache_reading *r, wick_error *error) {
   return WICK_OK;
 }
 
-// Gives our users back; takes out what was entered when reading failed, children first.
+// Releases these users. When reading failed, also removes the new entries, children first.
 static void end_reading(cache_reading *r, bool keeps) {
   for (uint32_t i = r->done; i-- > 0;) {
     const wick_prefix_id id = r->ids[i];

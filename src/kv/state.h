@@ -1,5 +1,5 @@
-// kv/state.h — sequences and the prefix cache written out and read back. Bytes go through the
-// caller's callbacks: files, OPFS, memory.
+// kv/state.h — saves and loads sequences and the prefix cache. Bytes go through the caller's
+// callbacks: files, OPFS, memory.
 //
 // A record, little-endian:
 //   header  72 bytes: "WICKKVST", version, kind, salt, K type, V type, page tokens, layers, KV
@@ -10,13 +10,16 @@
 //   tokens
 //           [page tokens] i32, page}; parents come first
 //   checksum u64 of the payload
-// Rows after the stored ones are zero in the record of a sequence. Ids of tokens are as they were
-// saved: whoever uses them compares them with his vocabulary.
+// In the record of a sequence, rows after the stored ones are zero. Token ids are not checked: the
+// caller compares them with the vocabulary.
 //
-// Reading checks sizes against what the source has before anything is allocated. Another model, KV
-// type or shape: WICK_E_MISMATCH. Not a record, or a version or a kind that is not read:
-// WICK_E_FORMAT. Ends early: WICK_E_TRUNCATED. Damaged: WICK_E_CORRUPT. The host's callback says
-// no: WICK_E_IO. After a failure the pool and the cache are as they were.
+// Reading checks sizes against the size of the source before it allocates. Errors:
+//   WICK_E_MISMATCH   another model, KV type or shape
+//   WICK_E_FORMAT     not a record, or an unknown version or kind
+//   WICK_E_TRUNCATED  the record ends early
+//   WICK_E_CORRUPT    a checksum is wrong
+//   WICK_E_IO         the callback failed
+// After an error the pool and the cache are unchanged.
 #ifndef WICK_KV_STATE_H
 #define WICK_KV_STATE_H
 
@@ -26,8 +29,9 @@
 #include "kv/pool.h"
 #include "kv/prefix.h"
 
-// What a saved state and a cached page depend on: the model's fingerprint and the pool's types and
-// shape. `extra`: whatever else changes keys and values (rope settings, adapters), 0 when nothing.
+// A number for all that saved states and cached pages depend on: the model's fingerprint, and the
+// pool's types and shape. `extra`: whatever else changes keys and values (rope settings, adapters);
+// 0 when nothing does.
 uint64_t wick_kv_salt(uint64_t fingerprint, const wick_kv_shape *shape, uint64_t extra);
 
 typedef enum wick_state_kind { WICK_STATE_SEQUENCE = 1, WICK_STATE_CACHE = 2 } wick_state_kind;
@@ -37,12 +41,12 @@ wick_status wick_state_seq_bytes(const wick_kv_pool *pool, wick_kv_seq_id seq, u
                                  wick_error *error);
 uint64_t wick_state_cache_bytes(const wick_prefix_cache *cache);
 
-// tokens: those that the sequence stores, wick_kv_seq_tokens of them.
+// tokens: the stored tokens of the sequence, wick_kv_seq_tokens of them.
 wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_id seq,
                                 const int32_t *tokens, const wick_state_sink *sink,
                                 wick_error *error);
-// Entries that are linked, of all tenants, each with its salt; `salt` is the engine's own, checked
-// when read.
+// Saves the linked entries of all tenants, each with its salt. `salt` is the engine's own and is
+// checked when the record is read.
 wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
                                   const wick_state_sink *sink, wick_error *error);
 
@@ -62,8 +66,8 @@ wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state
 // WICK_E_ARG for the record of a cache.
 wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick_kv_seq_id *seq,
                                 wick_kv_shortage *shortage, wick_error *error);
-// Enters what the cache does not have, as idle entries, until the cache or the pool is full (that
-// is no error). *entries: how many were entered.
+// Enters the entries that the cache does not have, as idle ones. A full cache or pool ends this
+// without an error. *entries: how many were entered.
 wick_status wick_state_load_cache(wick_state_reader *reader, wick_prefix_cache *cache,
                                   uint32_t *entries, wick_error *error);
 

@@ -36,7 +36,7 @@ double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool) {
 
 // ---- Fragmentation ----
 
-// mark = the tokens of each page: the most that one of its holders has in it.
+// mark = the tokens of each page: the most that one sequence has in it.
 static void mark_tokens(const wick_kv_pool *pool) {
   for (uint32_t i = 0; i < pool->page_count; i++) {
     wick_kv_page *page = &pool->pages[i];
@@ -112,7 +112,7 @@ static uint32_t compact(wick_kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
     const wick_kv_page_id page = seq->table[i].page, place = seq->table[i - 1].page + 1;
     if (page < 0 || place <= 0 || page == place || (uint32_t)place >= pool->page_count) continue;
     const wick_kv_page *header = &pool->pages[page];
-    // by this table and the cache alone, which is told
+    // only this table and the cache use it, and the cache is told
     if (pool->pages[place].ref_count != 0 || header->ref_count - header->hold_count != 1) continue;
     move_page(pool, page, place);
     seq->table[i].page = place;

@@ -1,5 +1,4 @@
-// kv/write.c — what changes keys and values, or which page they are in: writing, copying on write,
-// dropping a range of the middle.
+// kv/write.c — writes keys and values, copies pages on write, drops a range of the middle.
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
@@ -7,7 +6,7 @@
 
 // ---- Copy on write ----
 
-// Replaces the page of an entry by a copy of the rows that it has. One page was reserved.
+// Gives an entry a page of its own with a copy of its rows. One page was reserved.
 static void copy_page(wick_kv_pool *pool, wick_kv_entry *entry) {
   const wick_kv_page_id fresh = kv_page_take(pool);
   const wick_kv_page *from = &pool->pages[entry->page];
@@ -145,8 +144,8 @@ wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id id, uint32
 
 // ---- Dropping a range of the middle ----
 
-// The entry that has both ends of the range inside of it becomes two; the second has a copy of the
-// page, since no table names a page twice. Entry and page were reserved.
+// Splits an entry with both ends of the range inside. The second entry has a copy of the page,
+// since no table names a page twice. Entry and page were reserved.
 static void split_entry(wick_kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
   wick_kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
@@ -172,7 +171,7 @@ static void drop_range(wick_kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t
     if (end > last) {
       if (begin < last) entry.first = (uint16_t)(last - entry.position);
       entry.position -= dropped;
-      // where nothing is stored yet, keys are going to be rotated as they are
+      // an entry without stored tokens: its keys will be rotated at their positions
       entry.delta = begin >= seq->token_count ? 0 : entry.delta + (int32_t)dropped;
     } else if (end > first) {
       entry.last = (uint16_t)(first - entry.position);
