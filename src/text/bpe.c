@@ -1,5 +1,5 @@
-// text/bpe.c — byte-level BPE (GPT-2): each byte has a printable character of its own, in which
-// vocabularies and merges are written; words are merged from bytes in order of the merges.
+// text/bpe.c — byte-level BPE (GPT-2). Vocabularies and merges are written in an alphabet with one
+// printable character for each byte. Words are merged from bytes in the order of the merges.
 #include <string.h>
 
 #include "base/text.h"
@@ -13,7 +13,7 @@ static uint32_t alphabet_of_byte(unsigned byte) {
   return byte == 0xad ? 0x143 : byte;
 }
 
-// The way back; -1 for what is not in the alphabet.
+// The byte of a character; -1 for one that is not in the alphabet.
 static int byte_of_alphabet(uint32_t code) {
   if (code > 0x143 || code <= 0x20 || code == 0xad || (code >= 0x7f && code <= 0xa0)) return -1;
   if (code < 0x100) return (int)code;
@@ -41,7 +41,7 @@ static bool find_pair(const void *context, const merge_symbol *symbols, uint32_t
   return true;
 }
 
-// The token that a whole word is, or TOKEN_NONE.
+// The token of a whole word, or TOKEN_NONE.
 static int32_t find_word(const tokenizer *tokenizer, const uint8_t *word, size_t size_bytes,
                          uint8_t *scratch) {
   size_t used = 0;

@@ -1,5 +1,4 @@
-// text/detokenize.c — the bytes of tokens, and their way into text that never ends within a
-// character.
+// text/detokenize.c — the bytes of tokens, and text of whole characters from them.
 #include <string.h>
 
 #include "base/text.h"
@@ -36,7 +35,7 @@ size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, 
   return (size_t)text.size_bytes;
 }
 
-// A piece's bytes may each become U+FFFD on the way out.
+// Each byte of a piece may become U+FFFD.
 size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer) {
   return (size_t)tokenizer->token_bytes_max * REPLACEMENT_BYTES;
 }
@@ -45,7 +44,7 @@ void detokenizer_init(detokenizer *state, bool at_start, bool special) {
   *state = (detokenizer){.at_start = at_start, .special = special};
 }
 
-// Takes one byte more; returns what becomes certain, written to `out` (at most 4 + 3 bytes).
+// Takes one more byte. Writes the characters that are now complete to `out` (at most 4 + 3 bytes).
 static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
   size_t used = 0;
   for (;;) {
@@ -58,7 +57,7 @@ static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
       state->pending_bytes = 0;
       return used + (size_t)length;
     }
-    // What came before can't go on: one U+FFFD for it, and the byte is tried as a beginning.
+    // The pending bytes are invalid: one U+FFFD for them. The byte may begin a character.
     const bool was_alone = state->pending_bytes == 1;
     state->pending_bytes = 0;
     used += utf8_encode(0xfffd, out + used);

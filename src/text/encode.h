@@ -1,4 +1,4 @@
-// text/encode.h — how each family encodes a piece of text that holds no special tokens. Internal
+// text/encode.h — one encoder for each tokenizer family, for text without special tokens. Internal
 // to text/.
 #ifndef WICK_TEXT_ENCODE_H
 #define WICK_TEXT_ENCODE_H
@@ -6,28 +6,28 @@
 #include "text/merge.h"
 #include "text/vocabulary.h"
 
-// What one call of tokenizer_encode works with.
+// The state of one call of tokenizer_encode.
 typedef struct encode_state {
   const tokenizer *tokenizer;
   token_sink sink;
   merger merger;
-  uint8_t *copy;      // text as the family needs it
+  uint8_t *copy;      // the text in the form that the family reads
   size_t copy_bytes;  // capacity
 } encode_state;
 
-// Room for size_bytes in state->copy, contents lost.
+// Makes room for size_bytes in state->copy. The contents are lost.
 wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error);
 
 // SPM; `leads` puts the space of tokenizer.adds_space before the text.
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,
                        wick_error *error);
-// Copies with each space as U+2581, one before the text if `leads`; returns the bytes written, at
-// most 3 * (size_bytes + 1).
+// Copies the text with each space as U+2581, and one before the text if `leads`. Returns the bytes
+// written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
-// Links one symbol a character, of bytes that need not be valid UTF-8.
+// Makes one symbol of each character. The bytes need not be valid UTF-8.
 void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
                           merge_symbol *symbols);
-// Ids of the symbols of a text; a character that is no token comes out as its bytes.
+// Ids of the symbols of a text. A character without a token becomes its byte tokens.
 void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
 // Fills in byte_tokens.
 void spm_find_bytes(tokenizer *tokenizer);

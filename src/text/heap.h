@@ -15,9 +15,9 @@ typedef struct key_heap {
   size_t capacity;
 } key_heap;
 
-// O(log n); false when memory is refused, and the heap is then as it was.
+// O(log n). False when memory is refused; the heap is then unchanged.
 bool heap_push(key_heap *heap, wick_memory *memory, uint64_t key);
-// Takes out the smallest key; the heap must not be empty. O(log n).
+// Removes the smallest key and returns it. The heap must not be empty. O(log n).
 uint64_t heap_pop(key_heap *heap);
 void heap_free(key_heap *heap, wick_memory *memory);
 

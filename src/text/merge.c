@@ -32,7 +32,7 @@ typedef struct merge_run_state {
   const void *context;
 } merge_run_state;
 
-// Looks at the pair that begins with `left` and queues it if it makes a token.
+// Queues the pair that begins with `left` if it merges into a token.
 static bool consider_pair(const merge_run_state *run, uint32_t left) {
   merge_symbol *symbols = run->merger->symbols;
   merge_symbol *symbol = &symbols[left];
@@ -52,7 +52,7 @@ static bool join_pair(const merge_run_state *run, uint32_t left) {
   merge_symbol *symbols = run->merger->symbols;
   merge_symbol *symbol = &symbols[left];
   merge_symbol *gone = &symbols[symbol->next];
-  gone->pair_id = TOKEN_NONE;  // its entries in the heap are void
+  gone->pair_id = TOKEN_NONE;  // makes its entries in the heap stale
   symbol->id = symbol->pair_id;
   symbol->next = gone->next;
   if (symbol->next != SYMBOL_END) symbols[symbol->next].previous = left;

@@ -1,5 +1,6 @@
-// text/pretokenize.h — cuts a text into the words that byte-level BPE merges within. Each pattern
-// of llama.cpp's is a list of stages; a stage cuts what the one before it left. Internal to text/.
+// text/pretokenize.h — cuts a text into words; byte-level BPE merges only within a word. Each of
+// llama.cpp's patterns is a list of stages. A stage cuts each piece of the stage before it into its
+// matches and the gaps between them. Internal to text/.
 #ifndef WICK_TEXT_PRETOKENIZE_H
 #define WICK_TEXT_PRETOKENIZE_H
 
@@ -25,7 +26,7 @@ typedef bool (*stage_find)(const struct pretokenize_stage *stage, const uint8_t 
 
 typedef struct pretokenize_stage {
   stage_find find;
-  bool (*contains)(unicode_char c);  // pattern_find_run: what belongs to the run
+  bool (*contains)(unicode_char c);  // pattern_find_run: the characters of the run
   uint8_t count_min;                 // pattern_find_run: characters of a run, 0 for max: any number
   uint8_t count_max;
   bool takes_space;       // pattern_find_run: one white space before the run belongs to it
@@ -33,7 +34,7 @@ typedef struct pretokenize_stage {
   bool has_contractions;  // pattern_find_word: 's 't 're 've 'm 'll 'd in any case
   uint8_t digits_max;     // pattern_find_word, pattern_find_cased_word: digits of a number
   uint8_t letters;        // pattern_find_word: classes of letters
-  const char *tail;       // ... what may follow punctuation
+  const char *tail;       // ... characters that may follow punctuation
 } pretokenize_stage;
 
 typedef struct pretokenizer {
@@ -51,8 +52,8 @@ const pretokenizer *pretokenizer_find(gguf_string name);
 typedef struct word_cursor {
   const pretokenizer *pretokenizer;
   const uint8_t *text;          // valid UTF-8
-  text_span open[STAGES_MAX];   // what each stage has still to cut
-  text_span match[STAGES_MAX];  // a match that comes after a gap that was given out
+  text_span open[STAGES_MAX];   // text that each stage has not cut yet
+  text_span match[STAGES_MAX];  // a match that was found; the gap before it was returned first
 } word_cursor;
 
 void word_cursor_init(word_cursor *cursor, const pretokenizer *pretokenizer, const uint8_t *text,

@@ -220,7 +220,7 @@ static void set_strips(tokenizer *tokenizer, const char *text, int flag, bool is
   *flags = (uint8_t)(is_set ? *flags | flag : *flags & ~flag);
 }
 
-// White space that tokens swallow is not stated in files; it is known by the model's name.
+// Files do not say which tokens remove white space beside them; the model's name tells.
 static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre) {
   if (contains(pre, "jina-v2-", false)) {
     set_strips(tokenizer, "<mask>", TOKEN_STRIPS_LEFT, true);

@@ -88,7 +88,7 @@ typedef struct claim_map {
   uint8_t *taken;  // a bit a byte
 } claim_map;
 
-// Takes a token's bytes and the white space that it swallows.
+// Takes a token's bytes and the white space that it removes.
 static special_match claim_token(const claim_map *map, const tokenizer *tokenizer, int32_t id,
                                  uint32_t begin, uint32_t end) {
   const uint8_t flags = tokenizer->flags[id];

@@ -1,11 +1,11 @@
-// text/special.h — special tokens that stand in a text. Internal to text/.
+// text/special.h — finds special tokens in a text. Internal to text/.
 #ifndef WICK_TEXT_SPECIAL_H
 #define WICK_TEXT_SPECIAL_H
 
 #include "text/heap.h"
 #include "text/vocabulary.h"
 
-// A token found in the text, with the white space that it swallows.
+// A token found in the text, with the white space beside it that it removes.
 typedef struct special_match {
   uint32_t begin;
   uint32_t end;
@@ -18,12 +18,13 @@ typedef struct special_search {
   size_t count;
   size_t capacity;
   key_heap heap;
-  uint64_t steps;  // states tried and candidates looked at, what the time is proportional to
+  uint64_t steps;  // states tried and candidates looked at; the time is proportional to them
 } special_search;
 
-// Finds user-defined tokens, and all special ones if `controls`, as llama.cpp does: the longest
-// token first, wherever it stands, then the next in what is left. At most 2 steps for a byte, 2 for
-// each place where a special token begins, and a heap of those places, whatever the vocabulary.
+// Finds user-defined tokens, and all special tokens if `controls`, as llama.cpp does: first the
+// longest token anywhere in the text, then the next longest in the rest. Cost for any vocabulary:
+// at most 2 steps a byte, 2 for each place where a special token begins, and a heap of these
+// places.
 wick_status special_find(special_search *search, const tokenizer *tokenizer, const uint8_t *text,
                          uint32_t size_bytes, bool controls, wick_error *error);
 // The next match from left to right; false at the end.

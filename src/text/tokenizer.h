@@ -50,26 +50,26 @@ bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // The id of a token by its exact text as it stands in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
 
-// Writes at most `capacity` ids and sets *count to how many there are (may be larger: the answer is
-// then WICK_E_FULL and nothing else is wrong). NULL is no text. It need not be valid UTF-8: SPM
-// writes bad bytes as byte tokens, BPE takes each for U+FFFD, WordPiece leaves it out. Time is
-// linear in the text up to a logarithm, for hostile text too. Working memory is freed on return.
+// Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when
+// *count is larger than `capacity`. NULL is an empty text. The text need not be valid UTF-8: SPM
+// writes invalid bytes as byte tokens, BPE reads each as U+FFFD, WordPiece leaves them out. O(n log
+// n), for hostile text too. Working memory is freed on return.
 wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);
 
-// The bytes that a token stands for, in the middle of a text (SPM: the space mark becomes a space).
-// Control tokens give nothing unless `special`. Returns the number of bytes and points *bytes into
-// the directory or into `scratch` (which takes tokenizer_piece_bytes_max bytes). Unknown id: 0.
+// The bytes of a token in the middle of a text (SPM: U+2581 becomes a space). A control token has
+// none unless `special`, an unknown id has none. Returns the number of bytes. *bytes points into
+// the directory or into `scratch`, which has tokenizer_piece_bytes_max bytes.
 size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, uint8_t *scratch,
                        const uint8_t **bytes);
 size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer);
 
-// Streaming detokenisation that never emits half a UTF-8 character.
+// Streaming detokenization that never writes a part of a UTF-8 character.
 typedef struct detokenizer {
   uint8_t pending[4];  // beginning of a character that is not complete yet
   uint8_t pending_bytes;
-  bool at_start;  // SPM: the very first piece of a text loses its added space
+  bool at_start;  // SPM: the first piece of a text loses the space that encoding added
   bool special;   // also print control tokens
 } detokenizer;
 
@@ -78,7 +78,7 @@ void detokenizer_init(detokenizer *state, bool at_start, bool special);
 // Feeds one token; writes whole characters only, at most tokenizer_piece_bytes_max + 16 bytes.
 // Bytes that can never become valid UTF-8 come out as U+FFFD each (as TextDecoder does).
 size_t detokenizer_feed(detokenizer *state, const tokenizer *tokenizer, int32_t token, char *out);
-// What is still pending, as U+FFFD; at most 12 bytes.
+// Writes the pending bytes as U+FFFD; at most 12 bytes.
 size_t detokenizer_flush(detokenizer *state, char *out);
 
 #endif

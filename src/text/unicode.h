@@ -1,5 +1,5 @@
-// text/unicode.h — classes of code points (Unicode 15.1, the version of the reference tokenizers)
-// and reading of text that is known to be valid UTF-8. Nothing here knows of tokens.
+// text/unicode.h — classes of code points (Unicode 15.1, the version of the reference tokenizers),
+// and UTF-8. Knows nothing of tokens.
 #ifndef WICK_TEXT_UNICODE_H
 #define WICK_TEXT_UNICODE_H
 
@@ -23,8 +23,8 @@ enum {
 // O(1) for ASCII, O(log) beyond. Values above U+10FFFF are unassigned.
 uint8_t unicode_class(uint32_t code_point);
 
-// The first code point of what a character is in lower case, and of its canonical decomposition
-// (the letter without its accents; of a Hangul syllable the leading consonant). O(log n).
+// The first code point of a character in lower case, and of its canonical decomposition (the letter
+// without its accents; the leading consonant of a Hangul syllable). O(log n).
 uint32_t unicode_lower(uint32_t code_point);
 uint32_t unicode_base(uint32_t code_point);
 
@@ -38,10 +38,10 @@ typedef struct unicode_char {
 // The character at `at`, at most `end`. The text must be valid UTF-8.
 unicode_char unicode_at(const uint8_t *text, size_t at, size_t end);
 
-// How many bytes of the beginning are valid UTF-8.
+// The number of bytes at the beginning that are valid UTF-8.
 size_t unicode_valid_bytes(const uint8_t *text, size_t size_bytes);
 
-// Copies, with U+FFFD in place of each byte that belongs to no valid character; `out` takes
+// Copies the text with U+FFFD in place of each byte that belongs to no valid character. `out` has
 // 3 * size_bytes. Returns the bytes written.
 size_t unicode_repair(const uint8_t *text, size_t size_bytes, uint8_t *out);
 

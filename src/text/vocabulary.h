@@ -1,8 +1,8 @@
-// text/vocabulary.h — what a tokenizer knows, and lookups in it. Internal to text/: others use
-// text/tokenizer.h.
+// text/vocabulary.h — the tables of a tokenizer and lookups in them. Internal to text/: other rooms
+// use text/tokenizer.h.
 //
-// One block of memory holds the struct and all its tables; strings, scores and so on stay where
-// they are, in the directory.
+// One block of memory holds the struct and all its tables. Strings and scores stay in the
+// directory of the file.
 //
 //   offsets      4 B a token     where its string stands among the directory's
 //   flags        1 B a token     kind, stripping
@@ -38,7 +38,7 @@ enum {
 // In the flags of a token, beside its kind.
 enum {
   TOKEN_KIND_MASK = 7,
-  TOKEN_STRIPS_LEFT = 8,    // found in a text, it swallows the white space before it
+  TOKEN_STRIPS_LEFT = 8,    // found in a text, it removes the white space before it
   TOKEN_STRIPS_RIGHT = 16,  // ... and after it
 };
 
@@ -49,8 +49,8 @@ typedef enum tokenizer_family {
   FAMILY_WPM             // BERT
 } tokenizer_family;
 
-// Open addressing with linear probing. A slot holds an index and, in the bits that it leaves, part
-// of its hash, so that a comparison that fails is rare.
+// Open addressing with linear probing. A slot holds an index and, in the remaining bits, a part of
+// the hash, so that few comparisons fail.
 typedef struct index_table {
   uint32_t *slots;  // INDEX_EMPTY or tag << index_bits | index
   uint32_t mask;    // number of slots - 1, a power of two
@@ -83,8 +83,8 @@ typedef struct special_node {
 
 static const uint32_t SPECIAL_NONE = UINT32_MAX;
 
-// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning, so that it
-// knows at each place the longest special text that begins there.
+// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning. So it knows
+// at each place the longest special text that begins there.
 typedef struct special_table {
   uint32_t *ids;             // [count], rising
   uint32_t *order;           // [count] ranks, sorted by text, bytewise from the end
@@ -127,20 +127,20 @@ struct tokenizer {
 
 // ---- texts of tokens ----
 gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id);
-// Puts a token into the table; of equal texts the first stays. False: too many collide.
+// Adds a token to the table; of equal texts the first stays. False: too many collide.
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id);
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes);
-// The longest token with which a text begins, of at most PREFIX_BYTES_MAX bytes; O(those).
+// The longest token of at most PREFIX_BYTES_MAX bytes that begins the text. O(PREFIX_BYTES_MAX).
 int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
                                 size_t *length);
-// The token whose text is two texts after each other.
+// The token whose text is two texts joined.
 int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right);
 
 // ---- merges of BPE ----
 // Fills in the rules from the list and their table.
 wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merges,
                                    wick_error *error);
-// The rank of joining two tokens, smaller is earlier; UINT32_MAX when no rule joins them.
+// The rank of the merge of two tokens, smaller is earlier; UINT32_MAX when there is no such merge.
 uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t right);
 
 // ---- roles of tokens: bos, ends, kinds that follow from the text (roles.c) ----
