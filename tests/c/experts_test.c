@@ -1,5 +1,6 @@
 // Mixtures of experts: what is refused, what a router that gives no numbers ends in, what is
 // counted, and that decoding allocates nothing. The law of their logits: engine_laws_test.c.
+#include "api/insides.h"
 #include "fixture_model.h"
 
 enum { PROMPT = 12, ANSWER = 20 };
@@ -28,7 +29,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *be
   answer *to = context;
   (void)behind;
   if (event->kind == WICK_EVENT_TOKEN) {
-    to->calls_last = wick_engine_memory(to->engine)->calls;
+    to->calls_last = to->engine->memory.calls;
     if (to->tokens++ == 0) to->calls_first = to->calls_last;
   }
   if (event->kind == WICK_EVENT_DONE) {
@@ -182,7 +183,7 @@ TEST(only_the_experts_in_use_are_counted) {
   wick_engine *engine = open_engine(&file, &status, &error);
   REQUIRE(status == WICK_OK);
   CHECK_EQ_UINT(ask(engine).tokens, ANSWER);
-  const wick_op_record *decode = wick_metrics(engine)->records[WICK_PASS_DECODE];
+  const wick_op_record *decode = engine->ops->records[WICK_PASS_DECODE];
   const uint64_t layers = FIXTURE_DEFAULT.layers, hidden = FIXTURE_DEFAULT.hidden,
                  passes = layers * (ANSWER - 1), weights = 3 * hidden * FIXTURE_DEFAULT.ffn;
   CHECK_EQ_UINT(decode[WICK_OP_EXPERTS].macs, passes * EXPERTS.used * weights);
