@@ -90,6 +90,10 @@ static int32_t find_tensor(void *context, const char *name) {
 
 static wick_status check_groups(const wick_engine *engine, wick_error *error) {
   if (engine->model->group_count == 1) return WICK_OK;
+  if (engine->model->group_count == 0) {
+    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "models without an attention layer are not supported yet");
+  }
   return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                    "keys and values of %u shapes are not supported yet",
                    engine->model->group_count);

@@ -83,6 +83,11 @@ static bool grow_entries(seq_store *store, wick_prefix_id id) {
   return true;
 }
 
+void cached_reserve(seq_store *store) {
+  const uint32_t places = wick_prefix_places(store->prefix);
+  if (places != 0) grow_entries(store, places - 1);
+}
+
 // The state at the end of the whole pages that the sequence has passed last belongs to their entry.
 static void keep_state(seq_store *store, const store_seq *seq, wick_salt salt,
                        const int32_t *tokens, uint32_t count) {

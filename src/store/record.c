@@ -34,6 +34,13 @@ static uint64_t sum_of(const state_head *head, const uint8_t *bytes) {
   return head->size_bytes == 0 ? sum : hash_bytes(bytes, (size_t)head->size_bytes, sum);
 }
 
+static bool is_zeros(const uint8_t *bytes, uint64_t size_bytes) {
+  for (uint64_t i = 0; i < size_bytes; i++) {
+    if (bytes[i] != 0) return false;
+  }
+  return true;
+}
+
 static wick_status write_state(const seq_store *store, const store_seq *seq,
                                const wick_state_sink *sink, wick_error *error) {
   state_head head = {.version = STATE_VERSION, .position = seq->position};
@@ -113,7 +120,8 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
       !source->read(source->context, &sum, sizeof sum)) {
     return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
   }
-  if (sum != sum_of(&head, bytes)) {
+  const bool is_filled = head.size_bytes != 0 || is_zeros(bytes, store->config.state_bytes);
+  if (sum != sum_of(&head, bytes) || !is_filled) {
     return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved recurrent state is damaged");
   }
   if (head.size_bytes == 0) slot_release(store, &seq->now);

@@ -30,8 +30,25 @@ typedef struct fixture_experts {
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
+// What makes every layer but the odd ones recurrent: short convolutions (LFM2) or delta nets
+// (Qwen3.5). The numbers are what the file says; the tensors are those of FIXTURE_LFM2 and
+// FIXTURE_QWEN35.
+typedef struct fixture_hybrid {
+  const char *architecture;                                      // "lfm2" or "qwen35"
+  uint32_t taps;                                                 // of the convolution
+  uint32_t state, key_heads, value_heads, interval, predictors;  // qwen35
+  uint32_t kv_heads, kv_count;                                   // lfm2: of an odd layer; layers
+  const char *left_out;                                          // a tensor that is not there
+  const char *poisoned;                                          // the tensor of the shape's poison
+} fixture_hybrid;
+
+static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL};
+static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3, NULL, NULL};
+
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
+// Of hybrids: no width is a multiple of 8.
+static const fixture_shape FIXTURE_ODD = {WICK_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
 static const fixture_shape FIXTURE_DEFAULT = {WICK_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 
 typedef struct fixture_file {
@@ -96,6 +113,36 @@ static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
   fixture_number(w, architecture, "expert_used_count", experts->used);
   fixture_number(w, architecture, "expert_feed_forward_length", shape->ffn);
   fixture_number(w, architecture, "expert_shared_feed_forward_length", experts->shared_ffn);
+}
+
+static inline void fixture_hybrid_numbers(gguf_writer *w, const fixture_shape *shape,
+                                          const fixture_hybrid *hybrid) {
+  const char *architecture = hybrid->architecture;
+  char key[96];
+  gguf_writer_add_string(w, "general.architecture", architecture, strlen(architecture));
+  gguf_writer_add_string(w, "general.name", "fixture", 7);
+  fixture_number(w, architecture, "block_count", shape->layers);
+  fixture_number(w, architecture, "context_length", shape->context);
+  fixture_number(w, architecture, "embedding_length", shape->hidden);
+  fixture_number(w, architecture, "feed_forward_length", shape->ffn);
+  fixture_number(w, architecture, "attention.head_count", shape->heads);
+  text_format(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", architecture);
+  gguf_writer_add_f32(w, key, 1e-5f);
+  if (strcmp(architecture, "lfm2") == 0) {
+    uint32_t kv_heads[8] = {0};
+    for (uint32_t i = 1; i < 8; i += 2) kv_heads[i] = hybrid->kv_heads;
+    text_format(key, sizeof key, "%s.attention.head_count_kv", architecture);
+    gguf_writer_add_array(w, key, GGUF_U32, kv_heads, hybrid->kv_count);
+    fixture_number(w, architecture, "shortconv.l_cache", hybrid->taps);
+    return;
+  }
+  fixture_number(w, architecture, "attention.head_count_kv", hybrid->kv_heads);
+  fixture_number(w, architecture, "ssm.conv_kernel", hybrid->taps);
+  fixture_number(w, architecture, "ssm.state_size", hybrid->state);
+  fixture_number(w, architecture, "ssm.group_count", hybrid->key_heads);
+  fixture_number(w, architecture, "ssm.time_step_rank", hybrid->value_heads);
+  fixture_number(w, architecture, "full_attention_interval", hybrid->interval);
+  fixture_number(w, architecture, "nextn_predict_layers", hybrid->predictors);
 }
 
 static inline void fixture_vocabulary(gguf_writer *w) {
@@ -181,6 +228,71 @@ static inline void fixture_list(const fixture_shape *s, const fixture_experts *e
   list->at[list->count++] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, WICK_TYPE_F32};
 }
 
+static inline void fixture_add_conv(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
+  const uint64_t hidden = s->hidden;
+  fixture_add(list, s->type, 3 * hidden, hidden, 1, i, "shortconv.in_proj.weight");
+  fixture_add(list, WICK_TYPE_F32, hidden, FIXTURE_LFM2.taps, 1, i, "shortconv.conv.weight");
+  fixture_add(list, s->type, hidden, hidden, 1, i, "shortconv.out_proj.weight");
+}
+
+static inline void fixture_add_delta(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
+  const fixture_hybrid *h = &FIXTURE_QWEN35;
+  const uint64_t hidden = s->hidden, values = (uint64_t)h->value_heads * h->state;
+  const uint64_t channels = 2ull * h->key_heads * h->state + values;
+  fixture_add(list, s->type, channels, hidden, 1, i, "attn_qkv.weight");
+  fixture_add(list, s->type, values, hidden, 1, i, "attn_gate.weight");
+  fixture_add(list, s->type, h->value_heads, hidden, 1, i, "ssm_beta.weight");
+  fixture_add(list, s->type, h->value_heads, hidden, 1, i, "ssm_alpha.weight");
+  fixture_add(list, WICK_TYPE_F32, channels, h->taps, 1, i, "ssm_conv1d.weight");
+  fixture_add(list, WICK_TYPE_F32, 1, h->value_heads, 1, i, "ssm_dt.bias");
+  fixture_add(list, WICK_TYPE_F32, 1, h->value_heads, 1, i, "ssm_a");
+  fixture_add(list, WICK_TYPE_F32, 1, h->state, 1, i, "ssm_norm.weight");
+  fixture_add(list, s->type, hidden, values, 1, i, "ssm_out.weight");
+}
+
+static inline void fixture_add_odd(fixture_tensors *list, const fixture_shape *s, bool is_gated,
+                                   uint32_t i) {
+  const uint64_t hidden = s->hidden, dim = hidden / s->heads, kv = dim * s->kv_heads;
+  fixture_add(list, s->type, is_gated ? 2 * hidden : hidden, hidden, 1, i, "attn_q.weight");
+  fixture_add(list, s->type, kv, hidden, 1, i, "attn_k.weight");
+  fixture_add(list, s->type, kv, hidden, 1, i, "attn_v.weight");
+  fixture_add(list, WICK_TYPE_F32, 1, dim, 1, i, "attn_q_norm.weight");
+  fixture_add(list, WICK_TYPE_F32, 1, dim, 1, i, "attn_k_norm.weight");
+  fixture_add(list, s->type, hidden, hidden, 1, i, "attn_output.weight");
+}
+
+// Leaves out the tensor that the hybrid says.
+static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
+  for (uint32_t i = 0; name != NULL && i < list->count; i++) {
+    if (strcmp(list->at[i].name, name) != 0) continue;
+    list->at[i] = list->at[--list->count];
+    return;
+  }
+}
+
+static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hybrid *hybrid,
+                                       fixture_tensors *list) {
+  const bool is_lfm2 = strcmp(hybrid->architecture, "lfm2") == 0;
+  const uint64_t hidden = s->hidden, ffn = s->ffn;
+  list->count = 1;
+  list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
+  for (uint32_t i = 0; i < s->layers; i++) {
+    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
+    if (i % 2 == 1) fixture_add_odd(list, s, !is_lfm2, i);
+    if (i % 2 == 0 && is_lfm2) fixture_add_conv(list, s, i);
+    if (i % 2 == 0 && !is_lfm2) fixture_add_delta(list, s, i);
+    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i,
+                is_lfm2 ? "ffn_norm.weight" : "post_attention_norm.weight");
+    fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");
+    fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
+    fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
+  }
+  list->at[list->count] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, WICK_TYPE_F32};
+  if (is_lfm2) memcpy(list->at[list->count].name, "token_embd_norm.weight", 23);
+  list->count++;
+  fixture_leave_out(list, hybrid->left_out);
+}
+
 static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t *state,
                                float poison) {
   const bool is_norm = t->dims[1] == 1;
@@ -188,6 +300,7 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   uint16_t half = 0;
   for (uint64_t c = 0; c < t->dims[0]; c++) {
     float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
+    if (strstr(t->name, "ssm_a") != NULL && is_norm) value = -0.1f * value;  // what decays
     if (poison != 0 && c == 0) value = poison;
     if (t->type == WICK_TYPE_F32) memcpy(row + 4 * c, &value, 4);
     if (t->type == WICK_TYPE_F16) {
@@ -206,26 +319,30 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   CHECK_EQ_INT(gguf_writer_write_data(w, row, (size_t)bytes, &error), WICK_OK);
 }
 
-static inline bool fixture_is_poisoned(const fixture_experts *experts,
+static inline bool fixture_is_poisoned(const fixture_experts *experts, const fixture_hybrid *hybrid,
                                        const fixture_tensor *tensor) {
-  const char *name =
-      experts == NULL || experts->poisoned == NULL ? "blk.0.attn_output.weight" : experts->poisoned;
+  const char *name = "blk.0.attn_output.weight";
+  if (experts != NULL && experts->poisoned != NULL) name = experts->poisoned;
+  if (hybrid != NULL && hybrid->poisoned != NULL) name = hybrid->poisoned;
   return strcmp(tensor->name, name) == 0;
 }
 
-// The file, of a mixture of experts unless `experts` is NULL; free(file.bytes).
-static inline fixture_file fixture_make_experts(const fixture_shape *shape,
-                                                const fixture_experts *experts) {
+// The file, of a mixture of experts or a hybrid where it is not NULL; free(file.bytes).
+static inline fixture_file fixture_make_any(const fixture_shape *shape,
+                                            const fixture_experts *experts,
+                                            const fixture_hybrid *hybrid) {
   fixture_file file = {0};
   wick_memory memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_writer *w;
   wick_error error;
   CHECK_EQ_INT(gguf_writer_create(&memory, fixture_write, &file, 32, &w, &error), WICK_OK);
-  fixture_numbers(w, shape, experts);
+  if (hybrid == NULL) fixture_numbers(w, shape, experts);
+  if (hybrid != NULL) fixture_hybrid_numbers(w, shape, hybrid);
   fixture_vocabulary(w);
   static fixture_tensors list;
-  fixture_list(shape, experts, &list);
+  if (hybrid == NULL) fixture_list(shape, experts, &list);
+  if (hybrid != NULL) fixture_hybrid_list(shape, hybrid, &list);
   for (uint32_t i = 0; i < list.count; i++) {
     const fixture_tensor *tensor = &list.at[i];
     const uint32_t dims = tensor->dims[2] != 1 ? 3 : tensor->dims[1] != 1 ? 2 : 1;
@@ -234,9 +351,10 @@ static inline fixture_file fixture_make_experts(const fixture_shape *shape,
   CHECK_EQ_INT(gguf_writer_write_header(w, &error), WICK_OK);
   uint64_t state = 42;
   for (uint32_t i = 0; i < list.count; i++) {
-    const bool is_poisoned = fixture_is_poisoned(experts, &list.at[i]);
-    for (uint64_t row = 0; row < list.at[i].dims[1] * list.at[i].dims[2]; row++) {
-      fixture_row(w, &list.at[i], &state, is_poisoned && row == 3 ? shape->poison : 0);
+    const bool is_poisoned = fixture_is_poisoned(experts, hybrid, &list.at[i]);
+    const uint64_t rows = list.at[i].dims[1] * list.at[i].dims[2], poisoned_row = rows < 4 ? 0 : 3;
+    for (uint64_t row = 0; row < rows; row++) {
+      fixture_row(w, &list.at[i], &state, is_poisoned && row == poisoned_row ? shape->poison : 0);
     }
   }
   CHECK_EQ_INT(gguf_writer_finish(w, &error), WICK_OK);
@@ -245,8 +363,18 @@ static inline fixture_file fixture_make_experts(const fixture_shape *shape,
   return file;
 }
 
+static inline fixture_file fixture_make_experts(const fixture_shape *shape,
+                                                const fixture_experts *experts) {
+  return fixture_make_any(shape, experts, NULL);
+}
+
+static inline fixture_file fixture_make_hybrid(const fixture_shape *shape,
+                                               const fixture_hybrid *hybrid) {
+  return fixture_make_any(shape, NULL, hybrid);
+}
+
 static inline fixture_file fixture_make(const fixture_shape *shape) {
-  return fixture_make_experts(shape, NULL);
+  return fixture_make_any(shape, NULL, NULL);
 }
 
 // Feeds the whole file as the engine asks for it, `piece_bytes` at a time (0: all that it asks).

@@ -10,7 +10,7 @@ static void leave_out_predictors(model_plan *plan) {
   wick_model_config *config = &plan->model->config;
   const uint32_t predictors =
       keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
-  config->layers -= predictors;
+  if (plan->keys->status == WICK_OK) config->layers -= predictors;
 }
 
 static void plan_qwen35(model_plan *plan) {

@@ -1,0 +1,681 @@
+// Models with recurrent layers, through the engine: their text after forks, cuts, cached
+// beginnings, preemption, saving and proposals is bit for bit that of a fresh sequence.
+#include <stdio.h>
+
+#include "fixture_model.h"
+
+enum { TEXT_MAX = 1200, SAID_MAX = 64, RECORD_BYTES_MAX = 1 << 18 };
+
+static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2, &FIXTURE_QWEN35};
+enum { HYBRIDS_COUNT = 2 };
+
+static int32_t text[TEXT_MAX];
+static fixture_file files[HYBRIDS_COUNT];
+
+static void make_files(void) {
+  uint64_t state = 11;
+  for (int i = 0; i < TEXT_MAX; i++) text[i] = (int32_t)(random_u64(&state) % 256);
+  for (int i = 0; i < HYBRIDS_COUNT; i++) {
+    if (files[i].bytes == NULL) files[i] = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
+  }
+}
+
+static void check_store(const wick_engine *engine) {
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK)) printf("#   %s\n", error.message);
+}
+
+static wick_engine *open_with(const fixture_file *file, const wick_config *config) {
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_engine_create(config, &engine, &error), WICK_OK)) return NULL;
+  if (!CHECK_EQ_INT(fixture_load(engine, file, 0, &error), WICK_OK))
+    printf("# %s\n", error.message);
+  return engine;
+}
+
+static wick_config config_of(uint32_t batch) {
+  wick_config config;
+  wick_config_default(&config);
+  config.batch_tokens = batch;
+  config.context_tokens = 1500;
+  return config;
+}
+
+static wick_engine *open_engine(int which, uint32_t batch) {
+  const wick_config config = config_of(batch);
+  return open_with(&files[which], &config);
+}
+
+// ---- Asking ----
+
+typedef struct said {
+  uint32_t id, count, finish, status, tokens_cached;
+  int32_t tokens[SAID_MAX];
+  float logprobs[SAID_MAX];
+} said;
+
+typedef struct hearing {
+  said *list;
+  uint32_t count;
+} hearing;
+
+static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+  const hearing *to = context;
+  (void)behind;
+  for (uint32_t i = 0; i < to->count; i++) {
+    said *said = &to->list[i];
+    if (said->id != event->request) continue;
+    if (event->kind == WICK_EVENT_TOKEN && CHECK(said->count < SAID_MAX)) {
+      said->logprobs[said->count] = event->logprob;
+      said->tokens[said->count++] = event->token;
+    }
+    if (event->kind != WICK_EVENT_DONE) continue;
+    said->finish = event->finish;
+    said->status = event->status;
+    said->tokens_cached = event->tokens_cached;
+  }
+}
+
+static void hear(wick_engine *engine, said *list, uint32_t count) {
+  hearing hearing = {list, count};
+  fixture_run(engine, take_event, &hearing);
+  check_store(engine);
+}
+
+static wick_request request_of(const int32_t *tokens, size_t count, uint32_t out, uint64_t seed) {
+  wick_request request = fixture_request(tokens, count, out);
+  request.sampling.logprob = true;
+  request.sampling.seed = seed;
+  if (seed != 0) request.sampling.temperature = 1.0f;
+  return request;
+}
+
+static said submit(wick_engine *engine, const wick_request *request) {
+  said said = {0};
+  wick_error error = {0};
+  if (!CHECK_EQ_INT(wick_request_submit(engine, request, &said.id, &error), WICK_OK)) {
+    printf("#   %s\n", error.message);
+  }
+  return said;
+}
+
+static said ask(wick_engine *engine, uint32_t session, const int32_t *tokens, size_t count,
+                uint32_t out) {
+  wick_request request = request_of(tokens, count, out, 5);
+  request.session = session;
+  said said = submit(engine, &request);
+  hear(engine, &said, 1);
+  CHECK_EQ_UINT(said.count, out);
+  return said;
+}
+
+static void check_same(const said *found, const said *wanted) {
+  CHECK_EQ_UINT(found->finish, wanted->finish);
+  REQUIRE(CHECK_EQ_UINT(found->count, wanted->count));
+  CHECK_EQ_MEM(found->tokens, wanted->tokens, wanted->count * sizeof *wanted->tokens);
+  CHECK_EQ_MEM(found->logprobs, wanted->logprobs, wanted->count * sizeof *wanted->logprobs);
+}
+
+// What an engine that has seen nothing says after these tokens.
+static said fresh(int which, const int32_t *tokens, size_t count, uint32_t out) {
+  wick_config config = config_of(64);
+  config.no_prefix_cache = true;
+  wick_engine *engine = open_with(&files[which], &config);
+  const said said = ask(engine, 0, tokens, count, out);
+  wick_engine_destroy(engine);
+  return said;
+}
+
+static uint32_t tokens_of(wick_engine *engine, uint32_t session, int32_t *to) {
+  const int32_t *tokens = NULL;
+  uint32_t count = 0;
+  CHECK_EQ_INT(wick_session_tokens(engine, session, &tokens, &count, NULL), WICK_OK);
+  if (count != 0) memcpy(to, tokens, count * sizeof *to);
+  return count;
+}
+
+// The session goes on with `more` as a fresh sequence of its tokens and these does.
+static void check_goes_on(int which, wick_engine *engine, uint32_t session, const int32_t *more,
+                          uint32_t count) {
+  static int32_t all[2 * TEXT_MAX];
+  const uint32_t had = tokens_of(engine, session, all);
+  memcpy(all + had, more, count * sizeof *all);
+  const said wanted = fresh(which, all, had + count, 6);
+  const said found = ask(engine, session, more, count, 6);
+  check_same(&found, &wanted);
+}
+
+static uint32_t session_of(wick_engine *engine, const int32_t *tokens, size_t count) {
+  uint32_t session = 0;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  if (count != 0) ask(engine, session, tokens, count, 4);
+  return session;
+}
+
+// ---- Batches, threads, company ----
+
+typedef struct rows {
+  uint32_t seen;
+  float at[80][FIXTURE_VOCAB];
+} rows;
+
+static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
+  rows *rows = context;
+  if (!CHECK(position < 80 && vocab == FIXTURE_VOCAB)) return;
+  memcpy(rows->at[position], logits, sizeof rows->at[position]);
+  rows->seen++;
+}
+
+static said read_rows(wick_engine *engine, rows *rows) {
+  rows->seen = 0;
+  wick_request request = request_of(text, 80, 8, 3);
+  request.on_logits = take_row;
+  request.on_logits_context = rows;
+  return submit(engine, &request);
+}
+
+TEST(logits_do_not_depend_on_batch_threads_or_company) {
+  static rows wanted, found;
+  static const uint32_t BATCHES[] = {1, 2, 7, 16, 64};
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 128);
+    said first = read_rows(engine, &wanted);
+    hear(engine, &first, 1);
+    wick_engine_destroy(engine);
+    for (uint32_t i = 0; i < 15; i++) {
+      wick_config config = config_of(BATCHES[i % 5]);
+      config.threads = 1 + i / 5 % 2;
+      engine = open_with(&files[which], &config);
+      said list[3] = {{0}, {0}, {0}};
+      const wick_request other = request_of(text + 90, 33, 20, 0), last = request_of(text, 5, 9, 8);
+      if (i >= 10) list[1] = submit(engine, &other);
+      list[0] = read_rows(engine, &found);
+      if (i >= 10) list[2] = submit(engine, &last);
+      hear(engine, list, i >= 10 ? 3 : 1);
+      CHECK_EQ_UINT(found.seen, 80);
+      CHECK_EQ_MEM(found.at, wanted.at, sizeof wanted.at);
+      check_same(&list[0], &first);
+      wick_engine_destroy(engine);
+    }
+  }
+}
+
+// ---- Sessions ----
+
+TEST(forks_go_on_apart) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 16);
+    const uint32_t session = session_of(engine, text, 37);
+    uint32_t child = 0;
+    REQUIRE(wick_session_fork(engine, session, &child, NULL) == WICK_OK);
+    check_store(engine);
+    check_goes_on(which, engine, child, text + 50, 9);
+    check_goes_on(which, engine, session, text + 70, 3);
+    check_goes_on(which, engine, child, text + 60, 1);
+    CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
+    check_goes_on(which, engine, child, text + 20, 17);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_session_cut_anywhere_goes_on_as_a_fresh_one) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 16);
+    const uint32_t session = session_of(engine, text, 45);
+    ask(engine, session, text + 45, 5, 2);
+    for (uint32_t at = 0; at <= 55; at++) {
+      uint32_t child = 0;
+      REQUIRE(wick_session_fork(engine, session, &child, NULL) == WICK_OK);
+      CHECK_EQ_INT(wick_session_truncate(engine, child, at, NULL), WICK_OK);
+      check_store(engine);
+      check_goes_on(which, engine, child, text + 100, 3);
+      CHECK_EQ_INT(wick_session_close(engine, child, NULL), WICK_OK);
+    }
+    CHECK_EQ_INT(wick_session_truncate(engine, session, 0, NULL), WICK_OK);
+    check_goes_on(which, engine, session, text, 20);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(what_is_dropped_from_the_middle_is_forgotten) {
+  static const uint32_t RANGES[][2] = {{0, 5}, {16, 32}, {3, 40}, {20, 44}, {0, 44}, {43, 44}};
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 16);
+    const uint32_t session = session_of(engine, text, 40);
+    for (size_t i = 0; i < sizeof RANGES / sizeof *RANGES; i++) {
+      uint32_t child = 0;
+      REQUIRE(wick_session_fork(engine, session, &child, NULL) == WICK_OK);
+      CHECK_EQ_INT(wick_session_drop(engine, child, RANGES[i][0], RANGES[i][1], NULL), WICK_OK);
+      check_store(engine);
+      check_goes_on(which, engine, child, text + 100, 2);
+    }
+    uint32_t child = 0;
+    REQUIRE(wick_session_fork(engine, session, &child, NULL) == WICK_OK);
+    wick_request drop = fixture_request(NULL, 0, 0);
+    drop.prefill_only = true;
+    drop.session = child, drop.drop_first = 7, drop.drop_last = 30;
+    said dropped = submit(engine, &drop);
+    hear(engine, &dropped, 1);
+    CHECK_EQ_UINT(dropped.status, WICK_OK);
+    check_goes_on(which, engine, child, text + 100, 2);
+    wick_engine_destroy(engine);
+  }
+}
+
+// ---- The prefix cache ----
+
+TEST(a_common_beginning_is_read_once) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 64);
+    int32_t other[70];
+    memcpy(other, text, sizeof other);
+    ask(engine, 0, text, 70, 4);
+    for (uint32_t i = 66; i < 70; i++) other[i] = 9;
+    const said wanted = fresh(which, other, 70, 6), found = ask(engine, 0, other, 70, 6);
+    check_same(&found, &wanted);
+    CHECK_EQ_UINT(found.tokens_cached, 64);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(the_second_turn_of_a_conversation_reads_little_again) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 128);
+    static int32_t all[TEXT_MAX];
+    memcpy(all, text, sizeof all);
+    const said first = ask(engine, 0, all, 1000, 20);
+    memcpy(all + 1000, first.tokens, 20 * sizeof *all);
+    memcpy(all + 1020, text + 30, 10 * sizeof *all);
+    const said wanted = fresh(which, all, 1030, 6), found = ask(engine, 0, all, 1030, 6);
+    check_same(&found, &wanted);
+    CHECK(found.tokens_cached >= 1020 - 1000 / 15);
+    wick_engine_destroy(engine);
+  }
+}
+
+// A record of it would bring no hits.
+TEST(the_prefix_cache_of_a_hybrid_is_not_saved) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 64);
+    ask(engine, 0, text, 70, 4);
+    wick_error error = {0};
+    uint64_t size_bytes = 0;
+    const wick_state_sink sink = {NULL, NULL};
+    CHECK_EQ_INT(wick_state_save(engine, 0, &sink, &error), WICK_E_UNSUPPORTED);
+    CHECK_EQ_STR(error.message, "the prefix cache of a model with recurrent layers is not saved");
+    CHECK_EQ_INT(wick_state_bytes(engine, 0, &size_bytes, &error), WICK_E_UNSUPPORTED);
+    wick_engine_destroy(engine);
+  }
+}
+
+// ---- Preemption ----
+
+typedef struct kept_record {
+  uint8_t *bytes;
+  uint64_t size_bytes;
+} kept_record;
+
+static kept_record kept[32];
+
+static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
+  (void)context;
+  if (!CHECK(id < 32 && kept[id].bytes == NULL)) return false;
+  kept[id] = (kept_record){malloc((size_t)size_bytes), size_bytes};
+  return true;
+}
+
+static bool keep_write(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
+                       size_t size_bytes) {
+  (void)context;
+  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
+  memcpy(kept[id].bytes + offset_bytes, bytes, size_bytes);
+  return true;
+}
+
+static bool keep_read(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
+                      size_t size_bytes) {
+  (void)context;
+  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
+  memcpy(bytes, kept[id].bytes + offset_bytes, size_bytes);
+  return true;
+}
+
+static void keep_drop(void *context, uint32_t id) {
+  (void)context;
+  free(kept[id].bytes);
+  kept[id].bytes = NULL;
+}
+
+static const wick_swap_host KEEPER = {NULL, keep_open, keep_write, keep_read, keep_drop, true};
+
+static void check_preempted(int which, const wick_swap_host *swap) {
+  wick_config config = config_of(32);
+  config.context_tokens = 96;
+  config.kv_tokens_max = 128;
+  config.swap = swap;
+  wick_engine *engine = open_with(&files[which], &config);
+  said list[5], wanted[5];
+  for (uint32_t i = 0; i < 5; i++) {
+    const wick_request request = request_of(text + 50 * i, 17 + 6 * i, 40, 5);
+    wanted[i] = fresh(which, request.tokens, request.token_count, 40);
+    list[i] = submit(engine, &request);
+  }
+  hear(engine, list, 5);
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
+  CHECK(stats.preempted != 0);
+  if (swap != NULL) CHECK(stats.swapped_in != 0 && stats.swap_failed == 0);
+  for (uint32_t i = 0; i < 5; i++) check_same(&list[i], &wanted[i]);
+  wick_engine_destroy(engine);
+}
+
+TEST(who_gives_way_goes_on_as_if_alone) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    check_preempted(which, NULL);
+    check_preempted(which, &KEEPER);
+  }
+}
+
+// ---- Records ----
+
+typedef struct record {
+  uint8_t bytes[RECORD_BYTES_MAX];
+  size_t size_bytes, at;
+} record;
+
+static bool write_record(void *context, const void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (!CHECK(r->size_bytes + size_bytes <= sizeof r->bytes)) return false;
+  memcpy(r->bytes + r->size_bytes, bytes, size_bytes);
+  r->size_bytes += size_bytes;
+  return true;
+}
+
+static bool read_record(void *context, void *bytes, size_t size_bytes) {
+  record *r = context;
+  if (r->at + size_bytes > r->size_bytes) return false;
+  memcpy(bytes, r->bytes + r->at, size_bytes);
+  r->at += size_bytes;
+  return true;
+}
+
+static void save(wick_engine *engine, uint32_t session, record *r) {
+  uint64_t size_bytes = 0;
+  r->size_bytes = 0;
+  const wick_state_sink sink = {r, write_record};
+  CHECK_EQ_INT(wick_state_save(engine, session, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_state_bytes(engine, session, &size_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(size_bytes, r->size_bytes);
+}
+
+static wick_status load(wick_engine *engine, record *r, uint32_t *session) {
+  r->at = 0;
+  const wick_state_source source = {r, read_record, r->size_bytes};
+  wick_state_loaded loaded = {0};
+  const wick_status status = wick_state_load(engine, &source, &loaded, NULL);
+  *session = loaded.session;
+  return status;
+}
+
+static record saved, damaged;
+
+static void check_damaged(wick_engine *engine) {
+  uint32_t again;
+  damaged = saved;
+  for (size_t at = 0; at < saved.size_bytes; at += 1 + at % 3) {
+    damaged.bytes[at] ^= 0x10;
+    if (!CHECK(load(engine, &damaged, &again) != WICK_OK)) printf("#   byte %zu\n", at);
+    damaged.bytes[at] ^= 0x10;
+  }
+  for (size_t size = 0; size < saved.size_bytes; size += 1 + size / 7) {
+    damaged.size_bytes = size;
+    CHECK(load(engine, &damaged, &again) != WICK_OK);
+  }
+  check_store(engine);
+}
+
+TEST(what_was_saved_goes_on_and_what_was_damaged_is_refused) {
+  static const uint32_t CUTS[] = {0, 1, 16, 23, 32, 33, 43};
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 16), *other = open_engine(which, 64),
+                *stranger = open_engine(1 - which, 64);
+    for (size_t i = 0; i < sizeof CUTS / sizeof *CUTS; i++) {
+      const uint32_t session = session_of(engine, text, 40);
+      CHECK_EQ_INT(wick_session_truncate(engine, session, CUTS[i], NULL), WICK_OK);
+      save(engine, session, &saved);
+      uint32_t again = 0;
+      CHECK(load(stranger, &saved, &again) != WICK_OK);
+      REQUIRE(load(other, &saved, &again) == WICK_OK);
+      check_damaged(other);
+      check_goes_on(which, other, again, text + 100, 3);
+      save(other, again, &saved);
+      REQUIRE(load(engine, &saved, &again) == WICK_OK);
+      check_goes_on(which, engine, again, text + 120, 20);
+      check_goes_on(which, engine, session, text + 3, 3);
+    }
+    wick_engine_destroy(engine);
+    wick_engine_destroy(other);
+    wick_engine_destroy(stranger);
+  }
+}
+
+// ---- Proposals, completions, what ends early ----
+
+TEST(proposals_change_nothing) {
+  int32_t repeated[48], forced[40];
+  make_files();
+  for (int i = 0; i < 48; i++) repeated[i] = text[i % 12];
+  for (int i = 0; i < 40; i++) forced[i] = i % 9 == 8 ? 3 : text[i % 12];  // proposals partly wrong
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    for (int is_forced = 0; is_forced < 2; is_forced++) {
+      wick_request request = request_of(repeated, 48, 40, 0);
+      if (is_forced != 0) request.forced = forced, request.forced_count = 40;
+      wick_engine *engine = open_engine(which, 32);
+      said list[2];
+      request.no_speculation = true;
+      list[0] = submit(engine, &request);
+      hear(engine, list, 1);
+      request.no_speculation = false;
+      request.always_speculates = true;
+      request.session = session_of(engine, NULL, 0);
+      list[1] = submit(engine, &request);
+      hear(engine, list + 1, 1);
+      check_same(&list[1], &list[0]);
+      wick_stats stats;
+      wick_stats_get(engine, &stats);
+      if (is_forced != 0) CHECK(stats.tokens_accepted != 0);
+      if (is_forced != 0) CHECK(stats.tokens_accepted < stats.tokens_proposed);
+      check_goes_on(which, engine, request.session, text + 60, 4);
+      wick_engine_destroy(engine);
+    }
+  }
+}
+
+TEST(completions_share_a_prompt_and_a_cancelled_one_harms_nobody) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 32);
+    wick_request request = request_of(text, 37, 12, 5);
+    request.completions = 3;
+    said list[4];
+    list[0] = submit(engine, &request);
+    for (uint32_t i = 1; i < 3; i++) list[i] = (said){.id = list[0].id + i};
+    const wick_request other = request_of(text + 40, 50, 60, 0);
+    list[3] = submit(engine, &other);
+    for (int i = 0; i < 40; i++) {
+      wick_step(engine, 0);
+      hearing hearing = {list, 4};
+      fixture_take_all(engine, take_event, &hearing);
+    }
+    CHECK_EQ_INT(wick_request_cancel(engine, list[3].id), WICK_OK);
+    hear(engine, list, 4);
+    CHECK_EQ_UINT(list[3].finish, WICK_FINISH_ABORT);
+    for (uint32_t i = 0; i < 3; i++) {
+      wick_engine *alone = open_engine(which, 64);
+      const wick_request one = request_of(text, 37, 12, 5 + i);
+      said wanted = submit(alone, &one);
+      hear(alone, &wanted, 1);
+      check_same(&list[i], &wanted);
+      wick_engine_destroy(alone);
+    }
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(weights_that_are_no_numbers_end_requests_alone) {
+  static const char *const NAMES[HYBRIDS_COUNT][3] = {
+      {"blk.0.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
+       "blk.0.shortconv.out_proj.weight"},
+      {"blk.0.attn_qkv.weight", "blk.2.ssm_conv1d.weight", "blk.0.ssm_a"}};
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    for (int i = 0; i < 3; i++) {
+      fixture_hybrid hybrid = *HYBRIDS[which];
+      fixture_shape shape = FIXTURE_ODD;
+      shape.poison = f32_of_bits(0x7fc00000u);
+      hybrid.poisoned = NAMES[which][i];
+      fixture_file file = fixture_make_hybrid(&shape, &hybrid);
+      const wick_config config = config_of(16);
+      wick_engine *engine = open_with(&file, &config);
+      for (int turn = 0; turn < 2; turn++) {
+        const wick_request request = request_of(text, 20, 5, 0);
+        said said = submit(engine, &request);
+        hear(engine, &said, 1);
+        CHECK_EQ_UINT(said.finish, WICK_FINISH_ERROR);
+        CHECK_EQ_UINT(said.status, WICK_E_NONFINITE);
+      }
+      wick_engine_destroy(engine);
+      free(file.bytes);
+    }
+  }
+}
+
+// ---- Memory ----
+
+// Whatever does not fit ends in a typed error, and nothing is left (the leak checker sees it).
+TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    uint32_t refused = 0, failed = 0, done = 0;
+    for (uint64_t budget = 200 << 10; budget < 3 << 20; budget += 16 << 10) {
+      wick_config config = config_of(8);
+      config.context_tokens = 64;
+      config.memory_bytes_max = budget;
+      wick_engine *engine = NULL;
+      wick_error error = {0};
+      wick_status status = wick_engine_create(&config, &engine, &error);
+      if (status == WICK_OK) status = fixture_load(engine, &files[which], 0, &error);
+      if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_NOMEM);
+      refused += status != WICK_OK;
+      said list[4];
+      for (uint32_t i = 0; status == WICK_OK && i < 4; i++) {
+        const wick_request request = request_of(text + i, 30, 20, 0);
+        list[i] = (said){0};
+        if (wick_request_submit(engine, &request, &list[i].id, &error) == WICK_OK) continue;
+        CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+        list[i].status = WICK_E_NOMEM;
+      }
+      if (status == WICK_OK) hear(engine, list, 4);
+      for (uint32_t i = 0; status == WICK_OK && i < 4; i++) {
+        if (list[i].status != WICK_OK) CHECK_EQ_INT(list[i].status, WICK_E_NOMEM);
+        if (list[i].status != WICK_OK) failed++;
+        if (list[i].status == WICK_OK) done++;
+      }
+      wick_engine_destroy(engine);
+    }
+    printf("# refused %u, failed %u, done %u\n", refused, failed, done);
+    CHECK(refused != 0 && done != 0);
+  }
+}
+
+// ---- Crafted files ----
+
+static void check_refused_of(const fixture_shape *shape, const fixture_hybrid *hybrid,
+                             wick_status wanted, const char *says) {
+  fixture_file file = fixture_make_hybrid(shape, hybrid);
+  const wick_config config = config_of(16);
+  wick_engine *engine = NULL;
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
+  CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), wanted);
+  if (strstr(error.message, says) == NULL) CHECK_EQ_STR(error.message, says);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+static void check_refused(const fixture_hybrid *hybrid, wick_status wanted, const char *says) {
+  check_refused_of(&FIXTURE_ODD, hybrid, wanted, says);
+}
+
+static void check_number(const fixture_hybrid *like, size_t field, uint32_t value,
+                         wick_status wanted, const char *says) {
+  fixture_hybrid hybrid = *like;
+  memcpy((uint8_t *)&hybrid + field, &value, sizeof value);
+  check_refused(&hybrid, wanted, says);
+}
+
+TEST(numbers_that_do_not_go_together_are_refused) {
+  const size_t taps = offsetof(fixture_hybrid, taps), state = offsetof(fixture_hybrid, state),
+               keys = offsetof(fixture_hybrid, key_heads),
+               values = offsetof(fixture_hybrid, value_heads);
+  static const uint32_t TAPS[] = {0, 1, 9, 1u << 30, UINT32_MAX};
+  for (size_t i = 0; i < sizeof TAPS / sizeof *TAPS; i++) {
+    check_number(&FIXTURE_LFM2, taps, TAPS[i], WICK_E_FORMAT, "lfm2.shortconv.l_cache");
+    check_number(&FIXTURE_QWEN35, taps, TAPS[i], WICK_E_FORMAT, "qwen35.ssm.conv_kernel");
+  }
+  check_number(&FIXTURE_LFM2, taps, 4, WICK_E_SHAPE, "blk.0.shortconv.conv.weight");
+  check_number(&FIXTURE_QWEN35, taps, 3, WICK_E_SHAPE, "blk.0.ssm_conv1d.weight");
+  check_number(&FIXTURE_QWEN35, state, 0, WICK_E_FORMAT, "qwen35.ssm.state_size");
+  check_number(&FIXTURE_QWEN35, state, UINT32_MAX, WICK_E_FORMAT, "qwen35.ssm.state_size");
+  check_number(&FIXTURE_QWEN35, state, 16, WICK_E_SHAPE, "blk.0.attn_qkv.weight");
+  check_number(&FIXTURE_QWEN35, state, 11, WICK_E_SHAPE, "blk.0.attn_qkv.weight");
+  check_number(&FIXTURE_QWEN35, keys, 0, WICK_E_FORMAT, "qwen35.ssm.group_count");
+  check_number(&FIXTURE_QWEN35, keys, 2, WICK_E_FORMAT, "no multiple of ssm.group_count 2");
+  check_number(&FIXTURE_QWEN35, keys, UINT32_MAX, WICK_E_FORMAT, "qwen35.ssm.group_count");
+  check_number(&FIXTURE_QWEN35, values, 0, WICK_E_FORMAT, "qwen35.ssm.time_step_rank");
+  check_number(&FIXTURE_QWEN35, offsetof(fixture_hybrid, interval), 0, WICK_E_FORMAT,
+               "qwen35.full_attention_interval");
+  check_number(&FIXTURE_QWEN35, offsetof(fixture_hybrid, interval), 1, WICK_E_SHAPE,
+               "blk.0.attn_qkv.weight");
+  const size_t predictors = offsetof(fixture_hybrid, predictors);
+  check_number(&FIXTURE_QWEN35, predictors, 3, WICK_E_FORMAT, "qwen35.nextn_predict_layers");
+  check_number(&FIXTURE_QWEN35, predictors, UINT32_MAX, WICK_E_FORMAT, "nextn_predict_layers");
+  const size_t kv_count = offsetof(fixture_hybrid, kv_count);
+  check_number(&FIXTURE_LFM2, kv_count, 2, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
+  check_number(&FIXTURE_LFM2, kv_count, 0, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
+}
+
+TEST(a_model_without_attention_is_refused_by_name) {
+  fixture_shape shape = FIXTURE_ODD;
+  shape.layers = 1;  // the first layer is none
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    fixture_hybrid hybrid = *HYBRIDS[which];
+    hybrid.kv_count = 1;
+    check_refused_of(&shape, &hybrid, WICK_E_UNSUPPORTED, "attention");
+  }
+}
+
+TEST(missing_tensors_are_named) {
+  static const char *const NAMES[HYBRIDS_COUNT][9] = {
+      {"blk.2.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
+       "blk.2.shortconv.out_proj.weight", "blk.1.attn_q_norm.weight"},
+      {"blk.2.attn_qkv.weight", "blk.2.attn_gate.weight", "blk.2.ssm_beta.weight",
+       "blk.2.ssm_alpha.weight", "blk.2.ssm_conv1d.weight", "blk.2.ssm_dt.bias", "blk.2.ssm_a",
+       "blk.2.ssm_norm.weight", "blk.2.ssm_out.weight"}};
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    for (int i = 0; i < 9 && NAMES[which][i] != NULL; i++) {
+      fixture_hybrid hybrid = *HYBRIDS[which];
+      hybrid.left_out = NAMES[which][i];
+      check_refused(&hybrid, WICK_E_FORMAT, NAMES[which][i]);
+    }
+  }
+}
