@@ -83,8 +83,9 @@ static bool grow_entries(seq_store *store, wick_prefix_id id) {
   return true;
 }
 
-void cached_reserve(seq_store *store) {
-  const uint32_t places = wick_prefix_places(store->prefix);
+void cached_reserve(seq_store *store, uint32_t entries) {
+  const uint32_t most = store->config.prefix_entries_max, had = wick_prefix_places(store->prefix);
+  const uint32_t places = entries < most - had ? had + entries : most;
   if (places != 0) grow_entries(store, places - 1);
 }
 

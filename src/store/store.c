@@ -338,9 +338,10 @@ uint64_t store_freed(const seq_store *store) {
 void store_reserve(seq_store *store, wick_kv_seq_id id, uint32_t tokens, uint32_t entries) {
   wick_kv_seq_reserve_table(store->pool, id, tokens, NULL);
   if (store->prefix != NULL) wick_prefix_reserve(store->prefix, entries, NULL);
-  if (store->prefix != NULL && store_is_recurrent(store)) cached_reserve(store);
-  // for each sequence in a pass the state after it, one within its rows, and the last whole page's
-  if (store_is_recurrent(store)) slot_reserve_spare(store, 3 * store->expected);
+  if (store->prefix != NULL && store_is_recurrent(store)) cached_reserve(store, entries);
+  // for each sequence in a pass the state before it, the one after it, the last whole page's, and
+  // that of its prompt's last whole page, which the prefix cache keeps
+  if (store_is_recurrent(store)) slot_reserve_spare(store, 4 * store->expected);
 }
 
 // ---- The check ----

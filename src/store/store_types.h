@@ -79,8 +79,8 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // Gives back the slot of the entry that was used least recently; false when none has one.
 bool cached_evict_state(seq_store *store);
-// So that states of all entries that the prefix cache has places for find theirs.
-void cached_reserve(seq_store *store);
+// So that keeping the states of so many more entries allocates no list.
+void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache takes an entry out.
 void cached_removed(void *context, wick_prefix_id id);
 

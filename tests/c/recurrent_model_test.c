@@ -561,6 +561,34 @@ TEST(weights_that_are_no_numbers_end_requests_alone) {
 
 // ---- Memory ----
 
+typedef struct counted {
+  wick_engine *engine;
+  uint64_t first, last;
+  uint32_t tokens;
+} counted;
+
+static void count_calls(void *context, const wick_event *event, const uint8_t *behind) {
+  counted *of = context;
+  (void)behind;
+  if (event->kind != WICK_EVENT_TOKEN) return;
+  of->last = of->engine->memory.calls;
+  if (of->tokens++ == 0) of->first = of->last;
+}
+
+TEST(decoding_allocates_nothing_and_all_is_given_back) {
+  make_files();
+  for (int which = 0; which < HYBRIDS_COUNT; which++) {
+    wick_engine *engine = open_engine(which, 16);
+    counted counted = {.engine = engine};
+    const wick_request request = request_of(text, 20, 60, 0);
+    submit(engine, &request);
+    fixture_run(engine, count_calls, &counted);
+    CHECK_EQ_UINT(counted.tokens, 60);
+    CHECK_EQ_UINT(counted.last, counted.first);
+    wick_engine_destroy(engine);
+  }
+}
+
 // Whatever does not fit ends in a typed error, and nothing is left (the leak checker sees it).
 TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
   make_files();
