@@ -8,6 +8,7 @@ import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
+import { untilTrue } from './support/package.mjs';
 
 const { skip } = locate('chromium');
 /** Not the one of tests/page.test.mjs, which may be running. */
@@ -160,7 +161,7 @@ test('what is typed while it answers stays; the focus goes from Send to Stop and
   await page.locator('#send:visible').waitFor();
   assert.equal(await focused(page), 'send');
   await page.keyboard.press('Enter');
-  await page.waitForFunction('asked.length === 2');
+  await untilTrue(page, 'asked.length === 2');
   assert.deepEqual(await page.evaluate('asked'), ['First', 'Second']);
   await page.evaluate("say('Yes.'); end()");
 });
@@ -178,7 +179,7 @@ test('an answer that fails can be asked for again, an engine that crashed is loa
   await page.evaluate("fail('WORKER_CRASHED')");
   await page.locator('#retry-loading:visible').waitFor();
   await page.click('#retry-loading');
-  await page.waitForFunction('loaded.length === 2');
+  await untilTrue(page, 'loaded.length === 2');
   await page.waitForSelector('#send:not([disabled])');
   await page.getByText('Answer again').click();
   await page.evaluate("say('Yes.'); end()");
@@ -201,7 +202,7 @@ test('Enter in a dialog does what its main button does', { skip }, async (t) => 
   await page.click('#choose-model');
   await page.fill('#model-url', `${server.url}other.gguf`);
   await page.keyboard.press('Enter');
-  await page.waitForFunction('loaded.length === 2');
+  await untilTrue(page, 'loaded.length === 2');
   assert.deepEqual(await page.evaluate('loaded.map((one) => one.split("/").at(-1))'), [
     'wick-2.6m-q8_0.gguf',
     'other.gguf',
@@ -211,6 +212,6 @@ test('Enter in a dialog does what its main button does', { skip }, async (t) => 
   await page.fill('#model-url', 'https://example.org/half-typed');
   await page.check('[value="smollm2-135m"]');
   await page.click('#load-model');
-  await page.waitForFunction('loaded.length === 3');
+  await untilTrue(page, 'loaded.length === 3');
   assert.match(await page.evaluate('loaded[2]'), /SmolLM2-135M/);
 });
