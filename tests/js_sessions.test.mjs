@@ -162,7 +162,10 @@ describe('the types of keys and values', () => {
       await assert.rejects(openEngine(t, { kvType: /** @type {any} */ (kvType) }), hasCode('ARG'));
     }
     const wrong = /** @type {any} */ ({ k: 'q8', v: 'f8' });
-    await assert.rejects(openEngine(t, { kvType: wrong }), /kvType\.v must be .*, not f8/);
+    await assert.rejects(
+      openEngine(t, { kvType: wrong }),
+      /kvType\.v must be .*, not the string "f8"/,
+    );
   });
 });
 

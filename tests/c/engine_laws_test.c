@@ -1,5 +1,6 @@
 // The law of the design: the logits of a token are the same to the last bit whatever the batch, the
 // chunks in which the prompt or the file came, the number of threads; and what a request may cost.
+#include "api/insides.h"
 #include "fixture_model.h"
 #include "model/paged_attention.h"
 
@@ -56,11 +57,13 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   config.batch_tokens = setup->batch_tokens;
   config.threads = setup->threads;
   config.k_type = config.v_type = setup->kv;
-  config.kernels = setup->kernels;
-  if (wick_kernels_name(config.kernels) == NULL) return false;
+  const wick_kernels *kernels =
+      setup->kernels == NULL ? kernels_bind() : kernels_by_name(setup->kernels);
+  if (kernels == NULL) return false;
+  const engine_hooks hooks = {.kernels = kernels};
   wick_engine *engine;
   wick_error error = {0};
-  if (!CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) return false;
+  if (!CHECK_EQ_INT(engine_create(&config, &hooks, &engine, &error), WICK_OK)) return false;
   if (!CHECK_EQ_INT(fixture_load(engine, file, setup->piece_bytes, &error), WICK_OK)) {
     CHECK_EQ_STR(error.message, "");
     wick_engine_destroy(engine);
