@@ -66,18 +66,15 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   return model->rope_count++;
 }
 
-uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window,
-                    uint32_t *layer) {
+uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window) {
   wick_model *model = plan->model;
   for (uint32_t i = 0; i < model->group_count; i++) {
     model_group *group = &model->groups[i];
     if (group->kv_heads != kv_heads || group->head_dim != head_dim || group->window != window) {
       continue;
     }
-    *layer = group->layers++;
-    return i;
+    return group->layers++;
   }
-  *layer = 0;
   if (model->group_count == MODEL_GROUPS_MAX) {
     if (plan->keys->status == WICK_OK) {
       plan->keys->status =
@@ -87,8 +84,8 @@ uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint
     }
     return 0;
   }
-  model->groups[model->group_count] = (model_group){1, kv_heads, head_dim, window};
-  return model->group_count++;
+  model->groups[model->group_count++] = (model_group){1, kv_heads, head_dim, window};
+  return 0;
 }
 
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {

@@ -60,6 +60,11 @@ static bool evict_mark(seq_store *store) {
   return false;
 }
 
+// One checkpoint: the prefix cache's, then a sequence's. False when none is kept.
+static bool evict_checkpoint(seq_store *store) {
+  return cached_evict_state(store) || evict_mark(store);
+}
+
 // A pass that is being put together does without the state within its rows.
 static bool evict_mid(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
@@ -74,7 +79,7 @@ static bool evict_mid(seq_store *store) {
 // Checkpoints go until a slot is free: a shared slot's reference alone frees nothing.
 static bool evict_until_free(seq_store *store) {
   while (store->slots_free == 0) {
-    if (!cached_evict_state(store) && !evict_mark(store) && !evict_mid(store)) return false;
+    if (!evict_checkpoint(store) && !evict_mid(store)) return false;
   }
   return true;
 }
@@ -92,11 +97,7 @@ slot_id slot_take_spare(seq_store *store) {
 
 bool slot_reserve(seq_store *store, uint32_t count) {
   while (store->slots_free < count) {
-    if (add_slot(store)) continue;
-    const uint32_t before = store->slots_free;
-    while (store->slots_free == before) {
-      if (!cached_evict_state(store) && !evict_mark(store)) return false;
-    }
+    if (!add_slot(store) && !evict_checkpoint(store)) return false;
   }
   return true;
 }

@@ -44,7 +44,6 @@ void store_destroy(seq_store *store) {
 wick_kv_pool *store_pages(const seq_store *store) { return store->pool; }
 wick_prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
-uint64_t store_state_bytes(const seq_store *store) { return store->config.state_bytes; }
 bool store_has_window(const seq_store *store) { return store->config.pages.window != 0; }
 
 // ---- The list beside the pool's ----

@@ -44,7 +44,6 @@ void store_destroy(seq_store *store);
 wick_kv_pool *store_pages(const seq_store *store);
 wick_prefix_cache *store_prefix(const seq_store *store);  // NULL: there is none
 bool store_is_recurrent(const seq_store *store);
-uint64_t store_state_bytes(const seq_store *store);
 
 // ---- Sequences ----
 

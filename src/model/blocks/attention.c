@@ -13,7 +13,7 @@ typedef struct attention_block {
   attention_settings is;
   uint32_t hidden, q_dim, kv_dim;  // q_dim: heads * head_dim
   uint32_t q_rows;                 // of attn_q: q_dim, twice that with a gate
-  uint32_t group, group_layer;     // of the pages
+  uint32_t pages_layer;            // its place in the pages
   float *norm;                     // [hidden]
   kernel_matrix qkv;               // [q_rows + 2 * kv_dim, hidden]; rows == 0: apart
   kernel_matrix q, k, v;           // [q_rows or kv_dim, hidden]
@@ -188,7 +188,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
                          .pool = store_pages(pass->store),
-                         .layer = attention->group_layer,
+                         .layer = attention->pages_layer,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,
                          .head_dim = is->head_dim,
@@ -307,8 +307,8 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
   attention->q_dim = settings->heads * settings->head_dim;
   attention->kv_dim = settings->kv_heads * settings->head_dim;
   attention->q_rows = settings->is_gated ? 2 * attention->q_dim : attention->q_dim;
-  attention->group = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window,
-                                &attention->group_layer);
+  attention->pages_layer =
+      plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
   note_heads(&plan->model->config, settings);
   return &attention->block;
 }

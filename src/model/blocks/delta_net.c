@@ -3,9 +3,9 @@
 
 #include <stdatomic.h>
 
-#include "base/checked.h"
 #include "base/math.h"
 #include "model/binder.h"
+#include "model/convolution.h"
 #include "model/measure.h"
 #include "model/segments.h"
 
@@ -96,32 +96,6 @@ static void project(const delta_net_block *net, model_pass *pass, const delta_bu
   product_run(&product);
   measure_product(pass->ops, WICK_OP_QKV, &product);
   arena_release(&pass->arena, begin);
-}
-
-// Units of KERNEL_CONV_CHANNELS channels; all tokens in order.
-static void convolve(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const delta_job *job = context;
-  const delta_net_block *net = job->net;
-  const size_t stride = job->buffers->stride;
-  const uint32_t end = last * KERNEL_CONV_CHANNELS;
-  segment_walk walk = segments_begin(job->pass, net->conv_offset_bytes);
-  state_segment segment;
-  (void)thread;
-  while (segments_next(&walk, &segment)) {
-    float *rows = job->buffers->qkv + segment.first * stride;
-    const kernel_conv run = {.tokens = segment.count,
-                             .channels = net->channels,
-                             .width = net->is.taps,
-                             .weight = net->filter,
-                             .state_in = segment.from,
-                             .state_out = segment.to,
-                             .x = rows,
-                             .y = rows,
-                             .x_stride = stride,
-                             .y_stride = stride};
-    job->pass->kernels->conv(&run, first * KERNEL_CONV_CHANNELS,
-                             end < net->channels ? end : net->channels);
-  }
 }
 
 static double softplus(double x) {
@@ -230,10 +204,17 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const uint64_t begin = arena_mark(&pass->arena);
   const delta_buffers buffers = take_buffers(net, &pass->arena);
   delta_job job = {.net = net, .pass = pass, .buffers = &buffers};
+  const model_convolution convolution = {.pass = pass,
+                                         .state_offset_bytes = net->conv_offset_bytes,
+                                         .channels = net->channels,
+                                         .taps = net->is.taps,
+                                         .filter = net->filter,
+                                         .rows = buffers.qkv,
+                                         .stride = buffers.stride};
   atomic_init(&job.nonfinite, 0);
   pass_norm(pass, net->norm);
   project(net, pass, &buffers);
-  thread_pool_for(pass->threads, ceil_div_u32(net->channels, KERNEL_CONV_CHANNELS), convolve, &job);
+  convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);
   measure_rows(pass->ops, WICK_OP_CONV, pass->count, (2ull + 2 * net->is.taps) * net->channels);
   thread_pool_for(pass->threads, net->is.value_heads, read_heads, &job);

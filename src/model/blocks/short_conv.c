@@ -3,11 +3,10 @@
 
 #include <stdatomic.h>
 
-#include "base/checked.h"
 #include "base/math.h"
 #include "model/binder.h"
+#include "model/convolution.h"
 #include "model/measure.h"
-#include "model/segments.h"
 
 typedef struct short_conv_block {
   model_block block;
@@ -71,32 +70,6 @@ static void gate_inputs(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// Units of KERNEL_CONV_CHANNELS channels; all tokens in order.
-static void convolve(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const conv_job *job = context;
-  const short_conv_block *conv = job->conv;
-  const size_t stride = job->buffers->out_stride;
-  const uint32_t end = last * KERNEL_CONV_CHANNELS;
-  segment_walk walk = segments_begin(job->pass, conv->state_offset_bytes);
-  state_segment segment;
-  (void)thread;
-  while (segments_next(&walk, &segment)) {
-    float *rows = job->buffers->out + segment.first * stride;
-    const kernel_conv run = {.tokens = segment.count,
-                             .channels = conv->hidden,
-                             .width = conv->taps,
-                             .weight = conv->filter,
-                             .state_in = segment.from,
-                             .state_out = segment.to,
-                             .x = rows,
-                             .y = rows,
-                             .x_stride = stride,
-                             .y_stride = stride};
-    job->pass->kernels->conv(&run, first * KERNEL_CONV_CHANNELS,
-                             end < conv->hidden ? end : conv->hidden);
-  }
-}
-
 // out[t] = c[t] * conv[t]
 static void gate_outputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   conv_job *job = context;
@@ -134,11 +107,18 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const uint64_t begin = arena_mark(&pass->arena);
   const conv_buffers buffers = take_buffers(conv, &pass->arena);
   conv_job job = {.conv = conv, .pass = pass, .buffers = &buffers};
+  const model_convolution convolution = {.pass = pass,
+                                         .state_offset_bytes = conv->state_offset_bytes,
+                                         .channels = conv->hidden,
+                                         .taps = conv->taps,
+                                         .filter = conv->filter,
+                                         .rows = buffers.out,
+                                         .stride = buffers.out_stride};
   atomic_init(&job.nonfinite, 0);
   pass_norm(pass, conv->norm);
   project(conv, pass, &buffers);
   thread_pool_for(pass->threads, pass->count, gate_inputs, &job);
-  thread_pool_for(pass->threads, ceil_div_u32(conv->hidden, KERNEL_CONV_CHANNELS), convolve, &job);
+  convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, gate_outputs, &job);
   measure_rows(pass->ops, WICK_OP_CONV, pass->count, (4ull + 2 * conv->taps) * conv->hidden);
   const unsigned bad = atomic_load(&job.nonfinite);

@@ -1,19 +1,14 @@
 // model/families/qwen2.c — Qwen2 and 2.5 (Yang et al. 2024): as LLaMA, with biases of q, k and v,
 // and halves of a head rotated instead of neighbours.
-#include "model/blocks/attention.h"
-#include "model/blocks/dense.h"
+#include "model/families/decoder.h"
 #include "model/families/families.h"
 
 static void plan_qwen2(model_plan *plan) {
-  const wick_model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan, 0);
   const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
   plan_refuse_experts(plan);
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
-    plan_layer(plan, layer, attention_make(plan, &attention),
-               dense_make(plan, "ffn_norm.weight", ffn));
-  }
+  plan_dense_decoder(plan, &attention, ffn);
 }
 
 const model_family FAMILY_QWEN2 = {"qwen2", plan_qwen2};

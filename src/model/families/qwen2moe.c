@@ -1,11 +1,9 @@
 // model/families/qwen2moe.c — Qwen 1.5's and 2's mixtures of experts (Yang et al. 2024): Qwen2's
 // attention, experts whose weights do not sum 1, and a shared expert with a gate.
-#include "model/blocks/attention.h"
-#include "model/blocks/experts.h"
+#include "model/families/decoder.h"
 #include "model/families/families.h"
 
 static void plan_qwen2moe(model_plan *plan) {
-  const wick_model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan, 0);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
@@ -13,9 +11,7 @@ static void plan_qwen2moe(model_plan *plan) {
       keys_count(plan->keys, "expert_shared_feed_forward_length", 1, MODEL_FFN_MAX, 0);
   experts.has_shared_gate = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
-    plan_layer(plan, layer, attention_make(plan, &attention), experts_make(plan, &experts));
-  }
+  plan_experts_decoder(plan, &attention, &experts);
 }
 
 const model_family FAMILY_QWEN2MOE = {"qwen2moe", plan_qwen2moe};

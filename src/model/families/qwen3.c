@@ -1,20 +1,15 @@
 // model/families/qwen3.c — Qwen3 (Yang et al. 2025): as Qwen2, with a norm of each head of queries
 // and keys in place of biases.
-#include "model/blocks/attention.h"
-#include "model/blocks/dense.h"
+#include "model/families/decoder.h"
 #include "model/families/families.h"
 
 static void plan_qwen3(model_plan *plan) {
-  const wick_model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan, 0);
   const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
   plan_refuse_experts(plan);
   attention.has_head_norms = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
-    plan_layer(plan, layer, attention_make(plan, &attention),
-               dense_make(plan, "ffn_norm.weight", ffn));
-  }
+  plan_dense_decoder(plan, &attention, ffn);
 }
 
 const model_family FAMILY_QWEN3 = {"qwen3", plan_qwen3};

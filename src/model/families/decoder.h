@@ -1,0 +1,15 @@
+// model/families/decoder.h — families whose layers are all alike: attention, then a feed-forward.
+#ifndef WICK_MODEL_FAMILIES_DECODER_H
+#define WICK_MODEL_FAMILIES_DECODER_H
+
+#include "model/blocks/attention.h"
+#include "model/blocks/experts.h"
+#include "model/family.h"
+
+// config.layers layers of attention and a dense feed-forward of width `ffn`.
+void plan_dense_decoder(model_plan *plan, const attention_settings *attention, uint32_t ffn);
+// The same with a mixture of experts in place of the dense feed-forward.
+void plan_experts_decoder(model_plan *plan, const attention_settings *attention,
+                          const experts_settings *experts);
+
+#endif
