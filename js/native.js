@@ -206,7 +206,7 @@ export class NativeEngine {
     return this.#json(this.#exports.inspect_json);
   }
 
-  /** @returns {any} what src/metrics/ops.h's wick_ops_json says; undefined when metrics are off */
+  /** @returns {any} what src/metrics/ops.h's ops_json says; undefined when metrics are off */
   metrics() {
     const text = this.#text(this.#exports.metrics_json);
     return text === '' ? undefined : JSON.parse(text);

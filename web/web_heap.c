@@ -60,7 +60,7 @@ static void insert(free_block *block, size_t size_bytes) {
 }
 
 void web_heap_start(uintptr_t first, uint32_t pages_max) {
-  const uint64_t begin = align_size(first, WICK_CACHE_LINE_BYTES);
+  const uint64_t begin = align_size(first, CACHE_LINE_BYTES);
   first_free = NULL;
   end_max = (uint64_t)pages_max * WASM_PAGE_BYTES;
   if (begin < memory_end()) insert((free_block *)(uintptr_t)begin, (size_t)(memory_end() - begin));
@@ -108,7 +108,7 @@ static void *take(size_t size_bytes) {
 
 static bool round_size(size_t size_bytes, size_t *rounded) {
   uint64_t value;
-  return checked_align_u64(size_bytes == 0 ? 1 : size_bytes, WICK_CACHE_LINE_BYTES, &value) &&
+  return checked_align_u64(size_bytes == 0 ? 1 : size_bytes, CACHE_LINE_BYTES, &value) &&
          checked_to_size(value, rounded);
 }
 

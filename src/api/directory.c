@@ -9,7 +9,7 @@ const gguf_directory *engine_directory(const wick_engine *engine) {
 wick_status wick_file_get_info(const wick_engine *engine, wick_file_info *info, wick_error *error) {
   const gguf_directory *directory = engine_directory(engine);
   if (directory == NULL) {
-    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
                      "the model's directory has not arrived yet");
   }
   *info = (wick_file_info){.version = gguf_version(directory),

@@ -6,7 +6,7 @@
 
 static wick_status check_loaded(const wick_engine *engine, const char *which, wick_error *error) {
   if (engine->scheduler != NULL && model_is_ready(engine->model)) return WICK_OK;
-  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "%s model is not loaded", which);
+  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "%s model is not loaded", which);
 }
 
 // Proposals are token ids, so both must mean the same by each.
@@ -18,7 +18,7 @@ static wick_status compare_tokens(const wick_engine *engine, const wick_engine *
     const size_t draft_size =
         tokenizer_piece(draft->tokenizer, (int32_t)id, true, draft_scratch, &draft_bytes);
     if (size == draft_size && memcmp(bytes, draft_bytes, size) == 0) continue;
-    return wick_fail(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
                      "token %u of the draft model is another one than the model's", id);
   }
   return WICK_OK;
@@ -29,7 +29,7 @@ static wick_status check_vocabulary(wick_engine *engine, const wick_engine *draf
   const uint32_t vocab = engine->model->config.vocab, draft_vocab = draft->model->config.vocab;
   if (vocab != draft_vocab ||
       tokenizer_vocab(engine->tokenizer) != tokenizer_vocab(draft->tokenizer)) {
-    return wick_fail(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
                      "the draft model has %u tokens, the model %u", draft_vocab, vocab);
   }
   const size_t size = tokenizer_piece_bytes_max(engine->tokenizer);
@@ -49,11 +49,11 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   if (status != WICK_OK) return status;
   const scheduler_stats stats = scheduler_get_stats(draft->scheduler);
   if (engine == draft) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a model cannot be its own draft");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a model cannot be its own draft");
   }
   if (engine->drafter != NULL || draft->is_draft || draft->drafter != NULL ||
       stats.running + stats.waiting != 0) {
-    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                      "the model has a draft already, or requests run on that");
   }
   status = check_vocabulary(engine, draft, error);

@@ -27,8 +27,8 @@ void wick_request_default(wick_request *request) {
   sampler_set_defaults(&request->sampling);
 }
 
-static const wick_kernels *kernels_named(const char *name) {
-  const wick_kernels *bound = kernels_bind();
+static const kernel_table *kernels_named(const char *name) {
+  const kernel_table *bound = kernels_bind();
   const size_t bytes = strlen(bound->name) + 1;
   if (name == NULL) return bound;
   if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
@@ -40,7 +40,7 @@ static const wick_kernels *kernels_named(const char *name) {
 }
 
 const char *wick_kernels_name(const char *wanted) {
-  const wick_kernels *kernels = kernels_named(wanted);
+  const kernel_table *kernels = kernels_named(wanted);
   return kernels == NULL ? NULL : kernels->name;
 }
 
@@ -54,24 +54,24 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   if (config->queue_tokens_max == 0) config->queue_tokens_max = UINT64_MAX;
   if (config->timer_grain_us == 0) config->timer_grain_us = 1;
   if (config->threads > WICK_THREADS_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be", config->threads,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u threads: at most %d can be", config->threads,
               (int)WICK_THREADS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_THREADS, config->threads, WICK_THREADS_MAX);
   }
   if (config->batch_tokens > WICK_BATCH_TOKENS_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a batch of %u tokens: at most %d can be",
               config->batch_tokens, (int)WICK_BATCH_TOKENS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_BATCH, config->batch_tokens,
                         WICK_BATCH_TOKENS_MAX);
   }
   if ((unsigned)config->k_type >= WICK_KV_TYPE_COUNT ||
       (unsigned)config->v_type >= WICK_KV_TYPE_COUNT) {
-    wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "this KV type is not supported yet");
+    fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "this KV type is not supported yet");
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KV_TYPE, config->k_type,
                         config->v_type);
   }
   if (wick_kernels_name(config->kernels) == NULL) {
-    wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
               "this processor or build has no kernels '%s'", config->kernels);
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KERNELS, 0, 0);
   }
@@ -91,10 +91,10 @@ static int32_t find_tensor(void *context, const char *name) {
 static wick_status check_groups(const wick_engine *engine, wick_error *error) {
   if (engine->model->group_count == 1) return WICK_OK;
   if (engine->model->group_count == 0) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "models without an attention layer are not supported yet");
   }
-  return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                    "keys and values of %u shapes are not supported yet",
                    engine->model->group_count);
 }
@@ -102,7 +102,7 @@ static wick_status check_groups(const wick_engine *engine, wick_error *error) {
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
   if (engine->config.context_tokens > trained) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
               "a context of %u tokens: the model was trained on %u", engine->config.context_tokens,
               trained);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_CONTEXT, engine->config.context_tokens,
@@ -126,7 +126,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   if (status != WICK_OK) return status;
   const uint32_t vocab = engine->model->config.vocab;
   if (engine->tokenizer != NULL && tokenizer_vocab(engine->tokenizer) > vocab) {
-    return wick_fail(error, WICK_E_SHAPE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
                      "the tokenizer has %u tokens, 'token_embd.weight' %u rows",
                      tokenizer_vocab(engine->tokenizer), vocab);
   }
@@ -139,7 +139,7 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
   const uint64_t limit = wick_engine_memory_limit(engine);
   if (status != WICK_OK || limit == 0 || plan.total_bytes <= limit) return status;
   const bool is_budget = limit == engine->memory.budget_bytes;
-  wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+  fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
             "the model needs %llu bytes with a context of %u tokens, the %s is %llu",
             (unsigned long long)plan.total_bytes, plan.context_tokens,
             is_budget ? "budget" : "host's limit", (unsigned long long)limit);
@@ -148,13 +148,13 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
                       plan.total_bytes, limit);
 }
 
-wick_kv_shape engine_kv_shape(const wick_engine *engine) {
+kv_shape engine_kv_shape(const wick_engine *engine) {
   const model_group *group = &engine->model->groups[0];
-  return (wick_kv_shape){.layers = group->layers,
-                         .kv_heads = group->kv_heads,
-                         .head_dim = group->head_dim,
-                         .k_type = engine->config.k_type,
-                         .v_type = engine->config.v_type};
+  return (kv_shape){.layers = group->layers,
+                    .kv_heads = group->kv_heads,
+                    .head_dim = group->head_dim,
+                    .k_type = engine->config.k_type,
+                    .v_type = engine->config.v_type};
 }
 
 // Recurrent states that are kept so that a text can be gone on from their positions.
@@ -167,7 +167,7 @@ static uint32_t count_checkpoints(uint64_t state_bytes) {
 // The pages that the plan counts are the engine's own: the pool grows up to them before it gives up
 // what the prefix cache keeps. Beyond, it evicts first, and grows for requests that run together.
 static wick_status create_kv(wick_engine *engine, wick_error *error) {
-  const wick_kv_shape shape = engine_kv_shape(engine);
+  const kv_shape shape = engine_kv_shape(engine);
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
   uint32_t pages_max = pages * CONTEXTS_DEFAULT;
@@ -194,7 +194,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = engine->config.k_type, .v_type = engine->config.v_type};
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
     const uint32_t type = loader_tensor_at(engine->loader, i)->type;
-    if (model_wants(engine->model, i) && type < WICK_TYPE_COUNT) needs.types[type] = true;
+    if (model_wants(engine->model, i) && type < GGML_TYPE_COUNT) needs.types[type] = true;
   }
   return kernels_check(engine->kernels, &needs, error);
 }
@@ -202,7 +202,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 // Compilers of the host translate anew what is called often: DOT_CHECKS * KERNEL_DOTS relaxed dots
 // are looked at in the first steps, and at last the kernels once more.
 static void check_dots(wick_engine *engine) {
-  const wick_kernels *kernels = engine->kernels;
+  const kernel_table *kernels = engine->kernels;
   wick_status status = WICK_OK;
   engine->dot_checks_left--;
   if (!kernels->dots_are_right()) {
@@ -247,7 +247,7 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
   const wick_status status =
       tokenizer_create(&engine->memory, directory, &engine->tokenizer, error);
   if (status != WICK_E_NODATA) return status;
-  return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
@@ -301,10 +301,10 @@ static bool has_prefix(const char *name, const char *prefix) {
 }
 
 // Natively vectors are those of simd128, whatever the processor makes of them.
-static wick_lane lane_of(const wick_kernels *kernels) {
-  if (has_prefix(kernels->name, wick_lane_name(WICK_LANE_SCALAR))) return WICK_LANE_SCALAR;
-  if (has_prefix(kernels->name, wick_lane_name(WICK_LANE_RELAXED))) return WICK_LANE_RELAXED;
-  return WICK_LANE_SIMD128;
+static op_lane lane_of(const kernel_table *kernels) {
+  if (has_prefix(kernels->name, lane_name(LANE_SCALAR))) return LANE_SCALAR;
+  if (has_prefix(kernels->name, lane_name(LANE_RELAXED))) return LANE_RELAXED;
+  return LANE_SIMD128;
 }
 
 static wick_status create_metrics(wick_engine *engine, wick_error *error) {
@@ -312,8 +312,7 @@ static wick_status create_metrics(wick_engine *engine, wick_error *error) {
   if (engine->ops == NULL) {
     return memory_fail(&engine->memory, error, "the metrics", sizeof *engine->ops);
   }
-  wick_ops_init(engine->ops, lane_of(engine->kernels), platform_now_us,
-                engine->config.timer_grain_us);
+  ops_init(engine->ops, lane_of(engine->kernels), platform_now_us, engine->config.timer_grain_us);
   return WICK_OK;
 }
 
@@ -326,7 +325,7 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   wick_config chosen = *config;
   wick_status status = check_config(&chosen, error);
   if (status != WICK_OK) return status;
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
   memory.fail_at_call = hooks->fail_at_call;
   memory.fail_from_call = hooks->fail_from_call;
@@ -364,7 +363,7 @@ void wick_engine_destroy(wick_engine *engine) {
   loader_destroy(engine->loader);
   thread_pool_destroy(engine->threads);
   memory_free(&engine->memory, engine->ops);
-  wick_memory memory = engine->memory;
+  memory_gate memory = engine->memory;
   memory_free(&memory, engine);
   if (memory.blocks_now != 0) platform_log("wick: memory was not given back");
 }
@@ -375,7 +374,7 @@ uint64_t wick_engine_memory_limit(const wick_engine *engine) {
 }
 
 void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state) {
-  const wick_memory *memory = &engine->memory;
+  const memory_gate *memory = &engine->memory;
   *state = (wick_memory_state){.budget_bytes = memory->budget_bytes,
                                .bytes_now = memory->bytes_now,
                                .bytes_peak = memory->bytes_peak,
@@ -405,26 +404,26 @@ wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
   if (engine->model_error.status != WICK_OK)
     return engine_repeat_error(&engine->model_error, error);
   if (engine->is_directory_ready) {
-    wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "only the model's directory was asked for");
+    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "only the model's directory was asked for");
     return status_about(WICK_E_NODATA, error, WICK_SUBJECT_DIRECTORY_ONLY, 0, 0);
   }
-  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
                    "the model's directory has not arrived yet");
 }
 
 wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error) {
   if (engine->model == NULL) return engine_no_model(engine, error);
   const wick_config *config = &engine->config;
-  const wick_kv_shape shape = engine_kv_shape(engine);
+  const kv_shape shape = engine_kv_shape(engine);
   const gguf_directory *directory = loader_directory(engine->loader);
-  const size_t page_bytes = wick_kv_page_bytes(engine->kernels, &shape);
+  const size_t page_bytes = kv_bytes_of_page(engine->kernels, &shape);
   *plan = (wick_plan){.context_tokens = engine->context_tokens,
                       .kv_page_bytes = (uint32_t)page_bytes,
                       .weights_bytes = engine->model->weights_bytes,
                       .directory_bytes = gguf_directory_bytes(directory),
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
   plan->scratch_bytes = forward_plan_bytes(engine->model, config->batch_tokens, config->threads);
-  if (config->metrics) plan->scratch_bytes += sizeof(wick_ops);
+  if (config->metrics) plan->scratch_bytes += sizeof(op_records);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
   }
@@ -448,7 +447,7 @@ static wick_text string_of(const gguf_directory *directory, const char *key) {
 wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
                                 wick_error *error) {
   if (engine->model == NULL) return engine_no_model(engine, error);
-  const wick_model_config *config = &engine->model->config;
+  const model_config *config = &engine->model->config;
   const gguf_directory *directory = loader_directory(engine->loader);
   *info = (wick_model_info){.layers = config->layers,
                             .hidden = config->hidden,
@@ -474,7 +473,7 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
   if (engine->is_draft) {
-    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
   }
   return scheduler_submit(engine->scheduler, request, id, error);
 }
@@ -496,8 +495,8 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
   *state = (wick_pages_state){0};
   if (engine->kv == NULL) return;
   *state = (wick_pages_state){.page_tokens = KERNEL_PAGE_TOKENS,
-                              .pages_used = wick_kv_pool_stats(engine->kv).used_pages,
-                              .pages_available = wick_kv_pool_pages_available(engine->kv)};
+                              .pages_used = kv_pool_stats(engine->kv).used_pages,
+                              .pages_available = kv_pool_pages_available(engine->kv)};
 }
 
 // What a step begins with. False: there is nothing to do.
@@ -507,7 +506,7 @@ static bool begin_step(wick_engine *engine) {
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }
-  wick_ops_resume(engine->ops);
+  ops_resume(engine->ops);
   return true;
 }
 

@@ -120,14 +120,14 @@ static void write_tokenizer(json_writer *json, wick_engine *engine,
 }
 
 static void write_types(json_writer *json, const loader *loader) {
-  uint64_t tensors[WICK_TYPE_COUNT] = {0}, bytes[WICK_TYPE_COUNT] = {0};
+  uint64_t tensors[GGML_TYPE_COUNT] = {0}, bytes[GGML_TYPE_COUNT] = {0};
   for (size_t i = 0; i < loader_tensor_count(loader); i++) {
     const gguf_tensor *tensor = loader_tensor_at(loader, i);
     tensors[tensor->type]++;
     bytes[tensor->type] += tensor->size_bytes;
   }
   json_open(json, "types", '{');
-  for (uint32_t type = 0; type < WICK_TYPE_COUNT; type++) {
+  for (uint32_t type = 0; type < GGML_TYPE_COUNT; type++) {
     if (tensors[type] == 0) continue;
     json_open(json, type_facts(type)->name, '{');
     json_u64(json, "tensors", tensors[type]);
@@ -172,7 +172,7 @@ static void write_plan(json_writer *json, const wick_engine *engine) {
 
 static void write_running(json_writer *json, const wick_engine *engine) {
   const wick_config *config = wick_engine_config(engine);
-  const wick_memory *memory = &engine->memory;
+  const memory_gate *memory = &engine->memory;
   json_u64(json, "threads", wick_engine_threads(engine));
   json_text(json, "kernels", engine->kernels->name);
   json_text(json, "k_type", wick_kv_type_name(config->k_type));

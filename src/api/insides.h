@@ -12,25 +12,25 @@
 #include "wick.h"
 
 struct wick_engine {
-  wick_memory memory;
+  memory_gate memory;
   wick_config config;
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   thread_pool *threads;
   loader *loader;
   tokenizer *tokenizer;
-  wick_model *model;
+  loaded_model *model;
   seq_store *store;
-  wick_kv_pool *kv;           // of the store
-  wick_prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
+  kv_pool *kv;           // of the store
+  prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
   session_table sessions;
-  wick_forward *forward;
+  forward_pass *forward;
   scheduler *scheduler;
   bool is_draft;            // another engine's: its forward pass is not its own
   drafter *drafter;         // NULL: no smaller model proposes
-  wick_ops *ops;            // NULL: metrics are off
+  op_records *ops;          // NULL: metrics are off
   uint64_t host_bytes_max;  // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
-  uint32_t dot_checks_left;  // steps that begin with wick_kernels.dots_are_right
+  uint32_t dot_checks_left;  // steps that begin with kernel_table.dots_are_right
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
   // directory only: why the text cannot be taken apart, and why the model does not run
@@ -39,7 +39,7 @@ struct wick_engine {
 
 // For tests: kernels that compute something else, and an allocation that fails.
 typedef struct engine_hooks {
-  const wick_kernels *kernels;  // NULL: those of the configuration
+  const kernel_table *kernels;  // NULL: those of the configuration
   uint64_t fail_at_call;        // the k-th allocation answers NULL; 0: never
   uint64_t fail_from_call;      // the same, and all after it
 } engine_hooks;
@@ -55,7 +55,7 @@ wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The one that loading has ended with.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // The pages' layout of the engine's model.
-wick_kv_shape engine_kv_shape(const wick_engine *engine);
+kv_shape engine_kv_shape(const wick_engine *engine);
 // Why there is no model to work with.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 

@@ -59,7 +59,7 @@ void wick_load_get_state(const wick_engine *engine, wick_load_state *state) {
 // ---- Whole models ----
 
 static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
-  return wick_fail(error, WICK_E_TRUNCATED, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET,
                    "the file ends after %llu bytes, before the model is complete",
                    (unsigned long long)size_bytes);
 }
@@ -72,7 +72,7 @@ wick_status wick_load_bytes(wick_engine *engine, const void *bytes, size_t size_
     uint64_t offset, length;
     wick_load_next_range(engine, &file, &offset, &length);
     if (file != 0) {
-      return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+      return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                        "the model is split into %u files", loader_files(engine->loader));
     }
     if (length == 0 || offset >= size_bytes) return ends_early(size_bytes, error);
@@ -89,7 +89,7 @@ static wick_status feed_piece(wick_engine *engine, const wick_reader *reader, ui
   const size_t room = length < reader->piece_bytes ? (size_t)length : reader->piece_bytes;
   const size_t got = reader->read(reader->context, file, offset, reader->piece, room);
   if (got > room) {
-    return wick_fail(error, WICK_E_IO, offset, "file %u of the model could not be read", file);
+    return fail_with(error, WICK_E_IO, offset, "file %u of the model could not be read", file);
   }
   if (got != 0) return wick_load_feed(engine, file, offset, reader->piece, got, error);
   const wick_status status = wick_load_end(engine, file, offset, error);

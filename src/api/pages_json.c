@@ -2,19 +2,19 @@
 #include "api/insides.h"
 
 // 'c': nobody but the prefix cache has it.
-static char letter_of(const wick_kv_page *page) {
+static char letter_of(const kv_page *page) {
   if (page->ref_count == 0) return '.';
   if (page->ref_count == page->hold_count) return 'c';
   return page->ref_count - page->hold_count > 1 || page->hold_count != 0 ? 's' : 'p';
 }
 
-static void write_map(json_writer *json, const wick_kv_pool *pool) {
+static void write_map(json_writer *json, const kv_pool *pool) {
   char letters[64];
   uint32_t used = 0;
   json_open(json, "map", '[');
-  for (uint32_t i = 0; i < wick_kv_pool_pages(pool); i++) {
-    letters[used++] = letter_of(wick_kv_pool_page(pool, (wick_kv_page_id)i));
-    if (used == sizeof letters || i + 1 == wick_kv_pool_pages(pool)) {
+  for (uint32_t i = 0; i < kv_pool_pages(pool); i++) {
+    letters[used++] = letter_of(kv_pool_page(pool, (kv_page_id)i));
+    if (used == sizeof letters || i + 1 == kv_pool_pages(pool)) {
       json_string(json, NULL, letters, used);
       used = 0;
     }
@@ -22,29 +22,29 @@ static void write_map(json_writer *json, const wick_kv_pool *pool) {
   json_close(json, '[');
 }
 
-static void write_pages(json_writer *json, const wick_kv_pool *pool) {
+static void write_pages(json_writer *json, const kv_pool *pool) {
   uint32_t shared = 0, cached = 0;
-  for (uint32_t i = 0; i < wick_kv_pool_pages(pool); i++) {
-    const char letter = letter_of(wick_kv_pool_page(pool, (wick_kv_page_id)i));
+  for (uint32_t i = 0; i < kv_pool_pages(pool); i++) {
+    const char letter = letter_of(kv_pool_page(pool, (kv_page_id)i));
     shared += letter == 's';
     cached += letter == 'c';
   }
   json_open(json, "pages", '{');
-  json_u64(json, "all", wick_kv_pool_pages(pool));
-  json_u64(json, "free", wick_kv_pool_pages_free(pool));
-  json_u64(json, "available", wick_kv_pool_pages_available(pool));
+  json_u64(json, "all", kv_pool_pages(pool));
+  json_u64(json, "free", kv_pool_pages_free(pool));
+  json_u64(json, "available", kv_pool_pages_available(pool));
   json_u64(json, "shared", shared);
   json_u64(json, "cached", cached);
-  json_u64(json, "used_max", wick_kv_pool_stats(pool).used_pages_max);
+  json_u64(json, "used_max", kv_pool_stats(pool).used_pages_max);
   json_close(json, '{');
   json_open(json, "bytes", '{');
-  json_u64(json, "used", wick_kv_pool_bytes_used(pool));
-  json_u64(json, "capacity", wick_kv_pool_bytes_capacity(pool));
+  json_u64(json, "used", kv_pool_bytes_used(pool));
+  json_u64(json, "capacity", kv_pool_bytes_capacity(pool));
   json_close(json, '{');
 }
 
-static void write_counts(json_writer *json, const wick_kv_pool *pool) {
-  const wick_kv_stats stats = wick_kv_pool_stats(pool);
+static void write_counts(json_writer *json, const kv_pool *pool) {
+  const kv_stats stats = kv_pool_stats(pool);
   json_u64(json, "sequences", stats.active_sequences);
   json_u64(json, "forks", stats.forks);
   json_u64(json, "cow_copies", stats.cow_copies);
@@ -52,7 +52,7 @@ static void write_counts(json_writer *json, const wick_kv_pool *pool) {
   json_u64(json, "pages_freed", stats.pages_freed);
   json_u64(json, "pages_moved", stats.pages_moved);
   json_u64(json, "nonfinite_values", stats.nonfinite_values);
-  const wick_kv_frag frag = wick_kv_frag_stats(pool);
+  const kv_frag frag = kv_frag_stats(pool);
   json_open(json, "fragmentation", '{');
   json_u64(json, "holes", frag.holes);
   json_u64(json, "largest_free_region", frag.largest_free_region);
@@ -62,18 +62,18 @@ static void write_counts(json_writer *json, const wick_kv_pool *pool) {
   json_close(json, '{');
 }
 
-static void write_prefix(json_writer *json, const wick_prefix_cache *prefix) {
+static void write_prefix(json_writer *json, const prefix_cache *prefix) {
   if (prefix == NULL) {
     json_text(json, "prefix", NULL);
     return;
   }
-  const wick_prefix_stats stats = wick_prefix_stats_get(prefix);
+  const prefix_stats stats = prefix_stats_get(prefix);
   json_open(json, "prefix", '{');
-  json_u64(json, "entries", wick_prefix_count(prefix));
-  json_u64(json, "capacity", wick_prefix_capacity(prefix));
+  json_u64(json, "entries", prefix_count(prefix));
+  json_u64(json, "capacity", prefix_capacity(prefix));
   json_u64(json, "hits", stats.hits);
   json_u64(json, "misses", stats.misses);
-  json_f64(json, "hit_ratio", wick_prefix_hit_ratio(&stats));
+  json_f64(json, "hit_ratio", prefix_hit_ratio(&stats));
   json_u64(json, "tokens_saved", stats.tokens_saved);
   json_u64(json, "evictions", stats.prefixes_evicted);
   json_u64(json, "pages_held", stats.pages_held);
@@ -85,9 +85,9 @@ void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, voi
   json_begin(&json, sink, context);
   json_open(&json, NULL, '{');
   if (engine->scheduler != NULL) {
-    const wick_kv_pool *pool = engine->kv;
+    const kv_pool *pool = engine->kv;
     json_u64(&json, "page_tokens", KERNEL_PAGE_TOKENS);
-    json_u64(&json, "page_bytes", wick_kv_pool_layout(pool)->page_bytes);
+    json_u64(&json, "page_bytes", kv_pool_layout(pool)->page_bytes);
     json_text(&json, "k_type", wick_kv_type_name(engine->config.k_type));
     json_text(&json, "v_type", wick_kv_type_name(engine->config.v_type));
     write_pages(&json, pool);

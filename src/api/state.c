@@ -61,22 +61,22 @@ static wick_status find_salt(const wick_engine *engine, uint64_t *salt, wick_err
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;
   if (!loader_is_complete(engine->loader)) {
-    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is still loading");
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is still loading");
   }
-  const wick_kv_shape shape = engine_kv_shape(engine);
-  *salt = wick_kv_salt(loader_fingerprint(engine->loader), &shape, 0);
+  const kv_shape shape = engine_kv_shape(engine);
+  *salt = kv_salt(loader_fingerprint(engine->loader), &shape, 0);
   return WICK_OK;
 }
 
 static wick_status no_cache(wick_error *error) {
-  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "the prefix cache is off");
+  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the prefix cache is off");
 }
 
 // Pages without the states at their ends would bring no hits.
 static wick_status check_cache_saved(const wick_engine *engine, wick_error *error) {
   if (engine->prefix == NULL) return no_cache(error);
   if (!store_is_recurrent(engine->store)) return WICK_OK;
-  return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                    "the prefix cache of a model with recurrent layers is not saved");
 }
 
@@ -87,7 +87,7 @@ wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64
   if (session != 0) return session_bytes(&engine->sessions, session, size_bytes, error);
   const wick_status saved = check_cache_saved(engine, error);
   if (saved != WICK_OK) return saved;
-  *size_bytes = wick_state_cache_bytes(engine->prefix);
+  *size_bytes = state_cache_bytes(engine->prefix);
   return WICK_OK;
 }
 
@@ -99,7 +99,7 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
   if (session != 0) return session_save(&engine->sessions, session, salt, sink, error);
   const wick_status saved = check_cache_saved(engine, error);
   if (saved != WICK_OK) return saved;
-  return wick_state_save_cache(engine->prefix, salt, sink, error);
+  return state_save_cache(engine->prefix, salt, sink, error);
 }
 
 // A source whose first bytes were looked at and are read once more.
@@ -127,22 +127,22 @@ wick_status wick_state_load(wick_engine *engine, const wick_state_source *source
   if (status != WICK_OK) return status;
   peeked_source peeked = {.source = source, .head_left_bytes = SESSION_MAGIC_BYTES};
   if (source->size_bytes < SESSION_MAGIC_BYTES) {
-    return wick_fail(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved state ends early");
+    return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved state ends early");
   }
   if (!source->read(source->context, peeked.head, SESSION_MAGIC_BYTES)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the saved state could not be read");
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved state could not be read");
   }
   const wick_state_source again = {&peeked, read_peeked, source->size_bytes};
   if (session_is_record(peeked.head)) {
     return session_load(&engine->sessions, salt, engine->model->config.vocab,
                         engine->context_tokens, &again, &loaded->session, error);
   }
-  wick_state_reader reader;
-  const wick_status began = wick_state_begin(engine->kv, salt, &again, &reader, error);
+  state_reader reader;
+  const wick_status began = state_begin(engine->kv, salt, &again, &reader, error);
   if (began != WICK_OK) return began;
-  if (reader.kind != WICK_STATE_CACHE) {
-    return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET, "this is no saved session or cache");
+  if (reader.kind != STATE_CACHE) {
+    return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET, "this is no saved session or cache");
   }
   if (engine->prefix == NULL) return no_cache(error);
-  return wick_state_load_cache(&reader, engine->prefix, &loaded->entries, error);
+  return state_load_cache(&reader, engine->prefix, &loaded->entries, error);
 }

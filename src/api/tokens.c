@@ -9,7 +9,7 @@ wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) 
   if (engine->tokenizer_error.status != WICK_OK) {
     return engine_repeat_error(&engine->tokenizer_error, error);
   }
-  return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
                    "the model's tokenizer has not arrived yet");
 }
 
@@ -43,7 +43,7 @@ wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t c
   size_t written = 0;
   for (size_t i = 0; i < count; i++) {
     if (tokens[i] < 0 || (uint32_t)tokens[i] >= vocab) {
-      return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "token %d is not in the vocabulary of %u",
+      return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "token %d is not in the vocabulary of %u",
                        tokens[i], vocab);
     }
     written += detokenizer_feed(&state, model, tokens[i], out + written);

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-enum { HEADER_BYTES = WICK_CACHE_LINE_BYTES };
+enum { HEADER_BYTES = CACHE_LINE_BYTES };
 
 static const uint64_t LIVE_MARK = 0x6b6369776b636977u;
 
@@ -18,7 +18,7 @@ static block_header *header_of(void *block) {
   return (block_header *)(void *)((uint8_t *)block - HEADER_BYTES);
 }
 
-void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
+void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t)) {
   memset(memory, 0, sizeof *memory);
   memory->budget_bytes = budget_bytes;
@@ -26,13 +26,13 @@ void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)
   memory->host_free = host_free;
 }
 
-void *memory_alloc(wick_memory *memory, size_t size_bytes) {
+void *memory_alloc(memory_gate *memory, size_t size_bytes) {
   memory->calls++;
   if (memory->calls == memory->fail_at_call) return NULL;
   if (memory->fail_from_call != 0 && memory->calls >= memory->fail_from_call) return NULL;
   size_t total;
-  if (!checked_add_size(size_bytes, HEADER_BYTES + WICK_CACHE_LINE_BYTES, &total)) return NULL;
-  total = align_size(size_bytes, WICK_CACHE_LINE_BYTES) + HEADER_BYTES;
+  if (!checked_add_size(size_bytes, HEADER_BYTES + CACHE_LINE_BYTES, &total)) return NULL;
+  total = align_size(size_bytes, CACHE_LINE_BYTES) + HEADER_BYTES;
   if (memory->budget_bytes != 0 &&
       (total > memory->budget_bytes || memory->bytes_now > memory->budget_bytes - total)) {
     return NULL;
@@ -48,19 +48,19 @@ void *memory_alloc(wick_memory *memory, size_t size_bytes) {
   return base + HEADER_BYTES;
 }
 
-void *memory_alloc_zeroed(wick_memory *memory, size_t size_bytes) {
+void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes) {
   void *block = memory_alloc(memory, size_bytes);
   if (block != NULL) memset(block, 0, size_bytes);
   return block;
 }
 
-void *memory_alloc_array(wick_memory *memory, size_t count, size_t item_bytes) {
+void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes) {
   size_t size_bytes;
   if (!checked_mul_size(count, item_bytes, &size_bytes)) return NULL;
   return memory_alloc(memory, size_bytes);
 }
 
-void *memory_resize(wick_memory *memory, void *block, size_t size_bytes) {
+void *memory_resize(memory_gate *memory, void *block, size_t size_bytes) {
   if (block == NULL) return memory_alloc(memory, size_bytes);
   void *moved = memory_alloc(memory, size_bytes);
   if (moved == NULL) return NULL;
@@ -70,7 +70,7 @@ void *memory_resize(wick_memory *memory, void *block, size_t size_bytes) {
   return moved;
 }
 
-void memory_free(wick_memory *memory, void *block) {
+void memory_free(memory_gate *memory, void *block) {
   if (block == NULL) return;
   block_header *header = header_of(block);
   if (header->mark != LIVE_MARK) __builtin_trap();  // freed twice, or not ours
@@ -80,14 +80,14 @@ void memory_free(wick_memory *memory, void *block) {
   memory->host_free(header, (size_t)header->total_bytes);
 }
 
-wick_status memory_fail(const wick_memory *memory, wick_error *error, const char *what,
+wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what,
                         uint64_t size_bytes) {
   const unsigned long long wanted = size_bytes, used = memory->bytes_now;
   if (memory->budget_bytes == 0) {
-    return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
                      "out of memory: %llu bytes for %s (%llu in use)", wanted, what, used);
   }
-  wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+  fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
             "out of memory: %llu bytes for %s (%llu in use, budget %llu)", wanted, what, used,
             (unsigned long long)memory->budget_bytes);
   return status_about(WICK_E_NOMEM, error, WICK_SUBJECT_MEMORY, used + wanted,

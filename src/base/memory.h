@@ -8,9 +8,9 @@
 
 #include "base/status.h"
 
-enum { WICK_CACHE_LINE_BYTES = 64, WICK_CACHE_LINE_FLOATS = 16 };
+enum { CACHE_LINE_BYTES = 64, CACHE_LINE_FLOATS = 16 };
 
-typedef struct wick_memory {
+typedef struct memory_gate {
   uint64_t budget_bytes;  // 0: none
   uint64_t bytes_now;     // held by callers now, headers included
   uint64_t bytes_peak;
@@ -20,26 +20,26 @@ typedef struct wick_memory {
   uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
-} wick_memory;
+} memory_gate;
 
 // The caller passes the host's functions (platform_alloc, platform_free), so base does not include
 // platform.
-void memory_init(wick_memory *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
+void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
 
 // The block is 64-byte aligned and not zeroed. NULL: the host refuses, or the budget would be
 // exceeded. Size 0 gives a valid pointer. Cost: O(1) beside the host's own.
-void *memory_alloc(wick_memory *memory, size_t size_bytes);
-void *memory_alloc_zeroed(wick_memory *memory, size_t size_bytes);
+void *memory_alloc(memory_gate *memory, size_t size_bytes);
+void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
 // Allocates count * item_bytes; the product is checked.
-void *memory_alloc_array(wick_memory *memory, size_t count, size_t item_bytes);
+void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);
 // Resizes a block and keeps its first min(old, new) bytes. NULL: the old block is unchanged.
-void *memory_resize(wick_memory *memory, void *block, size_t size_bytes);
-void memory_free(wick_memory *memory, void *block);  // NULL is fine
+void *memory_resize(memory_gate *memory, void *block, size_t size_bytes);
+void memory_free(memory_gate *memory, void *block);  // NULL is fine
 
 // The status for a NULL from the functions above: "out of memory: <what> needs N bytes (M in use,
 // budget B)".
-wick_status memory_fail(const wick_memory *memory, wick_error *error, const char *what,
+wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what,
                         uint64_t size_bytes);
 
 #endif

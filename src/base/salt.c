@@ -68,13 +68,13 @@ static void compress_end(uint32_t *state, const uint8_t *rest, size_t rest_bytes
   compress(state, block);
 }
 
-wick_salt salt_of(const void *name, size_t size_bytes) {
-  if (size_bytes == 0) return (wick_salt){0};
+cache_salt salt_of(const void *name, size_t size_bytes) {
+  if (size_bytes == 0) return (cache_salt){0};
   const uint8_t *at = name;
   uint32_t state[8];
   memcpy(state, INITIAL, sizeof state);
   size_t left = size_bytes;
   for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, at += BLOCK_BYTES) compress(state, at);
   compress_end(state, at, left, size_bytes);
-  return (wick_salt){(uint64_t)state[0] << 32 | state[1], (uint64_t)state[2] << 32 | state[3]};
+  return (cache_salt){(uint64_t)state[0] << 32 | state[1], (uint64_t)state[2] << 32 | state[3]};
 }

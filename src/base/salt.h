@@ -10,14 +10,14 @@
 // The first 128 bits of a name's SHA-256 (FIPS 180-4), so that whoever may choose his own name
 // finds none that has another's salt: that takes about 2^128 tries. Zeros: no name, a tenant of its
 // own.
-typedef struct wick_salt {
+typedef struct cache_salt {
   uint64_t low, high;
-} wick_salt;
+} cache_salt;
 
 // No bytes: no name.
-wick_salt salt_of(const void *name, size_t size_bytes);
+cache_salt salt_of(const void *name, size_t size_bytes);
 
-static inline bool salt_is_same(wick_salt a, wick_salt b) {
+static inline bool salt_is_same(cache_salt a, cache_salt b) {
   return a.low == b.low && a.high == b.high;
 }
 

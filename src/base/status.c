@@ -55,7 +55,7 @@ const char *wick_subject_name(wick_subject subject) {
   return (unsigned)subject < WICK_SUBJECT_COUNT ? SUBJECTS[subject] : "";
 }
 
-wick_status wick_fail(wick_error *error, wick_status status, uint64_t offset_bytes,
+wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) {
   if (error != NULL) {
     va_list arguments;

@@ -6,14 +6,14 @@
 #include "wick.h"
 
 // Sets *error (may be NULL) and returns `status`. A function fails in one line:
-//   return wick_fail(err, WICK_E_FORMAT, offset, "tensor '%s' has %u dimensions", name, n);
+//   return fail_with(err, WICK_E_FORMAT, offset, "tensor '%s' has %u dimensions", name, n);
 // Formats %s %.*s %d %u %zu %lld %llu %x %llx %c %g %% (base/text.h), truncating at a character.
 // The error is about no setting.
-wick_status wick_fail(wick_error *error, wick_status status, uint64_t offset_bytes,
+wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 // Names the setting behind the error that was just filled, and its numbers, and returns `status`:
-//   return status_about(wick_fail(error, ...), error, WICK_SUBJECT_BATCH, asked, limit);
+//   return status_about(fail_with(error, ...), error, WICK_SUBJECT_BATCH, asked, limit);
 wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
                          uint64_t first, uint64_t second);
 

@@ -9,42 +9,42 @@
 
 #include "base/status.h"
 
-typedef enum wick_workload {
-  WICK_WORKLOAD_SHORT_QA = 0,     // 32 tokens in, 64 out
-  WICK_WORKLOAD_LONG_CONTEXT = 1  // 2048 in, 512 out
-} wick_workload;
+typedef enum bench_workload {
+  WORKLOAD_SHORT_QA = 0,     // 32 tokens in, 64 out
+  WORKLOAD_LONG_CONTEXT = 1  // 2048 in, 512 out
+} bench_workload;
 
-uint32_t wick_workload_tokens_in(wick_workload workload);
-uint32_t wick_workload_tokens_out(wick_workload workload);
+uint32_t workload_tokens_in(bench_workload workload);
+uint32_t workload_tokens_out(bench_workload workload);
 
-typedef struct wick_convoy_config {
+typedef struct convoy_config {
   uint32_t long_requests, short_requests;
   double p99_increase_pct_max;
   double hol_blocking_ms_max;  // queued while a long prefill holds the engine
   double kv_fragmentation_pct_max;
-} wick_convoy_config;
+} convoy_config;
 
-extern const wick_convoy_config WICK_CONVOY_CONFIG_DEFAULT;  // 10, 100, 50 %, 500 ms, 15 %
+extern const convoy_config CONVOY_CONFIG_DEFAULT;  // 10, 100, 50 %, 500 ms, 15 %
 
-typedef struct wick_convoy_request {
-  wick_workload workload;
+typedef struct convoy_request {
+  bench_workload workload;
   double queue_ms, ttft_ms, total_ms;
-} wick_convoy_request;
+} convoy_request;
 
 // Writes total_ms of the requests of one kind, in order, and returns their number. total_ms:
 // [count].
-size_t wick_convoy_collect(const wick_convoy_request *requests, size_t count,
-                           wick_workload workload, double *total_ms);
+size_t convoy_collect(const convoy_request *requests, size_t count, bench_workload workload,
+                      double *total_ms);
 
 // Reasons why a convoy failed, as bits.
 enum {
-  WICK_CONVOY_P99_INCREASE = 1 << 0,
-  WICK_CONVOY_HOL_BLOCKING = 1 << 1,
-  WICK_CONVOY_KV_FRAGMENTATION = 1 << 2,
-  WICK_CONVOY_NO_DATA = 1 << 3  // something is missing, NaN, or the baseline is 0
+  CONVOY_P99_INCREASE = 1 << 0,
+  CONVOY_HOL_BLOCKING = 1 << 1,
+  CONVOY_KV_FRAGMENTATION = 1 << 2,
+  CONVOY_NO_DATA = 1 << 3  // something is missing, NaN, or the baseline is 0
 };
 
-typedef struct wick_convoy_result {
+typedef struct convoy_result {
   uint32_t long_requests;
   size_t short_requests;  // measured in the convoy
   double baseline_short_ms_p99, convoy_short_ms_p99;
@@ -53,28 +53,27 @@ typedef struct wick_convoy_result {
   double kv_fragmentation_pct;
   uint32_t reasons;  // bits; 0 when passed
   bool passed;
-} wick_convoy_result;
+} convoy_result;
 
-typedef struct wick_convoy_samples {
+typedef struct convoy_samples {
   const double *values;
   size_t count;
-} wick_convoy_samples;
+} convoy_samples;
 
 // Judges total latencies of short requests, alone and beside long ones, and the times they were
 // blocked. A limit fails when exceeded, not when met. scratch: as long as the longest array.
-void wick_convoy_judge(const wick_convoy_config *config, wick_convoy_samples baseline_ms,
-                       wick_convoy_samples convoy_ms, wick_convoy_samples hol_blocking_ms,
-                       double kv_fragmentation_pct, double *scratch, wick_convoy_result *out);
+void convoy_judge(const convoy_config *config, convoy_samples baseline_ms, convoy_samples convoy_ms,
+                  convoy_samples hol_blocking_ms, double kv_fragmentation_pct, double *scratch,
+                  convoy_result *out);
 
-typedef struct wick_saturation_config {
+typedef struct saturation_config {
   double load_pct, throughput_drop_pct_max, p99_increase_pct_max;
-} wick_saturation_config;
+} saturation_config;
 
-extern const wick_saturation_config WICK_SATURATION_CONFIG_DEFAULT;  // 50, 30, 100
+extern const saturation_config SATURATION_CONFIG_DEFAULT;  // 50, 30, 100
 
 // Whether throughput and p99 latency under load stay within the limits; false without data.
-bool wick_saturation_passes(const wick_saturation_config *config, double throughput_tok_s_alone,
-                            double throughput_tok_s_loaded, double ms_p99_alone,
-                            double ms_p99_loaded);
+bool saturation_passes(const saturation_config *config, double throughput_tok_s_alone,
+                       double throughput_tok_s_loaded, double ms_p99_alone, double ms_p99_loaded);
 
 #endif

@@ -29,7 +29,7 @@ static wick_status find_scale(const float *logits, size_t count, softmax_scale *
   return WICK_OK;
 }
 
-wick_status wick_log_softmax_f64(const float *logits, size_t count, double *out) {
+wick_status log_softmax_f64(const float *logits, size_t count, double *out) {
   softmax_scale scale;
   const wick_status status = find_scale(logits, count, &scale);
   for (size_t i = 0; status == WICK_OK && i < count; i++) {
@@ -51,15 +51,14 @@ static double sum_divergence(const float *reference, const softmax_scale *refere
   return kl_nats < 0 && kl_nats >= -KL_NATS_ROUNDING ? 0 : kl_nats;
 }
 
-static wick_status fail_quality(wick_quality *out, wick_status status, const char *message) {
+static wick_status fail_quality(bench_quality *out, wick_status status, const char *message) {
   out->message = message;
   return status;
 }
 
-wick_status wick_quality_check(const float *reference, size_t reference_count,
-                               const float *candidate, size_t candidate_count, double kl_nats_max,
-                               wick_quality *out) {
-  *out = (wick_quality){false, infinity_f64(), kl_nats_max, false, ""};
+wick_status quality_check(const float *reference, size_t reference_count, const float *candidate,
+                          size_t candidate_count, double kl_nats_max, bench_quality *out) {
+  *out = (bench_quality){false, infinity_f64(), kl_nats_max, false, ""};
   if (reference_count != candidate_count) {
     return fail_quality(out, WICK_E_SHAPE, "the numbers of logits differ");
   }
@@ -76,36 +75,36 @@ wick_status wick_quality_check(const float *reference, size_t reference_count,
   return WICK_OK;
 }
 
-wick_status wick_quality_check_positions(const float *reference, const float *candidate,
-                                         size_t positions, size_t vocab, double kl_nats_max,
-                                         double *scratch, wick_quality_summary *out) {
+wick_status quality_check_positions(const float *reference, const float *candidate,
+                                    size_t positions, size_t vocab, double kl_nats_max,
+                                    double *scratch, quality_summary *out) {
   if (positions == 0) return WICK_E_NODATA;
   size_t agreed = 0;
   double kl_nats_max_seen = 0;
   for (size_t i = 0; i < positions; i++) {
-    wick_quality one;
-    const wick_status status = wick_quality_check(reference + i * vocab, vocab,
-                                                  candidate + i * vocab, vocab, kl_nats_max, &one);
+    bench_quality one;
+    const wick_status status = quality_check(reference + i * vocab, vocab, candidate + i * vocab,
+                                             vocab, kl_nats_max, &one);
     if (status != WICK_OK) return status;
     scratch[i] = one.kl_nats;
     agreed += one.top1_agrees ? 1 : 0;
     if (one.kl_nats > kl_nats_max_seen) kl_nats_max_seen = one.kl_nats;
   }
-  const double mean = wick_stat_mean(scratch, positions);
-  *out = (wick_quality_summary){.positions = positions,
-                                .passed = mean < kl_nats_max,
-                                .kl_nats_mean = mean,
-                                .kl_nats_max_seen = kl_nats_max_seen,
-                                .top1_agreement_ratio = (double)agreed / (double)positions};
-  return wick_stat_percentile(scratch, positions, 990, scratch + positions, &out->kl_nats_p99);
+  const double mean = stat_mean(scratch, positions);
+  *out = (quality_summary){.positions = positions,
+                           .passed = mean < kl_nats_max,
+                           .kl_nats_mean = mean,
+                           .kl_nats_max_seen = kl_nats_max_seen,
+                           .top1_agreement_ratio = (double)agreed / (double)positions};
+  return stat_percentile(scratch, positions, 990, scratch + positions, &out->kl_nats_p99);
 }
 
-bool wick_quality_kl_nats_limit(uint32_t type, double *kl_nats_max) {
-  if (type == WICK_TYPE_Q8_0) {
+bool quality_kl_nats_limit(uint32_t type, double *kl_nats_max) {
+  if (type == GGML_TYPE_Q8_0) {
     *kl_nats_max = 0.01;
-  } else if (type == WICK_TYPE_Q4_K) {
+  } else if (type == GGML_TYPE_Q4_K) {
     *kl_nats_max = 0.05;
-  } else if (type == WICK_TYPE_Q4_0) {
+  } else if (type == GGML_TYPE_Q4_0) {
     *kl_nats_max = 0.10;
   } else {
     return false;

@@ -12,37 +12,36 @@
 
 // out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA when empty, WICK_E_NONFINITE when a
 // logit is NaN or +Inf or all are -Inf.
-wick_status wick_log_softmax_f64(const float *logits, size_t count, double *out);
+wick_status log_softmax_f64(const float *logits, size_t count, double *out);
 
-typedef struct wick_quality {
+typedef struct bench_quality {
   bool passed;          // kl_nats < kl_nats_max
   double kl_nats;       // KL(reference, candidate); +Inf when unknown
   double kl_nats_max;   // the limit
   bool top1_agrees;     // same most probable token (the lowest id among equals)
   const char *message;  // static; "" when passed
-} wick_quality;
+} bench_quality;
 
 // Checks one position and always fills *out. It has not passed when the status is WICK_E_SHAPE
 // (lengths differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. No term is skipped: p > 0 where q =
 // 0 gives +Inf.
-wick_status wick_quality_check(const float *reference, size_t reference_count,
-                               const float *candidate, size_t candidate_count, double kl_nats_max,
-                               wick_quality *out);
+wick_status quality_check(const float *reference, size_t reference_count, const float *candidate,
+                          size_t candidate_count, double kl_nats_max, bench_quality *out);
 
-typedef struct wick_quality_summary {
+typedef struct quality_summary {
   size_t positions;
   bool passed;  // kl_nats_mean < kl_nats_max
   double kl_nats_mean, kl_nats_p99, kl_nats_max_seen;
   double top1_agreement_ratio;
-} wick_quality_summary;
+} quality_summary;
 
 // Checks many positions: reference and candidate are [positions, vocab]. scratch: [2 * positions].
 // Statuses as above; *out is then not filled.
-wick_status wick_quality_check_positions(const float *reference, const float *candidate,
-                                         size_t positions, size_t vocab, double kl_nats_max,
-                                         double *scratch, wick_quality_summary *out);
+wick_status quality_check_positions(const float *reference, const float *candidate,
+                                    size_t positions, size_t vocab, double kl_nats_max,
+                                    double *scratch, quality_summary *out);
 
 // The limit for a GGML type (format/types.h): Q8_0 0.01, Q4_K 0.05, Q4_0 0.10; false for others.
-bool wick_quality_kl_nats_limit(uint32_t type, double *kl_nats_max);
+bool quality_kl_nats_limit(uint32_t type, double *kl_nats_max);
 
 #endif

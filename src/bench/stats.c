@@ -19,7 +19,7 @@ static void heap_sink(double *values, size_t at, size_t count) {
   values[at] = value;
 }
 
-void wick_stat_sort(double *values, size_t count) {
+void stat_sort(double *values, size_t count) {
   for (size_t at = count / 2; at > 0; at--) heap_sink(values, at - 1, count);
   for (size_t end = count; end > 1; end--) {
     const double largest = values[0];
@@ -35,7 +35,7 @@ static wick_status copy_sorted(const double *values, size_t count, double *scrat
     if (values[i] != values[i]) return WICK_E_NONFINITE;
   }
   memcpy(scratch, values, count * sizeof *values);
-  wick_stat_sort(scratch, count);
+  stat_sort(scratch, count);
   return WICK_OK;
 }
 
@@ -49,31 +49,31 @@ static double sorted_median(const double *sorted, size_t count) {
   return count % 2 == 1 ? upper : (sorted[count / 2 - 1] + upper) / 2;
 }
 
-wick_status wick_stat_percentile(const double *values, size_t count, uint32_t permille,
-                                 double *scratch, double *out) {
+wick_status stat_percentile(const double *values, size_t count, uint32_t permille, double *scratch,
+                            double *out) {
   if (permille > 1000) return WICK_E_ARG;
   const wick_status status = copy_sorted(values, count, scratch);
   if (status == WICK_OK) *out = sorted_percentile(scratch, count, permille);
   return status;
 }
 
-wick_status wick_stat_median(const double *values, size_t count, double *scratch, double *out) {
+wick_status stat_median(const double *values, size_t count, double *scratch, double *out) {
   const wick_status status = copy_sorted(values, count, scratch);
   if (status == WICK_OK) *out = sorted_median(scratch, count);
   return status;
 }
 
-bool wick_stat_has_tail(size_t count, uint32_t permille) {
+bool stat_has_tail(size_t count, uint32_t permille) {
   return permille < 1000 && (uint64_t)count * (1000 - permille) >= 1000;
 }
 
-double wick_stat_mean(const double *values, size_t count) {
+double stat_mean(const double *values, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += values[i];
   return count == 0 ? 0 : sum / (double)count;
 }
 
-double wick_stat_variance(const double *values, size_t count) {
+double stat_variance(const double *values, size_t count) {
   double mean = 0, squares = 0;
   for (size_t i = 0; i < count; i++) {
     const double distance = values[i] - mean;
@@ -83,18 +83,18 @@ double wick_stat_variance(const double *values, size_t count) {
   return count < 2 ? 0 : squares / (double)(count - 1);
 }
 
-double wick_stat_stddev(const double *values, size_t count) {
-  return __builtin_sqrt(wick_stat_variance(values, count));
+double stat_stddev(const double *values, size_t count) {
+  return __builtin_sqrt(stat_variance(values, count));
 }
 
-double wick_stat_cv(const double *values, size_t count) {
-  const double mean = wick_stat_mean(values, count);
-  return mean == 0 ? 0 : wick_stat_stddev(values, count) / mean;
+double stat_cv(const double *values, size_t count) {
+  const double mean = stat_mean(values, count);
+  return mean == 0 ? 0 : stat_stddev(values, count) / mean;
 }
 
-wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double confidence,
-                                   uint32_t resamples, uint64_t seed, double *scratch,
-                                   wick_interval *out) {
+wick_status stat_bootstrap_ci(const double *values, size_t count, double confidence,
+                              uint32_t resamples, uint64_t seed, double *scratch,
+                              stat_interval *out) {
   if (resamples == 0 || count > UINT32_MAX || !(confidence > 0 && confidence < 1)) {
     return WICK_E_ARG;
   }
@@ -111,26 +111,25 @@ wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double co
     }
     scratch[b] = sum / (double)count;
   }
-  wick_stat_sort(scratch, resamples);
+  stat_sort(scratch, resamples);
   // A little more, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
   const uint32_t low = (uint32_t)((double)resamples * (1 - confidence) / 2 + 1e-9);
-  *out = (wick_interval){scratch[low], scratch[resamples - 1 - low]};
+  *out = (stat_interval){scratch[low], scratch[resamples - 1 - low]};
   return WICK_OK;
 }
 
-wick_status wick_itl_stats_from(const double *gaps_ms, size_t count, double *scratch,
-                                wick_itl_stats *out) {
+wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out) {
   memset(out, 0, sizeof *out);
   const wick_status status = copy_sorted(gaps_ms, count, scratch);
   if (status != WICK_OK) return status;
   out->count = count;
   out->median_ms = sorted_median(scratch, count);
-  out->stddev_ms = wick_stat_stddev(gaps_ms, count);
+  out->stddev_ms = stat_stddev(gaps_ms, count);
   out->p99_ms = sorted_percentile(scratch, count, 990);
   out->p999_ms = sorted_percentile(scratch, count, 999);
   return WICK_OK;
 }
 
-bool wick_itl_is_low_jitter(const wick_itl_stats *stats, double stddev_ms_max) {
+bool itl_is_low_jitter(const itl_stats *stats, double stddev_ms_max) {
   return stats->count > 0 && stats->stddev_ms < stddev_ms_max;
 }

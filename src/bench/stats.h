@@ -11,46 +11,45 @@
 #include "base/status.h"
 
 // Sorts in rising order, in place. O(n log n).
-void wick_stat_sort(double *values, size_t count);
+void stat_sort(double *values, size_t count);
 
 // The value of rank ceil(count * permille / 1000), at least the first. scratch: [count].
 // WICK_E_NODATA when empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
-wick_status wick_stat_percentile(const double *values, size_t count, uint32_t permille,
-                                 double *scratch, double *out);
+wick_status stat_percentile(const double *values, size_t count, uint32_t permille, double *scratch,
+                            double *out);
 // The middle value, or the mean of the two middle values. scratch: [count]. Statuses as above.
-wick_status wick_stat_median(const double *values, size_t count, double *scratch, double *out);
+wick_status stat_median(const double *values, size_t count, double *scratch, double *out);
 // Whether so many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer the
 // percentile is the maximum and should not be printed.
-bool wick_stat_has_tail(size_t count, uint32_t permille);
+bool stat_has_tail(size_t count, uint32_t permille);
 
-double wick_stat_mean(const double *values, size_t count);      // 0 when empty
-double wick_stat_variance(const double *values, size_t count);  // n - 1; Welford; n < 2: 0
-double wick_stat_stddev(const double *values, size_t count);
-double wick_stat_cv(const double *values, size_t count);  // stddev / mean; 0 when the mean is
+double stat_mean(const double *values, size_t count);      // 0 when empty
+double stat_variance(const double *values, size_t count);  // n - 1; Welford; n < 2: 0
+double stat_stddev(const double *values, size_t count);
+double stat_cv(const double *values, size_t count);  // stddev / mean; 0 when the mean is
 
-typedef struct wick_interval {
+typedef struct stat_interval {
   double low, high;
-} wick_interval;
+} stat_interval;
 
-enum { WICK_BOOTSTRAP_SEED_DEFAULT = 42, WICK_BOOTSTRAP_RESAMPLES_DEFAULT = 1000 };
+enum { BOOTSTRAP_SEED_DEFAULT = 42, BOOTSTRAP_RESAMPLES_DEFAULT = 1000 };
 
 // Percentile interval of the mean (Efron 1979). splitmix64 from `seed` makes the same picks on
 // every host. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA,
 // WICK_E_NONFINITE.
-wick_status wick_stat_bootstrap_ci(const double *values, size_t count, double confidence,
-                                   uint32_t resamples, uint64_t seed, double *scratch,
-                                   wick_interval *out);
+wick_status stat_bootstrap_ci(const double *values, size_t count, double confidence,
+                              uint32_t resamples, uint64_t seed, double *scratch,
+                              stat_interval *out);
 
 // Inter-token latencies.
-typedef struct wick_itl_stats {
+typedef struct itl_stats {
   size_t count;
   double median_ms, stddev_ms, p99_ms, p999_ms;
-} wick_itl_stats;
+} itl_stats;
 
 // scratch: [count]. Empty: zeros and WICK_E_NODATA. WICK_E_NONFINITE for a NaN.
-wick_status wick_itl_stats_from(const double *gaps_ms, size_t count, double *scratch,
-                                wick_itl_stats *out);
+wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out);
 // Standard deviation below the limit; false without data.
-bool wick_itl_is_low_jitter(const wick_itl_stats *stats, double stddev_ms_max);
+bool itl_is_low_jitter(const itl_stats *stats, double stddev_ms_max);
 
 #endif

@@ -13,22 +13,22 @@
 #include "bench/stats.h"
 
 // What was measured, and where.
-typedef struct wick_bench_config {
+typedef struct bench_config {
   const char *model, *format, *quantization;  // "gguf", "Q4_0"
   const char *runtime, *runtime_version;      // "Chromium", "156"
   const char *engine_build;                   // "relaxed-threads"
   uint32_t threads, prompt_tokens, output_tokens;
-} wick_bench_config;
+} bench_config;
 
-typedef struct wick_bench_series {
+typedef struct bench_series {
   const double *values;
   size_t count;
-} wick_bench_series;
+} bench_series;
 
-typedef struct wick_bench_result {
-  wick_bench_config config;
+typedef struct bench_outcome {
+  bench_config config;
   double cold_start_ms, load_ms;
-  wick_bench_series ttft_ms, itl_ms, prefill_tok_s, generation_tok_s;
+  bench_series ttft_ms, itl_ms, prefill_tok_s, generation_tok_s;
   uint64_t memory_bytes_peak;  // linear memory and staging
   double kv_waste_pct;
   bool has_energy;  // browsers cannot tell
@@ -37,44 +37,44 @@ typedef struct wick_bench_result {
   uint32_t iterations;
   double cv_at_stop;
   uint64_t timestamp_s;  // Unix
-} wick_bench_result;
+} bench_outcome;
 
 // An empty series gives 0 for all numbers. Percentiles are nearest ranks, medians are midpoints. A
-// tail is meaningful when wick_stat_has_tail(ttft_count, permille).
-typedef struct wick_bench_summary {
+// tail is meaningful when stat_has_tail(ttft_count, permille).
+typedef struct bench_summary {
   size_t ttft_count, itl_count, throughput_count;
   double ttft_ms_mean, ttft_ms_p50, ttft_ms_p95, ttft_ms_p99, ttft_ms_p999;
   double itl_ms_median, itl_ms_stddev, itl_ms_p99;
   double prefill_tok_s_median;
   double throughput_tok_s_median, throughput_tok_s_mean;
-  wick_interval throughput_tok_s_ci95;  // of the mean
+  stat_interval throughput_tok_s_ci95;  // of the mean
   double token_j;                       // 0 without energy or tokens
   double kv_waste_pct;
   double cold_start_ms, load_ms;
   uint64_t memory_bytes_peak;
   uint32_t iterations;
   double cv_final;
-} wick_bench_summary;
+} bench_summary;
 
 // WICK_E_NONFINITE for a NaN in a series, WICK_E_NOMEM for scratch.
-wick_status wick_bench_summarize(wick_memory *memory, const wick_bench_result *result,
-                                 wick_bench_summary *out, wick_error *error);
+wick_status bench_summarize(memory_gate *memory, const bench_outcome *result, bench_summary *out,
+                            wick_error *error);
 
 // Sampling stops after 100 samples when stddev / mean of the last 50 was below 0.05 three times in
 // a row, and after 10000 samples.
 enum {
-  WICK_BENCH_SAMPLES_MIN = 100,
-  WICK_BENCH_SAMPLES_MAX = 10000,
-  WICK_BENCH_WINDOW = 50,
-  WICK_BENCH_STABLE_CHECKS = 3
+  BENCH_SAMPLES_MIN = 100,
+  BENCH_SAMPLES_MAX = 10000,
+  BENCH_WINDOW = 50,
+  BENCH_STABLE_CHECKS = 3
 };
-typedef struct wick_bench_stop {
+typedef struct bench_stop {
   uint32_t stable_checks;  // in a row; 0 to begin with
-} wick_bench_stop;
+} bench_stop;
 // Asked after each sample.
-bool wick_bench_should_stop(wick_bench_stop *stop, const double *samples, size_t count);
+bool bench_should_stop(bench_stop *stop, const double *samples, size_t count);
 
 // Share of the allocated KV bytes that holds no tokens; 0 when nothing is allocated.
-double wick_kv_waste_pct(uint64_t allocated_bytes, uint64_t used_bytes);
+double kv_pct_of_waste(uint64_t allocated_bytes, uint64_t used_bytes);
 
 #endif

@@ -25,20 +25,20 @@ enum { FORMAT_MD, FORMAT_JSON };
 
 typedef struct summary {
   double median, mean, stddev;
-  wick_interval interval;  // of the mean, 95 %
+  stat_interval interval;  // of the mean, 95 %
 } summary;
 
 static summary summarise(const double *values, size_t count, double *scratch) {
-  summary of = {.mean = wick_stat_mean(values, count), .stddev = wick_stat_stddev(values, count)};
-  wick_stat_median(values, count, scratch, &of.median);
-  wick_stat_bootstrap_ci(values, count, 0.95, BENCH_RESAMPLES, WICK_BOOTSTRAP_SEED_DEFAULT, scratch,
-                         &of.interval);
+  summary of = {.mean = stat_mean(values, count), .stddev = stat_stddev(values, count)};
+  stat_median(values, count, scratch, &of.median);
+  stat_bootstrap_ci(values, count, 0.95, BENCH_RESAMPLES, BOOTSTRAP_SEED_DEFAULT, scratch,
+                    &of.interval);
   return of;
 }
 
 static double percentile(const bench_result *result, uint32_t permille) {
   double value = 0;
-  wick_stat_percentile(result->itl_ms, result->itl_count, permille, result->scratch, &value);
+  stat_percentile(result->itl_ms, result->itl_count, permille, result->scratch, &value);
   return value;
 }
 
@@ -111,9 +111,9 @@ static void print_latencies(bench_run *run) {
                 run->load_ms, ttft.median);
   if (result->itl_count > 0)
     output_format(OUTPUT_TEXT, ", between tokens p50 %.3f ms", percentile(result, 500));
-  if (wick_stat_has_tail(result->itl_count, 950))
+  if (stat_has_tail(result->itl_count, 950))
     output_format(OUTPUT_TEXT, ", p95 %.3f ms", percentile(result, 950));
-  if (wick_stat_has_tail(result->itl_count, 990))
+  if (stat_has_tail(result->itl_count, 990))
     output_format(OUTPUT_TEXT, ", p99 %.3f ms", percentile(result, 990));
   output_format(OUTPUT_TEXT, "\n");
 }
@@ -138,7 +138,7 @@ static void write_summary(json_writer *json, const char *key, const bench_run *r
 
 static void write_percentile(json_writer *json, const char *key, const bench_result *result,
                              uint32_t permille) {
-  if (wick_stat_has_tail(result->itl_count, permille)) {
+  if (stat_has_tail(result->itl_count, permille)) {
     json_f64(json, key, percentile(result, permille));
   } else {
     json_text(json, key, NULL);

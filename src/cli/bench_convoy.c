@@ -36,7 +36,7 @@ typedef struct convoy_outcome {
   double *blocked_ms;  // [blocked_count] of those that ended in both runs
   size_t blocked_count;
   double overlap_ms_max;  // that one waited while long prompts waited or were read
-  wick_convoy_result verdict;
+  convoy_result verdict;
 } convoy_outcome;
 
 // ---- Measuring ----
@@ -115,13 +115,13 @@ static exit_code judge(const convoy_job *job, convoy_outcome *out) {
     return EXIT_MEMORY;
   }
   out->blocked_count = find_blocked(out);
-  wick_convoy_config config = WICK_CONVOY_CONFIG_DEFAULT;
+  convoy_config config = CONVOY_CONFIG_DEFAULT;
   config.long_requests = job->counts[KIND_LONG];
   config.short_requests = job->counts[KIND_SHORT];
-  wick_convoy_judge(&config, (wick_convoy_samples){out->alone.short_ms, out->alone.short_count},
-                    (wick_convoy_samples){out->beside.short_ms, out->beside.short_count},
-                    (wick_convoy_samples){out->blocked_ms, out->blocked_count},
-                    serve_run_fragmentation_pct(&out->beside.run), scratch, &out->verdict);
+  convoy_judge(&config, (convoy_samples){out->alone.short_ms, out->alone.short_count},
+               (convoy_samples){out->beside.short_ms, out->beside.short_count},
+               (convoy_samples){out->blocked_ms, out->blocked_count},
+               serve_run_fragmentation_pct(&out->beside.run), scratch, &out->verdict);
   free(scratch);
   return EXIT_DONE;
 }
@@ -156,7 +156,7 @@ static void write_pass(json_writer *json, const char *key, const convoy_job *job
 }
 
 static void write_setup(json_writer *json, const convoy_job *job) {
-  const wick_convoy_config *limits = &WICK_CONVOY_CONFIG_DEFAULT;
+  const convoy_config *limits = &CONVOY_CONFIG_DEFAULT;
   json_open(json, "config", '{');
   json_f64(json, "rate_per_s", (double)job->rate);
   for (int kind = 0; kind < KINDS; kind++) {
@@ -172,7 +172,7 @@ static void write_setup(json_writer *json, const convoy_job *job) {
 }
 
 static void write_verdict(json_writer *json, const convoy_outcome *of) {
-  const wick_convoy_result *verdict = &of->verdict;
+  const convoy_result *verdict = &of->verdict;
   json_open(json, "verdict", '{');
   json_u64(json, "short_requests", verdict->short_requests);
   json_f64(json, "baseline_short_ms_p99", verdict->baseline_short_ms_p99);
@@ -237,8 +237,8 @@ static void print_limit(const char *what, double value, double most, const char 
 
 static exit_code print_tables(const convoy_job *job, const bench_host *host,
                               const convoy_outcome *of) {
-  const wick_convoy_config *limits = &WICK_CONVOY_CONFIG_DEFAULT;
-  const wick_convoy_result *verdict = &of->verdict;
+  const convoy_config *limits = &CONVOY_CONFIG_DEFAULT;
+  const convoy_result *verdict = &of->verdict;
   bench_print_host(host);
   output_format(OUTPUT_TEXT,
                 "| requests | count | TTFT ms, p50 / p95 / p99 | ITL ms, p50 / p95 / p99 "

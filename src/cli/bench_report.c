@@ -100,15 +100,15 @@ static bool is_of(const workload_item *item, uint32_t kind) {
   return workload_is_finished(item) && (kind == BENCH_EVERY_KIND || item->kind == kind);
 }
 
-static wick_bench_config describe(const bench_host *host) {
-  return (wick_bench_config){.model = host->options->path,
-                             .format = "gguf",
-                             .runtime = runtime_name,
-                             .engine_build = wick_engine_config(host->engine)->kernels,
-                             .threads = wick_engine_threads(host->engine)};
+static bench_config describe(const bench_host *host) {
+  return (bench_config){.model = host->options->path,
+                        .format = "gguf",
+                        .runtime = runtime_name,
+                        .engine_build = wick_engine_config(host->engine)->kernels,
+                        .threads = wick_engine_threads(host->engine)};
 }
 
-static void fill(wick_bench_result *result, const workload *workload, uint32_t kind, double *ttft,
+static void fill(bench_outcome *result, const workload *workload, uint32_t kind, double *ttft,
                  double *speed, double *prefill, double *gaps) {
   result->ttft_ms.values = ttft;
   result->generation_tok_s.values = speed;
@@ -155,10 +155,10 @@ exit_code bench_samples_make(const bench_host *host, const serve_run *run, const
   }
   double *at = out->values;
   fill(&out->result, workload, kind, at, at + count, at + 2 * count, at + 3 * count);
-  wick_memory memory;
+  memory_gate memory;
   wick_error error;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  if (wick_bench_summarize(&memory, &out->result, &out->summary, &error) != WICK_OK)
+  if (bench_summarize(&memory, &out->result, &out->summary, &error) != WICK_OK)
     return report_error("measurement", &error);
   return EXIT_DONE;
 }
@@ -171,7 +171,7 @@ void bench_samples_free(bench_samples *samples) {
 
 static void write_tail(json_writer *json, const char *key, size_t count, uint32_t permille,
                        double value) {
-  if (wick_stat_has_tail(count, permille)) {
+  if (stat_has_tail(count, permille)) {
     json_f64(json, key, value);
   } else {
     json_text(json, key, NULL);
@@ -179,19 +179,19 @@ static void write_tail(json_writer *json, const char *key, size_t count, uint32_
 }
 
 void bench_write_percentile(json_writer *json, const char *key, const bench_samples *samples,
-                            wick_bench_series series, uint32_t permille) {
+                            bench_series series, uint32_t permille) {
   double value = 0;
-  wick_stat_percentile(series.values, series.count, permille, samples->scratch, &value);
+  stat_percentile(series.values, series.count, permille, samples->scratch, &value);
   write_tail(json, key, series.count, permille, value);
 }
 
-void bench_print_percentiles(const bench_samples *samples, wick_bench_series series) {
+void bench_print_percentiles(const bench_samples *samples, bench_series series) {
   static const uint32_t permilles[] = {500, 950, 990};
   for (int i = 0; i < 3; i++) {
     const char *gap = i == 0 ? "" : " / ";
     double value = 0;
-    wick_stat_percentile(series.values, series.count, permilles[i], samples->scratch, &value);
-    if (wick_stat_has_tail(series.count, permilles[i])) {
+    stat_percentile(series.values, series.count, permilles[i], samples->scratch, &value);
+    if (stat_has_tail(series.count, permilles[i])) {
       output_format(OUTPUT_TEXT, "%s%.2f", gap, value);
     } else {
       output_format(OUTPUT_TEXT, "%s-", gap);
@@ -200,7 +200,7 @@ void bench_print_percentiles(const bench_samples *samples, wick_bench_series ser
 }
 
 void bench_print_few(uint32_t requests) {
-  if (wick_stat_has_tail(requests, 990)) return;
+  if (stat_has_tail(requests, 990)) return;
   output_format(OUTPUT_TEXT,
                 "Fewer than 100 requests have no p99: that of %u is the slowest one's time.\n",
                 (unsigned)requests);
@@ -230,13 +230,13 @@ void bench_write_host(json_writer *json, const bench_host *host) {
   json_close(json, '{');
 }
 
-static void write_series(json_writer *json, const char *key, wick_bench_series series) {
+static void write_series(json_writer *json, const char *key, bench_series series) {
   json_open(json, key, '[');
   for (size_t i = 0; i < series.count; i++) json_f64(json, NULL, series.values[i]);
   json_close(json, '[');
 }
 
-static void write_result(json_writer *json, const wick_bench_result *result) {
+static void write_result(json_writer *json, const bench_outcome *result) {
   json_open(json, "result", '{');
   json_f64(json, "cold_start_ms", result->cold_start_ms);
   json_f64(json, "load_ms", result->load_ms);
@@ -254,7 +254,7 @@ static void write_result(json_writer *json, const wick_bench_result *result) {
   json_close(json, '{');
 }
 
-static void write_summary(json_writer *json, const wick_bench_summary *of) {
+static void write_summary(json_writer *json, const bench_summary *of) {
   json_open(json, "summary", '{');
   json_f64(json, "ttft_ms_mean", of->ttft_ms_mean);
   json_f64(json, "ttft_ms_p50", of->ttft_ms_p50);

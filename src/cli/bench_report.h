@@ -40,8 +40,8 @@ exit_code bench_host_check(const bench_host *host, const workload_class *class);
 
 // Raw samples of the requests of a run that have finished. bench_samples_free.
 typedef struct bench_samples {
-  wick_bench_result result;
-  wick_bench_summary summary;
+  bench_outcome result;
+  bench_summary summary;
   double *values;   // of all series
   double *scratch;  // as long as the longest
 } bench_samples;
@@ -51,11 +51,11 @@ enum { BENCH_EVERY_KIND = WORKLOAD_CLASSES_MAX };
 exit_code bench_samples_make(const bench_host *host, const serve_run *run, const workload *workload,
                              uint32_t kind, bench_samples *out);
 void bench_samples_free(bench_samples *samples);
-// null where there are too few values for it (wick_stat_has_tail).
+// null where there are too few values for it (stat_has_tail).
 void bench_write_percentile(json_writer *json, const char *key, const bench_samples *samples,
-                            wick_bench_series series, uint32_t permille);
+                            bench_series series, uint32_t permille);
 // "p50 / p95 / p99", a dash where there are too few.
-void bench_print_percentiles(const bench_samples *samples, wick_bench_series series);
+void bench_print_percentiles(const bench_samples *samples, bench_series series);
 // A line that says that the p99 of so few requests is their slowest; nothing where they are enough.
 void bench_print_few(uint32_t requests);
 

@@ -53,14 +53,14 @@ static exit_code measure(const saturation_job *job, const bench_host *host, satu
     busy_ms += total_ms[count++];
   }
   if (busy_ms > 0) pass->tok_s = (double)pass->samples.result.tokens_generated * 1e3 / busy_ms;
-  wick_stat_percentile(total_ms, count, 990, total_ms + count, &pass->ms_p99);
+  stat_percentile(total_ms, count, 990, total_ms + count, &pass->ms_p99);
   free(total_ms);
   return EXIT_DONE;
 }
 
 static exit_code run_both(const saturation_job *job, const bench_host *host,
                           saturation_outcome *out) {
-  const wick_saturation_config *limits = &WICK_SATURATION_CONFIG_DEFAULT;
+  const saturation_config *limits = &SATURATION_CONFIG_DEFAULT;
   exit_code code = measure(job, host, &out->alone);
   if (code != EXIT_DONE) return code;
   if (!(out->alone.tok_s > 0)) {
@@ -75,8 +75,8 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
                          &out->loaded.load);
   if (code == EXIT_DONE) code = measure(job, host, &out->loaded);
   if (code != EXIT_DONE) return code;
-  out->passed = wick_saturation_passes(limits, out->alone.tok_s, out->loaded.tok_s,
-                                       out->alone.ms_p99, out->loaded.ms_p99);
+  out->passed = saturation_passes(limits, out->alone.tok_s, out->loaded.tok_s, out->alone.ms_p99,
+                                  out->loaded.ms_p99);
   return EXIT_DONE;
 }
 
@@ -103,7 +103,7 @@ static void write_pass(json_writer *json, const char *key, const saturation_job 
 
 static void write_json(const saturation_job *job, const bench_host *host,
                        const saturation_outcome *of) {
-  const wick_saturation_config *limits = &WICK_SATURATION_CONFIG_DEFAULT;
+  const saturation_config *limits = &SATURATION_CONFIG_DEFAULT;
   json_writer json;
   json_begin(&json, output_text_json, NULL);
   json_open(&json, NULL, '{');
@@ -139,7 +139,7 @@ static void print_row(const char *name, const saturation_pass *pass) {
 
 static void print_tables(const saturation_job *job, const bench_host *host,
                          const saturation_outcome *of) {
-  const wick_saturation_config *limits = &WICK_SATURATION_CONFIG_DEFAULT;
+  const saturation_config *limits = &SATURATION_CONFIG_DEFAULT;
   bench_print_host(host);
   output_format(OUTPUT_TEXT,
                 "| %s, one by one | requests | tok/s | p99 of a request, ms | TTFT ms, p50 / p95 / "

@@ -43,7 +43,7 @@ static double per_second(size_t count, const serve_run *run) {
 // ---- JSON ----
 
 static void write_percentiles(json_writer *json, const char *key, const bench_samples *samples,
-                              wick_bench_series series) {
+                              bench_series series) {
   json_open(json, key, '{');
   json_u64(json, "count", series.count);
   bench_write_percentile(json, "p50", samples, series, 500);
@@ -164,7 +164,7 @@ static exit_code serve(const serve_job *job) {
   bench_host host;
   workload open = {0};
   bench_samples all = {.values = NULL};
-  const size_t count = job->requests == 0 ? WICK_BENCH_SAMPLES_MAX : job->requests;
+  const size_t count = job->requests == 0 ? BENCH_SAMPLES_MAX : job->requests;
   exit_code code = bench_host_open(&job->common, &host);
   for (uint32_t i = 0; code == EXIT_DONE && i < job->mix.count; i++) {
     code = bench_host_check(&host, &job->mix.classes[i]);

@@ -46,8 +46,8 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
     sums->failure = "the reference holds fewer positions than the text";
     return;
   }
-  wick_quality quality;
-  if (wick_quality_check(sums->reference_row, vocab, logits, vocab, 1e30, &quality) != WICK_OK) {
+  bench_quality quality;
+  if (quality_check(sums->reference_row, vocab, logits, vocab, 1e30, &quality) != WICK_OK) {
     sums->failure = quality.message;
     return;
   }
@@ -73,7 +73,7 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   sums->positions++;
   tell_progress(sums);
   if (position + 1 >= sums->window_count) return;
-  if (wick_log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
+  if (log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
     sums->failure = "logits are not finite";
     return;
   }
@@ -115,7 +115,7 @@ static void print_result(const perplexity_sums *sums) {
   if (sums->reference != NULL) {
     double sum = 0, p99 = 0;
     for (size_t i = 0; i < sums->positions; i++) sum += sums->kl[i];
-    wick_stat_percentile(sums->kl, sums->positions, 990, sums->kl + sums->positions, &p99);
+    stat_percentile(sums->kl, sums->positions, 990, sums->kl + sums->positions, &p99);
     output_format(
         OUTPUT_TEXT, ",\"kl_nats_mean\":%.8f,\"kl_nats_p99\":%.8f,\"top1_agreement\":%.4f",
         sum / (double)sums->positions, p99, (double)sums->agreed / (double)sums->positions);

@@ -22,7 +22,7 @@ typedef struct serve_loop {
   wick_stats before;
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens a second of the requests that have ended
-  wick_bench_stop stop;
+  bench_stop stop;
   uint64_t told_us;  // when progress was told last
   bool is_closed;    // nothing more is submitted
   exit_code code;
@@ -124,11 +124,10 @@ static void take_end(serve_loop *loop, size_t at, const wick_event *event, uint6
   }
   if (!is_measured || loop->is_closed || now <= item->arrival_us) return;
   loop->speeds[run->ended++] = (double)item->tokens * 1e3 / workload_total_ms(item);
-  if (run->ended >= WICK_BENCH_WINDOW) {
-    run->cv_at_stop =
-        wick_stat_cv(loop->speeds + run->ended - WICK_BENCH_WINDOW, WICK_BENCH_WINDOW);
+  if (run->ended >= BENCH_WINDOW) {
+    run->cv_at_stop = stat_cv(loop->speeds + run->ended - BENCH_WINDOW, BENCH_WINDOW);
   }
-  if (run->is_adaptive && wick_bench_should_stop(&loop->stop, loop->speeds, run->ended)) {
+  if (run->is_adaptive && bench_should_stop(&loop->stop, loop->speeds, run->ended)) {
     loop->is_closed = true;
   }
 }
@@ -288,9 +287,9 @@ double serve_run_tokens_per_s(const serve_run *run) {
 }
 
 double serve_run_waste_pct(const serve_run *run) {
-  return wick_kv_waste_pct(run->slots_allocated, run->slots_used);
+  return kv_pct_of_waste(run->slots_allocated, run->slots_used);
 }
 
 double serve_run_fragmentation_pct(const serve_run *run) {
-  return wick_kv_waste_pct(run->slots_touched, run->slots_used);
+  return kv_pct_of_waste(run->slots_touched, run->slots_used);
 }

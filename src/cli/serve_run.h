@@ -12,7 +12,7 @@ typedef struct serve_run {
   // Come one by one, each when the one before it has ended; when all have, the run ends and what is
   // left of the others is cancelled. NULL: none.
   workload *chain;
-  // Ends early, once the speed of the requests that have ended is steady (wick_bench_should_stop).
+  // Ends early, once the speed of the requests that have ended is steady (bench_should_stop).
   bool is_adaptive;
   uint64_t seed;   // of the prompts
   uint32_t clock;  // SERVE_WALL, SERVE_CPU

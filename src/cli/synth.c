@@ -17,7 +17,7 @@ typedef struct synth_job {
   const synth_mix *mix;
   uint64_t seed;
   output_file file;
-  wick_memory memory;
+  memory_gate memory;
   gguf_writer *writer;
 } synth_job;
 
@@ -97,7 +97,7 @@ enum { STRIP_BYTES = 1024 * 1024 };
 
 static wick_status write_matrix(synth_job *job, const synth_tensor *tensor, uint64_t seed,
                                 uint8_t *strip, wick_error *error) {
-  const wick_type_facts *facts = type_facts(tensor->type);
+  const ggml_type_facts *facts = type_facts(tensor->type);
   const size_t strip_blocks = STRIP_BYTES / facts->block_bytes;
   uint64_t left = tensor->dims[0] / facts->block_values * tensor->dims[1];
   synth_filler filler;

@@ -19,10 +19,10 @@ static const synth_shape shapes[] = {
 };
 
 static const synth_mix mixes[] = {
-    {"f32", WICK_TYPE_F32, 0, false},     {"f16", WICK_TYPE_F16, 1, false},
-    {"bf16", WICK_TYPE_BF16, 32, false},  {"q8_0", WICK_TYPE_Q8_0, 7, false},
-    {"q4_0", WICK_TYPE_Q4_0, 2, false},   {"q6_k", WICK_TYPE_Q6_K, 18, false},
-    {"q4_k_m", WICK_TYPE_Q4_K, 15, true},
+    {"f32", GGML_TYPE_F32, 0, false},     {"f16", GGML_TYPE_F16, 1, false},
+    {"bf16", GGML_TYPE_BF16, 32, false},  {"q8_0", GGML_TYPE_Q8_0, 7, false},
+    {"q4_0", GGML_TYPE_Q4_0, 2, false},   {"q6_k", GGML_TYPE_Q6_K, 18, false},
+    {"q4_k_m", GGML_TYPE_Q4_K, 15, true},
 };
 
 typedef enum part {
@@ -94,30 +94,30 @@ static bool uses_more_bits(uint32_t layer, uint32_t layers) {
   return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-static uint32_t block_values(wick_type type) { return type_facts(type)->block_values; }
+static uint32_t block_values(ggml_type type) { return type_facts(type)->block_values; }
 
 // For rows that are no multiple of the type's block.
-static wick_type fallback_type(wick_type type) {
+static ggml_type fallback_type(ggml_type type) {
   switch (type) {
-    case WICK_TYPE_Q4_K:
-      return WICK_TYPE_Q5_0;
-    case WICK_TYPE_Q6_K:
-      return WICK_TYPE_Q8_0;
+    case GGML_TYPE_Q4_K:
+      return GGML_TYPE_Q5_0;
+    case GGML_TYPE_Q6_K:
+      return GGML_TYPE_Q8_0;
     default:
-      return WICK_TYPE_F16;
+      return GGML_TYPE_F16;
   }
 }
 
-static wick_type matrix_type(const synth_shape *shape, const synth_mix *mix, part which,
+static ggml_type matrix_type(const synth_shape *shape, const synth_mix *mix, part which,
                              uint32_t layer, uint64_t cols) {
-  wick_type type = mix->type;
+  ggml_type type = mix->type;
   if (block_values(type) == 1) return type;
   if (which == PART_EMBEDDING) {  // it is the output, too
-    if (cols % block_values(type) != 0) return WICK_TYPE_Q8_0;
-    if (type != WICK_TYPE_Q8_0) type = WICK_TYPE_Q6_K;
+    if (cols % block_values(type) != 0) return GGML_TYPE_Q8_0;
+    if (type != GGML_TYPE_Q8_0) type = GGML_TYPE_Q6_K;
   } else if (mix->has_more_bits && (which == PART_V || which == PART_DOWN) &&
              uses_more_bits(layer, shape->layers)) {
-    type = WICK_TYPE_Q6_K;
+    type = GGML_TYPE_Q6_K;
   }
   return cols % block_values(type) == 0 ? type : fallback_type(type);
 }
@@ -126,7 +126,7 @@ static wick_type matrix_type(const synth_shape *shape, const synth_mix *mix, par
 
 static void set_vector(synth_tensor *tensor, synth_content content, uint64_t values) {
   tensor->content = content;
-  tensor->type = WICK_TYPE_F32;
+  tensor->type = GGML_TYPE_F32;
   tensor->dim_count = 1;
   tensor->dims[0] = values;
   tensor->deviation = 0.1f;

@@ -19,7 +19,7 @@ typedef struct synth_shape {
 // A way to quantise a whole model: the name that llama-quantize has for it.
 typedef struct synth_mix {
   const char *name;
-  wick_type type;      // of most matrices
+  ggml_type type;      // of most matrices
   uint32_t file_type;  // general.file_type
   bool has_more_bits;  // the "_M" of Q4_K_M: Q6_K for some of attn_v and ffn_down
 } synth_mix;
@@ -34,7 +34,7 @@ typedef enum synth_content {
 typedef struct synth_tensor {
   char name[64];
   synth_content content;
-  wick_type type;
+  ggml_type type;
   uint64_t dims[2];
   uint32_t dim_count;
   float deviation;  // standard deviation of the values of matrices and biases

@@ -103,7 +103,7 @@ static void add_merges(gguf_writer *writer, uint32_t vocab) {
 }
 
 // Without memory for them they are left out: readers then take all tokens as normal ones.
-static void add_kinds(gguf_writer *writer, uint32_t vocab, wick_memory *memory) {
+static void add_kinds(gguf_writer *writer, uint32_t vocab, memory_gate *memory) {
   int32_t *kinds = memory_alloc_array(memory, vocab, sizeof *kinds);
   if (kinds == NULL) return;
   for (uint32_t i = 0; i < vocab; i++)
@@ -116,7 +116,7 @@ static void add_text(gguf_writer *writer, const char *key, const char *text) {
   gguf_writer_add_string(writer, key, text, strlen(text));
 }
 
-void synth_add_vocab(gguf_writer *writer, const synth_shape *shape, wick_memory *memory) {
+void synth_add_vocab(gguf_writer *writer, const synth_shape *shape, memory_gate *memory) {
   const uint32_t vocab = shape->vocab;
   add_text(writer, "tokenizer.ggml.model", "gpt2");
   add_text(writer, "tokenizer.ggml.pre", shape->pre_tokenizer);

@@ -8,6 +8,6 @@
 #include "format/gguf_writer.h"
 
 // Declares the tokenizer.* metadata of the shape.
-void synth_add_vocab(gguf_writer *writer, const synth_shape *shape, wick_memory *memory);
+void synth_add_vocab(gguf_writer *writer, const synth_shape *shape, memory_gate *memory);
 
 #endif

@@ -29,17 +29,17 @@ float synth_random_f32(synth_random *random) {
 }
 
 // Standard deviation of a type's values under scale 1, when its codes are uniform.
-static float unit_deviation(wick_type type) {
+static float unit_deviation(ggml_type type) {
   switch (type) {
-    case WICK_TYPE_Q8_0:
+    case GGML_TYPE_Q8_0:
       return 73.6f;  // codes -127..127
-    case WICK_TYPE_Q4_0:
+    case GGML_TYPE_Q4_0:
       return 4.61f;  // -8..7
-    case WICK_TYPE_Q5_0:
+    case GGML_TYPE_Q5_0:
       return 9.23f;  // -16..15
-    case WICK_TYPE_Q4_K:
+    case GGML_TYPE_Q4_K:
       return 4.61f * 48.5f;  // 0..15 by sub-block scales 32..63
-    case WICK_TYPE_Q6_K:
+    case GGML_TYPE_Q6_K:
       return 18.47f * 97.3f;  // -32..31 by sub-block scales 64..127
     default:
       return 1.0f;
@@ -50,18 +50,18 @@ static float random_value(synth_filler *filler) {
   return synth_random_f32(&filler->random) * filler->deviation * SQRT_3;
 }
 
-void synth_filler_init(synth_filler *filler, wick_type type, float deviation, uint64_t seed) {
+void synth_filler_init(synth_filler *filler, ggml_type type, float deviation, uint64_t seed) {
   *filler = (synth_filler){.random = {seed}, .type = type, .deviation = deviation};
   for (int i = 0; i < SYNTH_SCALES; i++) {
     const float spread = 0.75f + 0.5f * (float)(i / 2) / (SYNTH_SCALES / 2 - 1);
     const float scale = deviation / unit_deviation(type) * spread;
     filler->scales[i] = f16_of_f32(i % 2 == 0 ? scale : -scale);
   }
-  if (type != WICK_TYPE_F16 && type != WICK_TYPE_BF16) return;
+  if (type != GGML_TYPE_F16 && type != GGML_TYPE_BF16) return;
   for (int i = 0; i < SYNTH_HALVES; i++) {
     const float value = random_value(filler);
     filler->halves[i] =
-        type == WICK_TYPE_F16 ? f16_of_f32(value) : (uint16_t)(bits_of_f32(value) >> 16);
+        type == GGML_TYPE_F16 ? f16_of_f32(value) : (uint16_t)(bits_of_f32(value) >> 16);
   }
 }
 
@@ -118,8 +118,8 @@ static void finish_q6_k(const synth_filler *filler, uint8_t *block) {
 }
 
 void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks) {
-  const wick_type_facts *facts = type_facts(filler->type);
-  if (filler->type == WICK_TYPE_F32) {
+  const ggml_type_facts *facts = type_facts(filler->type);
+  if (filler->type == GGML_TYPE_F32) {
     fill_floats(filler, out, blocks);
     return;
   }
@@ -131,17 +131,17 @@ void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks) {
   for (size_t i = 0; i < blocks; i++) {
     uint8_t *block = out + i * facts->block_bytes;
     switch (filler->type) {
-      case WICK_TYPE_Q8_0:
+      case GGML_TYPE_Q8_0:
         finish_q8_0(filler, block);
         break;
-      case WICK_TYPE_Q4_0:
-      case WICK_TYPE_Q5_0:
+      case GGML_TYPE_Q4_0:
+      case GGML_TYPE_Q5_0:
         put_scale(filler, block, block[0]);
         break;
-      case WICK_TYPE_Q4_K:
+      case GGML_TYPE_Q4_K:
         finish_q4_k(filler, block);
         break;
-      case WICK_TYPE_Q6_K:
+      case GGML_TYPE_Q6_K:
         finish_q6_k(filler, block);
         break;
       default:

@@ -16,13 +16,13 @@ enum { SYNTH_SCALES = 64, SYNTH_HALVES = 4096 };
 
 typedef struct synth_filler {
   synth_random random;
-  wick_type type;
+  ggml_type type;
   float deviation;
   uint16_t halves[SYNTH_HALVES];  // F16, BF16: the values to choose from
   uint16_t scales[SYNTH_SCALES];  // half floats around what the deviation asks for, both signs
 } synth_filler;
 
-void synth_filler_init(synth_filler *filler, wick_type type, float deviation, uint64_t seed);
+void synth_filler_init(synth_filler *filler, ggml_type type, float deviation, uint64_t seed);
 // Writes `blocks` blocks of F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K or Q6_K; mean about 0.
 void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks);
 // Uniform in [-1, 1).

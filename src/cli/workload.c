@@ -15,10 +15,9 @@ static const double RATE_MIN = 0.001;
 static workload_class known_class(uint32_t index) {
   workload_class known[] = {
       {"chat", 256, 128, 1},
-      {"short", wick_workload_tokens_in(WICK_WORKLOAD_SHORT_QA),
-       wick_workload_tokens_out(WICK_WORKLOAD_SHORT_QA), 1},
-      {"long", wick_workload_tokens_in(WICK_WORKLOAD_LONG_CONTEXT),
-       wick_workload_tokens_out(WICK_WORKLOAD_LONG_CONTEXT), 1},
+      {"short", workload_tokens_in(WORKLOAD_SHORT_QA), workload_tokens_out(WORKLOAD_SHORT_QA), 1},
+      {"long", workload_tokens_in(WORKLOAD_LONG_CONTEXT),
+       workload_tokens_out(WORKLOAD_LONG_CONTEXT), 1},
   };
   return index < sizeof known / sizeof known[0] ? known[index] : (workload_class){.share = 0};
 }

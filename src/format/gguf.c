@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "format/gguf_directory.h"
 
-wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wick_error *error) {
+wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wick_error *error) {
   gguf_directory *directory = memory_alloc_zeroed(memory, sizeof *directory);
   if (directory == NULL) {
     return memory_fail(memory, error, "a model's directory", sizeof *directory);
@@ -20,7 +20,7 @@ wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wic
 
 void gguf_directory_destroy(gguf_directory *directory) {
   if (directory == NULL) return;
-  wick_memory *memory = directory->memory;
+  memory_gate *memory = directory->memory;
   memory_free(memory, directory->bytes);
   memory_free(memory, directory->values);
   memory_free(memory, directory->tensors);
@@ -73,7 +73,7 @@ const char *gguf_type_name(gguf_value_type type) {
 static wick_status fail_type(const gguf_value *value, const char *wanted, wick_error *error) {
   char key[GGUF_QUOTE_BYTES];
   const bool is_array = value->type == GGUF_ARRAY;
-  return wick_fail(error, WICK_E_FORMAT, value->offset_bytes, "key '%s' is of type %s%s, not %s",
+  return fail_with(error, WICK_E_FORMAT, value->offset_bytes, "key '%s' is of type %s%s, not %s",
                    gguf_quote(value->key, key), is_array ? "array of " : "",
                    gguf_type_name(is_array ? value->item_type : value->type), wanted);
 }
@@ -160,7 +160,7 @@ wick_status gguf_get_u32(const gguf_directory *directory, const char *key, uint3
     return fail_type(value, "an integer", error);
   }
   if (integer.is_negative || integer.bits > UINT32_MAX) {
-    return wick_fail(error, WICK_E_FORMAT, value->offset_bytes,
+    return fail_with(error, WICK_E_FORMAT, value->offset_bytes,
                      "key '%s' is %s%llu, which does not fit in 32 bits", key,
                      integer.is_negative ? "-" : "",
                      (unsigned long long)(integer.is_negative ? 0 - integer.bits : integer.bits));

@@ -58,7 +58,7 @@ typedef struct gguf_value {
 
 typedef struct gguf_tensor {
   gguf_string name;
-  uint32_t type;                 // a known wick_type
+  uint32_t type;                 // a known ggml_type
   uint32_t dim_count;            // 1..4 (a file's 0 counts as 1 of size 1)
   uint64_t dims[GGUF_DIMS_MAX];  // dims[0] is the row length (fastest); unused ones are 1
   uint64_t offset_bytes;         // of the first byte, from the start of the file
@@ -69,7 +69,7 @@ typedef struct gguf_tensor {
 
 typedef struct gguf_directory gguf_directory;
 
-wick_status gguf_directory_create(wick_memory *memory, gguf_directory **out, wick_error *error);
+wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wick_error *error);
 // Before the first feed: this is file `file` of a split model (gguf_tensor.file).
 void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);

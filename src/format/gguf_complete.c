@@ -56,7 +56,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
       char quoted[GGUF_QUOTE_BYTES];
       const uint64_t entry =
           (uint64_t)((const uint8_t *)name.bytes - directory->bytes) - sizeof(uint64_t);
-      return wick_fail(
+      return fail_with(
           &directory->failure, WICK_E_FORMAT, entry, "%s '%s' %s", kind, gguf_quote(name, quoted),
           slot == UINT32_MAX ? "shares its hash with too many others" : "is there twice");
     }
@@ -124,7 +124,7 @@ static wick_status read_alignment(gguf_directory *directory) {
       gguf_get_u32(directory, "general.alignment", &alignment, &directory->failure);
   if (status != WICK_OK && status != WICK_E_NODATA) return status;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > GGUF_ALIGNMENT_MAX) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT,
+    return fail_with(&directory->failure, WICK_E_FORMAT,
                      gguf_find(directory, "general.alignment")->offset_bytes,
                      "key 'general.alignment' is %u; powers of two up to %d are read", alignment,
                      GGUF_ALIGNMENT_MAX);
@@ -138,7 +138,7 @@ static wick_status read_alignment(gguf_directory *directory) {
 static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) {
   char name[GGUF_QUOTE_BYTES];
   if (tensor->offset_bytes % directory->alignment != 0) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
+    return fail_with(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
                      "the data of tensor '%s' begins at %llu, no multiple of the alignment, %u",
                      gguf_quote(tensor->name, name), (unsigned long long)tensor->offset_bytes,
                      directory->alignment);
@@ -146,7 +146,7 @@ static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) 
   uint64_t end;
   if (!checked_add_u64(directory->data_offset, tensor->offset_bytes, &tensor->offset_bytes) ||
       !checked_add_u64(tensor->offset_bytes, tensor->size_bytes, &end) || end > INT64_MAX) {
-    return wick_fail(&directory->failure, WICK_E_OVERFLOW, tensor->entry_offset_bytes,
+    return fail_with(&directory->failure, WICK_E_OVERFLOW, tensor->entry_offset_bytes,
                      "the data of tensor '%s' ends past 2^63", gguf_quote(tensor->name, name));
   }
   return WICK_OK;
@@ -206,7 +206,7 @@ static wick_status check_overlaps(gguf_directory *directory) {
     const gguf_tensor *tensor = &directory->tensors[gguf_tensor_by_offset(directory, rank)];
     if (tensor->offset_bytes < before->offset_bytes + before->size_bytes) {
       char name[GGUF_QUOTE_BYTES], name_before[GGUF_QUOTE_BYTES];
-      return wick_fail(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
+      return fail_with(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
                        "the data of tensor '%s' overlaps that of '%s'",
                        gguf_quote(tensor->name, name), gguf_quote(before->name, name_before));
     }

@@ -37,7 +37,7 @@ typedef struct gguf_index {
 } gguf_index;
 
 struct gguf_directory {
-  wick_memory *memory;
+  memory_gate *memory;
   uint8_t *bytes;
   size_t size_bytes;
   size_t capacity_bytes;

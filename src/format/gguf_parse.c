@@ -56,21 +56,21 @@ static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_st
   const unsigned long long number =
       1 + (stage < GGUF_AT_NAME_LENGTH ? directory->value_count : directory->tensor_count);
   if (stage <= GGUF_AT_COUNTS) {
-    return wick_fail(error, status, offset_bytes, "%s in the header", problem);
+    return fail_with(error, status, offset_bytes, "%s in the header", problem);
   }
   if (stage <= GGUF_AT_KEY) {
-    return wick_fail(error, status, offset_bytes, "%s in key %llu of %zu", problem, number,
+    return fail_with(error, status, offset_bytes, "%s in key %llu of %zu", problem, number,
                      directory->values_declared);
   }
   if (stage < GGUF_AT_NAME_LENGTH) {
-    return wick_fail(error, status, offset_bytes, "%s in the value of key '%s' (%llu of %zu)",
+    return fail_with(error, status, offset_bytes, "%s in the value of key '%s' (%llu of %zu)",
                      problem, quote_key(directory, name), number, directory->values_declared);
   }
   if (stage <= GGUF_AT_NAME) {
-    return wick_fail(error, status, offset_bytes, "%s in tensor entry %llu of %zu", problem, number,
+    return fail_with(error, status, offset_bytes, "%s in tensor entry %llu of %zu", problem, number,
                      directory->tensors_declared);
   }
-  return wick_fail(error, status, offset_bytes, "%s in the entry of tensor '%s' (%llu of %zu)",
+  return fail_with(error, status, offset_bytes, "%s in the entry of tensor '%s' (%llu of %zu)",
                    problem, quote_tensor(directory, name), number, directory->tensors_declared);
 }
 
@@ -90,7 +90,7 @@ static wick_status expect(gguf_directory *directory, gguf_stage stage, uint64_t 
 static wick_status read_magic(gguf_directory *directory) {
   if (memcmp(directory->bytes, "GGUF", MAGIC_BYTES) != 0) {
     char found[GGUF_QUOTE_BYTES];
-    return wick_fail(&directory->failure, WICK_E_FORMAT, 0, "not a GGUF file: it begins with '%s'",
+    return fail_with(&directory->failure, WICK_E_FORMAT, 0, "not a GGUF file: it begins with '%s'",
                      gguf_quote((gguf_string){(const char *)directory->bytes, MAGIC_BYTES}, found));
   }
   directory->position += MAGIC_BYTES;
@@ -100,15 +100,15 @@ static wick_status read_magic(gguf_directory *directory) {
 static wick_status read_version(gguf_directory *directory) {
   const uint32_t version = read_u32(directory, directory->position);
   if (version == 0) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, directory->position, "GGUF version 0");
+    return fail_with(&directory->failure, WICK_E_FORMAT, directory->position, "GGUF version 0");
   }
   if ((version & 0xffffu) == 0) {
-    return wick_fail(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
+    return fail_with(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
                      "a big-endian GGUF file (version 0x%x); only little-endian ones are read",
                      version);
   }
   if (version != 2 && version != 3) {
-    return wick_fail(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
+    return fail_with(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
                      "GGUF version %u; versions 2 and 3 are read", version);
   }
   directory->version = version;
@@ -134,11 +134,11 @@ static wick_status read_counts(gguf_directory *directory) {
   const uint64_t tensors = read_u64(directory, at);
   const uint64_t values = read_u64(directory, at + sizeof tensors);
   if (tensors > GGUF_TENSORS_MAX) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at, "%llu tensors; at most %d are read",
+    return fail_with(&directory->failure, WICK_E_FORMAT, at, "%llu tensors; at most %d are read",
                      (unsigned long long)tensors, GGUF_TENSORS_MAX);
   }
   if (values > GGUF_KEYS_MAX) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at + sizeof tensors,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at + sizeof tensors,
                      "%llu metadata keys; at most %d are read", (unsigned long long)values,
                      GGUF_KEYS_MAX);
   }
@@ -169,7 +169,7 @@ static wick_status read_key_length(gguf_directory *directory) {
   const size_t at = directory->position;
   const uint64_t length = read_u64(directory, at);
   if (length == 0 || length > GGUF_KEY_BYTES_MAX) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at,
                      "key %zu of %zu is %llu bytes long; 1 to %d are read",
                      directory->value_count + 1, directory->values_declared,
                      (unsigned long long)length, GGUF_KEY_BYTES_MAX);
@@ -196,7 +196,7 @@ static wick_status read_key(gguf_directory *directory) {
   const uint32_t type = read_u32(directory, at);
   if (type > GGUF_F64) {
     char key[GGUF_QUOTE_BYTES];
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at,
                      "key '%s' has value type %u, which GGUF does not know",
                      quote_key(directory, key), type);
   }
@@ -216,7 +216,7 @@ static wick_status read_numbers(gguf_directory *directory) {
       const size_t at = directory->position + i;
       if (directory->bytes[at] > 1) {
         char key[GGUF_QUOTE_BYTES];
-        return wick_fail(&directory->failure, WICK_E_FORMAT, at, "key '%s' has a bool of value %u",
+        return fail_with(&directory->failure, WICK_E_FORMAT, at, "key '%s' has a bool of value %u",
                          quote_key(directory, key), directory->bytes[at]);
       }
     }
@@ -243,18 +243,18 @@ static wick_status read_array_head(gguf_directory *directory) {
   const uint64_t count = read_u64(directory, at + TYPE_BYTES);
   char key[GGUF_QUOTE_BYTES];
   if (type > GGUF_F64) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at,
                      "key '%s' is an array of type %u, which GGUF does not know",
                      quote_key(directory, key), type);
   }
   if (type == GGUF_ARRAY) {
-    return wick_fail(&directory->failure, WICK_E_UNSUPPORTED, at,
+    return fail_with(&directory->failure, WICK_E_UNSUPPORTED, at,
                      "key '%s' is an array of arrays, which are not read",
                      quote_key(directory, key));
   }
   const uint64_t item_bytes_min = type == GGUF_STRING ? LENGTH_BYTES : gguf_type_bytes(type);
   if (count > GGUF_DIRECTORY_BYTES_MAX / item_bytes_min) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at + TYPE_BYTES,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at + TYPE_BYTES,
                      "key '%s' is an array of %llu items, more than a directory may hold",
                      quote_key(directory, key), (unsigned long long)count);
   }
@@ -291,7 +291,7 @@ static wick_status read_name_length(gguf_directory *directory) {
   const size_t at = directory->position;
   const uint64_t length = read_u64(directory, at);
   if (length == 0 || length > GGUF_TENSOR_NAME_BYTES_MAX) {
-    return wick_fail(&directory->failure, WICK_E_FORMAT, at,
+    return fail_with(&directory->failure, WICK_E_FORMAT, at,
                      "the name of tensor %zu of %zu is %llu bytes long; 1 to %d are read",
                      directory->tensor_count + 1, directory->tensors_declared,
                      (unsigned long long)length, GGUF_TENSOR_NAME_BYTES_MAX);
@@ -313,7 +313,7 @@ static wick_status read_name(gguf_directory *directory) {
   const uint32_t dim_count = read_u32(directory, at);
   if (dim_count > GGUF_DIMS_MAX) {
     char name[GGUF_QUOTE_BYTES];
-    return wick_fail(&directory->failure, WICK_E_SHAPE, at,
+    return fail_with(&directory->failure, WICK_E_SHAPE, at,
                      "tensor '%s' has %u dimensions; at most %d are read",
                      quote_tensor(directory, name), dim_count, GGUF_DIMS_MAX);
   }
@@ -330,7 +330,7 @@ static wick_status read_dims(gguf_directory *directory, gguf_tensor *tensor) {
     const size_t at = directory->position + i * sizeof(uint64_t);
     tensor->dims[i] = read_u64(directory, at);
     if (tensor->dims[i] == 0 || tensor->dims[i] > INT64_MAX) {
-      return wick_fail(&directory->failure, WICK_E_SHAPE, at, "dimension %u of tensor '%s' is %lld",
+      return fail_with(&directory->failure, WICK_E_SHAPE, at, "dimension %u of tensor '%s' is %lld",
                        i, quote_tensor(directory, name), (long long)tensor->dims[i]);
     }
   }
@@ -342,15 +342,15 @@ static wick_status read_dims(gguf_directory *directory, gguf_tensor *tensor) {
 static wick_status measure_tensor(gguf_directory *directory, gguf_tensor *tensor,
                                   size_t type_offset) {
   char name[GGUF_QUOTE_BYTES];
-  const wick_type_facts *facts = type_facts(tensor->type);
+  const ggml_type_facts *facts = type_facts(tensor->type);
   if (facts == NULL) {
-    return wick_fail(&directory->failure, WICK_E_UNSUPPORTED, type_offset,
+    return fail_with(&directory->failure, WICK_E_UNSUPPORTED, type_offset,
                      "tensor '%s' has type %u, which GGML has removed or this build does not know",
                      quote_tensor(directory, name), tensor->type);
   }
   const uint64_t entry = tensor->entry_offset_bytes;
   if (tensor->dims[0] % facts->block_values != 0) {
-    return wick_fail(&directory->failure, WICK_E_SHAPE, entry,
+    return fail_with(&directory->failure, WICK_E_SHAPE, entry,
                      "tensor '%s' has rows of %llu values; %s needs a multiple of %u",
                      quote_tensor(directory, name), (unsigned long long)tensor->dims[0],
                      facts->name, facts->block_values);
@@ -362,12 +362,12 @@ static wick_status measure_tensor(gguf_directory *directory, gguf_tensor *tensor
     fits = fits && checked_mul_u64(rows, tensor->dims[i], &rows);
   }
   if (!fits || !checked_mul_u64(rows, row_bytes, &tensor->size_bytes)) {
-    return wick_fail(&directory->failure, WICK_E_OVERFLOW, entry,
+    return fail_with(&directory->failure, WICK_E_OVERFLOW, entry,
                      "the bytes of tensor '%s' do not fit in 64 bits",
                      quote_tensor(directory, name));
   }
   if (rows > UINT32_MAX || tensor->dims[0] / facts->block_values > UINT32_MAX) {
-    return wick_fail(&directory->failure, WICK_E_SHAPE, entry,
+    return fail_with(&directory->failure, WICK_E_SHAPE, entry,
                      "tensor '%s' has %llu rows of %llu values, more than are read",
                      quote_tensor(directory, name), (unsigned long long)rows,
                      (unsigned long long)tensor->dims[0]);
@@ -471,7 +471,7 @@ wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *e
     return directory->failure.status;
   }
   if (directory->stage == GGUF_AT_END) return WICK_OK;
-  if (directory->size_bytes == 0) return wick_fail(error, WICK_E_TRUNCATED, 0, "the file is empty");
+  if (directory->size_bytes == 0) return fail_with(error, WICK_E_TRUNCATED, 0, "the file is empty");
   return fail_at_what_is_read(directory, WICK_E_TRUNCATED, directory->size_bytes, "the file ends",
                               error);
 }

@@ -16,7 +16,7 @@ typedef struct gguf_buffer {
 } gguf_buffer;
 
 struct gguf_writer {
-  wick_memory *memory;
+  memory_gate *memory;
   gguf_write write;
   void *context;
   uint32_t alignment;
@@ -35,7 +35,7 @@ struct gguf_writer {
 
 static void fail(gguf_writer *writer, wick_status status, const char *what, const char *name) {
   if (writer->failure.status != WICK_OK) return;
-  wick_fail(&writer->failure, status, WICK_NO_OFFSET, "GGUF writer: '%s' %s", name, what);
+  fail_with(&writer->failure, status, WICK_NO_OFFSET, "GGUF writer: '%s' %s", name, what);
 }
 
 static void append(gguf_writer *writer, gguf_buffer *buffer, const void *bytes, size_t size_bytes) {
@@ -71,11 +71,11 @@ static void append_string(gguf_writer *writer, gguf_buffer *buffer, const char *
   append(writer, buffer, bytes, size_bytes);
 }
 
-wick_status gguf_writer_create(wick_memory *memory, gguf_write write, void *context,
+wick_status gguf_writer_create(memory_gate *memory, gguf_write write, void *context,
                                uint32_t alignment, gguf_writer **out, wick_error *error) {
   if (alignment < ALIGNMENT_MIN || (alignment & (alignment - 1)) != 0 ||
       alignment > GGUF_ALIGNMENT_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "GGUF writer: alignment %u", alignment);
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "GGUF writer: alignment %u", alignment);
   }
   gguf_writer *writer = memory_alloc_zeroed(memory, sizeof *writer);
   if (writer == NULL) return memory_fail(memory, error, "a GGUF writer", sizeof *writer);
@@ -90,7 +90,7 @@ wick_status gguf_writer_create(wick_memory *memory, gguf_write write, void *cont
 
 void gguf_writer_destroy(gguf_writer *writer) {
   if (writer == NULL) return;
-  wick_memory *memory = writer->memory;
+  memory_gate *memory = writer->memory;
   memory_free(memory, writer->values.bytes);
   memory_free(memory, writer->tensors.bytes);
   memory_free(memory, writer->tensor_bytes);
@@ -167,7 +167,7 @@ void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_by
 
 // ---- tensors ----
 
-static bool measure(wick_type type, const uint64_t *dims, uint32_t dim_count, uint64_t *bytes) {
+static bool measure(ggml_type type, const uint64_t *dims, uint32_t dim_count, uint64_t *bytes) {
   if (dim_count == 0 || dim_count > GGUF_DIMS_MAX) return false;
   if (dims[0] == 0 || !type_row_bytes(type, dims[0], bytes)) return false;
   for (uint32_t i = 1; i < dim_count; i++) {
@@ -191,7 +191,7 @@ static bool reserve_tensor(gguf_writer *writer) {
   return true;
 }
 
-void gguf_writer_add_tensor(gguf_writer *writer, const char *name, wick_type type,
+void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type type,
                             const uint64_t *dims, uint32_t dim_count) {
   uint64_t size_bytes = 0, padded_bytes = 0, data_bytes = 0;
   const size_t length = strlen(name);
@@ -233,7 +233,7 @@ uint64_t gguf_writer_file_bytes(const gguf_writer *writer) {
 static void put(gguf_writer *writer, const void *bytes, size_t size_bytes) {
   if (writer->failure.status != WICK_OK || size_bytes == 0) return;
   if (!writer->write(writer->context, bytes, size_bytes)) {
-    wick_fail(&writer->failure, WICK_E_IO, WICK_NO_OFFSET, "a GGUF file could not be written");
+    fail_with(&writer->failure, WICK_E_IO, WICK_NO_OFFSET, "a GGUF file could not be written");
   }
 }
 

@@ -4,7 +4,7 @@
 //
 //   gguf_writer_create(&memory, write, file, 32, &writer, &error);
 //   gguf_writer_add_string(writer, "general.architecture", "llama", 5);
-//   gguf_writer_add_tensor(writer, "token_embd.weight", WICK_TYPE_F16, dims, 2);
+//   gguf_writer_add_tensor(writer, "token_embd.weight", GGML_TYPE_F16, dims, 2);
 //   gguf_writer_write_header(writer, &error);          // any failure until here is told here
 //   gguf_writer_write_data(writer, bytes, size_bytes, &error);   // as often as you like
 //   gguf_writer_finish(writer, &error);
@@ -25,7 +25,7 @@ typedef struct gguf_writer gguf_writer;
 typedef bool (*gguf_write)(void *context, const void *bytes, size_t size_bytes);
 
 // `alignment`: a power of two from 8 to GGUF_ALIGNMENT_MAX; when it is not 32 it is declared.
-wick_status gguf_writer_create(wick_memory *memory, gguf_write write, void *context,
+wick_status gguf_writer_create(memory_gate *memory, gguf_write write, void *context,
                                uint32_t alignment, gguf_writer **out, wick_error *error);
 void gguf_writer_destroy(gguf_writer *writer);
 
@@ -48,7 +48,7 @@ void gguf_writer_add_strings(gguf_writer *writer, const char *key, size_t count)
 void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_bytes);
 
 // dims[0] is the row length, a multiple of the type's block.
-void gguf_writer_add_tensor(gguf_writer *writer, const char *name, wick_type type,
+void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type type,
                             const uint64_t *dims, uint32_t dim_count);
 
 // Bytes of the whole file as declared so far.

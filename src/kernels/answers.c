@@ -41,9 +41,9 @@ static bool is_near(const float *found, const float *wanted, uint32_t n, float t
   return near;
 }
 
-static wick_status fail(const wick_kernels *kernels, wick_error *error, const char *what,
+static wick_status fail(const kernel_table *kernels, wick_error *error, const char *what,
                         const char *of) {
-  return wick_fail(
+  return fail_with(
       error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
       "this machine or runtime computes wrongly: the kernels '%s' give wrong answers "
       "for %s%s%s",
@@ -51,7 +51,7 @@ static wick_status fail(const wick_kernels *kernels, wick_error *error, const ch
       kernels->dots_are_right == NULL ? "" : "; the module with plain SIMD may be right");
 }
 
-wick_status kernels_fail_dots(const wick_kernels *kernels, wick_error *error) {
+wick_status kernels_fail_dots(const kernel_table *kernels, wick_error *error) {
   return fail(kernels, error, "the relaxed dot", "");
 }
 
@@ -61,11 +61,11 @@ wick_status kernels_fail_dots(const wick_kernels *kernels, wick_error *error) {
 static const struct {
   uint8_t type, offset, count;
 } halves_at[] = {
-    {WICK_TYPE_F32, 0, 0},    {WICK_TYPE_Q4_1, 0, 2},   {WICK_TYPE_Q5_1, 0, 2},
-    {WICK_TYPE_Q4_K, 0, 2},   {WICK_TYPE_Q5_K, 0, 2},   {WICK_TYPE_Q2_K, 80, 2},
-    {WICK_TYPE_Q3_K, 108, 1}, {WICK_TYPE_Q6_K, 208, 1}, {WICK_TYPE_TQ1_0, 52, 1},
-    {WICK_TYPE_TQ2_0, 64, 1}, {WICK_TYPE_IQ1_M, 0, 0},  {WICK_TYPE_MXFP4, 0, 0},
-    {WICK_TYPE_NVFP4, 0, 0},
+    {GGML_TYPE_F32, 0, 0},    {GGML_TYPE_Q4_1, 0, 2},   {GGML_TYPE_Q5_1, 0, 2},
+    {GGML_TYPE_Q4_K, 0, 2},   {GGML_TYPE_Q5_K, 0, 2},   {GGML_TYPE_Q2_K, 80, 2},
+    {GGML_TYPE_Q3_K, 108, 1}, {GGML_TYPE_Q6_K, 208, 1}, {GGML_TYPE_TQ1_0, 52, 1},
+    {GGML_TYPE_TQ2_0, 64, 1}, {GGML_TYPE_IQ1_M, 0, 0},  {GGML_TYPE_MXFP4, 0, 0},
+    {GGML_TYPE_NVFP4, 0, 0},
 };
 
 // Any codes, scales of one size. What the relaxed kernels leave to others is not there: Inf and
@@ -74,7 +74,7 @@ static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *
   uint32_t offset = 0, count = 1;
   for (uint32_t i = 0; i < bytes; i++) {
     block[i] = (uint8_t)draw(state);
-    if (type == WICK_TYPE_Q8_0 && block[i] == 0x80) block[i] = 1;
+    if (type == GGML_TYPE_Q8_0 && block[i] == 0x80) block[i] = 1;
   }
   for (uint32_t i = 0; i < sizeof halves_at / sizeof halves_at[0]; i++) {
     if (halves_at[i].type != type) continue;
@@ -86,14 +86,14 @@ static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *
     block[offset + 2 * i] = (uint8_t)half;
     block[offset + 2 * i + 1] = (uint8_t)(half >> 8);
   }
-  if (type == WICK_TYPE_F32) {
+  if (type == GGML_TYPE_F32) {
     float value;
     draw_floats(state, 1, &value);
     memcpy(block, &value, sizeof value);
   }
-  if (type == WICK_TYPE_MXFP4) block[0] = 120;
+  if (type == GGML_TYPE_MXFP4) block[0] = 120;
   // the half 0x2c00, four bits in the top of each of four words
-  for (uint32_t i = 0; type == WICK_TYPE_IQ1_M && i < 4; i++) {
+  for (uint32_t i = 0; type == GGML_TYPE_IQ1_M && i < 4; i++) {
     block[49 + 2 * i] = (uint8_t)((block[49 + 2 * i] & 15) | (0x2c00u >> (4 * i) & 15) << 4);
   }
 }
@@ -107,9 +107,9 @@ typedef struct product_case {
 } product_case;
 
 // False where a case does not fit, which no type has.
-static bool product_make(product_case *p, uint32_t type, const wick_kernels *kernels) {
+static bool product_make(product_case *p, uint32_t type, const kernel_table *kernels) {
   const kernel_type_ops *ops = &kernels->types[type];
-  const wick_type_facts *facts = type_facts(type);
+  const ggml_type_facts *facts = type_facts(type);
   const uint32_t cols = facts->block_values > 32 ? COLS_MAX : COLS_FEW;
   uint32_t state = type + 1;
   uint64_t bytes;
@@ -118,7 +118,7 @@ static bool product_make(product_case *p, uint32_t type, const wick_kernels *ker
   memset(p->weights, 0, (size_t)bytes);
   p->matrix = (kernel_matrix){.data = p->weights, .rows = ROWS, .cols = cols, .type = type};
   for (uint32_t i = 0; i < ROWS * (cols / facts->block_values); i++) {
-    uint8_t block[WICK_TYPE_BLOCK_BYTES_MAX];
+    uint8_t block[GGML_TYPE_BLOCK_BYTES_MAX];
     const uint32_t per_row = cols / facts->block_values;
     draw_block(type, facts->block_bytes, &state, block);
     p->matrix.flags |= ops->repack(p->weights, cols, i / per_row, i % per_row, 1, block);
@@ -128,7 +128,7 @@ static bool product_make(product_case *p, uint32_t type, const wick_kernels *ker
 }
 
 // y[tokens][ROWS] with the tokens of x again and again.
-static void product_run(product_case *p, const wick_kernels *kernels, uint32_t tokens, float *y) {
+static void product_run(product_case *p, const kernel_table *kernels, uint32_t tokens, float *y) {
   const kernel_type_ops *ops = &kernels->types[p->matrix.type];
   const size_t stride = kernels->act_bytes(ops->act_form, p->matrix.cols);
   for (uint32_t t = 0; t < tokens; t++) {
@@ -162,7 +162,7 @@ static void product_want(product_case *p, const kernel_type_ops *ops, uint32_t t
   }
 }
 
-static __attribute__((noinline)) wick_status check_product(const wick_kernels *kernels,
+static __attribute__((noinline)) wick_status check_product(const kernel_table *kernels,
                                                            uint32_t type, wick_error *error) {
   static const uint8_t batches[] = {1, 2, TOKENS, BATCH};
   product_case p;
@@ -209,7 +209,7 @@ static void attention_make(attention_case *a, const kernel_kv_ops *keys,
   a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11};
 }
 
-static void attention_run(attention_case *a, const wick_kernels *kernels, const kernel_needs *needs,
+static void attention_run(attention_case *a, const kernel_table *kernels, const kernel_needs *needs,
                           float *out) {
   float max[GROUP], sum[GROUP];
   const kernel_attention attention = {
@@ -239,7 +239,7 @@ static void attention_want(const attention_case *a, const kernel_kv_ops *keys,
   for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] /= sum;
 }
 
-static __attribute__((noinline)) wick_status check_attention(const wick_kernels *kernels,
+static __attribute__((noinline)) wick_status check_attention(const kernel_table *kernels,
                                                              const kernel_needs *needs,
                                                              wick_error *error) {
   attention_case a;
@@ -265,13 +265,13 @@ enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 6 };
 static const char *const row_ops[ROW_OPS] = {
     "rms_norm", "rope of halves", "rope of pairs", "silu_mul", "add", "scale"};
 
-static const wick_kernels rows_reference = {.rms_norm = rms_norm_scalar,
+static const kernel_table rows_reference = {.rms_norm = rms_norm_scalar,
                                             .rope = rope_scalar,
                                             .silu_mul = silu_mul_scalar,
                                             .add = add_scalar,
                                             .scale = scale_scalar};
 
-static void rows_run(const wick_kernels *kernels, float out[ROW_OPS][VALUES]) {
+static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
   uint32_t state = 3;
   float other[VALUES], angles[ROPE_DIM];
   for (uint32_t i = 0; i < ROW_OPS; i++) draw_floats(&state, VALUES, out[i]);
@@ -285,7 +285,7 @@ static void rows_run(const wick_kernels *kernels, float out[ROW_OPS][VALUES]) {
   kernels->scale(out[5], 0.3f, VALUES);
 }
 
-static wick_status check_rows(const wick_kernels *kernels, wick_error *error) {
+static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
   float wanted[ROW_OPS][VALUES], found[ROW_OPS][VALUES];
   rows_run(&rows_reference, wanted);
   rows_run(kernels, found);
@@ -296,13 +296,13 @@ static wick_status check_rows(const wick_kernels *kernels, wick_error *error) {
   return WICK_OK;
 }
 
-wick_status kernels_check(const wick_kernels *kernels, const kernel_needs *needs,
+wick_status kernels_check(const kernel_table *kernels, const kernel_needs *needs,
                           wick_error *error) {
   if (kernels->dots_are_right != NULL && !kernels->dots_are_right()) {
     return kernels_fail_dots(kernels, error);
   }
   wick_status status = check_rows(kernels, error);
-  for (uint32_t type = 0; type < WICK_TYPE_COUNT && status == WICK_OK; type++) {
+  for (uint32_t type = 0; type < GGML_TYPE_COUNT && status == WICK_OK; type++) {
     if (needs->types[type] && kernels->types[type].matmul != NULL) {
       status = check_product(kernels, type, error);
     }

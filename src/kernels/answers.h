@@ -8,7 +8,7 @@
 
 // What a model takes of a table.
 typedef struct kernel_needs {
-  bool types[WICK_TYPE_COUNT];  // of its weights; those that do not run are left out
+  bool types[GGML_TYPE_COUNT];  // of its weights; those that do not run are left out
   kernel_kv_type k_type, v_type;
 } kernel_needs;
 
@@ -16,10 +16,10 @@ typedef struct kernel_needs {
 // on small fixed cases, within 1e-4 of what plain loops give, 1e-3 where keys or values are codes.
 // WICK_E_UNSUPPORTED names the kernel that is off. Allocates nothing, takes 60 KB of stack. Cost:
 // some ten to a few hundred microseconds a type.
-wick_status kernels_check(const wick_kernels *kernels, const kernel_needs *needs,
+wick_status kernels_check(const kernel_table *kernels, const kernel_needs *needs,
                           wick_error *error);
 
 // kernels->dots_are_right says no.
-wick_status kernels_fail_dots(const wick_kernels *kernels, wick_error *error);
+wick_status kernels_fail_dots(const kernel_table *kernels, wick_error *error);
 
 #endif

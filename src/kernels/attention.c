@@ -114,7 +114,7 @@ static void float_values(float *acc, uint32_t dims, const kernel_page *pages, ui
 
 // ---- Codes ----
 
-enum { BLOCK = WICK_KV_BLOCK_VALUES };
+enum { BLOCK = KV_BLOCK_VALUES };
 
 // A block of a page, taken apart.
 typedef struct code_block {

@@ -13,7 +13,7 @@
 
 // FEW: heads that share codes once they are taken apart; more sums would be spilled. PIECE: blocks
 // of K at a time.
-enum { FEW = 4, PIECE = 2, BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
+enum { FEW = 4, PIECE = 2, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
 // What codes meet: pairs of factors of so many heads, and what codes larger by KV_CODE_BIAS take

@@ -80,8 +80,7 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
 
 // An eighteenth at a time: a call touches nearly that often at the least.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
-  return (reading_ahead){places, 0,
-                         (uint32_t)align_size(places->bytes / 18, WICK_CACHE_LINE_BYTES)};
+  return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }
 
 __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
@@ -91,7 +90,7 @@ __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
   const uint32_t rest = places->bytes - ahead->done_bytes;
   const uint32_t end = ahead->done_bytes + (rest < ahead->step_bytes ? rest : ahead->step_bytes);
 #pragma nounroll
-  for (uint32_t i = ahead->done_bytes; i < end; i += WICK_CACHE_LINE_BYTES) {
+  for (uint32_t i = ahead->done_bytes; i < end; i += CACHE_LINE_BYTES) {
     (void)*(const volatile uint8_t *)(a + i);
     (void)*(const volatile uint8_t *)(b + i);
     (void)*(const volatile uint8_t *)(c + i);

@@ -195,6 +195,6 @@ static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {
 }
 
 // The tables of the levels that x86-64 has (table_simd.c).
-extern const wick_kernels kernels_avx2, kernels_avxvnni;
+extern const kernel_table kernels_avx2, kernels_avxvnni;
 
 #endif

@@ -7,7 +7,7 @@
 #include "kernels/simd.h"
 #include "kernels/tables.h"
 
-static const wick_kernels table_scalar = {
+static const kernel_table table_scalar = {
     .name = "scalar",
     TABLE_COMMON,
     TABLE_TYPES(scalar, scalar, scalar),
@@ -29,7 +29,7 @@ static const wick_kernels table_scalar = {
 #define SIMD128_TABLE "simde"
 #endif
 
-static const wick_kernels table_simd128 = {
+static const kernel_table table_simd128 = {
     .name = SIMD128_TABLE,
     TABLE_COMMON,
     TABLE_TYPES(simd128, simd128, simd128),
@@ -62,7 +62,7 @@ static bool relaxed_dots_are_right(void) {
 }
 
 // See simd_flavor: which of the two is faster depends on the CPU.
-static const wick_kernels table_pairs = {
+static const kernel_table table_pairs = {
     .name = "relaxed-pairs",
     .dots_are_right = relaxed_dots_are_right,
     TABLE_COMMON,
@@ -73,7 +73,7 @@ static const wick_kernels table_pairs = {
     .act_make = act_make_simd,
 };
 
-static const wick_kernels table_quads = {
+static const kernel_table table_quads = {
     .name = "relaxed-quads",
     .dots_are_right = relaxed_dots_are_right,
     TABLE_COMMON,
@@ -98,7 +98,7 @@ static bool dot_is_made_of_pairs(void) {
 #endif
 
 // The tables from the slowest to the fastest, as far as this build has them.
-static const wick_kernels *const tables[] = {
+static const kernel_table *const tables[] = {
     &table_scalar,
 #ifdef WICK_SIMD128
     &table_simd128,
@@ -114,7 +114,7 @@ static const wick_kernels *const tables[] = {
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Whether this processor has what a table's code takes.
-static bool cpu_runs(const wick_kernels *kernels) {
+static bool cpu_runs(const kernel_table *kernels) {
 #ifdef WICK_LEVELS
   const bool is_vnni = kernels == &kernels_avxvnni;
   if (!is_vnni && kernels != &kernels_avx2) return true;
@@ -127,11 +127,11 @@ static bool cpu_runs(const wick_kernels *kernels) {
 #endif
 }
 
-const wick_kernels *kernels_bind(void) {
+const kernel_table *kernels_bind(void) {
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
   return dot_is_made_of_pairs() ? &table_pairs : &table_quads;
 #elif defined(WICK_SIMD128)
-  const wick_kernels *best = &table_simd128;
+  const kernel_table *best = &table_simd128;
 #ifdef WICK_LEVELS
   if (cpu_runs(&kernels_avx2)) best = &kernels_avx2;
   if (cpu_runs(&kernels_avxvnni)) best = &kernels_avxvnni;
@@ -142,7 +142,7 @@ const wick_kernels *kernels_bind(void) {
 #endif
 }
 
-const wick_kernels *kernels_by_name(const char *name) {
+const kernel_table *kernels_by_name(const char *name) {
   for (size_t i = 0; i < TABLES; i++) {
     const size_t bytes = strlen(tables[i]->name) + 1;
     if (strlen(name) + 1 == bytes && memcmp(name, tables[i]->name, bytes) == 0) {

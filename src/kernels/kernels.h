@@ -33,7 +33,7 @@ typedef enum kernel_act_form {
 typedef struct kernel_matrix {
   const uint8_t *data;  // kernel layout, 64-byte aligned
   uint32_t rows, cols;  // cols: a multiple of the type's block
-  uint32_t type;        // wick_type
+  uint32_t type;        // ggml_type
   uint32_t flags;       // KERNEL_MATRIX_*
 } kernel_matrix;
 
@@ -157,13 +157,13 @@ typedef struct kernel_delta {
 
 enum { KERNEL_DOTS = 100 };
 
-typedef struct wick_kernels {
+typedef struct kernel_table {
   // "scalar"; WebAssembly: "simd128", "relaxed-pairs", "relaxed-quads"; x86-64: "sse2", "avx2",
   // "avxvnni"; arm64: "neon"
   const char *name;
   // Whether KERNEL_DOTS relaxed dots, now, add up; NULL: the table has none. Cost: a microsecond.
   bool (*dots_are_right)(void);
-  kernel_type_ops types[WICK_TYPE_COUNT];  // matmul is NULL for a type that does not run
+  kernel_type_ops types[GGML_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
   void (*act_make)(kernel_act_form form, const float *x, uint32_t cols, void *act);
@@ -200,11 +200,11 @@ typedef struct wick_kernels {
   // For each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, sums in order of
   // key_dim. (The decay is a factor of the first sum, not of its terms.)
   void (*delta)(const kernel_delta *delta);
-} wick_kernels;
+} kernel_table;
 
 // The best table of this build that the processor runs.
-const wick_kernels *kernels_bind(void);
+const kernel_table *kernels_bind(void);
 // By name, for tests; NULL when this build has none such, or the processor does not run it.
-const wick_kernels *kernels_by_name(const char *name);
+const kernel_table *kernels_by_name(const char *name);
 
 #endif

@@ -8,14 +8,14 @@
 
 static const float AMAX_EMPTY = 1e-10f;  // below it a block is empty
 
-void wick_kvq8_clear(wick_kvq8_block *block) { memset(block, 0, sizeof *block); }
-void wick_kvq4_clear(wick_kvq4_block *block) { memset(block, 0, sizeof *block); }
+void kvq8_clear(kvq8_block *block) { memset(block, 0, sizeof *block); }
+void kvq4_clear(kvq4_block *block) { memset(block, 0, sizeof *block); }
 
 // The largest finite magnitude; counts the others.
 static float finite_amax(const float *x, uint32_t *bad) {
   float amax = 0;
   *bad = 0;
-  for (uint32_t i = 0; i < WICK_KV_BLOCK_VALUES; i++) {
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) {
     const float magnitude = __builtin_fabsf(x[i]);
     if (!math_is_finite_f32(magnitude)) {
       ++*bad;
@@ -38,24 +38,24 @@ static int32_t code_of(float x, float inverse, float limit) {
   return (int32_t)whole;
 }
 
-uint32_t wick_kvq8_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq8_block *block) {
+uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block) {
   uint32_t bad;
   const float amax = finite_amax(x, &bad);
-  wick_kvq8_clear(block);
+  kvq8_clear(block);
   if (amax < AMAX_EMPTY) return bad;
   block->scale = amax / 127.0f;
   const float inverse = 1.0f / block->scale;
-  for (uint32_t i = 0; i < WICK_KV_BLOCK_VALUES; i++) {
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) {
     block->codes[i] = (int8_t)code_of(x[i], inverse, 127.0f);
   }
   return bad;
 }
 
-void wick_kvq8_decode(const wick_kvq8_block *block, float x[WICK_KV_BLOCK_VALUES]) {
-  for (uint32_t i = 0; i < WICK_KV_BLOCK_VALUES; i++) x[i] = (float)block->codes[i] * block->scale;
+void kvq8_decode(const kvq8_block *block, float x[KV_BLOCK_VALUES]) {
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) x[i] = (float)block->codes[i] * block->scale;
 }
 
-uint32_t wick_kvq4_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq4_block *block) {
+uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block) {
   uint32_t bad;
   const float amax = finite_amax(x, &bad);
   block->scale = 0;
@@ -63,7 +63,7 @@ uint32_t wick_kvq4_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq4_block *
   if (amax < AMAX_EMPTY) return bad;
   block->scale = amax / 7.0f;
   const float inverse = 1.0f / block->scale;
-  for (uint32_t i = 0; i < WICK_KV_BLOCK_VALUES / 2; i++) {
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES / 2; i++) {
     const int32_t low = code_of(x[2 * i], inverse, 7.0f) + 8;
     const int32_t high = code_of(x[2 * i + 1], inverse, 7.0f) + 8;
     block->bytes[i] = (uint8_t)(low | high << 4);
@@ -71,8 +71,8 @@ uint32_t wick_kvq4_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq4_block *
   return bad;
 }
 
-void wick_kvq4_decode(const wick_kvq4_block *block, float x[WICK_KV_BLOCK_VALUES]) {
-  for (uint32_t i = 0; i < WICK_KV_BLOCK_VALUES / 2; i++) {
+void kvq4_decode(const kvq4_block *block, float x[KV_BLOCK_VALUES]) {
+  for (uint32_t i = 0; i < KV_BLOCK_VALUES / 2; i++) {
     x[2 * i] = (float)((block->bytes[i] & 15) - 8) * block->scale;
     x[2 * i + 1] = (float)((block->bytes[i] >> 4) - 8) * block->scale;
   }

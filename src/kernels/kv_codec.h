@@ -12,28 +12,28 @@
 
 #include <stdint.h>
 
-enum { WICK_KV_BLOCK_VALUES = 32 };
+enum { KV_BLOCK_VALUES = 32 };
 
-typedef struct wick_kvq8_block {
+typedef struct kvq8_block {
   float scale;
-  int8_t codes[WICK_KV_BLOCK_VALUES];
-} wick_kvq8_block;
+  int8_t codes[KV_BLOCK_VALUES];
+} kvq8_block;
 
-typedef struct wick_kvq4_block {
+typedef struct kvq4_block {
   float scale;
-  uint8_t bytes[WICK_KV_BLOCK_VALUES / 2];
-} wick_kvq4_block;
+  uint8_t bytes[KV_BLOCK_VALUES / 2];
+} kvq4_block;
 
-_Static_assert(sizeof(wick_kvq8_block) == 36 && sizeof(wick_kvq4_block) == 20, "no padding");
+_Static_assert(sizeof(kvq8_block) == 36 && sizeof(kvq4_block) == 20, "no padding");
 
-void wick_kvq8_clear(wick_kvq8_block *block);  // scale and codes 0
-void wick_kvq4_clear(wick_kvq4_block *block);
+void kvq8_clear(kvq8_block *block);  // scale and codes 0
+void kvq4_clear(kvq4_block *block);
 
 // Return how many of the values were not finite: a NaN is stored as 0, an infinity as the largest
 // code of its sign, and neither counts for the scale.
-uint32_t wick_kvq8_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq8_block *block);
-uint32_t wick_kvq4_encode(const float x[WICK_KV_BLOCK_VALUES], wick_kvq4_block *block);
-void wick_kvq8_decode(const wick_kvq8_block *block, float x[WICK_KV_BLOCK_VALUES]);
-void wick_kvq4_decode(const wick_kvq4_block *block, float x[WICK_KV_BLOCK_VALUES]);
+uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block);
+uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block);
+void kvq8_decode(const kvq8_block *block, float x[KV_BLOCK_VALUES]);
+void kvq4_decode(const kvq4_block *block, float x[KV_BLOCK_VALUES]);
 
 #endif

@@ -32,7 +32,7 @@ static inline uint32_t kv_f16_slot(uint32_t index, uint32_t count) {
   return index / 8 * 8 + index % 4 * 2 + index % 8 / 4;
 }
 
-enum { KV_BLOCK_CODES = WICK_KV_BLOCK_VALUES * KERNEL_PAGE_TOKENS };
+enum { KV_BLOCK_CODES = KV_BLOCK_VALUES * KERNEL_PAGE_TOKENS };
 
 typedef struct kv_q8_block {
   float scales[KERNEL_PAGE_TOKENS];
@@ -45,13 +45,13 @@ typedef struct kv_q4_block {
 } kv_q4_block;
 
 static inline uint32_t kv_blocks(uint32_t head_dim) {
-  return (head_dim + WICK_KV_BLOCK_VALUES - 1) / WICK_KV_BLOCK_VALUES;
+  return (head_dim + KV_BLOCK_VALUES - 1) / KV_BLOCK_VALUES;
 }
 
 // The dims of a head that block `index` holds: 32, or what is left.
 static inline uint32_t kv_block_dims(uint32_t index, uint32_t head_dim) {
-  const uint32_t left = head_dim - index * WICK_KV_BLOCK_VALUES;
-  return left < WICK_KV_BLOCK_VALUES ? left : WICK_KV_BLOCK_VALUES;
+  const uint32_t left = head_dim - index * KV_BLOCK_VALUES;
+  return left < KV_BLOCK_VALUES ? left : KV_BLOCK_VALUES;
 }
 
 static inline uint32_t kv_row_code_at(uint32_t column, uint32_t index) {

@@ -6,7 +6,7 @@
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
 
-enum { BLOCK = WICK_KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
+enum { BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 
 size_t kv_q8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q8_block); }
 size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q4_block); }
@@ -34,9 +34,9 @@ static ONE_BODY uint32_t q8_write(void *page, uint32_t slot, const float *row, u
   uint32_t bad = 0;
   for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
     float x[BLOCK];
-    wick_kvq8_block block;
+    kvq8_block block;
     take_block(row, b, head_dim, x);
-    bad += wick_kvq8_encode(x, &block);
+    bad += kvq8_encode(x, &block);
     blocks[b].scales[slot] = block.scale;
     for (uint32_t i = 0; i < BLOCK; i++) {
       const uint32_t at = code_at(i, slot);
@@ -52,9 +52,9 @@ static ONE_BODY uint32_t q4_write(void *page, uint32_t slot, const float *row, u
   uint32_t bad = 0;
   for (uint32_t b = 0; b < kv_blocks(head_dim); b++) {
     float x[BLOCK];
-    wick_kvq4_block block;
+    kvq4_block block;
     take_block(row, b, head_dim, x);
-    bad += wick_kvq4_encode(x, &block);
+    bad += kvq4_encode(x, &block);
     blocks[b].scales[slot] = block.scale;
     for (uint32_t i = 0; i < BLOCK; i++) {
       const uint32_t byte = block.bytes[i / 2];

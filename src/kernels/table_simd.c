@@ -14,7 +14,7 @@
 #define LEVEL_TYPES TABLE_TYPES(simd128, pairs, quads)
 #endif
 
-const wick_kernels SIMD_NAME(kernels) = {
+const kernel_table SIMD_NAME(kernels) = {
     .name = LEVEL_TABLE,
     TABLE_COMMON,
     LEVEL_TYPES,

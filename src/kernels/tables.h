@@ -44,33 +44,33 @@
 
 // Codes of 8 bits and a sign may go by another variant (block_kind).
 #define TABLE_TYPES(floats, integers, signeds)                               \
-  .types = {[WICK_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),         \
-            [WICK_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),         \
-            [WICK_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, floats),       \
-            [WICK_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q4_1] = TYPE_OPS(q4_1, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q5_0] = TYPE_OPS(q5_0, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q5_1] = TYPE_OPS(q5_1, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, signeds),       \
-            [WICK_TYPE_Q2_K] = TYPE_OPS(q2_k, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q3_K] = TYPE_OPS(q3_k, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q4_K] = TYPE_OPS(q4_k, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q5_K] = TYPE_OPS(q5_k, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_IQ4_NL] = TYPE_OPS(iq4_nl, KERNEL_ACT_Q8, signeds),   \
-            [WICK_TYPE_IQ4_XS] = TYPE_OPS(iq4_xs, KERNEL_ACT_Q8, signeds),   \
-            [WICK_TYPE_IQ2_XXS] = TYPE_OPS(iq2_xxs, KERNEL_ACT_Q8, signeds), \
-            [WICK_TYPE_IQ2_XS] = TYPE_OPS(iq2_xs, KERNEL_ACT_Q8, signeds),   \
-            [WICK_TYPE_IQ3_XXS] = TYPE_OPS(iq3_xxs, KERNEL_ACT_Q8, signeds), \
-            [WICK_TYPE_IQ1_S] = TYPE_OPS(iq1_s, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_IQ3_S] = TYPE_OPS(iq3_s, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_IQ2_S] = TYPE_OPS(iq2_s, KERNEL_ACT_Q8, signeds),     \
-            [WICK_TYPE_IQ1_M] = TYPE_OPS(iq1_m, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_TQ1_0] = TYPE_OPS(tq1_0, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_TQ2_0] = TYPE_OPS(tq2_0, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_MXFP4] = TYPE_OPS(mxfp4, KERNEL_ACT_Q8, integers),    \
-            [WICK_TYPE_NVFP4] = TYPE_OPS(nvfp4, KERNEL_ACT_Q8, signeds),     \
-            [WICK_TYPE_Q1_0] = TYPE_OPS(q1_0, KERNEL_ACT_Q8, integers),      \
-            [WICK_TYPE_Q2_0] = TYPE_OPS(q2_0, KERNEL_ACT_Q8, integers)}
+  .types = {[GGML_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),         \
+            [GGML_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),         \
+            [GGML_TYPE_BF16] = TYPE_OPS(bf16, KERNEL_ACT_F32, floats),       \
+            [GGML_TYPE_Q4_0] = TYPE_OPS(q4_0, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q4_1] = TYPE_OPS(q4_1, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q5_0] = TYPE_OPS(q5_0, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q5_1] = TYPE_OPS(q5_1, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q8_0] = TYPE_OPS(q8_0, KERNEL_ACT_Q8, signeds),       \
+            [GGML_TYPE_Q2_K] = TYPE_OPS(q2_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q3_K] = TYPE_OPS(q3_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q4_K] = TYPE_OPS(q4_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q5_K] = TYPE_OPS(q5_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q6_K] = TYPE_OPS(q6_k, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_IQ4_NL] = TYPE_OPS(iq4_nl, KERNEL_ACT_Q8, signeds),   \
+            [GGML_TYPE_IQ4_XS] = TYPE_OPS(iq4_xs, KERNEL_ACT_Q8, signeds),   \
+            [GGML_TYPE_IQ2_XXS] = TYPE_OPS(iq2_xxs, KERNEL_ACT_Q8, signeds), \
+            [GGML_TYPE_IQ2_XS] = TYPE_OPS(iq2_xs, KERNEL_ACT_Q8, signeds),   \
+            [GGML_TYPE_IQ3_XXS] = TYPE_OPS(iq3_xxs, KERNEL_ACT_Q8, signeds), \
+            [GGML_TYPE_IQ1_S] = TYPE_OPS(iq1_s, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_IQ3_S] = TYPE_OPS(iq3_s, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_IQ2_S] = TYPE_OPS(iq2_s, KERNEL_ACT_Q8, signeds),     \
+            [GGML_TYPE_IQ1_M] = TYPE_OPS(iq1_m, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_TQ1_0] = TYPE_OPS(tq1_0, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_TQ2_0] = TYPE_OPS(tq2_0, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_MXFP4] = TYPE_OPS(mxfp4, KERNEL_ACT_Q8, integers),    \
+            [GGML_TYPE_NVFP4] = TYPE_OPS(nvfp4, KERNEL_ACT_Q8, signeds),     \
+            [GGML_TYPE_Q1_0] = TYPE_OPS(q1_0, KERNEL_ACT_Q8, integers),      \
+            [GGML_TYPE_Q2_0] = TYPE_OPS(q2_0, KERNEL_ACT_Q8, integers)}
 
 #endif

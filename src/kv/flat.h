@@ -10,54 +10,54 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-typedef struct wick_kv_flat {
-  wick_memory *memory;
+typedef struct kv_flat {
+  memory_gate *memory;
   uint32_t layers, dim, capacity;  // dim: kv_heads * head_dim
   uint32_t count;                  // positions that are complete
   size_t stride_floats;            // of a layer, whole cache lines
   float *k, *v;                    // [layers][stride_floats]
   uint32_t *appended;              // [layers]: 1 + the position that was appended last
-} wick_kv_flat;
+} kv_flat;
 
-size_t wick_align_floats(size_t count);  // up to whole cache lines
+size_t align_floats(size_t count);  // up to whole cache lines
 
 // Zeros; any of the numbers may be 0. WICK_E_OVERFLOW, WICK_E_NOMEM.
-wick_status wick_kv_flat_init(wick_kv_flat *flat, wick_memory *memory, uint32_t layers,
-                              uint32_t dim, uint32_t capacity, wick_error *error);
-wick_status wick_kv_flat_init_model(wick_kv_flat *flat, wick_memory *memory, uint32_t layers,
-                                    uint32_t kv_heads, uint32_t head_dim, uint32_t capacity,
-                                    wick_error *error);
-void wick_kv_flat_destroy(wick_kv_flat *flat);
+wick_status kv_flat_init(kv_flat *flat, memory_gate *memory, uint32_t layers, uint32_t dim,
+                         uint32_t capacity, wick_error *error);
+wick_status kv_flat_init_model(kv_flat *flat, memory_gate *memory, uint32_t layers,
+                               uint32_t kv_heads, uint32_t head_dim, uint32_t capacity,
+                               wick_error *error);
+void kv_flat_destroy(kv_flat *flat);
 
 // Rows of `count` values at the present position. WICK_E_RANGE (layer), WICK_E_FULL, WICK_E_SHAPE.
-wick_status wick_kv_flat_append(wick_kv_flat *flat, uint32_t layer, const float *k, const float *v,
-                                uint32_t count, wick_error *error);
+wick_status kv_flat_append(kv_flat *flat, uint32_t layer, const float *k, const float *v,
+                           uint32_t count, wick_error *error);
 // Completes the position. WICK_E_FULL; WICK_E_NODATA unless every layer has its row there.
-wick_status wick_kv_flat_advance(wick_kv_flat *flat, wick_error *error);
+wick_status kv_flat_advance(kv_flat *flat, wick_error *error);
 // Drops the positions [first, last): those after them move down. WICK_E_RANGE.
-wick_status wick_kv_flat_drop(wick_kv_flat *flat, uint32_t first, uint32_t last, wick_error *error);
+wick_status kv_flat_drop(kv_flat *flat, uint32_t first, uint32_t last, wick_error *error);
 
 // The rows of all complete positions, *count values. WICK_E_RANGE and NULL for a layer out of
 // range.
-wick_status wick_kv_flat_keys(const wick_kv_flat *flat, uint32_t layer, const float **rows,
-                              size_t *count, wick_error *error);
-wick_status wick_kv_flat_values(const wick_kv_flat *flat, uint32_t layer, const float **rows,
-                                size_t *count, wick_error *error);
-wick_status wick_kv_flat_keys_mut(wick_kv_flat *flat, uint32_t layer, float **rows, size_t *count,
-                                  wick_error *error);
-wick_status wick_kv_flat_values_mut(wick_kv_flat *flat, uint32_t layer, float **rows, size_t *count,
-                                    wick_error *error);
+wick_status kv_flat_keys(const kv_flat *flat, uint32_t layer, const float **rows, size_t *count,
+                         wick_error *error);
+wick_status kv_flat_values(const kv_flat *flat, uint32_t layer, const float **rows, size_t *count,
+                           wick_error *error);
+wick_status kv_flat_keys_mut(kv_flat *flat, uint32_t layer, float **rows, size_t *count,
+                             wick_error *error);
+wick_status kv_flat_values_mut(kv_flat *flat, uint32_t layer, float **rows, size_t *count,
+                               wick_error *error);
 // Touches a layer's rows; nothing for a layer out of range.
-void wick_kv_flat_prefetch(const wick_kv_flat *flat, uint32_t layer);
+void kv_flat_prefetch(const kv_flat *flat, uint32_t layer);
 
-uint32_t wick_kv_flat_count(const wick_kv_flat *flat);
-bool wick_kv_flat_is_empty(const wick_kv_flat *flat);
-uint32_t wick_kv_flat_capacity(const wick_kv_flat *flat);
-size_t wick_kv_flat_layer_stride(const wick_kv_flat *flat);
-uint64_t wick_kv_flat_bytes(const wick_kv_flat *flat);
-bool wick_kv_flat_is_contiguous(const wick_kv_flat *flat);
-bool wick_kv_flat_is_aligned(const wick_kv_flat *flat);  // both blocks and the stride
-void wick_kv_flat_reset(wick_kv_flat *flat);             // no position is complete
-void wick_kv_flat_wipe(wick_kv_flat *flat);              // and all values are 0
+uint32_t kv_flat_count(const kv_flat *flat);
+bool kv_flat_is_empty(const kv_flat *flat);
+uint32_t kv_flat_capacity(const kv_flat *flat);
+size_t kv_flat_layer_stride(const kv_flat *flat);
+uint64_t kv_flat_bytes(const kv_flat *flat);
+bool kv_flat_is_contiguous(const kv_flat *flat);
+bool kv_flat_is_aligned(const kv_flat *flat);  // both blocks and the stride
+void kv_flat_reset(kv_flat *flat);             // no position is complete
+void kv_flat_wipe(kv_flat *flat);              // and all values are 0
 
 #endif

@@ -22,87 +22,86 @@
 
 // Bytes of a value with its share of the scale (4, 2, 1.125, 0.625). Nominal: without the scale
 // (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. An unknown type gives 0.
-double wick_kv_type_value_bytes(wick_kv_type type);
-double wick_kv_type_value_bytes_nominal(wick_kv_type type);
-double wick_kv_type_reduction_ratio(wick_kv_type type);
-double wick_kv_type_reduction_ratio_nominal(wick_kv_type type);
+double kv_type_value_bytes(wick_kv_type type);
+double kv_type_value_bytes_nominal(wick_kv_type type);
+double kv_type_reduction_ratio(wick_kv_type type);
+double kv_type_reduction_ratio_nominal(wick_kv_type type);
 
-typedef int32_t wick_kv_page_id;
-typedef uint32_t wick_kv_seq_id;
-enum { WICK_KV_SEQ_NONE = 0, WICK_KV_PAGE_NONE = -1 };
+typedef int32_t kv_page_id;
+typedef uint32_t kv_seq_id;
+enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
 
-typedef struct wick_kv_shape {
+typedef struct kv_shape {
   uint32_t layers;  // of the group
   uint32_t kv_heads;
   uint32_t head_dim;
   wick_kv_type k_type, v_type;
   uint32_t window;  // sliding window in tokens, 0: everything is kept
-} wick_kv_shape;
+} kv_shape;
 
 // A shape with its sizes in bytes. A page holds one layer after the other. A layer holds one KV
 // head after the other, K before V, so attention reads it from one end to the other.
-typedef struct wick_kv_layout {
-  const wick_kernels *kernels;
-  wick_kv_shape shape;
+typedef struct kv_layout {
+  const kernel_table *kernels;
+  kv_shape shape;
   size_t k_head_bytes, v_head_bytes;
   size_t data_bytes;  // of a page
   size_t page_bytes;  // the same in whole cache lines
-} wick_kv_layout;
+} kv_layout;
 
 // WICK_E_ARG for a dimension of 0; WICK_E_UNSUPPORTED for a type or head_dim without kernels;
 // WICK_E_OVERFLOW.
-wick_status wick_kv_layout_init(wick_kv_layout *layout, const wick_kernels *kernels,
-                                const wick_kv_shape *shape, wick_error *error);
+wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
+                           wick_error *error);
 // 0 when a type is not in this build or the size does not fit.
-size_t wick_kv_page_bytes(const wick_kernels *kernels, const wick_kv_shape *shape);
+size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);
 
 // ---- Keys and values of a page ----
 
-typedef struct wick_kv_page_data {
-  const wick_kv_layout *layout;
+typedef struct kv_page_data {
+  const kv_layout *layout;
   uint8_t *bytes;  // [page_bytes]
-} wick_kv_page_data;
+} kv_page_data;
 
 // All values become 0. `bytes`: layout->page_bytes, the caller's.
-void wick_kv_page_data_init(wick_kv_page_data *data, const wick_kv_layout *layout, void *bytes);
-wick_kv_type wick_kv_page_data_type(const wick_kv_page_data *data);  // of the keys
-size_t wick_kv_page_data_bytes(const wick_kv_page_data *data);
+void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes);
+wick_kv_type kv_page_data_type(const kv_page_data *data);  // of the keys
+size_t kv_page_data_bytes(const kv_page_data *data);
 // One KV head's K or V, for the kernels.
-void *wick_kv_page_data_k(const wick_kv_page_data *data, uint32_t layer, uint32_t head);
-void *wick_kv_page_data_v(const wick_kv_page_data *data, uint32_t layer, uint32_t head);
+void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
+void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
 // One token's row of one layer, [kv_heads * head_dim] floats. Writing encodes the whole row.
 // WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE when `count` is not a row;
 // WICK_E_NONFINITE when values were not finite (they are stored as 0 or the largest number).
-wick_status wick_kv_data_keys_write(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,
-                                    const float *row, size_t count, wick_error *error);
-wick_status wick_kv_data_values_write(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,
-                                      const float *row, size_t count, wick_error *error);
-wick_status wick_kv_data_keys_read(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,
-                                   float *row, size_t count, wick_error *error);
-wick_status wick_kv_data_values_read(const wick_kv_page_data *data, uint32_t layer, uint32_t slot,
-                                     float *row, size_t count, wick_error *error);
+wick_status kv_data_keys_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
+                               const float *row, size_t count, wick_error *error);
+wick_status kv_data_values_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
+                                 const float *row, size_t count, wick_error *error);
+wick_status kv_data_keys_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,
+                              size_t count, wick_error *error);
+wick_status kv_data_values_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,
+                                size_t count, wick_error *error);
 // Copies the rows of slots [0, slots) of all layers; the others stay as they are.
-void wick_kv_data_copy(const wick_kv_page_data *to, const wick_kv_page_data *from, uint32_t slots);
+void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
 
 // ---- The header ----
 
-typedef struct wick_kv_page {
-  wick_kv_page_data data;
-  wick_kv_page_id id;
+typedef struct kv_page {
+  kv_page_data data;
+  kv_page_id id;
   uint32_t ref_count;    // block tables and prefix holds; 0: free
   uint32_t hold_count;   // of these the prefix cache's
   uint32_t mark;         // scratch of walks that count
   uint16_t fill_tokens;  // rows ever written since it was taken
   bool is_sealed;
-} wick_kv_page;
+} kv_page;
 
-void wick_kv_page_init(wick_kv_page *page, wick_kv_page_id id, const wick_kv_layout *layout,
-                       void *bytes);
-wick_kv_type wick_kv_page_type(const wick_kv_page *page);
-bool wick_kv_page_is_full(const wick_kv_page *page);
-bool wick_kv_page_is_shared(const wick_kv_page *page);
-bool wick_kv_page_is_private(const wick_kv_page *page);  // may be written in place
-uint32_t wick_kv_page_room_tokens(const wick_kv_page *page);
+void kv_page_init(kv_page *page, kv_page_id id, const kv_layout *layout, void *bytes);
+wick_kv_type kv_page_type(const kv_page *page);
+bool kv_page_is_full(const kv_page *page);
+bool kv_page_is_shared(const kv_page *page);
+bool kv_page_is_private(const kv_page *page);  // may be written in place
+uint32_t kv_page_room_tokens(const kv_page *page);
 
 #endif

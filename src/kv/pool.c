@@ -6,11 +6,11 @@
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
-static wick_status grow_lists(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+static wick_status grow_lists(kv_pool *pool, uint32_t pages, wick_error *error) {
   const uint32_t page_count = pool->page_count + pages;
   if (page_count > pool->page_capacity) {
     size_t bytes;
-    wick_kv_page *list = NULL;
+    kv_page *list = NULL;
     if (checked_mul_size(page_count, sizeof *list, &bytes)) {
       list = memory_resize(pool->memory, pool->pages, bytes);
     }
@@ -28,11 +28,11 @@ static wick_status grow_lists(wick_kv_pool *pool, uint32_t pages, wick_error *er
   return WICK_OK;
 }
 
-static wick_status grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+static wick_status grow(kv_pool *pool, uint32_t pages, wick_error *error) {
   const size_t page_bytes = pool->layout.page_bytes;
   size_t bytes;
   if (pages > INT32_MAX - pool->page_count || !checked_mul_size(page_bytes, pages, &bytes)) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u KV pages do not fit", pages);
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u KV pages do not fit", pages);
   }
   const wick_status status = grow_lists(pool, pages, error);
   if (status != WICK_OK) return status;
@@ -42,25 +42,24 @@ static wick_status grow(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
   // Attention multiplies slots that were not written by a weight of 0, so they must be finite: a
   // page begins as zeros.
   for (uint32_t i = 0; i < pages; i++) {
-    wick_kv_page_init(&pool->pages[pool->page_count + i], (wick_kv_page_id)(pool->page_count + i),
-                      &pool->layout, data + i * page_bytes);
+    kv_page_init(&pool->pages[pool->page_count + i], (kv_page_id)(pool->page_count + i),
+                 &pool->layout, data + i * page_bytes);
   }
   pool->page_count += pages;
   pool->page_free += pages;
   return WICK_OK;
 }
 
-wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
-                              const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
-                              wick_kv_pool **out, wick_error *error) {
-  wick_kv_layout layout;
-  wick_status status = wick_kv_layout_init(&layout, kernels, shape, error);
+wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const kv_shape *shape,
+                         uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error) {
+  kv_layout layout;
+  wick_status status = kv_layout_init(&layout, kernels, shape, error);
   if (status != WICK_OK) return status;
   if (pages > pages_max) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u KV pages of at most %u", pages,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u KV pages of at most %u", pages,
                      pages_max);
   }
-  wick_kv_pool *pool = memory_alloc_zeroed(memory, sizeof *pool);
+  kv_pool *pool = memory_alloc_zeroed(memory, sizeof *pool);
   if (pool == NULL) return memory_fail(memory, error, "the KV pool", sizeof *pool);
   pool->memory = memory;
   pool->layout = layout;
@@ -69,14 +68,14 @@ wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
   atomic_init(&pool->nonfinite_values, 0);
   if (pages > 0) status = grow(pool, pages, error);
   if (status != WICK_OK) {
-    wick_kv_pool_destroy(pool);
+    kv_pool_destroy(pool);
     return status;
   }
   *out = pool;
   return WICK_OK;
 }
 
-void wick_kv_pool_destroy(wick_kv_pool *pool) {
+void kv_pool_destroy(kv_pool *pool) {
   if (pool == NULL) return;
   for (uint32_t i = 0; i < pool->seq_count; i++) memory_free(pool->memory, pool->seqs[i].table);
   memory_free(pool->memory, pool->seqs);
@@ -86,44 +85,42 @@ void wick_kv_pool_destroy(wick_kv_pool *pool) {
   memory_free(pool->memory, pool);
 }
 
-void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages) { pool->pages_keep = pages; }
-const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool) { return &pool->layout.shape; }
-const wick_kv_layout *wick_kv_pool_layout(const wick_kv_pool *pool) { return &pool->layout; }
-wick_kv_type wick_kv_pool_type(const wick_kv_pool *pool) { return pool->layout.shape.k_type; }
-uint32_t wick_kv_pool_pages(const wick_kv_pool *pool) { return pool->page_count; }
-uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool) { return pool->page_free; }
+void kv_pool_set_keep(kv_pool *pool, uint32_t pages) { pool->pages_keep = pages; }
+const kv_shape *kv_pool_shape(const kv_pool *pool) { return &pool->layout.shape; }
+const kv_layout *kv_pool_layout(const kv_pool *pool) { return &pool->layout; }
+wick_kv_type kv_pool_type(const kv_pool *pool) { return pool->layout.shape.k_type; }
+uint32_t kv_pool_pages(const kv_pool *pool) { return pool->page_count; }
+uint32_t kv_pool_pages_free(const kv_pool *pool) { return pool->page_free; }
 
-const wick_kv_page *wick_kv_pool_page(const wick_kv_pool *pool, wick_kv_page_id page) {
+const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page) {
   return page >= 0 && (uint32_t)page < pool->page_count ? &pool->pages[page] : NULL;
 }
 
-void *wick_kv_page_k(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer,
-                     uint32_t head) {
-  return wick_kv_page_data_k(&pool->pages[page].data, layer, head);
+void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head) {
+  return kv_page_data_k(&pool->pages[page].data, layer, head);
 }
 
-void *wick_kv_page_v(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer,
-                     uint32_t head) {
-  return wick_kv_page_data_v(&pool->pages[page].data, layer, head);
+void *kv_page_v(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head) {
+  return kv_page_data_v(&pool->pages[page].data, layer, head);
 }
 
 // ---- Taking and giving back ----
 
-static uint32_t reclaimable(const wick_kv_pool *pool) {
+static uint32_t reclaimable(const kv_pool *pool) {
   return pool->holder.reclaimable == NULL ? 0 : pool->holder.reclaimable(pool->holder.context);
 }
 
-static uint32_t available_with(const wick_kv_pool *pool, uint32_t idle) {
+static uint32_t available_with(const kv_pool *pool, uint32_t idle) {
   const uint64_t all = (uint64_t)pool->page_free + idle + (pool->pages_max - pool->page_count);
   return all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
 }
 
-uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool) {
+uint32_t kv_pool_pages_available(const kv_pool *pool) {
   return available_with(pool, reclaimable(pool));
 }
 
 // Grows until free and idle pages are `pages`.
-static wick_status grow_for(wick_kv_pool *pool, uint32_t pages, uint32_t idle, wick_error *error) {
+static wick_status grow_for(kv_pool *pool, uint32_t pages, uint32_t idle, wick_error *error) {
   const uint32_t missing = pages - pool->page_free;
   const uint32_t kept =
       pool->page_count < pool->pages_keep ? pool->pages_keep - pool->page_count : 0;
@@ -137,20 +134,20 @@ static wick_status grow_for(wick_kv_pool *pool, uint32_t pages, uint32_t idle, w
   return status;
 }
 
-wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error *error) {
+wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error) {
   if (pages <= pool->page_free) return WICK_OK;
   const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
   return grow_for(pool, pages < available ? pages : available, idle, error);
 }
 
 // Counts on idle pages first, but grows before it evicts: when growing fails, no entry is lost.
-wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage *shortage,
+wick_status kv_pool_reserve(kv_pool *pool, uint32_t pages, kv_shortage *shortage,
                             wick_error *error) {
   if (pages <= pool->page_free) return WICK_OK;
   const uint32_t idle = reclaimable(pool), available = available_with(pool, idle);
   if (pages > available) {
-    if (shortage != NULL) *shortage = (wick_kv_shortage){pages, available};
-    wick_fail(error, WICK_E_PAGES, WICK_NO_OFFSET, "%u KV pages are needed, %u are available",
+    if (shortage != NULL) *shortage = (kv_shortage){pages, available};
+    fail_with(error, WICK_E_PAGES, WICK_NO_OFFSET, "%u KV pages are needed, %u are available",
               pages, available);
     return status_about(WICK_E_PAGES, error, WICK_SUBJECT_KV_TOKENS, pages, available);
   }
@@ -162,23 +159,23 @@ wick_status kv_pool_reserve(wick_kv_pool *pool, uint32_t pages, wick_kv_shortage
   return WICK_OK;
 }
 
-wick_kv_page_id kv_page_take(wick_kv_pool *pool) {
+kv_page_id kv_page_take(kv_pool *pool) {
   uint32_t i = pool->free_from;
   while (i < pool->page_count && pool->pages[i].ref_count != 0) i++;
-  if (i == pool->page_count) return WICK_KV_PAGE_NONE;
+  if (i == pool->page_count) return KV_PAGE_NONE;
   pool->pages[i].ref_count = 1;
   pool->page_free--;
   pool->free_from = i + 1;
   pool->stats.pages_allocated++;
   const uint32_t used = pool->page_count - pool->page_free;
   if (used > pool->stats.used_pages_max) pool->stats.used_pages_max = used;
-  return (wick_kv_page_id)i;
+  return (kv_page_id)i;
 }
 
-void kv_page_retain(wick_kv_pool *pool, wick_kv_page_id page) { pool->pages[page].ref_count++; }
+void kv_page_retain(kv_pool *pool, kv_page_id page) { pool->pages[page].ref_count++; }
 
-void kv_page_release(wick_kv_pool *pool, wick_kv_page_id id) {
-  wick_kv_page *page = &pool->pages[id];
+void kv_page_release(kv_pool *pool, kv_page_id id) {
+  kv_page *page = &pool->pages[id];
   page->ref_count--;
   if (page->ref_count != 0) return;
   page->fill_tokens = 0;
@@ -194,24 +191,24 @@ void kv_page_release(wick_kv_pool *pool, wick_kv_page_id id) {
 
 // ---- Holds ----
 
-void wick_kv_pool_set_holder(wick_kv_pool *pool, const wick_kv_holder *holder) {
-  pool->holder = holder == NULL ? (wick_kv_holder){0} : *holder;
+void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder) {
+  pool->holder = holder == NULL ? (kv_holder){0} : *holder;
 }
 
-void wick_kv_page_hold(wick_kv_pool *pool, wick_kv_page_id id) {
-  wick_kv_page *page = &pool->pages[id];
+void kv_page_hold(kv_pool *pool, kv_page_id id) {
+  kv_page *page = &pool->pages[id];
   kv_page_retain(pool, id);
   if (page->hold_count++ == 0) pool->stats.pages_held_prefix++;
   page->is_sealed = true;
 }
 
-void wick_kv_page_unhold(wick_kv_pool *pool, wick_kv_page_id id) {
+void kv_page_unhold(kv_pool *pool, kv_page_id id) {
   if (--pool->pages[id].hold_count == 0) pool->stats.pages_held_prefix--;
   kv_page_release(pool, id);
 }
 
-wick_status wick_kv_page_take_held(wick_kv_pool *pool, wick_kv_page_id *page,
-                                   wick_kv_shortage *shortage, wick_error *error) {
+wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shortage,
+                              wick_error *error) {
   const wick_status status = kv_pool_reserve(pool, 1, shortage, error);
   if (status != WICK_OK) return status;
   *page = kv_page_take(pool);

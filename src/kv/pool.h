@@ -6,12 +6,12 @@
 // Writing and reading tokens allocate nothing. An error leaves everything unchanged. One thread
 // writes; kernels read.
 //
-// Invariants, checked by wick_kv_pool_check:
+// Invariants, checked by kv_pool_check:
 //   I1  a page is free exactly when its ref_count is 0
 //   I2  ref_count = occurrences in block tables + holds of the prefix cache
 //   I3  used + free pages = all pages
 //   I4  token_count of a sequence fits its table
-//   I5  a page that is written is neither shared nor sealed (wick_kv_seq_prepare_write)
+//   I5  a page that is written is neither shared nor sealed (kv_seq_prepare_write)
 //   I6  no table names a page twice
 //   I7  every counter equals a recount
 #ifndef WICK_KV_POOL_H
@@ -19,11 +19,11 @@
 
 #include "kv/page.h"
 
-enum { WICK_KV_PAGES_ANY = -1 };  // pages_max: only the memory's budget bounds growth
+enum { KV_PAGES_ANY = -1 };  // pages_max: only the memory's budget bounds growth
 
-typedef struct wick_kv_shortage {
+typedef struct kv_shortage {
   uint32_t pages_needed, pages_available;
-} wick_kv_shortage;
+} kv_shortage;
 
 // An entry of a block table. The slots [first, last) of the page hold, or are reserved for, the
 // tokens at the positions position + slot. Their keys were rotated at position + slot + delta.
@@ -31,184 +31,171 @@ typedef struct wick_kv_shortage {
 // `position` wraps below 0 when the first slots were dropped; position + first does not. Entries
 // follow each other without gaps; the first begins at position 0. Example: when tokens [4, 8) of a
 // sequence were dropped, slots 8 to 15 of its first page have delta 4 and position 2^32 - 4.
-typedef struct wick_kv_entry {
-  wick_kv_page_id page;  // WICK_KV_PAGE_NONE: fell out of the window
-  uint32_t position;     // of slot 0
+typedef struct kv_entry {
+  kv_page_id page;    // KV_PAGE_NONE: fell out of the window
+  uint32_t position;  // of slot 0
   int32_t delta;
   uint16_t first, last;
-} wick_kv_entry;
+} kv_entry;
 
-static inline uint32_t wick_kv_entry_begin(const wick_kv_entry *e) {
-  return e->position + e->first;
-}
-static inline uint32_t wick_kv_entry_end(const wick_kv_entry *e) { return e->position + e->last; }
+static inline uint32_t kv_entry_begin(const kv_entry *e) { return e->position + e->first; }
+static inline uint32_t kv_entry_end(const kv_entry *e) { return e->position + e->last; }
 
-typedef struct wick_kv_pool wick_kv_pool;
+typedef struct kv_pool kv_pool;
 
 // The pool begins with `pages` pages (0 is fine) and grows up to pages_max. (pages_max equal to
-// `pages`: it never grows; (uint32_t)WICK_KV_PAGES_ANY: only the budget limits it.) Errors of
-// wick_kv_layout_init, and WICK_E_NOMEM.
-wick_status wick_kv_pool_init(wick_memory *memory, const wick_kernels *kernels,
-                              const wick_kv_shape *shape, uint32_t pages, uint32_t pages_max,
-                              wick_kv_pool **out, wick_error *error);
-void wick_kv_pool_destroy(wick_kv_pool *pool);
+// `pages`: it never grows; (uint32_t)KV_PAGES_ANY: only the budget limits it.) Errors of
+// kv_layout_init, and WICK_E_NOMEM.
+wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const kv_shape *shape,
+                         uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error);
+void kv_pool_destroy(kv_pool *pool);
 // Grows now as far as taking `pages` one after another would, so that taking them allocates
 // nothing. Too few pages are no error here, but when they are taken. WICK_E_NOMEM.
-wick_status wick_kv_pool_grow_for(wick_kv_pool *pool, uint32_t pages, wick_error *error);
+wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 // When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
 // pages of the prefix cache. 0, the default: it always evicts first.
-void wick_kv_pool_set_keep(wick_kv_pool *pool, uint32_t pages);
-const wick_kv_shape *wick_kv_pool_shape(const wick_kv_pool *pool);
-const wick_kv_layout *wick_kv_pool_layout(const wick_kv_pool *pool);
-wick_kv_type wick_kv_pool_type(const wick_kv_pool *pool);  // of the keys
-uint32_t wick_kv_pool_pages(const wick_kv_pool *pool);
-uint32_t wick_kv_pool_pages_free(const wick_kv_pool *pool);
+void kv_pool_set_keep(kv_pool *pool, uint32_t pages);
+const kv_shape *kv_pool_shape(const kv_pool *pool);
+const kv_layout *kv_pool_layout(const kv_pool *pool);
+wick_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
+uint32_t kv_pool_pages(const kv_pool *pool);
+uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
-uint32_t wick_kv_pool_pages_available(const wick_kv_pool *pool);
+uint32_t kv_pool_pages_available(const kv_pool *pool);
 // NULL for an id out of range. For pictures of the pool.
-const wick_kv_page *wick_kv_pool_page(const wick_kv_pool *pool, wick_kv_page_id page);
+const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
 
-typedef struct wick_kv_stats {
+typedef struct kv_stats {
   uint64_t sequences_allocated, sequences_freed;
   uint64_t pages_allocated, pages_freed;
   uint64_t forks, cow_copies, cow_operations;  // cow_operations = forks + cow_copies
   uint64_t defrag_operations, pages_moved;
   uint64_t nonfinite_values;  // ever written
   uint32_t active_sequences, used_pages, used_pages_max, pages_held_prefix;
-} wick_kv_stats;
-wick_kv_stats wick_kv_pool_stats(const wick_kv_pool *pool);
-uint64_t wick_kv_pool_bytes_used(const wick_kv_pool *pool);      // of used pages
-uint64_t wick_kv_pool_bytes_capacity(const wick_kv_pool *pool);  // of all pages
-double wick_kv_pool_used_pct(const wick_kv_pool *pool);          // 0 when there is no page
+} kv_stats;
+kv_stats kv_pool_stats(const kv_pool *pool);
+uint64_t kv_pool_bytes_used(const kv_pool *pool);      // of used pages
+uint64_t kv_pool_bytes_capacity(const kv_pool *pool);  // of all pages
+double kv_pool_used_pct(const kv_pool *pool);          // 0 when there is no page
 // Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
-double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool);
+double kv_pool_bytes_ratio(const kv_pool *pool);
 
 // A hole is a run of free pages between two used ones. A shared page counts once, with the tokens
 // of the sequence that has most in it.
-typedef struct wick_kv_frag {
+typedef struct kv_frag {
   uint32_t holes;
   uint32_t largest_free_region;  // pages
   uint64_t wasted_capacity;      // tokens
   double fragmentation_ratio;    // min(1, holes / used pages)
   double avg_tokens_per_page;    // of pages that have tokens
-} wick_kv_frag;
-wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool);
-#define WICK_KV_DEFRAG_THRESHOLD 0.3
+} kv_frag;
+kv_frag kv_frag_stats(const kv_pool *pool);
+#define KV_DEFRAG_THRESHOLD 0.3
 // True when the fragmentation is over the threshold, more than a quarter is wasted with more than
 // two holes, or less than a tenth is free with a hole.
-bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold);
+bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
 // Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
 // the order of their ids, at most pages_moved_max pages. Between steps only. Returns the number.
-uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max);
+uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max);
 // Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
-wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error);
+wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
 
 // ---- The holder of pages outside of block tables: the prefix cache (kv/prefix.h) ----
 
-typedef struct wick_kv_holder {
+typedef struct kv_holder {
   void *context;
   uint32_t (*reclaimable)(void *context);              // pages that reclaim could free
   uint32_t (*reclaim)(void *context, uint32_t pages);  // frees up to so many; returns how many
-  void (*moved)(void *context, wick_kv_page_id from, wick_kv_page_id to);
-} wick_kv_holder;
-void wick_kv_pool_set_holder(wick_kv_pool *pool, const wick_kv_holder *holder);  // NULL: none
+  void (*moved)(void *context, kv_page_id from, kv_page_id to);
+} kv_holder;
+void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.
-void wick_kv_page_hold(wick_kv_pool *pool, wick_kv_page_id page);
-void wick_kv_page_unhold(wick_kv_pool *pool, wick_kv_page_id page);
+void kv_page_hold(kv_pool *pool, kv_page_id page);
+void kv_page_unhold(kv_pool *pool, kv_page_id page);
 // Takes a page for the holder alone (for reading a saved cache), with its hold. Evicts and grows
-// as wick_kv_seq_extend does.
-wick_status wick_kv_page_take_held(wick_kv_pool *pool, wick_kv_page_id *page,
-                                   wick_kv_shortage *shortage, wick_error *error);
+// as kv_seq_extend does.
+wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shortage,
+                              wick_error *error);
 
 // ---- Sequences ----
 
 // A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. When
 // free pages do not suffice, idle pages of the prefix cache are evicted and the pool grows. When
 // that does not suffice: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
-wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id *seq,
-                            wick_kv_shortage *shortage, wick_error *error);
+wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shortage *shortage,
+                       wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
-wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id seq, wick_error *error);
-bool wick_kv_seq_exists(const wick_kv_pool *pool, wick_kv_seq_id seq);
-uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, wick_kv_seq_id seq);    // 0: or unknown
-uint32_t wick_kv_seq_capacity(const wick_kv_pool *pool, wick_kv_seq_id seq);  // tokens reserved
+wick_status kv_seq_free(kv_pool *pool, kv_seq_id seq, wick_error *error);
+bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
+uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
+uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
 // A sequence with the same tokens that shares every page. O(pages); copies no keys or values.
-wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id seq, wick_kv_seq_id *child,
-                             wick_error *error);
+wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Makes room for `tokens` more than are stored.
-wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
-                               wick_kv_shortage *shortage, wick_error *error);
+wick_status kv_seq_extend(kv_pool *pool, kv_seq_id seq, uint32_t tokens, kv_shortage *shortage,
+                          wick_error *error);
 // Call before a pass writes the positions [position, position + tokens); `position` is at most the
 // stored count. Reserves their pages, and copies those that are shared or sealed. So the pass
 // allocates nothing and writes into private pages only.
-wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
-                                      uint32_t tokens, wick_kv_shortage *shortage,
-                                      wick_error *error);
+wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
+                                 kv_shortage *shortage, wick_error *error);
 // Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
 // it. WICK_E_SEQ, WICK_E_NOMEM.
-wick_status wick_kv_seq_reserve_table(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
-                                      wick_error *error);
-// `tokens` positions were written (wick_kv_row_write): counts them as stored. WICK_E_RANGE past
+wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
+// `tokens` positions were written (kv_row_write): counts them as stored. WICK_E_RANGE past
 // what was reserved.
-wick_status wick_kv_seq_append(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
-                               wick_error *error);
+wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Sets the stored count; reserved pages stay. WICK_E_RANGE past what was reserved.
-wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
-                                   wick_error *error);
+wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Drops the tokens from position `tokens` on, and gives back the pages that become empty.
 // WICK_E_RANGE past the stored count, or where the window has already slid.
-wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t tokens,
-                                 wick_error *error);
+wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
 // (the delta of their entries grows). Pages that become empty are given back. A range within one
 // page needs a free page, since no table names a page twice.
-wick_status wick_kv_seq_shift(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t first, uint32_t last,
-                              wick_kv_shortage *shortage, wick_error *error);
+wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t last,
+                         kv_shortage *shortage, wick_error *error);
 // Gives back leading pages wholly before the last `keep` stored tokens; their entries stay, as
-// WICK_KV_PAGE_NONE.
-wick_status wick_kv_seq_window(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t keep,
-                               wick_error *error);
+// KV_PAGE_NONE.
+wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
 // The same with the pool's window, as the next position needs it; without one: nothing.
-void wick_kv_seq_slide(wick_kv_pool *pool, wick_kv_seq_id seq);
+void kv_seq_slide(kv_pool *pool, kv_seq_id seq);
 // Moves pages so that neighbours in the table become neighbours in the pool. A page moves when the
 // place after its neighbour is free and no other sequence shares it. *moved: how many.
-wick_status wick_kv_seq_compact(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t *moved,
-                                wick_error *error);
+wick_status kv_seq_compact(kv_pool *pool, kv_seq_id seq, uint32_t *moved, wick_error *error);
 // Pairs that are neighbours in the pool / all pairs; 1 for at most one page or no such sequence.
-double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id seq);
+double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id seq);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.
 // Valid until the sequence is next changed.
-const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, wick_kv_seq_id seq,
-                                       uint32_t *count);
+const kv_entry *kv_seq_table(const kv_pool *pool, kv_seq_id seq, uint32_t *count);
 // The entry of a table whose slots have `position`; NULL outside. O(1) in a table that was never
 // shifted, else O(log entries).
-const wick_kv_entry *wick_kv_table_find(const wick_kv_entry *table, uint32_t count,
-                                        uint32_t position);
+const kv_entry *kv_table_find(const kv_entry *table, uint32_t count, uint32_t position);
 // page * 16 + slot of a position. WICK_E_SEQ, WICK_E_RANGE.
-wick_status wick_kv_seq_slot(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
-                             uint64_t *slot, wick_error *error);
+wick_status kv_seq_slot(const kv_pool *pool, kv_seq_id seq, uint32_t position, uint64_t *slot,
+                        wick_error *error);
 
 // The page of a position; reserved positions are fine. WICK_E_SEQ, WICK_E_RANGE (page index and
 // position are in the message).
-wick_status wick_kv_page_get(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
-                             const wick_kv_page **page, wick_error *error);
+wick_status kv_page_get(const kv_pool *pool, kv_seq_id seq, uint32_t position, const kv_page **page,
+                        wick_error *error);
 // The same for writing. A shared or sealed page is copied first (its rows, all layers), which needs
 // a free page.
-wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t position,
-                             wick_kv_page **page, wick_kv_shortage *shortage, wick_error *error);
+wick_status kv_page_mut(kv_pool *pool, kv_seq_id seq, uint32_t position, kv_page **page,
+                        kv_shortage *shortage, wick_error *error);
 
 // One KV head's K or V inside a page, for the kernels.
-void *wick_kv_page_k(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer, uint32_t head);
-void *wick_kv_page_v(const wick_kv_pool *pool, wick_kv_page_id page, uint32_t layer, uint32_t head);
+void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head);
+void *kv_page_v(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head);
 
 // Writes the K and V rows [kv_heads * head_dim] of one layer at `position` (prepared:
-// wick_kv_seq_prepare_write). Any thread; rows of different positions at the same time. Returns how
+// kv_seq_prepare_write). Any thread; rows of different positions at the same time. Returns how
 // many values were not finite.
-uint32_t wick_kv_row_write(wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t layer,
-                           uint32_t position, const float *k, const float *v);
+uint32_t kv_row_write(kv_pool *pool, kv_seq_id seq, uint32_t layer, uint32_t position,
+                      const float *k, const float *v);
 // Reads them back. WICK_E_SEQ, WICK_E_RANGE.
-wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id seq, uint32_t layer,
-                             uint32_t position, float *k, float *v, wick_error *error);
+wick_status kv_row_read(const kv_pool *pool, kv_seq_id seq, uint32_t layer, uint32_t position,
+                        float *k, float *v, wick_error *error);
 
 #endif

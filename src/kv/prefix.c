@@ -15,12 +15,12 @@ static uint64_t fold_tokens(uint64_t hash, const int32_t *tokens, size_t count) 
   return hash;
 }
 
-wick_prefix_hash_t wick_prefix_hash(const int32_t *tokens, size_t count) {
+prefix_hash_t prefix_hash(const int32_t *tokens, size_t count) {
   return fold_tokens(HASH_BASIS, tokens, count);
 }
 
-wick_prefix_hash_t wick_page_hash(wick_prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
-                                  uint32_t count) {
+prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
+                        uint32_t count) {
   uint64_t hash = fold(HASH_BASIS, (uint32_t)parent);
   hash = fold(hash, (uint32_t)(parent >> 32));
   hash = fold(hash, (uint32_t)salt);
@@ -31,79 +31,78 @@ wick_prefix_hash_t wick_page_hash(wick_prefix_hash_t parent, uint64_t salt, cons
 // ---- Lookups ----
 
 // Follows the chain through at most `pages` whole pages; *id: the last entry.
-static uint32_t walk(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
-                     uint32_t pages, wick_prefix_id *id) {
-  *id = WICK_PREFIX_NONE;
+static uint32_t walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
+                     prefix_id *id) {
+  *id = PREFIX_NONE;
   uint32_t found = 0;
   for (; found < pages; found++) {
     const size_t at = (size_t)found * cache->config.page_tokens;
-    const wick_prefix_id child = prefix_find(cache, *id, salt, tokens + at);
-    if (child == WICK_PREFIX_NONE) break;
+    const prefix_id child = prefix_find(cache, *id, salt, tokens + at);
+    if (child == PREFIX_NONE) break;
     *id = child;
   }
   return found;
 }
 
 // Counts a lookup that ended at `id`. The entry and its ancestors become the most recently used.
-static void count_lookup(wick_prefix_cache *cache, wick_prefix_id id, uint32_t count) {
+static void count_lookup(prefix_cache *cache, prefix_id id, uint32_t count) {
   cache->stats.lookup_tokens += count;
-  if (id == WICK_PREFIX_NONE) {
+  if (id == PREFIX_NONE) {
     cache->stats.misses++;
     return;
   }
   cache->stats.hits++;
   cache->stats.tokens_saved += cache->entries[id].token_count;
   cache->tick++;
-  for (; id != WICK_PREFIX_NONE; id = cache->entries[id].parent) prefix_touch(cache, id);
+  for (; id != PREFIX_NONE; id = cache->entries[id].parent) prefix_touch(cache, id);
 }
 
-uint32_t wick_prefix_find_longest(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
-                                  uint32_t count, wick_prefix_id *id) {
+uint32_t prefix_find_longest(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
+                             uint32_t count, prefix_id *id) {
   const uint32_t pages = count == 0 ? 0 : (count - 1) / cache->config.page_tokens;
   const uint32_t found = walk(cache, salt, tokens, pages, id);
   count_lookup(cache, *id, count);
   return found * cache->config.page_tokens;
 }
 
-wick_prefix_id wick_prefix_peek(wick_prefix_cache *cache, wick_salt salt, const int32_t *tokens,
-                                uint32_t count) {
-  wick_prefix_id id;
+prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count) {
+  prefix_id id;
   walk(cache, salt, tokens, count / cache->config.page_tokens, &id);
   return id;
 }
 
-wick_prefix_id wick_prefix_lookup_tokens(wick_prefix_cache *cache, wick_salt salt,
-                                         const int32_t *tokens, uint32_t count) {
+prefix_id prefix_lookup_tokens(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
+                               uint32_t count) {
   const uint32_t pages = count / cache->config.page_tokens;
-  wick_prefix_id id;
+  prefix_id id;
   const uint32_t found = walk(cache, salt, tokens, pages, &id);
-  if (found < pages || count % cache->config.page_tokens != 0) id = WICK_PREFIX_NONE;
+  if (found < pages || count % cache->config.page_tokens != 0) id = PREFIX_NONE;
   count_lookup(cache, id, count);
   return id;
 }
 
 // ---- Sequences ----
 
-wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq_id, wick_salt salt,
-                               const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
-                               wick_error *error) {
-  wick_kv_pool *pool = cache->pool;
+wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt,
+                          const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
+                          wick_error *error) {
+  kv_pool *pool = cache->pool;
   kv_seq *seq = kv_seq_find(pool, seq_id);
   if (seq == NULL) return kv_seq_unknown(seq_id, error);
   if (seq->entry_count != 0 || cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", seq_id);
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", seq_id);
   }
   const uint32_t pages_max = count == 0 ? 0 : (count - 1) / KERNEL_PAGE_TOKENS;
-  wick_prefix_id id;
+  prefix_id id;
   const uint32_t pages = walk(cache, salt, tokens, pages_max, &id);
   const wick_status status = kv_seq_reserve_entries(pool, seq, pages, error);
   if (status != WICK_OK) return status;
   count_lookup(cache, id, count);
   for (uint32_t i = pages; i-- > 0; id = cache->entries[id].parent) {
-    const wick_kv_page_id page = cache->entries[id].page;
+    const kv_page_id page = cache->entries[id].page;
     kv_page_retain(pool, page);
-    seq->table[i] = (wick_kv_entry){
-        .page = page, .position = i * KERNEL_PAGE_TOKENS, .last = KERNEL_PAGE_TOKENS};
+    seq->table[i] =
+        (kv_entry){.page = page, .position = i * KERNEL_PAGE_TOKENS, .last = KERNEL_PAGE_TOKENS};
   }
   seq->entry_count = pages;
   seq->token_count = pages * KERNEL_PAGE_TOKENS;
@@ -112,30 +111,30 @@ wick_status wick_prefix_attach(wick_prefix_cache *cache, wick_kv_seq_id seq_id, 
 }
 
 // Whether entry i of a block table holds the tokens of page i as a fresh prefill would.
-static bool is_plain(const wick_kv_entry *entry, uint32_t i) {
+static bool is_plain(const kv_entry *entry, uint32_t i) {
   return entry->page >= 0 && entry->delta == 0 && entry->first == 0 &&
          entry->last == KERNEL_PAGE_TOKENS && entry->position == i * KERNEL_PAGE_TOKENS;
 }
 
-wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq_id, wick_salt salt,
-                              const int32_t *tokens, uint32_t count, uint32_t *tokens_known,
-                              wick_error *error) {
+wick_status prefix_store(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt,
+                         const int32_t *tokens, uint32_t count, uint32_t *tokens_known,
+                         wick_error *error) {
   const kv_seq *seq = kv_seq_find(cache->pool, seq_id);
   if (seq == NULL) return kv_seq_unknown(seq_id, error);
   if (count > seq->token_count || cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u",
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u",
                      seq_id, seq->token_count, count);
   }
-  wick_prefix_id parent = WICK_PREFIX_NONE;
+  prefix_id parent = PREFIX_NONE;
   wick_status status = WICK_OK;
   uint32_t i = 0;
   for (; i < count / KERNEL_PAGE_TOKENS && is_plain(&seq->table[i], i); i++) {
-    wick_prefix_id id;
+    prefix_id id;
     bool existed;
-    status = wick_prefix_insert(cache, parent, salt, tokens + (size_t)i * KERNEL_PAGE_TOKENS,
-                                seq->table[i].page, &id, &existed, error);
+    status = prefix_insert(cache, parent, salt, tokens + (size_t)i * KERNEL_PAGE_TOKENS,
+                           seq->table[i].page, &id, &existed, error);
     if (status != WICK_OK) break;
-    if (!existed) wick_prefix_release(cache, id);
+    if (!existed) prefix_release(cache, id);
     parent = id;
   }
   if (tokens_known != NULL) *tokens_known = i * KERNEL_PAGE_TOKENS;
@@ -144,64 +143,61 @@ wick_status wick_prefix_store(wick_prefix_cache *cache, wick_kv_seq_id seq_id, w
 
 // ---- Facts ----
 
-uint32_t wick_prefix_count(const wick_prefix_cache *cache) { return cache->count; }
-bool wick_prefix_is_empty(const wick_prefix_cache *cache) { return cache->count == 0; }
-uint32_t wick_prefix_capacity(const wick_prefix_cache *cache) { return cache->config.entries_max; }
+uint32_t prefix_count(const prefix_cache *cache) { return cache->count; }
+bool prefix_is_empty(const prefix_cache *cache) { return cache->count == 0; }
+uint32_t prefix_capacity(const prefix_cache *cache) { return cache->config.entries_max; }
 
-double wick_prefix_used_ratio(const wick_prefix_cache *cache) {
+double prefix_used_ratio(const prefix_cache *cache) {
   const uint32_t max = cache->config.entries_max;
   return max == 0 ? 0 : (double)cache->count / (double)max;
 }
 
-wick_prefix_stats wick_prefix_stats_get(const wick_prefix_cache *cache) { return cache->stats; }
+prefix_stats prefix_stats_get(const prefix_cache *cache) { return cache->stats; }
 
-double wick_prefix_hit_ratio(const wick_prefix_stats *stats) {
+double prefix_hit_ratio(const prefix_stats *stats) {
   const uint64_t queries = stats->hits + stats->misses;
   return queries == 0 ? 0 : (double)stats->hits / (double)queries;
 }
 
-uint64_t wick_prefix_tick(const wick_prefix_cache *cache) { return cache->tick; }
-uint32_t wick_prefix_places(const wick_prefix_cache *cache) { return cache->place_count; }
+uint64_t prefix_tick(const prefix_cache *cache) { return cache->tick; }
+uint32_t prefix_places(const prefix_cache *cache) { return cache->place_count; }
 
-const wick_prefix_entry *wick_prefix_entry_at(const wick_prefix_cache *cache, wick_prefix_id id) {
+const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id) {
   return prefix_is_live(cache, id) ? &cache->entries[id] : NULL;
 }
 
-const int32_t *wick_prefix_entry_tokens(const wick_prefix_cache *cache, wick_prefix_id id) {
+const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id) {
   return cache->tokens + (size_t)id * cache->config.page_tokens;
 }
 
-wick_kv_pool *wick_prefix_pool(const wick_prefix_cache *cache) { return cache->pool; }
-uint32_t wick_prefix_page_tokens(const wick_prefix_cache *cache) {
-  return cache->config.page_tokens;
-}
+kv_pool *prefix_pool(const prefix_cache *cache) { return cache->pool; }
+uint32_t prefix_page_tokens(const prefix_cache *cache) { return cache->config.page_tokens; }
 
 // ---- The check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {
-  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "prefix cache: %s (%u)", what, id);
+  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "prefix cache: %s (%u)", what, id);
 }
 
-static wick_status check_entry(const wick_prefix_cache *cache, wick_prefix_id id,
-                               wick_error *error) {
-  const wick_prefix_entry *entry = &cache->entries[id];
-  const wick_kv_page *page = wick_kv_pool_page(cache->pool, entry->page);
+static wick_status check_entry(const prefix_cache *cache, prefix_id id, wick_error *error) {
+  const prefix_entry *entry = &cache->entries[id];
+  const kv_page *page = kv_pool_page(cache->pool, entry->page);
   if (page == NULL || page->hold_count == 0) return broken(error, "a page is not held", id);
   if (!entry->is_linked && entry->ref_count == 0) return broken(error, "a cleared entry stays", id);
   uint32_t children = 0;
-  for (wick_prefix_id i = 0; i < cache->place_count; i++) {
+  for (prefix_id i = 0; i < cache->place_count; i++) {
     children += prefix_is_live(cache, i) && cache->entries[i].parent == id;
   }
   if (children != entry->child_count) return broken(error, "children of an entry", id);
-  if (entry->parent != WICK_PREFIX_NONE && !prefix_is_live(cache, entry->parent)) {
+  if (entry->parent != PREFIX_NONE && !prefix_is_live(cache, entry->parent)) {
     return broken(error, "an entry without its parent", id);
   }
   return WICK_OK;
 }
 
-wick_status wick_prefix_check(const wick_prefix_cache *cache, wick_error *error) {
+wick_status prefix_check(const prefix_cache *cache, wick_error *error) {
   uint32_t live = 0, linked = 0, chained = 0;
-  for (wick_prefix_id id = 0; id < cache->place_count; id++) {
+  for (prefix_id id = 0; id < cache->place_count; id++) {
     if (!prefix_is_live(cache, id)) continue;
     const wick_status status = check_entry(cache, id, error);
     if (status != WICK_OK) return status;
@@ -209,8 +205,8 @@ wick_status wick_prefix_check(const wick_prefix_cache *cache, wick_error *error)
     linked += cache->entries[id].is_linked;
   }
   for (uint32_t b = 0; b < cache->bucket_count; b++) {
-    wick_prefix_id id = cache->buckets[b];
-    for (; id != WICK_PREFIX_NONE && chained <= live; id = cache->entries[id].next) chained++;
+    prefix_id id = cache->buckets[b];
+    for (; id != PREFIX_NONE && chained <= live; id = cache->entries[id].next) chained++;
   }
   if (linked != cache->count || chained != linked) return broken(error, "entries", cache->count);
   if (live != cache->stats.pages_held) return broken(error, "held pages", live);

@@ -5,29 +5,29 @@
 
 #include "kv/prefix.h"
 
-struct wick_prefix_cache {
-  wick_memory *memory;
-  wick_kv_pool *pool;
-  wick_prefix_config config;
-  wick_prefix_entry *entries;  // [place_capacity]
-  int32_t *tokens;             // [place_capacity][page_tokens]
-  uint32_t place_count;        // places that were ever used
+struct prefix_cache {
+  memory_gate *memory;
+  kv_pool *pool;
+  prefix_config config;
+  prefix_entry *entries;  // [place_capacity]
+  int32_t *tokens;        // [place_capacity][page_tokens]
+  uint32_t place_count;   // places that were ever used
   uint32_t place_capacity;
-  wick_prefix_id free_first;  // of the places that are free again
-  wick_prefix_id *buckets;    // [bucket_count], a power of two; 0 before the first entry
+  prefix_id free_first;  // of the places that are free again
+  prefix_id *buckets;    // [bucket_count], a power of two; 0 before the first entry
   uint32_t bucket_count;
   uint32_t count;  // entries that are found
   uint64_t tick, serial;
-  wick_prefix_stats stats;
+  prefix_stats stats;
 };
 
 // Whether the place has an entry.
-bool prefix_is_live(const wick_prefix_cache *cache, wick_prefix_id id);
-void prefix_touch(wick_prefix_cache *cache, wick_prefix_id id);  // now the most recently used
+bool prefix_is_live(const prefix_cache *cache, prefix_id id);
+void prefix_touch(prefix_cache *cache, prefix_id id);  // now the most recently used
 // The entry after `parent` with these tokens. An equal hash of other tokens counts as a collision.
-wick_prefix_id prefix_find(wick_prefix_cache *cache, wick_prefix_id parent, wick_salt salt,
-                           const int32_t *tokens);
+prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
+                      const int32_t *tokens);
 // Removes an entry and gives its page back.
-void prefix_remove(wick_prefix_cache *cache, wick_prefix_id id);
+void prefix_remove(prefix_cache *cache, prefix_id id);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
-kv_seq *kv_seq_find(const wick_kv_pool *pool, wick_kv_seq_id id) {
+kv_seq *kv_seq_find(const kv_pool *pool, kv_seq_id id) {
   uint32_t low = 0, high = pool->seq_count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -17,20 +17,20 @@ kv_seq *kv_seq_find(const wick_kv_pool *pool, wick_kv_seq_id id) {
   return low < pool->seq_count && pool->seqs[low].id == id ? &pool->seqs[low] : NULL;
 }
 
-wick_status kv_seq_unknown(wick_kv_seq_id id, wick_error *error) {
-  return wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no sequence %u", id);
+wick_status kv_seq_unknown(kv_seq_id id, wick_error *error) {
+  return fail_with(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no sequence %u", id);
 }
 
 uint32_t kv_seq_end(const kv_seq *seq) {
-  return seq->entry_count == 0 ? 0 : wick_kv_entry_end(&seq->table[seq->entry_count - 1]);
+  return seq->entry_count == 0 ? 0 : kv_entry_end(&seq->table[seq->entry_count - 1]);
 }
 
 // ---- Making and ending ----
 
 // A new sequence, the last of the list, with a table of `entries` places.
-static wick_status add_seq(wick_kv_pool *pool, uint32_t entries, wick_error *error) {
+static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_next == UINT32_MAX) {
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
+    return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
   }
   if (pool->seq_count == pool->seq_capacity) {
     const uint32_t capacity = pool->seq_capacity == 0 ? 8 : pool->seq_capacity * 2;
@@ -49,10 +49,10 @@ static wick_status add_seq(wick_kv_pool *pool, uint32_t entries, wick_error *err
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id *id,
-                            wick_kv_shortage *shortage, wick_error *error) {
+wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *id, kv_shortage *shortage,
+                       wick_error *error) {
   if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u tokens do not fit", tokens);
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u tokens do not fit", tokens);
   }
   const uint32_t pages = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
   wick_status status = kv_pool_reserve(pool, pages, shortage, error);
@@ -64,7 +64,7 @@ wick_status wick_kv_seq_new(wick_kv_pool *pool, uint32_t tokens, wick_kv_seq_id 
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id id, wick_error *error) {
+wick_status kv_seq_free(kv_pool *pool, kv_seq_id id, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   for (uint32_t i = 0; i < seq->entry_count; i++) {
@@ -78,8 +78,7 @@ wick_status wick_kv_seq_free(wick_kv_pool *pool, wick_kv_seq_id id, wick_error *
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id id, wick_kv_seq_id *child,
-                             wick_error *error) {
+wick_status kv_seq_fork(kv_pool *pool, kv_seq_id id, kv_seq_id *child, wick_error *error) {
   const kv_seq *parent = kv_seq_find(pool, id);
   if (parent == NULL) return kv_seq_unknown(id, error);
   const wick_status status = add_seq(pool, parent->entry_count, error);
@@ -101,38 +100,34 @@ wick_status wick_kv_seq_fork(wick_kv_pool *pool, wick_kv_seq_id id, wick_kv_seq_
 
 // ---- Looking ----
 
-bool wick_kv_seq_exists(const wick_kv_pool *pool, wick_kv_seq_id seq) {
-  return kv_seq_find(pool, seq) != NULL;
-}
+bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq) { return kv_seq_find(pool, seq) != NULL; }
 
-uint32_t wick_kv_seq_tokens(const wick_kv_pool *pool, wick_kv_seq_id id) {
+uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id id) {
   const kv_seq *seq = kv_seq_find(pool, id);
   return seq == NULL ? 0 : seq->token_count;
 }
 
-uint32_t wick_kv_seq_capacity(const wick_kv_pool *pool, wick_kv_seq_id id) {
+uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id id) {
   const kv_seq *seq = kv_seq_find(pool, id);
   return seq == NULL ? 0 : kv_seq_end(seq);
 }
 
-const wick_kv_entry *wick_kv_seq_table(const wick_kv_pool *pool, wick_kv_seq_id id,
-                                       uint32_t *count) {
+const kv_entry *kv_seq_table(const kv_pool *pool, kv_seq_id id, uint32_t *count) {
   const kv_seq *seq = kv_seq_find(pool, id);
   *count = seq == NULL ? 0 : seq->entry_count;
   return seq == NULL ? NULL : seq->table;
 }
 
-const wick_kv_entry *wick_kv_table_find(const wick_kv_entry *table, uint32_t count,
-                                        uint32_t position) {
+const kv_entry *kv_table_find(const kv_entry *table, uint32_t count, uint32_t position) {
   const uint32_t guess = position / KERNEL_PAGE_TOKENS;
-  if (guess < count && position >= wick_kv_entry_begin(&table[guess]) &&
-      position < wick_kv_entry_end(&table[guess])) {
+  if (guess < count && position >= kv_entry_begin(&table[guess]) &&
+      position < kv_entry_end(&table[guess])) {
     return &table[guess];
   }
   uint32_t low = 0, high = count;  // the first entry that ends after the position
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (wick_kv_entry_end(&table[middle]) <= position) {
+    if (kv_entry_end(&table[middle]) <= position) {
       low = middle + 1;
     } else {
       high = middle;
@@ -142,22 +137,22 @@ const wick_kv_entry *wick_kv_table_find(const wick_kv_entry *table, uint32_t cou
 }
 
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position) {
-  const wick_kv_entry *entry = wick_kv_table_find(seq->table, seq->entry_count, position);
+  const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, position);
   return entry == NULL ? seq->entry_count : (uint32_t)(entry - seq->table);
 }
 
-wick_status wick_kv_seq_slot(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
-                             uint64_t *slot, wick_error *error) {
-  const wick_kv_page *page;
-  const wick_status status = wick_kv_page_get(pool, id, position, &page, error);
+wick_status kv_seq_slot(const kv_pool *pool, kv_seq_id id, uint32_t position, uint64_t *slot,
+                        wick_error *error) {
+  const kv_page *page;
+  const wick_status status = kv_page_get(pool, id, position, &page, error);
   if (status != WICK_OK) return status;
   const kv_seq *seq = kv_seq_find(pool, id);
-  const wick_kv_entry *entry = &seq->table[kv_seq_entry_index(seq, position)];
+  const kv_entry *entry = &seq->table[kv_seq_entry_index(seq, position)];
   *slot = (uint64_t)page->id * KERNEL_PAGE_TOKENS + (position - entry->position);
   return WICK_OK;
 }
 
-double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id id) {
+double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id id) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL || seq->entry_count < 2) return 1;
   uint32_t neighbours = 0;
@@ -169,13 +164,13 @@ double wick_kv_seq_contiguity_ratio(const wick_kv_pool *pool, wick_kv_seq_id id)
 
 // ---- Room ----
 
-wick_status kv_seq_reserve_entries(wick_kv_pool *pool, kv_seq *seq, uint32_t entries,
+wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
                                    wick_error *error) {
   if (entries <= seq->entry_capacity) return WICK_OK;
   uint32_t capacity = seq->entry_capacity + seq->entry_capacity / 2;
   if (capacity < entries) capacity = entries;
   size_t bytes;
-  wick_kv_entry *table = NULL;
+  kv_entry *table = NULL;
   if (checked_mul_size(capacity, sizeof *table, &bytes)) {
     table = memory_resize(pool->memory, seq->table, bytes);
   }
@@ -188,8 +183,7 @@ wick_status kv_seq_reserve_entries(wick_kv_pool *pool, kv_seq *seq, uint32_t ent
   return WICK_OK;
 }
 
-wick_status wick_kv_seq_reserve_table(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
-                                      wick_error *error) {
+wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   const uint32_t end = kv_seq_end(seq);
@@ -197,19 +191,19 @@ wick_status wick_kv_seq_reserve_table(wick_kv_pool *pool, wick_kv_seq_id id, uin
   return kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
 }
 
-void kv_seq_add_page(wick_kv_pool *pool, kv_seq *seq) {
+void kv_seq_add_page(kv_pool *pool, kv_seq *seq) {
   const uint32_t position = kv_seq_end(seq);
   seq->table[seq->entry_count++] =
-      (wick_kv_entry){.page = kv_page_take(pool), .position = position, .last = KERNEL_PAGE_TOKENS};
+      (kv_entry){.page = kv_page_take(pool), .position = position, .last = KERNEL_PAGE_TOKENS};
 }
 
-wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
-                               wick_kv_shortage *shortage, wick_error *error) {
+wick_status kv_seq_extend(kv_pool *pool, kv_seq_id id, uint32_t tokens, kv_shortage *shortage,
+                          wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   const uint32_t stored = seq->token_count;
   if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - stored) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
   }
   if (stored + tokens <= kv_seq_end(seq)) return WICK_OK;
   const uint32_t pages = ceil_div_u32(stored + tokens - kv_seq_end(seq), KERNEL_PAGE_TOKENS);
@@ -226,36 +220,34 @@ wick_status wick_kv_seq_extend(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t t
 // ---- Counting ----
 
 // Rows below `tokens` were written: notes it in private pages. Shared pages have it noted already.
-static void note_fill(wick_kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
+static void note_fill(kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
   for (uint32_t i = kv_seq_entry_index(seq, from); i < seq->entry_count; i++) {
-    const wick_kv_entry *entry = &seq->table[i];
-    if (wick_kv_entry_begin(entry) >= tokens) break;
-    if (entry->page < 0 || !wick_kv_page_is_private(&pool->pages[entry->page])) continue;
+    const kv_entry *entry = &seq->table[i];
+    if (kv_entry_begin(entry) >= tokens) break;
+    if (entry->page < 0 || !kv_page_is_private(&pool->pages[entry->page])) continue;
     uint32_t filled = tokens - entry->position;
     if (filled > entry->last) filled = entry->last;
-    wick_kv_page *page = &pool->pages[entry->page];
+    kv_page *page = &pool->pages[entry->page];
     if (filled > page->fill_tokens) page->fill_tokens = (uint16_t)filled;
   }
 }
 
-wick_status wick_kv_seq_append(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
-                               wick_error *error) {
+wick_status kv_seq_append(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (tokens > kv_seq_end(seq) - seq->token_count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "sequence %u: %u tokens after %u, room is reserved for %u", id, tokens,
                      seq->token_count, kv_seq_end(seq));
   }
-  return wick_kv_seq_tokens_set(pool, id, seq->token_count + tokens, error);
+  return kv_seq_tokens_set(pool, id, seq->token_count + tokens, error);
 }
 
-wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
-                                   wick_error *error) {
+wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (tokens > kv_seq_end(seq)) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "sequence %u: %u tokens, room is reserved for %u", id, tokens,
                      kv_seq_end(seq));
   }
@@ -267,31 +259,30 @@ wick_status wick_kv_seq_tokens_set(wick_kv_pool *pool, wick_kv_seq_id id, uint32
 // ---- Dropping ----
 
 // Whether the position after `tokens` needs tokens that fell out of the window.
-static bool misses_window(const wick_kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
+static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   const uint32_t window = pool->layout.shape.window;
   const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
   for (uint32_t i = 0; i < seq->entry_count && seq->table[i].page < 0; i++) {
-    const uint32_t end = wick_kv_entry_end(&seq->table[i]);
-    const uint32_t begin = wick_kv_entry_begin(&seq->table[i]);
+    const uint32_t end = kv_entry_end(&seq->table[i]);
+    const uint32_t begin = kv_entry_begin(&seq->table[i]);
     if (tokens > begin && (end >= tokens || (window != 0 && end > needed))) return true;
   }
   return false;
 }
 
-wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t tokens,
-                                 wick_error *error) {
+wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (tokens > seq->token_count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u", id,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "sequence %u holds %u tokens, not %u", id,
                      seq->token_count, tokens);
   }
   if (tokens < seq->token_count && misses_window(pool, seq, tokens)) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "sequence %u: what %u tokens need fell out of the window", id, tokens);
   }
-  while (seq->entry_count > 0 && wick_kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
-    const wick_kv_page_id page = seq->table[--seq->entry_count].page;
+  while (seq->entry_count > 0 && kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
+    const kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
   // Where tokens after it were dropped, the last page ended early: its remaining slots are free
@@ -301,25 +292,24 @@ wick_status wick_kv_seq_truncate(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t
   return WICK_OK;
 }
 
-static void release_before(wick_kv_pool *pool, kv_seq *seq, uint32_t keep_from) {
+static void release_before(kv_pool *pool, kv_seq *seq, uint32_t keep_from) {
   for (uint32_t i = 0; i < seq->entry_count; i++) {
-    wick_kv_entry *entry = &seq->table[i];
-    if (wick_kv_entry_end(entry) > keep_from) break;
+    kv_entry *entry = &seq->table[i];
+    if (kv_entry_end(entry) > keep_from) break;
     if (entry->page >= 0) kv_page_release(pool, entry->page);
-    entry->page = WICK_KV_PAGE_NONE;
+    entry->page = KV_PAGE_NONE;
   }
 }
 
-wick_status wick_kv_seq_window(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t keep,
-                               wick_error *error) {
+wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (seq->token_count > keep) release_before(pool, seq, seq->token_count - keep);
   return WICK_OK;
 }
 
-void wick_kv_seq_slide(wick_kv_pool *pool, wick_kv_seq_id id) {
+void kv_seq_slide(kv_pool *pool, kv_seq_id id) {
   const uint32_t window = pool->layout.shape.window;
   // the next position sees itself and window - 1 before it
-  if (window != 0) wick_kv_seq_window(pool, id, window - 1, NULL);
+  if (window != 0) kv_seq_window(pool, id, window - 1, NULL);
 }

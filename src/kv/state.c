@@ -33,7 +33,7 @@ typedef struct state_entry {
 
 typedef struct state_node {
   uint32_t parent, zero;
-  wick_salt salt;
+  cache_salt salt;
 } state_node;
 
 _Static_assert(sizeof(state_header) == 72 && sizeof(state_entry) == 16 && sizeof(state_node) == 24,
@@ -53,7 +53,7 @@ static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes)
   return hash_mix_u64(sum ^ word);
 }
 
-uint64_t wick_kv_salt(uint64_t fingerprint, const wick_kv_shape *shape, uint64_t extra) {
+uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra) {
   const uint64_t words[] = {fingerprint, extra,
                             (uint64_t)shape->k_type << 32 | (uint64_t)shape->v_type,
                             (uint64_t)shape->layers << 32 | shape->kv_heads,
@@ -76,9 +76,9 @@ static void put(state_writer *writer, const void *bytes, size_t size_bytes) {
   }
 }
 
-static state_header make_header(const wick_kv_pool *pool, uint64_t salt, wick_state_kind kind,
+static state_header make_header(const kv_pool *pool, uint64_t salt, state_kind kind,
                                 uint32_t tokens, uint32_t pages, uint64_t payload_bytes) {
-  const wick_kv_shape *shape = &pool->layout.shape;
+  const kv_shape *shape = &pool->layout.shape;
   state_header header = {.version = STATE_VERSION,
                          .kind = (uint32_t)kind,
                          .salt = salt,
@@ -107,14 +107,14 @@ static wick_status end_writing(state_writer *writer, wick_error *error) {
   const uint64_t checksum = writer->checksum;
   put(writer, &checksum, sizeof checksum);
   if (!writer->failed) return WICK_OK;
-  return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the state could not be written");
+  return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the state could not be written");
 }
 
 // Entries that have stored tokens, and how many of them have a page.
 static uint32_t stored_entries(const kv_seq *seq, uint32_t *present) {
   uint32_t count = 0;
   *present = 0;
-  while (count < seq->entry_count && wick_kv_entry_begin(&seq->table[count]) < seq->token_count) {
+  while (count < seq->entry_count && kv_entry_begin(&seq->table[count]) < seq->token_count) {
     *present += seq->table[count++].page >= 0;
   }
   return count;
@@ -126,8 +126,8 @@ static uint64_t seq_payload_bytes(uint32_t tokens, uint32_t entries, uint32_t pr
          (uint64_t)present * page_bytes;
 }
 
-wick_status wick_state_seq_bytes(const wick_kv_pool *pool, wick_kv_seq_id id, uint64_t *size_bytes,
-                                 wick_error *error) {
+wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id id, uint64_t *size_bytes,
+                            wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   uint32_t present;
@@ -137,32 +137,31 @@ wick_status wick_state_seq_bytes(const wick_kv_pool *pool, wick_kv_seq_id id, ui
   return WICK_OK;
 }
 
-static uint32_t stored_slots(const kv_seq *seq, const wick_kv_entry *entry) {
+static uint32_t stored_slots(const kv_seq *seq, const kv_entry *entry) {
   const uint32_t slots = seq->token_count - entry->position;
   return slots < entry->last ? slots : entry->last;
 }
 
 static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entries) {
   for (uint32_t i = 0; i < entries; i++) {
-    const wick_kv_entry *entry = &seq->table[i];
+    const kv_entry *entry = &seq->table[i];
     const state_entry record = {entry->position, entry->delta, entry->first, entry->last,
                                 entry->page >= 0};
     put(writer, &record, sizeof record);
   }
 }
 
-wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_id id,
-                                const int32_t *tokens, const wick_state_sink *sink,
-                                wick_error *error) {
+wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id id, const int32_t *tokens,
+                           const wick_state_sink *sink, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   const size_t page_bytes = pool->layout.page_bytes;
-  wick_kv_page_data copy = {&pool->layout, memory_alloc(pool->memory, page_bytes)};
+  kv_page_data copy = {&pool->layout, memory_alloc(pool->memory, page_bytes)};
   if (copy.bytes == NULL) return memory_fail(pool->memory, error, "a page to save", page_bytes);
   uint32_t present;
   const uint32_t entries = stored_entries(seq, &present);
   const state_header header =
-      make_header(pool, salt, WICK_STATE_SEQUENCE, seq->token_count, entries,
+      make_header(pool, salt, STATE_SEQUENCE, seq->token_count, entries,
                   seq_payload_bytes(seq->token_count, entries, present, page_bytes));
   state_writer writer = begin_writing(sink, &header);
   put(&writer, tokens, seq->token_count * sizeof *tokens);
@@ -170,52 +169,50 @@ wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_i
   for (uint32_t i = 0; i < entries && !writer.failed; i++) {
     if (seq->table[i].page < 0) continue;
     memset(copy.bytes, 0, page_bytes);
-    wick_kv_data_copy(&copy, &pool->pages[seq->table[i].page].data,
-                      stored_slots(seq, &seq->table[i]));
+    kv_data_copy(&copy, &pool->pages[seq->table[i].page].data, stored_slots(seq, &seq->table[i]));
     put(&writer, copy.bytes, page_bytes);
   }
   memory_free(pool->memory, copy.bytes);
   return end_writing(&writer, error);
 }
 
-static uint64_t node_bytes(const wick_kv_pool *pool) {
+static uint64_t node_bytes(const kv_pool *pool) {
   return sizeof(state_node) + KERNEL_PAGE_TOKENS * sizeof(int32_t) + pool->layout.page_bytes;
 }
 
-uint64_t wick_state_cache_bytes(const wick_prefix_cache *cache) {
+uint64_t state_cache_bytes(const prefix_cache *cache) {
   return sizeof(state_header) + CHECKSUM_BYTES + cache->count * node_bytes(cache->pool);
 }
 
 // The entries `depth` pages deep; *written: entries so far, places[id]: where an entry stands.
-static void put_level(state_writer *writer, const wick_prefix_cache *cache, uint32_t depth,
+static void put_level(state_writer *writer, const prefix_cache *cache, uint32_t depth,
                       uint32_t *places, uint32_t *written) {
-  for (wick_prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
-    const wick_prefix_entry *entry = &cache->entries[id];
+  for (prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
+    const prefix_entry *entry = &cache->entries[id];
     if (!prefix_is_live(cache, id) || !entry->is_linked ||
         entry->token_count != depth * KERNEL_PAGE_TOKENS) {
       continue;
     }
-    const uint32_t parent =
-        entry->parent == WICK_PREFIX_NONE ? WICK_PREFIX_NONE : places[entry->parent];
+    const uint32_t parent = entry->parent == PREFIX_NONE ? PREFIX_NONE : places[entry->parent];
     const state_node node = {parent, 0, entry->salt};
     put(writer, &node, sizeof node);
-    put(writer, wick_prefix_entry_tokens(cache, id), KERNEL_PAGE_TOKENS * sizeof(int32_t));
+    put(writer, prefix_entry_tokens(cache, id), KERNEL_PAGE_TOKENS * sizeof(int32_t));
     put(writer, cache->pool->pages[entry->page].data.bytes, cache->pool->layout.page_bytes);
     places[id] = (*written)++;
   }
 }
 
-wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
-                                  const wick_state_sink *sink, wick_error *error) {
+wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wick_state_sink *sink,
+                             wick_error *error) {
   if (cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "a cache of pages of %u tokens cannot be saved", cache->config.page_tokens);
   }
   uint32_t *places = memory_alloc_array(cache->memory, cache->place_count, sizeof *places);
   if (places == NULL) {
     return memory_fail(cache->memory, error, "the order of the cache", cache->place_count);
   }
-  const state_header header = make_header(cache->pool, salt, WICK_STATE_CACHE, 0, cache->count,
+  const state_header header = make_header(cache->pool, salt, STATE_CACHE, 0, cache->count,
                                           cache->count * node_bytes(cache->pool));
   state_writer writer = begin_writing(sink, &header);
   uint32_t written = 0;
@@ -228,7 +225,7 @@ wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
 
 // ---- Reading ----
 
-static bool get(wick_state_reader *reader, void *bytes, size_t size_bytes) {
+static bool get(state_reader *reader, void *bytes, size_t size_bytes) {
   if (size_bytes > 0 && !reader->source.read(reader->source.context, bytes, size_bytes)) {
     return false;
   }
@@ -237,48 +234,48 @@ static bool get(wick_state_reader *reader, void *bytes, size_t size_bytes) {
 }
 
 static wick_status fail_reading(wick_error *error) {
-  return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the state could not be read");
+  return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the state could not be read");
 }
 
 static wick_status fail_corrupt(wick_error *error, const char *what) {
-  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved state is damaged: %s", what);
+  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved state is damaged: %s", what);
 }
 
 static wick_status check_kind(const state_header *header, wick_error *error) {
   if (memcmp(header->magic, MAGIC, sizeof MAGIC) != 0) {
-    return wick_fail(error, WICK_E_FORMAT, 0, "this is no saved state");
+    return fail_with(error, WICK_E_FORMAT, 0, "this is no saved state");
   }
   if (header->version != STATE_VERSION) {
-    return wick_fail(error, WICK_E_FORMAT, offsetof(state_header, version),
+    return fail_with(error, WICK_E_FORMAT, offsetof(state_header, version),
                      "the state was saved in version %u, this build reads %d", header->version,
                      (int)STATE_VERSION);
   }
   if (header->checksum != checksum_add(CHECKSUM_SEED, header, offsetof(state_header, checksum))) {
     return fail_corrupt(error, "its header");
   }
-  if (header->kind == WICK_STATE_SEQUENCE || header->kind == WICK_STATE_CACHE) return WICK_OK;
-  return wick_fail(error, WICK_E_FORMAT, offsetof(state_header, kind),
+  if (header->kind == STATE_SEQUENCE || header->kind == STATE_CACHE) return WICK_OK;
+  return fail_with(error, WICK_E_FORMAT, offsetof(state_header, kind),
                    "a saved state of kind %u is not known", header->kind);
 }
 
-static wick_status check_model(const state_header *header, const wick_kv_pool *pool, uint64_t salt,
+static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                wick_error *error) {
-  const wick_kv_shape *shape = &pool->layout.shape;
+  const kv_shape *shape = &pool->layout.shape;
   if (header->k_type == (uint32_t)shape->k_type && header->v_type == (uint32_t)shape->v_type &&
       header->page_tokens == KERNEL_PAGE_TOKENS && header->layers == shape->layers &&
       header->kv_heads == shape->kv_heads && header->head_dim == shape->head_dim &&
       header->salt == salt) {
     return WICK_OK;
   }
-  return wick_fail(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
                    "the state was saved with another model or KV type (%u layers of %u heads of "
                    "%u, KV type %u/%u)",
                    header->layers, header->kv_heads, header->head_dim, header->k_type,
                    header->v_type);
 }
 
-static bool sizes_agree(const state_header *header, const wick_kv_pool *pool) {
-  if (header->kind == WICK_STATE_CACHE) {
+static bool sizes_agree(const state_header *header, const kv_pool *pool) {
+  if (header->kind == STATE_CACHE) {
     return header->payload_bytes == header->pages * node_bytes(pool) &&
            header->payload_bytes / node_bytes(pool) == header->pages;
   }
@@ -293,12 +290,12 @@ static bool sizes_agree(const state_header *header, const wick_kv_pool *pool) {
   return data % page_bytes == 0 && data / page_bytes <= header->pages;
 }
 
-wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state_source *source,
-                             wick_state_reader *reader, wick_error *error) {
+wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *source,
+                        state_reader *reader, wick_error *error) {
   state_header header;
-  *reader = (wick_state_reader){.source = *source, .pool = pool};
+  *reader = (state_reader){.source = *source, .pool = pool};
   if (source->size_bytes < sizeof header) {
-    return wick_fail(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
+    return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
   }
   if (!get(reader, &header, sizeof header)) return fail_reading(error);
   wick_status status = check_kind(&header, error);
@@ -307,9 +304,9 @@ wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state
   if (!sizes_agree(&header, pool)) return fail_corrupt(error, "its sizes");
   if (source->size_bytes - sizeof header < CHECKSUM_BYTES ||
       source->size_bytes - sizeof header - CHECKSUM_BYTES < header.payload_bytes) {
-    return wick_fail(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
+    return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
   }
-  reader->kind = (wick_state_kind)header.kind;
+  reader->kind = (state_kind)header.kind;
   reader->tokens = header.tokens;
   reader->pages = header.pages;
   reader->payload_bytes = header.payload_bytes;
@@ -317,7 +314,7 @@ wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state
   return WICK_OK;
 }
 
-static wick_status check_end(wick_state_reader *reader, wick_error *error) {
+static wick_status check_end(state_reader *reader, wick_error *error) {
   const uint64_t wanted = reader->checksum;
   uint64_t found;
   if (!get(reader, &found, sizeof found)) return fail_reading(error);
@@ -332,7 +329,7 @@ static bool entry_fits(const state_entry *record, uint32_t end, uint32_t tokens)
          record->delta <= INT32_MAX / 2 && record->has_page <= 1;
 }
 
-static wick_status read_table(wick_state_reader *reader, kv_seq *seq, uint32_t present,
+static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t present,
                               wick_error *error) {
   uint32_t taken = 0;
   for (uint32_t i = 0; i < reader->pages; i++) {
@@ -344,11 +341,11 @@ static wick_status read_table(wick_state_reader *reader, kv_seq *seq, uint32_t p
     }
     taken += record.has_page;
     seq->table[seq->entry_count++] =
-        (wick_kv_entry){.page = record.has_page ? kv_page_take(reader->pool) : WICK_KV_PAGE_NONE,
-                        .position = record.position,
-                        .delta = record.delta,
-                        .first = record.first,
-                        .last = record.last};
+        (kv_entry){.page = record.has_page ? kv_page_take(reader->pool) : KV_PAGE_NONE,
+                   .position = record.position,
+                   .delta = record.delta,
+                   .first = record.first,
+                   .last = record.last};
   }
   if (taken != present || kv_seq_end(seq) < reader->tokens) {
     return fail_corrupt(error, "its block table");
@@ -357,28 +354,28 @@ static wick_status read_table(wick_state_reader *reader, kv_seq *seq, uint32_t p
   return WICK_OK;
 }
 
-static wick_status read_pages(wick_state_reader *reader, const kv_seq *seq, wick_error *error) {
+static wick_status read_pages(state_reader *reader, const kv_seq *seq, wick_error *error) {
   for (uint32_t i = 0; i < seq->entry_count; i++) {
     if (seq->table[i].page < 0) continue;
-    wick_kv_page *page = &reader->pool->pages[seq->table[i].page];
+    kv_page *page = &reader->pool->pages[seq->table[i].page];
     if (!get(reader, page->data.bytes, reader->pool->layout.page_bytes)) return fail_reading(error);
     page->fill_tokens = (uint16_t)stored_slots(seq, &seq->table[i]);
   }
   return check_end(reader, error);
 }
 
-wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick_kv_seq_id *id,
-                                wick_kv_shortage *shortage, wick_error *error) {
-  wick_kv_pool *pool = reader->pool;
-  if (reader->kind != WICK_STATE_SEQUENCE) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a sequence");
+wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
+                           kv_shortage *shortage, wick_error *error) {
+  kv_pool *pool = reader->pool;
+  if (reader->kind != STATE_SEQUENCE) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a sequence");
   }
   const uint64_t data =
       reader->payload_bytes - seq_payload_bytes(reader->tokens, reader->pages, 0, 0);
   const uint32_t present = (uint32_t)(data / pool->layout.page_bytes);
   wick_status status = kv_pool_reserve(pool, present, shortage, error);
-  wick_kv_seq_id made;
-  if (status == WICK_OK) status = wick_kv_seq_new(pool, 0, &made, NULL, error);
+  kv_seq_id made;
+  if (status == WICK_OK) status = kv_seq_new(pool, 0, &made, NULL, error);
   if (status != WICK_OK) return status;
   kv_seq *seq = kv_seq_find(pool, made);
   status = kv_seq_reserve_entries(pool, seq, reader->pages, error);
@@ -388,7 +385,7 @@ wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick
   if (status == WICK_OK) status = read_table(reader, seq, present, error);
   if (status == WICK_OK) status = read_pages(reader, seq, error);
   if (status != WICK_OK) {
-    wick_kv_seq_free(pool, made, NULL);
+    kv_seq_free(pool, made, NULL);
     return status;
   }
   *id = made;
@@ -400,33 +397,33 @@ wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick
 // Progress of reading. Each entry of the record that is in the cache has one user until the end, so
 // that nothing evicts it.
 typedef struct cache_reading {
-  wick_state_reader *reader;
-  wick_prefix_cache *cache;
-  uint8_t *page;        // [page_bytes]
-  wick_prefix_id *ids;  // [entries], WICK_PREFIX_NONE: not entered; IS_NEW when it was not there
+  state_reader *reader;
+  prefix_cache *cache;
+  uint8_t *page;   // [page_bytes]
+  prefix_id *ids;  // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
   uint32_t done, entered;
 } cache_reading;
 
 #define IS_NEW 0x80000000u  // ids are below it
 
-static wick_prefix_id enter(cache_reading *r, wick_prefix_id parent, const state_node *node,
-                            const int32_t *tokens) {
-  wick_prefix_cache *cache = r->cache;
-  wick_kv_pool *pool = r->reader->pool;
-  wick_prefix_id id = prefix_find(cache, parent, node->salt, tokens);
-  if (id != WICK_PREFIX_NONE) {
-    wick_prefix_retain(cache, id);
+static prefix_id enter(cache_reading *r, prefix_id parent, const state_node *node,
+                       const int32_t *tokens) {
+  prefix_cache *cache = r->cache;
+  kv_pool *pool = r->reader->pool;
+  prefix_id id = prefix_find(cache, parent, node->salt, tokens);
+  if (id != PREFIX_NONE) {
+    prefix_retain(cache, id);
     return id;
   }
-  wick_kv_page_id page;
+  kv_page_id page;
   bool existed;
-  if (cache->count >= cache->config.entries_max) return WICK_PREFIX_NONE;
-  if (wick_kv_page_take_held(pool, &page, NULL, NULL) != WICK_OK) return WICK_PREFIX_NONE;
+  if (cache->count >= cache->config.entries_max) return PREFIX_NONE;
+  if (kv_page_take_held(pool, &page, NULL, NULL) != WICK_OK) return PREFIX_NONE;
   memcpy(pool->pages[page].data.bytes, r->page, pool->layout.page_bytes);
   const wick_status status =
-      wick_prefix_insert(cache, parent, node->salt, tokens, page, &id, &existed, NULL);
-  wick_kv_page_unhold(pool, page);
-  if (status != WICK_OK) return WICK_PREFIX_NONE;
+      prefix_insert(cache, parent, node->salt, tokens, page, &id, &existed, NULL);
+  kv_page_unhold(pool, page);
+  if (status != WICK_OK) return PREFIX_NONE;
   r->entered++;
   return id | IS_NEW;
 }
@@ -438,34 +435,34 @@ static wick_status read_node(cache_reading *r, wick_error *error) {
       !get(r->reader, r->page, r->reader->pool->layout.page_bytes)) {
     return fail_reading(error);
   }
-  const bool is_root = node.parent == WICK_PREFIX_NONE;
+  const bool is_root = node.parent == PREFIX_NONE;
   if (!is_root && node.parent >= r->done) return fail_corrupt(error, "the order of its entries");
-  wick_prefix_id parent = is_root ? WICK_PREFIX_NONE : r->ids[node.parent];
-  const bool is_reachable = is_root || parent != WICK_PREFIX_NONE;
-  if (parent != WICK_PREFIX_NONE) parent &= ~IS_NEW;
-  r->ids[r->done++] = is_reachable ? enter(r, parent, &node, tokens) : WICK_PREFIX_NONE;
+  prefix_id parent = is_root ? PREFIX_NONE : r->ids[node.parent];
+  const bool is_reachable = is_root || parent != PREFIX_NONE;
+  if (parent != PREFIX_NONE) parent &= ~IS_NEW;
+  r->ids[r->done++] = is_reachable ? enter(r, parent, &node, tokens) : PREFIX_NONE;
   return WICK_OK;
 }
 
 // Releases these users. When reading failed, also removes the new entries, children first.
 static void end_reading(cache_reading *r, bool keeps) {
   for (uint32_t i = r->done; i-- > 0;) {
-    const wick_prefix_id id = r->ids[i];
-    if (id == WICK_PREFIX_NONE) continue;
-    wick_prefix_release(r->cache, id & ~IS_NEW);
+    const prefix_id id = r->ids[i];
+    if (id == PREFIX_NONE) continue;
+    prefix_release(r->cache, id & ~IS_NEW);
     if (!keeps && (id & IS_NEW) != 0) prefix_remove(r->cache, id & ~IS_NEW);
   }
   memory_free(r->cache->memory, r->ids);
   memory_free(r->cache->memory, r->page);
 }
 
-wick_status wick_state_load_cache(wick_state_reader *reader, wick_prefix_cache *cache,
-                                  uint32_t *entries, wick_error *error) {
-  if (reader->kind != WICK_STATE_CACHE || cache->pool != reader->pool ||
+wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
+                             wick_error *error) {
+  if (reader->kind != STATE_CACHE || cache->pool != reader->pool ||
       cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of such a cache");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of such a cache");
   }
-  wick_memory *memory = cache->memory;
+  memory_gate *memory = cache->memory;
   cache_reading r = {.reader = reader, .cache = cache};
   r.ids = memory_alloc_array(memory, reader->pages, sizeof *r.ids);
   r.page = memory_alloc(memory, reader->pool->layout.page_bytes);

@@ -32,43 +32,42 @@
 // A number for all that saved states and cached pages depend on: the model's fingerprint, and the
 // pool's types and shape. `extra`: whatever else changes keys and values (rope settings, adapters);
 // 0 when nothing does.
-uint64_t wick_kv_salt(uint64_t fingerprint, const wick_kv_shape *shape, uint64_t extra);
+uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra);
 
-typedef enum wick_state_kind { WICK_STATE_SEQUENCE = 1, WICK_STATE_CACHE = 2 } wick_state_kind;
+typedef enum state_kind { STATE_SEQUENCE = 1, STATE_CACHE = 2 } state_kind;
 
 // Bytes of the records that the functions below write.
-wick_status wick_state_seq_bytes(const wick_kv_pool *pool, wick_kv_seq_id seq, uint64_t *size_bytes,
-                                 wick_error *error);
-uint64_t wick_state_cache_bytes(const wick_prefix_cache *cache);
+wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id seq, uint64_t *size_bytes,
+                            wick_error *error);
+uint64_t state_cache_bytes(const prefix_cache *cache);
 
-// tokens: the stored tokens of the sequence, wick_kv_seq_tokens of them.
-wick_status wick_state_save_seq(wick_kv_pool *pool, uint64_t salt, wick_kv_seq_id seq,
-                                const int32_t *tokens, const wick_state_sink *sink,
-                                wick_error *error);
+// tokens: the stored tokens of the sequence, kv_seq_tokens of them.
+wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
+                           const wick_state_sink *sink, wick_error *error);
 // Saves the linked entries of all tenants, each with its salt. `salt` is the engine's own and is
 // checked when the record is read.
-wick_status wick_state_save_cache(const wick_prefix_cache *cache, uint64_t salt,
-                                  const wick_state_sink *sink, wick_error *error);
+wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wick_state_sink *sink,
+                             wick_error *error);
 
-typedef struct wick_state_reader {
+typedef struct state_reader {
   wick_state_source source;
-  wick_kv_pool *pool;
-  wick_state_kind kind;
+  kv_pool *pool;
+  state_kind kind;
   uint32_t tokens, pages;  // of a sequence; of a cache: entries in `pages`
   uint64_t payload_bytes;
   uint64_t checksum;
-} wick_state_reader;
+} state_reader;
 
 // Reads the header and checks it against the pool and the salt. Allocates nothing.
-wick_status wick_state_begin(wick_kv_pool *pool, uint64_t salt, const wick_state_source *source,
-                             wick_state_reader *reader, wick_error *error);
+wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *source,
+                        state_reader *reader, wick_error *error);
 // tokens: room for reader->tokens, filled on success. Also WICK_E_PAGES, WICK_E_NOMEM, and
 // WICK_E_ARG for the record of a cache.
-wick_status wick_state_load_seq(wick_state_reader *reader, int32_t *tokens, wick_kv_seq_id *seq,
-                                wick_kv_shortage *shortage, wick_error *error);
+wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq,
+                           kv_shortage *shortage, wick_error *error);
 // Enters the entries that the cache does not have, as idle ones. A full cache or pool ends this
 // without an error. *entries: how many were entered.
-wick_status wick_state_load_cache(wick_state_reader *reader, wick_prefix_cache *cache,
-                                  uint32_t *entries, wick_error *error);
+wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
+                             wick_error *error);
 
 #endif

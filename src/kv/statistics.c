@@ -4,8 +4,8 @@
 
 #include "kv/pool_types.h"
 
-wick_kv_stats wick_kv_pool_stats(const wick_kv_pool *pool) {
-  wick_kv_stats stats = pool->stats;
+kv_stats kv_pool_stats(const kv_pool *pool) {
+  kv_stats stats = pool->stats;
   stats.cow_operations = stats.forks + stats.cow_copies;
   stats.active_sequences = pool->seq_count;
   stats.used_pages = pool->page_count - pool->page_free;
@@ -13,22 +13,22 @@ wick_kv_stats wick_kv_pool_stats(const wick_kv_pool *pool) {
   return stats;
 }
 
-uint64_t wick_kv_pool_bytes_used(const wick_kv_pool *pool) {
+uint64_t kv_pool_bytes_used(const kv_pool *pool) {
   return (uint64_t)(pool->page_count - pool->page_free) * pool->layout.data_bytes;
 }
 
-uint64_t wick_kv_pool_bytes_capacity(const wick_kv_pool *pool) {
+uint64_t kv_pool_bytes_capacity(const kv_pool *pool) {
   return (uint64_t)pool->page_count * pool->layout.data_bytes;
 }
 
-double wick_kv_pool_used_pct(const wick_kv_pool *pool) {
+double kv_pool_used_pct(const kv_pool *pool) {
   if (pool->page_count == 0) return 0;
   return (double)(pool->page_count - pool->page_free) / (double)pool->page_count * 100;
 }
 
-double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool) {
+double kv_pool_bytes_ratio(const kv_pool *pool) {
   if (pool->page_count == pool->page_free) return 1;
-  const wick_kv_shape *shape = &pool->layout.shape;
+  const kv_shape *shape = &pool->layout.shape;
   const uint32_t rows = 2 * KERNEL_PAGE_TOKENS * shape->layers;
   const double values = (double)rows * shape->kv_heads * shape->head_dim;
   return (double)pool->layout.data_bytes / (values * sizeof(float));
@@ -37,27 +37,27 @@ double wick_kv_pool_bytes_ratio(const wick_kv_pool *pool) {
 // ---- Fragmentation ----
 
 // mark = the tokens of each page: the most that one sequence has in it.
-static void mark_tokens(const wick_kv_pool *pool) {
+static void mark_tokens(const kv_pool *pool) {
   for (uint32_t i = 0; i < pool->page_count; i++) {
-    wick_kv_page *page = &pool->pages[i];
+    kv_page *page = &pool->pages[i];
     page->mark = page->hold_count > 0 ? page->fill_tokens : 0;
   }
   for (uint32_t s = 0; s < pool->seq_count; s++) {
     const kv_seq *seq = &pool->seqs[s];
     for (uint32_t i = 0; i < seq->entry_count; i++) {
-      const uint32_t begin = wick_kv_entry_begin(&seq->table[i]);
+      const uint32_t begin = kv_entry_begin(&seq->table[i]);
       if (seq->table[i].page < 0 || begin >= seq->token_count) continue;
-      uint32_t end = wick_kv_entry_end(&seq->table[i]);
+      uint32_t end = kv_entry_end(&seq->table[i]);
       if (end > seq->token_count) end = seq->token_count;
-      wick_kv_page *page = &pool->pages[seq->table[i].page];
+      kv_page *page = &pool->pages[seq->table[i].page];
       if (end - begin > page->mark) page->mark = end - begin;
     }
   }
 }
 
-wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool) {
+kv_frag kv_frag_stats(const kv_pool *pool) {
   mark_tokens(pool);
-  wick_kv_frag frag = {0};
+  kv_frag frag = {0};
   uint64_t tokens = 0;
   uint32_t used = 0, with_tokens = 0, run = 0;
   for (uint32_t i = 0; i < pool->page_count; i++) {
@@ -80,9 +80,9 @@ wick_kv_frag wick_kv_frag_stats(const wick_kv_pool *pool) {
   return frag;
 }
 
-bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold) {
+bool kv_pool_should_defrag(const kv_pool *pool, double threshold) {
   if (pool->page_count == 0) return false;
-  const wick_kv_frag frag = wick_kv_frag_stats(pool);
+  const kv_frag frag = kv_frag_stats(pool);
   const uint64_t used = pool->page_count - pool->page_free;
   if (frag.fragmentation_ratio > threshold) return true;
   if (frag.wasted_capacity * 4 > used * KERNEL_PAGE_TOKENS && frag.holes > 2) return true;
@@ -91,8 +91,8 @@ bool wick_kv_pool_should_defrag(const wick_kv_pool *pool, double threshold) {
 
 // ---- Moving ----
 
-static void move_page(wick_kv_pool *pool, wick_kv_page_id from_id, wick_kv_page_id to_id) {
-  wick_kv_page *from = &pool->pages[from_id], *to = &pool->pages[to_id];
+static void move_page(kv_pool *pool, kv_page_id from_id, kv_page_id to_id) {
+  kv_page *from = &pool->pages[from_id], *to = &pool->pages[to_id];
   const bool is_held = from->hold_count > 0;
   memcpy(to->data.bytes, from->data.bytes, pool->layout.page_bytes);
   to->ref_count = from->ref_count;
@@ -106,12 +106,12 @@ static void move_page(wick_kv_pool *pool, wick_kv_page_id from_id, wick_kv_page_
   if (is_held) pool->holder.moved(pool->holder.context, from_id, to_id);
 }
 
-static uint32_t compact(wick_kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
+static uint32_t compact(kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
   uint32_t moved = 0;
   for (uint32_t i = 1; i < seq->entry_count && moved < moved_max; i++) {
-    const wick_kv_page_id page = seq->table[i].page, place = seq->table[i - 1].page + 1;
+    const kv_page_id page = seq->table[i].page, place = seq->table[i - 1].page + 1;
     if (page < 0 || place <= 0 || page == place || (uint32_t)place >= pool->page_count) continue;
-    const wick_kv_page *header = &pool->pages[page];
+    const kv_page *header = &pool->pages[page];
     // only this table and the cache use it, and the cache is told
     if (pool->pages[place].ref_count != 0 || header->ref_count - header->hold_count != 1) continue;
     move_page(pool, page, place);
@@ -122,15 +122,14 @@ static uint32_t compact(wick_kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
   return moved;
 }
 
-wick_status wick_kv_seq_compact(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t *moved,
-                                wick_error *error) {
+wick_status kv_seq_compact(kv_pool *pool, kv_seq_id id, uint32_t *moved, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   *moved = compact(pool, seq, UINT32_MAX);
   return WICK_OK;
 }
 
-uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max) {
+uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max) {
   uint32_t moved = 0;
   for (uint32_t s = 0; s < pool->seq_count && moved < pages_moved_max; s++) {
     moved += compact(pool, &pool->seqs[s], pages_moved_max - moved);
@@ -143,24 +142,24 @@ uint32_t wick_kv_pool_defrag(wick_kv_pool *pool, uint32_t pages_moved_max) {
 
 static wick_status broken(wick_error *error, const char *what, uint32_t where, uint64_t found,
                           uint64_t wanted) {
-  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "%s %u: %llu instead of %llu", what,
+  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "%s %u: %llu instead of %llu", what,
                    where, (unsigned long long)found, (unsigned long long)wanted);
 }
 
 // Entries follow each other, are within their pages, and no page comes twice.
-static wick_status check_table(const wick_kv_pool *pool, uint32_t index, wick_error *error) {
+static wick_status check_table(const kv_pool *pool, uint32_t index, wick_error *error) {
   const kv_seq *seq = &pool->seqs[index];
   uint32_t end = 0;
   for (uint32_t i = 0; i < seq->entry_count; i++) {
-    const wick_kv_entry *entry = &seq->table[i];
+    const kv_entry *entry = &seq->table[i];
     if (entry->first >= entry->last || entry->last > KERNEL_PAGE_TOKENS) {
       return broken(error, "slots of an entry of sequence", seq->id, entry->first, entry->last);
     }
-    if (wick_kv_entry_begin(entry) != end) {
-      return broken(error, "position in sequence", seq->id, wick_kv_entry_begin(entry), end);
+    if (kv_entry_begin(entry) != end) {
+      return broken(error, "position in sequence", seq->id, kv_entry_begin(entry), end);
     }
-    end = wick_kv_entry_end(entry);
-    if (entry->page < WICK_KV_PAGE_NONE || entry->page >= (int32_t)pool->page_count) {
+    end = kv_entry_end(entry);
+    if (entry->page < KV_PAGE_NONE || entry->page >= (int32_t)pool->page_count) {
       return broken(error, "page of sequence", seq->id, (uint32_t)entry->page, pool->page_count);
     }
     if (entry->page < 0) continue;
@@ -177,14 +176,13 @@ static wick_status check_table(const wick_kv_pool *pool, uint32_t index, wick_er
   return WICK_OK;
 }
 
-static void clear_marks(const wick_kv_pool *pool) {
+static void clear_marks(const kv_pool *pool) {
   for (uint32_t i = 0; i < pool->page_count; i++) pool->pages[i].mark = 0;
 }
 
-static wick_status check_page(const wick_kv_pool *pool, uint32_t index, wick_error *error) {
-  const wick_kv_page *page = &pool->pages[index];
-  if (page->id != (wick_kv_page_id)index)
-    return broken(error, "id", index, (uint32_t)page->id, index);
+static wick_status check_page(const kv_pool *pool, uint32_t index, wick_error *error) {
+  const kv_page *page = &pool->pages[index];
+  if (page->id != (kv_page_id)index) return broken(error, "id", index, (uint32_t)page->id, index);
   const uint32_t wanted = page->mark + page->hold_count;
   if (page->ref_count != wanted) {
     return broken(error, "references of page", index, page->ref_count, wanted);
@@ -199,9 +197,9 @@ static wick_status check_page(const wick_kv_pool *pool, uint32_t index, wick_err
   return WICK_OK;
 }
 
-static wick_status check_counters(const wick_kv_pool *pool, uint32_t free_pages, uint32_t held,
+static wick_status check_counters(const kv_pool *pool, uint32_t free_pages, uint32_t held,
                                   wick_error *error) {
-  const wick_kv_stats *stats = &pool->stats;
+  const kv_stats *stats = &pool->stats;
   const uint64_t active = stats->sequences_allocated - stats->sequences_freed;
   const uint64_t used = stats->pages_allocated - stats->pages_freed;
   if (pool->page_free != free_pages) {
@@ -217,7 +215,7 @@ static wick_status check_counters(const wick_kv_pool *pool, uint32_t free_pages,
   return WICK_OK;
 }
 
-wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error) {
+wick_status kv_pool_check(const kv_pool *pool, wick_error *error) {
   clear_marks(pool);
   for (uint32_t s = 0; s < pool->seq_count; s++) {
     const wick_status status = check_table(pool, s, error);
@@ -226,7 +224,7 @@ wick_status wick_kv_pool_check(const wick_kv_pool *pool, wick_error *error) {
   clear_marks(pool);
   for (uint32_t s = 0; s < pool->seq_count; s++) {
     for (uint32_t i = 0; i < pool->seqs[s].entry_count; i++) {
-      const wick_kv_page_id page = pool->seqs[s].table[i].page;
+      const kv_page_id page = pool->seqs[s].table[i].page;
       if (page >= 0) pool->pages[page].mark++;
     }
   }

@@ -7,32 +7,32 @@
 // ---- Copy on write ----
 
 // Gives an entry a page of its own with a copy of its rows. One page was reserved.
-static void copy_page(wick_kv_pool *pool, wick_kv_entry *entry) {
-  const wick_kv_page_id fresh = kv_page_take(pool);
-  const wick_kv_page *from = &pool->pages[entry->page];
-  wick_kv_page *to = &pool->pages[fresh];
-  wick_kv_data_copy(&to->data, &from->data, from->fill_tokens);
+static void copy_page(kv_pool *pool, kv_entry *entry) {
+  const kv_page_id fresh = kv_page_take(pool);
+  const kv_page *from = &pool->pages[entry->page];
+  kv_page *to = &pool->pages[fresh];
+  kv_data_copy(&to->data, &from->data, from->fill_tokens);
   to->fill_tokens = from->fill_tokens;
   kv_page_release(pool, entry->page);
   entry->page = fresh;
 }
 
-static void copy_on_write(wick_kv_pool *pool, wick_kv_entry *entry) {
-  if (wick_kv_page_is_private(&pool->pages[entry->page])) return;
+static void copy_on_write(kv_pool *pool, kv_entry *entry) {
+  if (kv_page_is_private(&pool->pages[entry->page])) return;
   copy_page(pool, entry);
   pool->stats.cow_copies++;
 }
 
 static wick_status outside(const kv_seq *seq, uint32_t position, wick_error *error) {
-  return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                    "page index %u, position %u: sequence %u has %u pages for %u positions",
                    position / KERNEL_PAGE_TOKENS, position, seq->id, seq->entry_count,
                    kv_seq_end(seq));
 }
 
 // The entry with the page of a position; NULL and *status when there is none.
-static wick_kv_entry *find_entry(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
-                                 wick_status *status, wick_error *error) {
+static kv_entry *find_entry(const kv_pool *pool, kv_seq_id id, uint32_t position,
+                            wick_status *status, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) {
     *status = kv_seq_unknown(id, error);
@@ -47,20 +47,20 @@ static wick_kv_entry *find_entry(const wick_kv_pool *pool, wick_kv_seq_id id, ui
   return &seq->table[index];
 }
 
-wick_status wick_kv_page_get(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
-                             const wick_kv_page **page, wick_error *error) {
+wick_status kv_page_get(const kv_pool *pool, kv_seq_id id, uint32_t position, const kv_page **page,
+                        wick_error *error) {
   wick_status status;
-  const wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  const kv_entry *entry = find_entry(pool, id, position, &status, error);
   if (entry != NULL) *page = &pool->pages[entry->page];
   return status;
 }
 
-wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
-                             wick_kv_page **page, wick_kv_shortage *shortage, wick_error *error) {
+wick_status kv_page_mut(kv_pool *pool, kv_seq_id id, uint32_t position, kv_page **page,
+                        kv_shortage *shortage, wick_error *error) {
   wick_status status;
-  wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  kv_entry *entry = find_entry(pool, id, position, &status, error);
   if (entry == NULL) return status;
-  if (!wick_kv_page_is_private(&pool->pages[entry->page])) {
+  if (!kv_page_is_private(&pool->pages[entry->page])) {
     status = kv_pool_reserve(pool, 1, shortage, error);
     if (status != WICK_OK) return status;
   }
@@ -70,25 +70,24 @@ wick_status wick_kv_page_mut(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t pos
 }
 
 // How many pages writing [position, end) copies; false when one of them fell out of the window.
-static bool count_copies(const wick_kv_pool *pool, const kv_seq *seq, uint32_t position,
-                         uint32_t end, uint32_t *copies) {
+static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t position, uint32_t end,
+                         uint32_t *copies) {
   *copies = 0;
   for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
-    if (wick_kv_entry_begin(&seq->table[i]) >= end) break;
+    if (kv_entry_begin(&seq->table[i]) >= end) break;
     if (seq->table[i].page < 0) return false;
-    *copies += !wick_kv_page_is_private(&pool->pages[seq->table[i].page]);
+    *copies += !kv_page_is_private(&pool->pages[seq->table[i].page]);
   }
   return true;
 }
 
-wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t position,
-                                      uint32_t tokens, wick_kv_shortage *shortage,
-                                      wick_error *error) {
+wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position, uint32_t tokens,
+                                 kv_shortage *shortage, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (position > seq->token_count) return outside(seq, position, error);
   if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - position) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
   }
   const uint32_t end = position + tokens, room = kv_seq_end(seq);
   const uint32_t added = end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
@@ -100,7 +99,7 @@ wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id id, uin
   }
   if (status != WICK_OK) return status;
   for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
-    if (wick_kv_entry_begin(&seq->table[i]) >= end) break;
+    if (kv_entry_begin(&seq->table[i]) >= end) break;
     copy_on_write(pool, &seq->table[i]);
   }
   for (uint32_t i = 0; i < added; i++) kv_seq_add_page(pool, seq);
@@ -109,36 +108,36 @@ wick_status wick_kv_seq_prepare_write(wick_kv_pool *pool, wick_kv_seq_id id, uin
 
 // ---- Rows ----
 
-uint32_t wick_kv_row_write(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t layer, uint32_t position,
-                           const float *k, const float *v) {
+uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t position,
+                      const float *k, const float *v) {
   const kv_seq *seq = kv_seq_find(pool, id);
-  const wick_kv_entry *entry = wick_kv_table_find(seq->table, seq->entry_count, position);
-  const wick_kv_page_data *data = &pool->pages[entry->page].data;
-  const wick_kv_shape *shape = &pool->layout.shape;
+  const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, position);
+  const kv_page_data *data = &pool->pages[entry->page].data;
+  const kv_shape *shape = &pool->layout.shape;
   const kernel_kv_ops *k_ops = &pool->layout.kernels->kv[shape->k_type];
   const kernel_kv_ops *v_ops = &pool->layout.kernels->kv[shape->v_type];
   const uint32_t slot = position - entry->position, dim = shape->head_dim;
   uint32_t bad = 0;
   for (uint32_t head = 0; head < shape->kv_heads; head++) {
     const size_t at = (size_t)head * dim;
-    bad += k_ops->k_write(wick_kv_page_data_k(data, layer, head), slot, k + at, dim);
-    bad += v_ops->v_write(wick_kv_page_data_v(data, layer, head), slot, v + at, dim);
+    bad += k_ops->k_write(kv_page_data_k(data, layer, head), slot, k + at, dim);
+    bad += v_ops->v_write(kv_page_data_v(data, layer, head), slot, v + at, dim);
   }
   if (bad != 0) atomic_fetch_add(&pool->nonfinite_values, bad);
   return bad;
 }
 
-wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id id, uint32_t layer,
-                             uint32_t position, float *k, float *v, wick_error *error) {
+wick_status kv_row_read(const kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t position,
+                        float *k, float *v, wick_error *error) {
   wick_status status;
-  const wick_kv_entry *entry = find_entry(pool, id, position, &status, error);
+  const kv_entry *entry = find_entry(pool, id, position, &status, error);
   if (entry == NULL) return status;
-  const wick_kv_page_data *data = &pool->pages[entry->page].data;
-  const wick_kv_shape *shape = &pool->layout.shape;
+  const kv_page_data *data = &pool->pages[entry->page].data;
+  const kv_shape *shape = &pool->layout.shape;
   const size_t row = (size_t)shape->kv_heads * shape->head_dim;
   const uint32_t slot = position - entry->position;
-  status = wick_kv_data_keys_read(data, layer, slot, k, row, error);
-  if (status == WICK_OK) status = wick_kv_data_values_read(data, layer, slot, v, row, error);
+  status = kv_data_keys_read(data, layer, slot, k, row, error);
+  if (status == WICK_OK) status = kv_data_values_read(data, layer, slot, v, row, error);
   return status;
 }
 
@@ -146,8 +145,8 @@ wick_status wick_kv_row_read(const wick_kv_pool *pool, wick_kv_seq_id id, uint32
 
 // Splits an entry with both ends of the range inside. The second entry has a copy of the page,
 // since no table names a page twice. Entry and page were reserved.
-static void split_entry(wick_kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
-  wick_kv_entry *entry = &seq->table[index];
+static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
+  kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
   seq->entry_count++;
   const uint16_t slot = (uint16_t)(at - entry->position);
@@ -158,12 +157,12 @@ static void split_entry(wick_kv_pool *pool, kv_seq *seq, uint32_t index, uint32_
   copy_page(pool, &entry[1]);
 }
 
-static void drop_range(wick_kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last) {
+static void drop_range(kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last) {
   const uint32_t dropped = last - first;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < seq->entry_count; i++) {
-    wick_kv_entry entry = seq->table[i];
-    const uint32_t begin = wick_kv_entry_begin(&entry), end = wick_kv_entry_end(&entry);
+    kv_entry entry = seq->table[i];
+    const uint32_t begin = kv_entry_begin(&entry), end = kv_entry_end(&entry);
     if (begin >= first && end <= last) {
       if (entry.page >= 0) kv_page_release(pool, entry.page);
       continue;
@@ -182,20 +181,20 @@ static void drop_range(wick_kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t
   seq->token_count -= dropped;
 }
 
-wick_status wick_kv_seq_shift(wick_kv_pool *pool, wick_kv_seq_id id, uint32_t first, uint32_t last,
-                              wick_kv_shortage *shortage, wick_error *error) {
+wick_status kv_seq_shift(kv_pool *pool, kv_seq_id id, uint32_t first, uint32_t last,
+                         kv_shortage *shortage, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (first > last || last > seq->token_count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "sequence %u: tokens %u to %u of %u cannot be dropped", id, first, last,
                      seq->token_count);
   }
   if (first == last) return WICK_OK;
-  if (last == seq->token_count) return wick_kv_seq_truncate(pool, id, first, error);
+  if (last == seq->token_count) return kv_seq_truncate(pool, id, first, error);
   const uint32_t index = kv_seq_entry_index(seq, first);
-  const wick_kv_entry *entry = &seq->table[index];
-  const bool is_inside = wick_kv_entry_begin(entry) < first && last < wick_kv_entry_end(entry);
+  const kv_entry *entry = &seq->table[index];
+  const bool is_inside = kv_entry_begin(entry) < first && last < kv_entry_end(entry);
   if (is_inside) {
     const uint32_t pages = entry->page >= 0;
     wick_status status = kv_pool_reserve(pool, pages, shortage, error);

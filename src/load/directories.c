@@ -10,7 +10,7 @@ static wick_status fail_in_file(loader *loader, uint32_t file) {
   wick_error *failure = &loader->failure;
   if (loader->file_count > 1) {
     const wick_error inner = *failure;
-    wick_fail(failure, inner.status, inner.offset_bytes, "file %u of %u: %s", file + 1,
+    fail_with(failure, inner.status, inner.offset_bytes, "file %u of %u: %s", file + 1,
               loader->file_count, inner.message);
   }
   return failure->status;
@@ -24,7 +24,7 @@ static wick_status check_tensors_end(loader *loader, uint32_t file) {
     const uint64_t end = tensor->offset_bytes + tensor->size_bytes;
     if (end > at->size_bytes) {
       char name[GGUF_QUOTE_BYTES];
-      wick_fail(&loader->failure, WICK_E_TRUNCATED, at->size_bytes,
+      fail_with(&loader->failure, WICK_E_TRUNCATED, at->size_bytes,
                 "the file ends at byte %llu, but the data of tensor '%s' at %llu",
                 (unsigned long long)at->size_bytes, gguf_quote(tensor->name, name),
                 (unsigned long long)end);
@@ -88,12 +88,12 @@ static wick_status begin_split(loader *loader) {
   if (status != WICK_OK) return status;
   if (count <= 1) return WICK_OK;
   if (count > LOADER_FILES_MAX) {
-    return wick_fail(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.count"),
+    return fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.count"),
                      "key 'split.count' is %u; models of up to %d files are read", count,
                      LOADER_FILES_MAX);
   }
   if (number != 0) {
-    return wick_fail(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.no"),
+    return fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.no"),
                      "key 'split.no' is %u: this is file %llu of %u of a split model, give the "
                      "first one",
                      number, number + 1ull, count);
@@ -109,7 +109,7 @@ static wick_status check_split(loader *loader, uint32_t file) {
   if (status != WICK_OK) return status;
   const char *wrong = count != loader->file_count ? "split.count" : "split.no";
   if (count != loader->file_count || number != file) {
-    wick_fail(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, file, wrong),
+    fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, file, wrong),
               "key '%s' does not fit: this says it is file %llu of %u", wrong, number + 1ull,
               count);
     return fail_in_file(loader, file);
@@ -127,7 +127,7 @@ static wick_status check_duplicates(loader *loader, uint32_t file) {
       const gguf_tensor *tensor = gguf_tensor_at(directory, i);
       if (gguf_find_tensor_string(against, tensor->name) != NULL) {
         char name[GGUF_QUOTE_BYTES];
-        wick_fail(&loader->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
+        fail_with(&loader->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
                   "tensor '%s' is there in file %u, too", gguf_quote(tensor->name, name),
                   other + 1);
         return fail_in_file(loader, file);
@@ -144,7 +144,7 @@ static wick_status count_tensors(loader *loader) {
     loader->files[file].first_tensor = (uint32_t)total;
     total += gguf_tensor_count(loader->files[file].directory);
     if (total > GGUF_TENSORS_MAX) {
-      return wick_fail(&loader->failure, WICK_E_FORMAT, WICK_NO_OFFSET,
+      return fail_with(&loader->failure, WICK_E_FORMAT, WICK_NO_OFFSET,
                        "%llu tensors in %u files; at most %d are read", (unsigned long long)total,
                        loader->file_count, GGUF_TENSORS_MAX);
     }
@@ -155,7 +155,7 @@ static wick_status count_tensors(loader *loader) {
       read_split_key(loader, 0, "split.tensors.count", loader->tensor_count, &declared);
   if (status != WICK_OK || loader->file_count == 1) return status;
   if (declared != loader->tensor_count) {
-    return wick_fail(&loader->failure, WICK_E_FORMAT,
+    return fail_with(&loader->failure, WICK_E_FORMAT,
                      offset_of_key(loader, 0, "split.tensors.count"),
                      "key 'split.tensors.count' is %u, but the %u files hold %u tensors", declared,
                      loader->file_count, loader->tensor_count);
@@ -223,7 +223,7 @@ wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_b
   load_file *at = &loader->files[file];
   *used = size_bytes;
   if (offset_bytes > at->fed_bytes) {
-    return wick_fail(error, WICK_E_ARG, offset_bytes,
+    return fail_with(error, WICK_E_ARG, offset_bytes,
                      "bytes from %llu were fed before the directory, which goes on at %llu",
                      (unsigned long long)offset_bytes, (unsigned long long)at->fed_bytes);
   }

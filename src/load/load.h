@@ -33,7 +33,7 @@ typedef struct loader_sink {
 
 // The sink is copied. With directory_only no tensor is wanted, the sink is not used and may be
 // NULL, and the file need not hold the tensors' bytes.
-wick_status loader_create(wick_memory *memory, const loader_sink *sink, bool directory_only,
+wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool directory_only,
                           loader **out, wick_error *error);
 void loader_destroy(loader *loader);  // also destroys the directories
 

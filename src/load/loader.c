@@ -26,10 +26,10 @@ static wick_status open_first_file(loader *loader, wick_error *error) {
   return status;
 }
 
-wick_status loader_create(wick_memory *memory, const loader_sink *sink, bool directory_only,
+wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool directory_only,
                           loader **out, wick_error *error) {
   if (!directory_only && (sink == NULL || sink->is_wanted == NULL || sink->place == NULL)) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "a loader needs somewhere to place bytes");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a loader needs somewhere to place bytes");
   }
   loader *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a loader", sizeof *made);
@@ -47,7 +47,7 @@ wick_status loader_create(wick_memory *memory, const loader_sink *sink, bool dir
 
 void loader_destroy(loader *loader) {
   if (loader == NULL) return;
-  wick_memory *memory = loader->memory;
+  memory_gate *memory = loader->memory;
   for (uint32_t i = 0; i < loader->file_count; i++) {
     gguf_directory_destroy(loader->files[i].directory);
     memory_free(memory, loader->files[i].wanted);
@@ -145,7 +145,7 @@ static wick_status answer(const loader *loader, wick_status status, wick_error *
 
 static wick_status check_file(const loader *loader, uint32_t file, wick_error *error) {
   if (file < loader->file_count) return WICK_OK;
-  return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model of %u", file,
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model of %u", file,
                    loader->file_count);
 }
 
@@ -156,7 +156,7 @@ wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, co
   if (status != WICK_OK) return status;
   uint64_t end;
   if (!checked_add_u64(offset_bytes, size_bytes, &end) || end > INT64_MAX) {
-    return wick_fail(error, WICK_E_ARG, offset_bytes, "bytes at an impossible place of a file");
+    return fail_with(error, WICK_E_ARG, offset_bytes, "bytes at an impossible place of a file");
   }
   size_t used = 0;
   if (!gguf_directory_is_complete(loader->files[file].directory)) {

@@ -151,7 +151,7 @@ static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, ui
     const uint64_t tensor_end = tensor->offset_bytes + tensor->size_bytes;
     const uint64_t from = first > tensor->offset_bytes ? first : tensor->offset_bytes;
     const uint64_t to = end < tensor_end ? end : tensor_end;
-    const wick_type_facts *facts = type_facts(tensor->type);
+    const ggml_type_facts *facts = type_facts(tensor->type);
     const load_piece piece = {
         .tensor = at->first_tensor + at->wanted[i],
         .first = from - tensor->offset_bytes,

@@ -19,13 +19,13 @@ static size_t find_from(const load_ranges *ranges, uint64_t from) {
   return low;
 }
 
-wick_status ranges_reserve(load_ranges *ranges, wick_memory *memory, uint64_t first, uint64_t end,
+wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t first, uint64_t end,
                            wick_error *error) {
   const size_t at = find_from(ranges, first);
   const bool joins = at < ranges->count && ranges->items[at].first <= end;
   if (joins) return WICK_OK;
   if (ranges->count == LOAD_RANGES_MAX) {
-    return wick_fail(error, WICK_E_FULL, first,
+    return fail_with(error, WICK_E_FULL, first,
                      "the bytes came in %d separate pieces: fill the gaps between them first",
                      LOAD_RANGES_MAX);
   }

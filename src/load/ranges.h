@@ -23,7 +23,7 @@ typedef struct load_ranges {
 
 // Makes sure that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL when there
 // would be LOAD_RANGES_MAX + 1 ranges. The list stays the same.
-wick_status ranges_reserve(load_ranges *ranges, wick_memory *memory, uint64_t first, uint64_t end,
+wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t first, uint64_t end,
                            wick_error *error);
 // Adds [first, end), parts of which may be in the list. ranges_reserve() of the same comes before.
 void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end);

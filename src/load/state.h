@@ -17,7 +17,7 @@ typedef struct load_carry {
   uint64_t block;         // of the tensor
   uint32_t tensor;        // index over all files
   uint32_t filled_bytes;  // no byte comes twice, so counting them is enough
-  uint8_t bytes[WICK_TYPE_BLOCK_BYTES_MAX];
+  uint8_t bytes[GGML_TYPE_BLOCK_BYTES_MAX];
 } load_carry;
 
 typedef struct load_file {
@@ -33,7 +33,7 @@ typedef struct load_file {
 } load_file;
 
 struct loader {
-  wick_memory *memory;
+  memory_gate *memory;
   loader_sink sink;
   bool directory_only;
   bool is_ready;       // all directories are complete, and the sink was told

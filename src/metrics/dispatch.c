@@ -5,8 +5,8 @@
 
 enum { LINEAR_BUCKETS = 8, OCTAVE_PARTS_LOG2 = 3, OCTAVES_END = 26 };
 
-static const uint64_t EDGES_US[WICK_DISPATCH_EDGES - 1] = {100,   500,    1000,   5000,   10000,
-                                                           50000, 100000, 500000, 1000000};
+static const uint64_t EDGES_US[DISPATCH_EDGES - 1] = {100,   500,    1000,   5000,   10000,
+                                                      50000, 100000, 500000, 1000000};
 
 static const double MEAN_US_LEAST = 0.001;  // below, ratios to a mean say nothing
 
@@ -14,7 +14,7 @@ static const double MEAN_US_LEAST = 0.001;  // below, ratios to a mean say nothi
 
 static uint32_t bucket_of(uint64_t latency_us) {
   if (latency_us < LINEAR_BUCKETS) return (uint32_t)latency_us;
-  if (latency_us >> OCTAVES_END != 0) return WICK_DISPATCH_BUCKETS - 1;
+  if (latency_us >> OCTAVES_END != 0) return DISPATCH_BUCKETS - 1;
   const uint32_t octave = 63u - (uint32_t)__builtin_clzll(latency_us);
   const uint32_t shift = octave - OCTAVE_PARTS_LOG2;
   return LINEAR_BUCKETS + shift * 8 + (uint32_t)(latency_us >> shift & 7);
@@ -31,7 +31,7 @@ static double bucket_middle_us(uint32_t bucket) {
 
 static uint32_t edge_of(uint64_t latency_us) {
   uint32_t edge = 0;
-  while (edge < WICK_DISPATCH_EDGES - 1 && latency_us > EDGES_US[edge]) edge++;
+  while (edge < DISPATCH_EDGES - 1 && latency_us > EDGES_US[edge]) edge++;
   return edge;
 }
 
@@ -39,12 +39,12 @@ static uint64_t add_saturating(uint64_t a, uint64_t b) {
   return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-void wick_latency_clear(wick_latency *latency) {
+void latency_clear(latency_histogram *latency) {
   memset(latency, 0, sizeof *latency);
   latency->latency_us_min = UINT64_MAX;
 }
 
-void wick_latency_record(wick_latency *latency, uint64_t latency_us) {
+void latency_record(latency_histogram *latency, uint64_t latency_us) {
   latency->latency_count++;
   latency->latency_us_sum = add_saturating(latency->latency_us_sum, latency_us);
   if (latency_us < latency->latency_us_min) latency->latency_us_min = latency_us;
@@ -57,7 +57,7 @@ void wick_latency_record(wick_latency *latency, uint64_t latency_us) {
   latency->edges[edge_of(latency_us)]++;
 }
 
-void wick_latency_merge(wick_latency *into, const wick_latency *from) {
+void latency_merge(latency_histogram *into, const latency_histogram *from) {
   into->dispatches += from->dispatches;
   if (from->latency_count == 0) return;
   const double a = (double)into->latency_count;
@@ -69,67 +69,67 @@ void wick_latency_merge(wick_latency *into, const wick_latency *from) {
   into->latency_us_sum = add_saturating(into->latency_us_sum, from->latency_us_sum);
   if (from->latency_us_min < into->latency_us_min) into->latency_us_min = from->latency_us_min;
   if (from->latency_us_max > into->latency_us_max) into->latency_us_max = from->latency_us_max;
-  for (int i = 0; i < WICK_DISPATCH_BUCKETS; i++) into->buckets[i] += from->buckets[i];
-  for (int i = 0; i < WICK_DISPATCH_EDGES; i++) into->edges[i] += from->edges[i];
+  for (int i = 0; i < DISPATCH_BUCKETS; i++) into->buckets[i] += from->buckets[i];
+  for (int i = 0; i < DISPATCH_EDGES; i++) into->edges[i] += from->edges[i];
 }
 
-static double latency_variance(const wick_latency *latency) {
+static double latency_variance(const latency_histogram *latency) {
   if (latency->latency_count < 2) return 0;
   return latency->squares_us2 / (double)(latency->latency_count - 1);
 }
 
-double wick_latency_stddev(const wick_latency *latency) {
+double latency_stddev(const latency_histogram *latency) {
   return __builtin_sqrt(latency_variance(latency));
 }
 
-static double latency_cv_pct(const wick_latency *latency) {
+static double latency_cv_pct(const latency_histogram *latency) {
   if (latency->mean_us < MEAN_US_LEAST) return 0;
-  return wick_latency_stddev(latency) / latency->mean_us * 100;
+  return latency_stddev(latency) / latency->mean_us * 100;
 }
 
-double wick_latency_percentile(const wick_latency *latency, uint32_t permille) {
+double latency_percentile(const latency_histogram *latency, uint32_t permille) {
   if (latency->latency_count == 0) return 0;
   const uint64_t rank = (latency->latency_count * permille + 999) / 1000;
   uint64_t seen = 0;
   uint32_t bucket = 0;
-  while (bucket < WICK_DISPATCH_BUCKETS - 1) {
+  while (bucket < DISPATCH_BUCKETS - 1) {
     seen += latency->buckets[bucket];
     if (seen >= rank && seen > 0) break;
     bucket++;
   }
   const double least = (double)latency->latency_us_min;
   const double most = (double)latency->latency_us_max;
-  if (bucket == WICK_DISPATCH_BUCKETS - 1) return most;
+  if (bucket == DISPATCH_BUCKETS - 1) return most;
   const double middle = bucket_middle_us(bucket);
   return middle < least ? least : middle > most ? most : middle;
 }
 
 // ---- recording ----
 
-void wick_dispatch_init(wick_dispatch *dispatch, uint64_t now_us, uint32_t timer_grain_us) {
+void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_grain_us) {
   dispatch->timer_grain_us = timer_grain_us;
-  wick_dispatch_reset(dispatch, now_us);
+  dispatch_reset(dispatch, now_us);
 }
 
-void wick_dispatch_reset(wick_dispatch *dispatch, uint64_t now_us) {
-  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) wick_latency_clear(&dispatch->lanes[lane]);
+void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us) {
+  for (int lane = 0; lane < LANE_COUNT; lane++) latency_clear(&dispatch->lanes[lane]);
   dispatch->start_us = now_us;
 }
 
-void wick_dispatch_tally(wick_dispatch *dispatch, wick_lane lane) {
-  if (dispatch == NULL || (unsigned)lane >= WICK_LANE_COUNT) return;
+void dispatch_tally(dispatch_metrics *dispatch, op_lane lane) {
+  if (dispatch == NULL || (unsigned)lane >= LANE_COUNT) return;
   dispatch->lanes[lane].dispatches++;
 }
 
-void wick_dispatch_record(wick_dispatch *dispatch, wick_lane lane, uint64_t latency_us) {
-  if (dispatch == NULL || (unsigned)lane >= WICK_LANE_COUNT) return;
+void dispatch_record(dispatch_metrics *dispatch, op_lane lane, uint64_t latency_us) {
+  if (dispatch == NULL || (unsigned)lane >= LANE_COUNT) return;
   dispatch->lanes[lane].dispatches++;
-  wick_latency_record(&dispatch->lanes[lane], latency_us);
+  latency_record(&dispatch->lanes[lane], latency_us);
 }
 
-void wick_dispatch_merge(wick_dispatch *into, const wick_dispatch *from) {
-  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) {
-    wick_latency_merge(&into->lanes[lane], &from->lanes[lane]);
+void dispatch_merge(dispatch_metrics *into, const dispatch_metrics *from) {
+  for (int lane = 0; lane < LANE_COUNT; lane++) {
+    latency_merge(&into->lanes[lane], &from->lanes[lane]);
   }
   if (from->start_us < into->start_us) into->start_us = from->start_us;
 }
@@ -137,96 +137,96 @@ void wick_dispatch_merge(wick_dispatch *into, const wick_dispatch *from) {
 // ---- reading ----
 
 // The lane itself; for an alias its lanes, merged into *room.
-static const wick_latency *find_lane(const wick_dispatch *dispatch, wick_lane lane,
-                                     wick_latency *room) {
-  if (lane == WICK_LANE_GPU) return &dispatch->lanes[WICK_LANE_WEBGPU];
-  if ((unsigned)lane < WICK_LANE_COUNT) return &dispatch->lanes[lane];
-  wick_latency_clear(room);
-  if (lane == WICK_LANE_CPU) {
-    for (int i = WICK_LANE_SCALAR; i <= WICK_LANE_RELAXED; i++) {
-      wick_latency_merge(room, &dispatch->lanes[i]);
+static const latency_histogram *find_lane(const dispatch_metrics *dispatch, op_lane lane,
+                                          latency_histogram *room) {
+  if (lane == LANE_GPU) return &dispatch->lanes[LANE_WEBGPU];
+  if ((unsigned)lane < LANE_COUNT) return &dispatch->lanes[lane];
+  latency_clear(room);
+  if (lane == LANE_CPU) {
+    for (int i = LANE_SCALAR; i <= LANE_RELAXED; i++) {
+      latency_merge(room, &dispatch->lanes[i]);
     }
   }
   return room;
 }
 
-uint64_t wick_dispatch_count(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
+uint64_t dispatch_count(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
   return find_lane(dispatch, lane, &room)->dispatches;
 }
 
-uint64_t wick_dispatch_total(const wick_dispatch *dispatch) {
+uint64_t dispatch_total(const dispatch_metrics *dispatch) {
   uint64_t total = 0;
-  for (int lane = 0; lane < WICK_LANE_COUNT; lane++) total += dispatch->lanes[lane].dispatches;
+  for (int lane = 0; lane < LANE_COUNT; lane++) total += dispatch->lanes[lane].dispatches;
   return total;
 }
 
-double wick_dispatch_gpu_ratio(const wick_dispatch *dispatch) {
-  const uint64_t total = wick_dispatch_total(dispatch);
+double dispatch_gpu_ratio(const dispatch_metrics *dispatch) {
+  const uint64_t total = dispatch_total(dispatch);
   if (total == 0) return 0;
-  return (double)dispatch->lanes[WICK_LANE_WEBGPU].dispatches / (double)total;
+  return (double)dispatch->lanes[LANE_WEBGPU].dispatches / (double)total;
 }
 
-double wick_dispatch_latency_us_mean(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
+double dispatch_latency_us_mean(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
   return find_lane(dispatch, lane, &room)->mean_us;
 }
 
-uint64_t wick_dispatch_latency_us_min(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
-  const wick_latency *latency = find_lane(dispatch, lane, &room);
+uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
+  const latency_histogram *latency = find_lane(dispatch, lane, &room);
   return latency->latency_count == 0 ? 0 : latency->latency_us_min;
 }
 
-uint64_t wick_dispatch_latency_us_max(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
+uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
   return find_lane(dispatch, lane, &room)->latency_us_max;
 }
 
-double wick_dispatch_latency_us_variance(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
+double dispatch_latency_us_variance(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
   return latency_variance(find_lane(dispatch, lane, &room));
 }
 
-double wick_dispatch_latency_us_stddev(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
-  return wick_latency_stddev(find_lane(dispatch, lane, &room));
+double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
+  return latency_stddev(find_lane(dispatch, lane, &room));
 }
 
-double wick_dispatch_latency_cv_pct(const wick_dispatch *dispatch, wick_lane lane) {
-  wick_latency room;
+double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane) {
+  latency_histogram room;
   return latency_cv_pct(find_lane(dispatch, lane, &room));
 }
 
-double wick_dispatch_latency_us_percentile(const wick_dispatch *dispatch, wick_lane lane,
-                                           uint32_t permille) {
-  wick_latency room;
-  return wick_latency_percentile(find_lane(dispatch, lane, &room), permille);
+double dispatch_latency_us_percentile(const dispatch_metrics *dispatch, op_lane lane,
+                                      uint32_t permille) {
+  latency_histogram room;
+  return latency_percentile(find_lane(dispatch, lane, &room), permille);
 }
 
-double wick_dispatch_latency_us_p50(const wick_dispatch *dispatch, wick_lane lane) {
-  return wick_dispatch_latency_us_percentile(dispatch, lane, 500);
+double dispatch_latency_us_p50(const dispatch_metrics *dispatch, op_lane lane) {
+  return dispatch_latency_us_percentile(dispatch, lane, 500);
 }
 
-double wick_dispatch_latency_us_p95(const wick_dispatch *dispatch, wick_lane lane) {
-  return wick_dispatch_latency_us_percentile(dispatch, lane, 950);
+double dispatch_latency_us_p95(const dispatch_metrics *dispatch, op_lane lane) {
+  return dispatch_latency_us_percentile(dispatch, lane, 950);
 }
 
-double wick_dispatch_latency_us_p99(const wick_dispatch *dispatch, wick_lane lane) {
-  return wick_dispatch_latency_us_percentile(dispatch, lane, 990);
+double dispatch_latency_us_p99(const dispatch_metrics *dispatch, op_lane lane) {
+  return dispatch_latency_us_percentile(dispatch, lane, 990);
 }
 
-double wick_dispatch_speedup_ratio(const wick_dispatch *dispatch, wick_lane slow, wick_lane fast) {
-  const double fast_us = wick_dispatch_latency_us_mean(dispatch, fast);
+double dispatch_speedup_ratio(const dispatch_metrics *dispatch, op_lane slow, op_lane fast) {
+  const double fast_us = dispatch_latency_us_mean(dispatch, fast);
   if (fast_us < MEAN_US_LEAST) return 0;
-  return wick_dispatch_latency_us_mean(dispatch, slow) / fast_us;
+  return dispatch_latency_us_mean(dispatch, slow) / fast_us;
 }
 
-double wick_dispatch_elapsed_s(const wick_dispatch *dispatch, uint64_t now_us) {
+double dispatch_elapsed_s(const dispatch_metrics *dispatch, uint64_t now_us) {
   return now_us < dispatch->start_us ? 0 : (double)(now_us - dispatch->start_us) / 1e6;
 }
 
-double wick_dispatch_throughput_rps(const wick_dispatch *dispatch, uint64_t now_us) {
-  const double elapsed_s = wick_dispatch_elapsed_s(dispatch, now_us);
-  return elapsed_s < 1e-3 ? 0 : (double)wick_dispatch_total(dispatch) / elapsed_s;
+double dispatch_throughput_rps(const dispatch_metrics *dispatch, uint64_t now_us) {
+  const double elapsed_s = dispatch_elapsed_s(dispatch, now_us);
+  return elapsed_s < 1e-3 ? 0 : (double)dispatch_total(dispatch) / elapsed_s;
 }

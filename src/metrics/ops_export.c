@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "metrics/ops.h"
 
-static const char *const OP_NAMES[WICK_OP_COUNT] = {
+static const char *const OP_NAMES[OP_COUNT] = {
     "embed", "norm",  "qkv",     "kv_store", "attention", "attn_output", "gate_up", "silu",
     "down",  "route", "experts", "conv",     "delta",     "logits",      "sample"};
-static const char *const PASS_NAMES[WICK_PASS_COUNT] = {"prefill", "decode"};
+static const char *const PASS_NAMES[PASS_COUNT] = {"prefill", "decode"};
 
-const char *wick_op_name(wick_op op) { return OP_NAMES[op]; }
-const char *wick_pass_name(wick_pass pass) { return PASS_NAMES[pass]; }
+const char *op_name(op_kind op) { return OP_NAMES[op]; }
+const char *pass_name(pass_kind pass) { return PASS_NAMES[pass]; }
 
 typedef unsigned long long ull;
 
@@ -25,20 +25,19 @@ static void put_rate(json_writer *json, const char *key, uint64_t count, uint64_
   }
 }
 
-static void put_latency(json_writer *json, const wick_latency *latency) {
+static void put_latency(json_writer *json, const latency_histogram *latency) {
   json_open(json, "latency_us", '{');
   json_f64(json, "mean", latency->mean_us);
   json_u64(json, "min", latency->latency_count == 0 ? 0 : latency->latency_us_min);
   json_u64(json, "max", latency->latency_us_max);
-  json_f64(json, "stddev", wick_latency_stddev(latency));
-  json_f64(json, "p50", wick_latency_percentile(latency, 500));
-  json_f64(json, "p95", wick_latency_percentile(latency, 950));
-  json_f64(json, "p99", wick_latency_percentile(latency, 990));
+  json_f64(json, "stddev", latency_stddev(latency));
+  json_f64(json, "p50", latency_percentile(latency, 500));
+  json_f64(json, "p95", latency_percentile(latency, 950));
+  json_f64(json, "p99", latency_percentile(latency, 990));
   json_close(json, '{');
 }
 
-static void put_op(json_writer *json, const char *name, const wick_op_record *record,
-                   uint64_t pass_us) {
+static void put_op(json_writer *json, const char *name, const op_record *record, uint64_t pass_us) {
   const uint64_t time_us = record->latency.latency_us_sum;
   json_open(json, name, '{');
   json_u64(json, "count", record->latency.dispatches);
@@ -53,30 +52,30 @@ static void put_op(json_writer *json, const char *name, const wick_op_record *re
   json_close(json, '{');
 }
 
-static void put_pass(json_writer *json, const wick_ops *ops, int pass) {
+static void put_pass(json_writer *json, const op_records *ops, int pass) {
   uint64_t pass_us = 0;
-  for (int op = 0; op < WICK_OP_COUNT; op++) {
+  for (int op = 0; op < OP_COUNT; op++) {
     pass_us += ops->records[pass][op].latency.latency_us_sum;
   }
   json_open(json, PASS_NAMES[pass], '{');
-  for (int op = 0; op < WICK_OP_COUNT; op++) {
+  for (int op = 0; op < OP_COUNT; op++) {
     put_op(json, OP_NAMES[op], &ops->records[pass][op], pass_us);
   }
   json_close(json, '{');
 }
 
-void wick_ops_json(const wick_ops *ops, json_writer *json, const char *key) {
+void ops_json(const op_records *ops, json_writer *json, const char *key) {
   const uint64_t now_us = ops->now_us();
-  wick_dispatch dispatch;
-  wick_ops_dispatch(ops, &dispatch);
+  dispatch_metrics dispatch;
+  ops_dispatch(ops, &dispatch);
   json_open(json, key, '{');
-  json_f64(json, "elapsed_s", wick_dispatch_elapsed_s(&dispatch, now_us));
+  json_f64(json, "elapsed_s", dispatch_elapsed_s(&dispatch, now_us));
   json_u64(json, "timer_grain_us", ops->timer_grain_us);
-  json_text(json, "kernels", wick_lane_name(ops->lane));
+  json_text(json, "kernels", lane_name(ops->lane));
   json_open(json, "passes", '{');
-  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) put_pass(json, ops, pass);
+  for (int pass = 0; pass < PASS_COUNT; pass++) put_pass(json, ops, pass);
   json_close(json, '{');
-  wick_dispatch_json(&dispatch, now_us, json, "dispatch");
+  dispatch_json(&dispatch, now_us, json, "dispatch");
   json_close(json, '{');
 }
 
@@ -97,38 +96,38 @@ __attribute__((format(printf, 2, 3))) static void put(const text_sink *to, const
   to->sink(to->context, line, used_bytes);
 }
 
-static void put_samples(const text_sink *to, const wick_ops *ops, const char *metric,
-                        uint64_t (*value_of)(const wick_op_record *record)) {
-  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) {
-    for (int op = 0; op < WICK_OP_COUNT; op++) {
+static void put_samples(const text_sink *to, const op_records *ops, const char *metric,
+                        uint64_t (*value_of)(const op_record *record)) {
+  for (int pass = 0; pass < PASS_COUNT; pass++) {
+    for (int op = 0; op < OP_COUNT; op++) {
       put(to, "%s{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
           (ull)value_of(&ops->records[pass][op]));
     }
   }
 }
 
-static void put_counter(const text_sink *to, const wick_ops *ops, const char *metric,
-                        const char *help, uint64_t (*value_of)(const wick_op_record *record)) {
+static void put_counter(const text_sink *to, const op_records *ops, const char *metric,
+                        const char *help, uint64_t (*value_of)(const op_record *record)) {
   put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
   put_samples(to, ops, metric, value_of);
 }
 
-static uint64_t count_of(const wick_op_record *record) { return record->latency.dispatches; }
-static uint64_t time_of(const wick_op_record *record) { return record->latency.latency_us_sum; }
-static uint64_t bytes_of(const wick_op_record *record) { return record->bytes; }
-static uint64_t macs_of(const wick_op_record *record) { return record->macs; }
+static uint64_t count_of(const op_record *record) { return record->latency.dispatches; }
+static uint64_t time_of(const op_record *record) { return record->latency.latency_us_sum; }
+static uint64_t bytes_of(const op_record *record) { return record->bytes; }
+static uint64_t macs_of(const op_record *record) { return record->macs; }
 
-static void put_histograms(const text_sink *to, const wick_ops *ops) {
+static void put_histograms(const text_sink *to, const op_records *ops) {
   static const char *const metric = "wick_op_latency_us";  // of the timed ones
   put(to, "# HELP %s Time that an op took.\n# TYPE %s histogram\n", metric, metric);
-  for (int pass = 0; pass < WICK_PASS_COUNT; pass++) {
-    for (int op = 0; op < WICK_OP_COUNT; op++) {
-      const wick_latency *latency = &ops->records[pass][op].latency;
+  for (int pass = 0; pass < PASS_COUNT; pass++) {
+    for (int op = 0; op < OP_COUNT; op++) {
+      const latency_histogram *latency = &ops->records[pass][op].latency;
       ull seen = 0;
-      for (int edge = 0; edge < WICK_DISPATCH_EDGES; edge++) {
+      for (int edge = 0; edge < DISPATCH_EDGES; edge++) {
         seen += latency->edges[edge];
         put(to, "%s_bucket{pass=\"%s\",op=\"%s\",le=\"%s\"} %llu\n", metric, PASS_NAMES[pass],
-            OP_NAMES[op], wick_dispatch_edge_name(edge), seen);
+            OP_NAMES[op], dispatch_edge_name(edge), seen);
       }
       put(to, "%s_sum{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
           (ull)latency->latency_us_sum);
@@ -138,13 +137,13 @@ static void put_histograms(const text_sink *to, const wick_ops *ops) {
   }
 }
 
-void wick_ops_prometheus(const wick_ops *ops, json_sink sink, void *context) {
-  wick_dispatch dispatch;
-  wick_ops_dispatch(ops, &dispatch);
-  char text[WICK_DISPATCH_EXPORT_BYTES_MAX];
+void ops_prometheus(const op_records *ops, json_sink sink, void *context) {
+  dispatch_metrics dispatch;
+  ops_dispatch(ops, &dispatch);
+  char text[DISPATCH_EXPORT_BYTES_MAX];
   size_t used_bytes = 0;
-  if (wick_dispatch_export(&dispatch, ops->now_us(), WICK_DISPATCH_PROMETHEUS, text, sizeof text,
-                           &used_bytes) == WICK_OK) {
+  if (dispatch_write(&dispatch, ops->now_us(), DISPATCH_PROMETHEUS, text, sizeof text,
+                     &used_bytes) == WICK_OK) {
     sink(context, text, used_bytes);
   }
   const text_sink to = {sink, context};

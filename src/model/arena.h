@@ -12,7 +12,7 @@
 #include "kernels/kernels.h"
 
 typedef struct scratch_arena {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   uint32_t batch_tokens;  // rows of a pass at most
   uint32_t threads;       // that may run at most
   uint8_t *base;          // NULL: sizes alone are wanted
@@ -21,13 +21,13 @@ typedef struct scratch_arena {
 
 // Whole cache lines of at least `count` floats: the stride of a row that is also an activation.
 static inline uint32_t arena_line_floats(uint32_t count) {
-  return (uint32_t)align_size(count, WICK_CACHE_LINE_FLOATS);
+  return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
 
 // Room for so many bytes on a cache line; NULL while measuring.
 static inline void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes) {
   uint8_t *at = arena->base == NULL ? NULL : arena->base + arena->used_bytes;
-  const uint64_t line = WICK_CACHE_LINE_BYTES;
+  const uint64_t line = CACHE_LINE_BYTES;
   arena->used_bytes += (size_bytes + line - 1) / line * line;
   if (arena->used_bytes > arena->peak_bytes) arena->peak_bytes = arena->used_bytes;
   return at;

@@ -30,14 +30,14 @@ static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wis
     return WICK_OK;
   }
   if (wish->count != 1) {
-    return wick_fail(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
+    return fail_with(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
                      "the tensor '%.*s' is %llu x %llu x %llu, expected %u x %u x %u (row length x "
                      "rows x matrices)",
                      (int)tensor->name.size_bytes, tensor->name.bytes,
                      (unsigned long long)tensor->dims[0], (unsigned long long)tensor->dims[1],
                      (unsigned long long)tensor->dims[2], wish->cols, wish->rows, wish->count);
   }
-  return wick_fail(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
+  return fail_with(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
                    "the tensor '%.*s' is %llu x %llu, expected %u x %u (row length x rows)",
                    (int)tensor->name.size_bytes, tensor->name.bytes,
                    (unsigned long long)tensor->dims[0], (unsigned long long)tensor->dims[1],
@@ -45,11 +45,11 @@ static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wis
 }
 
 static bool is_vector_type(uint32_t type) {
-  return type == WICK_TYPE_F32 || type == WICK_TYPE_F16 || type == WICK_TYPE_BF16;
+  return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
 }
 
 // Bytes of one matrix, or of the whole vector.
-static wick_status tensor_bytes(const wick_kernels *kernels, const gguf_tensor *tensor,
+static wick_status tensor_bytes(const kernel_table *kernels, const gguf_tensor *tensor,
                                 bool is_vector, uint64_t *bytes, wick_error *error) {
   const uint32_t cols = (uint32_t)tensor->dims[0], rows = (uint32_t)tensor->dims[1];
   if (is_vector && is_vector_type(tensor->type)) {
@@ -58,13 +58,13 @@ static wick_status tensor_bytes(const wick_kernels *kernels, const gguf_tensor *
   }
   const kernel_type_ops *ops = &kernels->types[tensor->type];
   if (is_vector || ops->matmul == NULL) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
+    return fail_with(error, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
                      "the tensor '%.*s' is of type %s, which is not supported%s",
                      (int)tensor->name.size_bytes, tensor->name.bytes,
                      type_facts(tensor->type)->name, is_vector ? " for a vector" : " yet");
   }
   if (!ops->matrix_bytes(rows, cols, bytes)) {
-    return wick_fail(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
+    return fail_with(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
                      "the tensor '%.*s' does not fit: %u x %u of type %s",
                      (int)tensor->name.size_bytes, tensor->name.bytes, cols, rows,
                      type_facts(tensor->type)->name);
@@ -76,13 +76,13 @@ static wick_status tensor_bytes(const wick_kernels *kernels, const gguf_tensor *
 static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
                                   const gguf_tensor **found) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
-  wick_model *model = binder->model;
+  loaded_model *model = binder->model;
   if (binder->status != WICK_OK) return NULL;
   make_name(binder, wish->name, name);
   const int32_t index = binder->tensors->find(binder->tensors->context, name);
   if (index < 0) {
     if (wish->need == BINDING_REQUIRED) {
-      binder->status = wick_fail(binder->error, WICK_E_FORMAT, WICK_NO_OFFSET,
+      binder->status = fail_with(binder->error, WICK_E_FORMAT, WICK_NO_OFFSET,
                                  "the tensor '%s' is missing", name);
     }
     return NULL;
@@ -95,10 +95,10 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
         tensor_bytes(model->kernels, tensor, wish->is_vector, &part_bytes, binder->error);
   }
   if (binder->status != WICK_OK) return NULL;
-  if (!checked_align_u64(part_bytes, WICK_CACHE_LINE_BYTES, &part_bytes) ||
+  if (!checked_align_u64(part_bytes, CACHE_LINE_BYTES, &part_bytes) ||
       !checked_mul_u64(part_bytes, wish->count, &bytes) ||
       !checked_add_u64(model->weights_bytes, bytes, &model->weights_bytes)) {
-    binder->status = wick_fail(binder->error, WICK_E_OVERFLOW, tensor->entry_offset_bytes,
+    binder->status = fail_with(binder->error, WICK_E_OVERFLOW, tensor->entry_offset_bytes,
                                "the weights up to '%s' do not fit 64 bits", name);
     return NULL;
   }

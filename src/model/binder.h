@@ -10,7 +10,7 @@
 #include "model/weights.h"
 
 struct model_binder {
-  wick_model *model;
+  loaded_model *model;
   const model_tensors *tensors;
   int32_t layer;  // MODEL_LAYER_NONE: outside of layers, names have no "blk.N."
   int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE

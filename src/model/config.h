@@ -17,12 +17,12 @@ enum {
   MODEL_CONTEXT_DEFAULT = 4096
 };
 
-typedef struct wick_model_config {
+typedef struct model_config {
   uint32_t layers, hidden, vocab;
   uint32_t context_trained;  // tokens
   float norm_epsilon;
   // For people to read: of the first layer that has them, 0 when none has.
   uint32_t heads, kv_heads, head_dim, ffn;
-} wick_model_config;
+} model_config;
 
 #endif

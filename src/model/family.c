@@ -39,7 +39,7 @@ static double read_rope_scale(model_keys *keys) {
   if (gguf_string_equals(type, "linear")) return keys_number(keys, "rope.scaling.factor", 0, 1);
   if (!gguf_string_equals(type, "none")) {
     keys->status =
-        wick_fail(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
+        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
                   "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
                   type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
   }
@@ -48,14 +48,14 @@ static double read_rope_scale(model_keys *keys) {
 
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   model_keys *keys = plan->keys;
-  wick_model *model = plan->model;
+  loaded_model *model = plan->model;
   model_rope rope = {.is_interleaved = is_interleaved};
   rope.theta = keys_number(keys, "rope.freq_base", 0, 10000.0);
   rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
   rope.scale = read_rope_scale(keys);
   if (keys->status != WICK_OK) return 0;
   if (rope.dims % 2 != 0 || rope.dims > head_dim) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
                              "%s.rope.dimension_count %u must be even and at most the head's %u",
                              keys->architecture, rope.dims, head_dim);
     return 0;
@@ -67,7 +67,7 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
 }
 
 uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window) {
-  wick_model *model = plan->model;
+  loaded_model *model = plan->model;
   for (uint32_t i = 0; i < model->group_count; i++) {
     model_group *group = &model->groups[i];
     if (group->kv_heads != kv_heads || group->head_dim != head_dim || group->window != window) {
@@ -78,7 +78,7 @@ uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint
   if (model->group_count == MODEL_GROUPS_MAX) {
     if (plan->keys->status == WICK_OK) {
       plan->keys->status =
-          wick_fail(plan->keys->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+          fail_with(plan->keys->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                     "layers with keys and values of more than %d shapes are not supported",
                     (int)MODEL_GROUPS_MAX);
     }
@@ -89,7 +89,7 @@ uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint
 }
 
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {
-  const uint64_t begin = plan->model->state_bytes, line = WICK_CACHE_LINE_BYTES;
+  const uint64_t begin = plan->model->state_bytes, line = CACHE_LINE_BYTES;
   plan->model->state_bytes += (size_bytes + line - 1) / line * line;
   return begin;
 }
@@ -98,7 +98,7 @@ void plan_refuse_experts(model_plan *plan) {
   model_keys *keys = plan->keys;
   const uint32_t experts = keys_count_or_none(keys, "expert_count", UINT32_MAX);
   if (keys->status != WICK_OK || experts == 0) return;
-  keys->status = wick_fail(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "expert_count"),
+  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "expert_count"),
                            "mixtures of experts ('%s.expert_count' is %u) are not supported",
                            keys->architecture, experts);
 }

@@ -8,7 +8,7 @@
 
 // What a family is given: the model under way, with config.layers, hidden and vocab read.
 typedef struct model_plan {
-  wick_model *model;
+  loaded_model *model;
   model_keys *keys;  // plan functions keep their failures there
 } model_plan;
 

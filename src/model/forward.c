@@ -10,7 +10,7 @@
 #include "platform/platform.h"
 #include "thread/choice.h"
 
-struct wick_forward {
+struct forward_pass {
   model_pass pass;
   void *block;            // all scratch
   float *logits;          // [FORWARD_LOGITS_ROWS, vocab]
@@ -22,7 +22,7 @@ struct wick_forward {
 // ---- Scratch ----
 
 // Lays out what lives as long as the pass; blocks take theirs behind it.
-static void take_buffers(const wick_model *model, wick_forward *forward) {
+static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
   scratch_arena *arena = &pass->arena;
   const uint64_t rows = arena->batch_tokens;
@@ -40,7 +40,7 @@ static void take_buffers(const wick_model *model, wick_forward *forward) {
 }
 
 // The most that any block takes, and the products of the logits.
-static void reserve_blocks(const wick_model *model, scratch_arena *arena) {
+static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
     const model_layer *layer = &model->layers[i];
@@ -51,18 +51,18 @@ static void reserve_blocks(const wick_model *model, scratch_arena *arena) {
   arena_release(arena, begin);
 }
 
-uint64_t forward_plan_bytes(const wick_model *model, uint32_t batch_tokens, uint32_t threads) {
-  wick_forward forward = {.pass.arena = {model->kernels, batch_tokens, threads, NULL, 0, 0}};
+uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads) {
+  forward_pass forward = {.pass.arena = {model->kernels, batch_tokens, threads, NULL, 0, 0}};
   take_buffers(model, &forward);
   reserve_blocks(model, &forward.pass.arena);
   return forward.pass.arena.peak_bytes;
 }
 
-wick_status forward_create(const wick_model *model, seq_store *store, thread_pool *threads,
-                           uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
+wick_status forward_create(const loaded_model *model, seq_store *store, thread_pool *threads,
+                           uint32_t threads_max, uint32_t batch_tokens, forward_pass **out,
                            wick_error *error) {
-  wick_memory *memory = model->memory;
-  wick_forward *forward = memory_alloc_zeroed(memory, sizeof *forward);
+  memory_gate *memory = model->memory;
+  forward_pass *forward = memory_alloc_zeroed(memory, sizeof *forward);
   if (forward == NULL) return memory_fail(memory, error, "the forward pass", sizeof *forward);
   forward->pass = (model_pass){.model = model,
                                .kernels = model->kernels,
@@ -81,14 +81,14 @@ wick_status forward_create(const wick_model *model, seq_store *store, thread_poo
   return WICK_OK;
 }
 
-void forward_destroy(wick_forward *forward) {
+void forward_destroy(forward_pass *forward) {
   if (forward == NULL) return;
-  wick_memory *memory = forward->pass.model->memory;
+  memory_gate *memory = forward->pass.model->memory;
   memory_free(memory, forward->block);
   memory_free(memory, forward);
 }
 
-void forward_measure(wick_forward *forward, wick_ops *ops) { forward->pass.ops = ops; }
+void forward_measure(forward_pass *forward, op_records *ops) { forward->pass.ops = ops; }
 
 // ---- Jobs over the tokens of the batch ----
 
@@ -121,7 +121,7 @@ static void fill_ropes(model_pass *pass) {
 
 // ---- The pass ----
 
-void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {
+void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count) {
   model_pass *pass = &forward->pass;
   memcpy(pass->inputs, inputs, count * sizeof *inputs);
   pass->count = count;
@@ -130,12 +130,12 @@ void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t co
   for (uint32_t i = 0; i < count; i++) {
     if (inputs[i].wants_logits) pass->wanted[pass->wanted_count++] = i;
   }
-  wick_ops_begin(pass->ops, pass->wanted_count == count ? WICK_PASS_DECODE : WICK_PASS_PREFILL);
+  ops_begin(pass->ops, pass->wanted_count == count ? PASS_DECODE : PASS_PREFILL);
   thread_pool_for(pass->threads, count, embed_tokens, pass);
-  measure_rows(pass->ops, WICK_OP_EMBED, count, pass->model->config.hidden);
+  measure_rows(pass->ops, OP_EMBED, count, pass->model->config.hidden);
 }
 
-uint32_t forward_next_layer(const wick_forward *forward) { return forward->pass.layer; }
+uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.layer; }
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_layer *layer = &pass->model->layers[pass->layer];
@@ -152,13 +152,13 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
 
 // Layers are compared with layers of the same blocks; in the last one only some rows go on.
 static bool is_comparable(const model_pass *pass) {
-  const wick_model *model = pass->model;
+  const loaded_model *model = pass->model;
   const model_layer *first = &model->layers[0], *layer = &model->layers[pass->layer];
   return pass->layer + 1 != model->config.layers && layer->mixer->ops == first->mixer->ops &&
          layer->feed_forward->ops == first->feed_forward->ops;
 }
 
-wick_status forward_layer(wick_forward *forward, wick_error *error) {
+wick_status forward_layer(forward_pass *forward, wick_error *error) {
   model_pass *pass = &forward->pass;
   if (!forward->is_choosing) return run_layer(pass, error);
   const bool is_measured = is_comparable(pass);
@@ -171,17 +171,17 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
   return status;
 }
 
-void forward_choose_threads(wick_forward *forward) { forward->is_choosing = true; }
+void forward_choose_threads(forward_pass *forward) { forward->is_choosing = true; }
 
-uint32_t forward_threads(const wick_forward *forward, uint32_t tokens) {
+uint32_t forward_threads(const forward_pass *forward, uint32_t tokens) {
   return thread_choice_now(&forward->choice, thread_pool_threads(forward->pass.threads), tokens);
 }
 
-uint32_t forward_logits_count(const wick_forward *forward) { return forward->pass.wanted_count; }
+uint32_t forward_logits_count(const forward_pass *forward) { return forward->pass.wanted_count; }
 
-uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
+uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   model_pass *pass = &forward->pass;
-  const wick_model *model = pass->model;
+  const loaded_model *model = pass->model;
   uint32_t rows = pass->wanted_count - first;
   if (rows > FORWARD_LOGITS_ROWS) rows = FORWARD_LOGITS_ROWS;
   const uint64_t begin = arena_mark(&pass->arena);
@@ -191,21 +191,21 @@ uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
     pass->kernels->rms_norm(pass->hidden + row, model->output_norm, model->config.hidden,
                             model->config.norm_epsilon, pass->normed + row);
   }
-  measure_rows(pass->ops, WICK_OP_NORM, rows, 2ull * model->config.hidden);
+  measure_rows(pass->ops, OP_NORM, rows, 2ull * model->config.hidden);
   model_product logits =
       pass_product(pass, pass->normed + at, pass->hidden_stride, model->config.hidden);
   logits.tokens = rows;
   product_add(&logits, &model->output, model->output_bias, forward->logits, forward->vocab_stride);
   product_run(&logits);
-  measure_product(pass->ops, WICK_OP_LOGITS, &logits);
+  measure_product(pass->ops, OP_LOGITS, &logits);
   arena_release(&pass->arena, begin);
   return rows;
 }
 
-const float *forward_logits(const wick_forward *forward, uint32_t row) {
+const float *forward_logits(const forward_pass *forward, uint32_t row) {
   return forward->logits + (size_t)row * forward->vocab_stride;
 }
 
-uint32_t forward_logits_input(const wick_forward *forward, uint32_t index) {
+uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
   return forward->pass.wanted[index];
 }

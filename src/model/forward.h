@@ -16,38 +16,38 @@
 // Rows of logits that are computed together; a batch that wants more does several rounds.
 enum { FORWARD_LOGITS_ROWS = 8 };
 
-typedef struct wick_forward wick_forward;
+typedef struct forward_pass forward_pass;
 
 // Scratch for batches of up to `batch_tokens` and for all the threads that were asked for: some may
 // come up later than this. The model, store and threads must outlive it.
-wick_status forward_create(const wick_model *model, seq_store *store, thread_pool *threads,
-                           uint32_t threads_max, uint32_t batch_tokens, wick_forward **out,
+wick_status forward_create(const loaded_model *model, seq_store *store, thread_pool *threads,
+                           uint32_t threads_max, uint32_t batch_tokens, forward_pass **out,
                            wick_error *error);
-void forward_destroy(wick_forward *forward);
+void forward_destroy(forward_pass *forward);
 // Where the ops are recorded from now on; NULL, as after forward_create: nowhere.
-void forward_measure(wick_forward *forward, wick_ops *ops);
+void forward_measure(forward_pass *forward, op_records *ops);
 // Bytes of scratch.
-uint64_t forward_plan_bytes(const wick_model *model, uint32_t batch_tokens, uint32_t threads);
+uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads);
 
 // Uses as many of the threads as prove fastest (thread/choice.h) instead of all.
-void forward_choose_threads(wick_forward *forward);
+void forward_choose_threads(forward_pass *forward);
 // How many a pass of so many tokens uses: all while that is being measured.
-uint32_t forward_threads(const wick_forward *forward, uint32_t tokens);
+uint32_t forward_threads(const forward_pass *forward, uint32_t tokens);
 
 // Starts a pass: copies the inputs, looks the embeddings up. 1 <= count <= batch_tokens.
-void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count);
+void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count);
 // The layer that forward_layer would run next; the model's layer count when all are done.
-uint32_t forward_next_layer(const wick_forward *forward);
+uint32_t forward_next_layer(const forward_pass *forward);
 // Runs one layer. WICK_E_NONFINITE when keys or values are not finite: the pass is over then, and
 // the sequences hold what they held before it.
-wick_status forward_layer(wick_forward *forward, wick_error *error);
+wick_status forward_layer(forward_pass *forward, wick_error *error);
 // After the last layer: rows that want logits, in the order of the inputs.
-uint32_t forward_logits_count(const wick_forward *forward);
+uint32_t forward_logits_count(const forward_pass *forward);
 // Computes up to FORWARD_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
 // the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first
 // + i).
-uint32_t forward_logits_compute(wick_forward *forward, uint32_t first);
-const float *forward_logits(const wick_forward *forward, uint32_t row);
-uint32_t forward_logits_input(const wick_forward *forward, uint32_t index);
+uint32_t forward_logits_compute(forward_pass *forward, uint32_t first);
+const float *forward_logits(const forward_pass *forward, uint32_t row);
+uint32_t forward_logits_input(const forward_pass *forward, uint32_t index);
 
 #endif

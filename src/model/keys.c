@@ -22,13 +22,13 @@ uint64_t keys_offset(const model_keys *keys, const char *name) {
 
 static void fail_missing(model_keys *keys, const char *key) {
   keys->status =
-      wick_fail(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);
+      fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);
 }
 
 static void check_count(model_keys *keys, const char *key, uint32_t value, uint32_t least,
                         uint32_t most) {
   if (value >= least && value <= most) return;
-  keys->status = wick_fail(keys->error, WICK_E_FORMAT, offset_of(keys, key),
+  keys->status = fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
                            "'%s' is %u, which is not within %u and %u", key, value, least, most);
 }
 
@@ -63,19 +63,19 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
   if (value == NULL) return fallback;
   if (value->type != GGUF_ARRAY) return keys_count(keys, name, 0, most, 1);
   if (value->count < layers) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
                              "'%s' has %llu items, the model %u layers", key,
                              (unsigned long long)value->count, layers);
     return fallback;
   }
   if (value->item_type == GGUF_STRING || value->item_type == GGUF_ARRAY) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
                              "'%s' is not an array of numbers", key);
     return fallback;
   }
   const int64_t item = gguf_array_i64(value, layer);
   if (item >= 0 && item <= most) return (uint32_t)item;
-  keys->status = wick_fail(keys->error, WICK_E_FORMAT, value->offset_bytes,
+  keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
                            "item %u of '%s' is %lld, which is not within 0 and %u", layer, key,
                            (long long)item, most);
   return fallback;
@@ -92,7 +92,7 @@ double keys_number(model_keys *keys, const char *name, double least, double fall
   } else if (status != WICK_OK && status != WICK_E_NODATA) {
     keys->status = status;
   } else if (!(value > least && value < 1e30)) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, offset_of(keys, key),
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
                              "'%s' is %g, it must be a number above %g", key, value, least);
   }
   return value;

@@ -1,7 +1,7 @@
 // model/measure.c — see measure.h.
 #include "model/measure.h"
 
-void measure_product(wick_ops *ops, wick_op op, const model_product *product) {
+void measure_product(op_records *ops, op_kind op, const model_product *product) {
   if (ops == NULL) return;
   uint64_t bytes = 0, macs = 0;
   for (uint32_t i = 0; i < product->target_count; i++) {
@@ -12,31 +12,31 @@ void measure_product(wick_ops *ops, wick_op op, const model_product *product) {
     bytes += matrix_bytes;
     macs += (uint64_t)matrix->rows * matrix->cols * target->count;
   }
-  wick_ops_lap(ops, op, bytes, macs);
+  ops_lap(ops, op, bytes, macs);
 }
 
-void measure_rows(wick_ops *ops, wick_op op, uint32_t tokens, uint64_t values) {
-  if (ops != NULL) wick_ops_lap(ops, op, tokens * values * sizeof(float), 0);
+void measure_rows(op_records *ops, op_kind op, uint32_t tokens, uint64_t values) {
+  if (ops != NULL) ops_lap(ops, op, tokens * values * sizeof(float), 0);
 }
 
 // Of one position in one layer, all heads.
 static uint64_t position_bytes(const paged_attention *attention) {
-  const wick_kv_shape *shape = wick_kv_pool_shape(attention->pool);
+  const kv_shape *shape = kv_pool_shape(attention->pool);
   const kernel_kv_ops *kv = attention->kernels->kv;
   const uint64_t head_page_bytes = kv[shape->k_type].k_bytes(shape->head_dim) +
                                    (uint64_t)kv[shape->v_type].v_bytes(shape->head_dim);
   return head_page_bytes * shape->kv_heads / KERNEL_PAGE_TOKENS;
 }
 
-void measure_store(wick_ops *ops, const paged_attention *attention) {
+void measure_store(op_records *ops, const paged_attention *attention) {
   if (ops == NULL) return;
-  wick_ops_lap(ops, WICK_OP_KV_STORE, attention->count * position_bytes(attention), 0);
+  ops_lap(ops, OP_KV_STORE, attention->count * position_bytes(attention), 0);
 }
 
-void measure_attention(wick_ops *ops, const paged_attention *attention) {
+void measure_attention(op_records *ops, const paged_attention *attention) {
   if (ops == NULL) return;
   uint64_t positions = 0;
   for (uint32_t t = 0; t < attention->count; t++) positions += attention->inputs[t].position + 1;
-  wick_ops_lap(ops, WICK_OP_ATTENTION, positions * position_bytes(attention),
-               2 * positions * attention->heads * attention->head_dim);
+  ops_lap(ops, OP_ATTENTION, positions * position_bytes(attention),
+          2 * positions * attention->heads * attention->head_dim);
 }

@@ -10,13 +10,13 @@
 #include "model/product.h"
 
 // Weights are counted once, whatever the number of tokens: a strip of them serves all.
-void measure_product(wick_ops *ops, wick_op op, const model_product *product);
+void measure_product(op_records *ops, op_kind op, const model_product *product);
 // `tokens` rows of `values` floats, read or written.
-void measure_rows(wick_ops *ops, wick_op op, uint32_t tokens, uint64_t values);
+void measure_rows(op_records *ops, op_kind op, uint32_t tokens, uint64_t values);
 // Keys and values written to their pages.
-void measure_store(wick_ops *ops, const paged_attention *attention);
+void measure_store(op_records *ops, const paged_attention *attention);
 // Keys and values that the tokens look back on; heads of a group read them together. Counts every
 // position up to the token's.
-void measure_attention(wick_ops *ops, const paged_attention *attention);
+void measure_attention(op_records *ops, const paged_attention *attention);
 
 #endif

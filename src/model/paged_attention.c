@@ -34,8 +34,8 @@ typedef struct store_job {
 static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
   const model_input *input = &a->inputs[t];
   uint32_t entries;
-  const wick_kv_entry *table = wick_kv_seq_table(a->pool, input->sequence, &entries);
-  const int32_t delta = wick_kv_table_find(table, entries, input->position)->delta;
+  const kv_entry *table = kv_seq_table(a->pool, input->sequence, &entries);
+  const int32_t delta = kv_table_find(table, entries, input->position)->delta;
   const float *cos_sin = a->cos_sin + (size_t)t * a->rope->dims;
   if (delta != 0) {
     rope_table(a->rope, (int64_t)input->position + delta, shifted);
@@ -53,8 +53,8 @@ static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   for (uint32_t t = first; t < last; t++) {
     const model_input *input = &a->inputs[t];
     if (a->rope != NULL) rotate_key(a, t, shifted);
-    bad += wick_kv_row_write(a->pool, input->sequence, a->layer, input->position,
-                             a->k + (size_t)t * a->kv_stride, a->v + (size_t)t * a->kv_stride);
+    bad += kv_row_write(a->pool, input->sequence, a->layer, input->position,
+                        a->k + (size_t)t * a->kv_stride, a->v + (size_t)t * a->kv_stride);
   }
   if (bad != 0) atomic_fetch_add(&job->nonfinite, bad);
 }
@@ -66,7 +66,7 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
   thread_pool_for(threads, attention->count, write_tokens, &job);
   const unsigned bad = atomic_load(&job.nonfinite);
   if (bad == 0) return WICK_OK;
-  return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                    "%u keys or values of layer %u are not finite or too large for the KV type", bad,
                    model_layer);
 }
@@ -84,7 +84,7 @@ typedef struct attention_tile {
   const paged_attention *attention;
   uint32_t token_first, token_count;
   uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
-  const wick_kv_entry *table;
+  const kv_entry *table;
   uint32_t entries;
   tile_pages pages;
   kernel_attention state;  // [kv_count, token_count, group], of the chunk at hand
@@ -117,7 +117,7 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
     rope_table(a->rope, (int64_t)a->inputs[input].position + delta, tile->cos_sin);
     cos_sin = tile->cos_sin;
   }
-  const kernel_kv_ops *keys = &a->kernels->kv[wick_kv_pool_shape(a->pool)->k_type];
+  const kernel_kv_ops *keys = &a->kernels->kv[kv_pool_shape(a->pool)->k_type];
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     float *rotated = tile->rotated + ((size_t)kv * tile->token_count + token) * values;
     memcpy(rotated, a->q + (size_t)input * a->q_stride + (size_t)(tile->kv_first + kv) * values,
@@ -137,18 +137,18 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
 // KERNEL_STEP_PAGES at most.
 
-static bool is_empty(const wick_kv_entry *entry) {
+static bool is_empty(const kv_entry *entry) {
   return entry->page < 0 || entry->first >= entry->last;
 }
 
 // The entry behind the step that begins at entry `first`, which is not empty; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
-  const wick_kv_entry *table = tile->table;
-  const uint32_t place = wick_kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
+  const kv_entry *table = tile->table;
+  const uint32_t place = kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
   uint32_t pages = 1, i = first + 1;
   for (; i < end; i++) {
     if (is_empty(&table[i])) continue;
-    if (wick_kv_entry_begin(&table[i]) / KERNEL_STEP_TOKENS != place) break;
+    if (kv_entry_begin(&table[i]) / KERNEL_STEP_TOKENS != place) break;
     if (table[i].delta != table[first].delta || pages == KERNEL_STEP_PAGES) break;
     pages++;
   }
@@ -162,11 +162,11 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t 
   const paged_attention *a = tile->attention;
   uint32_t count = 0;
   for (uint32_t i = first; i < end; i++) {
-    const wick_kv_entry *entry = &tile->table[i];
+    const kv_entry *entry = &tile->table[i];
     if (is_empty(entry)) continue;
-    if (wick_kv_entry_begin(entry) > position) break;
+    if (kv_entry_begin(entry) > position) break;
     const uint32_t seen = position - entry->position + 1;
-    const uint8_t *k = wick_kv_page_k(a->pool, entry->page, a->layer, tile->kv_first);
+    const uint8_t *k = kv_page_k(a->pool, entry->page, a->layer, tile->kv_first);
     pages[count++] = (kernel_page){.k = k,
                                    .v = k + tile->pages.k_bytes,
                                    .first = entry->first,
@@ -182,7 +182,7 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   uint32_t count = 0;
   for (uint32_t i = end; i < tile->entries && count < KERNEL_STEP_PAGES; i++) {
     if (is_empty(&tile->table[i])) continue;
-    ahead.from[count++] = wick_kv_page_k(a->pool, tile->table[i].page, a->layer, tile->kv_first);
+    ahead.from[count++] = kv_page_k(a->pool, tile->table[i].page, a->layer, tile->kv_first);
   }
   for (uint32_t n = count; n < KERNEL_STEP_PAGES && count > 0; n++) ahead.from[n] = ahead.from[0];
   if (count > 0) ahead.bytes = (uint32_t)tile->pages.head_bytes;
@@ -230,10 +230,10 @@ static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t en
   const uint32_t position = tile->attention->inputs[tile->token_first + token].position;
   int32_t delta = tile->delta;
   for (uint32_t i = entry_first, end; i < entry_end; i = end) {
-    const wick_kv_entry *entry = &tile->table[i];
+    const kv_entry *entry = &tile->table[i];
     end = i + 1;
     if (is_empty(entry)) continue;
-    if (wick_kv_entry_begin(entry) > position) break;
+    if (kv_entry_begin(entry) > position) break;
     end = step_end(tile, i, entry_end);
     if (entry->delta != delta) {
       delta = entry->delta;
@@ -244,8 +244,8 @@ static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t en
   return delta == tile->delta;
 }
 
-static uint32_t entry_chunk(const wick_kv_entry *entry) {
-  return wick_kv_entry_begin(entry) / ATTENTION_CHUNK_TOKENS;
+static uint32_t entry_chunk(const kv_entry *entry) {
+  return kv_entry_begin(entry) / ATTENTION_CHUNK_TOKENS;
 }
 
 // The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
@@ -261,11 +261,11 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   a->kernels->attention_begin(&tile->state);
   uint32_t i = first;
   for (uint32_t next; i < end; i = next) {
-    const wick_kv_entry *entry = &tile->table[i];
+    const kv_entry *entry = &tile->table[i];
     next = i + 1;
     if (is_empty(entry)) continue;
     next = step_end(tile, i, end);
-    if (wick_kv_entry_end(&tile->table[next - 1]) > position + 1) break;
+    if (kv_entry_end(&tile->table[next - 1]) > position + 1) break;
     for (uint32_t t = 0; t < tile->token_count && entry->delta != tile->delta; t++) {
       rotate_query(tile, t, entry->delta);
     }
@@ -279,8 +279,8 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
 }
 
 static tile_pages make_pages(const paged_attention *a) {
-  const wick_kernels *kernels = a->kernels;
-  const wick_kv_shape *shape = wick_kv_pool_shape(a->pool);
+  const kernel_table *kernels = a->kernels;
+  const kv_shape *shape = kv_pool_shape(a->pool);
   tile_pages pages = {.add = kernels->attention_step[shape->k_type][shape->v_type],
                       .k_bytes = kernels->kv[shape->k_type].k_bytes(shape->head_dim)};
   pages.head_bytes = pages.k_bytes + kernels->kv[shape->v_type].v_bytes(shape->head_dim);
@@ -301,7 +301,7 @@ static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
                          .rotated = rotated,
                          .delta = DELTA_NONE,
                          .pages = make_pages(a)};
-  tile.table = wick_kv_seq_table(a->pool, a->inputs[token_first].sequence, &tile.entries);
+  tile.table = kv_seq_table(a->pool, a->inputs[token_first].sequence, &tile.entries);
   tile.cos_sin = rotated + arena_line_floats(kv_count * token_count * group * a->head_dim);
   return tile;
 }
@@ -338,14 +338,14 @@ static uint32_t last_position(const attention_tile *tile) {
 // All chunks, one after the other.
 static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t token_count,
                        uint32_t kv_first, uint32_t kv_count, float *at) {
-  const wick_kernels *kernels = a->kernels;
+  const kernel_table *kernels = a->kernels;
   attention_tile tile = make_tile(a, token_first, token_count, kv_first, kv_count, at);
   const uint32_t heads = kv_count * token_count * tile.group;
   float *states = tile.cos_sin + arena_line_floats(a->head_dim);
   const kernel_attention total = state_at(&tile, heads, states);
   const kernel_attention part = state_at(&tile, heads, states + state_floats(heads, a->head_dim));
   const uint32_t last = last_position(&tile);
-  for (uint32_t i = 0; i < tile.entries && wick_kv_entry_begin(&tile.table[i]) <= last;) {
+  for (uint32_t i = 0; i < tile.entries && kv_entry_begin(&tile.table[i]) <= last;) {
     const bool is_first = i == 0;
     tile.state = is_first ? total : part;
     i = attend_chunk(&tile, i);

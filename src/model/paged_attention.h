@@ -20,9 +20,9 @@ enum { ATTENTION_CHUNK_TOKENS = 512 };
 
 // One layer's attention over the tokens of a batch. Rows are whole cache lines apart.
 typedef struct paged_attention {
-  const wick_kernels *kernels;
-  wick_kv_pool *pool;  // of the layer's group
-  uint32_t layer;      // of the group
+  const kernel_table *kernels;
+  kv_pool *pool;   // of the layer's group
+  uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
   float scale;             // of q k^T
   const model_rope *rope;  // NULL: positions do not turn queries and keys

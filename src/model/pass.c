@@ -13,7 +13,7 @@ typedef struct norm_job {
 static void norm_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const norm_job *job = context;
   const model_pass *pass = job->pass;
-  const wick_model_config *config = &pass->model->config;
+  const model_config *config = &pass->model->config;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * pass->hidden_stride;
@@ -25,7 +25,7 @@ static void norm_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
 void pass_norm(model_pass *pass, const float *weight) {
   norm_job job = {pass, weight};
   thread_pool_for(pass->threads, pass->count, norm_tokens, &job);
-  measure_rows(pass->ops, WICK_OP_NORM, pass->count, 2ull * pass->model->config.hidden);
+  measure_rows(pass->ops, OP_NORM, pass->count, 2ull * pass->model->config.hidden);
 }
 
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols) {

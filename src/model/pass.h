@@ -22,11 +22,11 @@ typedef struct model_input {
 } model_input;
 
 struct model_pass {
-  const wick_model *model;
-  const wick_kernels *kernels;
+  const loaded_model *model;
+  const kernel_table *kernels;
   thread_pool *threads;
   seq_store *store;
-  wick_ops *ops;        // NULL: nothing is recorded
+  op_records *ops;      // NULL: nothing is recorded
   model_input *inputs;  // [batch_tokens]
   uint32_t *wanted;     // [batch_tokens] inputs that want logits
   uint32_t count;  // rows of `hidden`: inputs; in the last layer, behind its mixer, wanted ones

@@ -20,7 +20,7 @@ typedef struct product_target {
 } product_target;
 
 typedef struct model_product {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   thread_pool *threads;
   const float *x;   // [tokens, cols], rows on cache lines
   size_t x_stride;  // floats

@@ -3,13 +3,13 @@
 
 #include "base/math.h"
 
-wick_status rope_create(wick_memory *memory, model_rope *rope, wick_error *error) {
+wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error) {
   rope->frequencies = memory_alloc_array(memory, rope->dims / 2, sizeof(double));
   return rope->frequencies != NULL ? WICK_OK
                                    : memory_fail(memory, error, "rotary frequencies", rope->dims);
 }
 
-void rope_destroy(wick_memory *memory, model_rope *rope) {
+void rope_destroy(memory_gate *memory, model_rope *rope) {
   memory_free(memory, rope->frequencies);
   rope->frequencies = NULL;
 }

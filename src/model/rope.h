@@ -19,8 +19,8 @@ typedef struct model_rope {
 } model_rope;
 
 // Room for the frequencies.
-wick_status rope_create(wick_memory *memory, model_rope *rope, wick_error *error);
-void rope_destroy(wick_memory *memory, model_rope *rope);
+wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error);
+void rope_destroy(memory_gate *memory, model_rope *rope);
 // Fills the frequencies in; the factors have arrived.
 void rope_fill(const model_rope *rope);
 // Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double.

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct wick_scratch_dims {
+typedef struct scratch_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim, vocab;
   bool is_gate_fused;  // gate and up come as one tensor of 2 * ffn rows
-} wick_scratch_dims;
+} scratch_dims;
 
 // Elements; floats unless said otherwise.
-typedef struct wick_scratch {
+typedef struct scratch_plan_sizes {
   uint64_t hidden, normed, qkv, q, k, v, attention, projected;
   uint64_t up, gate, down, logits;
   uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
@@ -21,11 +21,11 @@ typedef struct wick_scratch {
   // What lives at the same time: q, k and v lie in qkv; the attention's buffers and the
   // feed-forward's share their place, so do projected and down, and the two codes.
   uint64_t arena_bytes;
-} wick_scratch;
+} scratch_plan_sizes;
 
-// WICK_QK_K values share a scale of the codes.
-void wick_scratch_plan(const wick_scratch_dims *dims, wick_scratch *scratch);
+// QK_K values share a scale of the codes.
+void scratch_plan(const scratch_dims *dims, scratch_plan_sizes *scratch);
 // Of the layout with expanded values and 32-value codes, but the feed-forward's true size.
-uint64_t wick_scratch_expanded_bytes(const wick_scratch_dims *dims, uint32_t ffn);
+uint64_t scratch_expanded_bytes(const scratch_dims *dims, uint32_t ffn);
 
 #endif

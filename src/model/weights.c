@@ -10,30 +10,30 @@
 
 // ---- Hyper-parameters ----
 
-static wick_status read_family(wick_model *model, const gguf_directory *directory,
+static wick_status read_family(loaded_model *model, const gguf_directory *directory,
                                wick_error *error) {
   gguf_string name;
   const wick_status status = gguf_get_string(directory, "general.architecture", &name, error);
   if (status == WICK_E_NODATA) {
-    return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                      "the key 'general.architecture' is missing");
   }
   if (status != WICK_OK) return status;
   model->family = family_find(name);
   if (model->family != NULL) return WICK_OK;
   const int shown = name.size_bytes > 48 ? 48 : (int)name.size_bytes;
-  return wick_fail(
+  return fail_with(
       error, WICK_E_UNSUPPORTED, gguf_find(directory, "general.architecture")->offset_bytes,
       "the architecture '%.*s' (general.architecture) is not supported", shown, name.bytes);
 }
 
-static void read_vocab(model_keys *keys, const gguf_tensor *embedding, wick_model_config *config) {
+static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_config *config) {
   if (keys->status != WICK_OK) return;
   if (embedding == NULL) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
                              "the tensor 'token_embd.weight' is missing");
   } else if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
-    keys->status = wick_fail(keys->error, WICK_E_SHAPE, embedding->entry_offset_bytes,
+    keys->status = fail_with(keys->error, WICK_E_SHAPE, embedding->entry_offset_bytes,
                              "the tensor 'token_embd.weight' has %llu rows, at most %d can be",
                              (unsigned long long)embedding->dims[1], (int)MODEL_VOCAB_MAX);
   } else {
@@ -44,13 +44,13 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, wick_mode
 // A file that promises layers without their tensors must not make us allocate for them.
 static void check_layers(model_keys *keys, uint32_t layers, uint32_t tensors) {
   if (keys->status != WICK_OK || layers <= tensors) return;
-  keys->status = wick_fail(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
+  keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
                            "%s.block_count is %u, the file has %u tensors", keys->architecture,
                            layers, tensors);
 }
 
-static void read_config(wick_model *model, model_keys *keys, const model_tensors *tensors) {
-  wick_model_config *config = &model->config;
+static void read_config(loaded_model *model, model_keys *keys, const model_tensors *tensors) {
+  model_config *config = &model->config;
   const int32_t at = tensors->find(tensors->context, "token_embd.weight");
   const gguf_tensor *embedding = at < 0 ? NULL : tensors->at(tensors->context, (uint32_t)at);
   config->hidden = keys_count(keys, "embedding_length", 1, MODEL_HIDDEN_MAX, 0);
@@ -63,7 +63,7 @@ static void read_config(wick_model *model, model_keys *keys, const model_tensors
 
 // ---- Lists and tensors ----
 
-static wick_status allocate_lists(wick_model *model, uint32_t tensors, wick_error *error) {
+static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_error *error) {
   const uint32_t layers = model->config.layers;
   model->binding_count = tensors;
   model->layers = memory_alloc_zeroed(model->memory, layers * sizeof(model_layer));
@@ -77,14 +77,14 @@ static wick_status allocate_lists(wick_model *model, uint32_t tensors, wick_erro
 
 // The first layer waits for the factors: a pass turns positions before it.
 static void bind_ropes(model_binder *binder) {
-  wick_model *model = binder->model;
+  loaded_model *model = binder->model;
   if (model->rope_count == 0) return;
   model_rope *rope = &model->ropes[0];
   binder->waits = 0;
   bind_vector(binder, "rope_freqs.weight", rope->dims / 2, BINDING_OPTIONAL, &rope->factors);
 }
 
-static wick_status bind_all(wick_model *model, const model_tensors *tensors, wick_error *error) {
+static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
   model_binder binder = {model, tensors, MODEL_LAYER_NONE, MODEL_LAYER_NONE, error, WICK_OK};
   bind_matrix(&binder, "token_embd.weight", vocab, hidden, BINDING_REQUIRED, &model->embedding);
@@ -102,10 +102,10 @@ static wick_status bind_all(wick_model *model, const model_tensors *tensors, wic
   return binder.status;
 }
 
-wick_status model_create(wick_memory *memory, const wick_kernels *kernels,
+wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         wick_model **out, wick_error *error) {
-  wick_model *model = memory_alloc_zeroed(memory, sizeof *model);
+                         loaded_model **out, wick_error *error) {
+  loaded_model *model = memory_alloc_zeroed(memory, sizeof *model);
   if (model == NULL) return memory_fail(memory, error, "the model", sizeof *model);
   model->memory = memory;
   model->kernels = kernels;
@@ -128,7 +128,7 @@ wick_status model_create(wick_memory *memory, const wick_kernels *kernels,
   return WICK_OK;
 }
 
-void model_destroy(wick_model *model) {
+void model_destroy(loaded_model *model) {
   if (model == NULL) return;
   for (uint32_t i = 0; model->layers != NULL && i < model->config.layers; i++) {
     memory_free(model->memory, model->layers[i].mixer);
@@ -148,17 +148,17 @@ static void clear_padding(const model_binding *binding) {
   if (rows % KERNEL_ROW_GROUP == 0) return;
   const uint64_t group_bytes = binding->part_bytes / ceil_div_u32(rows, KERNEL_ROW_GROUP);
   // part_bytes is rounded up to a cache line, so this may begin a little late: clear a line more.
-  uint64_t clear_bytes = group_bytes + WICK_CACHE_LINE_BYTES;
+  uint64_t clear_bytes = group_bytes + CACHE_LINE_BYTES;
   if (clear_bytes > binding->part_bytes) clear_bytes = binding->part_bytes;
   for (uint64_t end = binding->part_bytes; end <= binding->size_bytes; end += binding->part_bytes) {
     memset(binding->data + (end - clear_bytes), 0, (size_t)clear_bytes);
   }
 }
 
-wick_status model_allocate_weights(wick_model *model, wick_error *error) {
+wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
   size_t bytes;
   if (!checked_to_size(model->weights_bytes, &bytes)) {
-    return wick_fail(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
                      "the weights take %llu bytes, more than this build can address",
                      (unsigned long long)model->weights_bytes);
   }
@@ -179,7 +179,7 @@ wick_status model_allocate_weights(wick_model *model, wick_error *error) {
   return WICK_OK;
 }
 
-bool model_wants(const wick_model *model, uint32_t tensor) {
+bool model_wants(const loaded_model *model, uint32_t tensor) {
   const model_binding *binding = &model->bindings[tensor];
   return binding->matrix != NULL || binding->vector != NULL;
 }
@@ -187,12 +187,12 @@ bool model_wants(const wick_model *model, uint32_t tensor) {
 static float float_of(uint32_t type, const uint8_t *bytes, uint32_t index) {
   float value;
   uint16_t half;
-  if (type == WICK_TYPE_F32) {
+  if (type == GGML_TYPE_F32) {
     memcpy(&value, bytes + 4 * (size_t)index, sizeof value);
     return value;
   }
   memcpy(&half, bytes + 2 * (size_t)index, sizeof half);
-  return type == WICK_TYPE_F16 ? f32_of_f16(half) : f32_of_bf16(half);
+  return type == GGML_TYPE_F16 ? f32_of_f16(half) : f32_of_bf16(half);
 }
 
 // Values [first, first + count) of a row.
@@ -201,14 +201,14 @@ static void place_vector(const model_binding *binding, uint32_t type, uint32_t r
   float *out = *binding->vector;
   const size_t stride = binding->turned_rows == 0 ? 1 : binding->turned_rows;
   const size_t at = binding->turned_rows == 0 ? first : first * stride + row;
-  if (type == WICK_TYPE_F32 && stride == 1) {
+  if (type == GGML_TYPE_F32 && stride == 1) {
     memcpy(out + at, bytes, count * sizeof *out);
     return;
   }
   for (uint32_t i = 0; i < count; i++) out[at + i * stride] = float_of(type, bytes, i);
 }
 
-wick_status model_place(wick_model *model, uint32_t tensor, uint32_t type, uint32_t row,
+wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
                         uint32_t first_block, uint32_t block_count, const uint8_t *blocks) {
   const model_binding *binding = &model->bindings[tensor];
   if (binding->matrix == NULL) {
@@ -226,7 +226,7 @@ wick_status model_place(wick_model *model, uint32_t tensor, uint32_t type, uint3
   return WICK_OK;
 }
 
-void model_tensor_done(wick_model *model, uint32_t tensor) {
+void model_tensor_done(loaded_model *model, uint32_t tensor) {
   const int32_t layer = model->bindings[tensor].layer;
   const uint32_t slot = layer == MODEL_LAYER_NONE ? model->config.layers : (uint32_t)layer;
   model->layer_missing[slot]--;
@@ -235,14 +235,14 @@ void model_tensor_done(wick_model *model, uint32_t tensor) {
   if (model->is_tied) model->output.flags = model->embedding.flags;
 }
 
-uint32_t model_layers_ready(const wick_model *model) {
+uint32_t model_layers_ready(const loaded_model *model) {
   if (!model->is_embedding_ready) return 0;
   uint32_t ready = 0;
   while (ready < model->config.layers && model->layer_missing[ready] == 0) ready++;
   return ready;
 }
 
-bool model_is_ready(const wick_model *model) {
+bool model_is_ready(const loaded_model *model) {
   return model->layer_missing[model->config.layers] == 0 &&
          model_layers_ready(model) == model->config.layers;
 }

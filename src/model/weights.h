@@ -49,11 +49,11 @@ typedef struct model_group {
 
 typedef struct model_family model_family;  // model/family.h
 
-typedef struct wick_model {
-  wick_memory *memory;
-  const wick_kernels *kernels;
+typedef struct loaded_model {
+  memory_gate *memory;
+  const kernel_table *kernels;
   const model_family *family;
-  wick_model_config config;
+  model_config config;
   model_layer *layers;
   model_rope ropes[MODEL_ROPES_MAX];
   uint32_t rope_count;
@@ -72,7 +72,7 @@ typedef struct wick_model {
   uint32_t binding_count;
   uint32_t *layer_missing;  // [layers + 1] tensors still to come; the last: outside of layers
   bool is_embedding_ready;
-} wick_model;
+} loaded_model;
 
 // The tensors of a model, over all its files.
 typedef struct model_tensors {
@@ -86,20 +86,20 @@ typedef struct model_tensors {
 // type, and sums what the weights will take; allocates the lists, not the weights.
 // WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
 // WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
-wick_status model_create(wick_memory *memory, const wick_kernels *kernels,
+wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
-                         wick_model **out, wick_error *error);
-void model_destroy(wick_model *model);
+                         loaded_model **out, wick_error *error);
+void model_destroy(loaded_model *model);
 // Takes the weights segment (weights_bytes) and points the tensors into it.
-wick_status model_allocate_weights(wick_model *model, wick_error *error);
+wick_status model_allocate_weights(loaded_model *model, wick_error *error);
 
-bool model_wants(const wick_model *model, uint32_t tensor);
+bool model_wants(const loaded_model *model, uint32_t tensor);
 // Whole file blocks of one row (see loader_sink.place).
-wick_status model_place(wick_model *model, uint32_t tensor, uint32_t type, uint32_t row,
+wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
                         uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-void model_tensor_done(wick_model *model, uint32_t tensor);
+void model_tensor_done(loaded_model *model, uint32_t tensor);
 // How many layers can run: 0 until the embedding is there, then the complete ones from the first.
-uint32_t model_layers_ready(const wick_model *model);
-bool model_is_ready(const wick_model *model);
+uint32_t model_layers_ready(const loaded_model *model);
+bool model_is_ready(const loaded_model *model);
 
 #endif

@@ -15,7 +15,7 @@
 #include "platform/platform.h"
 
 void *platform_alloc(size_t size_bytes) {
-  return aligned_alloc(WICK_CACHE_LINE_BYTES, align_size(size_bytes, WICK_CACHE_LINE_BYTES));
+  return aligned_alloc(CACHE_LINE_BYTES, align_size(size_bytes, CACHE_LINE_BYTES));
 }
 
 void platform_free(void *block, size_t size_bytes) {

@@ -20,7 +20,7 @@ enum { PENALTY_LAST_DEFAULT = 64 };
 static const float BIAS_FORBIDS = -100.0f;
 
 struct sampler {
-  wick_memory *memory;
+  memory_gate *memory;
   wick_sampling config;  // config.bias points to our copy
   uint32_t vocab;
   rng rng;
@@ -47,7 +47,7 @@ void sampler_set_defaults(wick_sampling *config) {
 
 static wick_status fail_setting(wick_error *error, wick_subject subject, const char *name,
                                 double value, const char *range) {
-  wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", name, value, range);
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", name, value, range);
   return status_about(WICK_E_ARG, error, subject, 0, 0);
 }
 
@@ -59,7 +59,7 @@ static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wic
   for (uint32_t i = 0; i < config->bias_count; i++) {
     const wick_bias *bias = &config->bias[i];
     if (bias->token < 0 || (uint32_t)bias->token >= vocab) {
-      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d, the vocabulary has %u",
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d, the vocabulary has %u",
                 bias->token, vocab);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
@@ -98,7 +98,7 @@ static wick_status check_config(const wick_sampling *c, uint32_t vocab, wick_err
                         (double)c->presence_penalty, "finite");
   }
   if (c->penalty_last > WICK_PENALTY_LAST_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "penalty_last is %u, not at most %d",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "penalty_last is %u, not at most %d",
               c->penalty_last, WICK_PENALTY_LAST_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PENALTY_LAST, c->penalty_last,
                         WICK_PENALTY_LAST_MAX);
@@ -131,7 +131,7 @@ typedef struct sampler_layout {
 // Counts and item sizes are below 2^32 and few, so no sum wraps.
 static uint64_t layout_take(sampler_layout *layout, uint64_t count, uint64_t item_bytes) {
   const uint64_t at = layout->total;
-  const uint64_t line = WICK_CACHE_LINE_BYTES;
+  const uint64_t line = CACHE_LINE_BYTES;
   layout->total += (count * item_bytes + line - 1) / line * line;
   return at;
 }
@@ -159,7 +159,7 @@ uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab) {
   return layout_of(config, vocab).total;
 }
 
-wick_status sampler_create(wick_memory *memory, const wick_sampling *config, uint32_t vocab,
+wick_status sampler_create(memory_gate *memory, const wick_sampling *config, uint32_t vocab,
                            sampler **out, wick_error *error) {
   const wick_status status = check_config(config, vocab, error);
   if (status != WICK_OK) return status;
@@ -218,11 +218,11 @@ static wick_status find_max(sampler *s, const float *logits, const char *what, f
   if (range.most >= logit_key(-minus_infinity()) || range.least < forbidden) {
     uint32_t i = 0;
     while (logits[i] < -minus_infinity()) i++;
-    return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: logit of token %u is %g", what,
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: logit of token %u is %g", what,
                      i, (double)logits[i]);
   }
   if (range.most == forbidden) {
-    return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: every token is forbidden", what);
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: every token is forbidden", what);
   }
   *max = logit_of_key(range.most);
   return WICK_OK;

@@ -40,7 +40,7 @@ typedef struct sampler sampler;
 // Copies the configuration. WICK_E_ARG naming the setting that is out of its range (NaN, negative
 // temperature, top_p outside of (0, 1], min_p outside of [0, 1], repeat_penalty not above 0, a bias
 // for an id outside of the vocabulary, ...), WICK_E_NOMEM.
-wick_status sampler_create(wick_memory *memory, const wick_sampling *config, uint32_t vocab,
+wick_status sampler_create(memory_gate *memory, const wick_sampling *config, uint32_t vocab,
                            sampler **out, wick_error *error);
 void sampler_destroy(sampler *sampler);
 // Bytes that sampler_create allocates: 4 a token of the vocabulary, 8 more without top-k.
@@ -64,7 +64,7 @@ wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice
 typedef struct stop_matcher stop_matcher;
 // WICK_E_ARG for too many strings, and for one that is empty, too long or not UTF-8. count may be
 // 0.
-wick_status stop_matcher_create(wick_memory *memory, const char *const *strings,
+wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error);
 void stop_matcher_destroy(stop_matcher *matcher);

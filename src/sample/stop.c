@@ -15,7 +15,7 @@ typedef struct stop_string {
 } stop_string;
 
 struct stop_matcher {
-  wick_memory *memory;
+  memory_gate *memory;
   uint32_t count;
   stop_string strings[];
 };
@@ -44,18 +44,18 @@ static bool is_utf8(const char *bytes, size_t size_bytes) {
 static wick_status check_strings(const char *const *strings, const size_t *sizes_bytes,
                                  uint32_t count, wick_error *error) {
   if (count > WICK_STOPS_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings, at most %d", count,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings, at most %d", count,
               WICK_STOPS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, count, WICK_STOPS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
     if (sizes_bytes[i] == 0 || sizes_bytes[i] > WICK_STOP_BYTES_MAX) {
-      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u has %zu bytes, not 1 to %d", i,
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u has %zu bytes, not 1 to %d", i,
                 sizes_bytes[i], WICK_STOP_BYTES_MAX);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, WICK_STOP_BYTES_MAX);
     }
     if (!is_utf8(strings[i], sizes_bytes[i])) {
-      wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u is not UTF-8", i);
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u is not UTF-8", i);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, 0);
     }
   }
@@ -63,7 +63,7 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
 }
 
 // One block: matcher, strings [count], then per string its borders and its bytes.
-wick_status stop_matcher_create(wick_memory *memory, const char *const *strings,
+wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error) {
   const wick_status status = check_strings(strings, sizes_bytes, count, error);

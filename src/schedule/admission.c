@@ -30,8 +30,8 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
 // ---- Giving way ----
 
 // With the host, where that costs less than to read `lost` of the `count` stored tokens again.
-static void keep_outside(scheduler *scheduler, request *request, wick_kv_seq_id sequence,
-                         uint32_t count, uint32_t lost) {
+static void keep_outside(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t count,
+                         uint32_t lost) {
   const bool has_worked = swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, sequence,
                                    request->tokens, count, lost, &request->swapped);
   scheduler->stats.swap_failed += !has_worked;
@@ -39,7 +39,7 @@ static void keep_outside(scheduler *scheduler, request *request, wick_kv_seq_id 
 }
 
 // It stays in the prefix cache as long as nobody needs the pages.
-static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, wick_salt salt,
+static void keep_inside(scheduler *scheduler, kv_seq_id sequence, cache_salt salt,
                         const int32_t *tokens, uint32_t count) {
   store_remember(scheduler->parts.store, sequence, salt, tokens, count);
 }
@@ -48,7 +48,7 @@ static void keep_inside(scheduler *scheduler, wick_kv_seq_id sequence, wick_salt
 // nothing, only what came since is read again. What could not be read again the same stays, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
-  const wick_kv_seq_id sequence = request->sequence;
+  const kv_seq_id sequence = request->sequence;
   keep_inside(scheduler, sequence, request->salt, request->tokens, request->fed);
   if (request->session == NULL) {
     keep_outside(scheduler, request, sequence, request->fed, request->fed);
@@ -65,7 +65,7 @@ static void leave_pages(scheduler *scheduler, request *request) {
 static void preempt(scheduler *scheduler, request *request) {
   leave_pages(scheduler, request);
   request->phase = REQUEST_QUEUED;
-  request->sequence = WICK_KV_SEQ_NONE;
+  request->sequence = KV_SEQ_NONE;
   request->was_preempted = true;
   request->fed = 0;
   scheduler->running--;
@@ -209,7 +209,7 @@ static void reserve_ahead(scheduler *scheduler, const request *request) {
   store_grow_for(parts->store, pages_to_come(scheduler), NULL);
 }
 
-void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed) {
+void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed) {
   const bool is_first = request->started_us == 0;
   request->sequence = sequence;
   request->fed = fed;
@@ -238,8 +238,8 @@ static uint32_t tokens_to_start(const scheduler *scheduler, const request *reque
 }
 
 // Makes sure of the pages that it needs to start, and keeps those for what it has to read.
-static wick_status reserve_start(scheduler *scheduler, const request *request,
-                                 wick_kv_seq_id sequence, uint32_t stored, wick_error *error) {
+static wick_status reserve_start(scheduler *scheduler, const request *request, kv_seq_id sequence,
+                                 uint32_t stored, wick_error *error) {
   seq_store *store = scheduler->parts.store;
   const uint32_t needed = tokens_to_start(scheduler, request, stored);
   const uint32_t pages = ceil_div_u32(needed, KERNEL_PAGE_TOKENS) + 1;
@@ -274,7 +274,7 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
 
 // What a record brought is to go on as: with room for what is read next, in place of the empty
 // sequence of its session.
-static wick_status take_up(scheduler *scheduler, request *request, wick_kv_seq_id sequence,
+static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
   session *session = request->session;
@@ -293,7 +293,7 @@ static wick_status take_up(scheduler *scheduler, request *request, wick_kv_seq_i
 // Starts it with the pages that the host has kept; false: as if nothing had been kept.
 static bool start_swapped(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   if (!can_swap_in(scheduler, request)) return false;
   uint32_t stored = request->swapped.tokens;
   wick_status status =
@@ -314,7 +314,7 @@ static bool start_swapped(scheduler *scheduler, request *request) {
 // Gives the request its sequence: what the cache knows of its tokens, and pages to start with.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
   seq_store *store = scheduler->parts.store;
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   wick_status status = WICK_OK;
   if (start_swapped(scheduler, request)) return WICK_OK;
   if (request->session != NULL) {

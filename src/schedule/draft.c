@@ -15,7 +15,7 @@ static const float COST_WEIGHT = 0.2f;
 // were proposed after `count` tokens and read, too, all but the last.
 typedef struct draft_text {
   uint32_t request;  // 0: the place is free
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   uint32_t read, count;
   uint32_t proposed_count;
   int32_t proposed[SPECULATION_TOKENS_MAX];
@@ -77,7 +77,7 @@ static draft_text *find_text(drafter *drafter, uint32_t request) {
     if (text->last_use < oldest->last_use) oldest = text;
   }
   forget_text(drafter, oldest);
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   if (store_new(drafter->parts.store, &sequence, NULL) != WICK_OK) return NULL;
   store_reserve(drafter->parts.store, sequence, drafter->parts.context_tokens, 0);
   *oldest = (draft_text){.request = request, .sequence = sequence};

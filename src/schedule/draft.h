@@ -14,10 +14,10 @@ typedef struct drafter drafter;
 
 // What it works with; all of it outlives it, and is used by nobody else.
 typedef struct drafter_parts {
-  wick_memory *memory;
-  const wick_model *model;  // complete
+  memory_gate *memory;
+  const loaded_model *model;  // complete
   seq_store *store;
-  wick_forward *forward;
+  forward_pass *forward;
   uint64_t (*now_us)(void);
   uint32_t batch_tokens, context_tokens;
 } drafter_parts;

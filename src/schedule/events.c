@@ -20,7 +20,7 @@ size_t events_plan_bytes(size_t text_bytes_max, uint32_t records) {
   return room > needed ? room : needed;
 }
 
-wick_status events_create(wick_memory *memory, size_t text_bytes_max, uint32_t records,
+wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
                           event_buffer *events, wick_error *error) {
   *events = (event_buffer){.memory = memory,
                            .capacity_bytes = events_plan_bytes(text_bytes_max, records),

@@ -9,7 +9,7 @@
 #include "base/status.h"
 
 typedef struct event_buffer {
-  wick_memory *memory;
+  memory_gate *memory;
   uint8_t *bytes;
   size_t capacity_bytes, used_bytes;
   size_t text_bytes_max;  // of one record
@@ -17,7 +17,7 @@ typedef struct event_buffer {
 
 // Room for many records whose text takes up to text_bytes_max: whatever that is, an empty buffer
 // has room for `records` of them.
-wick_status events_create(wick_memory *memory, size_t text_bytes_max, uint32_t records,
+wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
                           event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records);

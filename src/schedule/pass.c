@@ -370,8 +370,7 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
   sampler_choice choice;
   wick_error error;
   const wick_status status = sampler_choose(request->sampler, logits, &choice, &error);
-  wick_ops_lap(scheduler->parts.ops, WICK_OP_SAMPLE,
-               scheduler->parts.model->config.vocab * sizeof(float), 0);
+  ops_lap(scheduler->parts.ops, OP_SAMPLE, scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
     return false;
@@ -413,7 +412,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
     // What does not start here reads for itself, later.
     if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
     if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_MAX)) continue;
-    wick_kv_seq_id child;
+    kv_seq_id child;
     if (store_fork(scheduler->parts.store, original->sequence, &child, NULL) != WICK_OK) continue;
     admission_run(scheduler, at, child, original->fed);
     sample_row(scheduler, at, logits);
@@ -459,7 +458,7 @@ static void logits_round(scheduler *scheduler) {
 }
 
 bool pass_step(scheduler *scheduler) {
-  const wick_model *model = scheduler->parts.model;
+  const loaded_model *model = scheduler->parts.model;
   if (scheduler->phase == PASS_LAYERS) {
     if (forward_next_layer(scheduler->parts.forward) >= model_layers_ready(model)) return false;
     run_layer(scheduler);

@@ -12,13 +12,13 @@ size_t request_text_bytes_max(const tokenizer *tokenizer) {
 }
 
 static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
-  wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens, the context holds %u",
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens, the context holds %u",
             tokens, context_tokens);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }
 
 // Room for the tokens so far, those of the session first, and `more`.
-static wick_status make_room(wick_memory *memory, size_t more, request *request,
+static wick_status make_room(memory_gate *memory, size_t more, request *request,
                              wick_error *error) {
   const size_t count = request->prompt_count + more;
   int32_t *tokens = memory_resize(memory, request->tokens, (count + 1) * sizeof(int32_t));
@@ -30,14 +30,14 @@ static wick_status make_room(wick_memory *memory, size_t more, request *request,
 static wick_status check_ids(const int32_t *ids, size_t count, uint32_t vocab, wick_error *error) {
   for (size_t i = 0; i < count; i++) {
     if (ids[i] >= 0 && (uint32_t)ids[i] < vocab) continue;
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
               "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, i, vocab);
   }
   return WICK_OK;
 }
 
-static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
+static wick_status copy_ids(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
                             request *request, wick_error *error) {
   wick_status status = check_ids(wanted->tokens, wanted->token_count, vocab, error);
   if (status == WICK_OK) status = make_room(memory, wanted->token_count, request, error);
@@ -48,7 +48,7 @@ static wick_status copy_ids(wick_memory *memory, const wick_request *wanted, uin
   return WICK_OK;
 }
 
-static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
+static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
   const size_t before = request->prompt_count, left = context_tokens - before;
@@ -69,7 +69,7 @@ static wick_status tokenize_prompt(wick_memory *memory, tokenizer *tokenizer,
 }
 
 // What the session holds comes first.
-static wick_status copy_session(wick_memory *memory, const session *session, request *request,
+static wick_status copy_session(memory_gate *memory, const session *session, request *request,
                                 wick_error *error) {
   const wick_status status = make_room(memory, session->count, request, error);
   if (status != WICK_OK || session->count == 0) return status;
@@ -78,7 +78,7 @@ static wick_status copy_session(wick_memory *memory, const session *session, req
   return WICK_OK;
 }
 
-static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
+static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
                                const wick_request *wanted, uint32_t vocab, uint32_t context_tokens,
                                request *request, wick_error *error) {
   wick_status status = WICK_OK;
@@ -101,13 +101,13 @@ static wick_status make_prompt(wick_memory *memory, tokenizer *tokenizer,
     return prompt_too_long(request->prompt_count, context_tokens, error);
   }
   if (request->prompt_count == 0) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "the prompt is empty, and the model adds no token of its own");
   }
   return WICK_OK;
 }
 
-static wick_status copy_forced(wick_memory *memory, const wick_request *wanted, uint32_t vocab,
+static wick_status copy_forced(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
                                request *request, wick_error *error) {
   if (wanted->forced == NULL || wanted->forced_count == 0) return WICK_OK;
   const wick_status status = check_ids(wanted->forced, wanted->forced_count, vocab, error);
@@ -122,7 +122,7 @@ static wick_status copy_forced(wick_memory *memory, const wick_request *wanted, 
   return WICK_OK;
 }
 
-static wick_status make_tools(wick_memory *memory, const tokenizer *tokenizer,
+static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
                               const wick_request *wanted, uint32_t vocab, request *request,
                               wick_error *error) {
   wick_status status = sampler_create(memory, &wanted->sampling, vocab, &request->sampler, error);
@@ -141,7 +141,7 @@ static wick_status make_tools(wick_memory *memory, const tokenizer *tokenizer,
 }
 
 // How many tokens may come out, and room for them behind the prompt.
-static wick_status limit_output(wick_memory *memory, const wick_request *wanted,
+static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
   // The last token that comes out is not fed any more, so one more than the room fits.
   const uint32_t room = context_tokens - request->prompt_count + 1;
@@ -153,7 +153,7 @@ static wick_status limit_output(wick_memory *memory, const wick_request *wanted,
   return make_room(memory, request->tokens_max, request, error);
 }
 
-wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
+wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick_request *wanted,
                            session *session, uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
@@ -185,7 +185,7 @@ wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick
   return WICK_OK;
 }
 
-void request_destroy(wick_memory *memory, request *request) {
+void request_destroy(memory_gate *memory, request *request) {
   if (request == NULL) return;
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);

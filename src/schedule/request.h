@@ -30,7 +30,7 @@ typedef struct request {
   bool runs_alone;           // a pass that it was in failed: whose fault it was shows alone
   struct request *original;  // whose prompt it continues as soon as that is read; NULL: its own
   session *session;          // NULL: none
-  wick_salt salt;            // its session's, if any
+  cache_salt salt;           // its session's, if any
   int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: most that may come out
   uint32_t fed;                                     // tokens in the KV pages
@@ -40,7 +40,7 @@ typedef struct request {
   uint32_t pass_end;  // rows of the pass from this position on follow a proposal that was wrong
   uint32_t tokens_out;
   uint32_t drop_first, drop_last;  // of its session's tokens, when all is read; both 0: nothing
-  wick_kv_seq_id sequence;         // WICK_KV_SEQ_NONE until it runs
+  kv_seq_id sequence;              // KV_SEQ_NONE until it runs
   swap_record swapped;             // its pages, while it waits after giving way
   bool ignore_end;
   bool is_stopped;  // a stop string came: nothing more is shown
@@ -60,10 +60,10 @@ typedef struct request {
 // Copies and tokenises; `session` is the one that `wanted` names, NULL for none. `context_tokens`
 // bounds the prompt (WICK_E_FULL with both numbers) and what may follow it. Other errors as
 // wick_request_submit says.
-wick_status request_create(wick_memory *memory, tokenizer *tokenizer, const wick_request *wanted,
+wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick_request *wanted,
                            session *session, uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error);
-void request_destroy(wick_memory *memory, request *request);
+void request_destroy(memory_gate *memory, request *request);
 // The most text that one token's event can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);
 

@@ -64,7 +64,7 @@ static void leave_session(scheduler *scheduler, request *request) {
 static void release(scheduler *scheduler, request *request) {
   if (request->session != NULL) {
     leave_session(scheduler, request);
-  } else if (request->sequence != WICK_KV_SEQ_NONE) {
+  } else if (request->sequence != KV_SEQ_NONE) {
     store_free(scheduler->parts.store, request->sequence);
   }
   swap_drop(&scheduler->swap, request->id, &request->swapped);
@@ -93,7 +93,7 @@ static wick_status find_session(const scheduler *scheduler, const wick_request *
   const wick_status status =
       session_find(scheduler->parts.sessions, wanted->session, session, error);
   if (status != WICK_OK || !(*session)->is_busy) return status;
-  return wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u",
+  return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u",
                    wanted->session);
 }
 
@@ -101,7 +101,7 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   const scheduler_parts *parts = &scheduler->parts;
   if (scheduler->count + added > parts->requests_max) {
     scheduler->stats.refused++;
-    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
               "%u requests are running or waiting, the most there may be is %u", scheduler->count,
               parts->requests_max);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_REQUESTS, scheduler->count,
@@ -109,7 +109,7 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   }
   if (scheduler->queue_tokens != 0 && scheduler->queue_tokens >= parts->queue_tokens_max) {
     scheduler->stats.refused++;
-    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET,
+    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
               "prompts of %llu tokens are waiting, the most there may be is %llu",
               (unsigned long long)scheduler->queue_tokens,
               (unsigned long long)parts->queue_tokens_max);
@@ -121,12 +121,12 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
 
 static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   if (wanted->priority < WICK_PRIORITY_MIN || wanted->priority > WICK_PRIORITY_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "priority %d is not between %d and %d",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "priority %d is not between %d and %d",
               wanted->priority, WICK_PRIORITY_MIN, WICK_PRIORITY_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PRIORITY, 0, 0);
   }
   if (wanted->completions > WICK_COMPLETIONS_MAX) {
-    wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the most is %d",
               wanted->completions, WICK_COMPLETIONS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_COMPLETIONS, wanted->completions,
                         WICK_COMPLETIONS_MAX);
@@ -134,16 +134,16 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   const bool has_drop = wanted->drop_first != 0 || wanted->drop_last != 0;
   const bool has_prompt = wanted->text_bytes != 0 || wanted->tokens != NULL;
   if (has_drop && (wanted->session == 0 || !wanted->prefill_only || has_prompt)) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "tokens are dropped from a session, by a request without a prompt or answer");
   }
   if (wanted->session != 0 && wanted->salt_bytes != 0) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "a request on a session has the session's salt, not one of its own");
   }
   const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
   if (wanted->completions > 1 && is_alone) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "%u completions: a session, or a prompt that is only read, has one",
                      wanted->completions);
   }
@@ -190,7 +190,7 @@ static wick_status make_followers(const scheduler *scheduler, const wick_request
   return WICK_OK;
 }
 
-static void destroy_list(wick_memory *memory, request *list) {
+static void destroy_list(memory_gate *memory, request *list) {
   while (list != NULL) {
     request *next = list->next;
     request_destroy(memory, list);

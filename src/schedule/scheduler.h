@@ -21,14 +21,14 @@ typedef struct scheduler scheduler;
 
 // What the scheduler works with; all of it outlives it.
 typedef struct scheduler_parts {
-  wick_memory *memory;
-  const wick_model *model;
+  memory_gate *memory;
+  const loaded_model *model;
   tokenizer *tokenizer;
   seq_store *store;
   session_table *sessions;
-  wick_forward *forward;
+  forward_pass *forward;
   drafter *drafter;  // NULL: proposals come from the text alone
-  wick_ops *ops;     // NULL: sampling is not measured
+  op_records *ops;   // NULL: sampling is not measured
   uint64_t (*now_us)(void);
   const wick_swap_host *swap;  // NULL: who gives way reads again
   uint32_t batch_tokens, context_tokens;

@@ -55,7 +55,7 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens);
 // those of a pass; WICK_E_BUSY while others are to have it first.
 wick_status admission_drop(scheduler *scheduler, request *request, wick_error *error);
 // Counts one more that runs, with its pages.
-void admission_run(scheduler *scheduler, request *request, wick_kv_seq_id sequence, uint32_t fed);
+void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed);
 
 // Puts a batch together from what runs, and begins the pass; false when nothing can go on.
 bool pass_begin(scheduler *scheduler);

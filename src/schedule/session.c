@@ -5,13 +5,13 @@
 
 #include "base/checked.h"
 
-void sessions_init(session_table *table, wick_memory *memory, seq_store *store) {
+void sessions_init(session_table *table, memory_gate *memory, seq_store *store) {
   *table = (session_table){.memory = memory, .store = store, .id_next = 1};
 }
 
 void session_discard(session_table *table, session *session) {
   if (session == NULL) return;
-  if (session->sequence != WICK_KV_SEQ_NONE) store_free(table->store, session->sequence);
+  if (session->sequence != KV_SEQ_NONE) store_free(table->store, session->sequence);
   memory_free(table->memory, session->tokens);
   memory_free(table->memory, session);
 }
@@ -41,7 +41,7 @@ wick_status session_find(const session_table *table, uint32_t id, session **out,
   const uint32_t index = index_of(table, id);
   *out = NULL;
   if (index == table->count || table->items[index]->id != id) {
-    wick_fail(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no session %u", id);
+    fail_with(error, WICK_E_SEQ, WICK_NO_OFFSET, "there is no session %u", id);
     return status_about(WICK_E_SEQ, error, WICK_SUBJECT_SESSION, id, 0);
   }
   *out = table->items[index];
@@ -53,7 +53,7 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
   const wick_status status = session_find(table, id, out, error);
   if (*out == NULL || !(*out)->is_busy) return status;
   *out = NULL;
-  wick_fail(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
+  fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "a request is running on session %u", id);
   return status_about(WICK_E_BUSY, error, WICK_SUBJECT_SESSION, id, 0);
 }
 
@@ -61,7 +61,7 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 
 static wick_status reserve_place(session_table *table, wick_error *error) {
   if (table->id_next == UINT32_MAX) {
-    return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "session ids are used up");
+    return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "session ids are used up");
   }
   if (table->count < table->capacity) return WICK_OK;
   const uint32_t capacity = table->capacity == 0 ? 8 : table->capacity * 2;
@@ -80,7 +80,7 @@ wick_status session_make(session_table *table, uint32_t count, session **out, wi
   if (status != WICK_OK) return status;
   session *made = memory_alloc_zeroed(table->memory, sizeof *made);
   if (made == NULL) return memory_fail(table->memory, error, "a session", sizeof *made);
-  made->sequence = WICK_KV_SEQ_NONE;
+  made->sequence = KV_SEQ_NONE;
   made->count = count;
   made->tokens = memory_alloc_array(table->memory, count, sizeof(int32_t));
   if (made->tokens == NULL) {
@@ -103,7 +103,7 @@ uint32_t session_list(session_table *table, session *made) {
   return made->id;
 }
 
-wick_status session_create(session_table *table, wick_salt salt, uint32_t *id, wick_error *error) {
+wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, wick_error *error) {
   session *made = NULL;
   wick_status status = session_make(table, 0, &made, error);
   if (made == NULL) return status;
@@ -153,12 +153,12 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
   const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   if (tokens > session->count) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
                      session->count, tokens);
   }
   if (tokens < store_tokens(table->store, session->sequence) &&
       store_truncate(table->store, session->sequence, tokens) > tokens) {
-    return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                      "session %u: what %u tokens need fell out of the window", id, tokens);
   }
   session->count = tokens;
@@ -168,7 +168,7 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
 wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
                                 wick_error *error) {
   if (first <= last && last <= session->count) return WICK_OK;
-  return wick_fail(error, WICK_E_RANGE, WICK_NO_OFFSET, "tokens %u to %u of session %u: it has %u",
+  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "tokens %u to %u of session %u: it has %u",
                    first, last, session->id, session->count);
 }
 

@@ -16,33 +16,33 @@
 
 typedef struct session {
   uint32_t id;
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   int32_t *tokens;  // [count], the authority; the pages hold the first of them
   uint32_t count;
-  wick_salt salt;       // of its tenant
+  cache_salt salt;      // of its tenant
   bool is_busy;         // a request runs on it or waits
   uint64_t idle_since;  // of session_table.idle_next: when it was made, or its last request ended
 } session;
 
 typedef struct session_table {
-  wick_memory *memory;
+  memory_gate *memory;
   seq_store *store;
   session **items;  // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
 } session_table;
 
-void sessions_init(session_table *table, wick_memory *memory, seq_store *store);
+void sessions_init(session_table *table, memory_gate *memory, seq_store *store);
 void sessions_destroy(session_table *table);  // also of a table of zeros
 
 // All of these: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,
 // WICK_E_PAGES. On an error nothing has changed.
-wick_status session_create(session_table *table, wick_salt salt, uint32_t *id, wick_error *error);
+wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, wick_error *error);
 // Of the same tenant, shares every page: O(pages), no keys or values are copied.
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
 // Keeps the first `tokens`. WICK_E_RANGE past its count.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
-// Drops the tokens [first, last); what follows moves down and keeps its keys (wick_kv_seq_shift).
+// Drops the tokens [first, last); what follows moves down and keeps its keys (kv_seq_shift).
 // WICK_E_RANGE. What the pages lack is read later, and so without what was dropped: a request
 // (wick_request.drop_last) reads it first.
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
@@ -64,7 +64,7 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 bool session_is_plain(const session_table *table, const session *session);
 
 // A record: "WICKSESS", version u32, tokens that the pages lack u32, salt 2 u64, these tokens i32,
-// checksum u64 of all this; then kv/state.h's record of the sequence. Errors of wick_state_*.
+// checksum u64 of all this; then kv/state.h's record of the sequence. Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
                           wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,

@@ -13,7 +13,7 @@ static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S
 typedef struct record_head {
   char magic[SESSION_MAGIC_BYTES];
   uint32_t version, tail;  // tail: tokens that the pages lack
-  wick_salt salt;
+  cache_salt salt;
 } record_head;
 _Static_assert(sizeof(record_head) == 32, "no padding");
 
@@ -50,7 +50,7 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
   if (!sink->write(sink->context, &head, sizeof head) ||
       (head.tail != 0 && !sink->write(sink->context, tail, head.tail * sizeof(int32_t))) ||
       !sink->write(sink->context, &sum, sizeof sum)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
   }
   return store_save(table->store, salt, session->sequence, session->tokens, sink, error);
 }
@@ -58,22 +58,22 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
 // ---- Reading ----
 
 static wick_status ends_early(wick_error *error) {
-  return wick_fail(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved session ends early");
+  return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET, "the saved session ends early");
 }
 
 static wick_status read_head(wick_state_source *source, uint32_t context_tokens, record_head *head,
                              wick_error *error) {
   if (source->size_bytes < sizeof *head) return ends_early(error);
   if (!source->read(source->context, head, sizeof *head)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
   }
   source->size_bytes -= sizeof *head;
   if (!session_is_record(head->magic) || head->version != RECORD_VERSION) {
-    return wick_fail(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d",
+    return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d",
                      (int)RECORD_VERSION);
   }
   if (head->tail > context_tokens) {
-    wick_fail(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
+    fail_with(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
               head->tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, head->tail, context_tokens);
   }
@@ -88,18 +88,18 @@ static wick_status read_tail(wick_state_source *source, const record_head *head,
   if (source->size_bytes < tail_bytes + sizeof sum) return ends_early(error);
   if ((tail_bytes != 0 && !source->read(source->context, tail, (size_t)tail_bytes)) ||
       !source->read(source->context, &sum, sizeof sum)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
   }
   source->size_bytes -= tail_bytes + sizeof sum;
   if (sum == sum_of(head, tail)) return WICK_OK;
-  return wick_fail(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
+  return fail_with(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
 }
 
 static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t vocab,
                                 wick_error *error) {
   for (uint32_t i = 0; i < count; i++) {
     if (tokens[i] >= 0 && (uint32_t)tokens[i] < vocab) continue;
-    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
                      "token %d of the saved session is not in the vocabulary of %u", tokens[i],
                      vocab);
   }
@@ -110,13 +110,13 @@ static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t 
 static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
                                  wick_state_source *source, uint32_t tail, session *made,
                                  wick_error *error) {
-  wick_state_reader reader;
+  state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
   // a full session has one token more, the newest, which was never read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
-    wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",
+    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",
               (unsigned long long)reader.tokens + tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, (uint64_t)reader.tokens + tail,
                         context_tokens);

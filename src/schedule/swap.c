@@ -71,7 +71,7 @@ static bool read_piece(void *context, void *bytes, size_t size_bytes) {
   return stream->host->read(stream->host->context, stream->id, offset_bytes, bytes, size_bytes);
 }
 
-bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
+bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id sequence,
               const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record) {
   const wick_swap_host *host = parts->host;
   uint64_t bytes;
@@ -96,10 +96,10 @@ bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_s
 }
 
 wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
-                    const swap_record *record, wick_kv_seq_id *sequence) {
+                    const swap_record *record, kv_seq_id *sequence) {
   swap_stream stream = {parts->host, id, 0};
   const wick_state_source source = {&stream, read_piece, record->bytes};
-  wick_state_reader reader;
+  state_reader reader;
   wick_status status = store_load_begin(parts->store, id, &source, &reader, NULL);
   if (status != WICK_OK) return status;
   if (reader.tokens != record->tokens) return WICK_E_CORRUPT;

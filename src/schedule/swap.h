@@ -29,7 +29,7 @@ typedef struct swap_record {
 } swap_record;
 
 typedef struct swap_parts {
-  wick_memory *memory;
+  memory_gate *memory;
   seq_store *store;
   const wick_swap_host *host;
   uint64_t (*now_us)(void);
@@ -37,7 +37,7 @@ typedef struct swap_parts {
 
 // Writes the pages of a sequence, which holds `count` tokens, where that costs less than to read
 // `lost` of them again. False: it was tried and has failed.
-bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, wick_kv_seq_id sequence,
+bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id sequence,
               const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record);
 // Whether the record is worth more than the `cached` first tokens that need no reading anyway.
 bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
@@ -45,7 +45,7 @@ bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_
 // Reads the record back into a new sequence, whose tokens must be the first of `tokens`. The record
 // stays until swap_drop. Errors: those of store_load, WICK_E_CORRUPT.
 wick_status swap_in(const swap_parts *parts, uint32_t id, const int32_t *tokens,
-                    const swap_record *record, wick_kv_seq_id *sequence);
+                    const swap_record *record, kv_seq_id *sequence);
 void swap_drop(const swap_parts *parts, uint32_t id, swap_record *record);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "store/store_types.h"
 
-void cached_removed(void *context, wick_prefix_id id) {
+void cached_removed(void *context, prefix_id id) {
   seq_store *store = context;
   if (id >= store->entry_capacity || store->entry_slots[id] == SLOT_NONE) return;
   slot_release(store, &store->entry_slots[id]);
@@ -12,56 +12,56 @@ void cached_removed(void *context, wick_prefix_id id) {
 }
 
 bool cached_evict_state(seq_store *store) {
-  wick_prefix_id oldest = WICK_PREFIX_NONE;
+  prefix_id oldest = PREFIX_NONE;
   uint64_t oldest_tick = 0;
-  for (wick_prefix_id id = 0; id < store->entry_capacity; id++) {
+  for (prefix_id id = 0; id < store->entry_capacity; id++) {
     if (store->entry_slots[id] == SLOT_NONE) continue;
-    const uint64_t tick = wick_prefix_entry_at(store->prefix, id)->last_access_tick;
-    if (oldest != WICK_PREFIX_NONE && tick >= oldest_tick) continue;
+    const uint64_t tick = prefix_entry_at(store->prefix, id)->last_access_tick;
+    if (oldest != PREFIX_NONE && tick >= oldest_tick) continue;
     oldest = id;
     oldest_tick = tick;
   }
-  if (oldest == WICK_PREFIX_NONE) return false;
+  if (oldest == PREFIX_NONE) return false;
   cached_removed(store, oldest);
   return true;
 }
 
-static slot_id slot_of(const seq_store *store, wick_prefix_id id) {
+static slot_id slot_of(const seq_store *store, prefix_id id) {
   return id < store->entry_capacity ? store->entry_slots[id] : SLOT_NONE;
 }
 
 // The last entry of the longest cached beginning that a sequence can go on from.
-static wick_prefix_id find_usable(const seq_store *store, wick_salt salt, const int32_t *tokens,
-                                  uint32_t count) {
-  wick_prefix_id id = wick_prefix_peek(store->prefix, salt, tokens, count);
-  while (store_is_recurrent(store) && id != WICK_PREFIX_NONE && slot_of(store, id) == SLOT_NONE) {
-    id = wick_prefix_entry_at(store->prefix, id)->parent;
+static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
+                             uint32_t count) {
+  prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
+  while (store_is_recurrent(store) && id != PREFIX_NONE && slot_of(store, id) == SLOT_NONE) {
+    id = prefix_entry_at(store->prefix, id)->parent;
   }
   return id;
 }
 
-static uint32_t tokens_of(const seq_store *store, wick_prefix_id id) {
-  return id == WICK_PREFIX_NONE ? 0 : wick_prefix_entry_at(store->prefix, id)->token_count;
+static uint32_t tokens_of(const seq_store *store, prefix_id id) {
+  return id == PREFIX_NONE ? 0 : prefix_entry_at(store->prefix, id)->token_count;
 }
 
-uint32_t store_cached(seq_store *store, wick_salt salt, const int32_t *tokens, uint32_t count) {
+uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, uint32_t count) {
   if (store->prefix == NULL || count == 0) return 0;
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
-uint32_t store_attach(seq_store *store, wick_kv_seq_id seq_id, wick_salt salt,
-                      const int32_t *tokens, uint32_t count) {
+uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const int32_t *tokens,
+                      uint32_t count) {
   if (store->prefix == NULL || count == 0) return 0;
   uint32_t hit = 0;
   if (!store_is_recurrent(store)) {
-    wick_prefix_attach(store->prefix, seq_id, salt, tokens, count, &hit, NULL);
+    prefix_attach(store->prefix, seq_id, salt, tokens, count, &hit, NULL);
     return hit;
   }
-  const wick_prefix_id id = find_usable(store, salt, tokens, count - 1);
+  const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
   // one token more than the hit: the last of what is asked for is never part of it
   const wick_status status =
-      wick_prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
+      prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
   store_seq *seq = store_find(store, seq_id);
   slot_release(store, &seq->now);
@@ -71,7 +71,7 @@ uint32_t store_attach(seq_store *store, wick_kv_seq_id seq_id, wick_salt salt,
   return hit;
 }
 
-static bool grow_entries(seq_store *store, wick_prefix_id id) {
+static bool grow_entries(seq_store *store, prefix_id id) {
   if (id < store->entry_capacity) return true;
   uint32_t capacity = store->entry_capacity == 0 ? 64 : store->entry_capacity;
   while (capacity <= id) capacity *= 2;
@@ -84,17 +84,17 @@ static bool grow_entries(seq_store *store, wick_prefix_id id) {
 }
 
 void cached_reserve(seq_store *store, uint32_t entries) {
-  const uint32_t most = store->config.prefix_entries_max, had = wick_prefix_places(store->prefix);
+  const uint32_t most = store->config.prefix_entries_max, had = prefix_places(store->prefix);
   const uint32_t places = entries < most - had ? had + entries : most;
   if (places != 0) grow_entries(store, places - 1);
 }
 
 // The state at the end of the whole pages that the sequence has passed last belongs to their entry.
-static void keep_state(seq_store *store, const store_seq *seq, wick_salt salt,
+static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
                        const int32_t *tokens, uint32_t count) {
   const state_mark mark = seq->rolling;
   if (mark.slot == SLOT_NONE || mark.position > count) return;
-  const wick_prefix_id id = wick_prefix_peek(store->prefix, salt, tokens, mark.position);
+  const prefix_id id = prefix_peek(store->prefix, salt, tokens, mark.position);
   if (tokens_of(store, id) != mark.position || slot_of(store, id) != SLOT_NONE) return;
   if (!grow_entries(store, id)) return;
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
@@ -104,13 +104,13 @@ static void keep_state(seq_store *store, const store_seq *seq, wick_salt salt,
   store->entry_slot_count++;
 }
 
-void store_remember(seq_store *store, wick_kv_seq_id id, wick_salt salt, const int32_t *tokens,
+void store_remember(seq_store *store, kv_seq_id id, cache_salt salt, const int32_t *tokens,
                     uint32_t count) {
   if (store->prefix == NULL) return;
   if (store_is_recurrent(store)) store_settle(store, id);
   const uint32_t stored = store_tokens(store, id);
   if (count > stored) count = stored;
-  wick_prefix_store(store->prefix, id, salt, tokens, count, NULL, NULL);
+  prefix_store(store->prefix, id, salt, tokens, count, NULL, NULL);
   const store_seq *seq = store_find(store, id);
   if (seq != NULL) keep_state(store, seq, salt, tokens, count);
 }

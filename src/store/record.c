@@ -22,9 +22,9 @@ static uint64_t state_record_bytes(const seq_store *store) {
   return sizeof(state_head) + store->config.state_bytes + sizeof(uint64_t);
 }
 
-wick_status store_record_bytes(const seq_store *store, wick_kv_seq_id id, uint64_t *size_bytes,
+wick_status store_record_bytes(const seq_store *store, kv_seq_id id, uint64_t *size_bytes,
                                wick_error *error) {
-  const wick_status status = wick_state_seq_bytes(store->pool, id, size_bytes, error);
+  const wick_status status = state_seq_bytes(store->pool, id, size_bytes, error);
   *size_bytes += state_record_bytes(store);
   return status;
 }
@@ -62,13 +62,13 @@ static wick_status write_state(const seq_store *store, const store_seq *seq,
   }
   is_written = is_written && sink->write(sink->context, &sum, sizeof sum);
   if (is_written) return WICK_OK;
-  return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be written");
+  return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be written");
 }
 
-wick_status store_save(seq_store *store, uint64_t salt, wick_kv_seq_id id, const int32_t *tokens,
+wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id id, const int32_t *tokens,
                        const wick_state_sink *sink, wick_error *error) {
   store_settle(store, id);
-  const wick_status status = wick_state_save_seq(store->pool, salt, id, tokens, sink, error);
+  const wick_status status = state_save_seq(store->pool, salt, id, tokens, sink, error);
   const store_seq *seq = store_find(store, id);
   return status != WICK_OK || seq == NULL ? status : write_state(store, seq, sink, error);
 }
@@ -76,29 +76,29 @@ wick_status store_save(seq_store *store, uint64_t salt, wick_kv_seq_id id, const
 // ---- Reading ----
 
 wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
-                             wick_state_reader *reader, wick_error *error) {
+                             state_reader *reader, wick_error *error) {
   wick_state_source pages = *source;
   const uint64_t state_bytes = state_record_bytes(store);
   if (pages.size_bytes < state_bytes) {
-    return wick_fail(error, WICK_E_TRUNCATED, pages.size_bytes, "the saved state ends early");
+    return fail_with(error, WICK_E_TRUNCATED, pages.size_bytes, "the saved state ends early");
   }
   pages.size_bytes -= state_bytes;
-  return wick_state_begin(store->pool, salt, &pages, reader, error);
+  return state_begin(store->pool, salt, &pages, reader, error);
 }
 
 static wick_status read_head(const seq_store *store, const wick_state_source *source,
                              state_head *head, uint32_t tokens, wick_error *error) {
   if (!source->read(source->context, head, sizeof *head)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
   }
   if (memcmp(head->magic, MAGIC, sizeof MAGIC) != 0 || head->version != STATE_VERSION) {
-    return wick_fail(error, WICK_E_FORMAT, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                      "the saved state has no recurrent state of version %d", (int)STATE_VERSION);
   }
   const bool has_size = head->size_bytes == store->config.state_bytes ||
                         (head->size_bytes == 0 && head->position == 0);
   if (has_size && head->position == tokens) return WICK_OK;
-  return wick_fail(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+  return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
                    "the saved recurrent state has %llu bytes after %u tokens, the model %llu, its "
                    "pages %u",
                    (unsigned long long)head->size_bytes, head->position,
@@ -118,11 +118,11 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   uint8_t *bytes = slot_bytes(store, seq->now);
   if (!source->read(source->context, bytes, (size_t)store->config.state_bytes) ||
       !source->read(source->context, &sum, sizeof sum)) {
-    return wick_fail(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the recurrent state could not be read");
   }
   const bool is_filled = head.size_bytes != 0 || is_zeros(bytes, store->config.state_bytes);
   if (sum != sum_of(&head, bytes) || !is_filled) {
-    return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved recurrent state is damaged");
+    return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "the saved recurrent state is damaged");
   }
   if (head.size_bytes == 0) slot_release(store, &seq->now);
   seq->position = tokens;
@@ -130,9 +130,9 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   return WICK_OK;
 }
 
-wick_status store_load(seq_store *store, wick_state_reader *reader, int32_t *tokens,
-                       wick_kv_seq_id *id, wick_error *error) {
-  wick_status status = wick_state_load_seq(reader, tokens, id, NULL, error);
+wick_status store_load(seq_store *store, state_reader *reader, int32_t *tokens, kv_seq_id *id,
+                       wick_error *error) {
+  wick_status status = state_load_seq(reader, tokens, id, NULL, error);
   if (status != WICK_OK || !store_is_recurrent(store)) return status;
   status = store_add_seq(store, *id, error);
   if (status == WICK_OK) {
@@ -140,7 +140,7 @@ wick_status store_load(seq_store *store, wick_state_reader *reader, int32_t *tok
   }
   if (status != WICK_OK) {
     store_free(store, *id);
-    *id = WICK_KV_SEQ_NONE;
+    *id = KV_SEQ_NONE;
   }
   return status;
 }

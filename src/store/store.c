@@ -6,21 +6,21 @@
 #include "base/checked.h"
 #include "store/store_types.h"
 
-wick_status store_create(wick_memory *memory, const wick_kernels *kernels,
+wick_status store_create(memory_gate *memory, const kernel_table *kernels,
                          const store_config *config, seq_store **out, wick_error *error) {
   seq_store *store = memory_alloc_zeroed(memory, sizeof *store);
   if (store == NULL) return memory_fail(memory, error, "the store of sequences", sizeof *store);
   store->memory = memory;
   store->config = *config;
   wick_status status =
-      wick_kv_pool_init(memory, kernels, &config->pages, 0, config->pages_max, &store->pool, error);
-  if (status == WICK_OK) wick_kv_pool_set_keep(store->pool, config->pages_keep);
+      kv_pool_init(memory, kernels, &config->pages, 0, config->pages_max, &store->pool, error);
+  if (status == WICK_OK) kv_pool_set_keep(store->pool, config->pages_keep);
   if (status == WICK_OK && config->prefix_entries_max != 0) {
-    const wick_prefix_config prefix = {.entries_max = config->prefix_entries_max,
-                                       .page_tokens = KERNEL_PAGE_TOKENS,
-                                       .removed = config->state_bytes == 0 ? NULL : cached_removed,
-                                       .context = store};
-    status = wick_prefix_cache_init(memory, store->pool, &prefix, &store->prefix, error);
+    const prefix_config prefix = {.entries_max = config->prefix_entries_max,
+                                  .page_tokens = KERNEL_PAGE_TOKENS,
+                                  .removed = config->state_bytes == 0 ? NULL : cached_removed,
+                                  .context = store};
+    status = prefix_cache_init(memory, store->pool, &prefix, &store->prefix, error);
   }
   if (status != WICK_OK) {
     store_destroy(store);
@@ -33,22 +33,22 @@ wick_status store_create(wick_memory *memory, const wick_kernels *kernels,
 void store_destroy(seq_store *store) {
   if (store == NULL) return;
   while (store->seq_count != 0) store_remove_seq(store, store->seqs[0].id);
-  wick_prefix_cache_destroy(store->prefix);
-  wick_kv_pool_destroy(store->pool);
+  prefix_cache_destroy(store->prefix);
+  kv_pool_destroy(store->pool);
   slots_destroy(store);
   memory_free(store->memory, store->entry_slots);
   memory_free(store->memory, store->seqs);
   memory_free(store->memory, store);
 }
 
-wick_kv_pool *store_pages(const seq_store *store) { return store->pool; }
-wick_prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
+kv_pool *store_pages(const seq_store *store) { return store->pool; }
+prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
 bool store_has_window(const seq_store *store) { return store->config.pages.window != 0; }
 
 // ---- The list beside the pool's ----
 
-store_seq *store_find(const seq_store *store, wick_kv_seq_id id) {
+store_seq *store_find(const seq_store *store, kv_seq_id id) {
   uint32_t low = 0, high = store->seq_count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -61,7 +61,7 @@ store_seq *store_find(const seq_store *store, wick_kv_seq_id id) {
   return low < store->seq_count && store->seqs[low].id == id ? &store->seqs[low] : NULL;
 }
 
-wick_status store_add_seq(seq_store *store, wick_kv_seq_id id, wick_error *error) {
+wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error) {
   if (!store_is_recurrent(store)) return WICK_OK;
   if (store->seq_count == store->seq_capacity) {
     const uint32_t capacity = store->seq_capacity == 0 ? 8 : store->seq_capacity * 2;
@@ -90,7 +90,7 @@ static void cut_marks(seq_store *store, store_seq *seq, uint32_t position) {
   if (seq->rolling.position > position) slot_release(store, &seq->rolling.slot);
 }
 
-void store_remove_seq(seq_store *store, wick_kv_seq_id id) {
+void store_remove_seq(seq_store *store, kv_seq_id id) {
   store_seq *seq = store_find(store, id);
   if (seq == NULL) return;
   release_pass(store, seq);
@@ -104,21 +104,21 @@ void store_remove_seq(seq_store *store, wick_kv_seq_id id) {
 
 // ---- Making and ending ----
 
-wick_status store_new(seq_store *store, wick_kv_seq_id *id, wick_error *error) {
-  wick_status status = wick_kv_seq_new(store->pool, 0, id, NULL, error);
+wick_status store_new(seq_store *store, kv_seq_id *id, wick_error *error) {
+  wick_status status = kv_seq_new(store->pool, 0, id, NULL, error);
   if (status != WICK_OK) return status;
   status = store_add_seq(store, *id, error);
-  if (status != WICK_OK) wick_kv_seq_free(store->pool, *id, NULL);
+  if (status != WICK_OK) kv_seq_free(store->pool, *id, NULL);
   return status;
 }
 
-void store_free(seq_store *store, wick_kv_seq_id id) {
-  wick_kv_seq_free(store->pool, id, NULL);
+void store_free(seq_store *store, kv_seq_id id) {
+  kv_seq_free(store->pool, id, NULL);
   store_remove_seq(store, id);
 }
 
 static void share_states(seq_store *store, const store_seq *parent, store_seq *seq) {
-  const wick_kv_seq_id id = seq->id;
+  const kv_seq_id id = seq->id;
   *seq = *parent;
   seq->id = id;
   if (seq->now != SLOT_NONE) slot_retain(store, seq->now);
@@ -126,14 +126,13 @@ static void share_states(seq_store *store, const store_seq *parent, store_seq *s
   for (uint32_t i = 0; i < seq->mark_count; i++) slot_retain(store, seq->marks[i].slot);
 }
 
-wick_status store_fork(seq_store *store, wick_kv_seq_id id, wick_kv_seq_id *child,
-                       wick_error *error) {
+wick_status store_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_error *error) {
   store_settle(store, id);
-  wick_status status = wick_kv_seq_fork(store->pool, id, child, error);
+  wick_status status = kv_seq_fork(store->pool, id, child, error);
   if (status != WICK_OK) return status;
   status = store_add_seq(store, *child, error);
   if (status != WICK_OK) {
-    wick_kv_seq_free(store->pool, *child, NULL);
+    kv_seq_free(store->pool, *child, NULL);
     return status;
   }
   const store_seq *parent = store_find(store, id);
@@ -143,12 +142,12 @@ wick_status store_fork(seq_store *store, wick_kv_seq_id id, wick_kv_seq_id *chil
 
 // ---- Cutting ----
 
-uint32_t store_tokens(const seq_store *store, wick_kv_seq_id id) {
-  return wick_kv_seq_tokens(store->pool, id);
+uint32_t store_tokens(const seq_store *store, kv_seq_id id) {
+  return kv_seq_tokens(store->pool, id);
 }
 
-uint32_t store_capacity(const seq_store *store, wick_kv_seq_id id) {
-  return wick_kv_seq_capacity(store->pool, id);
+uint32_t store_capacity(const seq_store *store, kv_seq_id id) {
+  return kv_seq_capacity(store->pool, id);
 }
 
 // The last position of which a state is kept, at most `tokens`; its slot, SLOT_NONE at 0.
@@ -163,13 +162,13 @@ static state_mark find_mark(const store_seq *seq, uint32_t tokens) {
   return best;
 }
 
-bool store_can_cut_at(const seq_store *store, wick_kv_seq_id id, uint32_t tokens) {
+bool store_can_cut_at(const seq_store *store, kv_seq_id id, uint32_t tokens) {
   const store_seq *seq = store_find(store, id);
   if (tokens > store_tokens(store, id)) return false;
   return seq == NULL || find_mark(seq, tokens).position == tokens;
 }
 
-uint32_t store_truncate(seq_store *store, wick_kv_seq_id id, uint32_t tokens) {
+uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
   store_settle(store, id);
   store_seq *seq = store_find(store, id);
   if (seq != NULL) {
@@ -180,11 +179,11 @@ uint32_t store_truncate(seq_store *store, wick_kv_seq_id id, uint32_t tokens) {
     seq->position = tokens = mark.position;
     cut_marks(store, seq, tokens);
   }
-  wick_kv_seq_truncate(store->pool, id, tokens, NULL);
+  kv_seq_truncate(store->pool, id, tokens, NULL);
   return store_tokens(store, id);
 }
 
-void store_mark(seq_store *store, wick_kv_seq_id id) {
+void store_mark(seq_store *store, kv_seq_id id) {
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;
   if (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position == seq->position) return;
@@ -197,18 +196,18 @@ void store_mark(seq_store *store, wick_kv_seq_id id) {
   seq->marks[seq->mark_count++] = (state_mark){seq->position, seq->now};
 }
 
-wick_status store_drop(seq_store *store, wick_kv_seq_id id, uint32_t first, uint32_t last,
+wick_status store_drop(seq_store *store, kv_seq_id id, uint32_t first, uint32_t last,
                        wick_error *error) {
   if (store_is_recurrent(store)) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "tokens cannot be dropped from a recurrent state");
   }
-  return wick_kv_seq_shift(store->pool, id, first, last, NULL, error);
+  return kv_seq_shift(store->pool, id, first, last, NULL, error);
 }
 
-bool store_is_plain(const seq_store *store, wick_kv_seq_id id) {
+bool store_is_plain(const seq_store *store, kv_seq_id id) {
   uint32_t count;
-  const wick_kv_entry *entries = wick_kv_seq_table(store->pool, id, &count);
+  const kv_entry *entries = kv_seq_table(store->pool, id, &count);
   for (uint32_t i = 0; i < count; i++) {
     if (entries[i].delta != 0) return false;
   }
@@ -219,14 +218,14 @@ bool store_is_plain(const seq_store *store, wick_kv_seq_id id) {
 
 void store_expect(seq_store *store, uint32_t sequences) { store->expected = sequences; }
 
-wick_status store_prepare(seq_store *store, wick_kv_seq_id id, uint32_t tokens, wick_error *error) {
+wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error) {
   const store_seq *seq = store_find(store, id);
   // each writes the state after its last token to another slot than the one before its first
   const uint32_t slots = seq == NULL ? 0 : store->expected + (seq->now == SLOT_NONE ? 1 : 0);
   if (slots != 0 && !slot_reserve(store, slots)) {
     return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
   }
-  return wick_kv_seq_prepare_write(store->pool, id, store_tokens(store, id), tokens, NULL, error);
+  return kv_seq_prepare_write(store->pool, id, store_tokens(store, id), tokens, NULL, error);
 }
 
 // Rows before which the state is worth keeping: where proposals begin, else the last whole page
@@ -238,7 +237,7 @@ static uint32_t choose_mid(const store_seq *seq, uint32_t rows, uint32_t certain
   return page_end > seq->position && page_end < end ? page_end - seq->position : 0;
 }
 
-wick_status store_begin_rows(seq_store *store, wick_kv_seq_id id, uint32_t rows, uint32_t certain,
+wick_status store_begin_rows(seq_store *store, kv_seq_id id, uint32_t rows, uint32_t certain,
                              wick_error *error) {
   store_seq *seq = store_find(store, id);
   if (seq == NULL) return WICK_OK;
@@ -260,11 +259,11 @@ wick_status store_begin_rows(seq_store *store, wick_kv_seq_id id, uint32_t rows,
   return WICK_OK;
 }
 
-void store_commit(seq_store *store, wick_kv_seq_id id, uint32_t rows) {
+void store_commit(seq_store *store, kv_seq_id id, uint32_t rows) {
   store_seq *seq = store_find(store, id);
-  wick_kv_seq_append(store->pool, id, rows, NULL);
+  kv_seq_append(store->pool, id, rows, NULL);
   if (seq == NULL) {
-    wick_kv_seq_slide(store->pool, id);
+    kv_seq_slide(store->pool, id);
     return;
   }
   seq->committed += rows;
@@ -291,7 +290,7 @@ static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *sl
   roll_state(store, seq);
 }
 
-uint32_t store_settle(seq_store *store, wick_kv_seq_id id) {
+uint32_t store_settle(seq_store *store, kv_seq_id id) {
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->rows == 0) return store_tokens(store, id);
   if (seq->mid != SLOT_NONE && seq->committed >= seq->mid_rows) {
@@ -304,12 +303,12 @@ uint32_t store_settle(seq_store *store, wick_kv_seq_id id) {
   }
   release_pass(store, seq);
   if (seq->position != store_tokens(store, id)) {
-    wick_kv_seq_tokens_set(store->pool, id, seq->position, NULL);
+    kv_seq_tokens_set(store->pool, id, seq->position, NULL);
   }
   return seq->position;
 }
 
-store_states store_states_of(const seq_store *store, wick_kv_seq_id id, uint64_t offset_bytes) {
+store_states store_states_of(const seq_store *store, kv_seq_id id, uint64_t offset_bytes) {
   const store_seq *seq = store_find(store, id);
   store_states states = {.mid_rows = seq->mid_rows};
   states.from = (const float *)(const void *)(slot_bytes(store, seq->now) + offset_bytes);
@@ -323,20 +322,20 @@ store_states store_states_of(const seq_store *store, wick_kv_seq_id id, uint64_t
 // ---- Room ----
 
 wick_status store_grow_for(seq_store *store, uint32_t pages, wick_error *error) {
-  return wick_kv_pool_grow_for(store->pool, pages, error);
+  return kv_pool_grow_for(store->pool, pages, error);
 }
 
 uint32_t store_pages_available(const seq_store *store) {
-  return wick_kv_pool_pages_available(store->pool);
+  return kv_pool_pages_available(store->pool);
 }
 
 uint64_t store_freed(const seq_store *store) {
-  return wick_kv_pool_stats(store->pool).pages_freed + store->slots_freed;
+  return kv_pool_stats(store->pool).pages_freed + store->slots_freed;
 }
 
-void store_reserve(seq_store *store, wick_kv_seq_id id, uint32_t tokens, uint32_t entries) {
-  wick_kv_seq_reserve_table(store->pool, id, tokens, NULL);
-  if (store->prefix != NULL) wick_prefix_reserve(store->prefix, entries, NULL);
+void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t entries) {
+  kv_seq_reserve_table(store->pool, id, tokens, NULL);
+  if (store->prefix != NULL) prefix_reserve(store->prefix, entries, NULL);
   if (store->prefix != NULL && store_is_recurrent(store)) cached_reserve(store, entries);
   // for each sequence in a pass the state before it, the one after it, the last whole page's, and
   // that of its prompt's last whole page, which the prefix cache keeps
@@ -346,7 +345,7 @@ void store_reserve(seq_store *store, wick_kv_seq_id id, uint32_t tokens, uint32_
 // ---- The check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {
-  return wick_fail(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);
+  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);
 }
 
 static uint32_t references_of(const seq_store *store, slot_id slot) {
@@ -362,8 +361,8 @@ static uint32_t references_of(const seq_store *store, slot_id slot) {
 }
 
 wick_status store_check(const seq_store *store, wick_error *error) {
-  wick_status status = wick_kv_pool_check(store->pool, error);
-  if (status == WICK_OK && store->prefix != NULL) status = wick_prefix_check(store->prefix, error);
+  wick_status status = kv_pool_check(store->pool, error);
+  if (status == WICK_OK && store->prefix != NULL) status = prefix_check(store->prefix, error);
   if (status != WICK_OK) return status;
   uint32_t free_count = 0;
   for (uint32_t i = 0; i < store->slot_count; i++) {
@@ -375,7 +374,7 @@ wick_status store_check(const seq_store *store, wick_error *error) {
   if (free_count != store->slots_free) return broken(error, "free states", free_count);
   for (uint32_t i = 0; i < store->seq_count; i++) {
     const store_seq *seq = &store->seqs[i];
-    if (!wick_kv_seq_exists(store->pool, seq->id)) return broken(error, "no pages", seq->id);
+    if (!kv_seq_exists(store->pool, seq->id)) return broken(error, "no pages", seq->id);
     if (seq->position + seq->committed != store_tokens(store, seq->id)) {
       return broken(error, "the state's position", seq->id);
     }

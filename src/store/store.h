@@ -27,7 +27,7 @@
 typedef struct seq_store seq_store;
 
 typedef struct store_config {
-  wick_kv_shape pages;          // of the layers that have keys and values
+  kv_shape pages;               // of the layers that have keys and values
   uint32_t pages_max;           // the pool grows up to so many
   uint32_t pages_keep;          // below so many it grows before it evicts what is cached
   uint32_t prefix_entries_max;  // 0: no prefix cache
@@ -35,41 +35,40 @@ typedef struct store_config {
   uint32_t checkpoints_max;     // states that the prefix cache and idle positions may keep
 } store_config;
 
-// Errors of wick_kv_pool_init and wick_prefix_cache_init.
-wick_status store_create(wick_memory *memory, const wick_kernels *kernels,
+// Errors of kv_pool_init and prefix_cache_init.
+wick_status store_create(memory_gate *memory, const kernel_table *kernels,
                          const store_config *config, seq_store **out, wick_error *error);
 // Every sequence is freed before, or goes with it. NULL is fine.
 void store_destroy(seq_store *store);
 
-wick_kv_pool *store_pages(const seq_store *store);
-wick_prefix_cache *store_prefix(const seq_store *store);  // NULL: there is none
+kv_pool *store_pages(const seq_store *store);
+prefix_cache *store_prefix(const seq_store *store);  // NULL: there is none
 bool store_is_recurrent(const seq_store *store);
 
 // ---- Sequences ----
 
 // WICK_E_NOMEM, WICK_E_FULL.
-wick_status store_new(seq_store *store, wick_kv_seq_id *seq, wick_error *error);
-void store_free(seq_store *store, wick_kv_seq_id seq);
+wick_status store_new(seq_store *store, kv_seq_id *seq, wick_error *error);
+void store_free(seq_store *store, kv_seq_id seq);
 // Shares pages and state: O(pages), nothing is copied. WICK_E_NOMEM.
-wick_status store_fork(seq_store *store, wick_kv_seq_id seq, wick_kv_seq_id *child,
-                       wick_error *error);
+wick_status store_fork(seq_store *store, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Tokens that are stored: the next one that is read stands there.
-uint32_t store_tokens(const seq_store *store, wick_kv_seq_id seq);
-uint32_t store_capacity(const seq_store *store, wick_kv_seq_id seq);  // tokens with pages
+uint32_t store_tokens(const seq_store *store, kv_seq_id seq);
+uint32_t store_capacity(const seq_store *store, kv_seq_id seq);  // tokens with pages
 // Whether the sequence can be made to end there without reading again.
-bool store_can_cut_at(const seq_store *store, wick_kv_seq_id seq, uint32_t tokens);
+bool store_can_cut_at(const seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Ends the sequence at `tokens`, or at the nearest position before it where it can be cut; pages
 // behind it are given back. Returns where it ends.
-uint32_t store_truncate(seq_store *store, wick_kv_seq_id seq, uint32_t tokens);
+uint32_t store_truncate(seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Keeps the position where the sequence ends now, as one that it can be cut at, as long as memory
 // for states allows.
-void store_mark(seq_store *store, wick_kv_seq_id seq);
+void store_mark(seq_store *store, kv_seq_id seq);
 // Drops the tokens [first, last) of the middle; what follows keeps what it has seen of them.
-// WICK_E_UNSUPPORTED where a recurrent state holds them; else as wick_kv_seq_shift.
-wick_status store_drop(seq_store *store, wick_kv_seq_id seq, uint32_t first, uint32_t last,
+// WICK_E_UNSUPPORTED where a recurrent state holds them; else as kv_seq_shift.
+wick_status store_drop(seq_store *store, kv_seq_id seq, uint32_t first, uint32_t last,
                        wick_error *error);
 // Whether reading the tokens again brings the same: not after tokens were dropped from the middle.
-bool store_is_plain(const seq_store *store, wick_kv_seq_id seq);
+bool store_is_plain(const seq_store *store, kv_seq_id seq);
 // Whether positions that were passed can be given back one by one (not where a window slid).
 bool store_has_window(const seq_store *store);
 
@@ -79,16 +78,16 @@ bool store_has_window(const seq_store *store);
 void store_expect(seq_store *store, uint32_t sequences);
 // Makes sure of room for `tokens` more, copies pages among theirs that are shared, and of slots for
 // the states of a pass. WICK_E_PAGES, WICK_E_NOMEM; then nothing has changed.
-wick_status store_prepare(seq_store *store, wick_kv_seq_id seq, uint32_t tokens, wick_error *error);
+wick_status store_prepare(seq_store *store, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // A pass is about to read `rows` tokens, of which the first `certain` will count; the others are
 // proposals. They have room (store_prepare). WICK_E_NOMEM when there is no slot.
-wick_status store_begin_rows(seq_store *store, wick_kv_seq_id seq, uint32_t rows, uint32_t certain,
+wick_status store_begin_rows(seq_store *store, kv_seq_id seq, uint32_t rows, uint32_t certain,
                              wick_error *error);
 // So many more of the rows count.
-void store_commit(seq_store *store, wick_kv_seq_id seq, uint32_t rows);
+void store_commit(seq_store *store, kv_seq_id seq, uint32_t rows);
 // The pass is over, or given up: what was not committed is forgotten. Returns where the sequence
 // ends: before the committed rows when they end where no state is.
-uint32_t store_settle(seq_store *store, wick_kv_seq_id seq);
+uint32_t store_settle(seq_store *store, kv_seq_id seq);
 
 // The states of a sequence in a pass, from `offset_bytes` of them on. The rows before `mid_rows`
 // end in `mid` when it is not NULL; all of them end in `to`.
@@ -97,28 +96,28 @@ typedef struct store_states {
   float *mid, *to;
   uint32_t mid_rows;
 } store_states;
-store_states store_states_of(const seq_store *store, wick_kv_seq_id seq, uint64_t offset_bytes);
+store_states store_states_of(const seq_store *store, kv_seq_id seq, uint64_t offset_bytes);
 
 // ---- Room ----
 
-// Grows now, as far as taking so many pages would (wick_kv_pool_grow_for). WICK_E_NOMEM.
+// Grows now, as far as taking so many pages would (kv_pool_grow_for). WICK_E_NOMEM.
 wick_status store_grow_for(seq_store *store, uint32_t pages, wick_error *error);
 uint32_t store_pages_available(const seq_store *store);
 // Pages and states given back since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
 // So that reading up to `tokens` in all allocates nothing; and `entries` of the prefix cache.
-void store_reserve(seq_store *store, wick_kv_seq_id seq, uint32_t tokens, uint32_t entries);
+void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
 
 // ---- The prefix cache ----
 
 // Gives an empty sequence the longest cached beginning of the tokens, at most count - 1; 0 without
 // a prefix cache. Returns its tokens.
-uint32_t store_attach(seq_store *store, wick_kv_seq_id seq, wick_salt salt, const int32_t *tokens,
+uint32_t store_attach(seq_store *store, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                       uint32_t count);
 // How long it would be.
-uint32_t store_cached(seq_store *store, wick_salt salt, const int32_t *tokens, uint32_t count);
+uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, uint32_t count);
 // Enters what the sequence has of the tokens [0, count), as far as there is room.
-void store_remember(seq_store *store, wick_kv_seq_id seq, wick_salt salt, const int32_t *tokens,
+void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                     uint32_t count);
 
 // ---- Records ----
@@ -126,17 +125,17 @@ void store_remember(seq_store *store, wick_kv_seq_id seq, wick_salt salt, const 
 // A sequence: kv/state.h's record, and for recurrent models "WICKRECU", version u32, 0 u32, bytes
 // u64, the state, checksum u64 of all this. Errors as kv/state.h says.
 
-wick_status store_record_bytes(const seq_store *store, wick_kv_seq_id seq, uint64_t *size_bytes,
+wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, uint64_t *size_bytes,
                                wick_error *error);
 // tokens: the stored ones.
-wick_status store_save(seq_store *store, uint64_t salt, wick_kv_seq_id seq, const int32_t *tokens,
+wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
                        const wick_state_sink *sink, wick_error *error);
 // Reads the head: how many tokens there are (reader->tokens).
 wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
-                             wick_state_reader *reader, wick_error *error);
+                             state_reader *reader, wick_error *error);
 // tokens: room for reader->tokens.
-wick_status store_load(seq_store *store, wick_state_reader *reader, int32_t *tokens,
-                       wick_kv_seq_id *seq, wick_error *error);
+wick_status store_load(seq_store *store, state_reader *reader, int32_t *tokens, kv_seq_id *seq,
+                       wick_error *error);
 
 // Pages, entries, slots and references against a recount; WICK_E_CORRUPT.
 wick_status store_check(const seq_store *store, wick_error *error);

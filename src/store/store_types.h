@@ -22,7 +22,7 @@ typedef struct state_mark {
 
 // What is kept of a sequence beside its pages.
 typedef struct store_seq {
-  wick_kv_seq_id id;
+  kv_seq_id id;
   slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
   uint32_t position;  // outside of a pass: all that is stored
   // A pass under way: `rows` rows from `position` on, the first `mid_rows` of them end in `mid`.
@@ -34,10 +34,10 @@ typedef struct store_seq {
 } store_seq;
 
 struct seq_store {
-  wick_memory *memory;
+  memory_gate *memory;
   store_config config;
-  wick_kv_pool *pool;
-  wick_prefix_cache *prefix;
+  kv_pool *pool;
+  prefix_cache *prefix;
   store_seq *seqs;  // ascending ids; of recurrent models alone
   uint32_t seq_count, seq_capacity;
   state_slot *slots;
@@ -49,10 +49,10 @@ struct seq_store {
   uint32_t entry_slot_count;  // that have one
 };
 
-store_seq *store_find(const seq_store *store, wick_kv_seq_id id);
+store_seq *store_find(const seq_store *store, kv_seq_id id);
 // Adds what is kept beside the pages of a new sequence. WICK_E_NOMEM.
-wick_status store_add_seq(seq_store *store, wick_kv_seq_id id, wick_error *error);
-void store_remove_seq(seq_store *store, wick_kv_seq_id id);
+wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
+void store_remove_seq(seq_store *store, kv_seq_id id);
 // Keeps the state of now when a whole page ends here.
 void roll_state(seq_store *store, store_seq *seq);
 
@@ -82,6 +82,6 @@ bool cached_evict_state(seq_store *store);
 // So that keeping the states of so many more entries allocates no list.
 void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache takes an entry out.
-void cached_removed(void *context, wick_prefix_id id);
+void cached_removed(void *context, prefix_id id);
 
 #endif

@@ -5,26 +5,25 @@
 
 #include "base/checked.h"
 
-wick_status wick_tensor_check(const wick_tensor_ref *ref, wick_error *error) {
+wick_status tensor_check(const tensor_ref *ref, wick_error *error) {
   uint64_t bytes;
   if (type_row_bytes(ref->type, ref->values, &bytes) && bytes == ref->size_bytes) return WICK_OK;
-  return wick_fail(error, WICK_E_SHAPE, ref->offset_bytes,
+  return fail_with(error, WICK_E_SHAPE, ref->offset_bytes,
                    "%llu bytes are not %llu values of type %u", (unsigned long long)ref->size_bytes,
                    (unsigned long long)ref->values, (unsigned)ref->type);
 }
 
-wick_status wick_tensor_slice(const wick_tensor_ref *ref, const uint8_t *image,
-                              uint64_t image_bytes, uint32_t in, uint32_t out, wick_tensor *tensor,
-                              wick_error *error) {
-  *tensor = (wick_tensor){.type = ref->type, .dims = {in, out, 1, 1}};
+wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                         uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error) {
+  *tensor = (weight_tensor){.type = ref->type, .dims = {in, out, 1, 1}};
   uint64_t end;
   if (!checked_add_u64(ref->offset_bytes, ref->size_bytes, &end) || end > UINT32_MAX) {
-    return wick_fail(error, WICK_E_OVERFLOW, ref->offset_bytes,
+    return fail_with(error, WICK_E_OVERFLOW, ref->offset_bytes,
                      "%llu bytes at %llu lie beyond 4 GiB", (unsigned long long)ref->size_bytes,
                      (unsigned long long)ref->offset_bytes);
   }
   if (end > image_bytes) {
-    return wick_fail(error, WICK_E_RANGE, ref->offset_bytes, "%llu bytes at %llu: there are %llu",
+    return fail_with(error, WICK_E_RANGE, ref->offset_bytes, "%llu bytes at %llu: there are %llu",
                      (unsigned long long)ref->size_bytes, (unsigned long long)ref->offset_bytes,
                      (unsigned long long)image_bytes);
   }
@@ -33,21 +32,20 @@ wick_status wick_tensor_slice(const wick_tensor_ref *ref, const uint8_t *image,
   return WICK_OK;
 }
 
-wick_status wick_tensor_from_ref(const wick_tensor_ref *ref, const uint8_t *image,
-                                 uint64_t image_bytes, uint32_t in, uint32_t out,
-                                 wick_tensor *tensor, wick_error *error) {
+wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                            uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error) {
   uint64_t row_bytes, bytes;
-  *tensor = (wick_tensor){.type = ref->type, .dims = {in, out, 1, 1}};
+  *tensor = (weight_tensor){.type = ref->type, .dims = {in, out, 1, 1}};
   if (!type_row_bytes(ref->type, in, &row_bytes) || !checked_mul_u64(row_bytes, out, &bytes) ||
       bytes != ref->size_bytes) {
-    return wick_fail(error, WICK_E_SHAPE, ref->offset_bytes,
+    return fail_with(error, WICK_E_SHAPE, ref->offset_bytes,
                      "%llu bytes are not %u rows of %u values of type %u",
                      (unsigned long long)ref->size_bytes, out, in, (unsigned)ref->type);
   }
-  return wick_tensor_slice(ref, image, image_bytes, in, out, tensor, error);
+  return tensor_slice(ref, image, image_bytes, in, out, tensor, error);
 }
 
-void wick_tensor_free(wick_memory *memory, wick_tensor *tensor) {
+void tensor_free(memory_gate *memory, weight_tensor *tensor) {
   if (tensor->is_owned) memory_free(memory, (void *)(uintptr_t)tensor->data);
   tensor->data = NULL;
   tensor->size_bytes = 0;
@@ -61,7 +59,7 @@ typedef struct matvec_room {
   uint64_t group_bytes;
 } matvec_room;
 
-static bool take_room(const kernel_type_ops *ops, const wick_kernels *kernels, wick_memory *memory,
+static bool take_room(const kernel_type_ops *ops, const kernel_table *kernels, memory_gate *memory,
                       uint32_t cols, matvec_room *room) {
   size_t bytes;
   if (!ops->matrix_bytes(KERNEL_ROW_GROUP, cols, &room->group_bytes) ||
@@ -74,7 +72,7 @@ static bool take_room(const kernel_type_ops *ops, const wick_kernels *kernels, w
   return room->group != NULL && room->act != NULL && room->y != NULL;
 }
 
-static void multiply(const wick_tensor *tensor, const kernel_type_ops *ops, uint64_t row_bytes,
+static void multiply(const weight_tensor *tensor, const kernel_type_ops *ops, uint64_t row_bytes,
                      const matvec_room *room, float *y) {
   const uint32_t cols = tensor->dims[0], rows = tensor->dims[1];
   const uint32_t blocks = cols / type_facts(tensor->type)->block_values;
@@ -91,17 +89,17 @@ static void multiply(const wick_tensor *tensor, const kernel_type_ops *ops, uint
   }
 }
 
-wick_status wick_tensor_matvec(const wick_tensor *tensor, const wick_kernels *kernels,
-                               wick_memory *memory, const float *x, float *y, wick_error *error) {
+wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kernels,
+                          memory_gate *memory, const float *x, float *y, wick_error *error) {
   uint64_t row_bytes;
   if (tensor->is_freed || tensor->data == NULL) {
-    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "the tensor has no data");
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the tensor has no data");
   }
-  if ((unsigned)tensor->type >= WICK_TYPE_COUNT || kernels->types[tensor->type].matmul == NULL ||
+  if ((unsigned)tensor->type >= GGML_TYPE_COUNT || kernels->types[tensor->type].matmul == NULL ||
       tensor->dims[0] == 0 || tensor->dims[1] == 0 ||
       !type_row_bytes(tensor->type, tensor->dims[0], &row_bytes) ||
       tensor->size_bytes / tensor->dims[1] < row_bytes) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "no product with %u rows of %u values of type %u", tensor->dims[1],
                      tensor->dims[0], (unsigned)tensor->type);
   }
@@ -127,12 +125,11 @@ static wick_status rows_of(uint64_t values, uint32_t hidden, uint64_t *rows, wic
     *rows = values / hidden;
     return WICK_OK;
   }
-  return wick_fail(error, WICK_E_SHAPE, WICK_NO_OFFSET, "%llu values are not rows of %u",
+  return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET, "%llu values are not rows of %u",
                    (unsigned long long)values, hidden);
 }
 
-wick_status wick_qkv_out_dim(const wick_qkv_ref *qkv, uint32_t hidden, uint64_t *rows,
-                             wick_error *error) {
+wick_status qkv_out_dim(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error) {
   if (qkv->is_fused) return rows_of(qkv->fused.values, hidden, rows, error);
   uint64_t q, k, v;
   wick_status status = rows_of(qkv->q.values, hidden, &q, error);
@@ -142,8 +139,7 @@ wick_status wick_qkv_out_dim(const wick_qkv_ref *qkv, uint32_t hidden, uint64_t 
   return status;
 }
 
-wick_status wick_qkv_q_dim_mha(const wick_qkv_ref *qkv, uint32_t hidden, uint64_t *rows,
-                               wick_error *error) {
+wick_status qkv_q_dim_mha(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error) {
   if (!qkv->is_fused) return rows_of(qkv->q.values, hidden, rows, error);
   uint64_t all;
   const wick_status status = rows_of(qkv->fused.values, hidden, &all, error);
@@ -151,48 +147,46 @@ wick_status wick_qkv_q_dim_mha(const wick_qkv_ref *qkv, uint32_t hidden, uint64_
   return rows_of(all, 3, rows, error);
 }
 
-wick_status wick_qkv_split(const wick_qkv *qkv, uint32_t heads, uint32_t kv_heads,
-                           uint32_t head_dim, wick_qkv_rows *rows, wick_error *error) {
+wick_status qkv_split(const qkv_projection *qkv, uint32_t heads, uint32_t kv_heads,
+                      uint32_t head_dim, qkv_rows *rows, wick_error *error) {
   uint64_t q, kv, row_bytes = 0;
-  *rows = (wick_qkv_rows){0};
+  *rows = (qkv_rows){0};
   if (!checked_mul_u64(heads, head_dim, &q) || !checked_mul_u64(kv_heads, head_dim, &kv) ||
       q > INT32_MAX || kv > INT32_MAX) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u and %u heads of %u do not fit",
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u and %u heads of %u do not fit",
                      heads, kv_heads, head_dim);
   }
-  const wick_tensor *fused = &qkv->fused;
+  const weight_tensor *fused = &qkv->fused;
   const bool fits =
       qkv->is_fused
           ? q + 2 * kv == fused->dims[1] && type_row_bytes(fused->type, fused->dims[0], &row_bytes)
           : q == qkv->q.dims[1] && kv == qkv->k.dims[1] && kv == qkv->v.dims[1];
   if (!fits) {
-    return wick_fail(error, WICK_E_SHAPE, WICK_NO_OFFSET,
+    return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
                      "%llu rows are not those of %u heads and %u KV heads of %u",
-                     (unsigned long long)wick_qkv_out_rows(qkv), heads, kv_heads, head_dim);
+                     (unsigned long long)qkv_out_rows(qkv), heads, kv_heads, head_dim);
   }
-  *rows =
-      (wick_qkv_rows){(uint32_t)q, (uint32_t)kv, (uint32_t)kv, q * row_bytes, (q + kv) * row_bytes};
+  *rows = (qkv_rows){(uint32_t)q, (uint32_t)kv, (uint32_t)kv, q * row_bytes, (q + kv) * row_bytes};
   return WICK_OK;
 }
 
-static wick_status bind_rows(const wick_tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
-                             uint32_t hidden, wick_tensor *tensor, wick_error *error) {
+static wick_status bind_rows(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                             uint32_t hidden, weight_tensor *tensor, wick_error *error) {
   uint64_t rows;
   const wick_status status = rows_of(ref->values, hidden, &rows, error);
   if (status != WICK_OK) return status;
   if (rows > UINT32_MAX) {
-    return wick_fail(error, WICK_E_OVERFLOW, ref->offset_bytes, "%llu rows do not fit",
+    return fail_with(error, WICK_E_OVERFLOW, ref->offset_bytes, "%llu rows do not fit",
                      (unsigned long long)rows);
   }
-  return wick_tensor_slice(ref, image, image_bytes, hidden, (uint32_t)rows, tensor, error);
+  return tensor_slice(ref, image, image_bytes, hidden, (uint32_t)rows, tensor, error);
 }
 
-wick_status wick_qkv_bind(const wick_qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
-                          uint32_t hidden, uint32_t fused_out, wick_qkv *qkv, wick_error *error) {
-  *qkv = (wick_qkv){.is_fused = ref->is_fused};
+wick_status qkv_bind(const qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                     uint32_t hidden, uint32_t fused_out, qkv_projection *qkv, wick_error *error) {
+  *qkv = (qkv_projection){.is_fused = ref->is_fused};
   if (ref->is_fused) {
-    return wick_tensor_slice(&ref->fused, image, image_bytes, hidden, fused_out, &qkv->fused,
-                             error);
+    return tensor_slice(&ref->fused, image, image_bytes, hidden, fused_out, &qkv->fused, error);
   }
   wick_status status = bind_rows(&ref->q, image, image_bytes, hidden, &qkv->q, error);
   if (status == WICK_OK) status = bind_rows(&ref->k, image, image_bytes, hidden, &qkv->k, error);
@@ -200,59 +194,59 @@ wick_status wick_qkv_bind(const wick_qkv_ref *ref, const uint8_t *image, uint64_
   return status;
 }
 
-uint64_t wick_qkv_out_rows(const wick_qkv *qkv) {
+uint64_t qkv_out_rows(const qkv_projection *qkv) {
   if (qkv->is_fused) return qkv->fused.dims[1];
   return (uint64_t)qkv->q.dims[1] + qkv->k.dims[1] + qkv->v.dims[1];
 }
 
-uint64_t wick_qkv_bytes(const wick_qkv *qkv) {
+uint64_t qkv_bytes(const qkv_projection *qkv) {
   return qkv->fused.size_bytes + qkv->q.size_bytes + qkv->k.size_bytes + qkv->v.size_bytes;
 }
 
-void wick_qkv_free_data(wick_memory *memory, wick_qkv *qkv) {
-  wick_tensor_free(memory, &qkv->fused);
-  wick_tensor_free(memory, &qkv->q);
-  wick_tensor_free(memory, &qkv->k);
-  wick_tensor_free(memory, &qkv->v);
+void qkv_free_data(memory_gate *memory, qkv_projection *qkv) {
+  tensor_free(memory, &qkv->fused);
+  tensor_free(memory, &qkv->q);
+  tensor_free(memory, &qkv->k);
+  tensor_free(memory, &qkv->v);
 }
 
 // ---- A layer ----
 
-uint32_t wick_layer_up_rows(const wick_layer_dims *dims, bool has_gate) {
+uint32_t layer_up_rows(const layer_dims *dims, bool has_gate) {
   return dims->is_gated && !has_gate ? 2 * dims->ffn : dims->ffn;
 }
 
-wick_status wick_layer_bind(const wick_layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
-                            const wick_layer_dims *dims, wick_layer *layer, wick_error *error) {
+wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
+                       const layer_dims *dims, tensor_layer *layer, wick_error *error) {
   const uint32_t q = dims->heads * dims->head_dim, kv = dims->kv_heads * dims->head_dim;
   const uint32_t hidden = dims->hidden, ffn = dims->ffn;
-  *layer = (wick_layer){.has_gate = refs->ffn_gate.is_present};
-  wick_qkv_rows rows;
+  *layer = (tensor_layer){.has_gate = refs->ffn_gate.is_present};
+  qkv_rows rows;
   wick_status status =
-      wick_qkv_bind(&refs->qkv, image, image_bytes, hidden, q + 2 * kv, &layer->qkv, error);
+      qkv_bind(&refs->qkv, image, image_bytes, hidden, q + 2 * kv, &layer->qkv, error);
   if (status == WICK_OK) {
-    status = wick_qkv_split(&layer->qkv, dims->heads, dims->kv_heads, dims->head_dim, &rows, error);
+    status = qkv_split(&layer->qkv, dims->heads, dims->kv_heads, dims->head_dim, &rows, error);
   }
   const struct {
-    const wick_tensor_ref *ref;
-    wick_tensor *tensor;
+    const tensor_ref *ref;
+    weight_tensor *tensor;
     uint32_t in, out;
   } parts[] = {{&refs->attn_output, &layer->attn_output, q, hidden},
-               {&refs->ffn_up, &layer->ffn_up, hidden, wick_layer_up_rows(dims, layer->has_gate)},
+               {&refs->ffn_up, &layer->ffn_up, hidden, layer_up_rows(dims, layer->has_gate)},
                {&refs->ffn_down, &layer->ffn_down, ffn, hidden},
                {&refs->ffn_gate.ref, &layer->ffn_gate, hidden, ffn}};
   const uint32_t count = layer->has_gate ? 4 : 3;
   for (uint32_t i = 0; i < count && status == WICK_OK; i++) {
-    status = wick_tensor_from_ref(parts[i].ref, image, image_bytes, parts[i].in, parts[i].out,
-                                  parts[i].tensor, error);
+    status = tensor_from_ref(parts[i].ref, image, image_bytes, parts[i].in, parts[i].out,
+                             parts[i].tensor, error);
   }
   return status;
 }
 
-void wick_layer_free_projections(wick_memory *memory, wick_layer *layer) {
-  wick_qkv_free_data(memory, &layer->qkv);
-  wick_tensor_free(memory, &layer->attn_output);
-  wick_tensor_free(memory, &layer->ffn_up);
-  wick_tensor_free(memory, &layer->ffn_down);
-  wick_tensor_free(memory, &layer->ffn_gate);
+void layer_free_projections(memory_gate *memory, tensor_layer *layer) {
+  qkv_free_data(memory, &layer->qkv);
+  tensor_free(memory, &layer->attn_output);
+  tensor_free(memory, &layer->ffn_up);
+  tensor_free(memory, &layer->ffn_down);
+  tensor_free(memory, &layer->ffn_gate);
 }

@@ -3,7 +3,7 @@
 
 enum { HEAP_KEYS_FIRST = 256 };
 
-static bool heap_grow(key_heap *heap, wick_memory *memory) {
+static bool heap_grow(key_heap *heap, memory_gate *memory) {
   const size_t wanted = heap->capacity == 0 ? HEAP_KEYS_FIRST : heap->capacity * 2;
   if (wanted > SIZE_MAX / sizeof *heap->keys) return false;
   uint64_t *keys = memory_resize(memory, heap->keys, wanted * sizeof *keys);
@@ -13,7 +13,7 @@ static bool heap_grow(key_heap *heap, wick_memory *memory) {
   return true;
 }
 
-bool heap_push(key_heap *heap, wick_memory *memory, uint64_t key) {
+bool heap_push(key_heap *heap, memory_gate *memory, uint64_t key) {
   if (heap->count == heap->capacity && !heap_grow(heap, memory)) return false;
   size_t at = heap->count++;
   while (at > 0) {
@@ -44,7 +44,7 @@ uint64_t heap_pop(key_heap *heap) {
   return least;
 }
 
-void heap_free(key_heap *heap, wick_memory *memory) {
+void heap_free(key_heap *heap, memory_gate *memory) {
   memory_free(memory, heap->keys);
   *heap = (key_heap){0};
 }

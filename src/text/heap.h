@@ -16,9 +16,9 @@ typedef struct key_heap {
 } key_heap;
 
 // O(log n). False when memory is refused; the heap is then unchanged.
-bool heap_push(key_heap *heap, wick_memory *memory, uint64_t key);
+bool heap_push(key_heap *heap, memory_gate *memory, uint64_t key);
 // Removes the smallest key and returns it. The heap must not be empty. O(log n).
 uint64_t heap_pop(key_heap *heap);
-void heap_free(key_heap *heap, wick_memory *memory);
+void heap_free(key_heap *heap, memory_gate *memory);
 
 #endif

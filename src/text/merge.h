@@ -25,7 +25,7 @@ typedef bool (*merge_find_pair)(const void *context, const merge_symbol *symbols
 
 // Working memory, reused from word to word. All zero is empty.
 typedef struct merger {
-  wick_memory *memory;
+  memory_gate *memory;
   merge_symbol *symbols;
   size_t capacity;
   key_heap heap;

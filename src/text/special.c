@@ -67,7 +67,7 @@ static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer,
   return text;
 }
 
-static bool add_match(special_search *search, wick_memory *memory, special_match match) {
+static bool add_match(special_search *search, memory_gate *memory, special_match match) {
   if (search->count == search->capacity) {
     const size_t wanted = search->capacity == 0 ? MATCHES_FIRST : search->capacity * 2;
     special_match *matches = memory_resize(memory, search->matches, wanted * sizeof *matches);
@@ -171,7 +171,7 @@ bool special_next(special_search *search, special_match *out) {
   return true;
 }
 
-void special_free(special_search *search, wick_memory *memory) {
+void special_free(special_search *search, memory_gate *memory) {
   memory_free(memory, search->matches);
   heap_free(&search->heap, memory);
   *search = (special_search){0};

@@ -29,6 +29,6 @@ wick_status special_find(special_search *search, const tokenizer *tokenizer, con
                          uint32_t size_bytes, bool controls, wick_error *error);
 // The next match from left to right; false at the end.
 bool special_next(special_search *search, special_match *out);
-void special_free(special_search *search, wick_memory *memory);
+void special_free(special_search *search, memory_gate *memory);
 
 #endif

@@ -168,7 +168,7 @@ wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_erro
     const gguf_string text = vocabulary_text(tokenizer, (int32_t)id);
     if (text.size_bytes == 0) continue;
     if (text.size_bytes > SPECIAL_TOKEN_BYTES_MAX) {
-      return wick_fail(error, WICK_E_UNSUPPORTED, offset_bytes,
+      return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
                        "special token %u has %llu bytes, at most %d are supported", id,
                        (unsigned long long)text.size_bytes, SPECIAL_TOKEN_BYTES_MAX);
     }

@@ -8,7 +8,7 @@
 #include "text/encode.h"
 #include "text/special.h"
 
-enum { MEMORY_HEADER_BYTES = WICK_CACHE_LINE_BYTES };
+enum { MEMORY_HEADER_BYTES = CACHE_LINE_BYTES };
 
 // Where the tables stand in the one block, in bytes from its beginning.
 typedef struct vocabulary_layout {
@@ -106,7 +106,7 @@ uint64_t tokenizer_plan_bytes(const gguf_directory *directory) {
   };
   if (lists.tokens == NULL || !lists_are_within_limits(&lists)) return 0;
   if (lists.kinds != NULL && lists.kinds->count < lists.tokens->count) return 0;
-  return plan_layout(&lists).total + MEMORY_HEADER_BYTES + WICK_CACHE_LINE_BYTES;
+  return plan_layout(&lists).total + MEMORY_HEADER_BYTES + CACHE_LINE_BYTES;
 }
 
 static void init_table(index_table *table, uint8_t *slots, uint32_t slot_count, uint64_t count) {
@@ -127,7 +127,7 @@ static special_table place_specials(uint8_t *block, const vocabulary_layout *lay
                          .bytes = block + layout->node_bytes};
 }
 
-static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *lists,
+static tokenizer *alloc_tokenizer(memory_gate *memory, const vocabulary_lists *lists,
                                   wick_error *error) {
   const vocabulary_layout layout = plan_layout(lists);
   size_t total;
@@ -161,7 +161,7 @@ static tokenizer *alloc_tokenizer(wick_memory *memory, const vocabulary_lists *l
 static wick_status missing_is(wick_status status, wick_status otherwise, const char *key,
                               wick_error *error) {
   if (status != WICK_E_NODATA) return status;
-  return wick_fail(error, otherwise, WICK_NO_OFFSET, "%s is missing", key);
+  return fail_with(error, otherwise, WICK_NO_OFFSET, "%s is missing", key);
 }
 
 // How much of a name goes into a message.
@@ -179,7 +179,7 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
                       error);
   }
   if (gguf_string_equals(model, "none") || gguf_string_equals(model, "no_vocab")) {
-    return wick_fail(error, WICK_E_NODATA, WICK_NO_OFFSET, "the file has no tokenizer");
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the file has no tokenizer");
   }
   *family = FAMILY_SPM;
   *pre = NULL;
@@ -194,7 +194,7 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   }
   const uint64_t offset_bytes = gguf_find(directory, "tokenizer.ggml.model")->offset_bytes;
   if (!gguf_string_equals(model, "gpt2")) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, offset_bytes,
+    return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
                      "tokenizer model '%.*s' is not supported", shown_bytes(model), model.bytes);
   }
   *family = FAMILY_BPE;
@@ -202,7 +202,7 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   if (status != WICK_OK && status != WICK_E_NODATA) return status;
   *pre = pretokenizer_find(name);
   if (*pre != NULL) return WICK_OK;
-  return wick_fail(error, WICK_E_UNSUPPORTED,
+  return fail_with(error, WICK_E_UNSUPPORTED,
                    gguf_find(directory, "tokenizer.ggml.pre")->offset_bytes,
                    "pre-tokenizer '%.*s' is not supported", shown_bytes(name), name.bytes);
 }
@@ -210,7 +210,7 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
 static wick_status check_length(const gguf_value *list, uint64_t count, const char *key,
                                 wick_error *error) {
   if (list == NULL || list->count >= count) return WICK_OK;
-  return wick_fail(error, WICK_E_FORMAT, list->offset_bytes, "%s has %llu items for %llu tokens",
+  return fail_with(error, WICK_E_FORMAT, list->offset_bytes, "%s has %llu items for %llu tokens",
                    key, (unsigned long long)list->count, (unsigned long long)count);
 }
 
@@ -238,11 +238,11 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
   }
   const uint64_t count = lists->tokens->count;
   if (count == 0) {
-    return wick_fail(error, WICK_E_FORMAT, lists->tokens->offset_bytes,
+    return fail_with(error, WICK_E_FORMAT, lists->tokens->offset_bytes,
                      "tokenizer.ggml.tokens is empty");
   }
   if (!lists_are_within_limits(lists)) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
+    return fail_with(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
                      "a vocabulary of %llu tokens is too large", (unsigned long long)count);
   }
   const wick_status status = check_length(lists->kinds, count, "tokenizer.ggml.token_type", error);
@@ -258,7 +258,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
     tokenizer->flags[id] = (uint8_t)kind_in_list(lists->kinds, id);
     const gguf_string text = gguf_next_string(&cursor);
     if (text.size_bytes > TOKEN_BYTES_MAX) {
-      return wick_fail(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
+      return fail_with(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
                        "token %u has %llu bytes, at most %d are supported", id,
                        (unsigned long long)text.size_bytes, TOKEN_BYTES_MAX);
     }
@@ -266,7 +266,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
       tokenizer->token_bytes_max = (uint32_t)text.size_bytes;
     }
     if (!vocabulary_insert(tokenizer, (int32_t)id)) {
-      return wick_fail(error, WICK_E_FORMAT, lists->tokens->offset_bytes,
+      return fail_with(error, WICK_E_FORMAT, lists->tokens->offset_bytes,
                        "tokenizer.ggml.tokens: token %u collides with too many others", id);
     }
   }
@@ -321,7 +321,7 @@ static void set_defaults(tokenizer *tokenizer) {
   }
 }
 
-wick_status tokenizer_create(wick_memory *memory, const gguf_directory *directory, tokenizer **out,
+wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory, tokenizer **out,
                              wick_error *error) {
   tokenizer_family family;
   const pretokenizer *pre;
@@ -383,7 +383,7 @@ int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size
 
 wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error) {
   if (size_bytes <= state->copy_bytes && state->copy != NULL) return WICK_OK;
-  wick_memory *memory = state->tokenizer->memory;
+  memory_gate *memory = state->tokenizer->memory;
   memory_free(memory, state->copy);
   state->copy = memory_alloc(memory, size_bytes);
   state->copy_bytes = state->copy != NULL ? size_bytes : 0;
@@ -428,7 +428,7 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
                              wick_error *error) {
   *count = 0;
   if (size_bytes > TEXT_BYTES_MAX) {
-    return wick_fail(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "a text of %zu bytes is too long",
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "a text of %zu bytes is too long",
                      size_bytes);
   }
   encode_state state = {.tokenizer = tokenizer,
@@ -454,6 +454,6 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
   }
   *count = state.sink.count;
   if (*count <= capacity) return WICK_OK;
-  return wick_fail(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,
+  return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,
                    capacity);
 }

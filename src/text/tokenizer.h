@@ -31,7 +31,7 @@ typedef enum token_kind {  // tokenizer.ggml.token_type
 // WICK_E_NODATA when the file has no tokenizer,
 // WICK_E_UNSUPPORTED for a model or pre-tokenizer that is not built in (named in the error),
 // WICK_E_FORMAT for lists of unequal length and the like.
-wick_status tokenizer_create(wick_memory *memory, const gguf_directory *directory, tokenizer **out,
+wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory, tokenizer **out,
                              wick_error *error);
 void tokenizer_destroy(tokenizer *tokenizer);
 // Upper bound of the bytes that tokenizer_create will take, from the directory alone.

@@ -191,7 +191,7 @@ wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merge
     if (rule.joined == TOKEN_NONE) continue;
     last = rule.joined;
     if (!insert_rule(tokenizer, rank)) {
-      return wick_fail(error, WICK_E_FORMAT, merges->offset_bytes,
+      return fail_with(error, WICK_E_FORMAT, merges->offset_bytes,
                        "tokenizer.ggml.merges: rule %u collides with too many others", rank);
     }
   }

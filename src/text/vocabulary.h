@@ -97,7 +97,7 @@ typedef struct special_table {
 } special_table;
 
 struct tokenizer {
-  wick_memory *memory;
+  memory_gate *memory;
   tokenizer_family family;
   const pretokenizer *pretokenizer;  // BPE
   const uint8_t *strings;            // first item of tokenizer.ggml.tokens

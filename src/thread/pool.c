@@ -42,25 +42,25 @@ typedef struct spin_budget {
 } spin_budget;
 
 typedef struct pool_helper {
-  _Alignas(WICK_CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs given so far | QUIT | ASLEEP
-  uint32_t first, last;    // units of the job, written before `order`
-  uint32_t orders_given;   // the caller's
-  _Atomic uint32_t state;  // helper_state
-  uint32_t index;          // 1..threads-1
-  spin_budget budget;      // the helper's
+  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs given so far | QUIT | ASLEEP
+  uint32_t first, last;                               // units of the job, written before `order`
+  uint32_t orders_given;                              // the caller's
+  _Atomic uint32_t state;                             // helper_state
+  uint32_t index;                                     // 1..threads-1
+  spin_budget budget;                                 // the helper's
   thread_pool *pool;
   uintptr_t handle;
 } pool_helper;
 
 struct thread_pool {
-  wick_memory *memory;
+  memory_gate *memory;
   thread_job job;
   void *context;
   uint32_t slot_count;    // helpers asked for: the extent of `helpers`
   uint32_t helper_count;  // started, arrived or not; the caller's
   uint32_t limit;         // of threads that take part; 0: none
   spin_budget budget;     // the caller's
-  _Alignas(WICK_CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
+  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
   pool_helper helpers[];
 };
 
@@ -150,10 +150,10 @@ static void helper_order(pool_helper *helper, uint32_t order) {
 
 // ---- the caller ----
 
-wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
+wick_status thread_pool_create(memory_gate *memory, uint32_t threads, thread_pool **out,
                                wick_error *error) {
   if (threads == 0 || threads > WICK_THREADS_MAX) {
-    return wick_fail(error, WICK_E_ARG, WICK_NO_OFFSET, "threads is %u, not 1 to %d", threads,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "threads is %u, not 1 to %d", threads,
                      WICK_THREADS_MAX);
   }
   const uint32_t wanted = WICK_THREADS == 0 ? 0 : threads - 1;

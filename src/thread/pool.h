@@ -16,7 +16,7 @@ typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_
 // Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. A helper
 // takes part in the jobs that begin after its arrival. Helpers sleep when idle. WICK_E_ARG
 // unless 1 <= threads <= WICK_THREADS_MAX, WICK_E_NOMEM.
-wick_status thread_pool_create(wick_memory *memory, uint32_t threads, thread_pool **out,
+wick_status thread_pool_create(memory_gate *memory, uint32_t threads, thread_pool **out,
                                wick_error *error);
 // Returns when every helper has ended. NULL does nothing.
 void thread_pool_destroy(thread_pool *pool);

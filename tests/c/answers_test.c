@@ -17,7 +17,7 @@ static kernel_needs needs_of_all(void) {
 }
 
 TEST(every_variant_knows_the_answers_for_every_type) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   kernel_needs needs = needs_of_all();
   for (size_t v = 0; v < count; v++) {
@@ -51,7 +51,7 @@ TEST(a_type_costs_well_under_a_millisecond) {
 
 // ---- wrong kernels ----
 
-static wick_kernels wrong;  // the best table, but for what a test replaces
+static kernel_table wrong;  // the best table, but for what a test replaces
 
 // The last row of the last token is off by a thousandth of the largest.
 static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
@@ -93,7 +93,7 @@ static void add_wrong(float *x, const float *y, uint32_t n) { kernels_bind()->ad
 
 static bool dots_wrong(void) { return false; }
 
-static const kernel_needs NEEDS = {.types = {[WICK_TYPE_Q4_0] = true, [WICK_TYPE_Q8_0] = true},
+static const kernel_needs NEEDS = {.types = {[GGML_TYPE_Q4_0] = true, [GGML_TYPE_Q8_0] = true},
                                    .k_type = KERNEL_KV_F16,
                                    .v_type = KERNEL_KV_F16};
 
@@ -106,10 +106,10 @@ static void check_found(const char *names) {
 
 TEST(each_wrong_kernel_is_found_and_named) {
   wrong = *kernels_bind();
-  wrong.types[WICK_TYPE_Q8_0].matmul = matmul_wrong;
+  wrong.types[GGML_TYPE_Q8_0].matmul = matmul_wrong;
   check_found("products of Q8_0");
   wrong = *kernels_bind();
-  wrong.types[WICK_TYPE_Q4_0].matmul = matmul_wrong_for_many;
+  wrong.types[GGML_TYPE_Q4_0].matmul = matmul_wrong_for_many;
   check_found("products of Q4_0");
   wrong = *kernels_bind();
   wrong.act_make = act_make_wrong;
@@ -128,13 +128,13 @@ TEST(each_wrong_kernel_is_found_and_named) {
 TEST(what_a_model_does_not_take_is_not_asked) {
   wick_error error = {0};
   wrong = *kernels_bind();
-  wrong.types[WICK_TYPE_Q6_K].matmul = matmul_wrong;
+  wrong.types[GGML_TYPE_Q6_K].matmul = matmul_wrong;
   CHECK_EQ_INT(kernels_check(&wrong, &NEEDS, &error), WICK_OK);
 }
 
 // ---- an engine ----
 
-static wick_engine *engine_with(const wick_kernels *kernels, const fixture_file *file,
+static wick_engine *engine_with(const kernel_table *kernels, const fixture_file *file,
                                 wick_status *status, wick_error *error) {
   wick_config config;
   wick_engine *engine = NULL;
@@ -149,7 +149,7 @@ TEST(a_model_is_refused_before_its_weights_come) {
   wick_error error = {0};
   wick_status status;
   wrong = *kernels_bind();
-  wrong.types[WICK_TYPE_F32].matmul = matmul_wrong;
+  wrong.types[GGML_TYPE_F32].matmul = matmul_wrong;
   wick_engine *engine = engine_with(&wrong, &file, &status, &error);
   CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
   CHECK(strstr(error.message, "products of F32") != NULL);
@@ -185,7 +185,7 @@ static void take_ending(void *context, const wick_event *event, const uint8_t *b
 }
 
 // What becomes of a request for 200 tokens.
-static ending run_request(const wick_kernels *kernels) {
+static ending run_request(const kernel_table *kernels) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
   wick_status status;
@@ -223,7 +223,7 @@ TEST(a_dot_that_becomes_wrong_ends_the_requests) {
 TEST(products_are_checked_again_with_the_last_of_the_dots) {
   wrong = *kernels_bind();
   wrong.dots_are_right = dots_wrong_later;
-  wrong.types[WICK_TYPE_F32].matmul = matmul_wrong_later;
+  wrong.types[GGML_TYPE_F32].matmul = matmul_wrong_later;
   dots_right_for = UINT32_MAX;
   matmul_right_for = 100;
   dots_asked = matmul_calls = 0;

@@ -34,7 +34,7 @@ static int32_t likeliest(const wick_engine *engine) {
   return best;
 }
 
-static int32_t bare_pass(wick_engine *engine, wick_kv_seq_id sequence, const int32_t *tokens,
+static int32_t bare_pass(wick_engine *engine, kv_seq_id sequence, const int32_t *tokens,
                          uint32_t first, uint32_t count) {
   model_input inputs[PROMPT_TOKENS];
   for (uint32_t i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ static int32_t bare_pass(wick_engine *engine, wick_kv_seq_id sequence, const int
   for (uint32_t layer = 0; layer < engine->model->config.layers; layer++) {
     CHECK_EQ_INT(forward_layer(engine->forward, NULL), WICK_OK);
   }
-  wick_kv_seq_append(engine->kv, sequence, count, NULL);
+  kv_seq_append(engine->kv, sequence, count, NULL);
   forward_logits_compute(engine->forward, 0);
   return likeliest(engine);
 }
@@ -52,17 +52,16 @@ static int32_t bare_pass(wick_engine *engine, wick_kv_seq_id sequence, const int
 // Greedy, `out_tokens` of them. Returns the time from the first token to the last, in us.
 static uint64_t run_bare(wick_engine *engine, uint32_t out_tokens, int32_t *out) {
   int32_t prompt[PROMPT_TOKENS];
-  wick_kv_seq_id sequence;
+  kv_seq_id sequence;
   fill_prompt(prompt);
-  CHECK_EQ_INT(wick_kv_seq_new(engine->kv, PROMPT_TOKENS + out_tokens, &sequence, NULL, NULL),
-               WICK_OK);
+  CHECK_EQ_INT(kv_seq_new(engine->kv, PROMPT_TOKENS + out_tokens, &sequence, NULL, NULL), WICK_OK);
   out[0] = bare_pass(engine, sequence, prompt, 0, PROMPT_TOKENS);
   const uint64_t start_us = platform_now_us();
   for (uint32_t i = 1; i < out_tokens; i++) {
     out[i] = bare_pass(engine, sequence, &out[i - 1], PROMPT_TOKENS + i - 1, 1);
   }
   const uint64_t took_us = platform_now_us() - start_us;
-  wick_kv_seq_free(engine->kv, sequence, NULL);
+  kv_seq_free(engine->kv, sequence, NULL);
   return took_us;
 }
 
@@ -108,7 +107,7 @@ enum { BENCH_ROUNDS = 15 };
 
 BENCH(lone_request) {
   // a vocabulary of 262 makes the pass cheaper, and so the scheduler's share larger
-  const fixture_shape shape = {WICK_TYPE_Q8_0, 576, 1536, 9, 3, 30, 2048, false, 0};
+  const fixture_shape shape = {GGML_TYPE_Q8_0, 576, 1536, 9, 3, 30, 2048, false, 0};
   fixture_file file = fixture_make(&shape);
   wick_engine *engine = open_engine(&file);
   double ratios[BENCH_ROUNDS];
@@ -122,7 +121,7 @@ BENCH(lone_request) {
            request_us / (OUT_TOKENS_MAX - 1), ratios[round]);
   }
   double scratch[BENCH_ROUNDS], median = 0;
-  if (engine != NULL) wick_stat_median(ratios, BENCH_ROUNDS, scratch, &median);
+  if (engine != NULL) stat_median(ratios, BENCH_ROUNDS, scratch, &median);
   printf("#   median %.4f\n", median);
   wick_engine_destroy(engine);
   free(file.bytes);

@@ -8,14 +8,14 @@
 #include "check.h"
 #include "platform/platform.h"
 
-static wick_memory memory;
+static memory_gate memory;
 
 static void gate_open(uint64_t budget_bytes) {
   memory_init(&memory, budget_bytes, platform_alloc, platform_free);
 }
 
 static bool is_aligned(const void *block) {
-  return block != NULL && (uintptr_t)block % WICK_CACHE_LINE_BYTES == 0;
+  return block != NULL && (uintptr_t)block % CACHE_LINE_BYTES == 0;
 }
 
 TEST(blocks_are_aligned_and_counted) {
@@ -28,7 +28,7 @@ TEST(blocks_are_aligned_and_counted) {
     REQUIRE(is_aligned(blocks[i]));
     memset(blocks[i], 0xaa, i * 37);
     CHECK(memory.bytes_now - before >= i * 37);
-    CHECK(memory.bytes_now - before <= i * 37 + 2 * WICK_CACHE_LINE_BYTES);
+    CHECK(memory.bytes_now - before <= i * 37 + 2 * CACHE_LINE_BYTES);
     held = memory.bytes_now;
     CHECK_EQ_UINT(memory.calls, i + 1);
     CHECK_EQ_UINT(memory.blocks_now, i + 1);
@@ -60,7 +60,7 @@ TEST(an_array_whose_size_wraps_is_refused) {
   CHECK(memory_alloc_array(&memory, SIZE_MAX / 4, 8) == NULL);
   CHECK(memory_alloc_array(&memory, SIZE_MAX, SIZE_MAX) == NULL);
   CHECK(memory_alloc(&memory, SIZE_MAX) == NULL);
-  CHECK(memory_alloc(&memory, SIZE_MAX - WICK_CACHE_LINE_BYTES) == NULL);
+  CHECK(memory_alloc(&memory, SIZE_MAX - CACHE_LINE_BYTES) == NULL);
   CHECK_EQ_UINT(memory.bytes_now, 0);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   uint32_t *array = memory_alloc_array(&memory, 100, sizeof *array);
@@ -133,7 +133,7 @@ TEST(resizing_keeps_what_fits) {
   for (int i = 0; i < 50; i++) kept &= block[i] == i;
   CHECK(kept);
   CHECK_EQ_UINT(memory.blocks_now, 1);
-  CHECK(memory.bytes_now <= 50 + 2 * WICK_CACHE_LINE_BYTES);
+  CHECK(memory.bytes_now <= 50 + 2 * CACHE_LINE_BYTES);
   memory.fail_at_call = memory.calls + 1;
   CHECK(memory_resize(&memory, block, 500) == NULL);
   for (int i = 0; i < 50; i++) kept &= block[i] == i;

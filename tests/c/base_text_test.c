@@ -214,15 +214,15 @@ TEST(statuses_have_names) {
 
 TEST(a_failure_fills_the_error) {
   wick_error error;
-  CHECK_EQ_INT(wick_fail(&error, WICK_E_FORMAT, 1234, "key '%s'", "a.b"), WICK_E_FORMAT);
+  CHECK_EQ_INT(fail_with(&error, WICK_E_FORMAT, 1234, "key '%s'", "a.b"), WICK_E_FORMAT);
   CHECK_EQ_INT(error.status, WICK_E_FORMAT);
   CHECK_EQ_UINT(error.offset_bytes, 1234);
   CHECK_EQ_STR(error.message, "key 'a.b'");
-  CHECK_EQ_INT(wick_fail(NULL, WICK_E_IO, 0, "%d", 1), WICK_E_IO);
+  CHECK_EQ_INT(fail_with(NULL, WICK_E_IO, 0, "%d", 1), WICK_E_IO);
   char name[2 * WICK_ERROR_MESSAGE_BYTES];
   memset(name, 'n', sizeof name - 1);
   name[sizeof name - 1] = 0;
-  wick_fail(&error, WICK_E_ARG, WICK_NO_OFFSET, "%s", name);
+  fail_with(&error, WICK_E_ARG, WICK_NO_OFFSET, "%s", name);
   CHECK_EQ_UINT(strlen(error.message), WICK_ERROR_MESSAGE_BYTES - 1);
 }
 

@@ -98,9 +98,9 @@ static void chain_logits(const chain_state *state, float *logits) {
 
 // ---- The forward pass ----
 
-struct wick_forward {
+struct forward_pass {
   seq_store *store;
-  wick_kv_pool *kv;                // of the store
+  kv_pool *kv;                     // of the store
   void (*on_pass)(void *context);  // before the pass; NULL: nobody
   void *context;
   bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
@@ -115,14 +115,14 @@ struct wick_forward {
 static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
 
 // The position that keys at `position` are rotated by: another where tokens before were dropped.
-static uint32_t sim_rotation(const wick_kv_pool *kv, uint32_t seq, uint32_t position) {
+static uint32_t sim_rotation(const kv_pool *kv, uint32_t seq, uint32_t position) {
   uint32_t count;
-  const wick_kv_entry *table = wick_kv_seq_table(kv, seq, &count);
-  const wick_kv_entry *entry = wick_kv_table_find(table, count, position);
+  const kv_entry *table = kv_seq_table(kv, seq, &count);
+  const kv_entry *entry = kv_table_find(table, count, position);
   return entry == NULL ? position : position + (uint32_t)entry->delta;
 }
 
-static void sim_write(wick_kv_pool *kv, uint32_t seq, const chain_state *state) {
+static void sim_write(kv_pool *kv, uint32_t seq, const chain_state *state) {
   const uint32_t rotation = sim_rotation(kv, seq, state->position);
   float rows[2][SIM_DIM] = {{0}};
   for (int i = 0; i < 2; i++) {
@@ -133,12 +133,12 @@ static void sim_write(wick_kv_pool *kv, uint32_t seq, const chain_state *state) 
     rows[i][3] = (float)state->token;
     rows[i][4] = (float)state->style;
   }
-  wick_kv_row_write(kv, seq, 0, state->position, rows[0], rows[1]);
+  kv_row_write(kv, seq, 0, state->position, rows[0], rows[1]);
 }
 
-static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t position) {
+static chain_state sim_read(const kv_pool *kv, uint32_t seq, uint32_t position) {
   float k[SIM_DIM] = {0}, v[SIM_DIM] = {0};
-  CHECK_EQ_INT(wick_kv_row_read(kv, seq, 0, position, k, v, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_row_read(kv, seq, 0, position, k, v, NULL), WICK_OK);
   const uint64_t hash = (uint64_t)k[0] | (uint64_t)k[1] << 24;
   const uint64_t value = (uint64_t)v[0] | (uint64_t)v[1] << 24;
   if (value != (hash ^ SIM_VALUE_MASK)) CHECK_EQ_UINT(value, hash ^ SIM_VALUE_MASK);
@@ -151,7 +151,7 @@ static chain_state sim_read(const wick_kv_pool *kv, uint32_t seq, uint32_t posit
 
 // The state before input i, which is not the first of its text: that of the input before it, or
 // what the sequence keeps.
-static chain_state sim_state_before(const wick_forward *forward, uint32_t i) {
+static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   const chain_state paged = sim_read(forward->kv, in->sequence, in->position - 1);
   if (!store_is_recurrent(forward->store)) return paged;
@@ -167,7 +167,7 @@ static chain_state sim_state_before(const wick_forward *forward, uint32_t i) {
 }
 
 // The state behind input i goes where the store wants it.
-static void sim_keep_state(const wick_forward *forward, uint32_t i) {
+static void sim_keep_state(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   if (!store_is_recurrent(forward->store)) return;
   uint32_t first = i;
@@ -181,7 +181,7 @@ static void sim_keep_state(const wick_forward *forward, uint32_t i) {
   }
 }
 
-void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t count) {
+void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t count) {
   memcpy(forward->inputs, inputs, count * sizeof *inputs);
   forward->count = count;
   forward->next_layer = forward->logits_count = 0;
@@ -193,16 +193,16 @@ void forward_begin(wick_forward *forward, const model_input *inputs, uint32_t co
   if (forward->on_pass != NULL) forward->on_pass(forward->context);
 }
 
-uint32_t forward_next_layer(const wick_forward *forward) { return forward->next_layer; }
+uint32_t forward_next_layer(const forward_pass *forward) { return forward->next_layer; }
 
-wick_status forward_layer(wick_forward *forward, wick_error *error) {
+wick_status forward_layer(forward_pass *forward, wick_error *error) {
   simulation_clock_us += forward->is_small ? SIM_SMALL_PASS_US : SIM_PASS_US;
   bool is_poisoned = false;
   for (uint32_t i = 0; i < forward->count; i++) {
     const model_input *in = &forward->inputs[i];
     const bool follows = i > 0 && in[-1].sequence == in->sequence;
     const uint32_t wanted =
-        follows ? in[-1].position + 1 : wick_kv_seq_tokens(forward->kv, in->sequence);
+        follows ? in[-1].position + 1 : kv_seq_tokens(forward->kv, in->sequence);
     if (in->position != wanted) CHECK_EQ_UINT(in->position, wanted);
     chain_state *state = &forward->states[i];
     if (in->position == 0) {
@@ -217,14 +217,14 @@ wick_status forward_layer(wick_forward *forward, wick_error *error) {
     is_poisoned = is_poisoned || in->token == SIM_POISON;
     simulation_clock_us += SIM_ROW_US + in->position / KERNEL_PAGE_TOKENS * SIM_CONTEXT_US;
   }
-  if (is_poisoned) return wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "poisoned");
+  if (is_poisoned) return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "poisoned");
   forward->next_layer++;
   return WICK_OK;
 }
 
-uint32_t forward_logits_count(const wick_forward *forward) { return forward->logits_count; }
+uint32_t forward_logits_count(const forward_pass *forward) { return forward->logits_count; }
 
-uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
+uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   uint32_t rows = forward->logits_count - first;
   if (rows > FORWARD_LOGITS_ROWS) rows = FORWARD_LOGITS_ROWS;
   for (uint32_t i = 0; i < rows; i++) {
@@ -236,10 +236,10 @@ uint32_t forward_logits_compute(wick_forward *forward, uint32_t first) {
   return rows;
 }
 
-const float *forward_logits(const wick_forward *forward, uint32_t row) {
+const float *forward_logits(const forward_pass *forward, uint32_t row) {
   return forward->logits[row];
 }
-uint32_t forward_logits_input(const wick_forward *forward, uint32_t index) {
+uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
   return forward->wanting[index];
 }
 

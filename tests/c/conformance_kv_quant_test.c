@@ -6,22 +6,22 @@
 
 // The conformance page: 16 tokens of 8 heads of 64 in one layer.
 enum { HEADS = 8, HEAD_DIM = 64, ROW = HEADS * HEAD_DIM, PAGE_BYTES_MAX = 65536 };
-enum { BLOCK = WICK_KV_BLOCK_VALUES, PAIR = 2 * BLOCK };
+enum { BLOCK = KV_BLOCK_VALUES, PAIR = 2 * BLOCK };
 
 typedef struct page_case {
-  wick_kv_layout layout;
-  wick_kv_page page;
+  kv_layout layout;
+  kv_page page;
   _Alignas(64) uint8_t bytes[PAGE_BYTES_MAX];
 } page_case;
 
 static page_case *open_page(wick_kv_type type) {
   static page_case c;
-  const wick_kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
+  const kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
   wick_error error = {0};
-  CHECK_EQ_INT(wick_kv_layout_init(&c.layout, kernels_bind(), &shape, &error), WICK_OK);
+  CHECK_EQ_INT(kv_layout_init(&c.layout, kernels_bind(), &shape, &error), WICK_OK);
   CHECK(c.layout.page_bytes <= PAGE_BYTES_MAX);
   memset(c.bytes, 0xa5, sizeof c.bytes);
-  wick_kv_page_init(&c.page, 0, &c.layout, c.bytes);
+  kv_page_init(&c.page, 0, &c.layout, c.bytes);
   return &c;
 }
 
@@ -71,36 +71,36 @@ static double largest_error(const float *found, const float *wanted, uint32_t co
 }
 
 TEST(kq_01_bytes_of_a_q8_page) {
-  const size_t bytes_f32 = wick_kv_page_data_bytes(&open_page(WICK_KV_F32)->page.data);
-  const wick_kv_page_data *data = &open_page(WICK_KV_Q8)->page.data;
-  CHECK_EQ_INT(wick_kv_page_data_type(data), WICK_KV_Q8);
-  CHECK_EQ_UINT(wick_kv_page_data_bytes(data), 18432);
+  const size_t bytes_f32 = kv_page_data_bytes(&open_page(WICK_KV_F32)->page.data);
+  const kv_page_data *data = &open_page(WICK_KV_Q8)->page.data;
+  CHECK_EQ_INT(kv_page_data_type(data), WICK_KV_Q8);
+  CHECK_EQ_UINT(kv_page_data_bytes(data), 18432);
   CHECK_EQ_UINT(bytes_f32, 65536);
-  CHECK(wick_kv_page_data_bytes(data) < bytes_f32);
+  CHECK(kv_page_data_bytes(data) < bytes_f32);
 }
 
 TEST(kq_02_bytes_of_a_q4_page) {
-  const size_t bytes_q8 = wick_kv_page_data_bytes(&open_page(WICK_KV_Q8)->page.data);
-  const wick_kv_page_data *data = &open_page(WICK_KV_Q4)->page.data;
-  CHECK_EQ_INT(wick_kv_page_data_type(data), WICK_KV_Q4);
-  CHECK_EQ_UINT(wick_kv_page_data_bytes(data), 10240);
+  const size_t bytes_q8 = kv_page_data_bytes(&open_page(WICK_KV_Q8)->page.data);
+  const kv_page_data *data = &open_page(WICK_KV_Q4)->page.data;
+  CHECK_EQ_INT(kv_page_data_type(data), WICK_KV_Q4);
+  CHECK_EQ_UINT(kv_page_data_bytes(data), 10240);
   CHECK_EQ_UINT(bytes_q8, 18432);
-  CHECK(wick_kv_page_data_bytes(data) < bytes_q8);
+  CHECK(kv_page_data_bytes(data) < bytes_q8);
 }
 
 // Anything but a whole row in one of the page's places is refused and writes nothing.
 static void check_refusals(page_case *c, const float *row) {
   static uint8_t before[PAGE_BYTES_MAX];
-  const wick_kv_page_data *data = &c->page.data;
+  const kv_page_data *data = &c->page.data;
   memcpy(before, c->bytes, c->layout.page_bytes);
-  CHECK_EQ_INT(wick_kv_data_keys_write(data, 0, 0, row, 64, NULL), WICK_E_SHAPE);
-  CHECK_EQ_INT(wick_kv_data_values_write(data, 0, 0, row, ROW - 1, NULL), WICK_E_SHAPE);
-  CHECK_EQ_INT(wick_kv_data_keys_write(data, 0, 16, row, ROW, NULL), WICK_E_RANGE);
-  CHECK_EQ_INT(wick_kv_data_values_write(data, 1, 0, row, ROW, NULL), WICK_E_RANGE);
+  CHECK_EQ_INT(kv_data_keys_write(data, 0, 0, row, 64, NULL), WICK_E_SHAPE);
+  CHECK_EQ_INT(kv_data_values_write(data, 0, 0, row, ROW - 1, NULL), WICK_E_SHAPE);
+  CHECK_EQ_INT(kv_data_keys_write(data, 0, 16, row, ROW, NULL), WICK_E_RANGE);
+  CHECK_EQ_INT(kv_data_values_write(data, 1, 0, row, ROW, NULL), WICK_E_RANGE);
   CHECK_EQ_MEM(c->bytes, before, c->layout.page_bytes);
   float found[ROW] = {77};
-  CHECK_EQ_INT(wick_kv_data_keys_read(data, 0, 16, found, ROW, NULL), WICK_E_RANGE);
-  CHECK_EQ_INT(wick_kv_data_values_read(data, 0, 0, found, 64, NULL), WICK_E_SHAPE);
+  CHECK_EQ_INT(kv_data_keys_read(data, 0, 16, found, ROW, NULL), WICK_E_RANGE);
+  CHECK_EQ_INT(kv_data_values_read(data, 0, 0, found, 64, NULL), WICK_E_SHAPE);
   CHECK_EQ_F32(found[0], 77);
 }
 
@@ -108,10 +108,10 @@ TEST(kq_03_f32_keys_are_read_back_as_written) {
   page_case *c = open_page(WICK_KV_F32);
   float keys[ROW] = {0}, found[ROW];
   for (int i = 0; i < 64; i++) keys[i] = (float)i * 0.1f;
-  CHECK_EQ_INT(wick_kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
   CHECK_NEAR(largest_error(found, (float[ROW]){0}, ROW), 0, 0);  // a new page has zeros
-  CHECK_EQ_INT(wick_kv_data_keys_write(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
   CHECK_EQ_MEM(found, keys, sizeof keys);
   check_refusals(c, keys);
 }
@@ -120,10 +120,10 @@ TEST(kq_04_q8_rows_are_near_what_was_written) {
   page_case *c = open_page(WICK_KV_Q8);
   float row[ROW] = {0}, keys[ROW], values[ROW];
   make_pair(row);
-  CHECK_EQ_INT(wick_kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_keys_read(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_read(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_read(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
   CHECK(largest_error(keys, row, ROW) < 0.05);
   CHECK(largest_error(values, row, ROW) < 0.05);
   CHECK(largest_error(keys, row, ROW) <= 0.0126);
@@ -137,13 +137,13 @@ TEST(kq_04_q8_rows_are_near_what_was_written) {
 }
 
 TEST(kq_05_a_new_page) {
-  const wick_kv_page *page = &open_page(WICK_KV_Q8)->page;
+  const kv_page *page = &open_page(WICK_KV_Q8)->page;
   CHECK_EQ_INT(page->id, 0);
-  CHECK_EQ_INT(wick_kv_page_type(page), WICK_KV_Q8);
+  CHECK_EQ_INT(kv_page_type(page), WICK_KV_Q8);
   CHECK_EQ_UINT(page->fill_tokens, 0);
   CHECK_EQ_UINT(page->ref_count, 0);
-  CHECK(!wick_kv_page_is_full(page));
-  CHECK(!wick_kv_page_is_shared(page));
+  CHECK(!kv_page_is_full(page));
+  CHECK(!kv_page_is_shared(page));
   CHECK(!page->is_sealed);
 }
 
@@ -154,10 +154,10 @@ TEST(kq_06_keys_and_values_of_a_page) {
     keys[i] = (float)i * 0.01f;
     values[i] = (float)-i * 0.01f;
   }
-  CHECK_EQ_INT(wick_kv_data_keys_write(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_write(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_keys_read(&c->page.data, 0, 0, found_keys, 512, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_read(&c->page.data, 0, 0, found_values, 512, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_write(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found_keys, 512, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_read(&c->page.data, 0, 0, found_values, 512, NULL), WICK_OK);
   for (int i = 0; i < ROW; i++) {
     CHECK(found_keys[i] == keys[i]);
     CHECK(found_values[i] == values[i]);
@@ -165,32 +165,32 @@ TEST(kq_06_keys_and_values_of_a_page) {
 }
 
 TEST(kq_07_a_page_is_full_at_16_tokens) {
-  wick_kv_page *page = &open_page(WICK_KV_Q8)->page;
-  CHECK_EQ_UINT(wick_kv_page_room_tokens(page), 16);
-  CHECK(!wick_kv_page_is_full(page));
+  kv_page *page = &open_page(WICK_KV_Q8)->page;
+  CHECK_EQ_UINT(kv_page_room_tokens(page), 16);
+  CHECK(!kv_page_is_full(page));
   page->fill_tokens = 15;
-  CHECK_EQ_UINT(wick_kv_page_room_tokens(page), 1);
-  CHECK(!wick_kv_page_is_full(page));
+  CHECK_EQ_UINT(kv_page_room_tokens(page), 1);
+  CHECK(!kv_page_is_full(page));
   page->fill_tokens = 16;
-  CHECK(wick_kv_page_is_full(page));
-  CHECK_EQ_UINT(wick_kv_page_room_tokens(page), 0);
+  CHECK(kv_page_is_full(page));
+  CHECK_EQ_UINT(kv_page_room_tokens(page), 0);
 }
 
 TEST(kq_08_a_q8_block_begins_empty) {
-  wick_kvq8_block block;
+  kvq8_block block;
   memset(&block, 0xa5, sizeof block);
-  wick_kvq8_clear(&block);
+  kvq8_clear(&block);
   CHECK(block.scale == 0);
   for (int i = 0; i < BLOCK; i++) CHECK_EQ_INT(block.codes[i], 0);
 }
 
 TEST(kq_09_a_q4_block_begins_empty) {
-  wick_kvq4_block block;
+  kvq4_block block;
   memset(&block, 0xa5, sizeof block);
-  wick_kvq4_clear(&block);
+  kvq4_clear(&block);
   CHECK(block.scale == 0);
   float x[BLOCK];
-  wick_kvq4_decode(&block, x);
+  kvq4_decode(&block, x);
   for (int i = 0; i < BLOCK; i++) CHECK(x[i] == 0);  // -0 as well
 }
 
@@ -198,17 +198,17 @@ static void check_golden(void) {
   float x[PAIR], found[BLOCK];
   make_pair(x);
   for (int b = 0; b < 2; b++) {
-    wick_kvq8_block q8;
-    wick_kvq4_block q4;
-    CHECK_EQ_UINT(wick_kvq8_encode(x + b * BLOCK, &q8), 0);
+    kvq8_block q8;
+    kvq4_block q4;
+    CHECK_EQ_UINT(kvq8_encode(x + b * BLOCK, &q8), 0);
     CHECK_EQ_UINT(bits_of_f32(q8.scale), GOLDEN_Q8[b].scale_bits);
     CHECK_EQ_MEM(q8.codes, GOLDEN_Q8[b].codes, sizeof q8.codes);
-    wick_kvq8_decode(&q8, found);
+    kvq8_decode(&q8, found);
     CHECK(largest_error(found, x + b * BLOCK, BLOCK) <= GOLDEN_Q8[b].error_max);
-    CHECK_EQ_UINT(wick_kvq4_encode(x + b * BLOCK, &q4), 0);
+    CHECK_EQ_UINT(kvq4_encode(x + b * BLOCK, &q4), 0);
     CHECK_EQ_UINT(bits_of_f32(q4.scale), GOLDEN_Q4[b].scale_bits);
     CHECK_EQ_MEM(q4.bytes, GOLDEN_Q4[b].bytes, sizeof q4.bytes);
-    wick_kvq4_decode(&q4, found);
+    kvq4_decode(&q4, found);
     CHECK(largest_error(found, x + b * BLOCK, BLOCK) <= GOLDEN_Q4[b].error_max);
   }
 }
@@ -217,18 +217,18 @@ static void check_golden(void) {
 static void check_empty(float amax, bool is_empty) {
   float x[BLOCK] = {0}, found[BLOCK];
   x[5] = amax;
-  wick_kvq8_block q8;
-  wick_kvq4_block q4;
-  CHECK_EQ_UINT(wick_kvq8_encode(x, &q8), 0);
-  CHECK_EQ_UINT(wick_kvq4_encode(x, &q4), 0);
+  kvq8_block q8;
+  kvq4_block q4;
+  CHECK_EQ_UINT(kvq8_encode(x, &q8), 0);
+  CHECK_EQ_UINT(kvq4_encode(x, &q4), 0);
   CHECK((q8.scale == 0) == is_empty);
   CHECK((q4.scale == 0) == is_empty);
   CHECK_EQ_INT(q8.codes[5], is_empty ? 0 : 127);
   CHECK_EQ_UINT(q4.bytes[2], is_empty ? 0x88 : 0xf8);
   CHECK_EQ_UINT(q4.bytes[0], 0x88);
-  wick_kvq4_decode(&q4, found);
+  kvq4_decode(&q4, found);
   CHECK((found[5] == 0) == is_empty);
-  wick_kvq8_decode(&q8, found);
+  kvq8_decode(&q8, found);
   CHECK((found[5] == 0) == is_empty);
 }
 
@@ -239,13 +239,13 @@ static void check_extremes(float q8_value, float q4_value) {
     a[i] = i % 2 == 0 ? q8_value : -q8_value;
     b[i] = i % 2 == 0 ? q4_value : -q4_value;
   }
-  wick_kvq8_block q8;
-  wick_kvq4_block q4;
-  CHECK_EQ_UINT(wick_kvq8_encode(a, &q8), 0);
-  wick_kvq8_decode(&q8, found);
+  kvq8_block q8;
+  kvq4_block q4;
+  CHECK_EQ_UINT(kvq8_encode(a, &q8), 0);
+  kvq8_decode(&q8, found);
   CHECK_EQ_MEM(found, a, sizeof a);
-  CHECK_EQ_UINT(wick_kvq4_encode(b, &q4), 0);
-  wick_kvq4_decode(&q4, found);
+  CHECK_EQ_UINT(kvq4_encode(b, &q4), 0);
+  kvq4_decode(&q4, found);
   CHECK_EQ_MEM(found, b, sizeof b);
 }
 
@@ -256,15 +256,15 @@ TEST(kq_10_codes_and_scales) {
   check_empty(1e-10f, false);
   float ones[BLOCK], found[BLOCK];
   for (int i = 0; i < BLOCK; i++) ones[i] = 1;
-  wick_kvq8_block q8;
-  wick_kvq4_block q4;
-  CHECK_EQ_UINT(wick_kvq8_encode(ones, &q8), 0);
-  CHECK_EQ_UINT(wick_kvq4_encode(ones, &q4), 0);
+  kvq8_block q8;
+  kvq4_block q4;
+  CHECK_EQ_UINT(kvq8_encode(ones, &q8), 0);
+  CHECK_EQ_UINT(kvq4_encode(ones, &q4), 0);
   for (int i = 0; i < BLOCK; i++) CHECK_EQ_INT(q8.codes[i], 127);
   for (int i = 0; i < BLOCK / 2; i++) CHECK_EQ_UINT(q4.bytes[i], 0xff);
-  wick_kvq8_decode(&q8, found);
+  kvq8_decode(&q8, found);
   CHECK_EQ_MEM(found, ones, sizeof ones);
-  wick_kvq4_decode(&q4, found);
+  kvq4_decode(&q4, found);
   CHECK_EQ_MEM(found, ones, sizeof ones);
   check_extremes(1000, 100);
 }
@@ -273,16 +273,16 @@ TEST(kq_11_q4_rows_and_an_overfull_page) {
   page_case *c = open_page(WICK_KV_Q4);
   float row[ROW] = {0}, keys[ROW], values[ROW];
   make_pair(row);
-  CHECK_EQ_INT(wick_kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_keys_read(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_data_values_read(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_write(&c->page.data, 0, 0, row, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_data_values_read(&c->page.data, 0, 0, values, ROW, NULL), WICK_OK);
   CHECK(largest_error(keys, row, ROW) < 0.5);
   CHECK(largest_error(keys, row, ROW) <= 0.228572);
   CHECK_EQ_MEM(values, keys, sizeof keys);
   c->page.fill_tokens = 20;
-  CHECK(wick_kv_page_is_full(&c->page));
-  CHECK_EQ_UINT(wick_kv_page_room_tokens(&c->page), 0);
+  CHECK(kv_page_is_full(&c->page));
+  CHECK_EQ_UINT(kv_page_room_tokens(&c->page), 0);
 }
 
 // The golden second block with two of its values replaced: all others are encoded as before.
@@ -291,10 +291,10 @@ static void check_replaced(float first, float second, int first_sign, int second
   make_pair(x);
   x[BLOCK + 2] = first;
   x[BLOCK + 9] = second;
-  wick_kvq8_block q8;
-  wick_kvq4_block q4;
-  CHECK_EQ_UINT(wick_kvq8_encode(x + BLOCK, &q8), 2);
-  CHECK_EQ_UINT(wick_kvq4_encode(x + BLOCK, &q4), 2);
+  kvq8_block q8;
+  kvq4_block q4;
+  CHECK_EQ_UINT(kvq8_encode(x + BLOCK, &q8), 2);
+  CHECK_EQ_UINT(kvq4_encode(x + BLOCK, &q4), 2);
   CHECK_EQ_UINT(bits_of_f32(q8.scale), GOLDEN_Q8[1].scale_bits);
   CHECK_EQ_UINT(bits_of_f32(q4.scale), GOLDEN_Q4[1].scale_bits);
   for (int i = 0; i < BLOCK; i++) {
@@ -310,39 +310,39 @@ static void check_replaced(float first, float second, int first_sign, int second
 static void check_lone_infinity(float infinity) {
   float x[BLOCK] = {0}, found[BLOCK];
   x[7] = infinity;
-  wick_kvq8_block q8;
-  wick_kvq4_block q4;
-  CHECK_EQ_UINT(wick_kvq8_encode(x, &q8), 1);
-  CHECK_EQ_UINT(wick_kvq4_encode(x, &q4), 1);
+  kvq8_block q8;
+  kvq4_block q4;
+  CHECK_EQ_UINT(kvq8_encode(x, &q8), 1);
+  CHECK_EQ_UINT(kvq4_encode(x, &q4), 1);
   CHECK(q8.scale == 0 && q4.scale == 0);
-  wick_kvq8_decode(&q8, found);
+  kvq8_decode(&q8, found);
   for (int i = 0; i < BLOCK; i++) CHECK(found[i] == 0);
-  wick_kvq4_decode(&q4, found);
+  kvq4_decode(&q4, found);
   for (int i = 0; i < BLOCK; i++) CHECK(found[i] == 0);
 }
 
 // The pool counts them, and does not forget.
 static void check_pool_counter(wick_kv_type type, float nan, float infinity) {
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const wick_kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
-  wick_kv_pool *pool = NULL;
+  const kv_shape shape = {1, HEADS, HEAD_DIM, type, type, 0};
+  kv_pool *pool = NULL;
   wick_error error = {0};
-  REQUIRE(wick_kv_pool_init(&memory, kernels_bind(), &shape, 1, 1, &pool, &error) == WICK_OK);
-  wick_kv_seq_id seq;
-  CHECK_EQ_INT(wick_kv_seq_new(pool, 16, &seq, NULL, &error), WICK_OK);
+  REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 1, 1, &pool, &error) == WICK_OK);
+  kv_seq_id seq;
+  CHECK_EQ_INT(kv_seq_new(pool, 16, &seq, NULL, &error), WICK_OK);
   float k[ROW] = {1, 2, 3}, v[ROW] = {4, 5, 6};
-  CHECK_EQ_UINT(wick_kv_row_write(pool, seq, 0, 0, k, v), 0);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).nonfinite_values, 0);
+  CHECK_EQ_UINT(kv_row_write(pool, seq, 0, 0, k, v), 0);
+  CHECK_EQ_UINT(kv_pool_stats(pool).nonfinite_values, 0);
   k[100] = nan;
   v[0] = infinity;
   v[ROW - 1] = -infinity;
-  CHECK_EQ_UINT(wick_kv_row_write(pool, seq, 0, 1, k, v), 3);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).nonfinite_values, 3);
+  CHECK_EQ_UINT(kv_row_write(pool, seq, 0, 1, k, v), 3);
+  CHECK_EQ_UINT(kv_pool_stats(pool).nonfinite_values, 3);
   k[100] = v[0] = v[ROW - 1] = 1;
-  CHECK_EQ_UINT(wick_kv_row_write(pool, seq, 0, 1, k, v), 0);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).nonfinite_values, 3);
-  wick_kv_pool_destroy(pool);
+  CHECK_EQ_UINT(kv_row_write(pool, seq, 0, 1, k, v), 0);
+  CHECK_EQ_UINT(kv_pool_stats(pool).nonfinite_values, 3);
+  kv_pool_destroy(pool);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 

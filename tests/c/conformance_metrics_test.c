@@ -6,10 +6,10 @@
 #include "check.h"
 #include "metrics/dispatch.h"
 
-static wick_dispatch metrics;
+static dispatch_metrics metrics;
 
-static void record_all(wick_lane lane, const uint64_t *latencies_us, size_t count) {
-  for (size_t i = 0; i < count; i++) wick_dispatch_record(&metrics, lane, latencies_us[i]);
+static void record_all(op_lane lane, const uint64_t *latencies_us, size_t count) {
+  for (size_t i = 0; i < count; i++) dispatch_record(&metrics, lane, latencies_us[i]);
 }
 
 static bool is_near_pct(double found, double wanted, double pct) {
@@ -17,71 +17,71 @@ static bool is_near_pct(double found, double wanted, double pct) {
 }
 
 TEST(dm_01_percentiles_and_buckets) {
-  wick_dispatch_init(&metrics, 0, 5);
-  for (int i = 0; i < 100; i++) wick_dispatch_record(&metrics, WICK_LANE_SCALAR, 50);
-  CHECK_NEAR(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SCALAR), 50, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_p95(&metrics, WICK_LANE_SCALAR), 50, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_p99(&metrics, WICK_LANE_SCALAR), 50, 0);
-  wick_dispatch_reset(&metrics, 0);
-  record_all(WICK_LANE_SIMD128, (const uint64_t[]){50, 200, 700, 2000, 8000}, 5);
-  CHECK(is_near_pct(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SIMD128), 700, 7));
-  CHECK(is_near_pct(wick_dispatch_latency_us_p95(&metrics, WICK_LANE_SIMD128), 8000, 7));
-  CHECK(is_near_pct(wick_dispatch_latency_us_p99(&metrics, WICK_LANE_SIMD128), 8000, 7));
+  dispatch_init(&metrics, 0, 5);
+  for (int i = 0; i < 100; i++) dispatch_record(&metrics, LANE_SCALAR, 50);
+  CHECK_NEAR(dispatch_latency_us_p50(&metrics, LANE_SCALAR), 50, 0);
+  CHECK_NEAR(dispatch_latency_us_p95(&metrics, LANE_SCALAR), 50, 0);
+  CHECK_NEAR(dispatch_latency_us_p99(&metrics, LANE_SCALAR), 50, 0);
+  dispatch_reset(&metrics, 0);
+  record_all(LANE_SIMD128, (const uint64_t[]){50, 200, 700, 2000, 8000}, 5);
+  CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 700, 7));
+  CHECK(is_near_pct(dispatch_latency_us_p95(&metrics, LANE_SIMD128), 8000, 7));
+  CHECK(is_near_pct(dispatch_latency_us_p99(&metrics, LANE_SIMD128), 8000, 7));
   // The first of the edges 100, 500, 1000, 5000, 10000 that hold each of them.
-  const uint64_t *edges = metrics.lanes[WICK_LANE_SIMD128].edges;
+  const uint64_t *edges = metrics.lanes[LANE_SIMD128].edges;
   for (int i = 0; i < 5; i++) CHECK_EQ_UINT(edges[i], 1);
 }
 
 TEST(dm_02_mean_and_spread) {
-  wick_dispatch_init(&metrics, 0, 5);
-  record_all(WICK_LANE_RELAXED, (const uint64_t[]){100, 200}, 2);
-  CHECK_NEAR(wick_dispatch_latency_us_mean(&metrics, WICK_LANE_RELAXED), 150, 0);
-  CHECK_EQ_UINT(wick_dispatch_latency_us_min(&metrics, WICK_LANE_RELAXED), 100);
-  CHECK_EQ_UINT(wick_dispatch_latency_us_max(&metrics, WICK_LANE_RELAXED), 200);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_RELAXED), 5000, 1e-9);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_RELAXED), 70.71, 0.001);
-  CHECK_NEAR(wick_dispatch_latency_cv_pct(&metrics, WICK_LANE_RELAXED), 47.14, 0.001);
-  wick_dispatch_reset(&metrics, 0);
-  wick_dispatch_record(&metrics, WICK_LANE_RELAXED, 300);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_RELAXED), 0, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_RELAXED), 0, 0);
+  dispatch_init(&metrics, 0, 5);
+  record_all(LANE_RELAXED, (const uint64_t[]){100, 200}, 2);
+  CHECK_NEAR(dispatch_latency_us_mean(&metrics, LANE_RELAXED), 150, 0);
+  CHECK_EQ_UINT(dispatch_latency_us_min(&metrics, LANE_RELAXED), 100);
+  CHECK_EQ_UINT(dispatch_latency_us_max(&metrics, LANE_RELAXED), 200);
+  CHECK_NEAR(dispatch_latency_us_variance(&metrics, LANE_RELAXED), 5000, 1e-9);
+  CHECK_NEAR(dispatch_latency_us_stddev(&metrics, LANE_RELAXED), 70.71, 0.001);
+  CHECK_NEAR(dispatch_latency_cv_pct(&metrics, LANE_RELAXED), 47.14, 0.001);
+  dispatch_reset(&metrics, 0);
+  dispatch_record(&metrics, LANE_RELAXED, 300);
+  CHECK_NEAR(dispatch_latency_us_variance(&metrics, LANE_RELAXED), 0, 0);
+  CHECK_NEAR(dispatch_latency_us_stddev(&metrics, LANE_RELAXED), 0, 0);
 }
 
 TEST(dm_03_ratios_and_emptiness) {
-  wick_dispatch_init(&metrics, 0, 5);
-  CHECK_EQ_UINT(wick_dispatch_total(&metrics), 0);
-  CHECK_NEAR(wick_dispatch_gpu_ratio(&metrics), 0, 0);
-  CHECK_NEAR(wick_dispatch_speedup_ratio(&metrics, WICK_LANE_CPU, WICK_LANE_GPU), 0, 0);
-  for (int lane = 0; lane <= WICK_LANE_GPU; lane++) {
-    CHECK_EQ_UINT(wick_dispatch_count(&metrics, (wick_lane)lane), 0);
-    CHECK_NEAR(wick_dispatch_latency_us_mean(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_EQ_UINT(wick_dispatch_latency_us_min(&metrics, (wick_lane)lane), 0);
-    CHECK_EQ_UINT(wick_dispatch_latency_us_max(&metrics, (wick_lane)lane), 0);
-    CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_NEAR(wick_dispatch_latency_cv_pct(&metrics, (wick_lane)lane), 0, 0);
-    CHECK_NEAR(wick_dispatch_latency_us_p99(&metrics, (wick_lane)lane), 0, 0);
+  dispatch_init(&metrics, 0, 5);
+  CHECK_EQ_UINT(dispatch_total(&metrics), 0);
+  CHECK_NEAR(dispatch_gpu_ratio(&metrics), 0, 0);
+  CHECK_NEAR(dispatch_speedup_ratio(&metrics, LANE_CPU, LANE_GPU), 0, 0);
+  for (int lane = 0; lane <= LANE_GPU; lane++) {
+    CHECK_EQ_UINT(dispatch_count(&metrics, (op_lane)lane), 0);
+    CHECK_NEAR(dispatch_latency_us_mean(&metrics, (op_lane)lane), 0, 0);
+    CHECK_EQ_UINT(dispatch_latency_us_min(&metrics, (op_lane)lane), 0);
+    CHECK_EQ_UINT(dispatch_latency_us_max(&metrics, (op_lane)lane), 0);
+    CHECK_NEAR(dispatch_latency_us_variance(&metrics, (op_lane)lane), 0, 0);
+    CHECK_NEAR(dispatch_latency_cv_pct(&metrics, (op_lane)lane), 0, 0);
+    CHECK_NEAR(dispatch_latency_us_p99(&metrics, (op_lane)lane), 0, 0);
   }
-  wick_dispatch_record(&metrics, WICK_LANE_SCALAR, 1000);
-  wick_dispatch_record(&metrics, WICK_LANE_WEBGPU, 100);
-  CHECK_NEAR(wick_dispatch_speedup_ratio(&metrics, WICK_LANE_CPU, WICK_LANE_GPU), 10, 1e-12);
-  CHECK_NEAR(wick_dispatch_gpu_ratio(&metrics), 0.5, 0);
+  dispatch_record(&metrics, LANE_SCALAR, 1000);
+  dispatch_record(&metrics, LANE_WEBGPU, 100);
+  CHECK_NEAR(dispatch_speedup_ratio(&metrics, LANE_CPU, LANE_GPU), 10, 1e-12);
+  CHECK_NEAR(dispatch_gpu_ratio(&metrics), 0.5, 0);
   // A latency of exactly 100 us counts as le=100, as the exported label says.
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[0], 1);
-  CHECK_EQ_STR(wick_dispatch_edge_name(0), "100");
-  wick_dispatch_record(&metrics, WICK_LANE_WEBGPU, 101);
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[0], 1);
-  CHECK_EQ_UINT(metrics.lanes[WICK_LANE_WEBGPU].edges[1], 1);
+  CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[0], 1);
+  CHECK_EQ_STR(dispatch_edge_name(0), "100");
+  dispatch_record(&metrics, LANE_WEBGPU, 101);
+  CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[0], 1);
+  CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[1], 1);
 }
 
 TEST(dm_04_long_tails_and_close_values) {
-  wick_dispatch_init(&metrics, 0, 5);
-  for (int i = 0; i < 10; i++) wick_dispatch_record(&metrics, WICK_LANE_SIMD128, 1000000);
-  CHECK(is_near_pct(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SIMD128), 1e6, 7));
+  dispatch_init(&metrics, 0, 5);
+  for (int i = 0; i < 10; i++) dispatch_record(&metrics, LANE_SIMD128, 1000000);
+  CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 1e6, 7));
   // Among others, so that the buckets tell it and not the extremes.
-  record_all(WICK_LANE_SIMD128, (const uint64_t[]){1, 60000000}, 2);
-  CHECK(is_near_pct(wick_dispatch_latency_us_p50(&metrics, WICK_LANE_SIMD128), 1e6, 7));
-  wick_dispatch_reset(&metrics, 0);
-  for (int i = 0; i < 2; i++) wick_dispatch_record(&metrics, WICK_LANE_SIMD128, 100000003);
-  CHECK_NEAR(wick_dispatch_latency_us_variance(&metrics, WICK_LANE_SIMD128), 0, 0);
-  CHECK_NEAR(wick_dispatch_latency_us_stddev(&metrics, WICK_LANE_SIMD128), 0, 0);
+  record_all(LANE_SIMD128, (const uint64_t[]){1, 60000000}, 2);
+  CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 1e6, 7));
+  dispatch_reset(&metrics, 0);
+  for (int i = 0; i < 2; i++) dispatch_record(&metrics, LANE_SIMD128, 100000003);
+  CHECK_NEAR(dispatch_latency_us_variance(&metrics, LANE_SIMD128), 0, 0);
+  CHECK_NEAR(dispatch_latency_us_stddev(&metrics, LANE_SIMD128), 0, 0);
 }

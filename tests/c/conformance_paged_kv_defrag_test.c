@@ -3,7 +3,7 @@
 // type and layers.
 #include "fixture_pool.h"
 
-static uint32_t refs_at(pool_case *c, wick_kv_seq_id seq, uint32_t position) {
+static uint32_t refs_at(pool_case *c, kv_seq_id seq, uint32_t position) {
   return pool_page(c, seq, position)->ref_count;
 }
 
@@ -15,25 +15,25 @@ static void make_row(float row[POOL_ROW], uint32_t layer, uint32_t position, int
   for (int i = 0; i < POOL_ROW; i++) row[i] = (float)((first + i) % 200 - 100) * 0.01f;
 }
 
-static void write_rows(pool_case *c, wick_kv_seq_id seq, uint32_t tokens, int version) {
+static void write_rows(pool_case *c, kv_seq_id seq, uint32_t tokens, int version) {
   float k[POOL_ROW], v[POOL_ROW];
-  for (uint32_t layer = 0; layer < wick_kv_pool_shape(c->pool)->layers; layer++) {
+  for (uint32_t layer = 0; layer < kv_pool_shape(c->pool)->layers; layer++) {
     for (uint32_t position = 0; position < tokens; position++) {
       make_row(k, layer, position, version);
       make_row(v, layer, position, version + 1);
-      CHECK_EQ_UINT(wick_kv_row_write(c->pool, seq, layer, position, k, v), 0);
+      CHECK_EQ_UINT(kv_row_write(c->pool, seq, layer, position, k, v), 0);
     }
   }
 }
 
 // The digest of what a sequence's rows read back as.
-static uint64_t read_rows(pool_case *c, wick_kv_seq_id seq, uint32_t tokens) {
+static uint64_t read_rows(pool_case *c, kv_seq_id seq, uint32_t tokens) {
   float rows[2][POOL_ROW];
   uint64_t digest = 1;
-  for (uint32_t layer = 0; layer < wick_kv_pool_shape(c->pool)->layers; layer++) {
+  for (uint32_t layer = 0; layer < kv_pool_shape(c->pool)->layers; layer++) {
     for (uint32_t position = 0; position < tokens; position++) {
       const wick_status status =
-          wick_kv_row_read(c->pool, seq, layer, position, rows[0], rows[1], &c->error);
+          kv_row_read(c->pool, seq, layer, position, rows[0], rows[1], &c->error);
       CHECK_EQ_INT(status, WICK_OK);
       digest = hash_bytes(rows, sizeof rows, digest);
     }
@@ -45,13 +45,13 @@ static uint64_t read_rows(pool_case *c, wick_kv_seq_id seq, uint32_t tokens) {
 
 static void check_extend_short_of_pages(wick_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(2, type, layers);
-  const wick_kv_seq_id seq = pool_new_seq(c, 16);
-  CHECK_UNCHANGED(c, wick_kv_seq_extend(c->pool, seq, 48, &c->shortage, &c->error), WICK_E_PAGES);
+  const kv_seq_id seq = pool_new_seq(c, 16);
+  CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 48, &c->shortage, &c->error), WICK_E_PAGES);
   CHECK_EQ_UINT(c->shortage.pages_needed, 2);
   CHECK_EQ_UINT(c->shortage.pages_available, 1);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 1);
-  CHECK_EQ_INT(wick_kv_seq_extend(c->pool, seq, 32, &c->shortage, &c->error), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 0);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 1);
+  CHECK_EQ_INT(kv_seq_extend(c->pool, seq, 32, &c->shortage, &c->error), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 0);
   pool_close(c);
 }
 
@@ -61,45 +61,44 @@ TEST(pk_10_extending_without_pages) { check_extend_short_of_pages(WICK_KV_F32, 1
 
 TEST(pk_22_no_page_to_copy_to) {
   pool_case *c = pool_open(2, WICK_KV_F32, 1);
-  const wick_kv_seq_id parent = pool_new_seq(c, 16);
-  const wick_kv_seq_id child = pool_fork_seq(c, parent);
-  const wick_kv_seq_id other = pool_new_seq(c, 16);
-  wick_kv_page *page = NULL;
-  CHECK_UNCHANGED(c, wick_kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error),
-                  WICK_E_PAGES);
+  const kv_seq_id parent = pool_new_seq(c, 16);
+  const kv_seq_id child = pool_fork_seq(c, parent);
+  const kv_seq_id other = pool_new_seq(c, 16);
+  kv_page *page = NULL;
+  CHECK_UNCHANGED(c, kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error), WICK_E_PAGES);
   CHECK_EQ_UINT(c->shortage.pages_needed, 1);
   CHECK_EQ_UINT(c->shortage.pages_available, 0);
   CHECK(page == NULL);
-  CHECK_UNCHANGED(c, wick_kv_seq_prepare_write(c->pool, child, 0, 1, NULL, NULL), WICK_E_PAGES);
+  CHECK_UNCHANGED(c, kv_seq_prepare_write(c->pool, child, 0, 1, NULL, NULL), WICK_E_PAGES);
   CHECK(pool_page(c, child, 0) == pool_page(c, parent, 0));
   CHECK_EQ_UINT(refs_at(c, parent, 0), 2);
   pool_free_seq(c, other);
-  CHECK_EQ_INT(wick_kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error), WICK_OK);
+  CHECK_EQ_INT(kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_UINT(refs_at(c, parent, 0), 1);
   pool_close(c);
 }
 
 static void check_several_forks(wick_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
-  const wick_kv_seq_id parent = pool_new_seq(c, 16);
+  const kv_seq_id parent = pool_new_seq(c, 16);
   write_rows(c, parent, 16, 0);
   pool_set_tokens(c, parent, 16);
-  const wick_kv_seq_id child = pool_fork_seq(c, parent), other = pool_fork_seq(c, parent);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).cow_operations, 2);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).forks, 2);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 99);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, child), 16);
-  wick_kv_page *page = NULL;
-  CHECK_EQ_INT(wick_kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error), WICK_OK);
+  const kv_seq_id child = pool_fork_seq(c, parent), other = pool_fork_seq(c, parent);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).cow_operations, 2);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).forks, 2);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, child), 16);
+  kv_page *page = NULL;
+  CHECK_EQ_INT(kv_page_mut(c->pool, child, 0, &page, &c->shortage, &c->error), WICK_OK);
   REQUIRE(page != NULL);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).cow_operations, 3);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).cow_copies, 1);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).cow_operations, 3);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).cow_copies, 1);
   CHECK_EQ_UINT(page->ref_count, 1);
   CHECK_EQ_UINT(page->fill_tokens, 16);
   CHECK_EQ_UINT(refs_at(c, other, 0), 2);
   CHECK_EQ_INT(pool_page(c, other, 0)->id, pool_page(c, parent, 0)->id);
   CHECK(page->id != pool_page(c, parent, 0)->id);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 98);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 98);
   // The child has its parent's rows until it writes its own.
   const uint64_t before = read_rows(c, parent, 16);
   CHECK_EQ_UINT(read_rows(c, child, 16), before);
@@ -114,18 +113,18 @@ TEST(pk_23_writing_one_of_several_forks) { check_several_forks(WICK_KV_F32, 1); 
 
 static void check_freeing_forks(wick_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
-  const wick_kv_seq_id parent = pool_new_seq(c, 16);
+  const kv_seq_id parent = pool_new_seq(c, 16);
   write_rows(c, parent, 16, 0);
   pool_set_tokens(c, parent, 16);
   const uint64_t rows = read_rows(c, parent, 16);
-  const wick_kv_seq_id child = pool_fork_seq(c, parent);
+  const kv_seq_id child = pool_fork_seq(c, parent);
   pool_free_seq(c, parent);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 99);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).pages_freed, 0);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).pages_freed, 0);
   CHECK_EQ_UINT(read_rows(c, child, 16), rows);
   pool_free_seq(c, child);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 100);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).pages_freed, 1);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 100);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).pages_freed, 1);
   pool_close(c);
 }
 
@@ -136,70 +135,70 @@ TEST(pk_24_freeing_a_sequence_with_a_fork) { check_freeing_forks(WICK_KV_F32, 1)
 // A pool whose pages are all one sequence each; the one with page `freed` is freed.
 static pool_case *open_full_pool(uint32_t pages, uint32_t freed) {
   pool_case *c = pool_open(pages, WICK_KV_F32, 1);
-  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  kv_seq_id seq = KV_SEQ_NONE;
   for (uint32_t i = 0; i < pages; i++) {
-    const wick_kv_seq_id fresh = pool_new_seq(c, 16);
+    const kv_seq_id fresh = pool_new_seq(c, 16);
     pool_set_tokens(c, fresh, 16);
     if (i == freed) seq = fresh;
   }
   CHECK_EQ_INT(pool_page(c, seq, 0)->id, (int)freed);
   pool_free_seq(c, seq);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), 1);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 1);
   return c;
 }
 
 TEST(pk_25_few_free_pages) {
   pool_case *c = open_full_pool(10, 9);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);
-  CHECK(!wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD));
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);
+  CHECK(!kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
   c = open_full_pool(10, 4);  // with a hole: 1/10 is not below 0.1
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 1);
-  CHECK(!wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD));
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 1);
+  CHECK(!kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
   c = open_full_pool(11, 4);  // 1/11 is
-  CHECK(wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD));
+  CHECK(kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
   c = open_full_pool(11, 10);  // but without a hole nothing would be won
-  CHECK(!wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD));
+  CHECK(!kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
 }
 
 static void check_waste(wick_kv_type type, uint32_t layers) {
   pool_case *c = pool_open(100, type, layers);
-  const wick_kv_seq_id first = pool_new_seq(c, 32), second = pool_new_seq(c, 32);
-  const wick_kv_seq_id third = pool_new_seq(c, 32);
+  const kv_seq_id first = pool_new_seq(c, 32), second = pool_new_seq(c, 32);
+  const kv_seq_id third = pool_new_seq(c, 32);
   pool_free_seq(c, second);
   pool_set_tokens(c, first, 1);
   pool_set_tokens(c, third, 1);
-  const wick_kv_frag frag = wick_kv_frag_stats(c->pool);
+  const kv_frag frag = kv_frag_stats(c->pool);
   CHECK_EQ_UINT(frag.holes, 1);
   CHECK_EQ_UINT(frag.wasted_capacity, 62);
   CHECK_NEAR(frag.fragmentation_ratio, 0.25, 0);
   CHECK_EQ_UINT(frag.largest_free_region, 94);
   CHECK_NEAR(frag.avg_tokens_per_page, 1, 0);
-  CHECK(!wick_kv_pool_should_defrag(c->pool, 0.3));
-  CHECK(!wick_kv_pool_should_defrag(c->pool, 0.25));
-  CHECK(wick_kv_pool_should_defrag(c->pool, 0.2));
+  CHECK(!kv_pool_should_defrag(c->pool, 0.3));
+  CHECK(!kv_pool_should_defrag(c->pool, 0.25));
+  CHECK(kv_pool_should_defrag(c->pool, 0.2));
   // A page that is shared counts once.
   pool_fork_seq(c, third);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).wasted_capacity, 62);
-  CHECK_NEAR(wick_kv_frag_stats(c->pool).avg_tokens_per_page, 1, 0);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).wasted_capacity, 62);
+  CHECK_NEAR(kv_frag_stats(c->pool).avg_tokens_per_page, 1, 0);
   pool_close(c);
 }
 
 // Whether ten pages of so many tokens each, with holes between them, are to be moved together.
 static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
-  wick_kv_seq_id seqs[16];
+  kv_seq_id seqs[16];
   for (uint32_t i = 0; i < 10 + holes; i++) {
     seqs[i] = pool_new_seq(c, 16);
     pool_set_tokens(c, seqs[i], tokens);
   }
   for (uint32_t i = 0; i < holes; i++) pool_free_seq(c, seqs[1 + 2 * i]);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, holes);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).wasted_capacity, 10 * (16 - tokens));
-  const bool should_defrag = wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, holes);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).wasted_capacity, 10 * (16 - tokens));
+  const bool should_defrag = kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD);
   pool_close(c);
   return should_defrag;
 }
@@ -213,44 +212,44 @@ TEST(pk_26_much_waste) {
 
 TEST(pk_27_compacting_nothing) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
-  const wick_kv_seq_id seq = pool_new_seq(c, 0);
+  const kv_seq_id seq = pool_new_seq(c, 0);
   uint32_t moved = 9;
-  CHECK_UNCHANGED(c, wick_kv_seq_compact(c->pool, seq, &moved, &c->error), WICK_OK);
+  CHECK_UNCHANGED(c, kv_seq_compact(c->pool, seq, &moved, &c->error), WICK_OK);
   CHECK_EQ_UINT(moved, 0);
-  CHECK_UNCHANGED(c, wick_kv_seq_compact(c->pool, POOL_UNKNOWN_SEQ, &moved, &c->error), WICK_E_SEQ);
+  CHECK_UNCHANGED(c, kv_seq_compact(c->pool, POOL_UNKNOWN_SEQ, &moved, &c->error), WICK_E_SEQ);
   // Pages 0 and 2 become 0 and 1; what is in them moves with them, and it is counted.
-  const wick_kv_seq_id scattered = pool_new_seq(c, 16), between = pool_new_seq(c, 16);
-  CHECK_EQ_INT(wick_kv_seq_extend(c->pool, scattered, 32, NULL, &c->error), WICK_OK);
+  const kv_seq_id scattered = pool_new_seq(c, 16), between = pool_new_seq(c, 16);
+  CHECK_EQ_INT(kv_seq_extend(c->pool, scattered, 32, NULL, &c->error), WICK_OK);
   write_rows(c, scattered, 32, 0);
   pool_set_tokens(c, scattered, 32);
   const uint64_t rows = read_rows(c, scattered, 32);
-  CHECK_UNCHANGED(c, wick_kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
+  CHECK_UNCHANGED(c, kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
   CHECK_EQ_UINT(moved, 0);  // there is a page between
-  CHECK_NEAR(wick_kv_seq_contiguity_ratio(c->pool, scattered), 0, 0);
+  CHECK_NEAR(kv_seq_contiguity_ratio(c->pool, scattered), 0, 0);
   pool_free_seq(c, between);
-  CHECK_EQ_INT(wick_kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
+  CHECK_EQ_INT(kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
   CHECK_EQ_UINT(moved, 1);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).pages_moved, 1);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).pages_moved, 1);
   CHECK_EQ_INT(pool_page(c, scattered, 16)->id, 1);
-  CHECK_NEAR(wick_kv_seq_contiguity_ratio(c->pool, scattered), 1, 0);
+  CHECK_NEAR(kv_seq_contiguity_ratio(c->pool, scattered), 1, 0);
   CHECK_EQ_UINT(read_rows(c, scattered, 32), rows);
   pool_close(c);
 }
 
 TEST(pk_28_the_largest_free_region) {
   pool_case *c = pool_open(100, WICK_KV_F32, 1);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 100);
-  const wick_kv_seq_id first = pool_new_seq(c, 16);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 99);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);
-  CHECK_NEAR(wick_kv_frag_stats(c->pool).fragmentation_ratio, 0, 0);
-  const wick_kv_seq_id second = pool_new_seq(c, 32), third = pool_new_seq(c, 16);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 100);
+  const kv_seq_id first = pool_new_seq(c, 16);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 99);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);
+  CHECK_NEAR(kv_frag_stats(c->pool).fragmentation_ratio, 0, 0);
+  const kv_seq_id second = pool_new_seq(c, 32), third = pool_new_seq(c, 16);
   pool_free_seq(c, first);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);  // free pages before the used ones are none
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).largest_free_region, 96);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);  // free pages before the used ones are none
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 96);
   pool_free_seq(c, second);
   CHECK_EQ_INT(pool_page(c, third, 0)->id, 3);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 0);
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);
   pool_close(c);
 }
 
@@ -270,26 +269,26 @@ TEST(pk_29_every_type_and_several_layers) {
 
 TEST(pk_30_counts_belong_to_sequences) {
   pool_case *c = pool_open(20, WICK_KV_F32, 1);
-  const wick_kv_seq_id seq = pool_new_seq(c, 48);
+  const kv_seq_id seq = pool_new_seq(c, 48);
   pool_set_tokens(c, seq, 48);
-  const wick_kv_seq_id sibling = pool_fork_seq(c, seq);
+  const kv_seq_id sibling = pool_fork_seq(c, seq);
   pool_set_tokens(c, seq, 5);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, seq), 5);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, sibling), 48);
-  CHECK_EQ_UINT(wick_kv_seq_capacity(c->pool, seq), 48);  // set releases nothing
-  CHECK_UNCHANGED(c, wick_kv_seq_tokens_set(c->pool, seq, 49, &c->error), WICK_E_RANGE);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, seq), 5);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, sibling), 48);
+  CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 48);  // set releases nothing
+  CHECK_UNCHANGED(c, kv_seq_tokens_set(c->pool, seq, 49, &c->error), WICK_E_RANGE);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
   pool_set_tokens(c, sibling, 20);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, seq), 5);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
   // Truncating releases the pages that hold nothing else, here a reference to each.
   CHECK_EQ_UINT(refs_at(c, sibling, 32), 2);
-  CHECK_EQ_INT(wick_kv_seq_truncate(c->pool, seq, 5, &c->error), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_seq_capacity(c->pool, seq), 16);
+  CHECK_EQ_INT(kv_seq_truncate(c->pool, seq, 5, &c->error), WICK_OK);
+  CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 16);
   CHECK_EQ_UINT(refs_at(c, sibling, 0), 2);
   CHECK_EQ_UINT(refs_at(c, sibling, 32), 1);
   pool_close(c);
   c = open_full_pool(20, 9);
-  CHECK_EQ_UINT(wick_kv_frag_stats(c->pool).holes, 1);
-  CHECK(wick_kv_pool_should_defrag(c->pool, WICK_KV_DEFRAG_THRESHOLD));
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 1);
+  CHECK(kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
 }

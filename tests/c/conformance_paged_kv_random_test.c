@@ -18,17 +18,17 @@ typedef struct naive_page {
 } naive_page;
 
 typedef struct naive_seq {
-  wick_kv_seq_id id;  // WICK_KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the place is free
   uint32_t count, entry_count;
   int pages[ENTRIES_MAX];  // GONE: fell out of the window
 } naive_seq;
 
 typedef struct naive_pool {
-  wick_memory memory;
-  wick_kv_pool *pool;
+  memory_gate memory;
+  kv_pool *pool;
   naive_page pages[PAGES_MAX];
   naive_seq seqs[SEQS_MAX];
-  wick_kv_stats stats;  // what the pool should count
+  kv_stats stats;  // what the pool should count
   uint64_t random, row_last;
   uint32_t refused;  // operations that found no pages
   bool has_failed;   // the one allocation
@@ -40,7 +40,7 @@ static uint32_t below(naive_pool *m, uint32_t limit) {
 
 // Whole numbers of which the first is the largest, so that every type stores them exactly.
 static void make_row(const naive_pool *m, uint64_t row, float k[DIM], float v[DIM]) {
-  const int largest = wick_kv_pool_type(m->pool) == WICK_KV_Q4 ? 7 : 127;
+  const int largest = kv_pool_type(m->pool) == WICK_KV_Q4 ? 7 : 127;
   const uint32_t levels = 2 * (uint32_t)largest + 1;
   for (uint64_t i = 0; i < DIM; i++) {
     const uint64_t bits = hash_mix_u64(row * DIM + i);
@@ -103,8 +103,7 @@ static void check_rows(const naive_pool *m, const naive_seq *seq) {
   for (uint32_t at = 0; at < seq->count; at++) {
     const int page = seq->pages[at / PAGE];
     for (uint32_t layer = 0; layer < LAYERS; layer++) {
-      const wick_status status =
-          wick_kv_row_read(m->pool, seq->id, layer, at, found_k, found_v, NULL);
+      const wick_status status = kv_row_read(m->pool, seq->id, layer, at, found_k, found_v, NULL);
       CHECK_EQ_INT(status, page == GONE ? WICK_E_RANGE : WICK_OK);
       if (page == GONE || m->pages[page].rows[at % PAGE] == 0) continue;
       make_row(m, m->pages[page].rows[at % PAGE] + layer, k, v);
@@ -117,41 +116,41 @@ static void check_rows(const naive_pool *m, const naive_seq *seq) {
 // places: which page of the pool stands for each page of the model, GONE while that is not known
 static void check_table(const naive_pool *m, const naive_seq *seq, int places[PAGES_MAX]) {
   uint32_t count;
-  const wick_kv_entry *table = wick_kv_seq_table(m->pool, seq->id, &count);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(m->pool, seq->id), seq->count);
-  CHECK_EQ_UINT(wick_kv_seq_capacity(m->pool, seq->id), seq->entry_count * PAGE);
+  const kv_entry *table = kv_seq_table(m->pool, seq->id, &count);
+  CHECK_EQ_UINT(kv_seq_tokens(m->pool, seq->id), seq->count);
+  CHECK_EQ_UINT(kv_seq_capacity(m->pool, seq->id), seq->entry_count * PAGE);
   if (!CHECK_EQ_UINT(count, seq->entry_count)) return;
   for (uint32_t i = 0; i < count; i++) {
     const int page = seq->pages[i];
     if (page == GONE) {
-      CHECK_EQ_INT(table[i].page, WICK_KV_PAGE_NONE);
+      CHECK_EQ_INT(table[i].page, KV_PAGE_NONE);
       continue;
     }
     if (places[page] == GONE) places[page] = table[i].page;
     CHECK_EQ_INT(table[i].page, places[page]);
-    const wick_kv_page *header = wick_kv_pool_page(m->pool, table[i].page);
+    const kv_page *header = kv_pool_page(m->pool, table[i].page);
     if (CHECK(header != NULL)) CHECK_EQ_UINT(header->ref_count, m->pages[page].refs);
   }
 }
 
 static void check_stats(naive_pool *m) {
   m->stats.cow_operations = m->stats.forks + m->stats.cow_copies;
-  const wick_kv_stats found = wick_kv_pool_stats(m->pool);
+  const kv_stats found = kv_pool_stats(m->pool);
   CHECK_EQ_MEM(&found, &m->stats, sizeof found);
-  const uint32_t free_pages = wick_kv_pool_pages_free(m->pool);
-  CHECK_EQ_UINT(wick_kv_pool_pages(m->pool) - free_pages, m->stats.used_pages);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(m->pool), pages_free(m));
+  const uint32_t free_pages = kv_pool_pages_free(m->pool);
+  CHECK_EQ_UINT(kv_pool_pages(m->pool) - free_pages, m->stats.used_pages);
+  CHECK_EQ_UINT(kv_pool_pages_available(m->pool), pages_free(m));
 }
 
 static bool check_pool(naive_pool *m, const naive_seq *touched) {
   wick_error error = {0};
-  if (!CHECK_EQ_INT(wick_kv_pool_check(m->pool, &error), WICK_OK)) {
+  if (!CHECK_EQ_INT(kv_pool_check(m->pool, &error), WICK_OK)) {
     return check_true(false, error.message, __FILE__, __LINE__);
   }
   int places[PAGES_MAX];
   for (int i = 0; i < PAGES_MAX; i++) places[i] = GONE;
   for (int i = 0; i < SEQS_MAX; i++) {
-    if (m->seqs[i].id != WICK_KV_SEQ_NONE) check_table(m, &m->seqs[i], places);
+    if (m->seqs[i].id != KV_SEQ_NONE) check_table(m, &m->seqs[i], places);
   }
   check_stats(m);
   check_rows(m, touched);
@@ -166,7 +165,7 @@ static void write_row(naive_pool *m, const naive_seq *seq, uint32_t at) {
   m->row_last += LAYERS;
   for (uint32_t layer = 0; layer < LAYERS; layer++) {
     make_row(m, m->row_last + layer, k, v);
-    CHECK_EQ_UINT(wick_kv_row_write(m->pool, seq->id, layer, at, k, v), 0);
+    CHECK_EQ_UINT(kv_row_write(m->pool, seq->id, layer, at, k, v), 0);
   }
   m->pages[seq->pages[at / PAGE]].rows[at % PAGE] = m->row_last;
 }
@@ -174,8 +173,8 @@ static void write_row(naive_pool *m, const naive_seq *seq, uint32_t at) {
 static void begin_seq(naive_pool *m, naive_seq *seq) {
   const uint32_t tokens = below(m, 70), pages = (tokens + PAGE - 1) / PAGE;
   const wick_status wanted = pages > pages_free(m) ? WICK_E_PAGES : WICK_OK;
-  wick_kv_seq_id id = WICK_KV_SEQ_NONE;
-  if (!is_done(m, wick_kv_seq_new(m->pool, tokens, &id, NULL, NULL), wanted)) return;
+  kv_seq_id id = KV_SEQ_NONE;
+  if (!is_done(m, kv_seq_new(m->pool, tokens, &id, NULL, NULL), wanted)) return;
   m->stats.sequences_allocated++;
   m->stats.active_sequences++;
   CHECK_EQ_UINT(id, m->stats.sequences_allocated);
@@ -184,17 +183,17 @@ static void begin_seq(naive_pool *m, naive_seq *seq) {
 }
 
 static void free_seq(naive_pool *m, naive_seq *seq) {
-  CHECK_EQ_INT(wick_kv_seq_free(m->pool, seq->id, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_seq_free(m->pool, seq->id, NULL), WICK_E_SEQ);
+  CHECK_EQ_INT(kv_seq_free(m->pool, seq->id, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_free(m->pool, seq->id, NULL), WICK_E_SEQ);
   for (uint32_t i = 0; i < seq->entry_count; i++) release(m, seq->pages[i]);
-  *seq = (naive_seq){.id = WICK_KV_SEQ_NONE};
+  *seq = (naive_seq){.id = KV_SEQ_NONE};
   m->stats.sequences_freed++;
   m->stats.active_sequences--;
 }
 
 static void fork_seq(naive_pool *m, const naive_seq *seq, naive_seq *child) {
-  wick_kv_seq_id id = WICK_KV_SEQ_NONE;
-  if (!is_done(m, wick_kv_seq_fork(m->pool, seq->id, &id, NULL), WICK_OK)) return;
+  kv_seq_id id = KV_SEQ_NONE;
+  if (!is_done(m, kv_seq_fork(m->pool, seq->id, &id, NULL), WICK_OK)) return;
   *child = *seq;
   child->id = id;
   for (uint32_t i = 0; i < seq->entry_count; i++) {
@@ -210,7 +209,7 @@ static void extend_seq(naive_pool *m, naive_seq *seq) {
   const uint32_t all = (seq->count + tokens + PAGE - 1) / PAGE;
   const uint32_t pages = all > seq->entry_count ? all - seq->entry_count : 0;
   const wick_status wanted = pages > pages_free(m) ? WICK_E_PAGES : WICK_OK;
-  if (!is_done(m, wick_kv_seq_extend(m->pool, seq->id, tokens, NULL, NULL), wanted)) return;
+  if (!is_done(m, kv_seq_extend(m->pool, seq->id, tokens, NULL, NULL), wanted)) return;
   add_pages(m, seq, pages);
 }
 
@@ -230,15 +229,14 @@ static void write_tokens(naive_pool *m, naive_seq *seq) {
   }
   if (wanted == WICK_OK && copies + added > pages_free(m)) wanted = WICK_E_PAGES;
   if (tokens == 0) return;
-  const wick_status found =
-      wick_kv_seq_prepare_write(m->pool, seq->id, seq->count, tokens, NULL, NULL);
+  const wick_status found = kv_seq_prepare_write(m->pool, seq->id, seq->count, tokens, NULL, NULL);
   if (!is_done(m, found, wanted)) return;
   for (uint32_t i = seq->count / PAGE; i < seq->entry_count && i * PAGE < end; i++) {
     copy_shared(m, &seq->pages[i]);
   }
   add_pages(m, seq, added);
   for (uint32_t at = seq->count; at < end; at++) write_row(m, seq, at);
-  CHECK_EQ_INT(wick_kv_seq_append(m->pool, seq->id, tokens, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(m->pool, seq->id, tokens, NULL), WICK_OK);
   seq->count = end;
 }
 
@@ -252,8 +250,8 @@ static void rewrite_row(naive_pool *m, naive_seq *seq) {
   } else if (is_shared(m, *page) && pages_free(m) == 0) {
     wanted = WICK_E_PAGES;
   }
-  wick_kv_page *found = NULL;
-  if (!is_done(m, wick_kv_page_mut(m->pool, seq->id, at, &found, NULL, NULL), wanted)) return;
+  kv_page *found = NULL;
+  if (!is_done(m, kv_page_mut(m->pool, seq->id, at, &found, NULL, NULL), wanted)) return;
   copy_shared(m, page);
   if (at < seq->count && m->pages[*page].rows[at % PAGE] != 0) write_row(m, seq, at);
 }
@@ -261,7 +259,7 @@ static void rewrite_row(naive_pool *m, naive_seq *seq) {
 static void set_tokens(naive_pool *m, naive_seq *seq) {
   const uint32_t room = seq->entry_count * PAGE, tokens = below(m, room + 4);
   const wick_status wanted = tokens > room ? WICK_E_RANGE : WICK_OK;
-  if (is_done(m, wick_kv_seq_tokens_set(m->pool, seq->id, tokens, NULL), wanted)) {
+  if (is_done(m, kv_seq_tokens_set(m->pool, seq->id, tokens, NULL), wanted)) {
     seq->count = tokens;
   }
 }
@@ -270,14 +268,14 @@ static void truncate_seq(naive_pool *m, naive_seq *seq) {
   const uint32_t tokens = below(m, seq->count + 3);
   const bool is_gone = tokens > 0 && tokens < seq->count && seq->pages[(tokens - 1) / PAGE] == GONE;
   const wick_status wanted = tokens > seq->count || is_gone ? WICK_E_RANGE : WICK_OK;
-  if (!is_done(m, wick_kv_seq_truncate(m->pool, seq->id, tokens, NULL), wanted)) return;
+  if (!is_done(m, kv_seq_truncate(m->pool, seq->id, tokens, NULL), wanted)) return;
   while (seq->entry_count * PAGE >= tokens + PAGE) release(m, seq->pages[--seq->entry_count]);
   seq->count = tokens;
 }
 
 static void window_seq(naive_pool *m, naive_seq *seq) {
   const uint32_t keep = below(m, TOKENS_MAX);
-  CHECK_EQ_INT(wick_kv_seq_window(m->pool, seq->id, keep, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_window(m->pool, seq->id, keep, NULL), WICK_OK);
   for (uint32_t i = 0; i < seq->entry_count && (i + 1) * PAGE + keep <= seq->count; i++) {
     release(m, seq->pages[i]);
     seq->pages[i] = GONE;
@@ -286,16 +284,16 @@ static void window_seq(naive_pool *m, naive_seq *seq) {
 
 // How many pages compacting a sequence moves, at most `budget`; refs: of the pool's pages, changed
 // as by moving them.
-static uint32_t count_moves(const naive_pool *m, wick_kv_seq_id seq, uint32_t budget,
+static uint32_t count_moves(const naive_pool *m, kv_seq_id seq, uint32_t budget,
                             uint32_t refs[PAGES_MAX]) {
   uint32_t count, moves = 0;
-  const wick_kv_entry *table = wick_kv_seq_table(m->pool, seq, &count);
+  const kv_entry *table = kv_seq_table(m->pool, seq, &count);
   int before = count > 0 ? table[0].page : GONE;
   for (uint32_t i = 1; i < count; i++) {
     const int page = table[i].page, place = before + 1;
     before = page;
     if (page == GONE || place == 0 || place == page || moves == budget || refs[page] != 1 ||
-        place >= (int)wick_kv_pool_pages(m->pool) || refs[place] != 0) {
+        place >= (int)kv_pool_pages(m->pool) || refs[place] != 0) {
       continue;
     }
     refs[place] = 1;
@@ -307,8 +305,8 @@ static uint32_t count_moves(const naive_pool *m, wick_kv_seq_id seq, uint32_t bu
 }
 
 static void read_refs(const naive_pool *m, uint32_t refs[PAGES_MAX]) {
-  for (uint32_t i = 0; i < wick_kv_pool_pages(m->pool); i++) {
-    refs[i] = wick_kv_pool_page(m->pool, (wick_kv_page_id)i)->ref_count;
+  for (uint32_t i = 0; i < kv_pool_pages(m->pool); i++) {
+    refs[i] = kv_pool_page(m->pool, (kv_page_id)i)->ref_count;
   }
 }
 
@@ -316,7 +314,7 @@ static void compact_seq(naive_pool *m, const naive_seq *seq) {
   uint32_t refs[PAGES_MAX] = {0}, moved;
   read_refs(m, refs);
   const uint32_t wanted = count_moves(m, seq->id, PAGES_MAX, refs);
-  CHECK_EQ_INT(wick_kv_seq_compact(m->pool, seq->id, &moved, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_compact(m->pool, seq->id, &moved, NULL), WICK_OK);
   CHECK_EQ_UINT(moved, wanted);
   m->stats.pages_moved += wanted;
 }
@@ -325,23 +323,23 @@ static void defrag_pool(naive_pool *m) {
   uint32_t refs[PAGES_MAX] = {0}, wanted = 0;
   const uint32_t budget = below(m, PAGES_MAX);
   read_refs(m, refs);
-  for (wick_kv_seq_id id = 1; id <= m->stats.sequences_allocated; id++) {
+  for (kv_seq_id id = 1; id <= m->stats.sequences_allocated; id++) {
     wanted += count_moves(m, id, budget - wanted, refs);
   }
-  CHECK_EQ_UINT(wick_kv_pool_defrag(m->pool, budget), wanted);
+  CHECK_EQ_UINT(kv_pool_defrag(m->pool, budget), wanted);
   m->stats.pages_moved += wanted;
   m->stats.defrag_operations += wanted > 0;
 }
 
 static void operate(naive_pool *m, naive_seq *seq, naive_seq *other) {
   const uint32_t choice = below(m, 22);
-  if (seq->id == WICK_KV_SEQ_NONE) {
+  if (seq->id == KV_SEQ_NONE) {
     begin_seq(m, seq);
   } else if (choice < 8) {
     write_tokens(m, seq);
   } else if (choice < 12) {
     if (other == seq) return;
-    if (other->id != WICK_KV_SEQ_NONE) free_seq(m, other);
+    if (other->id != KV_SEQ_NONE) free_seq(m, other);
     fork_seq(m, seq, other);
   } else if (choice < 14) {
     rewrite_row(m, seq);
@@ -370,10 +368,9 @@ static bool open_pool(naive_pool *m, wick_kv_type type, uint64_t fail_at_call, u
   memory_init(&m->memory, 0, platform_alloc, platform_free);
   m->memory.fail_at_call = fail_at_call;
   m->random = seed;
-  const wick_kv_shape shape = {LAYERS, 1, DIM, type, type, 0};
-  return is_done(
-      m, wick_kv_pool_init(&m->memory, kernels_bind(), &shape, 0, PAGES_MAX, &m->pool, NULL),
-      WICK_OK);
+  const kv_shape shape = {LAYERS, 1, DIM, type, type, 0};
+  return is_done(m, kv_pool_init(&m->memory, kernels_bind(), &shape, 0, PAGES_MAX, &m->pool, NULL),
+                 WICK_OK);
 }
 
 static void run_operations(naive_pool *m, uint32_t operations) {
@@ -383,14 +380,14 @@ static void run_operations(naive_pool *m, uint32_t operations) {
     if (!check_pool(m, seq)) return;
   }
   for (int i = 0; i < SEQS_MAX; i++) {
-    if (m->seqs[i].id != WICK_KV_SEQ_NONE) free_seq(m, &m->seqs[i]);
+    if (m->seqs[i].id != KV_SEQ_NONE) free_seq(m, &m->seqs[i]);
   }
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(m->pool), wick_kv_pool_pages(m->pool));
+  CHECK_EQ_UINT(kv_pool_pages_free(m->pool), kv_pool_pages(m->pool));
   check_pool(m, &m->seqs[0]);
 }
 
 static void close_pool(naive_pool *m) {
-  wick_kv_pool_destroy(m->pool);
+  kv_pool_destroy(m->pool);
   CHECK_EQ_UINT(m->memory.blocks_now, 0);
 }
 

@@ -7,85 +7,82 @@
 #include "platform/platform.h"
 
 enum { PAGES = 8 };
-static const wick_salt NO_SALT = {0};
-static const wick_salt TENANT = {7, 0}, OTHER_LOW = {8, 0}, OTHER_HIGH = {7, 1};
+static const cache_salt NO_SALT = {0};
+static const cache_salt TENANT = {7, 0}, OTHER_LOW = {8, 0}, OTHER_HIGH = {7, 1};
 
 // A cache over the conformance pool, and a sequence whose pages the entries name.
 typedef struct prefix_case {
-  wick_memory memory;
-  wick_kv_pool *pool;
-  wick_prefix_cache *cache;
-  wick_kv_seq_id seq;
+  memory_gate memory;
+  kv_pool *pool;
+  prefix_cache *cache;
+  kv_seq_id seq;
 } prefix_case;
 
-static bool open_case(prefix_case *c, const wick_prefix_config *config) {
+static bool open_case(prefix_case *c, const prefix_config *config) {
   memset(c, 0, sizeof *c);
   memory_init(&c->memory, 0, platform_alloc, platform_free);
-  const wick_kv_shape shape = {1, 8, 64, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, 8, 64, WICK_KV_F32, WICK_KV_F32, 0};
   wick_error error = {0};
   const bool is_open =
-      wick_kv_pool_init(&c->memory, kernels_bind(), &shape, PAGES, PAGES, &c->pool, &error) ==
-          WICK_OK &&
-      wick_prefix_cache_init(&c->memory, c->pool, config, &c->cache, &error) == WICK_OK &&
-      wick_kv_seq_new(c->pool, PAGES * KERNEL_PAGE_TOKENS, &c->seq, NULL, &error) == WICK_OK;
+      kv_pool_init(&c->memory, kernels_bind(), &shape, PAGES, PAGES, &c->pool, &error) == WICK_OK &&
+      prefix_cache_init(&c->memory, c->pool, config, &c->cache, &error) == WICK_OK &&
+      kv_seq_new(c->pool, PAGES * KERNEL_PAGE_TOKENS, &c->seq, NULL, &error) == WICK_OK;
   return check_true(is_open, error.message, __FILE__, __LINE__);
 }
 
 // The pool, the cache and every page are as they should be, and nothing leaks.
 static void close_case(prefix_case *c) {
   wick_error error = {0};
-  if (!CHECK_EQ_INT(wick_prefix_check(c->cache, &error), WICK_OK) ||
-      !CHECK_EQ_INT(wick_kv_pool_check(c->pool, &error), WICK_OK)) {
+  if (!CHECK_EQ_INT(prefix_check(c->cache, &error), WICK_OK) ||
+      !CHECK_EQ_INT(kv_pool_check(c->pool, &error), WICK_OK)) {
     CHECK_EQ_STR(error.message, "");
   }
-  CHECK_EQ_INT(wick_kv_seq_free(c->pool, c->seq, &error), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_stats(c->pool).used_pages, wick_prefix_stats_get(c->cache).pages_held);
-  wick_prefix_cache_destroy(c->cache);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(c->pool), PAGES);
-  wick_kv_pool_destroy(c->pool);
+  CHECK_EQ_INT(kv_seq_free(c->pool, c->seq, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).used_pages, prefix_stats_get(c->cache).pages_held);
+  prefix_cache_destroy(c->cache);
+  CHECK_EQ_UINT(kv_pool_pages_free(c->pool), PAGES);
+  kv_pool_destroy(c->pool);
   CHECK_EQ_UINT(c->memory.blocks_now, 0);
 }
 
-static wick_kv_page_id page_at(const prefix_case *c, uint32_t index) {
+static kv_page_id page_at(const prefix_case *c, uint32_t index) {
   uint32_t count;
-  return wick_kv_seq_table(c->pool, c->seq, &count)[index].page;
+  return kv_seq_table(c->pool, c->seq, &count)[index].page;
 }
 
 // An entry with one user, of the sequence's page `index`.
-static wick_prefix_id insert(prefix_case *c, wick_prefix_id parent, const int32_t *tokens,
-                             uint32_t index) {
-  wick_prefix_id id = WICK_PREFIX_NONE;
+static prefix_id insert(prefix_case *c, prefix_id parent, const int32_t *tokens, uint32_t index) {
+  prefix_id id = PREFIX_NONE;
   bool existed = true;
   wick_error error = {0};
-  CHECK_EQ_INT(wick_prefix_insert(c->cache, parent, NO_SALT, tokens, page_at(c, index), &id,
-                                  &existed, &error),
-               WICK_OK);
+  CHECK_EQ_INT(
+      prefix_insert(c->cache, parent, NO_SALT, tokens, page_at(c, index), &id, &existed, &error),
+      WICK_OK);
   CHECK(!existed);
   return id;
 }
 
-static wick_prefix_id insert_idle(prefix_case *c, wick_prefix_id parent, const int32_t *tokens,
-                                  uint32_t index) {
-  const wick_prefix_id id = insert(c, parent, tokens, index);
-  CHECK_EQ_INT(wick_prefix_release(c->cache, id), WICK_OK);
+static prefix_id insert_idle(prefix_case *c, prefix_id parent, const int32_t *tokens,
+                             uint32_t index) {
+  const prefix_id id = insert(c, parent, tokens, index);
+  CHECK_EQ_INT(prefix_release(c->cache, id), WICK_OK);
   return id;
 }
 
-static wick_prefix_entry entry_of(const prefix_case *c, wick_prefix_id id) {
-  const wick_prefix_entry *entry = wick_prefix_entry_at(c->cache, id);
-  return CHECK(entry != NULL) ? *entry : (wick_prefix_entry){.page = WICK_KV_PAGE_NONE};
+static prefix_entry entry_of(const prefix_case *c, prefix_id id) {
+  const prefix_entry *entry = prefix_entry_at(c->cache, id);
+  return CHECK(entry != NULL) ? *entry : (prefix_entry){.page = KV_PAGE_NONE};
 }
 
 static wick_status insert_another(prefix_case *c, const int32_t *tokens) {
-  wick_prefix_id id;
+  prefix_id id;
   bool existed;
-  return wick_prefix_insert(c->cache, WICK_PREFIX_NONE, NO_SALT, tokens, page_at(c, 0), &id,
-                            &existed, NULL);
+  return prefix_insert(c->cache, PREFIX_NONE, NO_SALT, tokens, page_at(c, 0), &id, &existed, NULL);
 }
 
 // Entries of one token in these cases are named by it.
 static bool contains_token(const prefix_case *c, int32_t token) {
-  return wick_prefix_contains(c->cache, wick_page_hash(0, 0, &token, 1));
+  return prefix_contains(c->cache, page_hash(0, 0, &token, 1));
 }
 
 static const int32_t COLLIDING[2][4] = {{5741, 8119, 25513, 1}, {8765, 14134, 30834, 27109}};
@@ -114,135 +111,135 @@ TEST(px_01_hash_vectors) {
       {0x49ad49f4d05d0d87u, 4, {8765, 14134, 30834, 27109}},
   };
   for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-    CHECK_EQ_UINT(wick_prefix_hash(vectors[i].tokens, vectors[i].count), vectors[i].hash);
+    CHECK_EQ_UINT(prefix_hash(vectors[i].tokens, vectors[i].count), vectors[i].hash);
   }
   int32_t tokens[32];
   count_up(tokens, 0, 32);
-  CHECK_EQ_UINT(wick_prefix_hash(tokens, 16), 0x7c84dc9477851775u);
-  const wick_prefix_hash_t first = 0xd584204dd4eb74a7u;
-  CHECK_EQ_UINT(wick_page_hash(0, 0, tokens, 0), 0xaca6d6b54be3ed05u);
-  CHECK_EQ_UINT(wick_page_hash(0, 0, tokens, 16), first);
-  CHECK_EQ_UINT(wick_page_hash(first, 0, tokens + 16, 16), 0x9c59277afabfc908u);
-  CHECK_EQ_UINT(wick_page_hash(0, 1, tokens, 16), 0x40213d70f4e0ee07u);
+  CHECK_EQ_UINT(prefix_hash(tokens, 16), 0x7c84dc9477851775u);
+  const prefix_hash_t first = 0xd584204dd4eb74a7u;
+  CHECK_EQ_UINT(page_hash(0, 0, tokens, 0), 0xaca6d6b54be3ed05u);
+  CHECK_EQ_UINT(page_hash(0, 0, tokens, 16), first);
+  CHECK_EQ_UINT(page_hash(first, 0, tokens + 16, 16), 0x9c59277afabfc908u);
+  CHECK_EQ_UINT(page_hash(0, 1, tokens, 16), 0x40213d70f4e0ee07u);
 }
 
 TEST(px_02_default_cache) {
   prefix_case c;
   REQUIRE(open_case(&c, NULL));
-  CHECK_EQ_UINT(wick_prefix_capacity(c.cache), 100);
-  CHECK_EQ_UINT(wick_prefix_count(c.cache), 0);
-  CHECK(wick_prefix_is_empty(c.cache));
-  const wick_prefix_stats stats = wick_prefix_stats_get(c.cache);
-  CHECK_NEAR(wick_prefix_hit_ratio(&stats), 0, 0);
-  CHECK_NEAR(wick_prefix_used_ratio(c.cache), 0, 0);
+  CHECK_EQ_UINT(prefix_capacity(c.cache), 100);
+  CHECK_EQ_UINT(prefix_count(c.cache), 0);
+  CHECK(prefix_is_empty(c.cache));
+  const prefix_stats stats = prefix_stats_get(c.cache);
+  CHECK_NEAR(prefix_hit_ratio(&stats), 0, 0);
+  CHECK_NEAR(prefix_used_ratio(c.cache), 0, 0);
   close_case(&c);
 }
 
 TEST(px_03_insert_then_look_up) {
   prefix_case c;
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 100, .page_tokens = 3}));
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 3}));
   const int32_t tokens[] = {1, 2, 3};
-  const wick_prefix_id id = insert(&c, WICK_PREFIX_NONE, tokens, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).prefixes_cached, 1);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).tokens_saved, 0);
-  CHECK_EQ_UINT(wick_prefix_tick(c.cache), 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3), id);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 1);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).tokens_saved, 3);
-  CHECK_EQ_UINT(wick_prefix_tick(c.cache), 1);
-  const wick_prefix_entry entry = entry_of(&c, id);
+  const prefix_id id = insert(&c, PREFIX_NONE, tokens, 0);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).prefixes_cached, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).tokens_saved, 0);
+  CHECK_EQ_UINT(prefix_tick(c.cache), 0);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3), id);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).hits, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 0);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).tokens_saved, 3);
+  CHECK_EQ_UINT(prefix_tick(c.cache), 1);
+  const prefix_entry entry = entry_of(&c, id);
   CHECK_EQ_UINT(entry.last_access_tick, 1);
   CHECK_EQ_UINT(entry.ref_count, 1);
   CHECK_EQ_UINT(entry.token_count, 3);
   CHECK_EQ_INT(entry.page, page_at(&c, 0));
   // the same again: nothing is overwritten or counted twice
-  wick_prefix_id again;
+  prefix_id again;
   bool existed = false;
-  CHECK_EQ_INT(wick_prefix_insert(c.cache, WICK_PREFIX_NONE, NO_SALT, tokens, page_at(&c, 1),
-                                  &again, &existed, NULL),
-               WICK_OK);
+  CHECK_EQ_INT(
+      prefix_insert(c.cache, PREFIX_NONE, NO_SALT, tokens, page_at(&c, 1), &again, &existed, NULL),
+      WICK_OK);
   CHECK(existed && again == id);
   CHECK_EQ_INT(entry_of(&c, id).page, page_at(&c, 0));
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).prefixes_cached, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).prefixes_cached, 1);
   close_case(&c);
 }
 
 TEST(px_04_misses_and_the_hit_ratio) {
   prefix_case c;
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 100, .page_tokens = 3}));
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 3}));
   const int32_t tokens[] = {1, 2, 3}, other[] = {7, 8, 9};
-  insert(&c, WICK_PREFIX_NONE, tokens, 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, other, 3), WICK_PREFIX_NONE);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 1);
-  const wick_prefix_stats before = wick_prefix_stats_get(c.cache);
-  CHECK(wick_prefix_contains(c.cache, wick_page_hash(0, 0, tokens, 3)));
-  CHECK(!wick_prefix_contains(c.cache, wick_page_hash(0, 0, other, 3)));
-  const wick_prefix_stats after = wick_prefix_stats_get(c.cache);
+  insert(&c, PREFIX_NONE, tokens, 0);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, other, 3), PREFIX_NONE);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 1);
+  const prefix_stats before = prefix_stats_get(c.cache);
+  CHECK(prefix_contains(c.cache, page_hash(0, 0, tokens, 3)));
+  CHECK(!prefix_contains(c.cache, page_hash(0, 0, other, 3)));
+  const prefix_stats after = prefix_stats_get(c.cache);
   CHECK_EQ_MEM(&after, &before, sizeof before);
-  CHECK_EQ_UINT(wick_prefix_tick(c.cache), 0);
+  CHECK_EQ_UINT(prefix_tick(c.cache), 0);
   for (int i = 0; i < 3; i++) {
-    CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3) != WICK_PREFIX_NONE);
+    CHECK(prefix_lookup_tokens(c.cache, NO_SALT, tokens, 3) != PREFIX_NONE);
   }
-  const wick_prefix_stats stats = wick_prefix_stats_get(c.cache);
+  const prefix_stats stats = prefix_stats_get(c.cache);
   CHECK_EQ_UINT(stats.hits, 3);
   CHECK_EQ_UINT(stats.misses, 1);
-  CHECK_NEAR(wick_prefix_hit_ratio(&stats), 0.75, 0);
+  CHECK_NEAR(prefix_hit_ratio(&stats), 0.75, 0);
   close_case(&c);
 }
 
 TEST(px_05_refusals) {
   prefix_case c;
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 2, .page_tokens = 1}));
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
   const int32_t tokens[] = {1, 2, 3};
-  const wick_prefix_id used = insert(&c, WICK_PREFIX_NONE, &tokens[0], 0);
-  insert(&c, WICK_PREFIX_NONE, &tokens[1], 1);
+  const prefix_id used = insert(&c, PREFIX_NONE, &tokens[0], 0);
+  insert(&c, PREFIX_NONE, &tokens[1], 1);
   CHECK_EQ_INT(insert_another(&c, &tokens[2]), WICK_E_FULL);
-  CHECK_EQ_UINT(wick_prefix_count(c.cache), 2);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).prefixes_evicted, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).insert_refused, 1);
+  CHECK_EQ_UINT(prefix_count(c.cache), 2);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).prefixes_evicted, 0);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).insert_refused, 1);
   CHECK(contains_token(&c, 1) && contains_token(&c, 2) && !contains_token(&c, 3));
-  const wick_prefix_stats before = wick_prefix_stats_get(c.cache);
-  const uint64_t tick = wick_prefix_tick(c.cache);
-  CHECK_EQ_INT(wick_prefix_retain(c.cache, 77), WICK_E_RANGE);
-  CHECK_EQ_INT(wick_prefix_release(c.cache, 77), WICK_E_RANGE);
-  CHECK_EQ_INT(wick_prefix_release(c.cache, WICK_PREFIX_NONE), WICK_E_RANGE);
-  const wick_prefix_stats after = wick_prefix_stats_get(c.cache);
+  const prefix_stats before = prefix_stats_get(c.cache);
+  const uint64_t tick = prefix_tick(c.cache);
+  CHECK_EQ_INT(prefix_retain(c.cache, 77), WICK_E_RANGE);
+  CHECK_EQ_INT(prefix_release(c.cache, 77), WICK_E_RANGE);
+  CHECK_EQ_INT(prefix_release(c.cache, PREFIX_NONE), WICK_E_RANGE);
+  const prefix_stats after = prefix_stats_get(c.cache);
   CHECK_EQ_MEM(&after, &before, sizeof before);
-  CHECK_EQ_UINT(wick_prefix_tick(c.cache), tick);
+  CHECK_EQ_UINT(prefix_tick(c.cache), tick);
   CHECK_EQ_UINT(entry_of(&c, used).ref_count, 1);
   close_case(&c);
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 0, .page_tokens = 1}));
-  CHECK_NEAR(wick_prefix_used_ratio(c.cache), 0, 0);
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 0, .page_tokens = 1}));
+  CHECK_NEAR(prefix_used_ratio(c.cache), 0, 0);
   CHECK_EQ_INT(insert_another(&c, &tokens[0]), WICK_E_FULL);
-  CHECK_EQ_UINT(wick_prefix_count(c.cache), 0);
+  CHECK_EQ_UINT(prefix_count(c.cache), 0);
   close_case(&c);
 }
 
 TEST(px_06_the_least_recently_used_goes) {
   prefix_case c;
   const int32_t tokens[] = {1, 2, 3, 4};
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 3, .page_tokens = 1}));
-  for (uint32_t i = 0; i < 3; i++) insert_idle(&c, WICK_PREFIX_NONE, &tokens[i], i);
-  CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, &tokens[1], 1) != WICK_PREFIX_NONE);
-  CHECK(wick_prefix_lookup_tokens(c.cache, NO_SALT, &tokens[2], 1) != WICK_PREFIX_NONE);
-  insert(&c, WICK_PREFIX_NONE, &tokens[3], 3);
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 3, .page_tokens = 1}));
+  for (uint32_t i = 0; i < 3; i++) insert_idle(&c, PREFIX_NONE, &tokens[i], i);
+  CHECK(prefix_lookup_tokens(c.cache, NO_SALT, &tokens[1], 1) != PREFIX_NONE);
+  CHECK(prefix_lookup_tokens(c.cache, NO_SALT, &tokens[2], 1) != PREFIX_NONE);
+  insert(&c, PREFIX_NONE, &tokens[3], 3);
   CHECK(!contains_token(&c, 1));
   CHECK(contains_token(&c, 2) && contains_token(&c, 3) && contains_token(&c, 4));
-  CHECK_EQ_UINT(wick_prefix_count(c.cache), 3);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).prefixes_evicted, 1);
+  CHECK_EQ_UINT(prefix_count(c.cache), 3);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).prefixes_evicted, 1);
   close_case(&c);
   // never looked up: the earlier inserted
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 2, .page_tokens = 1}));
-  for (uint32_t i = 0; i < 2; i++) insert_idle(&c, WICK_PREFIX_NONE, &tokens[i], i);
-  insert(&c, WICK_PREFIX_NONE, &tokens[2], 2);
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
+  for (uint32_t i = 0; i < 2; i++) insert_idle(&c, PREFIX_NONE, &tokens[i], i);
+  insert(&c, PREFIX_NONE, &tokens[2], 2);
   CHECK(!contains_token(&c, 1) && contains_token(&c, 2) && contains_token(&c, 3));
   close_case(&c);
   // an entry that another follows is no leaf and stays, however long ago it was used
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 2, .page_tokens = 1}));
-  const wick_prefix_id root = insert_idle(&c, WICK_PREFIX_NONE, &tokens[0], 0);
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
+  const prefix_id root = insert_idle(&c, PREFIX_NONE, &tokens[0], 0);
   insert_idle(&c, root, &tokens[1], 1);
-  insert(&c, WICK_PREFIX_NONE, &tokens[2], 2);
+  insert(&c, PREFIX_NONE, &tokens[2], 2);
   CHECK(contains_token(&c, 1) && contains_token(&c, 3));
   CHECK_EQ_UINT(entry_of(&c, root).child_count, 0);
   close_case(&c);
@@ -250,86 +247,86 @@ TEST(px_06_the_least_recently_used_goes) {
 
 TEST(px_07_released_entries_are_idle) {
   prefix_case c;
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 4, .page_tokens = 1}));
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 4, .page_tokens = 1}));
   const int32_t token = 1;
-  const wick_prefix_id id = insert(&c, WICK_PREFIX_NONE, &token, 0);
-  CHECK_EQ_INT(wick_prefix_retain(c.cache, id), WICK_OK);
+  const prefix_id id = insert(&c, PREFIX_NONE, &token, 0);
+  CHECK_EQ_INT(prefix_retain(c.cache, id), WICK_OK);
   CHECK_EQ_UINT(entry_of(&c, id).ref_count, 2);
-  CHECK_EQ_INT(wick_prefix_release(c.cache, id), WICK_OK);
-  CHECK(!wick_prefix_evict(c.cache));  // still used
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).pages_held, 1);
-  CHECK_EQ_INT(wick_prefix_release(c.cache, id), WICK_OK);
+  CHECK_EQ_INT(prefix_release(c.cache, id), WICK_OK);
+  CHECK(!prefix_evict(c.cache));  // still used
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 1);
+  CHECK_EQ_INT(prefix_release(c.cache, id), WICK_OK);
   CHECK(contains_token(&c, 1));
   CHECK_EQ_UINT(entry_of(&c, id).ref_count, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).pages_held, 1);
-  CHECK_EQ_INT(wick_prefix_release(c.cache, id), WICK_E_ARG);  // nobody's
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 1);
+  CHECK_EQ_INT(prefix_release(c.cache, id), WICK_E_ARG);  // nobody's
   CHECK(contains_token(&c, 1));
-  CHECK_EQ_UINT(wick_kv_pool_page(c.pool, page_at(&c, 0))->ref_count, 2);
-  CHECK(wick_prefix_evict(c.cache));
+  CHECK_EQ_UINT(kv_pool_page(c.pool, page_at(&c, 0))->ref_count, 2);
+  CHECK(prefix_evict(c.cache));
   CHECK(!contains_token(&c, 1));
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).pages_held, 0);
-  CHECK_EQ_UINT(wick_kv_pool_page(c.pool, page_at(&c, 0))->ref_count, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 0);
+  CHECK_EQ_UINT(kv_pool_page(c.pool, page_at(&c, 0))->ref_count, 1);
   close_case(&c);
 }
 
 // The original's hash, of which collisions are known.
-static wick_prefix_hash_t seed_hash(wick_prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
-                                    uint32_t count) {
+static prefix_hash_t seed_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
+                               uint32_t count) {
   (void)parent;
   (void)salt;
-  return wick_prefix_hash(tokens, count);
+  return prefix_hash(tokens, count);
 }
 
 TEST(px_08_collisions_are_told_apart) {
   prefix_case c;
-  const wick_prefix_config config = {.entries_max = 4, .page_tokens = 4, .hash = seed_hash};
+  const prefix_config config = {.entries_max = 4, .page_tokens = 4, .hash = seed_hash};
   REQUIRE(open_case(&c, &config));
-  const wick_prefix_id a = insert(&c, WICK_PREFIX_NONE, COLLIDING[0], 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), WICK_PREFIX_NONE);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 1);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).collisions, 1);
-  const wick_prefix_id b = insert(&c, WICK_PREFIX_NONE, COLLIDING[1], 1);
-  CHECK_EQ_UINT(wick_prefix_count(c.cache), 2);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[0], 4), a);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), b);
+  const prefix_id a = insert(&c, PREFIX_NONE, COLLIDING[0], 0);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), PREFIX_NONE);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).hits, 0);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).collisions, 1);
+  const prefix_id b = insert(&c, PREFIX_NONE, COLLIDING[1], 1);
+  CHECK_EQ_UINT(prefix_count(c.cache), 2);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[0], 4), a);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, COLLIDING[1], 4), b);
   CHECK_EQ_INT(entry_of(&c, a).page, page_at(&c, 0));
   CHECK_EQ_INT(entry_of(&c, b).page, page_at(&c, 1));
   close_case(&c);
   // the hash that pages have in earnest tells them apart by itself
-  CHECK(wick_page_hash(0, 0, COLLIDING[0], 4) != wick_page_hash(0, 0, COLLIDING[1], 4));
+  CHECK(page_hash(0, 0, COLLIDING[0], 4) != page_hash(0, 0, COLLIDING[1], 4));
 }
 
 TEST(px_09_longest_prefix_of_single_tokens) {
   prefix_case c;
-  REQUIRE(open_case(&c, &(wick_prefix_config){.entries_max = 100, .page_tokens = 1}));
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 1}));
   const int32_t tokens[] = {1, 2, 3, 4, 5};
-  wick_prefix_id last = WICK_PREFIX_NONE;
+  prefix_id last = PREFIX_NONE;
   for (uint32_t i = 0; i < 3; i++) last = insert(&c, last, &tokens[i], i);
-  wick_prefix_id found;
-  CHECK_EQ_UINT(wick_prefix_find_longest(c.cache, NO_SALT, tokens, 5, &found), 3);
+  prefix_id found;
+  CHECK_EQ_UINT(prefix_find_longest(c.cache, NO_SALT, tokens, 5, &found), 3);
   CHECK_EQ_UINT(found, last);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).hits, 1);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).misses, 0);
-  CHECK_EQ_UINT(wick_prefix_stats_get(c.cache).tokens_saved, 3);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).hits, 1);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 0);
+  CHECK_EQ_UINT(prefix_stats_get(c.cache).tokens_saved, 3);
   close_case(&c);
 }
 
 // What a fresh sequence is given of the tokens, which is what a search finds, too.
-static uint32_t attach(prefix_case *c, wick_salt salt, const int32_t *tokens, uint32_t count) {
-  wick_prefix_id last;
-  const uint32_t found = wick_prefix_find_longest(c->cache, salt, tokens, count, &last);
-  CHECK((last == WICK_PREFIX_NONE) == (found == 0));
-  wick_kv_seq_id seq;
+static uint32_t attach(prefix_case *c, cache_salt salt, const int32_t *tokens, uint32_t count) {
+  prefix_id last;
+  const uint32_t found = prefix_find_longest(c->cache, salt, tokens, count, &last);
+  CHECK((last == PREFIX_NONE) == (found == 0));
+  kv_seq_id seq;
   uint32_t hit = 99, entries;
-  CHECK_EQ_INT(wick_kv_seq_new(c->pool, 0, &seq, NULL, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_prefix_attach(c->cache, seq, salt, tokens, count, &hit, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_new(c->pool, 0, &seq, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_attach(c->cache, seq, salt, tokens, count, &hit, NULL), WICK_OK);
   CHECK_EQ_UINT(hit, found);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c->pool, seq), hit);
-  const wick_kv_entry *table = wick_kv_seq_table(c->pool, seq, &entries);
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), hit);
+  const kv_entry *table = kv_seq_table(c->pool, seq, &entries);
   CHECK_EQ_UINT(entries, hit / KERNEL_PAGE_TOKENS);
   for (uint32_t i = 0; i < entries; i++) CHECK_EQ_INT(table[i].page, page_at(c, i));
-  CHECK_EQ_INT(wick_kv_seq_free(c->pool, seq, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_free(c->pool, seq, NULL), WICK_OK);
   return hit;
 }
 
@@ -339,19 +336,19 @@ TEST(px_10_whole_pages_and_never_the_last_token) {
   int32_t tokens[40];
   count_up(tokens, 100, 40);
   uint32_t known;
-  CHECK_EQ_INT(wick_kv_seq_append(c.pool, c.seq, 32, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_prefix_store(c.cache, c.seq, TENANT, tokens, 32, &known, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(c.pool, c.seq, 32, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_store(c.cache, c.seq, TENANT, tokens, 32, &known, NULL), WICK_OK);
   CHECK_EQ_UINT(known, 32);
   CHECK_EQ_UINT(attach(&c, TENANT, tokens, 40), 32);
   CHECK_EQ_UINT(attach(&c, TENANT, tokens, 33), 32);
   CHECK_EQ_UINT(attach(&c, TENANT, tokens, 32), 16);
   CHECK_EQ_UINT(attach(&c, TENANT, tokens, 15), 0);
-  const wick_prefix_stats before = wick_prefix_stats_get(c.cache);
+  const prefix_stats before = prefix_stats_get(c.cache);
   CHECK_EQ_UINT(attach(&c, TENANT, tokens, 0), 0);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(c.cache, TENANT, tokens, 0), WICK_PREFIX_NONE);
+  CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, TENANT, tokens, 0), PREFIX_NONE);
   CHECK_EQ_UINT(attach(&c, OTHER_LOW, tokens, 40), 0);
   CHECK_EQ_UINT(attach(&c, OTHER_HIGH, tokens, 40), 0);  // its hash is the same
-  const wick_prefix_stats after = wick_prefix_stats_get(c.cache);
+  const prefix_stats after = prefix_stats_get(c.cache);
   CHECK_EQ_UINT(after.hits, before.hits);
   CHECK_EQ_UINT(after.misses, before.misses + 7);
   tokens[31]++;

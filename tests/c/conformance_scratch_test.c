@@ -13,11 +13,11 @@
 #include "platform/platform.h"
 #include "tensor/tensor.h"
 
-static const wick_scratch_dims QWEN2 = {896, 4864, 14, 2, 64, 151936, false};  // SC-02
+static const scratch_dims QWEN2 = {896, 4864, 14, 2, 64, 151936, false};  // SC-02
 
 // ---- A model of one layer ----
 
-static void write_keys(gguf_writer *w, const wick_scratch_dims *dims) {
+static void write_keys(gguf_writer *w, const scratch_dims *dims) {
   gguf_writer_add_string(w, "general.architecture", "qwen2", 5);
   gguf_writer_add_u32(w, "qwen2.block_count", 1);
   gguf_writer_add_u32(w, "qwen2.context_length", 4096);
@@ -32,7 +32,7 @@ static void write_keys(gguf_writer *w, const wick_scratch_dims *dims) {
 }
 
 // Matrices are of Q4_0, or of F32 where rows are no whole blocks.
-static void write_tensors(gguf_writer *w, const wick_scratch_dims *dims) {
+static void write_tensors(gguf_writer *w, const scratch_dims *dims) {
   const uint64_t hidden = dims->hidden, ffn = dims->ffn, vocab = dims->vocab;
   const uint64_t q = (uint64_t)dims->heads * dims->head_dim;
   const uint64_t kv = (uint64_t)dims->kv_heads * dims->head_dim;
@@ -47,7 +47,7 @@ static void write_tensors(gguf_writer *w, const wick_scratch_dims *dims) {
               {"blk.0.ffn_down.weight", {ffn, hidden}}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     const bool is_plain = list[i].dims[1] == 1 || list[i].dims[0] % 32 != 0;
-    gguf_writer_add_tensor(w, list[i].name, is_plain ? WICK_TYPE_F32 : WICK_TYPE_Q4_0, list[i].dims,
+    gguf_writer_add_tensor(w, list[i].name, is_plain ? GGML_TYPE_F32 : GGML_TYPE_Q4_0, list[i].dims,
                            2);
   }
 }
@@ -78,7 +78,7 @@ static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
 }
 
 // A directory of one layer with these sizes.
-static gguf_directory *make_directory(wick_memory *memory, const wick_scratch_dims *dims) {
+static gguf_directory *make_directory(memory_gate *memory, const scratch_dims *dims) {
   written_file file = {.size_bytes = 0};
   gguf_writer *writer = NULL;
   gguf_directory *directory = NULL;
@@ -97,10 +97,10 @@ static gguf_directory *make_directory(wick_memory *memory, const wick_scratch_di
   return directory;
 }
 
-static wick_model *make_model(wick_memory *memory, const gguf_directory *directory) {
+static loaded_model *make_model(memory_gate *memory, const gguf_directory *directory) {
   const model_tensors tensors = {(void *)directory, (uint32_t)gguf_tensor_count(directory),
                                  tensor_at, find_tensor};
-  wick_model *model = NULL;
+  loaded_model *model = NULL;
   wick_error error = {0};
   if (model_create(memory, kernels_bind(), directory, &tensors, &model, &error) != WICK_OK) {
     check_true(false, error.message, __FILE__, __LINE__);
@@ -111,11 +111,11 @@ static wick_model *make_model(wick_memory *memory, const gguf_directory *directo
 // ---- Sizes ----
 
 // The engine's own arena for one token takes no more than its buffers did, each for itself.
-static void check_arena(const wick_scratch_dims *dims, const wick_scratch *sizes) {
-  wick_memory memory;
+static void check_arena(const scratch_dims *dims, const scratch_plan_sizes *sizes) {
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_directory *directory = make_directory(&memory, dims);
-  wick_model *model = make_model(&memory, directory);
+  loaded_model *model = make_model(&memory, directory);
   REQUIRE(model != NULL);
   CHECK(forward_plan_bytes(model, 1, 1) <= sizes->separate_bytes);
   const uint64_t stream = sizes->hidden + sizes->normed + sizes->logits;
@@ -129,10 +129,10 @@ static void check_arena(const wick_scratch_dims *dims, const wick_scratch *sizes
 
 // `bytes` of every buffer for itself; `guessed_bytes` as the original's other layout had it, with a
 // feed-forward of 6 * hidden.
-static wick_scratch check_sizes(const wick_scratch_dims *dims, uint64_t bytes,
-                                uint64_t guessed_bytes) {
-  wick_scratch s;
-  wick_scratch_plan(dims, &s);
+static scratch_plan_sizes check_sizes(const scratch_dims *dims, uint64_t bytes,
+                                      uint64_t guessed_bytes) {
+  scratch_plan_sizes s;
+  scratch_plan(dims, &s);
   CHECK_EQ_UINT(s.hidden, dims->hidden);
   CHECK_EQ_UINT(s.normed, dims->hidden);
   CHECK_EQ_UINT(s.projected, dims->hidden);
@@ -143,13 +143,13 @@ static wick_scratch check_sizes(const wick_scratch_dims *dims, uint64_t bytes,
   CHECK_EQ_UINT(s.qkv, s.q + s.k + s.v);
   CHECK_EQ_UINT(s.logits, dims->vocab);
   CHECK_EQ_UINT(s.separate_bytes, bytes);
-  CHECK_EQ_UINT(wick_scratch_expanded_bytes(dims, 6 * dims->hidden), guessed_bytes);
+  CHECK_EQ_UINT(scratch_expanded_bytes(dims, 6 * dims->hidden), guessed_bytes);
   CHECK(s.arena_bytes <= s.separate_bytes);
   check_arena(dims, &s);
   return s;
 }
 
-static void check_codes(const wick_scratch *s, uint64_t hidden_codes, uint64_t hidden_scales,
+static void check_codes(const scratch_plan_sizes *s, uint64_t hidden_codes, uint64_t hidden_scales,
                         uint64_t ffn_codes, uint64_t ffn_scales) {
   CHECK_EQ_UINT(s->hidden_codes, hidden_codes);
   CHECK_EQ_UINT(s->hidden_scales, hidden_scales);
@@ -158,8 +158,8 @@ static void check_codes(const wick_scratch *s, uint64_t hidden_codes, uint64_t h
 }
 
 TEST(sc_01_sizes_of_a_small_model) {
-  const wick_scratch_dims dims = {64, 128, 4, 4, 16, 100, false};
-  const wick_scratch s = check_sizes(&dims, 4760, 5860);
+  const scratch_dims dims = {64, 128, 4, 4, 16, 100, false};
+  const scratch_plan_sizes s = check_sizes(&dims, 4760, 5860);
   CHECK_EQ_UINT(s.hidden, 64);
   CHECK_EQ_UINT(s.qkv, 192);
   CHECK_EQ_UINT(s.up, 128);
@@ -168,7 +168,7 @@ TEST(sc_01_sizes_of_a_small_model) {
 }
 
 TEST(sc_02_sizes_of_qwen2_5_0_5b) {
-  const wick_scratch s = check_sizes(&QWEN2, 679772, 673620);
+  const scratch_plan_sizes s = check_sizes(&QWEN2, 679772, 673620);
   CHECK_EQ_UINT(s.q, 896);
   CHECK_EQ_UINT(s.k, 128);
   CHECK_EQ_UINT(s.v, 128);
@@ -177,8 +177,8 @@ TEST(sc_02_sizes_of_qwen2_5_0_5b) {
 }
 
 TEST(sc_03_sizes_of_qwen3_0_6b) {
-  const wick_scratch_dims dims = {1024, 3072, 16, 8, 128, 151936, false};
-  const wick_scratch s = check_sizes(&dims, 694864, 704384);
+  const scratch_dims dims = {1024, 3072, 16, 8, 128, 151936, false};
+  const scratch_plan_sizes s = check_sizes(&dims, 694864, 704384);
   CHECK_EQ_UINT(s.q, 2048);
   CHECK_EQ_UINT(s.k, 1024);
   CHECK_EQ_UINT(s.qkv, 4096);
@@ -186,8 +186,8 @@ TEST(sc_03_sizes_of_qwen3_0_6b) {
 }
 
 TEST(sc_04_sizes_of_tinyllama) {
-  const wick_scratch_dims dims = {2048, 5632, 32, 4, 64, 32000, false};
-  const wick_scratch s = check_sizes(&dims, 242296, 277984);
+  const scratch_dims dims = {2048, 5632, 32, 4, 64, 32000, false};
+  const scratch_plan_sizes s = check_sizes(&dims, 242296, 277984);
   CHECK_EQ_UINT(s.qkv, 2560);
   check_codes(&s, 2048, 8, 5632, 22);
 }
@@ -234,13 +234,13 @@ static void guarded_free(void *block, size_t size_bytes) {
 
 // A model of one layer whose weights are random, and what a sequence needs to run through it.
 typedef struct decode_case {
-  wick_memory memory;
-  wick_model *model;
+  memory_gate memory;
+  loaded_model *model;
   thread_pool *threads;
   seq_store *store;
-  wick_kv_pool *kv;  // of the store
-  wick_forward *forward;
-  wick_kv_seq_id seq;
+  kv_pool *kv;  // of the store
+  forward_pass *forward;
+  kv_seq_id seq;
 } decode_case;
 
 enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row: floats
@@ -249,11 +249,11 @@ enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row: floats
 static void fill_row(const gguf_tensor *tensor, uint32_t row, uint8_t out[ROW_BYTES]) {
   enum { BLOCK_BYTES = 18 };
   const uint16_t scale = f16_of_f32(0.005f);
-  for (uint32_t i = 0; tensor->type == WICK_TYPE_F32 && i < tensor->dims[0]; i++) {
+  for (uint32_t i = 0; tensor->type == GGML_TYPE_F32 && i < tensor->dims[0]; i++) {
     const float value = 1.0f + (float)(i % 7) * 0.01f;
     memcpy(out + 4 * i, &value, sizeof value);
   }
-  for (uint32_t i = 0; tensor->type == WICK_TYPE_Q4_0 && i < tensor->dims[0] / 32; i++) {
+  for (uint32_t i = 0; tensor->type == GGML_TYPE_Q4_0 && i < tensor->dims[0] / 32; i++) {
     const uint64_t seed = (uint64_t)(row % ROWS_MADE) * ROW_BYTES + i + tensor->dims[1];
     uint64_t codes[2] = {hash_mix_u64(2 * seed), hash_mix_u64(2 * seed + 1)};
     memcpy(out + (size_t)i * BLOCK_BYTES, &scale, sizeof scale);
@@ -261,11 +261,11 @@ static void fill_row(const gguf_tensor *tensor, uint32_t row, uint8_t out[ROW_BY
   }
 }
 
-static void fill_weights(wick_model *model, const gguf_directory *directory) {
+static void fill_weights(loaded_model *model, const gguf_directory *directory) {
   uint8_t row_bytes[ROW_BYTES];
   for (uint32_t i = 0; i < gguf_tensor_count(directory); i++) {
     const gguf_tensor *tensor = gguf_tensor_at(directory, i);
-    const uint32_t values = tensor->type == WICK_TYPE_F32 ? 1 : 32;
+    const uint32_t values = tensor->type == GGML_TYPE_F32 ? 1 : 32;
     for (uint32_t row = 0; row < tensor->dims[1]; row++) {
       fill_row(tensor, row, row_bytes);
       model_place(model, i, tensor->type, row, 0, (uint32_t)tensor->dims[0] / values, row_bytes);
@@ -278,7 +278,7 @@ static void fill_weights(wick_model *model, const gguf_directory *directory) {
 static bool open_decode(decode_case *c) {
   memset(c, 0, sizeof *c);
   memory_init(&c->memory, 0, guarded_alloc, guarded_free);
-  wick_memory own;
+  memory_gate own;
   memory_init(&own, 0, platform_alloc, platform_free);
   gguf_directory *directory = make_directory(&own, &QWEN2);
   c->model = make_model(&c->memory, directory);
@@ -286,12 +286,12 @@ static bool open_decode(decode_case *c) {
   if (c->model == NULL || model_allocate_weights(c->model, &error) != WICK_OK) return false;
   fill_weights(c->model, directory);
   gguf_directory_destroy(directory);
-  const wick_kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
+  const kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
   const store_config config = {.pages = shape, .pages_max = STEPS / KERNEL_PAGE_TOKENS + 1};
   bool is_open = thread_pool_create(&c->memory, 1, &c->threads, &error) == WICK_OK &&
                  store_create(&c->memory, c->model->kernels, &config, &c->store, &error) == WICK_OK;
   if (is_open) c->kv = store_pages(c->store);
-  is_open = is_open && wick_kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&
+  is_open = is_open && kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&
             forward_create(c->model, c->store, c->threads, 1, 1, &c->forward, &error) == WICK_OK;
   return check_true(is_open, error.message, __FILE__, __LINE__);
 }
@@ -310,8 +310,8 @@ static void poison_scratch(const decode_case *c) {
   int found = 0;
   for (int i = 0; i < BLOCKS_MAX; i++) {
     // the memory's own header comes first
-    if (guarded[i].at == NULL || guarded[i].size_bytes != bytes + WICK_CACHE_LINE_BYTES) continue;
-    memset(guarded[i].at + WICK_CACHE_LINE_BYTES, 0xff, (size_t)bytes);
+    if (guarded[i].at == NULL || guarded[i].size_bytes != bytes + CACHE_LINE_BYTES) continue;
+    memset(guarded[i].at + CACHE_LINE_BYTES, 0xff, (size_t)bytes);
     found++;
   }
   CHECK_EQ_INT(found, 1);
@@ -319,13 +319,13 @@ static void poison_scratch(const decode_case *c) {
 
 // One token at the sequence's end. The logits, where they are wanted: they take nine tenths of it.
 static const float *decode(decode_case *c, bool wants_logits) {
-  const uint32_t position = wick_kv_seq_tokens(c->kv, c->seq);
+  const uint32_t position = kv_seq_tokens(c->kv, c->seq);
   const model_input input = {(int32_t)(position * 7919 % QWEN2.vocab), position, c->seq, true};
   wick_error error = {0};
-  CHECK_EQ_INT(wick_kv_seq_prepare_write(c->kv, c->seq, position, 1, NULL, &error), WICK_OK);
+  CHECK_EQ_INT(kv_seq_prepare_write(c->kv, c->seq, position, 1, NULL, &error), WICK_OK);
   forward_begin(c->forward, &input, 1);
   if (!CHECK_EQ_INT(forward_layer(c->forward, &error), WICK_OK)) CHECK_EQ_STR(error.message, "");
-  CHECK_EQ_INT(wick_kv_seq_append(c->kv, c->seq, 1, &error), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(c->kv, c->seq, 1, &error), WICK_OK);
   if (!wants_logits) return NULL;
   CHECK_EQ_UINT(forward_logits_compute(c->forward, 0), 1);
   return forward_logits(c->forward, 0);
@@ -333,7 +333,7 @@ static const float *decode(decode_case *c, bool wants_logits) {
 
 // The reset of this engine is none: a step on poisoned buffers gives what it gave before.
 static void check_again(decode_case *c, uint32_t position, const float *wanted) {
-  CHECK_EQ_INT(wick_kv_seq_truncate(c->kv, c->seq, position, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_truncate(c->kv, c->seq, position, NULL), WICK_OK);
   poison_scratch(c);
   CHECK_EQ_MEM(decode(c, true), wanted, QWEN2.vocab * sizeof *wanted);
 }
@@ -348,7 +348,7 @@ TEST(sc_05_decoding_lives_within_its_scratch) {
     const float *logits = decode(&c, step % LOGITS_EVERY == 0);
     if (step == STEPS) memcpy(last, logits, sizeof last);
   }
-  CHECK_EQ_UINT(wick_kv_seq_tokens(c.kv, c.seq), STEPS + 1);
+  CHECK_EQ_UINT(kv_seq_tokens(c.kv, c.seq), STEPS + 1);
   CHECK_EQ_UINT(c.memory.calls, calls);
   check_guards();
   CHECK(memcmp(first, last, sizeof first) != 0);
@@ -362,16 +362,16 @@ TEST(sc_05_decoding_lives_within_its_scratch) {
 }
 
 TEST(sc_06_gate_and_up_in_one) {
-  wick_scratch_dims dims = {3072, 8192, 32, 32, 96, 32064, true};
-  wick_scratch fused, apart;
-  wick_scratch_plan(&dims, &fused);
+  scratch_dims dims = {3072, 8192, 32, 32, 96, 32064, true};
+  scratch_plan_sizes fused, apart;
+  scratch_plan(&dims, &fused);
   CHECK_EQ_UINT(fused.up, 16384);
   CHECK_EQ_UINT(fused.q, 3072);
   // as many rows as the tensor has
-  const wick_layer_dims layer = {3072, 8192, 32, 32, 96, true};
-  CHECK_EQ_UINT(wick_layer_up_rows(&layer, false), fused.up);
+  const layer_dims layer = {3072, 8192, 32, 32, 96, true};
+  CHECK_EQ_UINT(layer_up_rows(&layer, false), fused.up);
   dims.is_gate_fused = false;
-  wick_scratch_plan(&dims, &apart);
+  scratch_plan(&dims, &apart);
   CHECK_EQ_UINT(apart.up, 8192);
   CHECK_EQ_UINT(fused.separate_bytes, apart.separate_bytes + 4 * 8192);
   CHECK(fused.arena_bytes <= fused.separate_bytes);

@@ -21,7 +21,7 @@ static bool rows_equal(const float *found, const float *wanted, uint32_t n) {
   return true;
 }
 
-static void check_vector(const char *name, const kernel_type_ops *ops, const wick_type_facts *facts,
+static void check_vector(const char *name, const kernel_type_ops *ops, const ggml_type_facts *facts,
                          const char *kind, uint32_t rows, uint32_t type) {
   char path[128];
   size_t bin_bytes, f32_bytes;
@@ -57,12 +57,12 @@ static void check_vector(const char *name, const kernel_type_ops *ops, const wic
 
 TEST(rows_are_dequantised_as_ggml_does) {
   if (check_shared("vectors") == NULL) SKIP("no shared folder");
-  const wick_kernels *kernels = kernels_bind();
+  const kernel_table *kernels = kernels_bind();
   uint32_t types = 0;
-  for (uint32_t type = 0; type < WICK_TYPE_COUNT; type++) {
+  for (uint32_t type = 0; type < GGML_TYPE_COUNT; type++) {
     const kernel_type_ops *ops = &kernels->types[type];
-    if (ops->matmul == NULL || type == WICK_TYPE_F32) continue;
-    const wick_type_facts *facts = type_facts(type);
+    if (ops->matmul == NULL || type == GGML_TYPE_F32) continue;
+    const ggml_type_facts *facts = type_facts(type);
     check_vector(facts->name, ops, facts, "quant", 2, type);
     check_vector(facts->name, ops, facts, "random", 8, type);
     types++;

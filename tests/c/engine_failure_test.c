@@ -117,7 +117,7 @@ TEST(peak_memory_is_within_the_plan) {
   free(file.bytes);
 }
 
-static void check_poisoned(float poison, wick_type type) {
+static void check_poisoned(float poison, ggml_type type) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = type;
   shape.poison = poison;
@@ -138,10 +138,10 @@ static void check_poisoned(float poison, wick_type type) {
 }
 
 TEST(weights_that_are_not_finite_end_in_a_typed_error) {
-  check_poisoned(f32_of_bits(0x7fc00000u), WICK_TYPE_F32);
-  check_poisoned(f32_of_bits(0x7f800000u), WICK_TYPE_F32);
-  check_poisoned(f32_of_bits(0x7fc00000u), WICK_TYPE_F16);
-  check_poisoned(f32_of_bits(0x7f800000u), WICK_TYPE_Q8_0);
+  check_poisoned(f32_of_bits(0x7fc00000u), GGML_TYPE_F32);
+  check_poisoned(f32_of_bits(0x7f800000u), GGML_TYPE_F32);
+  check_poisoned(f32_of_bits(0x7fc00000u), GGML_TYPE_F16);
+  check_poisoned(f32_of_bits(0x7f800000u), GGML_TYPE_Q8_0);
 }
 
 TEST(prompts_out_of_bounds_are_refused_with_both_numbers) {

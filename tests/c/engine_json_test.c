@@ -76,7 +76,7 @@ TEST(the_model_is_told_field_by_field) {
 
 TEST(the_types_of_a_model_are_counted_apart) {
   fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = WICK_TYPE_Q8_0;
+  shape.type = GGML_TYPE_Q8_0;
   const fixture_file file = fixture_make(&shape);
   wick_engine *engine = open_engine(&file, 0);
   info_of(engine);
@@ -102,7 +102,7 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
   CHECK_SAYS("\"total_bytes\":%llu,\"kv_page_bytes\":%llu", (u64)plan.total_bytes,
              (u64)plan.kv_page_bytes);
   CHECK_SAYS("\"error\":null");
-  const wick_memory *memory = &engine->memory;
+  const memory_gate *memory = &engine->memory;
   CHECK_SAYS("\"memory\":{\"bytes_now\":%llu,\"bytes_peak\":%llu,\"budget_bytes\":100000000,",
              (u64)memory->bytes_now, (u64)memory->bytes_peak);
   CHECK_SAYS("\"calls\":%llu}", (u64)memory->calls);

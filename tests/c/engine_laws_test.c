@@ -57,7 +57,7 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   config.batch_tokens = setup->batch_tokens;
   config.threads = setup->threads;
   config.k_type = config.v_type = setup->kv;
-  const wick_kernels *kernels =
+  const kernel_table *kernels =
       setup->kernels == NULL ? kernels_bind() : kernels_by_name(setup->kernels);
   if (kernels == NULL) return false;
   const engine_hooks hooks = {.kernels = kernels};
@@ -123,14 +123,14 @@ TEST(logits_do_not_depend_on_batch_chunks_or_threads_f32) { check_law(&FIXTURE_D
 
 TEST(logits_do_not_depend_on_batch_chunks_or_threads_f16) {
   fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = WICK_TYPE_F16;
+  shape.type = GGML_TYPE_F16;
   shape.has_biases = true;
   check_law(&shape, NULL);
 }
 
 TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = WICK_TYPE_Q8_0;
+  shape.type = GGML_TYPE_Q8_0;
   check_law(&shape, NULL);
 }
 
@@ -143,14 +143,14 @@ TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_f32) {
 
 TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = WICK_TYPE_Q8_0;
+  shape.type = GGML_TYPE_Q8_0;
   check_law(&shape, &(fixture_experts){"qwen2moe", 12, 3, 64, false, NULL});
 }
 
 // Chunks one after the other, and side by side in threads.
 TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_shape shape = FIXTURE_DEFAULT;
-  shape.type = WICK_TYPE_Q8_0;
+  shape.type = GGML_TYPE_Q8_0;
   shape.context = 2 * PROMPT_LONG_TOKENS;
   fixture_file file = fixture_make(&shape);
   for (int k = 0; k < KERNELS_COUNT; k++) {

@@ -12,7 +12,7 @@ enum {
   SHORT_TOKENS = 128  // pages for one and a half of them
 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
 typedef struct said_token {
   int32_t token, top_tokens[TOP];

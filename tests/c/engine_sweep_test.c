@@ -8,7 +8,7 @@
 
 enum { STEPS_MAX = 20000, IDS_MAX = 64, SESSIONS_MAX = 8, PROMPT = 40 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 32, 32, 2, 1, 1, 128, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 32, 32, 2, 1, 1, 128, false, 0};
 static const uint64_t NEVER = UINT64_MAX;
 
 typedef struct sweep {
@@ -34,8 +34,8 @@ static wick_engine *open_engine(const sweep *s, const wick_config *config, wick_
   return engine;
 }
 
-static wick_memory *memory_of(const wick_engine *engine) {
-  return (wick_memory *)(uintptr_t)&engine->memory;
+static memory_gate *memory_of(const wick_engine *engine) {
+  return (memory_gate *)(uintptr_t)&engine->memory;
 }
 
 static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
@@ -303,8 +303,8 @@ static void set_up(sweep *s, const scenario *scenario, const fixture_file *file)
 
 static void check_pages(const sweep *s) {
   wick_error error;
-  CHECK_EQ_INT(wick_kv_pool_check(s->engine->kv, &error), WICK_OK);
-  const wick_kv_stats stats = wick_kv_pool_stats(s->engine->kv);
+  CHECK_EQ_INT(kv_pool_check(s->engine->kv, &error), WICK_OK);
+  const kv_stats stats = kv_pool_stats(s->engine->kv);
   CHECK_EQ_UINT(stats.active_sequences, 0);
   CHECK_EQ_UINT(stats.used_pages, stats.pages_held_prefix);
 }
@@ -341,7 +341,7 @@ static uint64_t run_once(const scenario *scenario, const fixture_file *file, uin
     CHECK_EQ_INT(status, WICK_OK);
   }
   // the draft's own memory is refused in every second run
-  wick_memory *memory = memory_of(s.draft != NULL && k % 2 == 0 ? s.draft : s.engine);
+  memory_gate *memory = memory_of(s.draft != NULL && k % 2 == 0 ? s.draft : s.engine);
   const uint64_t first = memory->calls;
   if (k != NEVER && is_lasting) memory->fail_from_call = first + k;
   if (k != NEVER && !is_lasting) memory->fail_at_call = first + k;

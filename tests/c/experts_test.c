@@ -183,14 +183,14 @@ TEST(only_the_experts_in_use_are_counted) {
   wick_engine *engine = open_engine(&file, &status, &error);
   REQUIRE(status == WICK_OK);
   CHECK_EQ_UINT(ask(engine).tokens, ANSWER);
-  const wick_op_record *decode = engine->ops->records[WICK_PASS_DECODE];
+  const op_record *decode = engine->ops->records[PASS_DECODE];
   const uint64_t layers = FIXTURE_DEFAULT.layers, hidden = FIXTURE_DEFAULT.hidden,
                  passes = layers * (ANSWER - 1), weights = 3 * hidden * FIXTURE_DEFAULT.ffn;
-  CHECK_EQ_UINT(decode[WICK_OP_EXPERTS].macs, passes * EXPERTS.used * weights);
-  CHECK_EQ_UINT(decode[WICK_OP_EXPERTS].bytes,
+  CHECK_EQ_UINT(decode[OP_EXPERTS].macs, passes * EXPERTS.used * weights);
+  CHECK_EQ_UINT(decode[OP_EXPERTS].bytes,
                 passes * 4 * (EXPERTS.used * weights + hidden * (EXPERTS.used + 1)));
-  CHECK_EQ_UINT(decode[WICK_OP_ROUTE].macs, passes * EXPERTS.count * hidden);
-  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].macs, 0);
+  CHECK_EQ_UINT(decode[OP_ROUTE].macs, passes * EXPERTS.count * hidden);
+  CHECK_EQ_UINT(decode[OP_GATE_UP].macs, 0);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

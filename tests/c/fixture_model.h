@@ -15,7 +15,7 @@
 #include "random.h"
 
 typedef struct fixture_shape {
-  wick_type type;  // of the matrices: F32, F16 or Q8_0
+  ggml_type type;  // of the matrices: F32, F16 or Q8_0
   uint32_t hidden, ffn, heads, kv_heads, layers, context;
   bool has_biases;
   float poison;  // written over one weight when not 0 (NaN, Inf)
@@ -48,8 +48,8 @@ static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3,
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
 // Of hybrids: no width is a multiple of 8.
-static const fixture_shape FIXTURE_ODD = {WICK_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
-static const fixture_shape FIXTURE_DEFAULT = {WICK_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
+static const fixture_shape FIXTURE_ODD = {GGML_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
+static const fixture_shape FIXTURE_DEFAULT = {GGML_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 
 typedef struct fixture_file {
   uint8_t *bytes;
@@ -168,7 +168,7 @@ static inline void fixture_vocabulary(gguf_writer *w) {
 typedef struct fixture_tensor {
   char name[48];
   uint64_t dims[3];
-  wick_type type;
+  ggml_type type;
 } fixture_tensor;
 
 typedef struct fixture_tensors {
@@ -176,7 +176,7 @@ typedef struct fixture_tensors {
   uint32_t count;
 } fixture_tensors;
 
-static inline void fixture_add(fixture_tensors *list, wick_type type, uint64_t rows, uint64_t cols,
+static inline void fixture_add(fixture_tensors *list, ggml_type type, uint64_t rows, uint64_t cols,
                                uint64_t matrices, uint32_t layer, const char *name) {
   fixture_tensor *tensor = &list->at[list->count++];
   *tensor = (fixture_tensor){.type = type, .dims = {cols, rows, matrices}};
@@ -186,7 +186,7 @@ static inline void fixture_add(fixture_tensors *list, wick_type type, uint64_t r
 static inline void fixture_add_experts(fixture_tensors *list, const fixture_shape *s,
                                        const fixture_experts *experts, uint32_t i) {
   const uint64_t hidden = s->hidden, ffn = s->ffn, shared = experts->shared_ffn;
-  fixture_add(list, WICK_TYPE_F32, experts->count, hidden, 1, i, "ffn_gate_inp.weight");
+  fixture_add(list, GGML_TYPE_F32, experts->count, hidden, 1, i, "ffn_gate_inp.weight");
   for (uint32_t e = 0; experts->is_apart && e < experts->count; e++) {
     char name[32];
     text_format(name, sizeof name, "ffn_gate.%u.weight", e);
@@ -201,7 +201,7 @@ static inline void fixture_add_experts(fixture_tensors *list, const fixture_shap
   fixture_add(list, s->type, shared, hidden, 1, i, "ffn_gate_shexp.weight");
   fixture_add(list, s->type, shared, hidden, 1, i, "ffn_up_shexp.weight");
   fixture_add(list, s->type, hidden, shared, 1, i, "ffn_down_shexp.weight");
-  fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "ffn_gate_inp_shexp.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "ffn_gate_inp_shexp.weight");
 }
 
 static inline void fixture_list(const fixture_shape *s, const fixture_experts *experts,
@@ -210,13 +210,13 @@ static inline void fixture_list(const fixture_shape *s, const fixture_experts *e
   list->count = 1;
   list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
   for (uint32_t i = 0; i < s->layers; i++) {
-    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
+    fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
     fixture_add(list, s->type, hidden, hidden, 1, i, "attn_q.weight");
     fixture_add(list, s->type, kv, hidden, 1, i, "attn_k.weight");
     fixture_add(list, s->type, kv, hidden, 1, i, "attn_v.weight");
-    if (s->has_biases) fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_q.bias");
+    if (s->has_biases) fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "attn_q.bias");
     fixture_add(list, s->type, hidden, hidden, 1, i, "attn_output.weight");
-    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "ffn_norm.weight");
+    fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "ffn_norm.weight");
     if (experts != NULL) {
       fixture_add_experts(list, s, experts, i);
       continue;
@@ -225,13 +225,13 @@ static inline void fixture_list(const fixture_shape *s, const fixture_experts *e
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
     fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
   }
-  list->at[list->count++] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, WICK_TYPE_F32};
+  list->at[list->count++] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, GGML_TYPE_F32};
 }
 
 static inline void fixture_add_conv(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
   const uint64_t hidden = s->hidden;
   fixture_add(list, s->type, 3 * hidden, hidden, 1, i, "shortconv.in_proj.weight");
-  fixture_add(list, WICK_TYPE_F32, hidden, FIXTURE_LFM2.taps, 1, i, "shortconv.conv.weight");
+  fixture_add(list, GGML_TYPE_F32, hidden, FIXTURE_LFM2.taps, 1, i, "shortconv.conv.weight");
   fixture_add(list, s->type, hidden, hidden, 1, i, "shortconv.out_proj.weight");
 }
 
@@ -243,10 +243,10 @@ static inline void fixture_add_delta(fixture_tensors *list, const fixture_shape 
   fixture_add(list, s->type, values, hidden, 1, i, "attn_gate.weight");
   fixture_add(list, s->type, h->value_heads, hidden, 1, i, "ssm_beta.weight");
   fixture_add(list, s->type, h->value_heads, hidden, 1, i, "ssm_alpha.weight");
-  fixture_add(list, WICK_TYPE_F32, channels, h->taps, 1, i, "ssm_conv1d.weight");
-  fixture_add(list, WICK_TYPE_F32, 1, h->value_heads, 1, i, "ssm_dt.bias");
-  fixture_add(list, WICK_TYPE_F32, 1, h->value_heads, 1, i, "ssm_a");
-  fixture_add(list, WICK_TYPE_F32, 1, h->state, 1, i, "ssm_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, channels, h->taps, 1, i, "ssm_conv1d.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, h->value_heads, 1, i, "ssm_dt.bias");
+  fixture_add(list, GGML_TYPE_F32, 1, h->value_heads, 1, i, "ssm_a");
+  fixture_add(list, GGML_TYPE_F32, 1, h->state, 1, i, "ssm_norm.weight");
   fixture_add(list, s->type, hidden, values, 1, i, "ssm_out.weight");
 }
 
@@ -256,8 +256,8 @@ static inline void fixture_add_odd(fixture_tensors *list, const fixture_shape *s
   fixture_add(list, s->type, is_gated ? 2 * hidden : hidden, hidden, 1, i, "attn_q.weight");
   fixture_add(list, s->type, kv, hidden, 1, i, "attn_k.weight");
   fixture_add(list, s->type, kv, hidden, 1, i, "attn_v.weight");
-  fixture_add(list, WICK_TYPE_F32, 1, dim, 1, i, "attn_q_norm.weight");
-  fixture_add(list, WICK_TYPE_F32, 1, dim, 1, i, "attn_k_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, dim, 1, i, "attn_q_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, dim, 1, i, "attn_k_norm.weight");
   fixture_add(list, s->type, hidden, hidden, 1, i, "attn_output.weight");
 }
 
@@ -277,17 +277,17 @@ static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hyb
   list->count = 1;
   list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
   for (uint32_t i = 0; i < s->layers; i++) {
-    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
+    fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
     if (i % 2 == 1) fixture_add_odd(list, s, !is_lfm2, i);
     if (i % 2 == 0 && is_lfm2) fixture_add_conv(list, s, i);
     if (i % 2 == 0 && !is_lfm2) fixture_add_delta(list, s, i);
-    fixture_add(list, WICK_TYPE_F32, 1, hidden, 1, i,
+    fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i,
                 is_lfm2 ? "ffn_norm.weight" : "post_attention_norm.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
     fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
   }
-  list->at[list->count] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, WICK_TYPE_F32};
+  list->at[list->count] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, GGML_TYPE_F32};
   if (is_lfm2) memcpy(list->at[list->count].name, "token_embd_norm.weight", 23);
   list->count++;
   fixture_leave_out(list, hybrid->left_out);
@@ -302,12 +302,12 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
     float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
     if (strstr(t->name, "ssm_a") != NULL && is_norm) value = -0.1f * value;  // what decays
     if (poison != 0 && c == 0) value = poison;
-    if (t->type == WICK_TYPE_F32) memcpy(row + 4 * c, &value, 4);
-    if (t->type == WICK_TYPE_F16) {
+    if (t->type == GGML_TYPE_F32) memcpy(row + 4 * c, &value, 4);
+    if (t->type == GGML_TYPE_F16) {
       half = f16_of_f32(value);
       memcpy(row + 2 * c, &half, 2);
     }
-    if (t->type == WICK_TYPE_Q8_0) {
+    if (t->type == GGML_TYPE_Q8_0) {
       half = f16_of_f32(poison != 0 ? poison : 0.0045f);
       memcpy(row + c / 32 * 34, &half, 2);
       row[c / 32 * 34 + 2 + c % 32] = poison != 0 ? 1 : (uint8_t)(int8_t)(value * 190.0f);
@@ -332,7 +332,7 @@ static inline fixture_file fixture_make_any(const fixture_shape *shape,
                                             const fixture_experts *experts,
                                             const fixture_hybrid *hybrid) {
   fixture_file file = {0};
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_writer *w;
   wick_error error;

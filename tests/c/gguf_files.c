@@ -84,7 +84,7 @@ static uint64_t sample_tensor_bytes(const sample_tensor *tensor) {
 }
 
 memory_file sample_make(const sample_spec *spec) {
-  wick_memory memory;
+  memory_gate memory;
   wick_error error = {0};
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory_file file = {0};
@@ -111,13 +111,13 @@ memory_file sample_make(const sample_spec *spec) {
 }
 
 const sample_tensor SAMPLE_TENSORS[] = {
-    {"token_embd.weight", WICK_TYPE_Q8_0, 2, {64, 7}},
-    {"blk.0.attn_norm.weight", WICK_TYPE_F32, 1, {5}},
-    {"blk.0.attn_q.weight", WICK_TYPE_Q4_0, 2, {96, 10}},
-    {"blk.0.ffn_down.weight", WICK_TYPE_Q6_K, 2, {512, 3}},
-    {"blk.0.ffn_up.weight", WICK_TYPE_F16, 3, {3, 2, 2}},
-    {"rope_freqs.weight", WICK_TYPE_F32, 1, {1}},
-    {"output.weight", WICK_TYPE_MXFP4, 2, {32, 9}},
+    {"token_embd.weight", GGML_TYPE_Q8_0, 2, {64, 7}},
+    {"blk.0.attn_norm.weight", GGML_TYPE_F32, 1, {5}},
+    {"blk.0.attn_q.weight", GGML_TYPE_Q4_0, 2, {96, 10}},
+    {"blk.0.ffn_down.weight", GGML_TYPE_Q6_K, 2, {512, 3}},
+    {"blk.0.ffn_up.weight", GGML_TYPE_F16, 3, {3, 2, 2}},
+    {"rope_freqs.weight", GGML_TYPE_F32, 1, {1}},
+    {"output.weight", GGML_TYPE_MXFP4, 2, {32, 9}},
 };
 const size_t SAMPLE_TENSOR_COUNT = sizeof SAMPLE_TENSORS / sizeof *SAMPLE_TENSORS;
 

@@ -30,7 +30,7 @@ void file_tensor(memory_file *file, const char *name, uint64_t columns, uint64_t
 // ---- whole models ----
 typedef struct sample_tensor {
   const char *name;
-  wick_type type;
+  ggml_type type;
   uint32_t dim_count;
   uint64_t dims[GGUF_DIMS_MAX];
 } sample_tensor;

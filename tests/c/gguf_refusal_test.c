@@ -129,7 +129,7 @@ static void make_zero_dim(memory_file *file) { make_tensor(file, 8, 0, 0, 0); }
 static void make_negative_dim(memory_file *file) { make_tensor(file, 0 - UINT64_C(8), 1, 0, 0); }
 static void make_type_4(memory_file *file) { make_tensor(file, 32, 1, 4, 0); }
 static void make_type_43(memory_file *file) { make_tensor(file, 32, 1, 43, 0); }
-static void make_part_of_a_block(memory_file *file) { make_tensor(file, 48, 1, WICK_TYPE_Q4_0, 0); }
+static void make_part_of_a_block(memory_file *file) { make_tensor(file, 48, 1, GGML_TYPE_Q4_0, 0); }
 static void make_wrapping_bytes(memory_file *file) {
   make_tensor(file, UINT64_C(1) << 32, UINT64_C(1) << 32, 0, 0);
 }

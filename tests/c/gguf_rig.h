@@ -11,7 +11,7 @@
 #include "gguf_files.h"
 #include "platform/platform.h"
 
-static wick_memory memory;
+static memory_gate memory;
 static wick_error error;
 
 static gguf_directory *open_directory(void) {

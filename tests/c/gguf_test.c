@@ -12,13 +12,13 @@
 // ---- block facts ----
 
 TEST(types_are_those_of_ggml) {
-  for (uint32_t type = 0; type < WICK_TYPE_COUNT + 3; type++) {
-    const wick_type_facts *facts = type_facts(type);
+  for (uint32_t type = 0; type < GGML_TYPE_COUNT + 3; type++) {
+    const ggml_type_facts *facts = type_facts(type);
     const bool is_gone = type == 4 || type == 5 || (type >= 31 && type <= 33) ||
-                         (type >= 36 && type <= 38) || type >= WICK_TYPE_COUNT;
+                         (type >= 36 && type <= 38) || type >= GGML_TYPE_COUNT;
     CHECK_EQ_INT(facts == NULL, is_gone);
     if (facts == NULL) continue;
-    CHECK(facts->block_bytes <= WICK_TYPE_BLOCK_BYTES_MAX);
+    CHECK(facts->block_bytes <= GGML_TYPE_BLOCK_BYTES_MAX);
     uint64_t bytes = 0;
     CHECK(type_row_bytes(type, UINT64_C(7) * facts->block_values, &bytes));
     CHECK_EQ_UINT(bytes, UINT64_C(7) * facts->block_bytes);
@@ -28,10 +28,10 @@ TEST(types_are_those_of_ggml) {
 
 TEST(rows_are_whole_blocks_and_fit_64_bits) {
   uint64_t bytes = 0;
-  CHECK(!type_row_bytes(WICK_TYPE_Q4_0, 33, &bytes));
+  CHECK(!type_row_bytes(GGML_TYPE_Q4_0, 33, &bytes));
   CHECK(!type_row_bytes(4, 32, &bytes));
-  CHECK(!type_row_bytes(WICK_TYPE_F32, UINT64_C(1) << 62, &bytes));
-  CHECK(type_row_bytes(WICK_TYPE_F32, UINT64_C(1) << 61, &bytes));
+  CHECK(!type_row_bytes(GGML_TYPE_F32, UINT64_C(1) << 62, &bytes));
+  CHECK(type_row_bytes(GGML_TYPE_F32, UINT64_C(1) << 61, &bytes));
   CHECK_EQ_UINT(bytes, UINT64_C(1) << 63);
 }
 
@@ -39,8 +39,8 @@ TEST(rows_are_whole_blocks_and_fit_64_bits) {
 TEST(block_bytes_are_those_of_the_reference_rows) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   size_t checked = 0;
-  for (uint32_t type = 1; type < WICK_TYPE_COUNT; type++) {
-    const wick_type_facts *facts = type_facts(type);
+  for (uint32_t type = 1; type < GGML_TYPE_COUNT; type++) {
+    const ggml_type_facts *facts = type_facts(type);
     if (facts == NULL) continue;
     char name[64];
     snprintf(name, sizeof name, "vectors/reference/dequant/%s.quant.bin", facts->name);
@@ -82,12 +82,12 @@ static void add_every_type(gguf_writer *writer) {
   gguf_writer_add_item(writer, "", 0);
   gguf_writer_add_item(writer, "bcd", 3);
   gguf_writer_add_strings(writer, "no strings", 0);
-  gguf_writer_add_tensor(writer, "q", WICK_TYPE_Q4_0, (const uint64_t[]){64, 3}, 2);
-  gguf_writer_add_tensor(writer, "norm", WICK_TYPE_F32, (const uint64_t[]){3}, 1);
+  gguf_writer_add_tensor(writer, "q", GGML_TYPE_Q4_0, (const uint64_t[]){64, 3}, 2);
+  gguf_writer_add_tensor(writer, "norm", GGML_TYPE_F32, (const uint64_t[]){3}, 1);
 }
 
 static memory_file every_type_file(uint32_t alignment) {
-  wick_memory writer_memory;
+  memory_gate writer_memory;
   memory_init(&writer_memory, 0, platform_alloc, platform_free);
   memory_file file = {0};
   gguf_writer *writer = NULL;
@@ -298,10 +298,10 @@ TEST(unusual_layouts_are_read) {
   file_header(&file, 3, 0);
   file_string(&file, "scalar");
   file_u32(&file, 0);
-  file_u32(&file, WICK_TYPE_F32);
+  file_u32(&file, GGML_TYPE_F32);
   file_u64(&file, 4096);
-  file_tensor(&file, "b", 8, 2, WICK_TYPE_F32, 64);
-  file_tensor(&file, "c", 16, 1, WICK_TYPE_F32, 0);
+  file_tensor(&file, "b", 8, 2, GGML_TYPE_F32, 64);
+  file_tensor(&file, "c", 16, 1, GGML_TYPE_F32, 0);
   gguf_directory *directory = parse(&file);
   REQUIRE(gguf_directory_is_complete(directory));
   const gguf_tensor *scalar = gguf_tensor_at(directory, 0);
@@ -329,7 +329,7 @@ TEST(many_tensors_in_any_order_are_sorted) {
   for (uint32_t i = 0; i < COUNT; i++) {
     char name[16];
     snprintf(name, sizeof name, "t%u", i);
-    file_tensor(&file, name, 8, 1, WICK_TYPE_F32, places[i] * UINT64_C(32));
+    file_tensor(&file, name, 8, 1, GGML_TYPE_F32, places[i] * UINT64_C(32));
   }
   gguf_directory *directory = parse(&file);
   REQUIRE(gguf_directory_is_complete(directory));
@@ -445,7 +445,7 @@ TEST(the_writer_tells_its_failures) {
   size_t left = SIZE_MAX;
   CHECK_EQ_INT(gguf_writer_create(&memory, write_nothing, &left, 48, &writer, &error), WICK_E_ARG);
   CHECK_EQ_INT(gguf_writer_create(&memory, write_nothing, &left, 32, &writer, &error), WICK_OK);
-  gguf_writer_add_tensor(writer, "t", WICK_TYPE_Q4_0, (const uint64_t[]){33}, 1);
+  gguf_writer_add_tensor(writer, "t", GGML_TYPE_Q4_0, (const uint64_t[]){33}, 1);
   CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_E_ARG);
   CHECK(strstr(error.message, "'t' has an impossible shape") != NULL);
   gguf_writer_destroy(writer);
@@ -455,13 +455,13 @@ TEST(the_writer_tells_its_failures) {
   CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_E_ARG);
   gguf_writer_destroy(writer);
   CHECK_EQ_INT(gguf_writer_create(&memory, write_nothing, &left, 32, &writer, &error), WICK_OK);
-  gguf_writer_add_tensor(writer, "t", WICK_TYPE_F32, (const uint64_t[]){3}, 1);
+  gguf_writer_add_tensor(writer, "t", GGML_TYPE_F32, (const uint64_t[]){3}, 1);
   CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_OK);
   CHECK_EQ_INT(gguf_writer_write_data(writer, "1234567", 7, &error), WICK_OK);
   CHECK_EQ_INT(gguf_writer_finish(writer, &error), WICK_E_NODATA);
   gguf_writer_destroy(writer);
   CHECK_EQ_INT(gguf_writer_create(&memory, write_nothing, &left, 32, &writer, &error), WICK_OK);
-  gguf_writer_add_tensor(writer, "t", WICK_TYPE_F32, (const uint64_t[]){1}, 1);
+  gguf_writer_add_tensor(writer, "t", GGML_TYPE_F32, (const uint64_t[]){1}, 1);
   CHECK_EQ_INT(gguf_writer_write_header(writer, &error), WICK_OK);
   CHECK_EQ_INT(gguf_writer_write_data(writer, "12345", 5, &error), WICK_E_RANGE);
   gguf_writer_destroy(writer);

@@ -44,7 +44,7 @@ static memory_file read_shared(const char *folder, const char *name) {
 
 // One loading of one file.
 typedef struct attempt {
-  wick_memory memory;
+  memory_gate memory;
   wick_error error;
   load_sink sink;
   loader *loader;
@@ -229,7 +229,7 @@ static void mutate(memory_file *file, uint64_t directory_bytes, uint64_t *state)
 
 // Tensors whose bytes would fill the machine are not made.
 static bool is_small(const memory_file *file, uint64_t *directory_bytes) {
-  wick_memory memory;
+  memory_gate memory;
   wick_error error;
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_directory *directory = NULL;

@@ -32,16 +32,16 @@ void random_floats(float *x, size_t n, float deviation) {
 // ---- the types ----
 
 const type_case type_cases[] = {
-    {WICK_TYPE_F32, {0}, 0},     {WICK_TYPE_F16, {0}, 1},     {WICK_TYPE_BF16, {0}, 0},
-    {WICK_TYPE_Q4_0, {0}, 1},    {WICK_TYPE_Q4_1, {0, 2}, 2}, {WICK_TYPE_Q5_0, {0}, 1},
-    {WICK_TYPE_Q5_1, {0, 2}, 2}, {WICK_TYPE_Q8_0, {0}, 1},    {WICK_TYPE_Q4_K, {0, 2}, 2},
-    {WICK_TYPE_Q5_K, {0, 2}, 2}, {WICK_TYPE_Q6_K, {208}, 1},  {WICK_TYPE_Q2_K, {80, 82}, 2},
-    {WICK_TYPE_Q3_K, {108}, 1},  {WICK_TYPE_IQ4_NL, {0}, 1},  {WICK_TYPE_IQ4_XS, {0}, 1},
-    {WICK_TYPE_IQ1_S, {0}, 1},   {WICK_TYPE_IQ1_M, {0}, 0},   {WICK_TYPE_IQ2_XXS, {0}, 1},
-    {WICK_TYPE_IQ2_XS, {0}, 1},  {WICK_TYPE_IQ2_S, {0}, 1},   {WICK_TYPE_IQ3_XXS, {0}, 1},
-    {WICK_TYPE_IQ3_S, {0}, 1},   {WICK_TYPE_TQ1_0, {52}, 1},  {WICK_TYPE_TQ2_0, {64}, 1},
-    {WICK_TYPE_Q1_0, {0}, 1},    {WICK_TYPE_Q2_0, {0}, 1},    {WICK_TYPE_MXFP4, {0}, 0},
-    {WICK_TYPE_NVFP4, {0}, 0},
+    {GGML_TYPE_F32, {0}, 0},     {GGML_TYPE_F16, {0}, 1},     {GGML_TYPE_BF16, {0}, 0},
+    {GGML_TYPE_Q4_0, {0}, 1},    {GGML_TYPE_Q4_1, {0, 2}, 2}, {GGML_TYPE_Q5_0, {0}, 1},
+    {GGML_TYPE_Q5_1, {0, 2}, 2}, {GGML_TYPE_Q8_0, {0}, 1},    {GGML_TYPE_Q4_K, {0, 2}, 2},
+    {GGML_TYPE_Q5_K, {0, 2}, 2}, {GGML_TYPE_Q6_K, {208}, 1},  {GGML_TYPE_Q2_K, {80, 82}, 2},
+    {GGML_TYPE_Q3_K, {108}, 1},  {GGML_TYPE_IQ4_NL, {0}, 1},  {GGML_TYPE_IQ4_XS, {0}, 1},
+    {GGML_TYPE_IQ1_S, {0}, 1},   {GGML_TYPE_IQ1_M, {0}, 0},   {GGML_TYPE_IQ2_XXS, {0}, 1},
+    {GGML_TYPE_IQ2_XS, {0}, 1},  {GGML_TYPE_IQ2_S, {0}, 1},   {GGML_TYPE_IQ3_XXS, {0}, 1},
+    {GGML_TYPE_IQ3_S, {0}, 1},   {GGML_TYPE_TQ1_0, {52}, 1},  {GGML_TYPE_TQ2_0, {64}, 1},
+    {GGML_TYPE_Q1_0, {0}, 1},    {GGML_TYPE_Q2_0, {0}, 1},    {GGML_TYPE_MXFP4, {0}, 0},
+    {GGML_TYPE_NVFP4, {0}, 0},
 };
 _Static_assert(sizeof type_cases == TYPE_CASES * sizeof type_cases[0], "every case has its row");
 
@@ -90,33 +90,33 @@ static void random_block(const type_case *type, scales_kind kind, uint32_t row, 
                          uint8_t *block) {
   const uint32_t bytes = type_facts(type->type)->block_bytes;
   for (uint32_t i = 0; i < bytes; i++) block[i] = (uint8_t)random_u32();
-  if (type->type == WICK_TYPE_F32) {
+  if (type->type == GGML_TYPE_F32) {
     const float value = kind == SCALES_ZERO && row % 2 == 0 ? 0 : random_normal();
     memcpy(block, &value, sizeof value);
   }
-  if (type->type == WICK_TYPE_BF16) {
+  if (type->type == GGML_TYPE_BF16) {
     const uint16_t half = (uint16_t)(bits_of_f32(random_normal()) >> 16);
     memcpy(block, &half, sizeof half);
   }
-  if (type->type == WICK_TYPE_IQ1_M) iq1_m_scale(random_half(kind, row), block + 48);
-  if (type->type == WICK_TYPE_MXFP4) block[0] = mxfp4_exponent(kind, row);
+  if (type->type == GGML_TYPE_IQ1_M) iq1_m_scale(random_half(kind, row), block + 48);
+  if (type->type == GGML_TYPE_MXFP4) block[0] = mxfp4_exponent(kind, row);
   for (uint32_t i = 0; i < type->scale_count; i++) {
     const uint16_t half = random_half(kind, row);
     memcpy(block + type->scale_offsets[i], &half, sizeof half);
   }
-  for (uint32_t i = 2; type->type == WICK_TYPE_Q8_0 && !minus_128 && i < bytes; i++) {
+  for (uint32_t i = 2; type->type == GGML_TYPE_Q8_0 && !minus_128 && i < bytes; i++) {
     if (block[i] == 0x80) block[i] = 0x81;
   }
 }
 
 // ---- matrices and variants ----
 
-const wick_kernels *scalar(void) { return kernels_by_name("scalar"); }
+const kernel_table *scalar(void) { return kernels_by_name("scalar"); }
 
 test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, scales_kind kind,
                         bool minus_128) {
   const kernel_type_ops *ops = &scalar()->types[type->type];
-  const wick_type_facts *facts = type_facts(type->type);
+  const ggml_type_facts *facts = type_facts(type->type);
   test_matrix made = {.matrix = {.rows = rows, .cols = cols, .type = type->type}};
   CHECK(ops->matrix_bytes(rows, cols, &made.bytes));
   made.data = aligned_alloc(64, align_size((size_t)made.bytes, 64));
@@ -139,18 +139,18 @@ test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, sca
   return made;
 }
 
-size_t variants(const wick_kernels *list[VARIANTS_MAX]) {
+size_t variants(const kernel_table *list[VARIANTS_MAX]) {
   static const char *const names[] = {"scalar", "simd128", "sse2",          "neon",
                                       "avx2",   "avxvnni", "relaxed-pairs", "relaxed-quads"};
   size_t count = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const wick_kernels *kernels = kernels_by_name(names[i]);
+    const kernel_table *kernels = kernels_by_name(names[i]);
     if (kernels != NULL) list[count++] = kernels;
   }
   return count;
 }
 
-bool is_exact(const wick_kernels *kernels) { return strncmp(kernels->name, "relaxed", 7) != 0; }
+bool is_exact(const kernel_table *kernels) { return strncmp(kernels->name, "relaxed", 7) != 0; }
 
 // ---- measuring ----
 

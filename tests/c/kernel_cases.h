@@ -46,11 +46,11 @@ test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, sca
 
 enum { VARIANTS_MAX = 6 };
 
-const wick_kernels *scalar(void);
+const kernel_table *scalar(void);
 // The variants that this build has, the scalar one first, and how many they are.
-size_t variants(const wick_kernels *list[VARIANTS_MAX]);
+size_t variants(const kernel_table *list[VARIANTS_MAX]);
 // Whether the variant gives the scalar one's bits.
-bool is_exact(const wick_kernels *kernels);
+bool is_exact(const kernel_table *kernels);
 
 typedef void bench_function(void *context);
 

@@ -26,7 +26,7 @@ typedef struct test_act {
   size_t stride_bytes;
 } test_act;
 
-static test_act act_make(const wick_kernels *kernels, kernel_act_form form, const float *x,
+static test_act act_make(const kernel_table *kernels, kernel_act_form form, const float *x,
                          uint32_t tokens, uint32_t cols) {
   test_act act = {NULL, kernels->act_bytes(form, cols) + 64 * random_u32_below(2)};
   act.rows = aligned_alloc(64, act.stride_bytes * tokens);
@@ -53,7 +53,7 @@ static void check_act_block(const act_block *block, const float *x, uint32_t n) 
 }
 
 TEST(activations_are_near_and_the_same_in_all_variants) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 1e-30f, 1e-37f, 3000, 0, 1e-44f, 60000};
   for (uint32_t round = 0; round < 60; round++) {
@@ -82,7 +82,7 @@ TEST(activations_are_near_and_the_same_in_all_variants) {
 }
 
 TEST(activations_that_are_not_finite_say_so) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const float bad[] = {f32_of_bits(0x7f800000u), f32_of_bits(0xffc00001u), 5e6f, -1e30f};
   for (size_t v = 0; v < count; v++) {
@@ -132,7 +132,7 @@ static void check_against_double(const test_matrix *w, kernel_act_form form, con
 }
 
 typedef struct product {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   const test_matrix *w;
   test_act act;
   uint32_t tokens;
@@ -179,7 +179,7 @@ static void check_product(const type_case *type, scales_kind kind, uint32_t rows
   float *y[VARIANTS_MAX];
   random_floats(x, (size_t)tokens * cols, kind == SCALES_EXTREME ? 3e-3f : 1.0f);
   for (uint32_t i = 0; i < cols / 32; i++) x[i * 32 + 5] = -20 * fabsf(x[i * 32 + 5]);
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const kernel_act_form form = scalar()->types[type->type].act_form;
   for (size_t v = 0; v < count; v++) {
@@ -222,8 +222,8 @@ TEST(products_of_every_type_and_variant) {
 // More rows and tokens than tiles take at once. The types differ in what their tiles do.
 TEST(products_of_many_rows_and_tokens) {
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
-    const wick_type type = type_cases[i].type;
-    if (type != WICK_TYPE_Q8_0 && type != WICK_TYPE_Q4_K && type != WICK_TYPE_IQ2_S) continue;
+    const ggml_type type = type_cases[i].type;
+    if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_K && type != GGML_TYPE_IQ2_S) continue;
     check_product(&type_cases[i], SCALES_USUAL, 259, type_facts(type)->block_values, 70, false);
   }
 }
@@ -233,7 +233,7 @@ TEST(repacking_replaces_what_was_there) {
   enum { ROWS = 8, BLOCKS = 3 };
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const kernel_type_ops *ops = &scalar()->types[type_cases[i].type];
-    const wick_type_facts *facts = type_facts(type_cases[i].type);
+    const ggml_type_facts *facts = type_facts(type_cases[i].type);
     const size_t row_bytes = (size_t)BLOCKS * facts->block_bytes, bytes = ROWS * row_bytes;
     uint8_t *clean = aligned_alloc(64, align_size(bytes, 64));
     uint8_t *used = aligned_alloc(64, align_size(bytes, 64));
@@ -256,7 +256,7 @@ TEST(repacking_replaces_what_was_there) {
 TEST(shapes_that_do_not_fit_are_refused) {
   uint64_t bytes;
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
-    const wick_type_facts *facts = type_facts(type_cases[i].type);
+    const ggml_type_facts *facts = type_facts(type_cases[i].type);
     const kernel_type_ops *ops = &scalar()->types[type_cases[i].type];
     CHECK(!ops->matrix_bytes(8, 0, &bytes));
     if (facts->block_values > 1) CHECK(!ops->matrix_bytes(8, facts->block_values + 1, &bytes));
@@ -336,7 +336,7 @@ static void bench_peaks(void) {}
 #endif
 
 typedef struct bench_product {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   const kernel_matrix *matrix;
   const uint8_t *act;
   size_t stride_bytes;
@@ -369,7 +369,7 @@ static test_matrix bench_matrix(const type_case *type, size_t bytes) {
   return many;
 }
 
-static double bench_one(const wick_kernels *kernels, const test_matrix *w, uint32_t tokens) {
+static double bench_one(const kernel_table *kernels, const test_matrix *w, uint32_t tokens) {
   float *x = malloc((size_t)tokens * BENCH_COLS * sizeof(float));
   random_floats(x, (size_t)tokens * BENCH_COLS, 1.0f);
   test_act act = act_make(kernels, kernels->types[w->matrix.type].act_form, x, tokens, BENCH_COLS);
@@ -382,7 +382,7 @@ static double bench_one(const wick_kernels *kernels, const test_matrix *w, uint3
   return seconds;
 }
 
-static void bench_type(const wick_kernels *kernels, const type_case *type, const uint8_t *memory) {
+static void bench_type(const kernel_table *kernels, const type_case *type, const uint8_t *memory) {
   test_matrix big = bench_matrix(type, BENCH_BYTES);
   const double read =
       (double)BENCH_BYTES / bench_seconds(bench_read, (void *)(uintptr_t)memory) * 1e-9;
@@ -407,7 +407,7 @@ static void bench_type(const wick_kernels *kernels, const type_case *type, const
 }
 
 BENCH(products) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   uint8_t *memory = aligned_alloc(64, BENCH_BYTES);
   memset(memory, 1, BENCH_BYTES);

@@ -45,7 +45,7 @@ static void attention_reference(const attention_case *c, const float *q, const f
   }
 }
 
-static void attention_run(const wick_kernels *kernels, const attention_case *c, const float *q,
+static void attention_run(const kernel_table *kernels, const attention_case *c, const float *q,
                           uint8_t *const *k_pages, uint8_t *const *v_pages, float *out) {
   const size_t n = (size_t)c->group * c->head_dim;
   float *acc = malloc(n * sizeof(float)), *made = malloc(n * sizeof(float));
@@ -74,7 +74,7 @@ static void attention_run(const wick_kernels *kernels, const attention_case *c, 
 }
 
 static void check_attention(const attention_case *c) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list), n = (size_t)c->group * c->head_dim;
   const kernel_kv_ops *k_ops = &scalar()->kv[c->k_type], *v_ops = &scalar()->kv[c->v_type];
   const size_t k_bytes = k_ops->k_bytes(c->head_dim), v_bytes = v_ops->v_bytes(c->head_dim);
@@ -135,7 +135,7 @@ TEST(attention_over_pages) {
 }
 
 TEST(attention_gives_nan_for_nan) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const attention_case c = {1, 8, 16, 0, 1, KERNEL_KV_F32, KERNEL_KV_F32};
   float q[8] = {1, 2, 3, f32_of_bits(0x7fc12345u)}, out[8];
@@ -213,7 +213,7 @@ TEST(exp_is_within_its_bound) {
 }
 
 TEST(norms) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   for (uint32_t round = 0; round < 40; round++) {
     const uint32_t n = 1 + random_u32_below(300);
@@ -236,7 +236,7 @@ TEST(norms) {
 }
 
 TEST(rotations) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   for (uint32_t round = 0; round < 60; round++) {
     const uint32_t heads = 1 + random_u32_below(4), pairs = 1 + round % 40, n_rot = 2 * pairs;
@@ -270,7 +270,7 @@ TEST(rotations) {
 
 // A value does not depend on where the vector begins: threads cut rows anywhere.
 TEST(activation_function_and_sums) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   for (uint32_t round = 0; round < 40; round++) {
     const uint32_t n = 1 + random_u32_below(100), cut = random_u32_below(n);
@@ -302,7 +302,7 @@ TEST(activation_function_and_sums) {
 enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUP = 3 };
 
 typedef struct bench_attention {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   kernel_kv_type kv;
   kernel_attention state;
   uint8_t *pages;
@@ -326,7 +326,7 @@ static void bench_attend(void *context) {
 
 // 4096 tokens of one KV head that three query heads share.
 BENCH(attention_of_a_long_context) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   float q[BENCH_GROUP * BENCH_HEAD_DIM], acc[BENCH_GROUP * BENCH_HEAD_DIM];
   float max[BENCH_GROUP], sum[BENCH_GROUP], row[BENCH_HEAD_DIM];

@@ -7,51 +7,51 @@
 #include "kv/pool_types.h"
 #include "platform/platform.h"
 
-static wick_memory memory;
-static wick_kv_pool *pool;
+static memory_gate memory;
+static kv_pool *pool;
 static wick_error error;
 
 // Two sequences that share three pages, of which the last has 8 of 16 tokens, and a free page.
 static bool open_pool(void) {
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const wick_kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
-  wick_kv_seq_id seq, child, gone;
+  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  kv_seq_id seq, child, gone;
   pool = NULL;
-  wick_kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
-  return CHECK(pool != NULL) && CHECK(wick_kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK) &&
-         CHECK(wick_kv_seq_prepare_write(pool, seq, 0, 40, NULL, NULL) == WICK_OK) &&
-         CHECK(wick_kv_seq_append(pool, seq, 40, NULL) == WICK_OK) &&
-         CHECK(wick_kv_seq_fork(pool, seq, &child, NULL) == WICK_OK) &&
-         CHECK(wick_kv_seq_new(pool, 16, &gone, NULL, NULL) == WICK_OK) &&
-         CHECK(wick_kv_seq_free(pool, gone, NULL) == WICK_OK) &&
-         CHECK(wick_kv_pool_check(pool, &error) == WICK_OK) && CHECK(pool->page_free != 0);
+  kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
+  return CHECK(pool != NULL) && CHECK(kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK) &&
+         CHECK(kv_seq_prepare_write(pool, seq, 0, 40, NULL, NULL) == WICK_OK) &&
+         CHECK(kv_seq_append(pool, seq, 40, NULL) == WICK_OK) &&
+         CHECK(kv_seq_fork(pool, seq, &child, NULL) == WICK_OK) &&
+         CHECK(kv_seq_new(pool, 16, &gone, NULL, NULL) == WICK_OK) &&
+         CHECK(kv_seq_free(pool, gone, NULL) == WICK_OK) &&
+         CHECK(kv_pool_check(pool, &error) == WICK_OK) && CHECK(pool->page_free != 0);
 }
 
 static void close_pool(void) {
-  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK);
-  wick_kv_pool_destroy(pool);
+  CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
+  kv_pool_destroy(pool);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
 static void check_seen(const char *words) {
   memset(&error, 0, sizeof error);
-  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_E_CORRUPT);
+  CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_E_CORRUPT);
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s: %s\n", words, error.message);
 }
 
 // With `field` as it should not be; then as it was.
-#define CHECK_BROKEN(field, value, words)                    \
-  do {                                                       \
-    const __typeof__(field) was = (field);                   \
-    (field) = (__typeof__(field))(value);                    \
-    check_seen(words);                                       \
-    (field) = was;                                           \
-    CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK); \
+#define CHECK_BROKEN(field, value, words)               \
+  do {                                                  \
+    const __typeof__(field) was = (field);              \
+    (field) = (__typeof__(field))(value);               \
+    check_seen(words);                                  \
+    (field) = was;                                      \
+    CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK); \
   } while (0)
 
 TEST(broken_tables_are_seen) {
   REQUIRE(open_pool());
-  wick_kv_entry *first = &pool->seqs[0].table[0], *second = &pool->seqs[0].table[1];
+  kv_entry *first = &pool->seqs[0].table[0], *second = &pool->seqs[0].table[1];
   CHECK_BROKEN(first->first, first->last, "slots of an entry of sequence 1: 16 instead of 16");
   CHECK_BROKEN(first->last, 17, "slots of an entry of sequence 1: 0 instead of 17");
   CHECK_BROKEN(first->position, 1, "position in sequence 1: 1 instead of 0");
@@ -68,7 +68,7 @@ TEST(broken_tables_are_seen) {
 
 TEST(broken_headers_are_seen) {
   REQUIRE(open_pool());
-  wick_kv_page *used = &pool->pages[0], *left = &pool->pages[pool->page_count - 1];
+  kv_page *used = &pool->pages[0], *left = &pool->pages[pool->page_count - 1];
   REQUIRE(left->ref_count == 0);
   CHECK_BROKEN(used->id, 1, "id 0: 1 instead of 0");
   CHECK_BROKEN(used->ref_count, 1, "references of page 0: 1 instead of 2");
@@ -85,7 +85,7 @@ TEST(broken_headers_are_seen) {
   pool->stats.pages_held_prefix++;
   const bool was_sealed = used->is_sealed;
   used->is_sealed = true;
-  CHECK_EQ_INT(wick_kv_pool_check(pool, &error), WICK_OK);
+  CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
   CHECK_BROKEN(used->is_sealed, false, "header of page 0");
   CHECK_BROKEN(pool->stats.pages_held_prefix, 0, "held pages of");
   used->is_sealed = was_sealed;
@@ -97,7 +97,7 @@ TEST(broken_headers_are_seen) {
 
 TEST(wrong_counters_are_seen) {
   REQUIRE(open_pool());
-  wick_kv_stats *stats = &pool->stats;
+  kv_stats *stats = &pool->stats;
   CHECK_BROKEN(pool->page_free, pool->page_free + 1, "free pages of");
   CHECK_BROKEN(pool->page_free, pool->page_free - 1, "free pages of");
   CHECK_BROKEN(stats->pages_held_prefix, 1, "held pages of");

@@ -5,7 +5,7 @@
 
 // STEM tokens are common to both stories: two pages and a half.
 enum { STEM = 40, STORY = 70, VALUES = STORY * FIXTURE_VOCAB, SALT = 11 };
-static const wick_salt TENANT = {11, 12};
+static const cache_salt TENANT = {11, 12};
 
 typedef struct story {
   int32_t tokens[STORY];
@@ -38,9 +38,9 @@ static void check_rows(const story *story, uint32_t first, uint32_t last, const 
 }
 
 // Reads on to token `last` of a story in passes of at most `step` tokens and compares each row.
-static void read_on(stage *s, kv_rig *rig, wick_kv_seq_id seq, const story *story, uint32_t last,
+static void read_on(stage *s, kv_rig *rig, kv_seq_id seq, const story *story, uint32_t last,
                     uint32_t step, const char *what) {
-  uint32_t at = wick_kv_seq_tokens(rig->pool, seq);
+  uint32_t at = kv_seq_tokens(rig->pool, seq);
   while (at < last) {
     const uint32_t count = last - at < step ? last - at : step;
     if (!rig_read(rig, seq, story->tokens + at, count, s->rows)) return;
@@ -50,7 +50,7 @@ static void read_on(stage *s, kv_rig *rig, wick_kv_seq_id seq, const story *stor
 }
 
 static void read_fresh(stage *s, story *story) {
-  const wick_kv_seq_id seq = rig_new(&s->rig);
+  const kv_seq_id seq = rig_new(&s->rig);
   rig_read(&s->rig, seq, story->tokens, STORY, story->wanted);
   rig_free(&s->rig, seq);
 }
@@ -60,19 +60,19 @@ static void read_fresh(stage *s, story *story) {
 // A fork at `at`; both sides go on past it in the same passes, the child with the other story.
 static void check_fork(stage *s, uint32_t at, bool child_first) {
   kv_rig *rig = &s->rig;
-  const wick_kv_seq_id parent = rig_new(rig);
+  const kv_seq_id parent = rig_new(rig);
   read_on(s, rig, parent, &s->a, at, 9, "the parent before");
-  const uint64_t copies = wick_kv_pool_stats(rig->pool).cow_copies;
-  const wick_kv_seq_id child = rig_fork(rig, parent);
+  const uint64_t copies = kv_pool_stats(rig->pool).cow_copies;
+  const kv_seq_id child = rig_fork(rig, parent);
   if (child_first) read_on(s, rig, child, &s->b, at + 3, 2, "the child, first");
-  const uint32_t from = wick_kv_seq_tokens(rig->pool, child);
+  const uint32_t from = kv_seq_tokens(rig->pool, child);
   static float rows[VALUES];
   const rig_part parts[] = {{parent, s->a.tokens + at, STORY - at, s->rows},
                             {child, s->b.tokens + from, STORY - from, rows}};
   rig_pass(rig, parts, 2);
   check_rows(&s->a, at, STORY, s->rows, "the parent");
   check_rows(&s->b, from, STORY, rows, "the child");
-  const uint64_t copied = wick_kv_pool_stats(rig->pool).cow_copies - copies;
+  const uint64_t copied = kv_pool_stats(rig->pool).cow_copies - copies;
   CHECK_EQ_UINT(copied, at % KERNEL_PAGE_TOKENS == 0 ? 0 : 1);
   rig_free(rig, parent);
   rig_free(rig, child);
@@ -81,11 +81,11 @@ static void check_fork(stage *s, uint32_t at, bool child_first) {
 // Forks of forks in the middle of a page, of which the others are freed while one goes on.
 static void check_fork_chain(stage *s) {
   kv_rig *rig = &s->rig;
-  const wick_kv_seq_id first = rig_new(rig);
+  const kv_seq_id first = rig_new(rig);
   read_on(s, rig, first, &s->a, 34, 34, "first of a chain");
-  const wick_kv_seq_id second = rig_fork(rig, first), third = rig_fork(rig, second);
+  const kv_seq_id second = rig_fork(rig, first), third = rig_fork(rig, second);
   read_on(s, rig, second, &s->a, 37, 1, "second of a chain");
-  const wick_kv_seq_id fourth = rig_fork(rig, second);
+  const kv_seq_id fourth = rig_fork(rig, second);
   rig_free(rig, first);
   read_on(s, rig, fourth, &s->b, STORY, 50, "fourth of a chain");
   rig_free(rig, second);
@@ -94,16 +94,16 @@ static void check_fork_chain(stage *s) {
   rig_free(rig, fourth);
 }
 
-static void truncate_to(const kv_rig *rig, wick_kv_seq_id seq, uint32_t tokens) {
-  CHECK_EQ_INT(wick_kv_seq_truncate(rig->pool, seq, tokens, NULL), WICK_OK);
+static void truncate_to(const kv_rig *rig, kv_seq_id seq, uint32_t tokens) {
+  CHECK_EQ_INT(kv_seq_truncate(rig->pool, seq, tokens, NULL), WICK_OK);
 }
 
 // The other story is read, taken back to `at`, and this one read from there.
 static void check_truncate(stage *s, uint32_t at) {
   kv_rig *rig = &s->rig;
-  const wick_kv_seq_id seq = rig_new(rig);
+  const kv_seq_id seq = rig_new(rig);
   read_on(s, rig, seq, &s->b, STORY, STORY, "what is taken back");
-  const wick_kv_seq_id fork = rig_fork(rig, seq);
+  const kv_seq_id fork = rig_fork(rig, seq);
   truncate_to(rig, seq, at);
   read_on(s, rig, seq, &s->a, STORY, 13, "truncated and continued");
   truncate_to(rig, fork, STORY - 5);
@@ -138,14 +138,14 @@ static bool saved_read(void *context, void *bytes, size_t size_bytes) {
   return true;
 }
 
-static wick_kv_seq_id restore(kv_rig *rig, saved_bytes *saved, const story *story, uint32_t count) {
+static kv_seq_id restore(kv_rig *rig, saved_bytes *saved, const story *story, uint32_t count) {
   int32_t tokens[STORY];
   const wick_state_source source = {saved, saved_read, saved->size_bytes};
-  wick_state_reader reader;
-  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  state_reader reader;
+  kv_seq_id seq = KV_SEQ_NONE;
   saved->read_bytes = 0;
-  CHECK_EQ_INT(wick_state_begin(rig->pool, SALT, &source, &reader, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_state_load_seq(&reader, tokens, &seq, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(state_begin(rig->pool, SALT, &source, &reader, NULL), WICK_OK);
+  CHECK_EQ_INT(state_load_seq(&reader, tokens, &seq, NULL, NULL), WICK_OK);
   CHECK_EQ_UINT(reader.tokens, count);
   CHECK_EQ_MEM(tokens, story->tokens, count * sizeof *tokens);
   return seq;
@@ -154,13 +154,13 @@ static wick_kv_seq_id restore(kv_rig *rig, saved_bytes *saved, const story *stor
 // Saved at `at` and restored beside itself and in another pool; all three go on.
 static void check_restore(stage *s, kv_rig *other, uint32_t at) {
   kv_rig *rig = &s->rig;
-  const wick_kv_seq_id seq = rig_new(rig);
+  const kv_seq_id seq = rig_new(rig);
   read_on(s, rig, seq, &s->a, at, at, "what is saved");
   saved_bytes saved = {0};
   const wick_state_sink sink = {&saved, saved_write};
-  CHECK_EQ_INT(wick_state_save_seq(rig->pool, SALT, seq, s->a.tokens, &sink, NULL), WICK_OK);
-  const wick_kv_seq_id beside = restore(rig, &saved, &s->a, at);
-  const wick_kv_seq_id elsewhere = restore(other, &saved, &s->a, at);
+  CHECK_EQ_INT(state_save_seq(rig->pool, SALT, seq, s->a.tokens, &sink, NULL), WICK_OK);
+  const kv_seq_id beside = restore(rig, &saved, &s->a, at);
+  const kv_seq_id elsewhere = restore(other, &saved, &s->a, at);
   read_on(s, rig, beside, at <= STEM ? &s->b : &s->a, STORY, 21, "restored");
   read_on(s, other, elsewhere, &s->a, STORY, 21, "restored in another pool");
   read_on(s, rig, seq, &s->a, STORY, 21, "saved and continued");
@@ -172,11 +172,11 @@ static void check_restore(stage *s, kv_rig *other, uint32_t at) {
 
 // ---- The prefix cache ----
 
-static void attach_and_read(stage *s, kv_rig *rig, wick_prefix_cache *cache, const story *story,
+static void attach_and_read(stage *s, kv_rig *rig, prefix_cache *cache, const story *story,
                             uint32_t wanted, const char *what) {
-  const wick_kv_seq_id seq = rig_new(rig);
+  const kv_seq_id seq = rig_new(rig);
   uint32_t hit = 0;
-  CHECK_EQ_INT(wick_prefix_attach(cache, seq, TENANT, story->tokens, STORY, &hit, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_attach(cache, seq, TENANT, story->tokens, STORY, &hit, NULL), WICK_OK);
   CHECK_EQ_UINT(hit, wanted);
   read_on(s, rig, seq, story, STORY, 40, what);
   rig_free(rig, seq);
@@ -185,14 +185,12 @@ static void attach_and_read(stage *s, kv_rig *rig, wick_prefix_cache *cache, con
 // One story is cached: the same one finds its four whole pages, the other one the two of the stem,
 // also after the cache was saved and read in another pool.
 static void check_prefix(stage *s, kv_rig *other) {
-  wick_prefix_cache *cache, *copy;
-  REQUIRE(wick_prefix_cache_init(&s->rig.engine->memory, s->rig.pool, NULL, &cache, NULL) ==
-          WICK_OK);
-  REQUIRE(wick_prefix_cache_init(&s->rig.engine->memory, other->pool, NULL, &copy, NULL) ==
-          WICK_OK);
-  const wick_kv_seq_id seq = rig_new(&s->rig);
+  prefix_cache *cache, *copy;
+  REQUIRE(prefix_cache_init(&s->rig.engine->memory, s->rig.pool, NULL, &cache, NULL) == WICK_OK);
+  REQUIRE(prefix_cache_init(&s->rig.engine->memory, other->pool, NULL, &copy, NULL) == WICK_OK);
+  const kv_seq_id seq = rig_new(&s->rig);
   read_on(s, &s->rig, seq, &s->a, STORY - 3, 31, "what is cached");
-  CHECK_EQ_INT(wick_prefix_store(cache, seq, TENANT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_store(cache, seq, TENANT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
   attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit");
   attach_and_read(s, &s->rig, cache, &s->b, 32, "prefix hit of the stem");
   // the sequence that the cached pages came from goes another way inside of one
@@ -202,25 +200,25 @@ static void check_prefix(stage *s, kv_rig *other) {
   attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit, its first owner gone");
   saved_bytes saved = {0};
   const wick_state_sink sink = {&saved, saved_write};
-  CHECK_EQ_INT(wick_state_save_cache(cache, SALT, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(state_save_cache(cache, SALT, &sink, NULL), WICK_OK);
   const wick_state_source source = {&saved, saved_read, saved.size_bytes};
-  wick_state_reader reader;
+  state_reader reader;
   uint32_t entries = 0;
-  CHECK_EQ_INT(wick_state_begin(other->pool, SALT, &source, &reader, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_state_load_cache(&reader, copy, &entries, NULL), WICK_OK);
+  CHECK_EQ_INT(state_begin(other->pool, SALT, &source, &reader, NULL), WICK_OK);
+  CHECK_EQ_INT(state_load_cache(&reader, copy, &entries, NULL), WICK_OK);
   CHECK_EQ_UINT(entries, 4);
   attach_and_read(s, other, copy, &s->a, 64, "prefix hit in a restored cache");
   free(saved.bytes);
-  wick_prefix_cache_destroy(cache);
-  wick_prefix_cache_destroy(copy);
+  prefix_cache_destroy(cache);
+  prefix_cache_destroy(copy);
 }
 
 // ---- Moved pages ----
 
 // Two stories are read in turns with a third between, which goes: holes, and tables that
 // interleave.
-static void read_in_turns(stage *s, wick_kv_seq_id *a, wick_kv_seq_id *b) {
-  const wick_kv_seq_id gone = rig_new(&s->rig);
+static void read_in_turns(stage *s, kv_seq_id *a, kv_seq_id *b) {
+  const kv_seq_id gone = rig_new(&s->rig);
   *a = rig_new(&s->rig);
   *b = rig_new(&s->rig);
   for (uint32_t at = 8; at <= 56; at += 16) {
@@ -232,12 +230,12 @@ static void read_in_turns(stage *s, wick_kv_seq_id *a, wick_kv_seq_id *b) {
 }
 
 static void check_moved(stage *s) {
-  wick_kv_seq_id a, b;
+  kv_seq_id a, b;
   uint32_t moved = 0;
-  wick_kv_pool *pool = s->rig.pool;
+  kv_pool *pool = s->rig.pool;
   read_in_turns(s, &a, &b);
-  const wick_kv_seq_id fork = rig_fork(&s->rig, a);
-  CHECK(wick_kv_pool_defrag(pool, RIG_PAGES) > 0);
+  const kv_seq_id fork = rig_fork(&s->rig, a);
+  CHECK(kv_pool_defrag(pool, RIG_PAGES) > 0);
   read_on(s, &s->rig, a, &s->a, STORY, 14, "defragmented");
   read_on(s, &s->rig, b, &s->b, STORY, 14, "defragmented");
   read_on(s, &s->rig, fork, &s->a, STORY, 14, "a fork, defragmented");
@@ -246,7 +244,7 @@ static void check_moved(stage *s) {
   rig_free(&s->rig, fork);
   read_in_turns(s, &a, &b);
   rig_free(&s->rig, a);
-  CHECK_EQ_INT(wick_kv_seq_compact(pool, b, &moved, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_compact(pool, b, &moved, NULL), WICK_OK);
   CHECK(moved > 0);
   read_on(s, &s->rig, b, &s->b, STORY, 14, "compacted");
   rig_free(&s->rig, b);

@@ -16,22 +16,22 @@
 #include "platform/platform.h"
 #include "random.h"
 
-static const wick_salt TENANT = {5, 0};
+static const cache_salt TENANT = {5, 0};
 enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 25000 };
 
 // What a sequence should hold: each token and the identity of its row.
 typedef struct naive_seq {
-  wick_kv_seq_id id;  // WICK_KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the place is free
   uint32_t count;
   int32_t tokens[TOKENS_MAX];
   uint64_t rows[TOKENS_MAX];
 } naive_seq;
 
 typedef struct naive_model {
-  wick_memory memory;
-  wick_kv_pool *pool, *oracle;  // oracle: one page, tells how a row reads back
-  wick_prefix_cache *cache;
-  wick_kv_seq_id oracle_seq;
+  memory_gate memory;
+  kv_pool *pool, *oracle;  // oracle: one page, tells how a row reads back
+  prefix_cache *cache;
+  kv_seq_id oracle_seq;
   naive_seq seqs[SEQS_MAX];
   uint64_t random;
   uint32_t refused;  // operations that found no pages
@@ -54,26 +54,26 @@ static bool open_model(naive_model *m, wick_kv_type k_type, wick_kv_type v_type)
   memset(m, 0, sizeof *m);
   memory_init(&m->memory, 0, platform_alloc, platform_free);
   m->random = (uint64_t)k_type * 4 + v_type + 1;
-  const wick_kv_shape shape = {2, 1, DIM, k_type, v_type, 0};
-  const wick_kernels *kernels = kernels_bind();
+  const kv_shape shape = {2, 1, DIM, k_type, v_type, 0};
+  const kernel_table *kernels = kernels_bind();
   wick_error error;
-  if (wick_kv_pool_init(&m->memory, kernels, &shape, 0, PAGES_MAX, &m->pool, &error) != WICK_OK ||
-      wick_kv_pool_init(&m->memory, kernels, &shape, 1, 1, &m->oracle, &error) != WICK_OK ||
-      wick_kv_seq_new(m->oracle, 1, &m->oracle_seq, NULL, &error) != WICK_OK) {
+  if (kv_pool_init(&m->memory, kernels, &shape, 0, PAGES_MAX, &m->pool, &error) != WICK_OK ||
+      kv_pool_init(&m->memory, kernels, &shape, 1, 1, &m->oracle, &error) != WICK_OK ||
+      kv_seq_new(m->oracle, 1, &m->oracle_seq, NULL, &error) != WICK_OK) {
     return false;
   }
-  const wick_prefix_config config = {.entries_max = 24, .page_tokens = KERNEL_PAGE_TOKENS};
-  return wick_prefix_cache_init(&m->memory, m->pool, &config, &m->cache, &error) == WICK_OK;
+  const prefix_config config = {.entries_max = 24, .page_tokens = KERNEL_PAGE_TOKENS};
+  return prefix_cache_init(&m->memory, m->pool, &config, &m->cache, &error) == WICK_OK;
 }
 
 static void close_model(naive_model *m) {
   for (int i = 0; i < SEQS_MAX; i++) {
-    if (m->seqs[i].id != WICK_KV_SEQ_NONE) wick_kv_seq_free(m->pool, m->seqs[i].id, NULL);
+    if (m->seqs[i].id != KV_SEQ_NONE) kv_seq_free(m->pool, m->seqs[i].id, NULL);
   }
-  wick_prefix_cache_destroy(m->cache);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(m->pool), wick_kv_pool_pages(m->pool));
-  wick_kv_pool_destroy(m->pool);
-  wick_kv_pool_destroy(m->oracle);
+  prefix_cache_destroy(m->cache);
+  CHECK_EQ_UINT(kv_pool_pages_free(m->pool), kv_pool_pages(m->pool));
+  kv_pool_destroy(m->pool);
+  kv_pool_destroy(m->oracle);
   CHECK_EQ_UINT(m->memory.blocks_now, 0);
 }
 
@@ -83,10 +83,9 @@ static void check_row(naive_model *m, const naive_seq *seq, uint32_t position) {
   float k[DIM], v[DIM], found_k[DIM], found_v[DIM];
   make_row(seq->rows[position], k, v);
   for (uint32_t layer = 0; layer < 2; layer++) {
-    wick_kv_row_write(m->oracle, m->oracle_seq, layer, 0, k, v);
-    wick_kv_row_read(m->oracle, m->oracle_seq, layer, 0, k, v, NULL);
-    CHECK_EQ_INT(wick_kv_row_read(m->pool, seq->id, layer, position, found_k, found_v, NULL),
-                 WICK_OK);
+    kv_row_write(m->oracle, m->oracle_seq, layer, 0, k, v);
+    kv_row_read(m->oracle, m->oracle_seq, layer, 0, k, v, NULL);
+    CHECK_EQ_INT(kv_row_read(m->pool, seq->id, layer, position, found_k, found_v, NULL), WICK_OK);
     CHECK_EQ_MEM(found_k, k, sizeof k);
     CHECK_EQ_MEM(found_v, v, sizeof v);
     make_row(seq->rows[position], k, v);
@@ -95,11 +94,11 @@ static void check_row(naive_model *m, const naive_seq *seq, uint32_t position) {
 
 static bool check_model(naive_model *m, const naive_seq *touched) {
   wick_error error = {0};
-  bool is_fine = CHECK_EQ_INT(wick_kv_pool_check(m->pool, &error), WICK_OK);
-  is_fine = CHECK_EQ_INT(wick_prefix_check(m->cache, &error), WICK_OK) && is_fine;
+  bool is_fine = CHECK_EQ_INT(kv_pool_check(m->pool, &error), WICK_OK);
+  is_fine = CHECK_EQ_INT(prefix_check(m->cache, &error), WICK_OK) && is_fine;
   if (!is_fine) return check_true(false, error.message, __FILE__, __LINE__);
-  if (touched->id == WICK_KV_SEQ_NONE) return true;
-  if (!CHECK_EQ_UINT(wick_kv_seq_tokens(m->pool, touched->id), touched->count)) return false;
+  if (touched->id == KV_SEQ_NONE) return true;
+  if (!CHECK_EQ_UINT(kv_seq_tokens(m->pool, touched->id), touched->count)) return false;
   for (int i = 0; i < 3 && touched->count > 0; i++) {
     check_row(m, touched, below(m, touched->count));
   }
@@ -110,8 +109,7 @@ static bool check_model(naive_model *m, const naive_seq *touched) {
 
 static void write_tokens(naive_model *m, naive_seq *seq, uint32_t count) {
   if (count > TOKENS_MAX - seq->count) count = TOKENS_MAX - seq->count;
-  const wick_status status =
-      wick_kv_seq_prepare_write(m->pool, seq->id, seq->count, count, NULL, NULL);
+  const wick_status status = kv_seq_prepare_write(m->pool, seq->id, seq->count, count, NULL, NULL);
   if (status != WICK_OK) {
     CHECK_EQ_INT(status, WICK_E_PAGES);
     m->refused++;
@@ -125,16 +123,16 @@ static void write_tokens(naive_model *m, naive_seq *seq, uint32_t count) {
     float k[DIM], v[DIM];
     make_row(seq->rows[at], k, v);
     for (uint32_t layer = 0; layer < 2; layer++) {
-      CHECK_EQ_UINT(wick_kv_row_write(m->pool, seq->id, layer, at, k, v), 0);
+      CHECK_EQ_UINT(kv_row_write(m->pool, seq->id, layer, at, k, v), 0);
     }
   }
-  CHECK_EQ_INT(wick_kv_seq_append(m->pool, seq->id, count, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(m->pool, seq->id, count, NULL), WICK_OK);
   seq->count += count;
 }
 
 static void begin(naive_model *m, naive_seq *seq) {
-  if (wick_kv_seq_new(m->pool, below(m, 40), &seq->id, NULL, NULL) != WICK_OK) {
-    seq->id = WICK_KV_SEQ_NONE;
+  if (kv_seq_new(m->pool, below(m, 40), &seq->id, NULL, NULL) != WICK_OK) {
+    seq->id = KV_SEQ_NONE;
     m->refused++;
     return;
   }
@@ -143,10 +141,10 @@ static void begin(naive_model *m, naive_seq *seq) {
 
 // A new sequence with the tokens of another one, of which the cache may know the beginning.
 static void begin_again(naive_model *m, naive_seq *seq, const naive_seq *like) {
-  if (wick_kv_seq_new(m->pool, 0, &seq->id, NULL, NULL) != WICK_OK) return;
+  if (kv_seq_new(m->pool, 0, &seq->id, NULL, NULL) != WICK_OK) return;
   seq->count = 0;
   uint32_t hit = 0;
-  CHECK_EQ_INT(wick_prefix_attach(m->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL),
+  CHECK_EQ_INT(prefix_attach(m->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL),
                WICK_OK);
   m->hits += hit != 0;
   for (uint32_t at = 0; at < hit; at++) {
@@ -158,10 +156,10 @@ static void begin_again(naive_model *m, naive_seq *seq, const naive_seq *like) {
 }
 
 static void fork_seq(naive_model *m, const naive_seq *seq, naive_seq *child) {
-  const uint64_t copies = wick_kv_pool_stats(m->pool).cow_copies;
-  wick_kv_seq_id id;
-  CHECK_EQ_INT(wick_kv_seq_fork(m->pool, seq->id, &id, NULL), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_stats(m->pool).cow_copies, copies);
+  const uint64_t copies = kv_pool_stats(m->pool).cow_copies;
+  kv_seq_id id;
+  CHECK_EQ_INT(kv_seq_fork(m->pool, seq->id, &id, NULL), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_stats(m->pool).cow_copies, copies);
   *child = *seq;
   child->id = id;
 }
@@ -169,7 +167,7 @@ static void fork_seq(naive_model *m, const naive_seq *seq, naive_seq *child) {
 static void shift_seq(naive_model *m, naive_seq *seq) {
   const uint32_t first = below(m, seq->count + 1);
   const uint32_t last = first + below(m, seq->count - first + 1);
-  const wick_status status = wick_kv_seq_shift(m->pool, seq->id, first, last, NULL, NULL);
+  const wick_status status = kv_seq_shift(m->pool, seq->id, first, last, NULL, NULL);
   if (status != WICK_OK) {
     CHECK_EQ_INT(status, WICK_E_PAGES);
     m->refused++;
@@ -183,18 +181,18 @@ static void shift_seq(naive_model *m, naive_seq *seq) {
 
 static void truncate_seq(naive_model *m, naive_seq *seq) {
   const uint32_t tokens = below(m, seq->count + 1);
-  CHECK_EQ_INT(wick_kv_seq_truncate(m->pool, seq->id, tokens, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_truncate(m->pool, seq->id, tokens, NULL), WICK_OK);
   seq->count = tokens;
 }
 
 static void free_seq(naive_model *m, naive_seq *seq) {
-  CHECK_EQ_INT(wick_kv_seq_free(m->pool, seq->id, NULL), WICK_OK);
-  seq->id = WICK_KV_SEQ_NONE;
-  CHECK_EQ_INT(wick_kv_seq_free(m->pool, seq->id, NULL), WICK_E_SEQ);
+  CHECK_EQ_INT(kv_seq_free(m->pool, seq->id, NULL), WICK_OK);
+  seq->id = KV_SEQ_NONE;
+  CHECK_EQ_INT(kv_seq_free(m->pool, seq->id, NULL), WICK_E_SEQ);
 }
 
 static void store_prefix(naive_model *m, const naive_seq *seq) {
-  CHECK_EQ_INT(wick_prefix_store(m->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL),
+  CHECK_EQ_INT(prefix_store(m->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL),
                WICK_OK);
 }
 
@@ -209,8 +207,8 @@ static bool is_plain(const naive_seq *seq) {
 }
 
 static void operate(naive_model *m, naive_seq *seq, naive_seq *other) {
-  if (seq->id == WICK_KV_SEQ_NONE) {
-    if (other->id != WICK_KV_SEQ_NONE && other->count > 0 && below(m, 2) == 0) {
+  if (seq->id == KV_SEQ_NONE) {
+    if (other->id != KV_SEQ_NONE && other->count > 0 && below(m, 2) == 0) {
       begin_again(m, seq, other);
     } else {
       begin(m, seq);
@@ -220,7 +218,7 @@ static void operate(naive_model *m, naive_seq *seq, naive_seq *other) {
   const uint32_t choice = below(m, 20);
   if (choice < 9) {
     write_tokens(m, seq, 1 + below(m, 24));
-  } else if (choice < 11 && other->id == WICK_KV_SEQ_NONE) {
+  } else if (choice < 11 && other->id == KV_SEQ_NONE) {
     fork_seq(m, seq, other);
   } else if (choice < 13) {
     truncate_seq(m, seq);
@@ -230,13 +228,13 @@ static void operate(naive_model *m, naive_seq *seq, naive_seq *other) {
     if (is_plain(seq)) store_prefix(m, seq);
   } else if (choice == 16) {
     uint32_t moved;
-    CHECK_EQ_INT(wick_kv_seq_compact(m->pool, seq->id, &moved, NULL), WICK_OK);
+    CHECK_EQ_INT(kv_seq_compact(m->pool, seq->id, &moved, NULL), WICK_OK);
   } else if (choice == 17) {
-    wick_kv_pool_defrag(m->pool, 1 + below(m, PAGES_MAX));
+    kv_pool_defrag(m->pool, 1 + below(m, PAGES_MAX));
   } else if (choice == 18) {
     free_seq(m, seq);
   } else {
-    wick_prefix_evict(m->cache);
+    prefix_evict(m->cache);
   }
 }
 
@@ -249,7 +247,7 @@ static void run_model(wick_kv_type k_type, wick_kv_type v_type) {
     operate(&m, seq, other);
     if (!check_model(&m, seq)) break;
   }
-  const wick_kv_stats stats = wick_kv_pool_stats(m.pool);
+  const kv_stats stats = kv_pool_stats(m.pool);
   CHECK(m.refused > 100 && m.hits > 50);
   CHECK(stats.forks > 50 && stats.cow_copies > 100 && stats.pages_moved > 100);
   close_model(&m);
@@ -262,23 +260,23 @@ TEST(random_operations_q4) { run_model(WICK_KV_Q4, WICK_KV_Q4); }
 TEST(random_operations_f16_q4) { run_model(WICK_KV_F16, WICK_KV_Q4); }
 
 TEST(a_fork_of_2000_tokens_copies_nothing_and_a_write_copies_one_page) {
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const wick_kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
-  wick_kv_pool *pool = NULL;
+  const kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  kv_pool *pool = NULL;
   wick_error error;
-  REQUIRE(wick_kv_pool_init(&memory, kernels_bind(), &shape, 0, 400, &pool, &error) == WICK_OK);
-  wick_kv_seq_id seq, child;
-  CHECK_EQ_INT(wick_kv_seq_new(pool, 2000 - 8, &seq, NULL, &error), WICK_OK);
-  CHECK_EQ_INT(wick_kv_seq_append(pool, seq, 2000 - 8, &error), WICK_OK);
-  const uint32_t pages = wick_kv_pool_pages_free(pool);
-  CHECK_EQ_INT(wick_kv_seq_fork(pool, seq, &child, &error), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(pool), pages);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).cow_copies, 0);
-  CHECK_EQ_INT(wick_kv_seq_prepare_write(pool, child, 2000 - 8, 1, NULL, &error), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).cow_copies, 1);
-  CHECK_EQ_UINT(wick_kv_pool_check(pool, &error), WICK_OK);
-  wick_kv_pool_destroy(pool);
+  REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 0, 400, &pool, &error) == WICK_OK);
+  kv_seq_id seq, child;
+  CHECK_EQ_INT(kv_seq_new(pool, 2000 - 8, &seq, NULL, &error), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(pool, seq, 2000 - 8, &error), WICK_OK);
+  const uint32_t pages = kv_pool_pages_free(pool);
+  CHECK_EQ_INT(kv_seq_fork(pool, seq, &child, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_pages_free(pool), pages);
+  CHECK_EQ_UINT(kv_pool_stats(pool).cow_copies, 0);
+  CHECK_EQ_INT(kv_seq_prepare_write(pool, child, 2000 - 8, 1, NULL, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_stats(pool).cow_copies, 1);
+  CHECK_EQ_UINT(kv_pool_check(pool, &error), WICK_OK);
+  kv_pool_destroy(pool);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
@@ -308,31 +306,31 @@ static void print_times(const char *what, double *times, uint64_t bytes) {
 // which copies one full page. Bytes: what the used pages have more than before.
 BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  const wick_kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
-  wick_kv_pool *pool = NULL;
-  REQUIRE(wick_kv_pool_init(&memory, kernels_bind(), &shape, 140, 140, &pool, NULL) == WICK_OK);
-  wick_kv_seq_id seq, child;
-  CHECK_EQ_INT(wick_kv_seq_new(pool, BENCH_TOKENS, &seq, NULL, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_seq_append(pool, seq, BENCH_TOKENS, NULL), WICK_OK);
-  const uint64_t before = wick_kv_pool_bytes_used(pool);
+  const kv_shape shape = {30, 3, 64, WICK_KV_F16, WICK_KV_F16, 0};
+  kv_pool *pool = NULL;
+  REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 140, 140, &pool, NULL) == WICK_OK);
+  kv_seq_id seq, child;
+  CHECK_EQ_INT(kv_seq_new(pool, BENCH_TOKENS, &seq, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(pool, seq, BENCH_TOKENS, NULL), WICK_OK);
+  const uint64_t before = kv_pool_bytes_used(pool);
   uint64_t forked = 0, written = 0;
   for (int i = 0; i < BENCH_REPETITIONS; i++) {
     const double start = now_us();
-    wick_kv_seq_fork(pool, seq, &child, NULL);
+    kv_seq_fork(pool, seq, &child, NULL);
     const double middle = now_us();
-    forked = wick_kv_pool_bytes_used(pool) - before;
+    forked = kv_pool_bytes_used(pool) - before;
     const double again = now_us();
-    wick_kv_seq_prepare_write(pool, child, BENCH_TOKENS - 1, 1, NULL, NULL);
+    kv_seq_prepare_write(pool, child, BENCH_TOKENS - 1, 1, NULL, NULL);
     write_us[i] = now_us() - again;
     fork_us[i] = middle - start;
-    written = wick_kv_pool_bytes_used(pool) - before;
-    CHECK_EQ_INT(wick_kv_seq_free(pool, child, NULL), WICK_OK);
+    written = kv_pool_bytes_used(pool) - before;
+    CHECK_EQ_INT(kv_seq_free(pool, child, NULL), WICK_OK);
   }
   print_times("fork of 2,000 tokens", fork_us, forked);
   print_times("first write to a shared page", write_us, written);
-  CHECK_EQ_UINT(wick_kv_pool_stats(pool).cow_copies, BENCH_REPETITIONS);
-  CHECK_EQ_INT(wick_kv_seq_free(pool, seq, NULL), WICK_OK);
-  wick_kv_pool_destroy(pool);
+  CHECK_EQ_UINT(kv_pool_stats(pool).cow_copies, BENCH_REPETITIONS);
+  CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
+  kv_pool_destroy(pool);
 }

@@ -5,7 +5,7 @@
 
 enum { PROMPT = 22, ANSWER = 40, REPLY = 12, TOP = 4, REQUESTS = 4, TOKENS_MAX = 256 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, TOKENS_MAX, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, TOKENS_MAX, false, 0};
 
 typedef struct answer {
   uint32_t request, count;

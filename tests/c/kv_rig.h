@@ -8,13 +8,13 @@
 enum { RIG_BATCH = 96, RIG_PAGES = 64 };
 
 // Two layers of four query heads over two KV heads: the least in which everything takes part.
-static const fixture_shape RIG_SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+static const fixture_shape RIG_SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
 typedef struct kv_rig {
   wick_engine *engine;  // for its model and threads alone
   seq_store *store;
-  wick_kv_pool *pool;  // of the store
-  wick_forward *forward;
+  kv_pool *pool;  // of the store
+  forward_pass *forward;
 } kv_rig;
 
 static wick_engine *rig_load_experts(const fixture_experts *experts) {
@@ -32,8 +32,8 @@ static wick_engine *rig_load_experts(const fixture_experts *experts) {
 static wick_engine *rig_load(void) { return rig_load_experts(NULL); }
 
 static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick_kv_type v_type) {
-  const wick_model *model = engine->model;
-  const wick_kv_shape shape = {
+  const loaded_model *model = engine->model;
+  const kv_shape shape = {
       model->config.layers, model->config.kv_heads, model->config.head_dim, k_type, v_type, 0};
   wick_error error = {0};
   *rig = (kv_rig){.engine = engine};
@@ -49,31 +49,31 @@ static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick
 }
 
 static void rig_close(kv_rig *rig) {
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(rig->pool), wick_kv_pool_pages(rig->pool));
+  CHECK_EQ_UINT(kv_pool_pages_free(rig->pool), kv_pool_pages(rig->pool));
   forward_destroy(rig->forward);
   store_destroy(rig->store);
 }
 
-static wick_kv_seq_id rig_new(const kv_rig *rig) {
-  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
-  CHECK_EQ_INT(wick_kv_seq_new(rig->pool, 0, &seq, NULL, NULL), WICK_OK);
+static kv_seq_id rig_new(const kv_rig *rig) {
+  kv_seq_id seq = KV_SEQ_NONE;
+  CHECK_EQ_INT(kv_seq_new(rig->pool, 0, &seq, NULL, NULL), WICK_OK);
   return seq;
 }
 
-static wick_kv_seq_id rig_fork(const kv_rig *rig, wick_kv_seq_id seq) {
-  wick_kv_seq_id child = WICK_KV_SEQ_NONE;
-  CHECK_EQ_INT(wick_kv_seq_fork(rig->pool, seq, &child, NULL), WICK_OK);
+static kv_seq_id rig_fork(const kv_rig *rig, kv_seq_id seq) {
+  kv_seq_id child = KV_SEQ_NONE;
+  CHECK_EQ_INT(kv_seq_fork(rig->pool, seq, &child, NULL), WICK_OK);
   return child;
 }
 
-static void rig_free(const kv_rig *rig, wick_kv_seq_id seq) {
-  CHECK_EQ_INT(wick_kv_seq_free(rig->pool, seq, NULL), WICK_OK);
+static void rig_free(const kv_rig *rig, kv_seq_id seq) {
+  CHECK_EQ_INT(kv_seq_free(rig->pool, seq, NULL), WICK_OK);
 }
 
 // What one sequence has in a pass: tokens[0, count) follow what it holds; their logits go to
 // rows [count][FIXTURE_VOCAB].
 typedef struct rig_part {
-  wick_kv_seq_id seq;
+  kv_seq_id seq;
   const int32_t *tokens;
   uint32_t count;
   float *rows;
@@ -86,9 +86,9 @@ static bool rig_pass(kv_rig *rig, const rig_part *parts, uint32_t part_count) {
   uint32_t count = 0;
   wick_error error = {0};
   for (uint32_t p = 0; p < part_count; p++) {
-    const uint32_t at = wick_kv_seq_tokens(rig->pool, parts[p].seq);
+    const uint32_t at = kv_seq_tokens(rig->pool, parts[p].seq);
     const wick_status status =
-        wick_kv_seq_prepare_write(rig->pool, parts[p].seq, at, parts[p].count, NULL, &error);
+        kv_seq_prepare_write(rig->pool, parts[p].seq, at, parts[p].count, NULL, &error);
     if (!CHECK_EQ_INT(status, WICK_OK)) return false;
     for (uint32_t i = 0; i < parts[p].count; i++, count++) {
       inputs[count] = (model_input){parts[p].tokens[i], at + i, parts[p].seq, true};
@@ -108,12 +108,12 @@ static bool rig_pass(kv_rig *rig, const rig_part *parts, uint32_t part_count) {
     first += computed;
   }
   for (uint32_t p = 0; p < part_count; p++) {
-    CHECK_EQ_INT(wick_kv_seq_append(rig->pool, parts[p].seq, parts[p].count, NULL), WICK_OK);
+    CHECK_EQ_INT(kv_seq_append(rig->pool, parts[p].seq, parts[p].count, NULL), WICK_OK);
   }
-  return CHECK_EQ_INT(wick_kv_pool_check(rig->pool, &error), WICK_OK);
+  return CHECK_EQ_INT(kv_pool_check(rig->pool, &error), WICK_OK);
 }
 
-static bool rig_read(kv_rig *rig, wick_kv_seq_id seq, const int32_t *tokens, uint32_t count,
+static bool rig_read(kv_rig *rig, kv_seq_id seq, const int32_t *tokens, uint32_t count,
                      float *rows) {
   const rig_part part = {seq, tokens, count, rows};
   return rig_pass(rig, &part, 1);

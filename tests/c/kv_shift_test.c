@@ -20,8 +20,8 @@ static const double TOLERANCE = 1e-4;
 
 typedef struct twins {
   kv_rig paged, plain;  // plain: whose sequence has the flat cache's rows
-  wick_kv_seq_id shifted, rebuilt;
-  wick_kv_flat flat;
+  kv_seq_id shifted, rebuilt;
+  kv_flat flat;
   uint64_t random;
   double worst;  // difference so far
 } twins;
@@ -35,11 +35,11 @@ static bool open_twins(twins *t, wick_engine *engine) {
   wick_error error;
   if (!rig_open(&t->paged, engine, WICK_KV_F32, WICK_KV_F32) ||
       !rig_open(&t->plain, engine, WICK_KV_F32, WICK_KV_F32) ||
-      wick_kv_flat_init_model(&t->flat, &engine->memory, LAYERS, KV_HEADS, DIM, TOKENS_MAX,
-                              &error) != WICK_OK) {
+      kv_flat_init_model(&t->flat, &engine->memory, LAYERS, KV_HEADS, DIM, TOKENS_MAX, &error) !=
+          WICK_OK) {
     return false;
   }
-  const wick_model_config *config = &engine->model->config;
+  const model_config *config = &engine->model->config;
   t->shifted = rig_new(&t->paged);
   t->rebuilt = rig_new(&t->plain);
   return CHECK_EQ_UINT(config->layers, LAYERS) && CHECK_EQ_UINT(config->heads, HEADS) &&
@@ -51,7 +51,7 @@ static bool open_twins(twins *t, wick_engine *engine) {
 static void close_twins(twins *t) {
   rig_free(&t->paged, t->shifted);
   rig_free(&t->plain, t->rebuilt);
-  wick_kv_flat_destroy(&t->flat);
+  kv_flat_destroy(&t->flat);
   rig_close(&t->paged);
   rig_close(&t->plain);
 }
@@ -85,23 +85,23 @@ static void turn(float *head, int32_t position) {
 
 // The positions from the flat cache's count on, as the plain sequence has them.
 static void copy_rows(twins *t) {
-  const uint32_t count = wick_kv_seq_tokens(t->plain.pool, t->rebuilt);
-  for (uint32_t at = wick_kv_flat_count(&t->flat); at < count; at++) {
+  const uint32_t count = kv_seq_tokens(t->plain.pool, t->rebuilt);
+  for (uint32_t at = kv_flat_count(&t->flat); at < count; at++) {
     for (uint32_t layer = 0; layer < LAYERS; layer++) {
       float k[ROW], v[ROW];
-      wick_kv_row_read(t->plain.pool, t->rebuilt, layer, at, k, v, NULL);
-      CHECK_EQ_INT(wick_kv_flat_append(&t->flat, layer, k, v, ROW, NULL), WICK_OK);
+      kv_row_read(t->plain.pool, t->rebuilt, layer, at, k, v, NULL);
+      CHECK_EQ_INT(kv_flat_append(&t->flat, layer, k, v, ROW, NULL), WICK_OK);
     }
-    CHECK_EQ_INT(wick_kv_flat_advance(&t->flat, NULL), WICK_OK);
+    CHECK_EQ_INT(kv_flat_advance(&t->flat, NULL), WICK_OK);
   }
 }
 
 static void flat_drop(twins *t, uint32_t first, uint32_t last, bool turns_back) {
-  CHECK_EQ_INT(wick_kv_flat_drop(&t->flat, first, last, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_flat_drop(&t->flat, first, last, NULL), WICK_OK);
   for (uint32_t layer = 0; layer < LAYERS && turns_back; layer++) {
     float *keys;
     size_t values;
-    CHECK_EQ_INT(wick_kv_flat_keys_mut(&t->flat, layer, &keys, &values, NULL), WICK_OK);
+    CHECK_EQ_INT(kv_flat_keys_mut(&t->flat, layer, &keys, &values, NULL), WICK_OK);
     for (size_t at = (size_t)first * ROW; at < values; at += DIM) {
       turn(keys + at, -(int32_t)(last - first));
     }
@@ -112,19 +112,19 @@ static void flat_drop(twins *t, uint32_t first, uint32_t last, bool turns_back) 
 static void rebuild(twins *t) {
   rig_free(&t->plain, t->rebuilt);
   t->rebuilt = rig_new(&t->plain);
-  const uint32_t count = wick_kv_flat_count(&t->flat);
-  wick_kv_pool *pool = t->plain.pool;
-  CHECK_EQ_INT(wick_kv_seq_prepare_write(pool, t->rebuilt, 0, count, NULL, NULL), WICK_OK);
+  const uint32_t count = kv_flat_count(&t->flat);
+  kv_pool *pool = t->plain.pool;
+  CHECK_EQ_INT(kv_seq_prepare_write(pool, t->rebuilt, 0, count, NULL, NULL), WICK_OK);
   for (uint32_t layer = 0; layer < LAYERS; layer++) {
     const float *k, *v;
     size_t values;
-    wick_kv_flat_keys(&t->flat, layer, &k, &values, NULL);
-    wick_kv_flat_values(&t->flat, layer, &v, &values, NULL);
+    kv_flat_keys(&t->flat, layer, &k, &values, NULL);
+    kv_flat_values(&t->flat, layer, &v, &values, NULL);
     for (uint32_t at = 0; at < count; at++) {
-      wick_kv_row_write(pool, t->rebuilt, layer, at, k + (size_t)at * ROW, v + (size_t)at * ROW);
+      kv_row_write(pool, t->rebuilt, layer, at, k + (size_t)at * ROW, v + (size_t)at * ROW);
     }
   }
-  CHECK_EQ_INT(wick_kv_seq_append(pool, t->rebuilt, count, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(pool, t->rebuilt, count, NULL), WICK_OK);
 }
 
 // out = softmax(q K^T / sqrt(DIM)) V of one query head, whose query is rotated at `position`.
@@ -135,8 +135,8 @@ static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t 
   float query[DIM];
   double weights[TOKENS_MAX], most = -1e30, sum = 0, sums[DIM] = {0};
   const uint32_t kv_head = head / (HEADS / KV_HEADS);
-  wick_kv_flat_keys(&t->flat, layer, &k, &values, NULL);
-  wick_kv_flat_values(&t->flat, layer, &v, &values, NULL);
+  kv_flat_keys(&t->flat, layer, &k, &values, NULL);
+  kv_flat_values(&t->flat, layer, &v, &values, NULL);
   memcpy(query, q, sizeof query);
   turn(query, (int32_t)position);
   for (uint32_t at = 0; at <= position; at++) {
@@ -160,8 +160,8 @@ static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t 
 static void compare_attention(twins *t) {
   enum { PER_THREAD = 4096 };
   const wick_engine *engine = t->paged.engine;
-  const wick_model *model = engine->model;
-  const uint32_t count = wick_kv_seq_tokens(t->paged.pool, t->shifted);
+  const loaded_model *model = engine->model;
+  const uint32_t count = kv_seq_tokens(t->paged.pool, t->shifted);
   const uint32_t queries = count < QUERIES ? count : QUERIES;
   double frequencies[DIM / 2];
   const model_rope rope = {
@@ -210,11 +210,10 @@ static void compare_values(twins *t) {
   for (uint32_t layer = 0; layer < LAYERS; layer++) {
     const float *v;
     size_t values;
-    wick_kv_flat_values(&t->flat, layer, &v, &values, NULL);
+    kv_flat_values(&t->flat, layer, &v, &values, NULL);
     for (size_t at = 0; at < values; at += ROW) {
       float found_k[ROW], found_v[ROW];
-      wick_kv_row_read(t->paged.pool, t->shifted, layer, (uint32_t)(at / ROW), found_k, found_v,
-                       NULL);
+      kv_row_read(t->paged.pool, t->shifted, layer, (uint32_t)(at / ROW), found_k, found_v, NULL);
       compare(t, found_v, v + at, ROW);
     }
   }
@@ -234,10 +233,10 @@ static void read_on(twins *t, uint32_t count) {
 }
 
 static void drop(twins *t, uint32_t first, uint32_t last, bool turns_back) {
-  const uint32_t before = wick_kv_seq_tokens(t->paged.pool, t->shifted);
-  CHECK_EQ_INT(wick_kv_seq_shift(t->paged.pool, t->shifted, first, last, NULL, NULL), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(t->paged.pool, t->shifted), before - (last - first));
-  CHECK_EQ_INT(wick_kv_pool_check(t->paged.pool, NULL), WICK_OK);
+  const uint32_t before = kv_seq_tokens(t->paged.pool, t->shifted);
+  CHECK_EQ_INT(kv_seq_shift(t->paged.pool, t->shifted, first, last, NULL, NULL), WICK_OK);
+  CHECK_EQ_UINT(kv_seq_tokens(t->paged.pool, t->shifted), before - (last - first));
+  CHECK_EQ_INT(kv_pool_check(t->paged.pool, NULL), WICK_OK);
   flat_drop(t, first, last, turns_back);
   rebuild(t);
 }
@@ -288,8 +287,8 @@ TEST(drops_in_a_row_equal_the_flat_cache) {
   read_on(&t, 90);
   for (int i = 0; i < DROPS_COUNT; i++) check_drop(&t, DROPS[i][0], DROPS[i][1]);
   // the tail, and all but one token
-  check_drop(&t, 30, wick_kv_seq_tokens(t.paged.pool, t.shifted));
-  check_drop(&t, 1, wick_kv_seq_tokens(t.paged.pool, t.shifted));
+  check_drop(&t, 30, kv_seq_tokens(t.paged.pool, t.shifted));
+  check_drop(&t, 1, kv_seq_tokens(t.paged.pool, t.shifted));
   close_twins(&t);
   wick_engine_destroy(engine);
 }
@@ -300,18 +299,18 @@ TEST(random_drops_equal_the_flat_cache) {
   twins t;
   REQUIRE(open_twins(&t, engine));
   for (int i = 0; i < 60 && t.worst <= TOLERANCE; i++) {
-    uint32_t count = wick_kv_seq_tokens(t.paged.pool, t.shifted);
+    uint32_t count = kv_seq_tokens(t.paged.pool, t.shifted);
     if (count < 100) {
       read_on(&t, 1 + below(&t, 40));
-      count = wick_kv_seq_tokens(t.paged.pool, t.shifted);
+      count = kv_seq_tokens(t.paged.pool, t.shifted);
     }
     const uint32_t first = below(&t, count), most = count - first < 30 ? count - first : 30;
     // pages that are shared when they are dropped from, and again written to
-    const wick_kv_seq_id fork = rig_fork(&t.paged, t.shifted);
+    const kv_seq_id fork = rig_fork(&t.paged, t.shifted);
     if (i % 3 == 0) rig_free(&t.paged, fork);
     check_drop(&t, first, first + 1 + below(&t, most));
     if (i % 3 != 0) rig_free(&t.paged, fork);
-    if (i % 7 == 0) wick_kv_pool_defrag(t.paged.pool, RIG_PAGES);
+    if (i % 7 == 0) kv_pool_defrag(t.paged.pool, RIG_PAGES);
   }
   close_twins(&t);
   wick_engine_destroy(engine);
@@ -344,12 +343,12 @@ TEST(a_drop_in_a_fork_leaves_the_other_alone) {
   int32_t tokens[70];
   uint64_t state = 3;
   for (int i = 0; i < 70; i++) tokens[i] = (int32_t)(random_u64(&state) % 256);
-  const wick_kv_seq_id fresh = rig_new(&rig), parent = rig_new(&rig);
+  const kv_seq_id fresh = rig_new(&rig), parent = rig_new(&rig);
   rig_read(&rig, fresh, tokens, 70, wanted);
   rig_read(&rig, parent, tokens, 40, found);
-  const wick_kv_seq_id fork = rig_fork(&rig, parent);
-  CHECK_EQ_INT(wick_kv_seq_shift(rig.pool, fork, 5, 9, NULL, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_seq_shift(rig.pool, fork, 14, 30, NULL, NULL), WICK_OK);
+  const kv_seq_id fork = rig_fork(&rig, parent);
+  CHECK_EQ_INT(kv_seq_shift(rig.pool, fork, 5, 9, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_shift(rig.pool, fork, 14, 30, NULL, NULL), WICK_OK);
   rig_read(&rig, fork, tokens + 10, 30, found);
   rig_read(&rig, parent, tokens + 40, 30, found + 40 * FIXTURE_VOCAB);
   CHECK_EQ_MEM(found + 40 * FIXTURE_VOCAB, wanted + 40 * FIXTURE_VOCAB,

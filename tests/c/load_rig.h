@@ -12,7 +12,7 @@
 #include "load_sink.h"
 #include "platform/platform.h"
 
-static wick_memory memory;
+static memory_gate memory;
 static wick_error error;
 static load_sink sink;
 

@@ -19,7 +19,7 @@ static wick_status on_directory(void *context, wick_error *error) {
   if (sink->ready++ > 0) note(sink, "directory_ready was called twice");
   if (loader_directory(sink->loader) == NULL) note(sink, "ready without a directory");
   if (sink->fail_directory) {
-    return wick_fail(error, WICK_E_UNSUPPORTED, 99, "the model says no");
+    return fail_with(error, WICK_E_UNSUPPORTED, 99, "the model says no");
   }
   sink->count = loader_tensor_count(sink->loader);
   sink->tensors = get_memory(sink->count * sizeof *sink->tensors);
@@ -47,14 +47,14 @@ static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32
                              uint32_t block_count, const uint8_t *blocks, wick_error *error) {
   load_sink *sink = context;
   if (++sink->places == sink->fail_at_place) {
-    return wick_fail(error, WICK_E_NONFINITE, 0, "these blocks are bad");
+    return fail_with(error, WICK_E_NONFINITE, 0, "these blocks are bad");
   }
   if (index >= sink->count || !sink->tensors[index].is_wanted) {
     note(sink, "placed a tensor that nobody wants");
     return WICK_OK;
   }
   const gguf_tensor *tensor = loader_tensor_at(sink->loader, index);
-  const wick_type_facts *facts = type_facts(tensor->type);
+  const ggml_type_facts *facts = type_facts(tensor->type);
   const uint64_t row_blocks = tensor->dims[0] / facts->block_values;
   const uint64_t rows = tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
   if (block_count == 0 || row >= rows || (uint64_t)first_block + block_count > row_blocks) {

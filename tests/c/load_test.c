@@ -19,9 +19,9 @@ static uint64_t sample_fingerprint(const memory_file *file, uint64_t unwanted) {
 
 // Between two wanted tensors: 128 KiB that nobody wants, then 1 MiB, then 9 MiB that are wanted.
 static const sample_tensor BIG_TENSORS[] = {
-    {"a", WICK_TYPE_F32, 1, {64}},        {"small hole", WICK_TYPE_I8, 1, {131072}},
-    {"b", WICK_TYPE_F32, 1, {64}},        {"big hole", WICK_TYPE_I8, 1, {1048576}},
-    {"c", WICK_TYPE_I8, 2, {1024, 9216}}, {"tail", WICK_TYPE_F32, 1, {64}}};
+    {"a", GGML_TYPE_F32, 1, {64}},        {"small hole", GGML_TYPE_I8, 1, {131072}},
+    {"b", GGML_TYPE_F32, 1, {64}},        {"big hole", GGML_TYPE_I8, 1, {1048576}},
+    {"c", GGML_TYPE_I8, 2, {1024, 9216}}, {"tail", GGML_TYPE_F32, 1, {64}}};
 
 TEST(chunks_of_any_size_give_the_same_tensors) {
   static const uint64_t CHUNKS[] = {1, 2, 3, 17, 18, 19, 34, 210, 1000, 4096, 1000000};
@@ -187,7 +187,7 @@ TEST(a_block_may_come_in_many_parts) {
 
 // ---- gaps ----
 
-static const sample_tensor LONG_TENSORS[] = {{"long", WICK_TYPE_Q8_0, 2, {64, 200}}};
+static const sample_tensor LONG_TENSORS[] = {{"long", GGML_TYPE_Q8_0, 2, {64, 200}}};
 
 TEST(too_many_gaps_are_refused_and_can_be_filled) {
   memory_file file =
@@ -379,8 +379,8 @@ TEST(every_byte_that_is_wanted_counts_in_the_fingerprint) {
 }
 
 TEST(tensors_that_change_places_change_the_fingerprint) {
-  static const sample_tensor TWINS[] = {{"a", WICK_TYPE_F32, 1, {64}},
-                                        {"b", WICK_TYPE_F32, 1, {64}}};
+  static const sample_tensor TWINS[] = {{"a", GGML_TYPE_F32, 1, {64}},
+                                        {"b", GGML_TYPE_F32, 1, {64}}};
   memory_file file = sample_make(&(sample_spec){.tensors = TWINS, .tensor_count = 2, .seed = 8});
   const uint64_t fingerprint = sample_fingerprint(&file, 0);
   uint8_t *first = file.bytes + file.size_bytes - 512;

@@ -190,7 +190,7 @@ static void put_number(model_builder *builder, const char *name, uint32_t number
   builder_put_u32(builder, key, number);
 }
 
-static void add_tensor(model_builder *builder, wick_type type, uint64_t columns, uint64_t rows,
+static void add_tensor(model_builder *builder, ggml_type type, uint64_t columns, uint64_t rows,
                        const char *name, uint32_t layer) {
   if (builder->tensor_count == BUILT_TENSORS_MAX) abort();
   built_tensor *tensor = &builder->tensors[builder->tensor_count++];
@@ -208,20 +208,20 @@ static void add_layer(model_builder *builder, uint32_t layer, uint64_t hidden) {
                                          "attn_output.weight", "ffn_gate.weight", "ffn_up.weight",
                                          "ffn_down.weight"};
   static const char *const BIASES[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
-  const wick_type type = builder->choice.type;
-  add_tensor(builder, WICK_TYPE_F32, hidden, 1, "attn_norm.weight", layer);
-  add_tensor(builder, WICK_TYPE_F32, hidden, 1, "ffn_norm.weight", layer);
+  const ggml_type type = builder->choice.type;
+  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "attn_norm.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "ffn_norm.weight", layer);
   for (size_t i = 0; i < LENGTH(MATRICES); i++) {
     add_tensor(builder, type, hidden, hidden, MATRICES[i], layer);
   }
   for (size_t i = 0; i < LENGTH(BIASES) && builder->choice.is_qwen2; i++) {
-    add_tensor(builder, WICK_TYPE_F32, hidden, 1, BIASES[i], layer);
+    add_tensor(builder, GGML_TYPE_F32, hidden, 1, BIASES[i], layer);
   }
 }
 
 void builder_init(model_builder *builder, const built_choice *choice) {
   *builder = (model_builder){.choice = *choice};
-  const wick_type_facts *facts = type_facts(choice->type);
+  const ggml_type_facts *facts = type_facts(choice->type);
   const uint32_t hidden = facts->block_values > 32 ? facts->block_values : 32;
   const char *architecture = choice->is_qwen2 ? "qwen2" : "llama";
   builder_put_text(builder, "general.architecture", architecture);
@@ -240,7 +240,7 @@ void builder_init(model_builder *builder, const built_choice *choice) {
   const size_t vocab = put_vocabulary(builder);
   add_tensor(builder, choice->type, hidden, vocab, "token_embd.weight", UINT32_MAX);
   for (uint32_t layer = 0; layer < choice->layers; layer++) add_layer(builder, layer, hidden);
-  add_tensor(builder, WICK_TYPE_F32, hidden, 1, "output_norm.weight", UINT32_MAX);
+  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "output_norm.weight", UINT32_MAX);
 }
 
 void builder_free(model_builder *builder) {
@@ -272,14 +272,14 @@ static void write_value(memory_file *file, const built_value *value) {
 
 // A block of a quantised type: any codes, scales that keep values small (they stand at the
 // beginning or at the end).
-static void fill_block(uint8_t *block, const wick_type_facts *facts, uint32_t type,
+static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t type,
                        uint64_t *state) {
   const uint16_t small = f16_of_f32(0.003f);
   for (uint32_t i = 0; i < facts->block_bytes; i++) block[i] = (uint8_t)random_u64(state);
   memcpy(block, &small, sizeof small);
   if (facts->block_bytes > 4) memcpy(block + 2, &small, sizeof small);
   memcpy(block + facts->block_bytes - sizeof small, &small, sizeof small);
-  if (type == WICK_TYPE_MXFP4) block[0] = 118;
+  if (type == GGML_TYPE_MXFP4) block[0] = 118;
 }
 
 static float any_weight(const model_builder *builder, uint64_t *state, bool is_norm) {
@@ -290,16 +290,16 @@ static float any_weight(const model_builder *builder, uint64_t *state, bool is_n
 
 static void write_row(const model_builder *builder, memory_file *file, uint32_t type,
                       uint64_t columns, bool is_norm, uint64_t *state) {
-  const wick_type_facts *facts = type_facts(type);
+  const ggml_type_facts *facts = type_facts(type);
   for (uint64_t at = 0; at < columns; at += facts->block_values) {
-    uint8_t block[WICK_TYPE_BLOCK_BYTES_MAX];
+    uint8_t block[GGML_TYPE_BLOCK_BYTES_MAX];
     const float weight = any_weight(builder, state, is_norm);
     const uint16_t half = f16_of_f32(weight);
     const uint16_t brain = (uint16_t)(bits_of_f32(weight) >> 16);
-    if (type == WICK_TYPE_F32) {
+    if (type == GGML_TYPE_F32) {
       memcpy(block, &weight, sizeof weight);
-    } else if (type == WICK_TYPE_F16 || type == WICK_TYPE_BF16) {
-      memcpy(block, type == WICK_TYPE_F16 ? &half : &brain, sizeof half);
+    } else if (type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) {
+      memcpy(block, type == GGML_TYPE_F16 ? &half : &brain, sizeof half);
     } else {
       fill_block(block, facts, type, state);
     }

@@ -17,7 +17,7 @@ typedef enum built_vocabulary {
 typedef struct built_choice {
   built_vocabulary vocabulary;
   bool is_qwen2;   // else llama
-  wick_type type;  // of the matrices; the hidden size is a multiple of its block
+  ggml_type type;  // of the matrices; the hidden size is a multiple of its block
   uint32_t layers, context;
 } built_choice;
 

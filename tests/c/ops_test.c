@@ -6,7 +6,7 @@
 static uint64_t clock_us;
 static uint64_t read_clock(void) { return clock_us; }
 
-static wick_ops ops;
+static op_records ops;
 
 static char text[65536];
 static size_t text_bytes;
@@ -21,24 +21,24 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
 
 TEST(each_op_takes_from_the_end_of_the_one_before) {
   clock_us = 1000;
-  wick_ops_init(&ops, WICK_LANE_RELAXED, read_clock, 5);
-  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  ops_init(&ops, LANE_RELAXED, read_clock, 5);
+  ops_begin(&ops, PASS_DECODE);
   clock_us += 30;
-  wick_ops_lap(&ops, WICK_OP_QKV, 6000, 900);
+  ops_lap(&ops, OP_QKV, 6000, 900);
   clock_us += 70;
-  wick_ops_lap(&ops, WICK_OP_DOWN, 0, 0);
+  ops_lap(&ops, OP_DOWN, 0, 0);
   clock_us += 5000;  // a rest that nobody measures
-  wick_ops_resume(&ops);
+  ops_resume(&ops);
   clock_us += 10;
-  wick_ops_lap(&ops, WICK_OP_QKV, 6000, 900);
-  const wick_op_record *qkv = &ops.records[WICK_PASS_DECODE][WICK_OP_QKV];
+  ops_lap(&ops, OP_QKV, 6000, 900);
+  const op_record *qkv = &ops.records[PASS_DECODE][OP_QKV];
   CHECK_EQ_UINT(qkv->latency.latency_count, 2);
   CHECK_EQ_UINT(qkv->latency.latency_us_sum, 40);
   CHECK_EQ_UINT(qkv->bytes, 12000);
   CHECK_EQ_UINT(qkv->macs, 1800);
-  CHECK_EQ_UINT(ops.records[WICK_PASS_DECODE][WICK_OP_DOWN].latency.latency_us_sum, 70);
-  CHECK_EQ_UINT(ops.records[WICK_PASS_PREFILL][WICK_OP_QKV].latency.latency_count, 0);
-  wick_ops_reset(&ops);
+  CHECK_EQ_UINT(ops.records[PASS_DECODE][OP_DOWN].latency.latency_us_sum, 70);
+  CHECK_EQ_UINT(ops.records[PASS_PREFILL][OP_QKV].latency.latency_count, 0);
+  ops_reset(&ops);
   CHECK_EQ_UINT(qkv->latency.latency_count + qkv->bytes + qkv->macs, 0);
 }
 
@@ -48,34 +48,34 @@ static uint64_t count_reading(void) { return ++clock_readings; }
 // Without one, neither the clock is read nor another recorder written to.
 TEST(nothing_happens_without_a_recorder) {
   clock_readings = 0;
-  wick_ops_init(&ops, WICK_LANE_SIMD128, count_reading, 1);
-  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  ops_init(&ops, LANE_SIMD128, count_reading, 1);
+  ops_begin(&ops, PASS_DECODE);
   const uint32_t readings = clock_readings;
   CHECK(readings > 0);
-  const wick_ops before = ops;
-  wick_ops_begin(NULL, WICK_PASS_PREFILL);
-  wick_ops_resume(NULL);
-  wick_ops_lap(NULL, WICK_OP_QKV, 1, 1);
+  const op_records before = ops;
+  ops_begin(NULL, PASS_PREFILL);
+  ops_resume(NULL);
+  ops_lap(NULL, OP_QKV, 1, 1);
   CHECK_EQ_UINT(clock_readings, readings);
   CHECK_EQ_MEM(&ops, &before, sizeof ops);
 }
 
 TEST(rates_and_lanes_are_exported) {
   clock_us = 0;
-  wick_ops_init(&ops, WICK_LANE_SIMD128, read_clock, 100);
-  wick_ops_begin(&ops, WICK_PASS_DECODE);
+  ops_init(&ops, LANE_SIMD128, read_clock, 100);
+  ops_begin(&ops, PASS_DECODE);
   clock_us = 400;
-  wick_ops_lap(&ops, WICK_OP_LOGITS, 10000000, 4000000);
+  ops_lap(&ops, OP_LOGITS, 10000000, 4000000);
   text_bytes = 0;
   json_writer json;
   json_begin(&json, keep_text, NULL);
-  wick_ops_json(&ops, &json, NULL);
+  ops_json(&ops, &json, NULL);
   CHECK(strstr(text, "\"kernels\":\"simd128\"") != NULL);
   CHECK(strstr(text, "\"gb_per_s\":25,\"gmac_per_s\":10,\"share\":1") != NULL);
   CHECK(strstr(text, "\"gb_per_s\":null") != NULL);  // ops that took no time
   CHECK(strstr(text, "\"simd128\":{\"dispatches\":1,\"latency_us_mean\":400") != NULL);
   text_bytes = 0;
-  wick_ops_prometheus(&ops, keep_text, NULL);
+  ops_prometheus(&ops, keep_text, NULL);
   CHECK(strstr(text, "wick_op_bytes_total{pass=\"decode\",op=\"logits\"} 10000000\n") != NULL);
   CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"100\"} 0\n"));
   CHECK(strstr(text, "wick_op_latency_us_bucket{pass=\"decode\",op=\"logits\",le=\"500\"} 1\n"));
@@ -129,25 +129,25 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
 
   wick_model_info info;
   REQUIRE(wick_model_get_info(measured, &info, NULL) == WICK_OK);
-  const wick_op_record *prefill = measured->ops->records[WICK_PASS_PREFILL];
-  const wick_op_record *decode = measured->ops->records[WICK_PASS_DECODE];
+  const op_record *prefill = measured->ops->records[PASS_PREFILL];
+  const op_record *decode = measured->ops->records[PASS_DECODE];
   // 40 tokens in batches of 16; the answer's first token comes with the prefill
-  CHECK_EQ_UINT(prefill[WICK_OP_QKV].latency.dispatches, 3 * info.layers);
-  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.dispatches, (ANSWER - 1) * info.layers);
-  CHECK_EQ_UINT(prefill[WICK_OP_SAMPLE].latency.dispatches, 1);
-  CHECK_EQ_UINT(decode[WICK_OP_SAMPLE].latency.dispatches, ANSWER - 1);
-  CHECK_EQ_UINT(decode[WICK_OP_QKV].latency.latency_count, 2 * info.layers);  // passes 1 and 5
-  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].timed_macs * 5, decode[WICK_OP_GATE_UP].macs * 2);
+  CHECK_EQ_UINT(prefill[OP_QKV].latency.dispatches, 3 * info.layers);
+  CHECK_EQ_UINT(decode[OP_QKV].latency.dispatches, (ANSWER - 1) * info.layers);
+  CHECK_EQ_UINT(prefill[OP_SAMPLE].latency.dispatches, 1);
+  CHECK_EQ_UINT(decode[OP_SAMPLE].latency.dispatches, ANSWER - 1);
+  CHECK_EQ_UINT(decode[OP_QKV].latency.latency_count, 2 * info.layers);  // passes 1 and 5
+  CHECK_EQ_UINT(decode[OP_GATE_UP].timed_macs * 5, decode[OP_GATE_UP].macs * 2);
   const uint64_t gate_up = 2ull * info.hidden * info.ffn;
-  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
-  CHECK_EQ_UINT(decode[WICK_OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
+  CHECK_EQ_UINT(decode[OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
+  CHECK_EQ_UINT(decode[OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
   // in the last layer only the one token whose logits are wanted goes on
-  CHECK_EQ_UINT(prefill[WICK_OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
+  CHECK_EQ_UINT(prefill[OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
   const uint64_t positions = PROMPT * (PROMPT + 1) / 2;
-  CHECK_EQ_UINT(prefill[WICK_OP_ATTENTION].macs,
+  CHECK_EQ_UINT(prefill[OP_ATTENTION].macs,
                 2ull * positions * info.heads * info.head_dim * info.layers);
   // F16: two bytes each of a key's and a value's elements
-  CHECK_EQ_UINT(prefill[WICK_OP_ATTENTION].bytes,
+  CHECK_EQ_UINT(prefill[OP_ATTENTION].bytes,
                 4ull * positions * info.kv_heads * info.head_dim * info.layers);
   wick_engine_destroy(plain);
   wick_engine_destroy(measured);

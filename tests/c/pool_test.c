@@ -32,7 +32,7 @@ static void visit(void *context, uint32_t first, uint32_t last, uint32_t thread)
   for (uint32_t i = first; i < last; i++) seen->count[i]++;
 }
 
-static wick_memory memory;
+static memory_gate memory;
 
 static thread_pool *pool_open(uint32_t threads) {
   memory_init(&memory, 0, platform_alloc, platform_free);

@@ -35,7 +35,7 @@ static void sleep_us(long us) {
   nanosleep(&time, NULL);
 }
 
-static wick_memory memory;
+static memory_gate memory;
 
 static thread_pool *pool_open(uint32_t threads) {
   memory_init(&memory, 0, platform_alloc, platform_free);

@@ -42,7 +42,7 @@ enum { ROW_MAX = 150 };
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 TEST(gates_are_near_and_the_same_in_all_variants) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 20, 1e-20f, 200};
   for (uint32_t round = 0; round < 80; round++) {
@@ -69,7 +69,7 @@ TEST(gates_are_near_and_the_same_in_all_variants) {
 }
 
 TEST(a_gate_that_is_not_finite) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const float inf = f32_of_bits(0x7f800000u), nan = f32_of_bits(0x7fc00000u);
   for (size_t v = 0; v < count; v++) {
@@ -87,7 +87,7 @@ TEST(a_gate_that_is_not_finite) {
 }
 
 TEST(l2_norm_is_near_and_the_same_in_all_variants) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 1e-8f, 1e-4f, 1000, 0};
   for (uint32_t round = 0; round < 80; round++) {
@@ -166,7 +166,7 @@ static void check_conv_against_double(const kernel_conv *conv) {
 }
 
 // Runs the convolution in random pieces of the tokens, each in random ranges of channels.
-static void conv_in_pieces(const wick_kernels *kernels, kernel_conv conv) {
+static void conv_in_pieces(const kernel_table *kernels, kernel_conv conv) {
   const uint32_t tokens = conv.tokens;
   const size_t state_floats = (conv.width - 1) * (size_t)conv.channels;
   float *states[2] = {copy_of(conv.state_in, state_floats), filled(state_floats, 7)};
@@ -190,7 +190,7 @@ static void conv_in_pieces(const wick_kernels *kernels, kernel_conv conv) {
 }
 
 static void check_conv(const conv_case *of) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const size_t state_floats = (of->conv.width - 1) * (size_t)of->conv.channels;
   const size_t y_floats = of->conv.y_stride * of->conv.tokens;
@@ -234,7 +234,7 @@ TEST(convolutions_are_the_same_in_all_variants_and_pieces) {
 }
 
 TEST(a_range_of_channels_writes_nothing_else) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const conv_case of = conv_make(9, 75, 4, true);
   for (size_t v = 0; v < count; v++) {
@@ -347,7 +347,7 @@ static void check_delta_against_double(const kernel_delta *delta) {
   free(y);
 }
 
-static void delta_in_pieces(const wick_kernels *kernels, kernel_delta delta) {
+static void delta_in_pieces(const kernel_table *kernels, kernel_delta delta) {
   const uint32_t tokens = delta.tokens;
   const size_t state_floats = (size_t)delta.key_dim * delta.value_dim;
   float *states[2] = {copy_of(delta.state_in, state_floats), filled(state_floats, 7)};
@@ -370,7 +370,7 @@ static void delta_in_pieces(const wick_kernels *kernels, kernel_delta delta) {
 }
 
 static void check_delta(const delta_case *of) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const size_t state_floats = (size_t)of->delta.key_dim * of->delta.value_dim;
   const size_t y_floats = of->delta.y_stride * of->delta.tokens;
@@ -420,7 +420,7 @@ TEST(delta_rules_are_the_same_in_all_variants_and_pieces) {
 enum { BENCH_DIM = 128, BENCH_HEADS = 48, BENCH_CHANNELS = 8192, BENCH_TOKENS = 64 };
 
 typedef struct bench_delta {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   kernel_delta delta;
   uint32_t heads;  // one after another, each with its state
 } bench_delta;
@@ -441,7 +441,7 @@ static void bench_copy_run(void *context) {
   memcpy(b->delta.state_out, b->delta.state_in, sizeof(float) * BENCH_DIM * BENCH_DIM * b->heads);
 }
 
-static void bench_delta_rule(const wick_kernels *kernels, uint32_t tokens, uint32_t heads) {
+static void bench_delta_rule(const kernel_table *kernels, uint32_t tokens, uint32_t heads) {
   const delta_case of = delta_make(tokens, BENCH_DIM, BENCH_DIM);
   const size_t state_floats = (size_t)heads * BENCH_DIM * BENCH_DIM;
   float *from = random_row(state_floats, 1), *to = filled(state_floats, 0);
@@ -464,7 +464,7 @@ static void bench_delta_rule(const wick_kernels *kernels, uint32_t tokens, uint3
 }
 
 typedef struct bench_conv {
-  const wick_kernels *kernels;
+  const kernel_table *kernels;
   kernel_conv conv;
 } bench_conv;
 
@@ -473,7 +473,7 @@ static void bench_conv_run(void *context) {
   b->kernels->conv(&b->conv, 0, b->conv.channels);
 }
 
-static void bench_convolution(const wick_kernels *kernels, uint32_t tokens) {
+static void bench_convolution(const kernel_table *kernels, uint32_t tokens) {
   const conv_case of = conv_make(tokens, BENCH_CHANNELS, 4, false);
   bench_conv b = {kernels, of.conv};
   float *state = filled((size_t)3 * BENCH_CHANNELS, 0);
@@ -487,7 +487,7 @@ static void bench_convolution(const wick_kernels *kernels, uint32_t tokens) {
 }
 
 BENCH(mixers) {
-  const wick_kernels *list[VARIANTS_MAX];
+  const kernel_table *list[VARIANTS_MAX];
   const size_t count = least_u32((uint32_t)variants(list), 2);  // relaxed ones are no different
   for (size_t v = 0; v < count; v++) {
     bench_delta_rule(list[v], 1, 1);

@@ -36,7 +36,7 @@ static wick_status load_file(loader *loader, const memory_file *file, uint64_t p
 // Loads with or without tensors, and forgets everything.
 static wick_status try_file(const memory_file *file, bool directory_only, uint64_t piece_bytes,
                             wick_error *error) {
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   load_sink sink = {0};
   const loader_sink calls = sink_calls(&sink);

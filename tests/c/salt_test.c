@@ -6,7 +6,7 @@
 
 enum { PROMPT = 40, ANSWER = 4 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
 
 // ---- The hash ----
 
@@ -14,7 +14,7 @@ static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 
 TEST(a_salt_begins_as_sha_256_does) {
   static const struct {
     uint32_t size_bytes;
-    wick_salt salt;
+    cache_salt salt;
   } OF_LETTERS[] = {
       {1, {0xca978112ca1bbdcau, 0xfac231b39a23dc4du}},
       {55, {0x9f4390f8d30c2dd9u, 0x2ec9f095b65e2b9au}},
@@ -26,14 +26,14 @@ TEST(a_salt_begins_as_sha_256_does) {
   char letters[1000];
   memset(letters, 'a', sizeof letters);
   for (size_t i = 0; i < sizeof OF_LETTERS / sizeof *OF_LETTERS; i++) {
-    const wick_salt found = salt_of(letters, OF_LETTERS[i].size_bytes);
+    const cache_salt found = salt_of(letters, OF_LETTERS[i].size_bytes);
     CHECK_EQ_UINT(found.low, OF_LETTERS[i].salt.low);
     CHECK_EQ_UINT(found.high, OF_LETTERS[i].salt.high);
   }
   CHECK_EQ_UINT(salt_of("abc", 3).low, 0xba7816bf8f01cfeau);
-  CHECK(salt_is_same(salt_of(NULL, 0), (wick_salt){0}));
-  CHECK(!salt_is_same((wick_salt){1, 2}, (wick_salt){1, 3}));
-  CHECK(!salt_is_same((wick_salt){1, 2}, (wick_salt){2, 2}));
+  CHECK(salt_is_same(salt_of(NULL, 0), (cache_salt){0}));
+  CHECK(!salt_is_same((cache_salt){1, 2}, (cache_salt){1, 3}));
+  CHECK(!salt_is_same((cache_salt){1, 2}, (cache_salt){2, 2}));
 }
 
 // ---- An engine with two tenants ----

@@ -13,7 +13,7 @@
 
 enum { VOCAB_MAX = 4096, QWEN_VOCAB = 151936 };
 
-static wick_memory memory;
+static memory_gate memory;
 
 static sampler *sampler_open(const wick_sampling *config, uint32_t vocab) {
   memory_init(&memory, 0, platform_alloc, platform_free);

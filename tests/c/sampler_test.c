@@ -319,7 +319,7 @@ TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
     random_config(&source, &config, bias, vocab);
     sampler *s = sampler_open(&config, vocab);
     REQUIRE(s != NULL);
-    CHECK_EQ_UINT(memory.bytes_now, sampler_plan_bytes(&config, vocab) + WICK_CACHE_LINE_BYTES);
+    CHECK_EQ_UINT(memory.bytes_now, sampler_plan_bytes(&config, vocab) + CACHE_LINE_BYTES);
     fill_logits(&source, logits, vocab, 3, 1e6);
     for (int i = 0; i < 3; i++) choose(s, logits);
     CHECK_EQ_UINT(memory.calls, 1);

@@ -118,7 +118,7 @@ static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
     CHECK_EQ_INT(session_close(&s->sessions, held->id, NULL), WICK_OK);
     *held = (simulated_session){0};
   }
-  if (held->id == 0 && session_create(&s->sessions, (wick_salt){0}, &held->id, NULL) != WICK_OK) {
+  if (held->id == 0 && session_create(&s->sessions, (cache_salt){0}, &held->id, NULL) != WICK_OK) {
     CHECK(s->may_fail);
     *held = (simulated_session){0};
     return;
@@ -377,8 +377,8 @@ TEST(a_scheduler_that_goes_keeps_nothing) {
     CHECK(sim.live_count > 0);
     scheduler_destroy(sim.scheduler);
     sessions_destroy(&sim.sessions);
-    wick_prefix_clear(sim.prefix);
-    CHECK_EQ_UINT(wick_kv_pool_pages_free(sim.kv), wick_kv_pool_pages(sim.kv));
+    prefix_clear(sim.prefix);
+    CHECK_EQ_UINT(kv_pool_pages_free(sim.kv), kv_pool_pages(sim.kv));
     sim_close_parts(&sim);
   }
 }

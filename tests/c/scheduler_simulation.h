@@ -52,18 +52,18 @@ typedef struct simulated_session {
 
 typedef struct simulation {
   simulation_setup setup;
-  wick_memory memory;
+  memory_gate memory;
   vocabulary_fixture vocabulary;
   uint32_t layer_missing[2];
-  wick_model model;
+  loaded_model model;
   seq_store *store;
-  wick_kv_pool *kv;           // of the store
-  wick_prefix_cache *prefix;  // of the store; NULL: there is none
+  kv_pool *kv;           // of the store
+  prefix_cache *prefix;  // of the store; NULL: there is none
   session_table sessions;
-  wick_forward forward;
+  forward_pass forward;
   seq_store *draft_store;
-  wick_kv_pool *draft_kv;
-  wick_forward draft_forward;
+  kv_pool *draft_kv;
+  forward_pass draft_forward;
   drafter *drafter;
   scheduler *scheduler;
   bool may_fail;   // requests may end with an error: memory is being taken away
@@ -98,7 +98,7 @@ static bool sim_open_vocabulary(vocabulary_fixture *fixture) {
 
 static void sim_check_pass(void *context);
 
-static wick_status sim_open_drafter(simulation *sim, const wick_kv_shape *shape) {
+static wick_status sim_open_drafter(simulation *sim, const kv_shape *shape) {
   const simulation_setup *setup = &sim->setup;
   const store_config config = {.pages = *shape, .pages_max = setup->draft_pages};
   wick_status status =
@@ -124,14 +124,14 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
   simulation_clock_us = 1;
   memory_init(&sim->memory, 0, platform_alloc, platform_free);
   if (!sim_open_vocabulary(&sim->vocabulary)) return false;
-  sim->model = (wick_model){.memory = &sim->memory,
-                            .kernels = kernels_bind(),
-                            .config = {.layers = 1, .vocab = SIM_VOCAB},
-                            .layer_missing = sim->layer_missing,
-                            .is_embedding_ready = true};
-  const wick_kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
+  sim->model = (loaded_model){.memory = &sim->memory,
+                              .kernels = kernels_bind(),
+                              .config = {.layers = 1, .vocab = SIM_VOCAB},
+                              .layer_missing = sim->layer_missing,
+                              .is_embedding_ready = true};
+  const kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   wick_error error = {0};
-  const wick_kernels *kernels = sim->model.kernels;
+  const kernel_table *kernels = sim->model.kernels;
   const store_config config = {.pages = shape,
                                .pages_max = setup->pages,
                                .prefix_entries_max = setup->prefix_entries,
@@ -173,8 +173,8 @@ static bool sim_check_pages(const simulation *sim) {
 static void sim_close_parts(simulation *sim) {
   if (sim->drafter != NULL) {
     drafter_destroy(sim->drafter);
-    CHECK_EQ_INT(wick_kv_pool_check(sim->draft_kv, NULL), WICK_OK);
-    CHECK_EQ_UINT(wick_kv_pool_pages_free(sim->draft_kv), wick_kv_pool_pages(sim->draft_kv));
+    CHECK_EQ_INT(kv_pool_check(sim->draft_kv, NULL), WICK_OK);
+    CHECK_EQ_UINT(kv_pool_pages_free(sim->draft_kv), kv_pool_pages(sim->draft_kv));
     store_destroy(sim->draft_store);
   }
   store_destroy(sim->store);
@@ -198,8 +198,8 @@ static void simulation_close(simulation *sim) {
   CHECK_EQ_UINT(sim->scheduler->queue_tokens, 0);
   sim_check_pages(sim);
   sessions_destroy(&sim->sessions);
-  if (sim->prefix != NULL) wick_prefix_clear(sim->prefix);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(sim->kv), wick_kv_pool_pages(sim->kv));
+  if (sim->prefix != NULL) prefix_clear(sim->prefix);
+  CHECK_EQ_UINT(kv_pool_pages_free(sim->kv), kv_pool_pages(sim->kv));
   scheduler_destroy(sim->scheduler);
   sim_close_parts(sim);
 }
@@ -227,7 +227,7 @@ static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t 
 static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   sampler *sampler = NULL;
   CHECK_EQ_INT(sampler_create(&memory, &wanted->sampling, SIM_VOCAB, &sampler, NULL), WICK_OK);

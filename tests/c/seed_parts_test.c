@@ -16,91 +16,90 @@ TEST(bytes_and_ratios_of_kv_types) {
       {WICK_KV_F32, 4, 4}, {WICK_KV_F16, 2, 2}, {WICK_KV_Q8, 1, 1.125}, {WICK_KV_Q4, 0.5, 0.625}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const wick_kv_type type = types[i].type;
-    CHECK_NEAR(wick_kv_type_value_bytes_nominal(type), types[i].nominal, 0);
-    CHECK_NEAR(wick_kv_type_value_bytes(type), types[i].bytes, 0);
-    CHECK_NEAR(wick_kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
-    CHECK_NEAR(wick_kv_type_reduction_ratio(type), 4 / types[i].bytes, 0);
+    CHECK_NEAR(kv_type_value_bytes_nominal(type), types[i].nominal, 0);
+    CHECK_NEAR(kv_type_value_bytes(type), types[i].bytes, 0);
+    CHECK_NEAR(kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
+    CHECK_NEAR(kv_type_reduction_ratio(type), 4 / types[i].bytes, 0);
     // What a page really takes.
-    const wick_kv_shape shape = {1, 8, 64, type, type, 0};
-    wick_kv_layout layout;
-    REQUIRE(wick_kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);
+    const kv_shape shape = {1, 8, 64, type, type, 0};
+    kv_layout layout;
+    REQUIRE(kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);
     CHECK_NEAR((double)layout.data_bytes, 2 * 8192 * types[i].bytes, 0);
   }
-  CHECK_NEAR(wick_kv_type_reduction_ratio(WICK_KV_Q8), 3.5556, 5e-5);
-  CHECK_NEAR(wick_kv_type_reduction_ratio(WICK_KV_Q4), 6.4, 1e-12);
-  CHECK_NEAR(wick_kv_type_value_bytes((wick_kv_type)99), 0, 0);
-  CHECK_NEAR(wick_kv_type_reduction_ratio_nominal((wick_kv_type)99), 0, 0);
+  CHECK_NEAR(kv_type_reduction_ratio(WICK_KV_Q8), 3.5556, 5e-5);
+  CHECK_NEAR(kv_type_reduction_ratio(WICK_KV_Q4), 6.4, 1e-12);
+  CHECK_NEAR(kv_type_value_bytes((wick_kv_type)99), 0, 0);
+  CHECK_NEAR(kv_type_reduction_ratio_nominal((wick_kv_type)99), 0, 0);
 }
 
 TEST(an_entry_counts_its_users) {
-  wick_prefix_entry entry;
-  wick_prefix_entry_init(&entry, 0x1234, 48, 7);
+  prefix_entry entry;
+  prefix_entry_init(&entry, 0x1234, 48, 7);
   CHECK_EQ_UINT(entry.hash, 0x1234);
   CHECK_EQ_UINT(entry.token_count, 48);
   CHECK_EQ_INT(entry.page, 7);
   CHECK_EQ_UINT(entry.ref_count, 1);
   CHECK_EQ_UINT(entry.last_access_tick, 0);
-  CHECK_EQ_UINT(entry.parent, WICK_PREFIX_NONE);
-  wick_prefix_entry_retain(&entry);
+  CHECK_EQ_UINT(entry.parent, PREFIX_NONE);
+  prefix_entry_retain(&entry);
   CHECK_EQ_UINT(entry.ref_count, 2);
   bool is_idle = true;
-  CHECK_EQ_INT(wick_prefix_entry_release(&entry, &is_idle), WICK_OK);
+  CHECK_EQ_INT(prefix_entry_release(&entry, &is_idle), WICK_OK);
   CHECK(!is_idle);
-  CHECK_EQ_INT(wick_prefix_entry_release(&entry, &is_idle), WICK_OK);
+  CHECK_EQ_INT(prefix_entry_release(&entry, &is_idle), WICK_OK);
   CHECK(is_idle);
-  CHECK_EQ_INT(wick_prefix_entry_release(&entry, &is_idle), WICK_E_ARG);
+  CHECK_EQ_INT(prefix_entry_release(&entry, &is_idle), WICK_E_ARG);
   CHECK_EQ_UINT(entry.ref_count, 0);
 }
 
 // ---- A cache of single tokens ----
 
 enum { PAGES = 4 };
-static const wick_salt NO_SALT = {0};
+static const cache_salt NO_SALT = {0};
 
-static wick_memory memory;
-static wick_kv_pool *pool;
-static wick_prefix_cache *cache;
+static memory_gate memory;
+static kv_pool *pool;
+static prefix_cache *cache;
 
 static bool open_cache(void) {
-  const wick_kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
-  const wick_prefix_config config = {.entries_max = PAGES, .page_tokens = 1};
+  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  const prefix_config config = {.entries_max = PAGES, .page_tokens = 1};
   memory_init(&memory, 0, platform_alloc, platform_free);
-  return wick_kv_pool_init(&memory, kernels_bind(), &shape, PAGES, PAGES, &pool, NULL) == WICK_OK &&
-         wick_prefix_cache_init(&memory, pool, &config, &cache, NULL) == WICK_OK;
+  return kv_pool_init(&memory, kernels_bind(), &shape, PAGES, PAGES, &pool, NULL) == WICK_OK &&
+         prefix_cache_init(&memory, pool, &config, &cache, NULL) == WICK_OK;
 }
 
 static void close_cache(void) {
-  CHECK_EQ_INT(wick_prefix_check(cache, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_kv_pool_check(pool, NULL), WICK_OK);
-  wick_prefix_cache_destroy(cache);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(pool), PAGES);
-  wick_kv_pool_destroy(pool);
+  CHECK_EQ_INT(prefix_check(cache, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_pool_check(pool, NULL), WICK_OK);
+  prefix_cache_destroy(cache);
+  CHECK_EQ_UINT(kv_pool_pages_free(pool), PAGES);
+  kv_pool_destroy(pool);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
 // An entry with one user, on a page that nobody else has.
-static wick_prefix_id insert(wick_prefix_id parent, int32_t token) {
-  wick_kv_page_id page = WICK_KV_PAGE_NONE;
-  wick_prefix_id id = WICK_PREFIX_NONE;
+static prefix_id insert(prefix_id parent, int32_t token) {
+  kv_page_id page = KV_PAGE_NONE;
+  prefix_id id = PREFIX_NONE;
   bool existed;
-  CHECK_EQ_INT(wick_kv_page_take_held(pool, &page, NULL, NULL), WICK_OK);
-  CHECK_EQ_INT(wick_prefix_insert(cache, parent, NO_SALT, &token, page, &id, &existed, NULL),
-               WICK_OK);
-  wick_kv_page_unhold(pool, page);
+  CHECK_EQ_INT(kv_page_take_held(pool, &page, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_insert(cache, parent, NO_SALT, &token, page, &id, &existed, NULL), WICK_OK);
+  kv_page_unhold(pool, page);
   return id;
 }
 
 TEST(a_lookup_by_hash_counts_and_touches) {
   REQUIRE(open_cache());
   const int32_t token = 5, other = 6;
-  const wick_prefix_id id = insert(WICK_PREFIX_NONE, token);
-  const uint64_t tick = wick_prefix_tick(cache);
-  CHECK_EQ_UINT(wick_prefix_lookup_hash(cache, wick_page_hash(0, 0, &token, 1)), id);
-  CHECK_EQ_UINT(wick_prefix_tick(cache), tick + 1);
-  CHECK_EQ_UINT(wick_prefix_entry_at(cache, id)->last_access_tick, tick + 1);
-  CHECK_EQ_UINT(wick_prefix_lookup_hash(cache, wick_page_hash(0, 0, &other, 1)), WICK_PREFIX_NONE);
-  CHECK_EQ_UINT(wick_prefix_tick(cache), tick + 1);
-  const wick_prefix_stats stats = wick_prefix_stats_get(cache);
+  const prefix_id id = insert(PREFIX_NONE, token);
+  const uint64_t tick = prefix_tick(cache);
+  CHECK_EQ_UINT(prefix_lookup_hash(cache, page_hash(0, 0, &token, 1)), id);
+  CHECK_EQ_UINT(prefix_tick(cache), tick + 1);
+  CHECK_EQ_UINT(prefix_entry_at(cache, id)->last_access_tick, tick + 1);
+  CHECK_EQ_UINT(prefix_lookup_hash(cache, page_hash(0, 0, &other, 1)), PREFIX_NONE);
+  CHECK_EQ_UINT(prefix_tick(cache), tick + 1);
+  const prefix_stats stats = prefix_stats_get(cache);
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.misses, 1);
   CHECK_EQ_UINT(stats.tokens_saved, 0);  // nothing may be used again by a hash alone
@@ -110,27 +109,27 @@ TEST(a_lookup_by_hash_counts_and_touches) {
 TEST(a_cleared_cache_finds_nothing_and_keeps_its_counters) {
   REQUIRE(open_cache());
   const int32_t tokens[] = {1, 2, 3};
-  const wick_prefix_id idle = insert(WICK_PREFIX_NONE, tokens[0]);
-  const wick_prefix_id used = insert(idle, tokens[1]);
-  CHECK_EQ_INT(wick_prefix_release(cache, idle), WICK_OK);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, 2), used);
-  const uint64_t tick = wick_prefix_tick(cache);
-  wick_prefix_clear(cache);
-  CHECK_EQ_UINT(wick_prefix_count(cache), 0);
-  CHECK(wick_prefix_is_empty(cache));
-  CHECK_EQ_UINT(wick_prefix_tick(cache), tick);
-  CHECK_EQ_UINT(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, 2), WICK_PREFIX_NONE);
-  const wick_prefix_stats stats = wick_prefix_stats_get(cache);
+  const prefix_id idle = insert(PREFIX_NONE, tokens[0]);
+  const prefix_id used = insert(idle, tokens[1]);
+  CHECK_EQ_INT(prefix_release(cache, idle), WICK_OK);
+  CHECK_EQ_UINT(prefix_lookup_tokens(cache, NO_SALT, tokens, 2), used);
+  const uint64_t tick = prefix_tick(cache);
+  prefix_clear(cache);
+  CHECK_EQ_UINT(prefix_count(cache), 0);
+  CHECK(prefix_is_empty(cache));
+  CHECK_EQ_UINT(prefix_tick(cache), tick);
+  CHECK_EQ_UINT(prefix_lookup_tokens(cache, NO_SALT, tokens, 2), PREFIX_NONE);
+  const prefix_stats stats = prefix_stats_get(cache);
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.prefixes_cached, 2);
   CHECK_EQ_UINT(stats.prefixes_evicted, 0);
   // What has a user goes with him; until then its page stays.
   CHECK_EQ_UINT(stats.pages_held, 1);
-  CHECK_EQ_INT(wick_prefix_release(cache, used), WICK_OK);
-  CHECK_EQ_UINT(wick_prefix_stats_get(cache).pages_held, 0);
-  CHECK_EQ_UINT(wick_kv_pool_pages_free(pool), PAGES);
+  CHECK_EQ_INT(prefix_release(cache, used), WICK_OK);
+  CHECK_EQ_UINT(prefix_stats_get(cache).pages_held, 0);
+  CHECK_EQ_UINT(kv_pool_pages_free(pool), PAGES);
   // And it can be filled again.
-  insert(WICK_PREFIX_NONE, tokens[2]);
-  CHECK_EQ_UINT(wick_prefix_count(cache), 1);
+  insert(PREFIX_NONE, tokens[2]);
+  CHECK_EQ_UINT(prefix_count(cache), 1);
   close_cache();
 }

@@ -12,7 +12,7 @@ enum {
   OUT_TOKENS = 8
 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
 typedef struct ending {
   uint32_t id, count;
@@ -23,7 +23,7 @@ typedef struct ending {
   float logprobs[CONTEXT_TOKENS];
 } ending;
 
-static const wick_salt NO_SALT = {0};
+static const cache_salt NO_SALT = {0};
 enum { READING, DROPPING, SAYING, RIVAL, ENDINGS };
 
 // What happens to the session: all of `read` is read and so much said that the context is full, or
@@ -239,7 +239,7 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   REQUIRE(engine != NULL);
   // the token that was said last has a place in the pages, too
   const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(engine->kv), 0);
+  CHECK_EQ_UINT(kv_pool_pages_available(engine->kv), 0);
   wick_request wanted = make_drop(session, 3, 8);
   submit(engine, &wanted, &alone[DROPPING]);
   run(engine, alone);
@@ -266,27 +266,27 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
-  wick_prefix_cache *cache = engine->prefix;
-  const wick_kv_pool *pool = engine->kv;
+  prefix_cache *cache = engine->prefix;
+  const kv_pool *pool = engine->kv;
   const uint32_t session = read_session(engine, CONTEXT_TOKENS, 3);
   int32_t tokens[CONTEXT_TOKENS];
   const int32_t *held;
   uint32_t count = 0;
   CHECK_EQ_INT(wick_session_tokens(engine, session, &held, &count, NULL), WICK_OK);
   memcpy(tokens, held, sizeof tokens);
-  const wick_prefix_id last = wick_prefix_lookup_tokens(cache, NO_SALT, tokens, CONTEXT_TOKENS);
-  REQUIRE(last != WICK_PREFIX_NONE);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), 0);
+  const prefix_id last = prefix_lookup_tokens(cache, NO_SALT, tokens, CONTEXT_TOKENS);
+  REQUIRE(last != PREFIX_NONE);
+  CHECK_EQ_UINT(kv_pool_pages_available(pool), 0);
 
   const wick_request dropping = make_drop(session, FIRST, LAST);
   submit(engine, &dropping, &alone[DROPPING]);
   run(engine, alone);
   CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), DROPPED_PAGES);
+  CHECK_EQ_UINT(kv_pool_pages_available(pool), DROPPED_PAGES);
   // not while somebody uses the entry of the last page
-  CHECK_EQ_INT(wick_prefix_retain(cache, last), WICK_OK);
-  CHECK_EQ_UINT(wick_kv_pool_pages_available(pool), 0);
-  CHECK_EQ_INT(wick_prefix_release(cache, last), WICK_OK);
+  CHECK_EQ_INT(prefix_retain(cache, last), WICK_OK);
+  CHECK_EQ_UINT(kv_pool_pages_available(pool), 0);
+  CHECK_EQ_INT(prefix_release(cache, last), WICK_OK);
 
   int32_t more[3];
   wick_request wanted = make_request(more, 3, 9, LAST - FIRST - 3);
@@ -295,9 +295,9 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   run(engine, alone);
   CHECK_EQ_INT(alone[SAYING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(count_tokens(engine, session), CONTEXT_TOKENS + 1);
-  CHECK_EQ_INT(wick_prefix_check(cache, NULL), WICK_OK);
+  CHECK_EQ_INT(prefix_check(cache, NULL), WICK_OK);
   // what the session follows is still there to be found
-  CHECK(wick_prefix_lookup_tokens(cache, NO_SALT, tokens, FIRST) != WICK_PREFIX_NONE);
+  CHECK(prefix_lookup_tokens(cache, NO_SALT, tokens, FIRST) != PREFIX_NONE);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -9,7 +9,7 @@
 
 enum { PROMPT = 20, ANSWER = 6, RECORD_BYTES_MAX = 65536, HEAD_BYTES = 32, TAIL_AT = 12 };
 
-static const fixture_shape SHAPE = {WICK_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
+static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
 
 typedef struct record {
   uint8_t bytes[RECORD_BYTES_MAX];

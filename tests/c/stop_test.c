@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 1000 };
 
-static wick_memory memory;
+static memory_gate memory;
 
 static stop_matcher *matcher_open(const char *const *strings, uint32_t count) {
   memory_init(&memory, 0, platform_alloc, platform_free);

@@ -232,7 +232,7 @@ static bool open_sessions(const simulation_setup *setup, bool has_host) {
   if (!open_run(setup, true)) return false;
   if (!has_host) sim.scheduler->swap.host = NULL;
   for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
-    CHECK_EQ_INT(session_create(&sim.sessions, (wick_salt){0}, &sim.held[i].id, NULL), WICK_OK);
+    CHECK_EQ_INT(session_create(&sim.sessions, (cache_salt){0}, &sim.held[i].id, NULL), WICK_OK);
   }
   return true;
 }
@@ -268,7 +268,7 @@ TEST(sessions_have_their_pages_back_or_read_again) {
 static uint32_t pages_of(uint32_t session_id) {
   session *found = NULL;
   CHECK_EQ_INT(session_find(&sim.sessions, session_id, &found, NULL), WICK_OK);
-  return found == NULL ? 0 : wick_kv_seq_tokens(sim.kv, found->sequence) / KERNEL_PAGE_TOKENS;
+  return found == NULL ? 0 : kv_seq_tokens(sim.kv, found->sequence) / KERNEL_PAGE_TOKENS;
 }
 
 // Three sessions rest; a request without one needs more than they leave. The one that rests longest
@@ -324,7 +324,7 @@ TEST(a_session_outlives_a_request_that_was_swapped_out) {
   session *found = NULL;
   CHECK_EQ_INT(session_find_idle(&sim.sessions, cut, &found, NULL), WICK_OK);
   REQUIRE(found != NULL && found->count > 30);
-  CHECK_EQ_UINT(wick_kv_seq_tokens(sim.kv, found->sequence), 0);
+  CHECK_EQ_UINT(kv_seq_tokens(sim.kv, found->sequence), 0);
   const uint32_t count = found->count;
   simulated_session *held = sim_session(&sim, cut);
   CHECK_EQ_INT(session_drop(&sim.sessions, cut, 5, count + 1, NULL), WICK_E_RANGE);

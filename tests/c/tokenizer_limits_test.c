@@ -42,7 +42,7 @@ TEST(no_text_is_an_empty_one) {
 }
 
 static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_bytes) {
-  wick_memory memory;
+  memory_gate memory;
   wick_error error;
   tokenizer *made;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -89,7 +89,7 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
   fixture.tokenizer = NULL;
   bool failed = true;
   for (uint64_t k = 1; failed; k++) {
-    wick_memory memory;
+    memory_gate memory;
     wick_error error = {0};
     tokenizer *made = NULL;
     int32_t ids[512];

@@ -90,7 +90,7 @@ static void add_vocabulary(gguf_writer *writer, const fixture_vocabulary *vocabu
 }
 
 uint8_t *fixture_write_vocabulary(const fixture_vocabulary *vocabulary, size_t *size_bytes) {
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   growing_file file = {0};
   gguf_writer *writer;

@@ -9,7 +9,7 @@
 #include "text/tokenizer.h"
 
 typedef struct vocabulary_fixture {
-  wick_memory memory;
+  memory_gate memory;
   gguf_directory *directory;
   tokenizer *tokenizer;
   wick_status status;

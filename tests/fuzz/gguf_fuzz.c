@@ -69,7 +69,7 @@ static void read_all(const gguf_directory *directory, const gguf_string *whole) 
 // Reads a file in chunks of `chunk` bytes; the error's status is WICK_OK when it is complete.
 static wick_error read_file(const uint8_t *bytes, size_t size_bytes, size_t chunk,
                             uint64_t fail_at_call) {
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory.fail_at_call = fail_at_call;
   wick_error error = {.status = WICK_OK};

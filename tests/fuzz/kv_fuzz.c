@@ -33,12 +33,12 @@ enum {
   SALT = 5,  // of the records
   RECORD_MAX = 1 << 17
 };
-static const wick_salt TENANT = {5, 6};
+static const cache_salt TENANT = {5, 6};
 
 // What a sequence should hold. A row's identity comes from all tokens that were before it when it
 // was written.
 typedef struct naive_seq {
-  wick_kv_seq_id id;  // WICK_KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the place is free
   uint32_t count;
   uint32_t gone;  // rows below it may have fallen out of the window
   int32_t tokens[TOKENS_MAX];
@@ -46,21 +46,21 @@ typedef struct naive_seq {
 } naive_seq;
 
 typedef struct fuzz_run {
-  wick_memory memory;
+  memory_gate memory;
   seq_store *store;
-  wick_kv_pool *pool;
-  wick_prefix_cache *cache;
+  kv_pool *pool;
+  prefix_cache *cache;
   naive_seq seqs[SEQS_MAX];
-  wick_prefix_id held;  // an entry that we use, or WICK_PREFIX_NONE
+  prefix_id held;  // an entry that we use, or PREFIX_NONE
 } fuzz_run;
 
 static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   memset(run, 0, sizeof *run);
-  run->held = WICK_PREFIX_NONE;
+  run->held = PREFIX_NONE;
   memory_init(&run->memory, 0, platform_alloc, platform_free);
   run->memory.fail_at_call = fail_at_call;
   const wick_kv_type k_type = (wick_kv_type)(kind >> 1 & 3), v_type = (wick_kv_type)(kind >> 3 & 3);
-  const wick_kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, (kind & 32) != 0 ? WINDOW : 0};
+  const kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, (kind & 32) != 0 ? WINDOW : 0};
   const store_config config = {
       .pages = shape, .pages_max = PAGES_MAX, .prefix_entries_max = ENTRIES_MAX};
   wick_error error;
@@ -74,13 +74,13 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
 
 static void end(fuzz_run *run) {
   for (int i = 0; i < SEQS_MAX; i++) {
-    if (run->seqs[i].id != WICK_KV_SEQ_NONE) {
-      REQUIRE(wick_kv_seq_free(run->pool, run->seqs[i].id, NULL) == WICK_OK);
+    if (run->seqs[i].id != KV_SEQ_NONE) {
+      REQUIRE(kv_seq_free(run->pool, run->seqs[i].id, NULL) == WICK_OK);
     }
   }
   if (run->store != NULL) {
-    wick_prefix_clear(run->cache);
-    REQUIRE(wick_kv_pool_pages_free(run->pool) == wick_kv_pool_pages(run->pool));
+    prefix_clear(run->cache);
+    REQUIRE(kv_pool_pages_free(run->pool) == kv_pool_pages(run->pool));
   }
   store_destroy(run->store);
   REQUIRE(run->memory.blocks_now == 0);
@@ -101,14 +101,14 @@ static float value_of(uint64_t bits) {
   return (bits & 16) != 0 ? -value : value;
 }
 
-static void write_row(const fuzz_run *run, wick_kv_seq_id seq, uint32_t position, uint64_t row) {
+static void write_row(const fuzz_run *run, kv_seq_id seq, uint32_t position, uint64_t row) {
   for (uint32_t layer = 0; layer < LAYERS; layer++) {
     float k[DIM], v[DIM];
     for (int i = 0; i < DIM; i++) {
       k[i] = value_of(row + layer);
       v[i] = value_of((row >> 8) + layer);
     }
-    REQUIRE(wick_kv_row_write(run->pool, seq, layer, position, k, v) == 0);
+    REQUIRE(kv_row_write(run->pool, seq, layer, position, k, v) == 0);
   }
 }
 
@@ -120,7 +120,7 @@ static void require_value(float found, float wanted) {
 static void check_row(const fuzz_run *run, const naive_seq *seq, uint32_t position) {
   for (uint32_t layer = 0; layer < LAYERS; layer++) {
     float k[DIM], v[DIM];
-    const wick_status status = wick_kv_row_read(run->pool, seq->id, layer, position, k, v, NULL);
+    const wick_status status = kv_row_read(run->pool, seq->id, layer, position, k, v, NULL);
     if (status != WICK_OK) {
       REQUIRE(status == WICK_E_RANGE && position < seq->gone);
       continue;
@@ -136,8 +136,8 @@ static void check_all(const fuzz_run *run, uint32_t look) {
   REQUIRE(store_check(run->store, NULL) == WICK_OK);
   for (int i = 0; i < SEQS_MAX; i++) {
     const naive_seq *seq = &run->seqs[i];
-    if (seq->id == WICK_KV_SEQ_NONE) continue;
-    REQUIRE(wick_kv_seq_tokens(run->pool, seq->id) == seq->count);
+    if (seq->id == KV_SEQ_NONE) continue;
+    REQUIRE(kv_seq_tokens(run->pool, seq->id) == seq->count);
     for (uint32_t at = look % 7; at < seq->count; at += 7) check_row(run, seq, at);
   }
 }
@@ -151,8 +151,8 @@ static void note_token(naive_seq *seq, uint32_t at, int32_t token) {
 }
 
 static void begin_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
-  if (!is_done(run, wick_kv_seq_new(run->pool, tokens, &seq->id, NULL, NULL))) {
-    seq->id = WICK_KV_SEQ_NONE;
+  if (!is_done(run, kv_seq_new(run->pool, tokens, &seq->id, NULL, NULL))) {
+    seq->id = KV_SEQ_NONE;
   }
   seq->count = seq->gone = 0;
 }
@@ -161,9 +161,9 @@ static void begin_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
 static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
   uint32_t hit = 0;
   begin_seq(run, seq, 0);
-  if (seq->id == WICK_KV_SEQ_NONE) return;
+  if (seq->id == KV_SEQ_NONE) return;
   const wick_status status =
-      wick_prefix_attach(run->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL);
+      prefix_attach(run->cache, seq->id, TENANT, like->tokens, like->count, &hit, NULL);
   if (!is_done(run, status)) return;
   for (uint32_t at = 0; at < hit; at++) note_token(seq, at, like->tokens[at]);
   seq->count = hit;
@@ -172,44 +172,44 @@ static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
 // Writes `count` tokens from `at` on: the end, or the last one, which is written anew.
 static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t count, uint8_t bits) {
   if (count > TOKENS_MAX - at) count = TOKENS_MAX - at;
-  const wick_status status = wick_kv_seq_prepare_write(run->pool, seq->id, at, count, NULL, NULL);
+  const wick_status status = kv_seq_prepare_write(run->pool, seq->id, at, count, NULL, NULL);
   if (status == WICK_E_RANGE) {
     REQUIRE(at < seq->gone);
     return;
   }
   if (!is_done(run, status)) return;
-  const uint64_t copies = wick_kv_pool_stats(run->pool).cow_copies;
+  const uint64_t copies = kv_pool_stats(run->pool).cow_copies;
   for (uint32_t i = 0; i < count; i++) {
     note_token(seq, at + i, bits >> (i & 7) & 1);
     write_row(run, seq->id, at + i, seq->rows[at + i]);
   }
-  REQUIRE(wick_kv_pool_stats(run->pool).cow_copies == copies);
+  REQUIRE(kv_pool_stats(run->pool).cow_copies == copies);
   if (at + count > seq->count) {
     const uint32_t more = at + count - seq->count;
-    REQUIRE(wick_kv_seq_append(run->pool, seq->id, more, NULL) == WICK_OK);
+    REQUIRE(kv_seq_append(run->pool, seq->id, more, NULL) == WICK_OK);
     seq->count += more;
   }
 }
 
 // Room for more tokens: their pages, the places in the table alone, or free pages.
 static void extend_seq(fuzz_run *run, const naive_seq *seq, uint32_t tokens, uint32_t what) {
-  wick_kv_pool *pool = run->pool;
-  if (what == 0) is_done(run, wick_kv_seq_extend(pool, seq->id, tokens, NULL, NULL));
-  if (what == 1) is_done(run, wick_kv_seq_reserve_table(pool, seq->id, tokens * 4, NULL));
-  if (what == 2) is_done(run, wick_kv_pool_grow_for(pool, tokens / 2, NULL));
+  kv_pool *pool = run->pool;
+  if (what == 0) is_done(run, kv_seq_extend(pool, seq->id, tokens, NULL, NULL));
+  if (what == 1) is_done(run, kv_seq_reserve_table(pool, seq->id, tokens * 4, NULL));
+  if (what == 2) is_done(run, kv_pool_grow_for(pool, tokens / 2, NULL));
 }
 
 static void fork_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
-  const uint64_t bytes = wick_kv_pool_bytes_used(run->pool);
-  wick_kv_seq_id id;
-  if (!is_done(run, wick_kv_seq_fork(run->pool, seq->id, &id, NULL))) return;
-  REQUIRE(wick_kv_pool_bytes_used(run->pool) == bytes);
+  const uint64_t bytes = kv_pool_bytes_used(run->pool);
+  kv_seq_id id;
+  if (!is_done(run, kv_seq_fork(run->pool, seq->id, &id, NULL))) return;
+  REQUIRE(kv_pool_bytes_used(run->pool) == bytes);
   *child = *seq;
   child->id = id;
 }
 
 static void truncate_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
-  const wick_status status = wick_kv_seq_truncate(run->pool, seq->id, tokens, NULL);
+  const wick_status status = kv_seq_truncate(run->pool, seq->id, tokens, NULL);
   if (status == WICK_E_RANGE) {
     REQUIRE(tokens > seq->count || seq->gone > 0);
     return;
@@ -220,7 +220,7 @@ static void truncate_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
 }
 
 static void shift_seq(fuzz_run *run, naive_seq *seq, uint32_t first, uint32_t last) {
-  const wick_status status = wick_kv_seq_shift(run->pool, seq->id, first, last, NULL, NULL);
+  const wick_status status = kv_seq_shift(run->pool, seq->id, first, last, NULL, NULL);
   if (status == WICK_E_RANGE) {
     REQUIRE(first > last || last > seq->count || seq->gone > 0);
     return;
@@ -238,33 +238,33 @@ static void shift_seq(fuzz_run *run, naive_seq *seq, uint32_t first, uint32_t la
 }
 
 static void drop_window(fuzz_run *run, naive_seq *seq, uint32_t keep) {
-  REQUIRE(wick_kv_seq_window(run->pool, seq->id, keep, NULL) == WICK_OK);
+  REQUIRE(kv_seq_window(run->pool, seq->id, keep, NULL) == WICK_OK);
   if (seq->count > keep && seq->count - keep > seq->gone) seq->gone = seq->count - keep;
 }
 
 static void slide(fuzz_run *run, naive_seq *seq) {
-  wick_kv_seq_slide(run->pool, seq->id);
-  if (wick_kv_pool_shape(run->pool)->window != 0 && seq->count > WINDOW - 1 &&
+  kv_seq_slide(run->pool, seq->id);
+  if (kv_pool_shape(run->pool)->window != 0 && seq->count > WINDOW - 1 &&
       seq->count - (WINDOW - 1) > seq->gone) {
     seq->gone = seq->count - (WINDOW - 1);
   }
 }
 
 static void enter_prefix(fuzz_run *run, const naive_seq *seq) {
-  is_done(run, wick_prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
+  is_done(run, prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
 }
 
 // Takes or gives back one user's share of the longest entry that begins as the sequence does.
 static void use_prefix(fuzz_run *run, const naive_seq *seq) {
-  if (run->held != WICK_PREFIX_NONE) {
-    REQUIRE(wick_prefix_release(run->cache, run->held) == WICK_OK);
-    run->held = WICK_PREFIX_NONE;
+  if (run->held != PREFIX_NONE) {
+    REQUIRE(prefix_release(run->cache, run->held) == WICK_OK);
+    run->held = PREFIX_NONE;
     return;
   }
-  wick_prefix_id id;
-  wick_prefix_find_longest(run->cache, TENANT, seq->tokens, seq->count, &id);
-  if (id == WICK_PREFIX_NONE) return;
-  REQUIRE(wick_prefix_retain(run->cache, id) == WICK_OK);
+  prefix_id id;
+  prefix_find_longest(run->cache, TENANT, seq->tokens, seq->count, &id);
+  if (id == PREFIX_NONE) return;
+  REQUIRE(prefix_retain(run->cache, id) == WICK_OK);
   run->held = id;
 }
 
@@ -344,30 +344,30 @@ static bool record_read(void *context, void *bytes, size_t size_bytes) {
 
 static record record_make(void) { return (record){.bytes = malloc(RECORD_MAX)}; }
 
-static wick_status load_seq(fuzz_run *run, record *from, wick_kv_seq_id *seq, int32_t *tokens,
+static wick_status load_seq(fuzz_run *run, record *from, kv_seq_id *seq, int32_t *tokens,
                             uint32_t tokens_max) {
   const wick_state_source source = {from, record_read, from->size_bytes};
-  wick_state_reader reader;
+  state_reader reader;
   wick_error error;
-  const wick_status status = wick_state_begin(run->pool, SALT, &source, &reader, &error);
+  const wick_status status = state_begin(run->pool, SALT, &source, &reader, &error);
   if (status != WICK_OK) return status;
-  if (reader.kind == WICK_STATE_CACHE) {
+  if (reader.kind == STATE_CACHE) {
     uint32_t entries;
-    return wick_state_load_cache(&reader, run->cache, &entries, &error);
+    return state_load_cache(&reader, run->cache, &entries, &error);
   }
   REQUIRE(reader.tokens <= from->size_bytes / sizeof *tokens);
   if (reader.tokens > tokens_max) return WICK_E_FULL;
-  return wick_state_load_seq(&reader, tokens, seq, NULL, &error);
+  return state_load_seq(&reader, tokens, seq, NULL, &error);
 }
 
 // Saves a sequence and reads it as another one.
 static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
   record saved = record_make();
   const wick_state_sink sink = {&saved, record_write};
-  wick_status status = wick_state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL);
+  wick_status status = state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL);
   if (is_done(run, status)) {
     uint64_t size_bytes;
-    REQUIRE(wick_state_seq_bytes(run->pool, seq->id, &size_bytes, NULL) == WICK_OK);
+    REQUIRE(state_seq_bytes(run->pool, seq->id, &size_bytes, NULL) == WICK_OK);
     REQUIRE(size_bytes == saved.size_bytes);
     naive_seq copy = *seq;
     status = load_seq(run, &saved, &copy.id, copy.tokens, TOKENS_MAX);
@@ -383,10 +383,10 @@ static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
 static void copy_cache(fuzz_run *run) {
   record saved = record_make();
   const wick_state_sink sink = {&saved, record_write};
-  const uint64_t size_bytes = wick_state_cache_bytes(run->cache);
-  if (is_done(run, wick_state_save_cache(run->cache, SALT, &sink, NULL))) {
+  const uint64_t size_bytes = state_cache_bytes(run->cache);
+  if (is_done(run, state_save_cache(run->cache, SALT, &sink, NULL))) {
     REQUIRE(size_bytes == saved.size_bytes);
-    wick_prefix_clear(run->cache);
+    prefix_clear(run->cache);
     is_done(run, load_seq(run, &saved, NULL, NULL, 0));
   }
   free(saved.bytes);
@@ -395,8 +395,8 @@ static void copy_cache(fuzz_run *run) {
 // ---- One mode: operations ----
 
 static void operate_free(fuzz_run *run, naive_seq *seq, const naive_seq *other, const uint8_t *at) {
-  REQUIRE(wick_kv_seq_free(run->pool, seq->id, NULL) == WICK_E_SEQ);
-  if (other->id != WICK_KV_SEQ_NONE && (at[2] & 1) != 0) {
+  REQUIRE(kv_seq_free(run->pool, seq->id, NULL) == WICK_E_SEQ);
+  if (other->id != KV_SEQ_NONE && (at[2] & 1) != 0) {
     begin_again(run, seq, other);
   } else {
     begin_seq(run, seq, at[3] % 40);
@@ -407,13 +407,13 @@ static void operate_pool(fuzz_run *run, const naive_seq *seq, const uint8_t *at)
   uint32_t moved;
   switch (at[0] % 6) {
     case 0:
-      wick_kv_pool_defrag(run->pool, 1 + at[2]);
+      kv_pool_defrag(run->pool, 1 + at[2]);
       break;
     case 1:
-      REQUIRE(wick_kv_seq_compact(run->pool, seq->id, &moved, NULL) == WICK_OK);
+      REQUIRE(kv_seq_compact(run->pool, seq->id, &moved, NULL) == WICK_OK);
       break;
     case 2:
-      wick_prefix_evict(run->cache);
+      prefix_evict(run->cache);
       break;
     case 3:
       use_prefix(run, seq);
@@ -422,15 +422,15 @@ static void operate_pool(fuzz_run *run, const naive_seq *seq, const uint8_t *at)
       copy_cache(run);
       break;
     default:
-      wick_prefix_clear(run->cache);
+      prefix_clear(run->cache);
       break;
   }
 }
 
 static void operate(fuzz_run *run, const uint8_t *at) {
   naive_seq *seq = &run->seqs[at[1] % SEQS_MAX], *other = &run->seqs[(at[1] >> 4) % SEQS_MAX];
-  const bool has_place = other->id == WICK_KV_SEQ_NONE;
-  if (seq->id == WICK_KV_SEQ_NONE) {
+  const bool has_place = other->id == KV_SEQ_NONE;
+  if (seq->id == KV_SEQ_NONE) {
     operate_free(run, seq, other, at);
     return;
   }
@@ -470,8 +470,8 @@ static void operate(fuzz_run *run, const uint8_t *at) {
       if (has_place) copy_seq(run, seq, other);
       break;
     case 14:
-      REQUIRE(wick_kv_seq_free(run->pool, seq->id, NULL) == WICK_OK);
-      seq->id = WICK_KV_SEQ_NONE;
+      REQUIRE(kv_seq_free(run->pool, seq->id, NULL) == WICK_OK);
+      seq->id = KV_SEQ_NONE;
       break;
     default:
       operate_pool(run, seq, at);
@@ -495,7 +495,7 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   naive_seq *seq = &run->seqs[0];
   const wick_state_sink sink = {out, record_write};
   begin_seq(run, seq, 0);
-  if (seq->id == WICK_KV_SEQ_NONE) return false;
+  if (seq->id == KV_SEQ_NONE) return false;
   write_tokens(run, seq, 0, 56, 0x35);
   if (seq->count != 56) return false;
   if ((which & 3) == 3) {
@@ -503,40 +503,40 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
     truncate_seq(run, seq, 20);
     write_tokens(run, seq, 20, 30, 0x5a);
     enter_prefix(run, seq);
-    if (!is_done(run, wick_state_save_cache(run->cache, SALT, &sink, NULL))) return false;
-    if ((which & 4) != 0) wick_prefix_clear(run->cache);
+    if (!is_done(run, state_save_cache(run->cache, SALT, &sink, NULL))) return false;
+    if ((which & 4) != 0) prefix_clear(run->cache);
     return true;
   }
   if ((which & 3) == 1) shift_seq(run, seq, 20, 37);
   if ((which & 3) == 2) drop_window(run, seq, 20);
-  return is_done(run, wick_state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL));
+  return is_done(run, state_save_seq(run->pool, SALT, seq->id, seq->tokens, &sink, NULL));
 }
 
 // What a sequence that was read must bear, whatever its table says.
-static void use_loaded(fuzz_run *run, wick_kv_seq_id seq, int32_t *tokens, uint32_t part) {
-  wick_kv_pool *pool = run->pool;
+static void use_loaded(fuzz_run *run, kv_seq_id seq, int32_t *tokens, uint32_t part) {
+  kv_pool *pool = run->pool;
   float k[DIM], v[DIM];
-  uint32_t count = wick_kv_seq_tokens(pool, seq);
+  uint32_t count = kv_seq_tokens(pool, seq);
   for (uint32_t at = 0; at < count; at++) {
-    const wick_status status = wick_kv_row_read(pool, seq, 0, at, k, v, NULL);
+    const wick_status status = kv_row_read(pool, seq, 0, at, k, v, NULL);
     REQUIRE(status == WICK_OK || status == WICK_E_RANGE);
   }
-  if (wick_kv_seq_prepare_write(pool, seq, count, 3, NULL, NULL) == WICK_OK) {
+  if (kv_seq_prepare_write(pool, seq, count, 3, NULL, NULL) == WICK_OK) {
     for (uint32_t i = 0; i < 3; i++) write_row(run, seq, count + i, i);
-    REQUIRE(wick_kv_seq_append(pool, seq, 3, NULL) == WICK_OK);
+    REQUIRE(kv_seq_append(pool, seq, 3, NULL) == WICK_OK);
   }
-  REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
-  wick_kv_seq_id fork;
-  wick_prefix_store(run->cache, seq, TENANT, tokens, count, NULL, NULL);
-  if (wick_kv_seq_fork(pool, seq, &fork, NULL) == WICK_OK) {
-    wick_kv_seq_shift(pool, fork, part % (count + 1), count - count / 3, NULL, NULL);
-    REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
-    wick_kv_seq_truncate(pool, fork, wick_kv_seq_tokens(pool, fork) / 2, NULL);
-    wick_kv_pool_defrag(pool, PAGES_MAX);
-    REQUIRE(wick_kv_pool_check(pool, NULL) == WICK_OK);
-    REQUIRE(wick_kv_seq_free(pool, fork, NULL) == WICK_OK);
+  REQUIRE(kv_pool_check(pool, NULL) == WICK_OK);
+  kv_seq_id fork;
+  prefix_store(run->cache, seq, TENANT, tokens, count, NULL, NULL);
+  if (kv_seq_fork(pool, seq, &fork, NULL) == WICK_OK) {
+    kv_seq_shift(pool, fork, part % (count + 1), count - count / 3, NULL, NULL);
+    REQUIRE(kv_pool_check(pool, NULL) == WICK_OK);
+    kv_seq_truncate(pool, fork, kv_seq_tokens(pool, fork) / 2, NULL);
+    kv_pool_defrag(pool, PAGES_MAX);
+    REQUIRE(kv_pool_check(pool, NULL) == WICK_OK);
+    REQUIRE(kv_seq_free(pool, fork, NULL) == WICK_OK);
   }
-  REQUIRE(wick_kv_seq_free(pool, seq, NULL) == WICK_OK);
+  REQUIRE(kv_seq_free(pool, seq, NULL) == WICK_OK);
 }
 
 // Writes {place u16, byte} over a record of this pool and cuts it off. Whether it is another now.
@@ -562,7 +562,7 @@ static bool save_session(fuzz_run *run, session_table *table, record *out) {
   if (!is_done(run, session_make(table, seq->count + 2, &made, NULL))) return false;
   memcpy(made->tokens, seq->tokens, seq->count * sizeof *seq->tokens);
   made->tokens[seq->count] = made->tokens[seq->count + 1] = 1;
-  if (!is_done(run, wick_kv_seq_fork(run->pool, seq->id, &made->sequence, NULL))) {
+  if (!is_done(run, kv_seq_fork(run->pool, seq->id, &made->sequence, NULL))) {
     session_discard(table, made);
     return false;
   }
@@ -576,7 +576,7 @@ static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32
   session *read;
   uint32_t fork;
   REQUIRE(session_find(table, id, &read, NULL) == WICK_OK && read->id == id);
-  REQUIRE(read->count >= wick_kv_seq_tokens(run->pool, read->sequence));
+  REQUIRE(read->count >= kv_seq_tokens(run->pool, read->sequence));
   for (uint32_t i = 0; i < read->count; i++) REQUIRE(read->tokens[i] == 0 || read->tokens[i] == 1);
   if (session_fork(table, id, &fork, NULL) == WICK_OK) {
     session_drop(table, fork, part % (read->count + 1), read->count - read->count / 3, NULL);
@@ -615,9 +615,9 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   session_table sessions;
   sessions_init(&sessions, &run->memory, run->store);
   const bool is_damaged = make_record(run, &sessions, data, size_bytes, &from);
-  const uint32_t pages = wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool);
-  const uint32_t entries = wick_prefix_count(run->cache);
-  wick_kv_seq_id seq = WICK_KV_SEQ_NONE;
+  const uint32_t pages = kv_pool_pages(run->pool) - kv_pool_pages_free(run->pool);
+  const uint32_t entries = prefix_count(run->cache);
+  kv_seq_id seq = KV_SEQ_NONE;
   uint32_t id = 0;
   int32_t *tokens = malloc(RECORD_MAX);
   wick_status status;
@@ -632,9 +632,9 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (!is_damaged) is_done(run, status);
   if (status != WICK_OK) {
     // pages of idle entries may have been given up for it
-    REQUIRE(wick_prefix_count(run->cache) <= entries);
-    REQUIRE(wick_kv_pool_pages(run->pool) - wick_kv_pool_pages_free(run->pool) <= pages);
-  } else if (seq != WICK_KV_SEQ_NONE) {
+    REQUIRE(prefix_count(run->cache) <= entries);
+    REQUIRE(kv_pool_pages(run->pool) - kv_pool_pages_free(run->pool) <= pages);
+  } else if (seq != KV_SEQ_NONE) {
     use_loaded(run, seq, tokens, data[4]);
   } else if (id != 0) {
     use_session(run, &sessions, id, data[4]);
@@ -652,7 +652,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes) {
   if (begin(&run, data[0], data[1]) == WICK_OK) {
     if ((data[0] & 1) == 0) run_operations(&run, data + 2, size_bytes - 2);
     if ((data[0] & 1) != 0) run_state(&run, data + 2, size_bytes - 2);
-    if (run.held != WICK_PREFIX_NONE) REQUIRE(wick_prefix_release(run.cache, run.held) == WICK_OK);
+    if (run.held != PREFIX_NONE) REQUIRE(prefix_release(run.cache, run.held) == WICK_OK);
   } else {
     REQUIRE(run.memory.fail_at_call != 0);
   }

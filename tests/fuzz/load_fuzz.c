@@ -39,7 +39,7 @@ static const fuzz_models *models(void) {
 }
 
 typedef struct loading {
-  wick_memory memory;
+  memory_gate memory;
   wick_error error;
   load_sink sink;
   loader *loader;

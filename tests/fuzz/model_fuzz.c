@@ -240,9 +240,9 @@ static void damage_file(memory_file *file, input *in) {
 }
 
 static memory_file make_file(input *in) {
-  static const wick_type TYPES[] = {WICK_TYPE_F32,  WICK_TYPE_F16,  WICK_TYPE_Q8_0,
-                                    WICK_TYPE_Q4_0, WICK_TYPE_Q5_1, WICK_TYPE_MXFP4,
-                                    WICK_TYPE_BF16, WICK_TYPE_Q4_K};
+  static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q8_0,
+                                    GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TYPE_MXFP4,
+                                    GGML_TYPE_BF16, GGML_TYPE_Q4_K};
   const uint32_t choice = next_u8(in);
   const built_choice chosen = {.vocabulary = (built_vocabulary)(choice % BUILT_VOCABULARIES),
                                .is_qwen2 = (choice & 16) != 0,
@@ -638,11 +638,11 @@ static void ask_again(fuzz_run *run) {
 }
 
 static void check_pages(const fuzz_run *run) {
-  const wick_kv_pool *pages = run->engine->kv;
+  const kv_pool *pages = run->engine->kv;
   if (pages == NULL) return;
   wick_error error;
-  REQUIRE(wick_kv_pool_check(pages, &error) == WICK_OK);
-  const wick_kv_stats stats = wick_kv_pool_stats(pages);
+  REQUIRE(kv_pool_check(pages, &error) == WICK_OK);
+  const kv_stats stats = kv_pool_stats(pages);
   REQUIRE(stats.active_sequences == 0 && stats.used_pages == stats.pages_held_prefix);
 }
 

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const char *text = (const char *)data + at;
   const size_t text_size = size - at < TEXT_MAX ? size - at : TEXT_MAX;
 
-  wick_memory memory;
+  memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   stop_matcher *matcher = NULL;
   wick_error error;

@@ -28,7 +28,7 @@ typedef struct vocabulary {
   tokenizer *tokenizer;
 } vocabulary;
 
-static wick_memory memory;
+static memory_gate memory;
 static vocabulary vocabularies[VOCABULARY_COUNT];
 
 typedef struct growing_file {

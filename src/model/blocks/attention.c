@@ -131,7 +131,7 @@ static void project(const attention_block *attention, model_pass *pass,
     product_add(&qkv, &attention->v, attention->v_bias, buffers->v, buffers->kv_stride);
   }
   product_run(&qkv);
-  measure_product(pass->ops, WICK_OP_QKV, &qkv);
+  measure_product(pass->ops, OP_QKV, &qkv);
   arena_release(&pass->arena, begin);
 }
 
@@ -224,7 +224,7 @@ static void add_output(const attention_block *attention, model_pass *pass,
   product_add_residual(&output, &attention->output, attention->output_bias, pass->normed,
                        pass->hidden, pass->hidden_stride);
   product_run(&output);
-  measure_product(pass->ops, WICK_OP_ATTN_OUTPUT, &output);
+  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
@@ -256,12 +256,12 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
   if (keys->status != WICK_OK) return;
   if (is->heads % is->kv_heads != 0) {
     keys->status =
-        wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
+        fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
                   "%s.attention.head_count %u is no multiple of head_count_kv %u",
                   keys->architecture, is->heads, is->kv_heads);
   } else if (is->head_dim % 4 != 0 || value_dim != is->head_dim) {
     keys->status =
-        wick_fail(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
+        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
                   "heads of %u keys and %u values are not supported: they must be equal and a "
                   "multiple of 4",
                   is->head_dim, value_dim);
@@ -270,7 +270,7 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
 
 attention_settings attention_read(model_plan *plan, uint32_t layer) {
   model_keys *keys = plan->keys;
-  const wick_model_config *config = &plan->model->config;
+  const model_config *config = &plan->model->config;
   attention_settings is = {.norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE};
   is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
   is.kv_heads = keys_count_of_layer(keys, "attention.head_count_kv", layer, config->layers,
@@ -278,7 +278,7 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   if (keys->status != WICK_OK) return is;
   if (is.kv_heads == 0) {
     keys->status =
-        wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
+        fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
                   "'%s.attention.head_count_kv' is 0, which is not within 1 and %d",
                   keys->architecture, (int)MODEL_HEADS_MAX);
     return is;
@@ -291,7 +291,7 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   return is;
 }
 
-static void note_heads(wick_model_config *config, const attention_settings *is) {
+static void note_heads(model_config *config, const attention_settings *is) {
   if (config->heads != 0) return;
   config->heads = is->heads;
   config->kv_heads = is->kv_heads;

@@ -94,7 +94,7 @@ static void project(const delta_net_block *net, model_pass *pass, const delta_bu
   product_add(&product, &net->beta, NULL, buffers->beta, buffers->head_stride);
   product_add(&product, &net->alpha, NULL, buffers->decay, buffers->head_stride);
   product_run(&product);
-  measure_product(pass->ops, WICK_OP_QKV, &product);
+  measure_product(pass->ops, OP_QKV, &product);
   arena_release(&pass->arena, begin);
 }
 
@@ -115,7 +115,7 @@ static void make_gates(const delta_net_block *net, float *beta, float *decay) {
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
   const delta_net_block *net = job->net;
-  const wick_kernels *kernels = job->pass->kernels;
+  const kernel_table *kernels = job->pass->kernels;
   const uint32_t dim = net->is.head_dim;
   const float epsilon = job->pass->model->config.norm_epsilon;
   (void)thread;
@@ -191,12 +191,12 @@ static void add_output(const delta_net_block *net, model_pass *pass, const delta
   model_product output = pass_product(pass, buffers->gate, buffers->value_stride, net->value_dim);
   product_add_residual(&output, &net->out, NULL, pass->normed, pass->hidden, pass->hidden_stride);
   product_run(&output);
-  measure_product(pass->ops, WICK_OP_ATTN_OUTPUT, &output);
+  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
 }
 
 static void measure_state(const delta_net_block *net, model_pass *pass) {
   const uint64_t values = 2ull * net->value_dim * net->is.head_dim;
-  measure_rows(pass->ops, WICK_OP_DELTA, pass->count, values);
+  measure_rows(pass->ops, OP_DELTA, pass->count, values);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
@@ -216,14 +216,14 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   project(net, pass, &buffers);
   convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);
-  measure_rows(pass->ops, WICK_OP_CONV, pass->count, (2ull + 2 * net->is.taps) * net->channels);
+  measure_rows(pass->ops, OP_CONV, pass->count, (2ull + 2 * net->is.taps) * net->channels);
   thread_pool_for(pass->threads, net->is.value_heads, read_heads, &job);
   thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
   measure_state(net, pass);
   const unsigned bad = atomic_load(&job.nonfinite);
   wick_status status = WICK_OK;
   if (bad != 0) {
-    status = wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                        "%u rows of the delta net of layer %u are not finite", bad, pass->layer);
   } else if (pass_keep_wanted(pass, buffers.gate, buffers.value_stride, net->value_dim)) {
     add_output(net, pass, &buffers);
@@ -242,7 +242,7 @@ delta_net_settings delta_net_read(model_plan *plan) {
   is.value_heads = keys_count(keys, "ssm.time_step_rank", 1, MODEL_HEADS_MAX, 0);
   is.taps = keys_count(keys, "ssm.conv_kernel", 2, KERNEL_CONV_WIDTH_MAX, 0);
   if (keys->status == WICK_OK && is.value_heads % is.key_heads != 0) {
-    keys->status = wick_fail(keys->error, WICK_E_FORMAT, keys_offset(keys, "ssm.time_step_rank"),
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "ssm.time_step_rank"),
                              "%s.ssm.time_step_rank %u is no multiple of ssm.group_count %u",
                              keys->architecture, is.value_heads, is.key_heads);
   }

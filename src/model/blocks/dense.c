@@ -79,18 +79,18 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   product_add(&up, &dense->gate, dense->gate_bias, buffers.gate, buffers.stride);
   product_add(&up, &dense->up, dense->up_bias, buffers.up, buffers.stride);
   product_run(&up);
-  measure_product(pass->ops, WICK_OP_GATE_UP, &up);
+  measure_product(pass->ops, OP_GATE_UP, &up);
   arena_release(&pass->arena, products);
   // gate[t] = silu(gate[t]) * up[t]
   gate_job job = {pass, &buffers, dense->ffn};
   thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
-  measure_rows(pass->ops, WICK_OP_SILU, pass->count, 3ull * dense->ffn);
+  measure_rows(pass->ops, OP_SILU, pass->count, 3ull * dense->ffn);
   // hidden += gate Wdown [tokens, hidden]
   model_product down = pass_product(pass, buffers.gate, buffers.stride, dense->ffn);
   product_add_residual(&down, &dense->down, dense->down_bias, pass->normed, pass->hidden,
                        pass->hidden_stride);
   product_run(&down);
-  measure_product(pass->ops, WICK_OP_DOWN, &down);
+  measure_product(pass->ops, OP_DOWN, &down);
   arena_release(&pass->arena, begin);
   return WICK_OK;
 }

@@ -33,7 +33,7 @@ static void refuse_apart(model_binder *binder) {
       !binder_has(binder, "ffn_gate.0.weight")) {
     return;
   }
-  binder->status = wick_fail(binder->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+  binder->status = fail_with(binder->error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                              "experts as separate tensors ('blk.%d.ffn_gate.0.weight') are not "
                              "supported: convert the model again",
                              (int)binder->layer);
@@ -269,7 +269,7 @@ static void route(const experts_block *experts, model_pass *pass, const expert_b
   product_run(&scores);
   thread_pool_for(pass->threads, pass->count, route_tokens, &job);
   sort_choices(&experts->is, routing, pass->count);
-  measure_product(pass->ops, WICK_OP_ROUTE, &scores);
+  measure_product(pass->ops, OP_ROUTE, &scores);
   arena_release(&pass->arena, begin);
 }
 
@@ -335,14 +335,14 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   add_experts(&up, buffers, &experts->gate, is_alone, buffers->gate, buffers->ffn_stride);
   add_experts(&up, buffers, &experts->up, is_alone, buffers->up, buffers->ffn_stride);
   product_run(&up);
-  measure_product(pass->ops, WICK_OP_EXPERTS, &up);
+  measure_product(pass->ops, OP_EXPERTS, &up);
   arena_release(&pass->arena, begin);
   thread_pool_for(pass->threads, rows, gate_rows, &job);
-  measure_rows(pass->ops, WICK_OP_SILU, rows, 3ull * ffn);
+  measure_rows(pass->ops, OP_SILU, rows, 3ull * ffn);
   model_product down = rows_product(pass, buffers, buffers->gate, buffers->ffn_stride, ffn, rows);
   add_experts(&down, buffers, &experts->down, false, buffers->wide, pass->hidden_stride);
   product_run(&down);
-  measure_product(pass->ops, WICK_OP_EXPERTS, &down);
+  measure_product(pass->ops, OP_EXPERTS, &down);
   arena_release(&pass->arena, begin);
 }
 
@@ -368,21 +368,21 @@ static void run_shared(const experts_block *experts, model_pass *pass,
   product_add(&up, &experts->sh_gate, NULL, buffers->sh_gate, stride);
   product_add(&up, &experts->sh_up, NULL, buffers->sh_up, stride);
   product_run(&up);
-  measure_product(pass->ops, WICK_OP_GATE_UP, &up);
+  measure_product(pass->ops, OP_GATE_UP, &up);
   arena_release(&pass->arena, begin);
   thread_pool_for(pass->threads, pass->count, gate_shared, &job);
-  measure_rows(pass->ops, WICK_OP_SILU, pass->count, 3ull * ffn);
+  measure_rows(pass->ops, OP_SILU, pass->count, 3ull * ffn);
   model_product down = pass_product(pass, buffers->sh_gate, stride, ffn);
   product_add(&down, &experts->sh_down, NULL, buffers->sh_out, pass->hidden_stride);
   product_run(&down);
-  measure_product(pass->ops, WICK_OP_DOWN, &down);
+  measure_product(pass->ops, OP_DOWN, &down);
   arena_release(&pass->arena, begin);
 }
 
 // ---- The block ----
 
 static void add_shared(const experts_job *job, uint32_t token, float *sum) {
-  const wick_kernels *kernels = job->pass->kernels;
+  const kernel_table *kernels = job->pass->kernels;
   const expert_buffers *buffers = job->buffers;
   float *out = buffers->sh_out + (size_t)token * job->pass->hidden_stride;
   if (job->experts->sh_router.rows != 0) {
@@ -396,7 +396,7 @@ static void add_shared(const experts_job *job, uint32_t token, float *sum) {
 // hidden[t] += sum of weight * its experts' results, in the order of its ranking
 static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const experts_job *job = context;
-  const wick_kernels *kernels = job->pass->kernels;
+  const kernel_table *kernels = job->pass->kernels;
   const routing *routing = &job->buffers->routing;
   const uint32_t hidden = job->experts->hidden, used = job->experts->is.used;
   const size_t stride = job->pass->hidden_stride;
@@ -425,7 +425,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   run_experts(experts, pass, &buffers);
   if (experts->is.shared_ffn != 0) run_shared(experts, pass, &buffers);
   thread_pool_for(pass->threads, pass->count, sum_tokens, &job);
-  measure_rows(pass->ops, WICK_OP_EXPERTS, pass->count,
+  measure_rows(pass->ops, OP_EXPERTS, pass->count,
                (uint64_t)experts->hidden * (experts->is.used + 1));
   arena_release(&pass->arena, begin);
   return WICK_OK;

@@ -89,7 +89,7 @@ static void project(const short_conv_block *conv, model_pass *pass, const conv_b
   model_product product = pass_product(pass, pass->normed, pass->hidden_stride, conv->hidden);
   product_add(&product, &conv->in_proj, NULL, buffers->rows, buffers->stride);
   product_run(&product);
-  measure_product(pass->ops, WICK_OP_QKV, &product);
+  measure_product(pass->ops, OP_QKV, &product);
   arena_release(&pass->arena, begin);
 }
 
@@ -99,7 +99,7 @@ static void add_output(const short_conv_block *conv, model_pass *pass,
   product_add_residual(&output, &conv->out_proj, NULL, pass->normed, pass->hidden,
                        pass->hidden_stride);
   product_run(&output);
-  measure_product(pass->ops, WICK_OP_ATTN_OUTPUT, &output);
+  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
@@ -120,11 +120,11 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   thread_pool_for(pass->threads, pass->count, gate_inputs, &job);
   convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, gate_outputs, &job);
-  measure_rows(pass->ops, WICK_OP_CONV, pass->count, (4ull + 2 * conv->taps) * conv->hidden);
+  measure_rows(pass->ops, OP_CONV, pass->count, (4ull + 2 * conv->taps) * conv->hidden);
   const unsigned bad = atomic_load(&job.nonfinite);
   wick_status status = WICK_OK;
   if (bad != 0) {
-    status = wick_fail(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                        "%u rows of the convolution of layer %u are not finite", bad, pass->layer);
   } else if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, conv->hidden)) {
     add_output(conv, pass, &buffers);

@@ -6,7 +6,7 @@
 #include "model/families/families.h"
 
 static void plan_lfm2(model_plan *plan) {
-  const wick_model_config *config = &plan->model->config;
+  const model_config *config = &plan->model->config;
   const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
   const uint32_t taps = keys_count(plan->keys, "shortconv.l_cache", 2, KERNEL_CONV_WIDTH_MAX, 0);
   uint32_t rope = ATTENTION_ROPE_NONE;

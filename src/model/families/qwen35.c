@@ -7,14 +7,14 @@
 
 // The last layers are for predicting further tokens: they take no memory.
 static void leave_out_predictors(model_plan *plan) {
-  wick_model_config *config = &plan->model->config;
+  model_config *config = &plan->model->config;
   const uint32_t predictors =
       keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
   if (plan->keys->status == WICK_OK) config->layers -= predictors;
 }
 
 static void plan_qwen35(model_plan *plan) {
-  const wick_model_config *config = &plan->model->config;
+  const model_config *config = &plan->model->config;
   const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
   const uint32_t interval =
       keys_count(plan->keys, "full_attention_interval", 1, MODEL_LAYERS_MAX, 4);
