@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/weights.h"
+#include "tensor/tensor.h"
 
 struct model_binder {
   loaded_model *model;
@@ -20,12 +21,13 @@ struct model_binder {
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 
-// A weight matrix [rows, cols] in kernel layout. An optional one that is absent keeps rows == 0.
+// A weight matrix [rows, cols], which streams into the kernels' layout. An optional one that is
+// absent keeps dims of 0 (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
-                 binding_need need, kernel_matrix *matrix);
+                 binding_need need, weight_tensor *matrix);
 // The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
-                uint32_t cols, binding_need need, model_stack *stack);
+                uint32_t cols, binding_need need, weight_tensor *stack);
 // Floats [count], of F32, F16 or BF16. An optional one that is absent keeps NULL.
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);

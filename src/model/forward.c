@@ -94,11 +94,12 @@ void forward_measure(forward_pass *forward, op_records *ops) { forward->pass.ops
 
 static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_pass *pass = context;
-  const kernel_matrix *embedding = &pass->model->embedding;
+  const kernel_matrix embedding = tensor_matrix(&pass->model->embedding, 0);
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
-    pass->kernels->types[embedding->type].row_dequant(
-        embedding, (uint32_t)pass->inputs[t].token, pass->hidden + (size_t)t * pass->hidden_stride);
+    pass->kernels->types[embedding.type].row_dequant(
+        &embedding, (uint32_t)pass->inputs[t].token,
+        pass->hidden + (size_t)t * pass->hidden_stride);
   }
 }
 

@@ -6,7 +6,7 @@ void measure_product(op_records *ops, op_kind op, const model_product *product) 
   uint64_t bytes = 0, macs = 0;
   for (uint32_t i = 0; i < product->target_count; i++) {
     const product_target *target = &product_targets(product)[i];
-    const kernel_matrix *matrix = target->matrix;
+    const kernel_matrix *matrix = &target->matrix;
     uint64_t matrix_bytes = 0;
     product->kernels->types[matrix->type].matrix_bytes(matrix->rows, matrix->cols, &matrix_bytes);
     bytes += matrix_bytes;

@@ -14,19 +14,22 @@ static void add_target(model_product *product, const product_target *target) {
   targets[product->target_count++] = *target;
 }
 
-void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
+void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride) {
-  add_target(product, &(product_target){matrix, bias, y, y_stride, NULL, 0, product->tokens});
+  add_target(product, &(product_target){tensor_matrix(matrix, 0), bias, y, y_stride, NULL, 0,
+                                        product->tokens});
 }
 
-void product_add_residual(model_product *product, const kernel_matrix *matrix, const float *bias,
+void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride) {
-  add_target(product, &(product_target){matrix, bias, y, stride, residual, 0, product->tokens});
+  add_target(product, &(product_target){tensor_matrix(matrix, 0), bias, y, stride, residual, 0,
+                                        product->tokens});
 }
 
-void product_add_rows(model_product *product, const kernel_matrix *matrix, uint32_t first,
-                      uint32_t count, float *y, size_t y_stride) {
-  add_target(product, &(product_target){matrix, NULL, y, y_stride, NULL, first, count});
+void product_add_rows(model_product *product, const weight_tensor *stack, uint32_t index,
+                      uint32_t first, uint32_t count, float *y, size_t y_stride) {
+  add_target(product,
+             &(product_target){tensor_matrix(stack, index), NULL, y, y_stride, NULL, first, count});
 }
 
 static void make_activations(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -41,14 +44,15 @@ static void make_activations(void *context, uint32_t first, uint32_t last, uint3
 
 static void run_strip(const model_product *product, const product_target *target,
                       uint32_t row_first, uint32_t row_last) {
-  const kernel_type_ops *ops = &product->kernels->types[target->matrix->type];
+  const kernel_type_ops *ops = &product->kernels->types[target->matrix.type];
   if (ops->act_form == KERNEL_ACT_Q8) {
     const size_t stride_bytes = product->kernels->act_bytes(KERNEL_ACT_Q8, product->cols);
-    ops->matmul(target->matrix, row_first, row_last, product->act + target->first * stride_bytes,
+    ops->matmul(&target->matrix, row_first, row_last, product->act + target->first * stride_bytes,
                 stride_bytes, target->count, target->y, target->y_stride);
   } else {
-    ops->matmul(target->matrix, row_first, row_last, product->x + target->first * product->x_stride,
-                product->x_stride * sizeof(float), target->count, target->y, target->y_stride);
+    ops->matmul(&target->matrix, row_first, row_last,
+                product->x + target->first * product->x_stride, product->x_stride * sizeof(float),
+                target->count, target->y, target->y_stride);
   }
   const uint32_t rows = row_last - row_first;
   for (uint32_t t = 0; t < target->count; t++) {
@@ -67,7 +71,7 @@ static void run_groups(void *context, uint32_t first, uint32_t last, uint32_t th
   uint32_t base = 0;  // first group of this target
   for (uint32_t i = 0; i < product->target_count && base < last; i++) {
     const product_target *target = &targets[i];
-    const uint32_t rows = target->matrix->rows;
+    const uint32_t rows = target->matrix.rows;
     const uint32_t groups = ceil_div_u32(rows, KERNEL_ROW_GROUP);
     uint32_t group = first > base ? first - base : 0;
     const uint32_t end = last - base < groups ? last - base : groups;
@@ -85,7 +89,7 @@ void product_run(model_product *product) {
   bool needs_act = false;
   uint32_t groups = 0;
   for (uint32_t i = 0; i < product->target_count; i++) {
-    const kernel_matrix *matrix = product_targets(product)[i].matrix;
+    const kernel_matrix *matrix = &product_targets(product)[i].matrix;
     needs_act |= product->kernels->types[matrix->type].act_form == KERNEL_ACT_Q8;
     groups += ceil_div_u32(matrix->rows, KERNEL_ROW_GROUP);
   }

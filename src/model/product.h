@@ -6,12 +6,13 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
+#include "tensor/tensor.h"
 #include "thread/pool.h"
 
 enum { PRODUCT_MATRICES_MAX = 4 };
 
 typedef struct product_target {
-  const kernel_matrix *matrix;
+  kernel_matrix matrix;
   const float *bias;  // [rows] or NULL
   float *y;           // [count, rows], y_stride floats apart
   size_t y_stride;
@@ -36,15 +37,15 @@ static inline const product_target *product_targets(const model_product *product
 }
 
 // y = x W^T + bias
-void product_add(model_product *product, const kernel_matrix *matrix, const float *bias, float *y,
+void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride);
 // residual += x W^T + bias; `y` is room for the product.
-void product_add_residual(model_product *product, const kernel_matrix *matrix, const float *bias,
+void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride);
-// y = x[first ... first + count] W^T: a mixture's expert and the rows that are routed to it.
-// Several targets may have the same rows.
-void product_add_rows(model_product *product, const kernel_matrix *matrix, uint32_t first,
-                      uint32_t count, float *y, size_t y_stride);
+// y = x[first ... first + count] W^T with matrix `index` of a stack: a mixture's expert and the
+// rows that are routed to it. Several targets may have the same rows.
+void product_add_rows(model_product *product, const weight_tensor *stack, uint32_t index,
+                      uint32_t first, uint32_t count, float *y, size_t y_stride);
 void product_run(model_product *product);
 
 #endif

@@ -98,7 +98,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
     blocks->mixer->ops->bind(blocks->mixer, &binder);
     blocks->feed_forward->ops->bind(blocks->feed_forward, &binder);
   }
-  model->is_tied = model->output.rows == 0;
+  model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
 }
 
@@ -142,19 +142,6 @@ void model_destroy(loaded_model *model) {
   memory_free(model->memory, model);
 }
 
-// The rows that pad the last group of a matrix never arrive: they must be zeros.
-static void clear_padding(const model_binding *binding) {
-  const uint32_t rows = binding->matrix->rows;
-  if (rows % KERNEL_ROW_GROUP == 0) return;
-  const uint64_t group_bytes = binding->part_bytes / ceil_div_u32(rows, KERNEL_ROW_GROUP);
-  // part_bytes is rounded up to a cache line, so this may begin a little late: clear a line more.
-  uint64_t clear_bytes = group_bytes + CACHE_LINE_BYTES;
-  if (clear_bytes > binding->part_bytes) clear_bytes = binding->part_bytes;
-  for (uint64_t end = binding->part_bytes; end <= binding->size_bytes; end += binding->part_bytes) {
-    memset(binding->data + (end - clear_bytes), 0, (size_t)clear_bytes);
-  }
-}
-
 wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
   size_t bytes;
   if (!checked_to_size(model->weights_bytes, &bytes)) {
@@ -166,12 +153,8 @@ wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
   if (model->weights == NULL) return memory_fail(model->memory, error, "the weights", bytes);
   uint8_t *at = model->weights;
   for (uint32_t i = 0; i < model->binding_count; i++) {
-    model_binding *binding = &model->bindings[i];
-    binding->data = at;
-    if (binding->matrix != NULL) {
-      binding->matrix->data = at;
-      clear_padding(binding);
-    }
+    const model_binding *binding = &model->bindings[i];
+    if (binding->matrix != NULL) tensor_settle(binding->matrix, at);
     if (binding->vector != NULL) *binding->vector = (float *)(void *)at;
     at += binding->size_bytes;
   }
@@ -215,14 +198,7 @@ wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uin
     place_vector(binding, type, row, first_block, block_count, blocks);
     return WICK_OK;
   }
-  uint8_t *data = binding->data;
-  if (row >= binding->part_rows) {
-    data += row / binding->part_rows * binding->part_bytes;
-    row %= binding->part_rows;
-  }
-  const kernel_type_ops *ops = &model->kernels->types[type];
-  binding->matrix->flags |=
-      ops->repack(data, binding->matrix->cols, row, first_block, block_count, blocks);
+  tensor_place(binding->matrix, model->kernels, row, first_block, block_count, blocks);
   return WICK_OK;
 }
 

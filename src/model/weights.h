@@ -13,30 +13,15 @@
 #include "model/block.h"
 #include "model/config.h"
 #include "model/rope.h"
+#include "tensor/tensor.h"
 
 enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
 
-// Matrices of one shape and type, `matrix_bytes` apart: matrix.data is the first one's.
-typedef struct model_stack {
-  kernel_matrix matrix;
-  uint64_t matrix_bytes;
-  uint32_t count;
-} model_stack;
-
-static inline kernel_matrix stack_matrix(const model_stack *stack, uint32_t index) {
-  kernel_matrix matrix = stack->matrix;
-  matrix.data += index * stack->matrix_bytes;
-  return matrix;
-}
-
 // What a tensor of the file fills: a matrix, or a vector's pointer; neither: it is not wanted.
 typedef struct model_binding {
-  kernel_matrix *matrix;
+  weight_tensor *matrix;
   float **vector;
-  uint8_t *data;         // its place, once the weights are allocated
-  uint64_t size_bytes;   // there, a multiple of a cache line
-  uint64_t part_bytes;   // of one matrix of a stack
-  uint32_t part_rows;    // rows of the file that belong to one matrix of a stack
+  uint64_t size_bytes;   // in the weights segment, a multiple of a cache line
   uint32_t turned_rows;  // not 0: a vector's [rows, cols] are turned over
   int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
 } model_binding;
@@ -60,8 +45,8 @@ typedef struct loaded_model {
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
   uint64_t state_bytes;     // recurrent state of a sequence, all layers; 0: none
-  kernel_matrix embedding;  // [vocab, hidden]
-  kernel_matrix output;     // [vocab, hidden]; the embedding itself when tied
+  weight_tensor embedding;  // [vocab, hidden]
+  weight_tensor output;     // [vocab, hidden]; the embedding itself when tied
   float *output_norm;       // [hidden]
   const char *output_norm_name;
   float *output_bias;

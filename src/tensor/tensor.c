@@ -1,9 +1,10 @@
-// tensor/tensor.c — ranges of a file's image as tensors.
+// tensor/tensor.c — see tensor.h.
 #include "tensor/tensor.h"
 
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 
 wick_status tensor_check(const tensor_ref *ref, wick_error *error) {
   uint64_t bytes;
@@ -32,18 +33,76 @@ wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t i
   return WICK_OK;
 }
 
+wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint32_t count,
+                          weight_tensor *tensor, wick_error *error) {
+  uint64_t row_bytes, bytes;
+  *tensor = (weight_tensor){.type = ref->type, .dims = {in, out, count, 1}};
+  if (type_row_bytes(ref->type, in, &row_bytes) && checked_mul_u64(row_bytes, out, &bytes) &&
+      checked_mul_u64(bytes, count, &bytes) && bytes == ref->size_bytes) {
+    return WICK_OK;
+  }
+  return fail_with(error, WICK_E_SHAPE, ref->offset_bytes,
+                   "%llu bytes are not %llu rows of %u values of type %u",
+                   (unsigned long long)ref->size_bytes, (unsigned long long)out * count, in,
+                   (unsigned)ref->type);
+}
+
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error) {
-  uint64_t row_bytes, bytes;
-  *tensor = (weight_tensor){.type = ref->type, .dims = {in, out, 1, 1}};
-  if (!type_row_bytes(ref->type, in, &row_bytes) || !checked_mul_u64(row_bytes, out, &bytes) ||
-      bytes != ref->size_bytes) {
-    return fail_with(error, WICK_E_SHAPE, ref->offset_bytes,
-                     "%llu bytes are not %u rows of %u values of type %u",
-                     (unsigned long long)ref->size_bytes, out, in, (unsigned)ref->type);
-  }
+  const wick_status status = tensor_expect(ref, in, out, 1, tensor, error);
+  if (status != WICK_OK) return status;
   return tensor_slice(ref, image, image_bytes, in, out, tensor, error);
 }
+
+// ---- Weights that stream in ----
+
+wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
+                              wick_error *error) {
+  const kernel_type_ops *ops = &kernels->types[tensor->type];
+  if (ops->matmul == NULL) {
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "no product of type %s",
+                     type_facts(tensor->type)->name);
+  }
+  if (!ops->matrix_bytes(tensor->dims[1], tensor->dims[0], &tensor->matrix_bytes) ||
+      !checked_align_u64(tensor->matrix_bytes, CACHE_LINE_BYTES, &tensor->matrix_bytes) ||
+      !checked_mul_u64(tensor->matrix_bytes, tensor->dims[2], &tensor->size_bytes)) {
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u rows of %u values do not fit",
+                     tensor->dims[1], tensor->dims[0]);
+  }
+  tensor->is_interleaved = true;
+  return WICK_OK;
+}
+
+// The rows that pad the last group of a matrix never arrive: they must be zeros.
+static void clear_padding(const weight_tensor *tensor, uint8_t *data) {
+  const uint32_t rows = tensor->dims[1];
+  if (rows % KERNEL_ROW_GROUP == 0) return;
+  const uint64_t group_bytes = tensor->matrix_bytes / ceil_div_u32(rows, KERNEL_ROW_GROUP);
+  // matrix_bytes is rounded up to a cache line, so this may begin a little late: clear a line more.
+  uint64_t clear_bytes = group_bytes + CACHE_LINE_BYTES;
+  if (clear_bytes > tensor->matrix_bytes) clear_bytes = tensor->matrix_bytes;
+  for (uint32_t i = 1; i <= tensor->dims[2]; i++) {
+    memset(data + (i * tensor->matrix_bytes - clear_bytes), 0, (size_t)clear_bytes);
+  }
+}
+
+void tensor_settle(weight_tensor *tensor, uint8_t *data) {
+  tensor->data = data;
+  clear_padding(tensor, data);
+}
+
+void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
+                  uint32_t first_block, uint32_t block_count, const uint8_t *blocks) {
+  uint8_t *data = (uint8_t *)(uintptr_t)tensor->data;
+  if (row >= tensor->dims[1]) {
+    data += row / tensor->dims[1] * tensor->matrix_bytes;
+    row %= tensor->dims[1];
+  }
+  tensor->flags |= kernels->types[tensor->type].repack(data, tensor->dims[0], row, first_block,
+                                                       block_count, blocks);
+}
+
+// ---- Views ----
 
 void tensor_free(memory_gate *memory, weight_tensor *tensor) {
   if (tensor->is_owned) memory_free(memory, (void *)(uintptr_t)tensor->data);
@@ -95,8 +154,8 @@ wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kerne
   if (tensor->is_freed || tensor->data == NULL) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the tensor has no data");
   }
-  if ((unsigned)tensor->type >= GGML_TYPE_COUNT || kernels->types[tensor->type].matmul == NULL ||
-      tensor->dims[0] == 0 || tensor->dims[1] == 0 ||
+  if (tensor->is_interleaved || (unsigned)tensor->type >= GGML_TYPE_COUNT ||
+      kernels->types[tensor->type].matmul == NULL || tensor->dims[0] == 0 || tensor->dims[1] == 0 ||
       !type_row_bytes(tensor->type, tensor->dims[0], &row_bytes) ||
       tensor->size_bytes / tensor->dims[1] < row_bytes) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
@@ -220,22 +279,22 @@ wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t im
                        const layer_dims *dims, tensor_layer *layer, wick_error *error) {
   const uint32_t q = dims->heads * dims->head_dim, kv = dims->kv_heads * dims->head_dim;
   const uint32_t hidden = dims->hidden, ffn = dims->ffn;
-  *layer = (tensor_layer){.has_gate = refs->ffn_gate.is_present};
+  *layer = (tensor_layer){.ffn.has_gate = refs->ffn_gate.is_present};
+  qkv_projection *qkv = &layer->attention.qkv;
   qkv_rows rows;
-  wick_status status =
-      qkv_bind(&refs->qkv, image, image_bytes, hidden, q + 2 * kv, &layer->qkv, error);
+  wick_status status = qkv_bind(&refs->qkv, image, image_bytes, hidden, q + 2 * kv, qkv, error);
   if (status == WICK_OK) {
-    status = qkv_split(&layer->qkv, dims->heads, dims->kv_heads, dims->head_dim, &rows, error);
+    status = qkv_split(qkv, dims->heads, dims->kv_heads, dims->head_dim, &rows, error);
   }
   const struct {
     const tensor_ref *ref;
     weight_tensor *tensor;
     uint32_t in, out;
-  } parts[] = {{&refs->attn_output, &layer->attn_output, q, hidden},
-               {&refs->ffn_up, &layer->ffn_up, hidden, layer_up_rows(dims, layer->has_gate)},
-               {&refs->ffn_down, &layer->ffn_down, ffn, hidden},
-               {&refs->ffn_gate.ref, &layer->ffn_gate, hidden, ffn}};
-  const uint32_t count = layer->has_gate ? 4 : 3;
+  } parts[] = {{&refs->attn_output, &layer->attention.output, q, hidden},
+               {&refs->ffn_up, &layer->ffn.up, hidden, layer_up_rows(dims, layer->ffn.has_gate)},
+               {&refs->ffn_down, &layer->ffn.down, ffn, hidden},
+               {&refs->ffn_gate.ref, &layer->ffn.gate, hidden, ffn}};
+  const uint32_t count = layer->ffn.has_gate ? 4 : 3;
   for (uint32_t i = 0; i < count && status == WICK_OK; i++) {
     status = tensor_from_ref(parts[i].ref, image, image_bytes, parts[i].in, parts[i].out,
                              parts[i].tensor, error);
@@ -244,9 +303,9 @@ wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t im
 }
 
 void layer_free_projections(memory_gate *memory, tensor_layer *layer) {
-  qkv_free_data(memory, &layer->qkv);
-  tensor_free(memory, &layer->attn_output);
-  tensor_free(memory, &layer->ffn_up);
-  tensor_free(memory, &layer->ffn_down);
-  tensor_free(memory, &layer->ffn_gate);
+  qkv_free_data(memory, &layer->attention.qkv);
+  tensor_free(memory, &layer->attention.output);
+  tensor_free(memory, &layer->ffn.up);
+  tensor_free(memory, &layer->ffn.down);
+  tensor_free(memory, &layer->ffn.gate);
 }

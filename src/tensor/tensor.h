@@ -1,6 +1,7 @@
-// tensor/tensor.h — views of weights in a file: a range of bytes, a type and a shape, nothing
-// copied; and the query, key and value projections of a layer, fused or separate. The forward pass
-// runs on kernel layouts (kernels/kernels.h), into which weights are repacked.
+// tensor/tensor.h — how weights are held: a type, a shape, and either the file's own bytes (a view,
+// nothing copied) or the kernels' layout, into which they are repacked as they stream in; and what
+// a layer has of them: query, key and value projections, fused or separate, and a feed-forward with
+// or without a gate.
 #ifndef WICK_TENSOR_TENSOR_H
 #define WICK_TENSOR_TENSOR_H
 
@@ -23,12 +24,15 @@ typedef struct tensor_ref {
 } tensor_ref;
 
 typedef struct weight_tensor {
-  const uint8_t *data;  // NULL once freed
+  const uint8_t *data;  // NULL once freed, and before there is memory for what streams in
   uint64_t size_bytes;
   ggml_type type;
-  uint32_t dims[4];  // in (columns), out (rows), 1, 1
+  uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
   bool is_owned;     // data came from memory_alloc and goes with tensor_free
   bool is_freed;
+  bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
+  uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
+  uint64_t matrix_bytes;  // there, from one matrix to the next: a multiple of a cache line
 } weight_tensor;
 
 // WICK_E_SHAPE unless the bytes are those of so many values of the type.
@@ -40,6 +44,30 @@ wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t i
 // The same, and WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
+
+// ---- Weights that stream in ----
+
+// The shape and type of `count` matrices of `out` rows of `in` values whose bytes are still to
+// come. WICK_E_SHAPE unless the reference has as many bytes.
+wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint32_t count,
+                          weight_tensor *tensor, wick_error *error);
+// From now on it is in the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED
+// when the kernels have no product of the type, WICK_E_OVERFLOW when the bytes do not fit 64 bits.
+wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
+                              wick_error *error);
+// Gives it its place of size_bytes, which stays the caller's.
+void tensor_settle(weight_tensor *tensor, uint8_t *data);
+// Repacks whole blocks of one row of the file to their places (kernel_type_ops.repack). Rows of all
+// matrices are counted through.
+void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
+                  uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
+// What kernels multiply with: one matrix of a tensor in their layout.
+static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t index) {
+  return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor->dims[1],
+                         tensor->dims[0], tensor->type, tensor->flags};
+}
+static inline bool tensor_is_present(const weight_tensor *tensor) { return tensor->dims[1] != 0; }
+
 // Gives the bytes back. The dims stay; later use is WICK_E_NODATA.
 void tensor_free(memory_gate *memory, weight_tensor *tensor);
 // y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
@@ -99,16 +127,36 @@ typedef struct layer_dims {
   bool is_gated;  // the architecture's feed-forward has a gate, fused into up when it is absent
 } layer_dims;
 
+// What attention has: blocks of the model hold this (model/blocks/attention.c).
+typedef struct attention_weights {
+  float *norm, *norm_bias;  // [hidden] or NULL
+  float *q_norm, *k_norm;   // [head_dim] or NULL
+  float *post_norm;         // [hidden] or NULL, of what attention adds
+  qkv_projection qkv;       // [heads or KV heads * head_dim, hidden]
+  float *fused_bias;        // or
+  float *q_bias, *k_bias, *v_bias;
+  weight_tensor output;  // [hidden, heads * head_dim]
+  float *output_bias;    // [hidden] or NULL
+} attention_weights;
+
+// What a feed-forward has (model/blocks/dense.c).
+typedef struct ffn_weights {
+  float *norm, *norm_bias;  // [hidden] or NULL
+  float *post_norm;         // [hidden] or NULL, of what the feed-forward adds
+  weight_tensor gate;       // [ffn, hidden], when has_gate
+  weight_tensor up;         // [layer_up_rows, hidden]: where the gate is fused, its rows first
+  weight_tensor down;       // [hidden, ffn]
+  float *gate_bias, *up_bias, *down_bias;  // or NULL
+  bool has_gate;                           // as a tensor of its own
+} ffn_weights;
+
 typedef struct tensor_layer {
-  const float *attn_norm, *attn_norm_bias, *ffn_norm, *ffn_norm_bias;  // [hidden] or NULL
-  const float *attn_q_norm, *attn_k_norm;                              // [head_dim] or NULL
-  const float *post_attn_norm, *post_ffn_norm;                         // [hidden] or NULL
-  qkv_projection qkv;
-  weight_tensor attn_output, ffn_up, ffn_down, ffn_gate;
-  bool has_gate;
+  attention_weights attention;
+  ffn_weights ffn;
 } tensor_layer;
 
-uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);  // ffn or 2 * ffn
+// Rows of `up`: ffn, or 2 * ffn where a gated feed-forward has no gate of its own.
+uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);
 // Binds views of the projections; the caller sets the norms. Errors of tensor_from_ref.
 wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
                        const layer_dims *dims, tensor_layer *layer, wick_error *error);

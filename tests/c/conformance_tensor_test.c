@@ -176,7 +176,11 @@ static void check_freed(void) {
   uint8_t *data = memory_alloc(&memory, sizeof weights);
   REQUIRE(data != NULL);
   memcpy(data, weights, sizeof weights);
-  weight_tensor tensor = {data, sizeof weights, GGML_TYPE_F32, {32, 3, 1, 1}, true, false};
+  weight_tensor tensor = {.data = data,
+                          .size_bytes = sizeof weights,
+                          .type = GGML_TYPE_F32,
+                          .dims = {32, 3, 1, 1},
+                          .is_owned = true};
   CHECK_EQ_INT(tensor_matvec(&tensor, kernels, &memory, x, y, NULL), WICK_OK);
   for (int row = 0; row < 3; row++) CHECK_EQ_F32(y[row], 48.0f * (float)(row + 1));
   weight_tensor empty = tensor;
@@ -227,21 +231,22 @@ static void check_gates(void) {
     const bool has_gate = i % 2 == 1, is_gated = i / 2 == 1;
     const uint32_t rows = is_gated && !has_gate ? 2 * LAYER_FFN : LAYER_FFN;
     CHECK_EQ_INT(bind_layer(has_gate, is_gated, rows, &layer), WICK_OK);
-    CHECK_EQ_UINT(layer.ffn_up.dims[1], rows);
-    CHECK(layer.has_gate == has_gate && (layer.ffn_gate.data != NULL) == has_gate);
+    CHECK_EQ_UINT(layer.ffn.up.dims[1], rows);
+    CHECK(layer.ffn.has_gate == has_gate && (layer.ffn.gate.data != NULL) == has_gate);
     CHECK_EQ_INT(bind_layer(has_gate, is_gated, 3 * LAYER_FFN - rows, &layer), WICK_E_SHAPE);
   }
-  const float norm[LAYER_HIDDEN] = {1};
+  float norm[LAYER_HIDDEN] = {1};
   CHECK_EQ_INT(bind_layer(true, true, LAYER_FFN, &layer), WICK_OK);
-  CHECK_EQ_UINT(layer.attn_output.dims[0], LAYER_Q);  // of q_dim columns, not of hidden
-  CHECK_EQ_UINT(layer.attn_output.dims[1], LAYER_HIDDEN);
-  CHECK_EQ_UINT(layer.ffn_down.dims[0], LAYER_FFN);
-  layer.attn_norm = norm;
+  CHECK_EQ_UINT(layer.attention.output.dims[0], LAYER_Q);  // of q_dim columns, not of hidden
+  CHECK_EQ_UINT(layer.attention.output.dims[1], LAYER_HIDDEN);
+  CHECK_EQ_UINT(layer.ffn.down.dims[0], LAYER_FFN);
+  layer.attention.norm = norm;
   layer_free_projections(NULL, &layer);
-  CHECK(layer.attn_norm == norm);
-  const weight_tensor *freed[] = {&layer.qkv.q,       &layer.qkv.k,    &layer.qkv.v,
-                                  &layer.attn_output, &layer.ffn_gate, &layer.ffn_down,
-                                  &layer.ffn_up};
+  CHECK(layer.attention.norm == norm);
+  const attention_weights *attention = &layer.attention;
+  const weight_tensor *freed[] = {&attention->qkv.q,  &attention->qkv.k, &attention->qkv.v,
+                                  &attention->output, &layer.ffn.gate,   &layer.ffn.down,
+                                  &layer.ffn.up};
   for (int i = 0; i < 7; i++) {
     CHECK(freed[i]->data == NULL && freed[i]->is_freed && freed[i]->dims[0] > 0);
   }

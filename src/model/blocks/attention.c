@@ -7,84 +7,95 @@
 #include "model/measure.h"
 #include "model/paged_attention.h"
 #include "model/pass.h"
+#include "tensor/tensor.h"
 
 typedef struct attention_block {
   model_block block;
   attention_settings is;
-  uint32_t hidden, q_dim, kv_dim;  // q_dim: heads * head_dim
-  uint32_t q_rows;                 // of attn_q: q_dim, twice that with a gate
-  uint32_t pages_layer;            // its place in the pages
-  float *norm;                     // [hidden]
-  kernel_matrix qkv;               // [q_rows + 2 * kv_dim, hidden]; rows == 0: apart
-  kernel_matrix q, k, v;           // [q_rows or kv_dim, hidden]
-  float *qkv_bias, *q_bias, *k_bias, *v_bias;
-  float *q_norm, *k_norm;  // [head_dim] or NULL
-  kernel_matrix output;    // [hidden, q_dim]
-  float *output_bias;
+  uint32_t hidden;
+  uint32_t pages_layer;       // its place in the pages
+  attention_weights weights;  // queries with a gate have twice the rows
+  qkv_rows rows;              // of the projections
 } attention_block;
 
 // ---- Tensors ----
 
-static void bind_apart(attention_block *attention, model_binder *binder) {
-  const uint32_t hidden = attention->hidden, kv_dim = attention->kv_dim;
-  bind_matrix(binder, "attn_q.weight", attention->q_rows, hidden, BINDING_REQUIRED, &attention->q);
-  bind_matrix(binder, "attn_k.weight", kv_dim, hidden, BINDING_REQUIRED, &attention->k);
-  bind_matrix(binder, "attn_v.weight", kv_dim, hidden, BINDING_REQUIRED, &attention->v);
-  bind_vector(binder, "attn_q.bias", attention->q_rows, BINDING_OPTIONAL, &attention->q_bias);
-  bind_vector(binder, "attn_k.bias", kv_dim, BINDING_OPTIONAL, &attention->k_bias);
-  bind_vector(binder, "attn_v.bias", kv_dim, BINDING_OPTIONAL, &attention->v_bias);
+static uint32_t q_dim(const attention_block *attention) {
+  return attention->is.heads * attention->is.head_dim;
+}
+
+// As many as the rows of attn_q are heads.
+static uint32_t projected_heads(const attention_settings *is) {
+  return is->is_gated ? 2 * is->heads : is->heads;
+}
+
+static void bind_projections(attention_block *attention, model_binder *binder) {
+  const uint32_t hidden = attention->hidden, dim = attention->is.head_dim;
+  const uint32_t q = projected_heads(&attention->is) * dim, kv = attention->is.kv_heads * dim;
+  attention_weights *weights = &attention->weights;
+  qkv_projection *qkv = &weights->qkv;
+  qkv->is_fused = binder_has(binder, "attn_qkv.weight");
+  if (qkv->is_fused) {
+    bind_matrix(binder, "attn_qkv.weight", q + 2 * kv, hidden, BINDING_REQUIRED, &qkv->fused);
+    bind_vector(binder, "attn_qkv.bias", q + 2 * kv, BINDING_OPTIONAL, &weights->fused_bias);
+  } else {
+    bind_matrix(binder, "attn_q.weight", q, hidden, BINDING_REQUIRED, &qkv->q);
+    bind_matrix(binder, "attn_k.weight", kv, hidden, BINDING_REQUIRED, &qkv->k);
+    bind_matrix(binder, "attn_v.weight", kv, hidden, BINDING_REQUIRED, &qkv->v);
+    bind_vector(binder, "attn_q.bias", q, BINDING_OPTIONAL, &weights->q_bias);
+    bind_vector(binder, "attn_k.bias", kv, BINDING_OPTIONAL, &weights->k_bias);
+    bind_vector(binder, "attn_v.bias", kv, BINDING_OPTIONAL, &weights->v_bias);
+  }
+  if (binder->status != WICK_OK) return;
+  binder->status = qkv_split(qkv, projected_heads(&attention->is), attention->is.kv_heads, dim,
+                             &attention->rows, binder->error);
 }
 
 static void bind(model_block *block, model_binder *binder) {
   attention_block *attention = (attention_block *)block;
+  attention_weights *weights = &attention->weights;
   const uint32_t hidden = attention->hidden, head_dim = attention->is.head_dim;
-  bind_vector(binder, attention->is.norm, hidden, BINDING_REQUIRED, &attention->norm);
-  if (binder_has(binder, "attn_qkv.weight")) {
-    const uint32_t rows = attention->q_rows + 2 * attention->kv_dim;
-    bind_matrix(binder, "attn_qkv.weight", rows, hidden, BINDING_REQUIRED, &attention->qkv);
-    bind_vector(binder, "attn_qkv.bias", rows, BINDING_OPTIONAL, &attention->qkv_bias);
-  } else {
-    bind_apart(attention, binder);
-  }
+  bind_vector(binder, attention->is.norm, hidden, BINDING_REQUIRED, &weights->norm);
+  bind_projections(attention, binder);
   if (attention->is.has_head_norms) {
-    bind_vector(binder, "attn_q_norm.weight", head_dim, BINDING_REQUIRED, &attention->q_norm);
-    bind_vector(binder, "attn_k_norm.weight", head_dim, BINDING_REQUIRED, &attention->k_norm);
+    bind_vector(binder, "attn_q_norm.weight", head_dim, BINDING_REQUIRED, &weights->q_norm);
+    bind_vector(binder, "attn_k_norm.weight", head_dim, BINDING_REQUIRED, &weights->k_norm);
   }
-  bind_matrix(binder, "attn_output.weight", hidden, attention->q_dim, BINDING_REQUIRED,
-              &attention->output);
-  bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &attention->output_bias);
+  bind_matrix(binder, "attn_output.weight", hidden, q_dim(attention), BINDING_REQUIRED,
+              &weights->output);
+  bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &weights->output_bias);
 }
 
 // ---- Scratch ----
 
 typedef struct attention_buffers {
   uint32_t rows_stride, q_stride, kv_stride, out_stride;  // floats
-  float *rows;   // [batch_tokens, q_rows] or with k and v behind, what the products give
-  float *q;      // [batch_tokens, q_dim], `rows` itself without a gate
-  float *gate;   // [batch_tokens, q_dim], with a gate
-  float *k, *v;  // [batch_tokens, kv_dim]
-  float *out;    // [batch_tokens, q_dim]
+  float *rows;   // [batch_tokens, rows.q] or with k and v behind, what the products give
+  float *q;      // [batch_tokens, heads, head_dim], `rows` itself without a gate
+  float *gate;   // the same, with a gate
+  float *k, *v;  // [batch_tokens, kv_heads, head_dim]
+  float *out;    // [batch_tokens, heads, head_dim]
 } attention_buffers;
 
 static void take_fused(const attention_block *attention, scratch_arena *arena,
                        attention_buffers *buffers) {
-  const uint32_t width = attention->q_rows + 2 * attention->kv_dim;
+  const uint32_t width = (uint32_t)qkv_out_rows(&attention->weights.qkv);
   buffers->rows_stride = buffers->q_stride = buffers->kv_stride = arena_line_floats(width);
   buffers->rows = arena_take_floats(arena, (uint64_t)arena->batch_tokens * buffers->rows_stride);
   if (buffers->rows == NULL) return;
   buffers->q = buffers->rows;
-  buffers->k = buffers->rows + attention->q_rows;
-  buffers->v = buffers->k + attention->kv_dim;
+  buffers->k = buffers->rows + attention->rows.q;
+  buffers->v = buffers->k + attention->rows.k;
 }
 
 static attention_buffers take_buffers(const attention_block *attention, scratch_arena *arena) {
   const uint64_t tokens = arena->batch_tokens;
-  attention_buffers buffers = {.out_stride = arena_line_floats(attention->q_dim)};
-  if (attention->qkv.rows != 0) {
+  attention_buffers buffers = {.out_stride = arena_line_floats(q_dim(attention))};
+  if (attention->weights.qkv.is_fused) {
     take_fused(attention, arena, &buffers);
   } else {
-    buffers.rows_stride = buffers.q_stride = arena_line_floats(attention->q_rows);
-    buffers.kv_stride = arena_line_floats(attention->kv_dim);
+    buffers.rows_stride = buffers.q_stride = arena_line_floats(attention->rows.q);
+    buffers.kv_stride = arena_line_floats(attention->rows.k);
     buffers.q = buffers.rows = arena_take_floats(arena, tokens * buffers.rows_stride);
     buffers.k = arena_take_floats(arena, tokens * buffers.kv_stride);
     buffers.v = arena_take_floats(arena, tokens * buffers.kv_stride);
@@ -112,7 +123,7 @@ static void reserve(const model_block *block, scratch_arena *arena) {
   arena_release(arena, parts);
   arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(attention, arena));
   arena_release(arena, parts);
-  arena_take_act(arena, arena->batch_tokens, attention->q_dim);
+  arena_take_act(arena, arena->batch_tokens, q_dim(attention));
   arena_release(arena, begin);
 }
 
@@ -121,14 +132,16 @@ static void reserve(const model_block *block, scratch_arena *arena) {
 // q [tokens, heads, head_dim]; k, v [tokens, kv_heads, head_dim]
 static void project(const attention_block *attention, model_pass *pass,
                     const attention_buffers *buffers) {
+  const attention_weights *weights = &attention->weights;
   const uint64_t begin = arena_mark(&pass->arena);
   model_product qkv = pass_product(pass, pass->normed, pass->hidden_stride, attention->hidden);
-  if (attention->qkv.rows != 0) {
-    product_add(&qkv, &attention->qkv, attention->qkv_bias, buffers->rows, buffers->rows_stride);
+  if (weights->qkv.is_fused) {
+    product_add(&qkv, &weights->qkv.fused, weights->fused_bias, buffers->rows,
+                buffers->rows_stride);
   } else {
-    product_add(&qkv, &attention->q, attention->q_bias, buffers->rows, buffers->rows_stride);
-    product_add(&qkv, &attention->k, attention->k_bias, buffers->k, buffers->kv_stride);
-    product_add(&qkv, &attention->v, attention->v_bias, buffers->v, buffers->kv_stride);
+    product_add(&qkv, &weights->qkv.q, weights->q_bias, buffers->rows, buffers->rows_stride);
+    product_add(&qkv, &weights->qkv.k, weights->k_bias, buffers->k, buffers->kv_stride);
+    product_add(&qkv, &weights->qkv.v, weights->v_bias, buffers->v, buffers->kv_stride);
   }
   product_run(&qkv);
   measure_product(pass->ops, OP_QKV, &qkv);
@@ -164,8 +177,8 @@ static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t
              head_bytes);
     }
     if (!is->has_head_norms) continue;
-    norm_heads(job, q, job->attention->q_norm, is->heads);
-    norm_heads(job, buffers->k + (size_t)t * buffers->kv_stride, job->attention->k_norm,
+    norm_heads(job, q, job->attention->weights.q_norm, is->heads);
+    norm_heads(job, buffers->k + (size_t)t * buffers->kv_stride, job->attention->weights.k_norm,
                is->kv_heads);
   }
 }
@@ -176,7 +189,7 @@ static void gate_output(void *context, uint32_t first, uint32_t last, uint32_t t
   for (uint32_t t = first; t < last; t++) {
     job->pass->kernels->sigmoid_mul(job->buffers->out + (size_t)t * job->buffers->out_stride,
                                     job->buffers->gate + (size_t)t * job->buffers->q_stride,
-                                    job->attention->q_dim);
+                                    q_dim(job->attention));
   }
 }
 
@@ -220,9 +233,9 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
 // hidden += out Wo   [tokens, hidden]
 static void add_output(const attention_block *attention, model_pass *pass,
                        const attention_buffers *buffers) {
-  model_product output = pass_product(pass, buffers->out, buffers->out_stride, attention->q_dim);
-  product_add_residual(&output, &attention->output, attention->output_bias, pass->normed,
-                       pass->hidden, pass->hidden_stride);
+  model_product output = pass_product(pass, buffers->out, buffers->out_stride, q_dim(attention));
+  product_add_residual(&output, &attention->weights.output, attention->weights.output_bias,
+                       pass->normed, pass->hidden, pass->hidden_stride);
   product_run(&output);
   measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
 }
@@ -232,7 +245,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const uint64_t begin = arena_mark(&pass->arena);
   const attention_buffers buffers = take_buffers(attention, &pass->arena);
   head_job job = {attention, pass, &buffers};
-  pass_norm(pass, attention->norm);
+  pass_norm(pass, attention->weights.norm);
   project(attention, pass, &buffers);
   if (attention->is.is_gated || attention->is.has_head_norms) {
     thread_pool_for(pass->threads, pass->count, prepare_heads, &job);
@@ -242,7 +255,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
     if (attention->is.is_gated) {
       thread_pool_for(pass->threads, pass->count, gate_output, &job);
     }
-    if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, attention->q_dim)) {
+    if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
       add_output(attention, pass, &buffers);
     }
   }
@@ -304,9 +317,6 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
   if (attention == NULL) return NULL;
   attention->is = *settings;
   attention->hidden = plan->model->config.hidden;
-  attention->q_dim = settings->heads * settings->head_dim;
-  attention->kv_dim = settings->kv_heads * settings->head_dim;
-  attention->q_rows = settings->is_gated ? 2 * attention->q_dim : attention->q_dim;
   attention->pages_layer =
       plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
   note_heads(&plan->model->config, settings);

@@ -16,15 +16,15 @@ typedef struct delta_net_block {
   uint32_t channels;                    // of the convolution: q, k, v
   uint64_t conv_offset_bytes, state_offset_bytes;
   float *norm;          // [hidden]
-  kernel_matrix qkv;    // [channels, hidden]
-  kernel_matrix gate;   // [value_dim, hidden]
-  kernel_matrix beta;   // [value_heads, hidden]
-  kernel_matrix alpha;  // [value_heads, hidden]
+  weight_tensor qkv;    // [channels, hidden]
+  weight_tensor gate;   // [value_dim, hidden]
+  weight_tensor beta;   // [value_heads, hidden]
+  weight_tensor alpha;  // [value_heads, hidden]
   float *filter;        // [taps, channels]
   float *dt_bias;       // [value_heads]
   float *a;             // [value_heads], negative
   float *head_norm;     // [head_dim]
-  kernel_matrix out;    // [hidden, value_dim]
+  weight_tensor out;    // [hidden, value_dim]
 } delta_net_block;
 
 static void bind(model_block *block, model_binder *binder) {

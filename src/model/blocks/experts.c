@@ -17,13 +17,13 @@ typedef struct experts_block {
   experts_settings is;
   uint32_t hidden;
   float *norm;                   // [hidden]
-  kernel_matrix router;          // [experts, hidden]
+  weight_tensor router;          // [experts, hidden]
   float *choice_bias;            // [experts] or NULL
-  model_stack gate, up;          // [experts][expert_ffn, hidden]
-  model_stack down;              // [experts][hidden, expert_ffn]
-  kernel_matrix sh_gate, sh_up;  // [shared_ffn, hidden]; rows == 0: no shared expert
-  kernel_matrix sh_down;         // [hidden, shared_ffn]
-  kernel_matrix sh_router;       // [1, hidden]; rows == 0: no gate
+  weight_tensor gate, up;        // [experts][expert_ffn, hidden]
+  weight_tensor down;            // [experts][hidden, expert_ffn]
+  weight_tensor sh_gate, sh_up;  // [shared_ffn, hidden]; or no shared expert
+  weight_tensor sh_down;         // [hidden, shared_ffn]
+  weight_tensor sh_router;       // [1, hidden]; or no gate
 } experts_block;
 
 // ---- Tensors ----
@@ -85,7 +85,6 @@ typedef struct expert_buffers {
   uint32_t active;                     // experts that can be in use at once
   float *wide;                         // [batch_tokens * used, hidden] inputs, then results
   float *gate, *up;                    // [batch_tokens * used, expert_ffn]
-  kernel_matrix *matrices;             // [2 * active]
   product_target *targets;             // [2 * active]
   float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
   float *sh_out;                       // [batch_tokens, hidden]
@@ -115,7 +114,6 @@ static expert_buffers take_buffers(const experts_block *experts, scratch_arena *
   buffers.wide = arena_take_floats(arena, rows * hidden_stride);
   buffers.gate = arena_take_floats(arena, rows * buffers.ffn_stride);
   buffers.up = arena_take_floats(arena, rows * buffers.ffn_stride);
-  buffers.matrices = arena_take_bytes(arena, 2ull * buffers.active * sizeof(kernel_matrix));
   buffers.targets = arena_take_bytes(arena, 2ull * buffers.active * sizeof(product_target));
   if (experts->is.shared_ffn != 0) {
     buffers.sh_gate = arena_take_floats(arena, tokens * buffers.shared_stride);
@@ -263,7 +261,7 @@ static void route(const experts_block *experts, model_pass *pass, const expert_b
   experts_job job = {experts, pass, buffers};
   model_product scores = pass_product(pass, pass->normed, pass->hidden_stride, experts->hidden);
   product_add(&scores, &experts->router, NULL, routing->scores, routing->scores_stride);
-  if (experts->sh_router.rows != 0) {
+  if (tensor_is_present(&experts->sh_router)) {
     product_add(&scores, &experts->sh_router, NULL, buffers->sh_weight, 1);
   }
   product_run(&scores);
@@ -311,13 +309,11 @@ static model_product rows_product(model_pass *pass, const expert_buffers *buffer
 
 // Adds each expert in use as a target. is_shared: all of them read row 0.
 static void add_experts(model_product *product, const expert_buffers *buffers,
-                        const model_stack *stack, bool is_shared, float *y, uint32_t y_stride) {
+                        const weight_tensor *stack, bool is_shared, float *y, uint32_t y_stride) {
   const uint32_t *ends = buffers->routing.ends;
-  for (uint32_t e = 0, row = 0; e < stack->count; row = ends[e], e++) {
+  for (uint32_t e = 0, row = 0; e < stack->dims[2]; row = ends[e], e++) {
     if (ends[e] == row) continue;
-    kernel_matrix *matrix = &buffers->matrices[product->target_count];
-    *matrix = stack_matrix(stack, e);
-    product_add_rows(product, matrix, is_shared ? 0 : row, ends[e] - row,
+    product_add_rows(product, stack, e, is_shared ? 0 : row, ends[e] - row,
                      y + (size_t)row * y_stride, y_stride);
   }
 }
@@ -385,7 +381,7 @@ static void add_shared(const experts_job *job, uint32_t token, float *sum) {
   const kernel_table *kernels = job->pass->kernels;
   const expert_buffers *buffers = job->buffers;
   float *out = buffers->sh_out + (size_t)token * job->pass->hidden_stride;
-  if (job->experts->sh_router.rows != 0) {
+  if (tensor_is_present(&job->experts->sh_router)) {
     float weight = 1;
     kernels->sigmoid_mul(&weight, &buffers->sh_weight[token], 1);
     kernels->scale(out, weight, job->experts->hidden);

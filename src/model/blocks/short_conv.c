@@ -13,9 +13,9 @@ typedef struct short_conv_block {
   uint32_t hidden, taps;
   uint64_t state_offset_bytes;
   float *norm;             // [hidden]
-  kernel_matrix in_proj;   // [3 * hidden, hidden]: b, c, x
+  weight_tensor in_proj;   // [3 * hidden, hidden]: b, c, x
   float *filter;           // [taps, hidden]
-  kernel_matrix out_proj;  // [hidden, hidden]
+  weight_tensor out_proj;  // [hidden, hidden]
 } short_conv_block;
 
 static void bind(model_block *block, model_binder *binder) {
