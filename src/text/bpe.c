@@ -109,12 +109,12 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
   return encode_words(state, repaired, repaired_bytes, state->copy, error);
 }
 
-// A line or a run of newlines. Newlines are a token as they are, whatever the merges say.
-static wick_status encode_line(encode_state *state, const uint8_t *line, size_t size_bytes,
-                               wick_error *error) {
+// A word of a vocabulary of characters.
+static wick_status encode_raw_word(encode_state *state, const uint8_t *word, size_t size_bytes,
+                                   wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  if (line[0] == '\n') {
-    const int32_t id = vocabulary_find(tokenizer, line, size_bytes);
+  if (tokenizer->pretokenizer->keeps_newlines && word[0] == '\n') {
+    const int32_t id = vocabulary_find(tokenizer, word, size_bytes);
     if (id != TOKEN_NONE) {
       sink_put(&state->sink, id);
       return WICK_OK;
@@ -123,26 +123,50 @@ static wick_status encode_line(encode_state *state, const uint8_t *line, size_t 
   if (!merger_reserve(&state->merger, size_bytes)) {
     return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
   }
-  spm_split_characters(tokenizer, line, (uint32_t)size_bytes, state->merger.symbols);
+  spm_split_characters(tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
   if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
     return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
   }
-  spm_put_symbols(state, line, (uint32_t)size_bytes);
+  spm_put_symbols(state, word, (uint32_t)size_bytes);
   return WICK_OK;
+}
+
+// In small letters, at most 2 * size_bytes + 4 of them: a character of 2 bytes may have one of 3.
+static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
+  size_t used = 0;
+  for (size_t at = 0; at < size_bytes;) {
+    const unicode_char c = unicode_at(text, at, size_bytes);
+    used += utf8_encode(unicode_lower(c.code), out + used);
+    at += c.size_bytes;
+  }
+  return used;
 }
 
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error) {
+  const tokenizer *tokenizer = state->tokenizer;
   // First the text, repaired (a byte becomes 3 at most), then the same with spaces marked.
-  const wick_status reserved = encode_reserve(state, 12 * size_bytes + 3, error);
+  const wick_status reserved = encode_reserve(state, 12 * size_bytes + 4, error);
   if (reserved != WICK_OK) return reserved;
   const size_t repaired = unicode_repair(text, size_bytes, state->copy);
-  uint8_t *marked = state->copy + repaired;
-  const size_t marked_bytes = spm_mark_spaces(state->copy, repaired, false, marked);
-  for (size_t begin = 0, end; begin < marked_bytes; begin = end) {
-    end = begin + 1;
-    while (end < marked_bytes && (marked[end] == '\n') == (marked[begin] == '\n')) end++;
-    const wick_status status = encode_line(state, marked + begin, end - begin, error);
+  const uint8_t *form = state->copy;
+  size_t form_bytes = repaired;
+  if (tokenizer->pretokenizer->marks_spaces) {
+    form = state->copy + repaired;
+    form_bytes = spm_mark_spaces(state->copy, repaired, false, state->copy + repaired);
+  } else if (tokenizer->lowers_case) {
+    form = state->copy + repaired;
+    form_bytes = lower_text(state->copy, repaired, state->copy + repaired);
+  }
+  word_cursor cursor;
+  text_span word;
+  word_cursor_init(&cursor, tokenizer->pretokenizer, form, form_bytes);
+  while (word_cursor_next(&cursor, &word)) {
+    const uint8_t *begin = form + word.begin;
+    const bool is_dropped =
+        tokenizer->drops_spaces && unicode_at(form, word.begin, word.end).kind == UNICODE_SPACE;
+    if (is_dropped) continue;
+    const wick_status status = encode_raw_word(state, begin, word.end - word.begin, error);
     if (status != WICK_OK) return status;
   }
   return WICK_OK;

@@ -38,7 +38,7 @@ int spm_byte_value(gguf_string text);
 
 wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error);
-// BPE on characters instead of bytes, spaces written as in SPM (gemma4).
+// BPE on characters instead of bytes (gemma4, where spaces are written as in SPM).
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error);
 void bpe_find_bytes(tokenizer *tokenizer);

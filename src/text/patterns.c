@@ -2,181 +2,155 @@
 // tokenizer.ggml.pre, exact as llama.cpp runs them (src/unicode.cpp).
 #include "text/patterns.h"
 
-// All but white space, letters and numbers: [^\s\p{L}\p{N}]
-enum { OTHERS = UNICODE_ANY & ~(UNICODE_SPACE | UNICODE_LETTER | UNICODE_NUMBER) };
-
-// ---- parts of patterns ----
-
-static size_t skip_class(const uint8_t *text, size_t at, size_t end, int classes) {
-  for (;;) {
-    const unicode_char c = unicode_at(text, at, end);
-    if ((c.kind & classes) == 0) return at;
-    at += c.size_bytes;
-  }
-}
-
-static size_t skip_digits(const uint8_t *text, size_t at, size_t end, unsigned count_max) {
-  for (unsigned count = 0; count < count_max; count++) {
-    const unicode_char c = unicode_at(text, at, end);
-    if (c.kind != UNICODE_NUMBER) break;
-    at += c.size_bytes;
-  }
-  return at;
-}
-
-bool pattern_is_newline(unicode_char c) { return c.code == '\r' || c.code == '\n'; }
-
-static size_t skip_any_of(const uint8_t *text, size_t at, size_t end, const char *set) {
-  for (; at < end; at++) {
-    const char *p = set;
-    while (*p != '\0' && (uint8_t)*p != text[at]) p++;
-    if (*p == '\0') break;
-  }
-  return at;
-}
-
-static char lower_ascii(uint8_t byte) {
-  return (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
-}
-
-// 's|'t|'re|'ve|'m|'ll|'d: bytes of the one that begins at `at`, or 0.
-static size_t match_contraction(const uint8_t *text, size_t at, size_t end, bool ignore_case) {
-  if (end - at < 2 || text[at] != '\'') return 0;
-  const char a = ignore_case ? lower_ascii(text[at + 1]) : (char)text[at + 1];
-  if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
-  if (end - at < 3) return 0;
-  const char b = ignore_case ? lower_ascii(text[at + 2]) : (char)text[at + 2];
-  return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
-}
-
-// \s+(?!\S)|\s+ : white space but for the last one when something follows it.
-static size_t match_spaces(const uint8_t *text, size_t at, size_t end) {
-  size_t last = at, after = at;
-  for (;;) {
-    const unicode_char c = unicode_at(text, after, end);
-    if (c.kind != UNICODE_SPACE) break;
-    last = after;
-    after += c.size_bytes;
-  }
-  return after < end && last > at ? last : after;
-}
-
-// \s*[\r\n]+ : white space up to its last newline; `at` when there is none.
-static size_t match_newlines(const uint8_t *text, size_t at, size_t end) {
-  size_t newline_end = at;
-  for (;;) {
-    const unicode_char c = unicode_at(text, at, end);
-    if (c.kind != UNICODE_SPACE) return newline_end;
-    at += c.size_bytes;
-    if (pattern_is_newline(c)) newline_end = at;
-  }
-}
-
-// ' ?' and then a run of classes: its end, or `at` when there is no run.
-static size_t match_after_space(const uint8_t *text, size_t at, size_t end, int classes) {
-  const size_t begin = at < end && text[at] == ' ' ? at + 1 : at;
-  const size_t after = skip_class(text, begin, end, classes);
-  return after > begin ? after : at;
-}
-
-// ---- whole patterns ----
+#include "text/pattern_parts.h"
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-bool pattern_find_gpt2_word(const pretokenize_stage *stage, const uint8_t *text, size_t at,
-                            size_t end, text_span *match) {
+bool pattern_find_gpt2_word(const pretokenize_stage *stage, const stage_text *in,
+                            text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
   (void)stage;
-  static const uint8_t RUNS[3] = {UNICODE_LETTER, UNICODE_NUMBER, OTHERS};
-  size_t after = at + match_contraction(text, at, end, false);
+  static const uint8_t RUNS[3] = {UNICODE_LETTER, UNICODE_NUMBER, PATTERN_OTHERS};
+  size_t after = at + pattern_match_contraction(text, at, end, false);
   for (size_t i = 0; i < 3 && after == at; i++) {
-    after = match_after_space(text, at, end, RUNS[i]);
+    after = pattern_match_after_space(text, at, end, RUNS[i]);
   }
-  if (after == at) after = match_spaces(text, at, end);
+  if (after == at) after = pattern_match_spaces(text, at, end);
   *match = (text_span){at, after};
   return true;
 }
 
-// [^\r\n\p{L}\p{N}]? and then letters: its end, or `at`.
-static size_t match_led_letters(const uint8_t *text, size_t at, size_t end, int letters) {
-  const unicode_char c = unicode_at(text, at, end);
-  if ((c.kind & letters) != 0) return skip_class(text, at, end, letters);
-  if (pattern_is_newline(c) || c.kind == UNICODE_NUMBER) return at;
-  const size_t begin = at + c.size_bytes;
-  const size_t after = skip_class(text, begin, end, letters);
-  return after > begin ? after : at;
+// \s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|…|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1} (jais-2). The memo is
+// where white space without newlines ends, so that a long run is not read again for each piece of
+// it.
+static size_t match_halved_spaces(const stage_text *in) {
+  enum { SPACES_MAX = 512 };
+  size_t after = in->at;
+  if (in->at >= *in->memo) {
+    after = pattern_match_newlines(in->bytes, in->at, in->end);
+    if (after > in->at) return after;
+    *in->memo = pattern_skip_class(in->bytes, in->at, in->end, UNICODE_SPACE);
+  }
+  size_t ends[SPACES_MAX + 1];
+  size_t count = 0;
+  while (count <= SPACES_MAX && after < *in->memo) {
+    after += unicode_at(in->bytes, after, in->end).size_bytes;
+    ends[count++] = after;
+  }
+  if (count == 0) return in->at;
+  // The last one belongs to what follows.
+  if (after == *in->memo && after < in->end && count > 1) count--;
+  size_t taken = SPACES_MAX;
+  while (taken > count) taken /= 2;
+  return ends[taken - 1];
 }
 
 // The end of what llama3, qwen2 and gpt-4o have in common, after words of letters:
 // \p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[tail]*|\s*[\r\n]+|\s+(?!\S)|\s+
-static size_t match_rest(const pretokenize_stage *stage, const uint8_t *text, size_t at,
-                         size_t end) {
-  size_t after = skip_digits(text, at, end, stage->digits_max);
+static size_t match_rest(const pretokenize_stage *stage, const stage_text *in) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
+  size_t after = pattern_skip_digits(text, at, end, stage->digits_max);
   if (after > at) return after;
-  after = match_after_space(text, at, end, OTHERS & ~stage->letters);
-  if (after > at) return skip_any_of(text, after, end, stage->tail);
-  after = match_newlines(text, at, end);
-  return after > at ? after : match_spaces(text, at, end);
+  const int letters = stage->marks_are_signs ? UNICODE_LETTER : stage->letters;
+  after = pattern_match_after_space(text, at, end, PATTERN_OTHERS & ~letters);
+  if (after > at) {
+    const size_t tail_end = stage->has_short_tail && after < end ? after + 1 : end;
+    return pattern_skip_any_of(text, after, tail_end, stage->tail);
+  }
+  if (stage->cuts_spaces) return match_halved_spaces(in);
+  after = pattern_match_newlines(text, at, end);
+  return after > at ? after : pattern_match_spaces(text, at, end);
+}
+
+// Bytes of the contraction at a place, where the pattern knows them.
+static size_t match_own_contraction(const pretokenize_stage *stage, const uint8_t *text, size_t at,
+                                    size_t end) {
+  return stage->has_contractions ? pattern_match_contraction(text, at, end, true) : 0;
 }
 
 // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[letters]+| and so on
-bool pattern_find_word(const pretokenize_stage *stage, const uint8_t *text, size_t at, size_t end,
-                       text_span *match) {
-  size_t after = at;
-  if (stage->has_contractions) after += match_contraction(text, at, end, true);
-  if (after == at) after = match_led_letters(text, at, end, stage->letters);
-  if (after == at) after = match_rest(stage, text, at, end);
+bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
+  size_t after = at + match_own_contraction(stage, text, at, end);
+  if (after == at) after = pattern_match_led_letters(text, at, end, stage->letters);
+  if (after == at) after = match_rest(stage, in);
   *match = (text_span){at, after};
   return true;
 }
 
-// The letters of a word in mixed case, [^a-z]*[^A-Z]+|[^a-z]+[^A-Z]* of them: capitals, then small
-// letters; letters beyond ASCII are both. `at` when there are none.
-static size_t match_cased_letters(const uint8_t *text, size_t at, size_t end) {
+// Letters in mixed case. Those beyond ASCII are both capital and small.
+typedef struct cased_letters {
+  size_t small_end;     // [^a-z]*[^A-Z]+ : where it ends, or where it begins when it is none
+  size_t capitals_end;  // [^a-z]+[^A-Z]* likewise, when the other is none
+} cased_letters;
+
+static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {
   size_t capitals_end = at, last_small_end = at;
   for (;;) {
     const unicode_char c = unicode_at(text, capitals_end, end);
-    if (c.kind != UNICODE_LETTER || (c.code >= 'a' && c.code <= 'z')) break;
+    if ((c.kind & letters) == 0 || (c.code >= 'a' && c.code <= 'z')) break;
     capitals_end += c.size_bytes;
     if (c.code >= 128) last_small_end = capitals_end;
   }
   size_t after = capitals_end;
   for (;;) {
     const unicode_char c = unicode_at(text, after, end);
-    if (c.kind != UNICODE_LETTER || (c.code >= 'A' && c.code <= 'Z')) break;
+    if ((c.kind & letters) == 0 || (c.code >= 'A' && c.code <= 'Z')) break;
     after += c.size_bytes;
   }
-  if (after > capitals_end) return after;
-  // No small letter follows. The last capital that can also be a small one ends the word.
-  return last_small_end > at ? last_small_end : capitals_end;
+  // Without a small letter behind it, the last capital that can also be a small one ends the word.
+  return (cased_letters){after > capitals_end ? after : last_small_end, capitals_end};
 }
 
 // [^\r\n\p{L}\p{N}]? and letters in mixed case, then maybe a contraction, or what remains
-bool pattern_find_cased_word(const pretokenize_stage *stage, const uint8_t *text, size_t at,
-                             size_t end, text_span *match) {
+bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *in,
+                             text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
   const unicode_char c = unicode_at(text, at, end);
-  const bool leads = c.kind != UNICODE_LETTER && c.kind != UNICODE_NUMBER && !pattern_is_newline(c);
+  const bool leads = (c.kind & (UNICODE_LETTER | UNICODE_NUMBER)) == 0 && !pattern_is_newline(c);
   const size_t begin = leads ? at + c.size_bytes : at;
-  size_t after = match_cased_letters(text, begin, end);
+  const cased_letters letters = match_cased_letters(text, begin, end, stage->letters);
+  size_t after = begin;
+  if (letters.small_end > begin) {
+    after = letters.small_end;
+  } else if (leads && (c.kind & stage->letters) != 0) {
+    after = begin;  // a mark before capitals is a word of its own: it is a small letter, too
+    *match = (text_span){at, after + match_own_contraction(stage, text, after, end)};
+    return true;
+  } else {
+    after = letters.capitals_end;
+  }
   if (after == begin) {
-    after = match_rest(stage, text, at, end);
-  } else if (stage->has_contractions) {
-    after += match_contraction(text, after, end, true);
+    after = match_rest(stage, in);
+  } else {
+    after += match_own_contraction(stage, text, after, end);
   }
   *match = (text_span){at, after};
   return true;
 }
 
-bool pattern_is_digit(unicode_char c) { return c.code >= '0' && c.code <= '9'; }
-bool pattern_is_number(unicode_char c) { return c.kind == UNICODE_NUMBER; }
-bool pattern_is_symbol_of_falcon(unicode_char c) {
-  return c.kind == UNICODE_PUNCTUATION || (c.code < 128 && c.kind == UNICODE_SYMBOL);
-}
-bool pattern_is_symbol_of_default(unicode_char c) {
-  return pattern_is_symbol_of_falcon(c) && c.code != '`';
+// [^\r\n\p{L}\p{N}]?[letters]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?| and so on. Patterns with \p{Lu},
+// \p{Ll} and the like are of this kind, because the reference takes all of these for \p{L}.
+bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *in,
+                             text_span *match) {
+  size_t after = pattern_match_led_letters(in->bytes, in->at, in->end, stage->letters);
+  if (after > in->at) {
+    after += match_own_contraction(stage, in->bytes, after, in->end);
+  } else {
+    after = match_rest(stage, in);
+  }
+  *match = (text_span){in->at, after};
+  return true;
 }
 
 // Characters of a set, count_min to count_max of them.
-bool pattern_find_run(const pretokenize_stage *stage, const uint8_t *text, size_t at, size_t end,
-                      text_span *match) {
+bool pattern_find_run(const pretokenize_stage *stage, const stage_text *in, text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t end = in->end;
+  size_t at = in->at;
   while (at < end) {
     const unicode_char first = unicode_at(text, at, end);
     size_t after = at;
@@ -199,151 +173,55 @@ bool pattern_find_run(const pretokenize_stage *stage, const uint8_t *text, size_
   return false;
 }
 
-// ---- DeepSeek ----
-
-bool pattern_is_letter(unicode_char c) { return c.kind == UNICODE_LETTER; }
-bool pattern_is_punctuation(unicode_char c) { return c.kind == UNICODE_PUNCTUATION; }
-
-// [一-龥ࠀ-一가-퟿]
-bool pattern_is_cjk_of_deepseek_coder(unicode_char c) {
-  return c.kind != UNICODE_SPACE &&
-         ((c.code >= 0x800 && c.code <= 0x9fa5) || (c.code >= 0xac00 && c.code <= 0xd7ff));
-}
-
-typedef struct code_range {
-  uint32_t first;
-  uint32_t last;
-} code_range;
-
-static bool is_in_ranges(uint32_t code, const code_range *ranges, size_t count) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (ranges[middle].last < code) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < count && ranges[low].first <= code;
-}
-
-// Letters with case, of an older Unicode, as deepseek-llm's pattern lists them.
-bool pattern_is_letter_of_deepseek_llm(unicode_char c) {
-  static const code_range RANGES[] = {
-      {0x41, 0x5a},       {0x61, 0x7a},       {0xb5, 0xb5},       {0xc0, 0xd6},
-      {0xd8, 0xf6},       {0xf8, 0x1ba},      {0x1bc, 0x1bf},     {0x1c4, 0x293},
-      {0x295, 0x2af},     {0x370, 0x373},     {0x376, 0x377},     {0x37b, 0x37d},
-      {0x37f, 0x37f},     {0x386, 0x386},     {0x388, 0x38a},     {0x38c, 0x38c},
-      {0x38e, 0x3a1},     {0x3a3, 0x3f5},     {0x3f7, 0x481},     {0x48a, 0x52f},
-      {0x531, 0x556},     {0x10a0, 0x10c5},   {0x13a0, 0x13f5},   {0x13f8, 0x13fd},
-      {0x1c90, 0x1cba},   {0x1cbd, 0x1cbf},   {0x1d00, 0x1d2b},   {0x1d6b, 0x1d77},
-      {0x1d79, 0x1d9a},   {0x1e00, 0x1f15},   {0x1f18, 0x1f1d},   {0x1f20, 0x1f45},
-      {0x1f48, 0x1f4d},   {0x1f50, 0x1f57},   {0x1f59, 0x1f59},   {0x1f5b, 0x1f5b},
-      {0x1f5d, 0x1f5d},   {0x1f5f, 0x1f7d},   {0x1f80, 0x1fb4},   {0x1fb6, 0x1fbc},
-      {0x1fbe, 0x1fbe},   {0x1fc2, 0x1fc4},   {0x1fc6, 0x1fcc},   {0x1fd0, 0x1fd3},
-      {0x1fd6, 0x1fdb},   {0x1fe0, 0x1fec},   {0x1ff2, 0x1ff4},   {0x1ff6, 0x1ffc},
-      {0x2102, 0x2102},   {0x2107, 0x2107},   {0x210a, 0x2113},   {0x2115, 0x2115},
-      {0x2119, 0x211d},   {0x2124, 0x2124},   {0x2126, 0x2126},   {0x2128, 0x2128},
-      {0x212a, 0x212d},   {0x212f, 0x2134},   {0x2139, 0x2139},   {0x213c, 0x213f},
-      {0x2145, 0x2149},   {0x214e, 0x214e},   {0x2183, 0x2184},   {0x2c00, 0x2c7b},
-      {0x2c7e, 0x2ce4},   {0x2ceb, 0x2cee},   {0x2cf2, 0x2cf3},   {0xa640, 0xa66d},
-      {0xa680, 0xa69b},   {0xa722, 0xa76f},   {0xa771, 0xa787},   {0xa78b, 0xa78e},
-      {0xab70, 0xabbf},   {0xfb00, 0xfb06},   {0xfb13, 0xfb17},   {0xff21, 0xff3a},
-      {0xff41, 0xff5a},   {0x10400, 0x1044f}, {0x104b0, 0x104d3}, {0x104d8, 0x104fb},
-      {0x10c80, 0x10cb2}, {0x10cc0, 0x10cf2}, {0x118a0, 0x118df}, {0x1e900, 0x1e943}};
-  return is_in_ranges(c.code, RANGES, sizeof RANGES / sizeof RANGES[0]);
-}
-
-// [!-/:-~！-／：-～‘-‟　-。]
-bool pattern_is_sign_of_deepseek_llm(unicode_char c) {
-  static const code_range RANGES[] = {{'!', '/'},       {':', '~'},       {0x2018, 0x201f},
-                                      {0x3001, 0x3002}, {0xff01, 0xff0f}, {0xff1a, 0xff5e}};
-  return is_in_ranges(c.code, RANGES, sizeof RANGES / sizeof RANGES[0]);
-}
-
-// \s+$
-bool pattern_find_last_spaces(const pretokenize_stage *stage, const uint8_t *text, size_t at,
-                              size_t end, text_span *match) {
-  (void)stage;
-  size_t begin = end;
-  while (begin > at) {
-    size_t before = begin - 1;
-    while (before > at && (text[before] & 0xc0) == 0x80) before--;
-    if (unicode_at(text, before, end).kind != UNICODE_SPACE) break;
-    begin = before;
-  }
-  *match = (text_span){begin, end};
-  return begin < end;
-}
-
-// [一-龥぀-ゟ゠-ヿ]
-bool pattern_is_cjk_of_deepseek_v3(unicode_char c) {
-  return (c.code >= 0x4e00 && c.code <= 0x9fa5) || (c.code >= 0x3040 && c.code <= 0x30ff);
-}
-
-// [\p{P}\p{S}] as the reference runs it: its list of ASCII symbols lacks the tilde.
-static bool is_sign(unicode_char c) {
-  return (c.kind & (UNICODE_PUNCTUATION | UNICODE_SYMBOL)) != 0 && c.code != '~';
-}
-
-static size_t skip_signs(const uint8_t *text, size_t at, size_t end) {
+// \p{Han}+|[^\r\n\p{L}\p{N}]?[letters but Han]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?| and so on (kimi-k2)
+static size_t skip_letters_but_han(const uint8_t *text, size_t at, size_t end) {
   for (;;) {
     const unicode_char c = unicode_at(text, at, end);
-    if (c.size_bytes == 0 || !is_sign(c)) return at;
+    if (c.kind != UNICODE_LETTER || pattern_is_han(c)) return at;
     at += c.size_bytes;
   }
 }
 
-static size_t skip_ascii_letters(const uint8_t *text, size_t at, size_t end) {
-  while (at < end && (text[at] | 32) >= 'a' && (text[at] | 32) <= 'z') at++;
-  return at;
-}
-
-// [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|
-// \s*[\r\n]+|\s+(?!\S)|\s+ : the end of a match at `at`, or `at`.
-static size_t match_deepseek_v3(const uint8_t *text, size_t at, size_t end) {
-  enum { LETTERS = UNICODE_LETTER | UNICODE_MARK };
+bool pattern_find_kimi_word(const pretokenize_stage *stage, const stage_text *in,
+                            text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
   const unicode_char c = unicode_at(text, at, end);
   size_t after = at;
-  if (c.code < 128 && (c.kind & (UNICODE_PUNCTUATION | UNICODE_SYMBOL)) != 0) {
-    after = skip_ascii_letters(text, at + 1, end);
-    if (after > at + 1) return after;
+  for (unicode_char h = c; h.size_bytes > 0 && pattern_is_han(h);
+       h = unicode_at(text, after, end)) {
+    after += h.size_bytes;
   }
-  const bool leads = !pattern_is_newline(c) && c.kind != UNICODE_LETTER && !is_sign(c);
-  const size_t begin = leads ? at + c.size_bytes : at;
-  after = skip_class(text, begin, end, LETTERS);
-  if (after > begin) return after;
-  if (c.kind == UNICODE_MARK) return begin;
-  const size_t signs = c.code == ' ' ? at + 1 : at;
-  after = skip_signs(text, signs, end);
-  if (after > signs) return skip_any_of(text, after, end, "\r\n");
-  after = match_newlines(text, at, end);
-  return after > at ? after : match_spaces(text, at, end);
-}
-
-bool pattern_find_deepseek_v3(const pretokenize_stage *stage, const uint8_t *text, size_t at,
-                              size_t end, text_span *match) {
-  (void)stage;
-  while (at < end) {
-    const size_t after = match_deepseek_v3(text, at, end);
-    if (after > at) {
-      *match = (text_span){at, after};
-      return true;
+  if (after == at) {
+    const bool leads = (c.kind & (UNICODE_LETTER | UNICODE_NUMBER)) == 0 && !pattern_is_newline(c);
+    const size_t begin = leads ? at + c.size_bytes : at;
+    after = skip_letters_but_han(text, begin, end);
+    if (after > begin) {
+      after += match_own_contraction(stage, text, after, end);
+    } else {
+      after = match_rest(stage, in);
     }
-    at += unicode_at(text, at, end).size_bytes;
   }
-  return false;
+  *match = (text_span){at, after};
+  return true;
 }
 
-// ---- BLOOM ----
-
-// [^(\s|.,!?…。，、।۔،)]
-bool pattern_is_word_of_bloom(unicode_char c) {
-  static const uint32_t BREAKS[] = {'(',    ')',    '|',    '.',    ',',   '!',   '?',
-                                    0x2026, 0x3002, 0xff0c, 0x3001, 0x964, 0x6d4, 0x60c};
-  for (size_t i = 0; i < sizeof BREAKS / sizeof BREAKS[0]; i++) {
-    if (c.code == BREAKS[i]) return false;
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|
+//  ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+ (exaone-moe): a word may have single spaces.
+bool pattern_find_phrase(const pretokenize_stage *stage, const stage_text *in, text_span *match) {
+  const uint8_t *text = in->bytes;
+  const size_t at = in->at, end = in->end;
+  size_t after = at + match_own_contraction(stage, text, at, end);
+  if (after == at) {
+    after = pattern_match_led_letters(text, at, end, UNICODE_LETTER);
+    bool goes_on = after > at;
+    while (goes_on) {
+      after = pattern_skip_class(text, after, end, UNICODE_LETTER | UNICODE_MARK);
+      goes_on = after < end && text[after] == ' ' &&
+                unicode_at(text, after + 1, end).kind == UNICODE_LETTER;
+      if (goes_on) after++;
+    }
   }
-  return c.kind != UNICODE_SPACE;
+  *match = (text_span){at, after > at ? after : match_rest(stage, in)};
+  return true;
 }

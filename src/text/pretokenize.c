@@ -2,6 +2,8 @@
 // tokenizer.ggml.pre stands for (llama.cpp's src/llama-vocab.cpp).
 #include "text/pretokenize.h"
 
+#include <string.h>
+
 #include "text/patterns.h"
 
 // ---- the cursor ----
@@ -17,11 +19,12 @@ static text_span cut_piece(word_cursor *cursor, size_t stage_index) {
   const pretokenize_stage *stage = &cursor->pretokenizer->stages[stage_index];
   text_span *open = &cursor->open[stage_index];
   text_span *match = &cursor->match[stage_index];
+  const stage_text in = {cursor->text, open->begin, open->end, &cursor->memo[stage_index]};
   text_span piece = *open;
   if (match->begin < match->end) {  // found with the gap before it
     piece = *match;
     *match = (text_span){0, 0};
-  } else if (stage->find(stage, cursor->text, open->begin, open->end, match)) {
+  } else if (stage->find(stage, &in, match)) {
     if (match->begin > open->begin) {
       piece.end = match->begin;
     } else {
@@ -108,6 +111,95 @@ static const pretokenize_stage GPT4O_STAGES[] = {
 static const pretokenize_stage TEKKEN_STAGES[] = {
     {.find = pattern_find_cased_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n/"},
 };
+static const pretokenize_stage GRANITE_EMBEDDING_STAGES[] = {
+    {.find = pattern_find_cased_word,
+     .has_contractions = true,
+     .marks_are_signs = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER | UNICODE_MARK,
+     .tail = "\r\n/"},
+};
+static const pretokenize_stage TINY_AYA_STAGES[] = {
+    {.find = pattern_find_number_group},
+    {.find = pattern_find_ended_word,
+     .has_contractions = true,
+     .marks_are_signs = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER | UNICODE_MARK,
+     .tail = "\r\n/"},
+};
+static const pretokenize_stage YOUTU_STAGES[] = {
+    {.find = pattern_find_script},
+    {.find = pattern_find_ended_word,
+     .has_contractions = true,
+     .marks_are_signs = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER | UNICODE_MARK,
+     .tail = "\r\n/"},
+};
+static const pretokenize_stage KIMI_STAGES[] = {
+    {.find = pattern_find_kimi_word,
+     .has_contractions = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage EXAONE_MOE_STAGES[] = {
+    {.find = pattern_find_phrase,
+     .has_contractions = true,
+     .has_short_tail = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n/"},
+};
+static const pretokenize_stage JAIS2_STAGES[] = {
+    {.find = pattern_find_word,
+     .has_contractions = true,
+     .cuts_spaces = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage MINICPM5_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
+    {.find = pattern_find_word,
+     .has_contractions = true,
+     .digits_max = 3,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage UFAKZEKA_STAGES[] = {
+    {.find = pattern_find_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n"},
+};
+static const pretokenize_stage LAGUNA_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_of_line, .count_min = 1},
+    {.find = pattern_find_word,
+     .has_contractions = true,
+     .digits_max = 1,
+     .letters = UNICODE_LETTER,
+     .tail = "\r\n"},
+};
+static const pretokenize_stage LINE_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_of_line, .count_min = 1},
+};
+static const pretokenize_stage WHITESPACE_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_no_space, .count_min = 1},
+};
+static const pretokenize_stage SUPERBPE_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1},
+    {.find = pattern_find_thousands},
+};
+static const pretokenize_stage CHAMELEON_STAGES[] = {
+    {.find = pattern_find_sentinel},
+    {.find = pattern_find_image},
+    {.find = pattern_find_blanks},
+    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+    {.find = pattern_find_run,
+     .contains = pattern_is_symbol_of_falcon,
+     .count_min = 1,
+     .count_max = 1},
+    {.find = pattern_find_gpt2_word},
+};
 static const pretokenize_stage DEEPSEEK_LLM_STAGES[] = {
     {.find = pattern_find_run, .contains = pattern_is_newline, .count_min = 1, .count_max = 1},
     {.find = pattern_find_run,
@@ -135,7 +227,18 @@ static const pretokenize_stage DEEPSEEK_CODER_STAGES[] = {
 static const pretokenize_stage DEEPSEEK_V3_STAGES[] = {
     {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
     {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_v3, .count_min = 1},
-    {.find = pattern_find_deepseek_v3},
+    {.find = pattern_find_signed_word, .tail = "\r\n"},
+};
+static const pretokenize_stage SPARK_STAGES[] = {
+    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
+    {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_v3, .count_min = 1},
+    {.find = pattern_find_signed_word, .tail = "", .cuts_newlines = true},
+    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+};
+static const pretokenize_stage AFMOE_STAGES[] = {
+    {.find = pattern_find_number_group},
+    {.find = pattern_find_run, .contains = pattern_is_asian_of_afmoe, .count_min = 1},
+    {.find = pattern_find_signed_word, .tail = "\r\n"},
 };
 static const pretokenize_stage BLOOM_STAGES[] = {
     {.find = pattern_find_run,
@@ -155,82 +258,68 @@ static const pretokenize_stage VIKING_STAGES[] = {
   .stages = name##_STAGES, .stage_count = sizeof name##_STAGES / sizeof name##_STAGES[0]
 
 static const pretokenizer PRETOKENIZERS[] = {
-    {.name = "default", STAGES(DEFAULT)},
-    {.name = "gpt-2", STAGES(GPT2)},
-    {.name = "phi-2", STAGES(GPT2)},
-    {.name = "mpt", STAGES(GPT2)},
-    {.name = "olmo", STAGES(GPT2)},
-    {.name = "jais", STAGES(GPT2)},
-    {.name = "trillion", STAGES(GPT2)},
-    {.name = "granite-docling", STAGES(GPT2)},
-    {.name = "exaone4", STAGES(GPT2)},
-    {.name = "roberta-bpe", STAGES(GPT2)},
-    {.name = "jina-es", STAGES(GPT2)},
-    {.name = "jina-de", STAGES(GPT2)},
-    {.name = "jina-v1-en", STAGES(GPT2)},
-    {.name = "jina-v2-es", STAGES(GPT2)},
-    {.name = "jina-v2-de", STAGES(GPT2)},
-    {.name = "jina-v2-code", STAGES(GPT2)},
-    {.name = "gigachat", STAGES(GPT2)},
-    {.name = "a.x-4.0", STAGES(GPT2)},
-    {.name = "mellum", STAGES(GPT2)},
-    {.name = "modern-bert", STAGES(GPT2)},
-    {.name = "llama-bpe", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "llama3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "llama-v3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "falcon3", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "falcon-h1", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "pixtral", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "midm-2.0", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "lfm2", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "jina-v5-nano", STAGES(LLAMA3), .ignores_merges = true, .adds_bos = true},
-    {.name = "dbrx", STAGES(LLAMA3)},
-    {.name = "smaug-bpe", STAGES(LLAMA3)},
-    {.name = "glm4", STAGES(LLAMA3)},
-    {.name = "chatglm-bpe", STAGES(LLAMA3)},
-    {.name = "qwen2", STAGES(QWEN2)},
-    {.name = "deepseek-r1-qwen", STAGES(QWEN2)},
-    {.name = "megrez", STAGES(QWEN2)},
-    {.name = "stablelm2", STAGES(QWEN2)},
-    {.name = "hunyuan", STAGES(QWEN2)},
-    {.name = "grok-2", STAGES(QWEN2)},
-    {.name = "solar-open", STAGES(QWEN2)},
-    {.name = "kormo", STAGES(QWEN2)},
-    {.name = "f2llmv2", STAGES(QWEN2)},
-    {.name = "bailingmoe", STAGES(QWEN2)},
-    {.name = "bailingmoe2", STAGES(QWEN2)},
-    {.name = "llada-moe", STAGES(QWEN2)},
-    {.name = "qwen35", STAGES(QWEN35)},
-    {.name = "seed-coder", STAGES(SEED_CODER)},
-    {.name = "gpt-4o", STAGES(GPT4O)},
-    {.name = "llama4", STAGES(GPT4O)},
-    {.name = "kanana2", STAGES(GPT4O)},
-    {.name = "talkie", STAGES(GPT4O)},
-    {.name = "minimax-m2", STAGES(GPT4O)},
-    {.name = "tekken", STAGES(TEKKEN), .ignores_merges = true, .adds_bos = true},
-    {.name = "starcoder", STAGES(STARCODER)},
-    {.name = "refact", STAGES(STARCODER)},
-    {.name = "command-r", STAGES(STARCODER)},
-    {.name = "smollm", STAGES(STARCODER)},
-    {.name = "codeshell", STAGES(STARCODER)},
-    {.name = "exaone", STAGES(STARCODER)},
-    {.name = "minerva-7b", STAGES(STARCODER)},
-    {.name = "mellum2", STAGES(STARCODER)},
-    {.name = "falcon", STAGES(FALCON)},
-    {.name = "deepseek-llm", STAGES(DEEPSEEK_LLM)},
-    {.name = "deepseek-coder", STAGES(DEEPSEEK_CODER)},
-    {.name = "deepseek-v3", STAGES(DEEPSEEK_V3)},
-    {.name = "hunyuan-dense", STAGES(DEEPSEEK_V3)},
-    {.name = "joyai-llm", STAGES(DEEPSEEK_V3)},
-    {.name = "bloom", STAGES(BLOOM)},
-    {.name = "gpt3-finnish", STAGES(BLOOM)},
-    {.name = "poro-chat", STAGES(BLOOM)},
-    {.name = "viking", STAGES(VIKING)},
+    {.names = "default", STAGES(DEFAULT)},
+    {.names = "gpt-2 phi-2 mpt olmo jais trillion granite-docling exaone4 roberta-bpe jina-es "
+              "jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code gigachat a.x-4.0 mellum "
+              "modern-bert",
+     STAGES(GPT2)},
+    {.names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
+     STAGES(LLAMA3),
+     .ignores_merges = true,
+     .adds_bos = true},
+    {.names = "dbrx smaug-bpe", STAGES(LLAMA3)},
+    {.names = "glm4 glm5 chatglm-bpe", STAGES(LLAMA3), .ignores_merges = true},
+    {.names = "jais-2", STAGES(JAIS2)},
+    {.names = "minicpm5", STAGES(MINICPM5), .ignores_merges = true},
+    {.names = "qwen2 deepseek-r1-qwen megrez stablelm2 hunyuan grok-2 solar-open kormo f2llmv2 "
+              "bailingmoe bailingmoe2 llada-moe",
+     STAGES(QWEN2)},
+    {.names = "ufakzeka", STAGES(UFAKZEKA)},
+    {.names = "laguna", STAGES(LAGUNA)},
+    {.names = "qwen35", STAGES(QWEN35)},
+    {.names = "seed-coder", STAGES(SEED_CODER)},
+    {.names = "exaone-moe", STAGES(EXAONE_MOE)},
+    {.names = "kimi-k2", STAGES(KIMI)},
+    {.names = "gpt-4o llama4 kanana2 talkie minimax-m2", STAGES(GPT4O)},
+    {.names = "granite-embed-multi-97m", STAGES(GRANITE_EMBEDDING), .ignores_merges = true},
+    {.names = "tekken", STAGES(TEKKEN), .ignores_merges = true, .adds_bos = true},
+    {.names = "tiny_aya cohere2moe", STAGES(TINY_AYA)},
+    {.names = "youtu", STAGES(YOUTU), .ignores_merges = true},
+    {.names = "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2",
+     STAGES(STARCODER)},
+    {.names = "falcon", STAGES(FALCON)},
+    {.names = "deepseek-llm", STAGES(DEEPSEEK_LLM)},
+    {.names = "deepseek-coder", STAGES(DEEPSEEK_CODER)},
+    {.names = "deepseek-v3 hunyuan-dense hy_v4 joyai-llm", STAGES(DEEPSEEK_V3)},
+    {.names = "spark2_5", STAGES(SPARK)},
+    {.names = "afmoe", STAGES(AFMOE)},
+    {.names = "bloom gpt3-finnish poro-chat", STAGES(BLOOM)},
+    {.names = "viking", STAGES(VIKING)},
+    {.names = "superbpe", STAGES(SUPERBPE)},
+    {.names = "chameleon", STAGES(CHAMELEON), .adds_bos = true},
+    {.names = "gemma4 granite-embed-multi-311m",
+     STAGES(LINE),
+     .is_raw = true,
+     .marks_spaces = true,
+     .keeps_newlines = true},
+    {.names = "sarvam-moe", STAGES(LINE), .is_raw = true, .marks_spaces = true},
+    {.names = "whitespace", STAGES(WHITESPACE), .is_raw = true},
 };
+
+// Whether a list of names that are parted by spaces has this one.
+static bool has_name(const char *names, gguf_string name) {
+  while (*names != '\0') {
+    size_t size_bytes = 0;
+    while (names[size_bytes] != ' ' && names[size_bytes] != '\0') size_bytes++;
+    if (size_bytes == name.size_bytes && memcmp(names, name.bytes, size_bytes) == 0) return true;
+    names += size_bytes + (names[size_bytes] == ' ');
+  }
+  return false;
+}
 
 const pretokenizer *pretokenizer_find(gguf_string name) {
   for (size_t i = 0; i < sizeof PRETOKENIZERS / sizeof PRETOKENIZERS[0]; i++) {
-    if (gguf_string_equals(name, PRETOKENIZERS[i].name)) return &PRETOKENIZERS[i];
+    if (has_name(PRETOKENIZERS[i].names, name)) return &PRETOKENIZERS[i];
   }
   return NULL;
 }

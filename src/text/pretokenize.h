@@ -18,11 +18,19 @@ typedef struct text_span {
   size_t end;
 } text_span;
 
+// What a stage looks for its pattern in: bytes[at, end).
+typedef struct stage_text {
+  const uint8_t *bytes;
+  size_t at;
+  size_t end;
+  size_t *memo;  // kept for the stage from call to call, 0 at the beginning
+} stage_text;
+
 struct pretokenize_stage;
 
-// The first match of a stage's pattern in text[at, end). False: there is none.
-typedef bool (*stage_find)(const struct pretokenize_stage *stage, const uint8_t *text, size_t at,
-                           size_t end, text_span *match);
+// The first match of a stage's pattern. False: there is none.
+typedef bool (*stage_find)(const struct pretokenize_stage *stage, const stage_text *in,
+                           text_span *match);
 
 typedef struct pretokenize_stage {
   stage_find find;
@@ -31,18 +39,25 @@ typedef struct pretokenize_stage {
   uint8_t count_max;
   bool takes_space;       // pattern_find_run: one white space before the run belongs to it
   bool takes_blank;       // ... or one U+0020
-  bool has_contractions;  // pattern_find_word: 's 't 're 've 'm 'll 'd in any case
-  uint8_t digits_max;     // pattern_find_word, pattern_find_cased_word: digits of a number
-  uint8_t letters;        // pattern_find_word: classes of letters
+  bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in any case
+  bool marks_are_signs;   // ... marks that follow no letter stand with the punctuation
+  bool cuts_spaces;       // ... white space is cut into powers of two
+  bool cuts_newlines;     // ... each newline stands alone
+  bool has_short_tail;    // ... one character at most of the tail
+  uint8_t digits_max;     // ... digits of a number
+  uint8_t letters;        // ... classes of letters
   const char *tail;       // ... characters that may follow punctuation
 } pretokenize_stage;
 
 typedef struct pretokenizer {
-  const char *name;  // value of tokenizer.ggml.pre
+  const char *names;  // values of tokenizer.ggml.pre, parted by spaces
   const pretokenize_stage *stages;
   uint8_t stage_count;
   bool ignores_merges;  // a word that is a token needs no merging
   bool adds_bos;        // unless the file says otherwise
+  bool is_raw;          // words are merged from characters, not from bytes
+  bool marks_spaces;    // ... a space is written as U+2581
+  bool keeps_newlines;  // ... newlines that are a token need no merging; bos is always added
 } pretokenizer;
 
 // By the value of tokenizer.ggml.pre; NULL when it is not built in.
@@ -54,6 +69,7 @@ typedef struct word_cursor {
   const uint8_t *text;          // valid UTF-8
   text_span open[STAGES_MAX];   // text that each stage has not cut yet
   text_span match[STAGES_MAX];  // a match that was found; the gap before it was returned first
+  size_t memo[STAGES_MAX];
 } word_cursor;
 
 void word_cursor_init(word_cursor *cursor, const pretokenizer *pretokenizer, const uint8_t *text,

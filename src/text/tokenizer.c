@@ -169,6 +169,14 @@ static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
 
+// Whether tokenizer.ggml.model is this one.
+static bool is_model(const gguf_directory *directory, const char *name) {
+  gguf_string model;
+  wick_error ignored;
+  return gguf_get_string(directory, "tokenizer.ggml.model", &model, &ignored) == WICK_OK &&
+         gguf_string_equals(model, name);
+}
+
 static wick_status read_family(const gguf_directory *directory, tokenizer_family *family,
                                const pretokenizer **pre, wick_error *error) {
   const bool has_tokens = gguf_find(directory, "tokenizer.ggml.tokens") != NULL;
@@ -188,23 +196,27 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
     *family = FAMILY_WPM;
     return WICK_OK;
   }
-  if (gguf_string_equals(model, "gemma4")) {
-    *family = FAMILY_CHARACTER_BPE;
-    return WICK_OK;
-  }
-  const uint64_t offset_bytes = gguf_find(directory, "tokenizer.ggml.model")->offset_bytes;
-  if (!gguf_string_equals(model, "gpt2")) {
-    return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
+  const bool is_gemma4 = gguf_string_equals(model, "gemma4");
+  if (!is_gemma4 && !gguf_string_equals(model, "gpt2") &&
+      !gguf_string_equals(model, "whitespace")) {
+    return fail_with(error, WICK_E_UNSUPPORTED,
+                     gguf_find(directory, "tokenizer.ggml.model")->offset_bytes,
                      "tokenizer model '%.*s' is not supported", shown_bytes(model), model.bytes);
   }
-  *family = FAMILY_BPE;
-  status = gguf_get_string(directory, "tokenizer.ggml.pre", &name, error);
-  if (status != WICK_OK && status != WICK_E_NODATA) return status;
+  if (is_gemma4) {
+    name = (gguf_string){"gemma4", 6};
+  } else {
+    status = gguf_get_string(directory, "tokenizer.ggml.pre", &name, error);
+    if (status != WICK_OK && status != WICK_E_NODATA) return status;
+  }
   *pre = pretokenizer_find(name);
-  if (*pre != NULL) return WICK_OK;
-  return fail_with(error, WICK_E_UNSUPPORTED,
-                   gguf_find(directory, "tokenizer.ggml.pre")->offset_bytes,
-                   "pre-tokenizer '%.*s' is not supported", shown_bytes(name), name.bytes);
+  if (*pre == NULL) {
+    return fail_with(error, WICK_E_UNSUPPORTED,
+                     gguf_find(directory, "tokenizer.ggml.pre")->offset_bytes,
+                     "pre-tokenizer '%.*s' is not supported", shown_bytes(name), name.bytes);
+  }
+  *family = (*pre)->is_raw ? FAMILY_CHARACTER_BPE : FAMILY_BPE;
+  return WICK_OK;
 }
 
 static wick_status check_length(const gguf_value *list, uint64_t count, const char *key,
@@ -280,8 +292,10 @@ static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *di
     status = vocabulary_read_merges(tokenizer, lists->merges, error);
   }
   if (status == WICK_OK) status = vocabulary_read_roles(tokenizer, directory, error);
-  // Files that say otherwise are known to be wrong.
-  if (tokenizer->family == FAMILY_CHARACTER_BPE) tokenizer->adds_bos = true;
+  // Files of gemma4 that say otherwise are known to be wrong.
+  if (tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines) {
+    tokenizer->adds_bos = true;
+  }
   if (status == WICK_OK) status = special_index(tokenizer, lists->tokens->offset_bytes, error);
   if (status != WICK_OK) return status;
   if (tokenizer->family == FAMILY_BPE) {
@@ -307,6 +321,7 @@ static void set_defaults(tokenizer *tokenizer) {
       tokenizer->eos = token_if_there(tokenizer, 2);
       break;
     case FAMILY_BPE:
+    case FAMILY_CHARACTER_BPE:
       tokenizer->adds_bos = tokenizer->pretokenizer->adds_bos;
       break;
     case FAMILY_WPM:
@@ -315,8 +330,6 @@ static void set_defaults(tokenizer *tokenizer) {
       tokenizer->unknown = token_if_there(tokenizer, 100);
       tokenizer->bos = token_if_there(tokenizer, 101);
       tokenizer->separator = token_if_there(tokenizer, 102);
-      break;
-    case FAMILY_CHARACTER_BPE:
       break;
   }
 }
@@ -334,6 +347,7 @@ wick_status tokenizer_create(memory_gate *memory, const gguf_directory *director
   if (made == NULL) return WICK_E_NOMEM;
   made->family = family;
   made->pretokenizer = pre;
+  made->drops_spaces = is_model(directory, "whitespace");
   set_defaults(made);
   status = fill_tokenizer(made, directory, &lists, error);
   if (status != WICK_OK) {

@@ -45,7 +45,7 @@ enum {
 typedef enum tokenizer_family {
   FAMILY_SPM,
   FAMILY_BPE,            // on bytes, each written as a character (GPT-2)
-  FAMILY_CHARACTER_BPE,  // on characters, spaces written as in SPM (gemma4)
+  FAMILY_CHARACTER_BPE,  // on characters (gemma4)
   FAMILY_WPM             // BERT
 } tokenizer_family;
 
@@ -121,8 +121,9 @@ struct tokenizer {
   bool adds_bos;
   bool adds_eos;
   bool strips_accents;  // WPM
-  bool lowers_case;     // WPM
+  bool lowers_case;     // WPM, BPE on characters without marks for spaces
   bool adds_space;      // SPM: a space before a text and after a special token
+  bool drops_spaces;    // BPE on characters: white space becomes no token
 };
 
 // ---- texts of tokens ----

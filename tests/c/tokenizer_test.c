@@ -366,10 +366,20 @@ static size_t random_text(uint8_t *text, size_t size) {
 }
 
 // One of each pattern.
-static const char *const BUILT_IN[] = {"default",     "gpt-2",  "llama-bpe",    "qwen2",
-                                       "smollm",      "falcon", "qwen35",       "seed-coder",
-                                       "gpt-4o",      "tekken", "deepseek-llm", "deepseek-coder",
-                                       "deepseek-v3", "bloom",  "viking"};
+static const char *const BUILT_IN[] = {"default",      "gpt-2",
+                                       "llama-bpe",    "qwen2",
+                                       "smollm",       "falcon",
+                                       "qwen35",       "seed-coder",
+                                       "gpt-4o",       "tekken",
+                                       "deepseek-llm", "deepseek-coder",
+                                       "deepseek-v3",  "bloom",
+                                       "viking",       "jais-2",
+                                       "minicpm5",     "ufakzeka",
+                                       "laguna",       "exaone-moe",
+                                       "kimi-k2",      "granite-embed-multi-97m",
+                                       "tiny_aya",     "youtu",
+                                       "spark2_5",     "afmoe",
+                                       "superbpe",     "chameleon"};
 
 TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];
