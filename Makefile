@@ -248,6 +248,7 @@ check: check-quick tidy ## formats, lints and types, without changing a file
 check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
+	$(Q)$(NODE) tools/build/check_js_rooms.mjs
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
 	$(Q)$(call header_check,$(NATIVE_CC),c++20,c++) -Wconversion
 	$(Q)$(if $(GCC),$(call header_check,$(GCC),c17,c))

@@ -7,8 +7,8 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { parse, relative, resolve, sep } from 'node:path';
 import process from 'node:process';
-import { detectSimd } from './features.js';
-import { followMemory } from './wasi_memory.js';
+import { detectSimd } from './base/host_features.js';
+import { followMemory } from './cli/wasi_memory.js';
 
 /** @typedef {import('./index.js').Engine} Engine */
 /** @typedef {import('./index.js').GenerateOptions} GenerateOptions */

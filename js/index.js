@@ -1,4 +1,4 @@
 // js/index.js — what `import 'wick-llm'` gives.
 
-export { createEngine } from './engine.js';
-export { WickError } from './errors.js';
+export { WickError } from './base/errors.js';
+export { createEngine } from './page/create_engine.js';

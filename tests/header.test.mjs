@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { codeOfStatus } from '../js/errors.js';
-import { subjects } from '../js/subjects.js';
+import { subjects } from '../js/base/error_subjects.js';
+import { codeOfStatus } from '../js/base/errors.js';
 
 const header = readFileSync(new URL('../include/wick.h', import.meta.url), 'utf8');
 

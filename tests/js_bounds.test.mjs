@@ -3,20 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ChatCompletions } from '../js/chat.js';
+import { ChatCompletions } from '../js/page/chat_completions.js';
 import {
-  checkCompletions,
-  checkCount,
   checkEngineNames,
   checkThreads,
   configOf,
-  draftOf,
-  promptOf,
-  settingsOf,
   sharedNameOf,
-  sourceOf,
-  tokensOf,
-} from '../js/options.js';
+} from '../js/page/engine_options.js';
+import { draftOf, sourceOf } from '../js/page/model_options.js';
+import { checkCompletions, checkCount } from '../js/page/option_checks.js';
+import { promptOf, settingsOf, tokensOf } from '../js/page/request_options.js';
 
 const U32_MAX = 4294967295;
 const refused = { name: 'WickError', code: 'ARG' };

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { loadModel } from '../js/load.js';
-import { StreamSource } from '../js/source.js';
+import { StreamSource } from '../js/bytes/model_sources.js';
+import { loadModel } from '../js/worker/load_model.js';
 import { createEngine, hasCode, modelPath, openEngine } from './support/package.mjs';
 
 const model = readFileSync(modelPath);

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { loadModel } from '../js/load.js';
-import { Heap, Passed } from '../js/memory.js';
-import { FINISH_ERROR, NativeEngine, STEP_IDLE } from '../js/native.js';
-import { createSource } from '../js/source.js';
-import { StateBytes } from '../js/state.js';
-import { createMemory, instantiate } from '../js/wasm.js';
+import { createSource } from '../js/bytes/model_sources.js';
+import { Heap, Passed } from '../js/wasm/heap.js';
+import { FINISH_ERROR, NativeEngine, STEP_IDLE } from '../js/wasm/native_engine.js';
+import { StateBytes } from '../js/wasm/state_transfer.js';
+import { createMemory, instantiate } from '../js/wasm/wasm_module.js';
+import { loadModel } from '../js/worker/load_model.js';
 import { built } from './support/locate.mjs';
 import {
   modelPath,
@@ -136,7 +136,7 @@ await runHelper(workerData.module, workerData.memory, 0);
 
 /** @param {WebAssembly.Module} module @param {WebAssembly.Memory} memory */
 function startHelper(module, memory) {
-  const script = new URL('../js/wasm.js', import.meta.url).href;
+  const script = new URL('../js/wasm/wasm_module.js', import.meta.url).href;
   const address = new URL(`data:text/javascript,${encodeURIComponent(helperScript)}`);
   new Worker(address, { workerData: { script, module, memory } }).unref();
 }
@@ -144,7 +144,7 @@ function startHelper(module, memory) {
 /**
  * @param {string} build
  * @param {number} wasteBytes
- * @param {Partial<import('../js/records.js').NativeConfig>} [more] two threads are the most
+ * @param {Partial<import('../js/wasm/engine_records.js').NativeConfig>} [more] two threads are the most
  */
 async function loadDirectly(build, wasteBytes, more = {}) {
   const config = {
@@ -171,7 +171,7 @@ async function loadDirectly(build, wasteBytes, more = {}) {
   return native;
 }
 
-/** @type {import('../js/records.js').NativeRequest} */
+/** @type {import('../js/wasm/engine_records.js').NativeRequest} */
 const request = {
   prompt: '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n',
   tokenizeFlags: 3,

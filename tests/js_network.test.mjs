@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { HttpSource } from '../js/fetch.js';
+import { HttpSource } from '../js/bytes/http_source.js';
 import { createEngine, hasCode, modelPath, openEngine } from './support/package.mjs';
 
 const model = readFileSync(modelPath);

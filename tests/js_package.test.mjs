@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { VERSION } from '../js/protocol.js';
+import { VERSION } from '../js/connection/messages.js';
 import { serve } from '../tools/serve.mjs';
 import { locate, locateRelaxedNode, root } from './support/locate.mjs';
 import { createEngine, dist, modelPath, openEngine, temporaryFolder } from './support/package.mjs';
@@ -185,11 +185,13 @@ describe('documentation', () => {
   test('docs/js-api.md names every code of js/', async () => {
     const { readdirSync } = await import('node:fs');
     const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
-    const js = readdirSync(join(root, 'js')).filter((name) => name.endsWith('.js'));
+    const all = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
+    const js = all.filter((name) => name.endsWith('.js'));
     const codes = js.flatMap((name) => {
       const text = readFileSync(join(root, 'js', name), 'utf8');
       return [...text.matchAll(/new WickError\(\s*'([A-Z_]+)'/g)].map(([, code]) => code);
     });
+    assert.ok(codes.length > 20, `${codes.length} codes were found`);
     for (const code of new Set(codes)) assert.ok(source.includes(`\`${code}\``), code);
   });
 });

@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ChatCompletions, messagesOf } from '../js/chat.js';
+import { onAbort, unlessAborted } from '../js/base/abort_signals.js';
+import { nameOption, optionOf, subjects } from '../js/base/error_subjects.js';
 import {
   abortError,
   codeOfStatus,
@@ -12,28 +13,28 @@ import {
   throwIfAborted,
   toPlainError,
   WickError,
-} from '../js/errors.js';
-import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/info.js';
-import { checkNames } from '../js/known.js';
-import { decodeEvents, Heap, Passed } from '../js/memory.js';
-import { fileIsMissing, nameOfFile, splitNames } from '../js/names.js';
-import { storageError, writeFile } from '../js/opfs.js';
-import { settingsOf } from '../js/options.js';
-import { isClientName, isFromLeader, isToLeader } from '../js/protocol.js';
-import { Session } from '../js/session.js';
-import { onAbort, unlessAborted } from '../js/signals.js';
-import { StateBytes } from '../js/state.js';
-import { nameOption, optionOf, subjects } from '../js/subjects.js';
-import { SwapFile } from '../js/swap.js';
+} from '../js/base/errors.js';
+import { fileIsMissing, nameOfFile, splitNames } from '../js/bytes/split_files.js';
+import { isClientName, isFromLeader, isToLeader } from '../js/connection/messages.js';
+import { ChatCompletions, messagesOf } from '../js/page/chat_completions.js';
+import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/page/engine_reports.js';
+import { checkNames } from '../js/page/option_names.js';
+import { settingsOf } from '../js/page/request_options.js';
+import { Session } from '../js/page/session.js';
+import { storageError, writeFile } from '../js/storage/browser_files.js';
+import { SwapFile } from '../js/storage/swap_file.js';
+import { decodeEvents } from '../js/wasm/event_records.js';
+import { Heap, Passed } from '../js/wasm/heap.js';
+import { StateBytes } from '../js/wasm/state_transfer.js';
 
-// Before the clock is read for the first time: js/clock.js keeps the function.
+// Before the clock is read for the first time: js/base/clock.js keeps the function.
 let fakeMs = 0;
 const { hrtime } = process;
 process.hrtime = /** @type {any} */ (() => [Math.floor(fakeMs / 1000), (fakeMs % 1000) * 1e6]);
-const { ProgressMeter } = await import('../js/progress.js');
+const { ProgressMeter } = await import('../js/bytes/download_progress.js');
 process.hrtime = hrtime;
-const { EVENT_DONE } = await import('../js/native.js');
-const { RequestTable } = await import('../js/requests.js');
+const { EVENT_DONE } = await import('../js/wasm/native_engine.js');
+const { RequestTable } = await import('../js/worker/request_table.js');
 
 describe('info', () => {
   const raw = {
@@ -224,7 +225,7 @@ describe('names', () => {
 });
 
 test('progress: when it is told, the speed of the last seconds, the time that is left', () => {
-  /** @type {import('../js/protocol.js').Progress[]} */
+  /** @type {import('../js/connection/messages.js').Progress[]} */
   const told = [];
   const meter = new ProgressMeter((progress) => told.push(progress));
   const at = (/** @type {number} */ ms, /** @type {any[]} */ ...args) => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { defaultThreads } from '../js/features.js';
+import { defaultThreads } from '../js/base/host_features.js';
 import { locate } from './support/locate.mjs';
 import {
   assertSpeaks,

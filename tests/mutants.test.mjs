@@ -73,7 +73,9 @@ const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'u
 test('every source and every test of the rooms is there, and each source is in a room', () => {
   const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   const files = found.filter((name) => name.endsWith('.c')).map((name) => `src/${name}`);
-  const scripts = readdirSync(join(root, 'js')).filter((name) => name.endsWith('.js'));
+  const inJs = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
+  const scripts = inJs.filter((name) => name.endsWith('.js'));
+  assert.ok(scripts.length > 40, `${scripts.length} files of js/ were found`);
   files.push(...scripts.map((name) => `js/${name}`));
   for (const file of files) {
     const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).some(({ sources }) =>

@@ -1,4 +1,4 @@
-// web/exports.c — the engine as flat functions that JavaScript calls (js/memory.js is the only
+// web/exports.c — the engine as flat functions that JavaScript calls (js/wasm/heap.js is the only
 // caller). An engine's handle is its address. Results with several numbers go through
 // `numbers`, and errors through `last_error`. Assertions below check the layouts that JavaScript
 // knows.
@@ -10,10 +10,10 @@
 
 #define WEB_EXPORT(name) __attribute__((export_name(name)))
 
-// ---- Layouts shared with js/memory.js and js/records.js ----
+// ---- Layouts shared with js/wasm/heap.js and js/wasm/engine_records.js ----
 
 // A request that is paused until its reader continues keeps its place, so there are more places
-// than requests that run together (js/requests.js).
+// than requests that run together (js/worker/request_table.js).
 enum { REQUESTS_MAX = 1024 };
 
 // JavaScript fills this for web_engine_create.
@@ -29,7 +29,7 @@ typedef struct web_config {
   uint32_t kv_tokens_max, no_prefix_cache;
   uint32_t swap;  // 0: never, 1: where it pays, 2: always
 } web_config;
-_Static_assert(sizeof(web_config) == 56, "js/records.js fills it");
+_Static_assert(sizeof(web_config) == 56, "js/wasm/engine_records.js fills it");
 
 // JavaScript fills this for web_request_submit: addresses, counts and floats.
 typedef struct web_request {
@@ -53,18 +53,18 @@ typedef struct web_request {
   uint32_t forced, forced_count;
   uint32_t salt, salt_bytes;
 } web_request;
-_Static_assert(sizeof(web_request) == 144, "js/records.js fills it");
-_Static_assert(sizeof(wick_bias) == 8, "js/records.js fills it");
+_Static_assert(sizeof(web_request) == 144, "js/wasm/engine_records.js fills it");
+_Static_assert(sizeof(wick_bias) == 8, "js/wasm/engine_records.js fills it");
 
-_Static_assert(sizeof(wick_event) == 80, "js/memory.js reads it");
-_Static_assert(offsetof(wick_event, logprob) == 16, "js/memory.js reads it");
-_Static_assert(offsetof(wick_event, status) == 32, "js/memory.js reads it");
-_Static_assert(offsetof(wick_event, tokens_out) == 44, "js/memory.js reads it");
-_Static_assert(offsetof(wick_event, queue_ms) == 48, "js/memory.js reads it");
-_Static_assert(offsetof(wick_error, offset_bytes) == 8, "js/memory.js reads it");
-_Static_assert(offsetof(wick_error, subject) == 4, "js/memory.js reads it");
-_Static_assert(offsetof(wick_error, numbers) == 16, "js/memory.js reads it");
-_Static_assert(offsetof(wick_error, message) == 40, "js/memory.js reads it");
+_Static_assert(sizeof(wick_event) == 80, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_event, logprob) == 16, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_event, status) == 32, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_event, tokens_out) == 44, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_event, queue_ms) == 48, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_error, offset_bytes) == 8, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_error, subject) == 4, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_error, numbers) == 16, "js/wasm/heap.js reads it");
+_Static_assert(offsetof(wick_error, message) == 40, "js/wasm/heap.js reads it");
 
 static wick_error last_error;
 static uint64_t numbers[16];

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { WASI } from 'node:wasi';
-import { followMemory } from '../../js/wasi_memory.js';
+import { followMemory } from '../../js/cli/wasi_memory.js';
 
 const [folders, file, ...args] = process.argv.slice(2);
 const wasi = new WASI({

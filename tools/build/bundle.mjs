@@ -42,7 +42,7 @@ async function bundle() {
   await build({
     ...common,
     format: 'iife',
-    entryPoints: [join(root, 'js/worker.js')],
+    entryPoints: [join(root, 'js/worker/worker.js')],
     outfile: join(dist, 'worker.js'),
   });
   await bundleForNode();
@@ -61,8 +61,8 @@ async function bundleForNode() {
   await build({
     ...common,
     format: 'iife',
-    entryPoints: [join(root, 'js/worker.js')],
-    alias: { '@huggingface/jinja': join(root, 'js/jinja_node.js') },
+    entryPoints: [join(root, 'js/worker/worker.js')],
+    alias: { '@huggingface/jinja': join(root, 'js/worker/node_jinja.js') },
     outfile: join(dist, 'node/worker.js'),
   });
   await build({

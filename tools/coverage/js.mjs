@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Place, root } from '../mutants/trial.mjs';
 import { SourceCoverage } from './v8.mjs';
@@ -63,7 +63,7 @@ export function coverJs() {
     const room = Object.keys(rooms).find((name) =>
       rooms[name].sources.some((source) => file.startsWith(source)),
     );
-    if (!room || basename(dirname(path)) !== 'js') continue;
+    if (!room || !file.startsWith('js/')) continue;
     const all = counts.get(`js/${room}`) ?? { lines: [0, 0], branches: [0, 0] };
     for (const [kind, hits] of /** @type {const} */ ([
       ['lines', [...lines.values()]],

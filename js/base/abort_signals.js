@@ -1,0 +1,71 @@
+// js/base/abort_signals.js — what is done when an AbortSignal aborts, and listened to no longer than somebody waits:
+// one signal may be given to every call that a program ever makes.
+
+import { abortError } from './errors.js';
+
+/** One listener a signal, whatever waits for it: Node warns of more than ten. */
+class Listener {
+  #signal;
+  #abort = () => {
+    for (const action of this.#actions) action();
+  };
+  /** @type {Set<() => void>} */
+  #actions = new Set();
+
+  /** @param {AbortSignal} signal */
+  constructor(signal) {
+    this.#signal = signal;
+  }
+
+  /** @param {() => void} action */
+  add(action) {
+    if (this.#actions.size === 0) this.#signal.addEventListener('abort', this.#abort);
+    this.#actions.add(action);
+  }
+
+  /** @param {() => void} action */
+  remove(action) {
+    if (!this.#actions.delete(action) || this.#actions.size > 0) return;
+    this.#signal.removeEventListener('abort', this.#abort);
+  }
+}
+
+/** @type {WeakMap<AbortSignal, Listener>} */
+const listeners = new WeakMap();
+
+/**
+ * @param {AbortSignal | null | undefined} signal that has not aborted yet
+ * @param {() => void} action
+ * @returns {() => void} ends the waiting
+ */
+export function onAbort(signal, action) {
+  if (!signal) return () => {};
+  const listener = listeners.get(signal) ?? new Listener(signal);
+  listeners.set(signal, listener);
+  const own = () => action(); // the same function may wait twice
+  listener.add(own);
+  return () => listener.remove(own);
+}
+
+/**
+ * What is made for somebody who may give up waiting, and is then nobody's.
+ * @template T
+ * @param {Promise<T>} made
+ * @param {AbortSignal | null | undefined} signal
+ * @param {(value: T) => unknown} undo
+ * @returns {Promise<T>}
+ */
+export async function unlessAborted(made, signal, undo) {
+  let stop = () => {};
+  const aborted = new Promise((_, fail) => {
+    stop = onAbort(signal, () => fail(abortError(signal?.reason)));
+  });
+  try {
+    return await Promise.race([made, /** @type {Promise<never>} */ (aborted)]);
+  } catch (error) {
+    made.then(undo).catch(() => {}); // it was not made, or went with the engine
+    throw error;
+  } finally {
+    stop();
+  }
+}

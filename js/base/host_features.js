@@ -1,0 +1,108 @@
+// js/base/host_features.js — what this place can run, each feature found out by itself: engines have any
+// combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
+
+import { WickError } from './errors.js';
+
+// (func (result v128) i32.const 0 i8x16.splat i8x16.popcnt)
+const simdProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0],
+  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
+];
+// (func (export "f") (param $n i32) (param $x i32) (param $y i32) (result i32) (local $s v128)
+//   $s = i32x4.splat 7
+//   loop $n times: $s = i32x4.relaxed_dot_i8x16_i7x16_add_s (i8x16.splat $x) (i8x16.splat $y) $s
+//   i32x4.extract_lane 0 $s)
+const relaxedProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 127, 127, 127, 1, 127, 3, 2, 1, 0],
+  ...[7, 5, 1, 1, 102, 0, 0, 10, 52, 1, 50, 1, 3, 123, 32, 1, 253, 15, 33, 4, 32, 2, 253, 15, 33],
+  ...[5, 65, 7, 253, 17, 33, 3, 3, 64, 32, 4, 32, 5, 32, 3, 253, 147, 2, 33, 3],
+  ...[32, 0, 65, 1, 107, 34, 0, 13, 0, 11, 32, 3, 253, 27, 0, 11],
+];
+// (memory 1 1 shared) (func i32.const 0 i32.const 0 i32.const 0 i32.atomic.rmw.cmpxchg drop)
+const atomicsProbe = [
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 5, 4, 1, 3, 1, 1],
+  ...[10, 15, 1, 13, 0, 65, 0, 65, 0, 65, 0, 254, 72, 2, 0, 26, 11],
+];
+
+/** @param {number[]} bytes */
+const isValid = (bytes) => WebAssembly.validate(new Uint8Array(bytes));
+
+/** @returns {boolean} whether memory can be shared with workers here */
+export function hasSharedMemory() {
+  if (typeof SharedArrayBuffer !== 'function') return false;
+  if (globalThis.crossOriginIsolated === false) return false;
+  try {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+    return memory.buffer instanceof SharedArrayBuffer && isValid(atomicsProbe);
+  } catch {
+    return false;
+  }
+}
+
+/** So many dots are tried; engines translate anew what is called often. */
+const PROBE = { calls: 200, dots: 50, x: -3, y: 5 };
+
+/**
+ * Whether relaxed SIMD is there and adds up: V8 11 (Node 20 with its flag) doubles the dot and loses
+ * the sum where both lie in one register.
+ * @returns {boolean}
+ */
+function isRelaxedRight() {
+  if (!isValid(relaxedProbe)) return false;
+  try {
+    const module = new WebAssembly.Module(new Uint8Array(relaxedProbe));
+    const probe = /** @type {any} */ (new WebAssembly.Instance(module).exports).f;
+    const { calls, dots, x, y } = PROBE;
+    for (let i = 0; i < calls; i++) {
+      if (probe(dots, x, y) !== 7 + dots * 4 * x * y) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What was found out, which stays so. @type {boolean | undefined} */
+let relaxedIsRight;
+
+/** @returns {'relaxed' | 'simd128'} */
+export function detectSimd() {
+  if (typeof WebAssembly !== 'object') {
+    throw new WickError('UNSUPPORTED', 'There is no WebAssembly here');
+  }
+  if (!isValid(simdProbe)) {
+    throw new WickError('UNSUPPORTED', 'WebAssembly has no 128-bit SIMD here: the engine needs it');
+  }
+  relaxedIsRight ??= isRelaxedRight();
+  return relaxedIsRight ? 'relaxed' : 'simd128';
+}
+
+/** @returns {number} logical processors, 1 when nobody tells */
+function countProcessors() {
+  const told = globalThis.navigator?.hardwareConcurrency;
+  if (told) return told;
+  const os = globalThis.process?.getBuiltinModule?.('node:os');
+  return os?.availableParallelism() ?? 1;
+}
+
+const DEFAULT_THREADS_MAX = 8;
+/** So many may be asked for anywhere: some browsers tell of fewer processors than there are. */
+const ANYWHERE_THREADS_MAX = 8;
+
+/**
+ * Half of the logical processors when there are many: two of them often share one core's arithmetic,
+ * and the page wants some, too.
+ * @returns {number}
+ */
+export function defaultThreads() {
+  const processors = countProcessors();
+  if (processors <= 2) return processors;
+  return Math.min(DEFAULT_THREADS_MAX, Math.max(2, Math.floor(processors / 2)));
+}
+
+/**
+ * What a caller may ask for. Of more, all wait at every step for those that have no processor, and each
+ * worker takes its start from the others.
+ * @returns {number}
+ */
+export const mostThreads = () => Math.max(ANYWHERE_THREADS_MAX, 2 * countProcessors());

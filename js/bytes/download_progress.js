@@ -1,0 +1,50 @@
+// js/bytes/download_progress.js — how far a download is, how fast it goes and how long it will take, told now and
+// then: not once a piece.
+
+import { nowMs } from '../base/clock.js';
+
+const INTERVAL_MS = 100;
+/** The speed is that of the last few seconds. */
+const WINDOW_MS = 4000;
+const WINDOW_MS_MIN = 250;
+
+/**
+ * @typedef {{loaded: number, total: number | undefined, bytesPerSecond: number | undefined,
+ *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'ready'}} Progress
+ */
+
+export class ProgressMeter {
+  #report;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  /** @type {{ms: number, loaded: number}[]} */
+  #samples = [];
+
+  /** @param {(progress: Progress) => void} report */
+  constructor(report) {
+    this.#report = report;
+  }
+
+  /**
+   * @param {number} loaded bytes
+   * @param {number | undefined} total
+   * @param {Progress['phase']} [phase] any but 'loading' is told at once
+   */
+  update(loaded, total, phase = 'loading') {
+    const ms = nowMs();
+    if (phase === 'loading' && ms - this.#lastMs < INTERVAL_MS) return;
+    this.#lastMs = ms;
+    const bytesPerSecond = this.#measure(ms, loaded);
+    const isKnown = total !== undefined && bytesPerSecond !== undefined && bytesPerSecond > 0;
+    const secondsLeft = isKnown ? Math.max(0, total - loaded) / bytesPerSecond : undefined;
+    this.#report({ loaded, total, bytesPerSecond, secondsLeft, phase });
+  }
+
+  /** @param {number} ms @param {number} loaded @returns {number | undefined} bytes a second */
+  #measure(ms, loaded) {
+    this.#samples.push({ ms, loaded });
+    while (this.#samples.length > 2 && ms - this.#samples[0].ms > WINDOW_MS) this.#samples.shift();
+    const [first] = this.#samples;
+    const elapsedMs = ms - first.ms;
+    return elapsedMs < WINDOW_MS_MIN ? undefined : ((loaded - first.loaded) / elapsedMs) * 1000;
+  }
+}

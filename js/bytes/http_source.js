@@ -1,0 +1,468 @@
+// js/bytes/http_source.js — models by address, over a network as it really is: no length, a compressed body,
+// redirects, a server that ignores Range, a connection that breaks, a page instead of a file.
+
+import { onAbort } from '../base/abort_signals.js';
+import { WickError, wordsOf } from '../base/errors.js';
+import { nameOfFile } from './split_files.js';
+
+const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
+const BACKOFF_MS_MAX = 8000;
+/** What is read at once, into a buffer of this size. */
+const PIECE_BYTES = 1 << 20;
+/** So long a title is waited for that only makes an error's words better. */
+const TITLE_MS = 30_000;
+
+/**
+ * @typedef {object} HttpOptions
+ * @property {string[]} urls absolute
+ * @property {Record<string, string>} headers
+ * @property {number} retries how often in a row a broken download is taken up again
+ * @property {number} stallMs a connection that gives no byte for so long is taken for broken; 0: never
+ * @property {(attempt: number) => void} [onRetry]
+ * @property {typeof globalThis.fetch} [fetch]
+ */
+
+/** One request for the rest of a file. */
+export class HttpSource {
+  canSeek = true;
+  #urls;
+  #headers;
+  #retries;
+  #stallMs;
+  #onRetry;
+  #fetch;
+  /** Until they are cancelled. @type {Set<HttpStream>} */
+  #streams = new Set();
+
+  /** @param {HttpOptions} options */
+  constructor({ urls, headers, retries, stallMs, onRetry, fetch }) {
+    this.files = urls.length;
+    this.#urls = urls;
+    this.#headers = headers;
+    this.#retries = retries;
+    this.#stallMs = stallMs;
+    this.#onRetry = onRetry ?? (() => {});
+    this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<HttpStream>} */
+  async open(file, offset) {
+    const stream = new HttpStream(nameOfFile(this.#urls, file), {
+      headers: this.#headers,
+      retries: this.#retries,
+      stallMs: this.#stallMs,
+      onRetry: this.#onRetry,
+      fetch: this.#fetch,
+      onCancel: () => this.#streams.delete(stream),
+    });
+    this.#streams.add(stream);
+    await stream.start(offset);
+    if (!stream.takesRanges) this.canSeek = false;
+    return stream;
+  }
+
+  close() {
+    for (const stream of this.#streams) stream.cancel();
+  }
+}
+
+class HttpStream {
+  position = 0;
+  /** @type {number | undefined} */
+  size;
+  /** Unless the server has shown that it ignores them. */
+  takesRanges = true;
+  #url;
+  #options;
+  #attempts = 0;
+  #controller = new AbortController();
+  /** Nobody wants the rest: what is waited for ends, and nothing is tried again. */
+  #cancelled = new AbortController();
+  /** @type {PieceReader | undefined} */
+  #reader;
+  /** Bytes to read over: the response began before `position`. */
+  #ignored = 0;
+  /** @type {string | null} what tells this version of the file from another */
+  #validator = null;
+  #isCompressed = false;
+  #hasBytes = false;
+  /** Behind the last byte that is there already, a server may know no range: that byte is asked for again. */
+  #overlap = 0;
+
+  /**
+   * @param {string} url
+   * @param {Required<Omit<HttpOptions, 'urls'>> & {onCancel: () => void}} options
+   */
+  constructor(url, options) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  /** @param {number} offset */
+  async start(offset) {
+    this.position = offset;
+    await this.#withRetries(() => this.#request());
+    // A server that ignores ranges: what comes before is passed on, the loader knows what it has.
+    this.position -= this.#ignored;
+    this.#ignored = 0;
+  }
+
+  /** @returns {Promise<Uint8Array | null>} */
+  async read() {
+    return this.#withRetries(async () => {
+      if (!this.#reader) await this.#request();
+      for (;;) {
+        const bytes = await this.#readPiece();
+        if (bytes === null) return null;
+        const used = bytes.subarray(Math.min(this.#ignored, bytes.byteLength));
+        this.#ignored -= bytes.byteLength - used.byteLength;
+        if (used.byteLength === 0) continue;
+        this.position += used.byteLength;
+        this.#hasBytes = true;
+        this.#attempts = 0;
+        return used;
+      }
+    });
+  }
+
+  cancel() {
+    this.#cancelled.abort();
+    this.#hangUp();
+    this.#options.onCancel();
+  }
+
+  #hangUp() {
+    this.#reader?.cancel().catch(() => {});
+    this.#reader = undefined;
+    this.#controller.abort();
+  }
+
+  /** @returns {Promise<Uint8Array | null>} what the connection gives next */
+  async #readPiece() {
+    const reader = /** @type {PieceReader} */ (this.#reader);
+    const bytes = await withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
+    if (bytes !== null) return bytes;
+    if (this.size !== undefined && this.position < this.size) {
+      throw new Interrupted(`it ended after ${this.position} of ${this.size} bytes`);
+    }
+    return null;
+  }
+
+  async #request() {
+    this.#controller = new AbortController();
+    const headers = new Headers(this.#options.headers);
+    // A range of a compressed body means other bytes: that download begins again.
+    const isRange = this.position > 0 && !this.#isCompressed;
+    if (isRange) headers.set('Range', `bytes=${this.position - this.#overlap}-`);
+    // Elsewhere If-Range would need the server's leave (a CORS preflight): there the response's own
+    // validator is compared afterwards.
+    if (isRange && this.#validator && isSameOrigin(this.#url)) {
+      headers.set('If-Range', this.#validator);
+    }
+    const init = { headers, signal: this.#controller.signal };
+    const response = await this.#fetchOrExplain(init);
+    await this.#accept(response);
+    if (!response.body) throw new WickError('HTTP', `${this.#url} answered without a body`);
+    this.#reader = new PieceReader(response.body);
+  }
+
+  /** @param {RequestInit} init */
+  async #fetchOrExplain(init) {
+    const { fetch, stallMs } = this.#options;
+    const asked = (async () => fetch(this.#url, init))();
+    try {
+      return await withTimeout(asked, stallMs, this.#cancelled.signal);
+    } catch (error) {
+      // what comes too late would hold its connection
+      asked.then((response) => response.body?.cancel()).catch(() => {});
+      const isAgain = error instanceof Interrupted || this.#hasBytes;
+      if (isAgain) throw new Interrupted(wordsOf(error), error);
+      throw await explainFailure(this.#url, error);
+    }
+  }
+
+  /** @param {Response} response takes what its status and headers tell */
+  async #accept(response) {
+    const { status } = response ?? {};
+    if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
+    const wanted = this.position;
+    if (status === 416) {
+      this.#overlap = Number(this.#hasBytes);
+      throw new NoSuchRange(`${this.#url} has no byte ${wanted}: it ends before (416)`);
+    }
+    this.#overlap = 0;
+    if (!response.ok) throw httpError(this.#url, response);
+    const type = response.headers.get('Content-Type') ?? '';
+    if (type.startsWith('text/html')) throw await pageInsteadOfModel(this.#url, response);
+    const isPart = status === 206;
+    if (wanted > 0 && !isPart) this.takesRanges = false;
+    this.#ignored = wanted - (isPart ? startOfPart(response, wanted) : 0);
+    this.#isCompressed = /^(gzip|br|deflate|zstd|compress)/i.test(
+      response.headers.get('Content-Encoding') ?? '',
+    );
+    this.#checkValidator(response);
+    this.size = this.#sizeOf(response, wanted - this.#ignored);
+  }
+
+  /** @param {Response} response */
+  #checkValidator(response) {
+    const tag = response.headers.get('ETag');
+    const strongTag = tag?.startsWith('W/') ? null : tag;
+    const validator = strongTag ?? response.headers.get('Last-Modified');
+    if (this.#hasBytes && this.#validator && validator && validator !== this.#validator) {
+      throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
+    }
+    this.#validator ??= validator;
+  }
+
+  /**
+   * The file's size, when it can be trusted: a compressed body's length is another, and a server of
+   * another origin may hide that it is compressed.
+   * @param {Response} response
+   * @param {number} start the offset of the response's first byte
+   */
+  #sizeOf(response, start) {
+    const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
+    const isHidden = response.type === 'cors';
+    if (this.#isCompressed || isHidden || !Number.isSafeInteger(length)) return this.size;
+    // a part need not be all of the rest: some servers give no more than so much at once
+    const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
+    const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
+    if (this.#hasBytes && this.size !== undefined && size !== this.size) {
+      throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
+    }
+    return size;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} attempt
+   * @returns {Promise<T>}
+   */
+  async #withRetries(attempt) {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const waitMs = this.#msToWait(error);
+        this.#hangUp();
+        if (waitMs === undefined) throw this.#wordsFor(error);
+        this.#attempts++;
+        this.#options.onRetry(this.#attempts);
+        await sleep(waitMs, this.#cancelled.signal);
+        if (this.#cancelled.signal.aborted) throw this.#wordsFor(error);
+      }
+    }
+  }
+
+  /** @param {unknown} error @returns {number | undefined} nothing when it is not worth trying */
+  #msToWait(error) {
+    if (this.#cancelled.signal.aborted || this.#attempts >= this.#options.retries) return undefined;
+    const backoff = BACKOFF_MS[this.#attempts] ?? BACKOFF_MS_MAX;
+    if (error instanceof BusyServer) return Math.max(backoff, error.waitMs);
+    if (error instanceof NoSuchRange && this.#hasBytes) return backoff;
+    if (error instanceof WickError) return undefined;
+    return this.#hasBytes || error instanceof Interrupted ? backoff : undefined;
+  }
+
+  /** @param {unknown} error */
+  #wordsFor(error) {
+    if (error instanceof WickError) return error;
+    const tries = this.#attempts > 0 ? ` (taken up ${this.#attempts} times)` : '';
+    const words = `The download of ${this.#url} broke off after ${this.position} bytes${tries}`;
+    return new WickError(
+      'NETWORK',
+      `${words}: ${error instanceof Error ? error.message : wordsOf(error)}`,
+      error,
+    );
+  }
+}
+
+/**
+ * Reads a body into one buffer again and again where the stream allows it (not so in Safari): a new
+ * buffer for each piece is as much fresh memory as the model is long, which the system has to clear.
+ * What was read is there until the next call.
+ */
+class PieceReader {
+  /** @type {ReadableStreamBYOBReader | undefined} */
+  #filler;
+  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  #reader;
+  #buffer = new ArrayBuffer(0);
+
+  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} body */
+  constructor(body) {
+    try {
+      this.#filler = body.getReader({ mode: 'byob' });
+    } catch {
+      this.#reader = body.getReader();
+    }
+  }
+
+  /** @returns {Promise<Uint8Array | null>} null at the end */
+  async read() {
+    if (this.#reader) {
+      const { done, value } = await this.#reader.read();
+      return done ? null : value;
+    }
+    const filler = /** @type {ReadableStreamBYOBReader} */ (this.#filler);
+    const isThere = this.#buffer.byteLength > 0;
+    const room = new Uint8Array(isThere ? this.#buffer : new ArrayBuffer(PIECE_BYTES));
+    const { done, value } = await filler.read(room);
+    this.#buffer = value?.buffer ?? new ArrayBuffer(0);
+    return done ? null : value;
+  }
+
+  async cancel() {
+    await (this.#filler ?? this.#reader)?.cancel();
+  }
+}
+
+/** The connection is worth another try. */
+class Interrupted extends Error {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, { cause });
+    this.name = 'Interrupted';
+  }
+}
+
+/** 429 and 5xx: worth another try after a while. */
+class BusyServer extends WickError {
+  /** @param {string} message @param {object} cause @param {number} waitMs */
+  constructor(message, cause, waitMs) {
+    super('HTTP', message, cause);
+    this.waitMs = waitMs;
+  }
+}
+
+/** 416: after a connection that broke it may be a server that counts differently, or for a while. */
+class NoSuchRange extends WickError {
+  /** @param {string} message */
+  constructor(message) {
+    super('TRUNCATED', message);
+  }
+}
+
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} limitMs 0: none
+ * @param {AbortSignal} [cancelled] ends the waiting, too
+ * @returns {Promise<T>}
+ */
+async function withTimeout(promise, limitMs, cancelled) {
+  let stop = () => {};
+  const ended = new Promise((_, fail) => {
+    const message = `no byte came for ${limitMs / 1000} s`;
+    const timer = limitMs && setTimeout(() => fail(new Interrupted(message)), limitMs);
+    const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
+    stop = () => {
+      clearTimeout(timer || undefined);
+      unlisten();
+    };
+  });
+  try {
+    return await Promise.race([promise, /** @type {Promise<never>} */ (ended)]);
+  } finally {
+    stop();
+  }
+}
+
+/** @param {number} ms @param {AbortSignal} cancelled ends it, too @returns {Promise<void>} */
+function sleep(ms, cancelled) {
+  return new Promise((settle) => {
+    const timer = setTimeout(() => end(), ms);
+    const stop = onAbort(cancelled, () => end());
+    const end = () => {
+      clearTimeout(timer);
+      stop();
+      settle();
+    };
+  });
+}
+
+/** @param {string} url @returns {boolean} */
+function isSameOrigin(url) {
+  const here = globalThis.location?.origin;
+  return here === undefined || here === 'null' || new URL(url).origin === here;
+}
+
+/** @param {Response} response @param {number} wanted @returns {number} */
+function startOfPart(response, wanted) {
+  const told = /^bytes (\d+)-/.exec(response.headers.get('Content-Range') ?? '');
+  const start = told ? Number(told[1]) : wanted;
+  if (start > wanted) {
+    throw new WickError('HTTP', `${response.url} answered bytes from ${start}, not from ${wanted}`);
+  }
+  return start;
+}
+
+/** @param {string} url @param {Response} response */
+function httpError(url, response) {
+  const { status, statusText } = response;
+  const message = `${url} answered ${status}${statusText ? ` ${statusText}` : ''}`;
+  const cause = { status, statusText, url: response.url };
+  if (status !== 429 && status < 500) return new WickError('HTTP', message, cause);
+  const seconds = Number(response.headers.get('Retry-After') ?? 0);
+  return new BusyServer(message, cause, Math.min(BACKOFF_MS_MAX, (seconds || 0) * 1000));
+}
+
+/** @param {string} url @param {Response} response */
+async function pageInsteadOfModel(url, response) {
+  const title = /<title[^>]*>\s*([^<]{0,100})/i.exec(await startOfText(response))?.[1]?.trim();
+  const named = title ? ` («${title}»)` : '';
+  return new WickError(
+    'NOT_GGUF',
+    `${url} is a web page${named}, not a GGUF file. On a model hub, take the address of the ` +
+      'download, not of the page that shows the file',
+    { contentType: response.headers.get('Content-Type'), url: response.url },
+  );
+}
+
+/** @param {Response} response @returns {Promise<string>} */
+async function startOfText(response) {
+  try {
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+    const { value } = await withTimeout(reader.read(), TITLE_MS);
+    reader.cancel().catch(() => {});
+    return new TextDecoder().decode(value);
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * A fetch that failed without an answer: browsers do not say why, but a request that asks for
+ * nothing (no-cors) tells a server that refuses this page from one that is not there.
+ * @param {string} url
+ * @param {unknown} error
+ */
+async function explainFailure(url, error) {
+  const { host } = new URL(url);
+  const reason = causeOf(error);
+  if (!isSameOrigin(url) && globalThis.location !== undefined) {
+    try {
+      await withTimeout(fetch(url, { method: 'HEAD', mode: 'no-cors' }), 5000);
+      return new WickError(
+        'CORS',
+        `${host} does not let this page (${globalThis.location.origin}) read the file: its answer has no ` +
+          'Access-Control-Allow-Origin header. Serve the model from the page’s own origin, or allow ' +
+          'it on that server',
+        error,
+      );
+    } catch {
+      // not there at all
+    }
+  }
+  // An isolated page may not even ask so: there the two cannot be told apart.
+  const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
+  const or = isUnclear ? ', or does not let this page read (no Access-Control-Allow-Origin)' : '';
+  return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
+}
+
+/** @param {unknown} error @returns {string} Node tells why in the cause */
+function causeOf(error) {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message ? `: ${cause.message}` : '';
+}

@@ -1,0 +1,269 @@
+// js/bytes/model_sources.js — where a model's bytes come from: addresses, blobs, files of the disk, a stream. A
+// source opens any of its files at an offset and gives a stream of bytes from there on.
+
+import { WickError, wordsOf } from '../base/errors.js';
+import { HttpSource } from './http_source.js';
+import { fileIsMissing, nameOfFile } from './split_files.js';
+
+/**
+ * A file being read. `position` is the offset of the next byte, `size` the file's when it is known
+ * for sure.
+ * @typedef {object} ByteStream
+ * @property {number} position
+ * @property {number | undefined} size
+ * @property {() => Promise<Uint8Array | null>} read the next bytes, null at the end
+ * @property {() => void} cancel
+ */
+
+/**
+ * @typedef {object} Source
+ * @property {number} files how many are known by name
+ * @property {boolean} canSeek whether a file can be opened again, and at an offset
+ * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
+ *   `offset`, never behind it
+ * @property {() => void} [close] ends what is open, or about to be
+ */
+
+/**
+ * A source as it travels to the worker.
+ * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number,
+ *     stallMs: number} |
+ *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
+ *   {kind: 'page', files: number, canSeek: boolean}} SourceDescription
+ */
+
+/**
+ * @param {Exclude<SourceDescription, {kind: 'page'}>} description
+ * @param {(attempt: number) => void} onRetry
+ * @returns {Source}
+ */
+export function createSource(description, onRetry) {
+  switch (description.kind) {
+    case 'url':
+      return new HttpSource({ ...description, onRetry });
+    case 'blob':
+      return new BlobSource(description.blobs);
+    case 'path':
+      return new PathSource(description.paths);
+  }
+}
+
+const PIECE_BYTES = 1 << 20;
+/** A file of the disk that is no longer is read without waiting: its bytes are there sooner than turns. */
+const SMALL_FILE_BYTES = 16 << 20;
+/** Its pieces stay in the processor's cache on their way into the module. */
+const SMALL_PIECE_BYTES = 1 << 18;
+
+/** Blobs and Files, read piece by piece: a whole model never lies in JavaScript's memory. */
+export class BlobSource {
+  canSeek = true;
+  #blobs;
+
+  /** @param {Blob[]} blobs */
+  constructor(blobs) {
+    this.#blobs = blobs;
+    this.files = blobs.length;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file >= this.files) throw fileIsMissing(file, this.files);
+    return new BlobStream(this.#blobs[file], offset);
+  }
+}
+
+class BlobStream {
+  #blob;
+
+  /** @param {Blob} blob @param {number} position */
+  constructor(blob, position) {
+    this.#blob = blob;
+    this.position = position;
+    this.size = blob.size;
+  }
+
+  async read() {
+    if (this.position >= this.size) return null;
+    const piece = this.#blob.slice(this.position, this.position + PIECE_BYTES);
+    const bytes = new Uint8Array(await readBlob(piece));
+    this.position += bytes.byteLength;
+    return bytes;
+  }
+
+  cancel() {}
+}
+
+/** @param {Blob} blob */
+async function readBlob(blob) {
+  try {
+    return await blob.arrayBuffer();
+  } catch (error) {
+    // a File whose file was changed or removed after it was chosen
+    throw new WickError('IO', `The file could not be read: ${error}`, error);
+  }
+}
+
+/** Files of the disk, where there is node:fs (Node, Deno, Bun). */
+class PathSource {
+  canSeek = true;
+  #paths;
+
+  /** @param {string[]} paths */
+  constructor(paths) {
+    this.#paths = paths;
+    this.files = paths.length;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    const path = nameOfFile(this.#paths, file);
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+    if (!fs) throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
+    try {
+      const told = fs.statSync(path);
+      if (told.isFile() && told.size > 0 && told.size <= SMALL_FILE_BYTES) {
+        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, told.size);
+      }
+      const handle = await fs.promises.open(path, 'r');
+      const stat = await handle.stat();
+      if (!stat.isDirectory()) return new PathStream(handle, offset, stat.size);
+      await handle.close();
+    } catch (error) {
+      throw new WickError('IO', `${path} cannot be read: ${error}`, error);
+    }
+    throw new WickError('IO', `${path} cannot be read: it is a folder`);
+  }
+}
+
+class SmallFileStream {
+  #fs;
+  #file;
+  #buffer = new Uint8Array(SMALL_PIECE_BYTES);
+
+  /** @param {typeof import('node:fs')} fs @param {number} file @param {number} position @param {number} size */
+  constructor(fs, file, position, size) {
+    this.#fs = fs;
+    this.#file = file;
+    this.position = position;
+    this.size = size;
+  }
+
+  async read() {
+    const size = this.#fs.readSync(this.#file, this.#buffer, 0, SMALL_PIECE_BYTES, this.position);
+    this.position += size;
+    return size === 0 ? null : this.#buffer.subarray(0, size);
+  }
+
+  cancel() {
+    this.#fs.closeSync(this.#file);
+  }
+}
+
+class PathStream {
+  #handle;
+  #buffer = new Uint8Array(PIECE_BYTES);
+
+  /** @param {import('node:fs').promises.FileHandle} handle @param {number} position @param {number} size */
+  constructor(handle, position, size) {
+    this.#handle = handle;
+    this.position = position;
+    // a pipe has no size, and nothing but the order it comes in
+    this.size = size > 0 ? size : undefined;
+  }
+
+  async read() {
+    const at = this.size === undefined ? null : this.position;
+    const { bytesRead } = await this.#handle.read(this.#buffer, 0, PIECE_BYTES, at);
+    this.position += bytesRead;
+    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
+  }
+
+  cancel() {
+    this.#handle.close().catch(() => {});
+  }
+}
+
+/** A stream: one file, once, from its beginning. */
+export class StreamSource {
+  canSeek = false;
+  files = 1;
+  #iterator;
+  #isOpen = false;
+
+  /** @param {AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>} stream */
+  constructor(stream) {
+    this.#iterator = iterate(stream);
+  }
+
+  /** @param {number} file @param {number} _offset @returns {Promise<ByteStream>} */
+  async open(file, _offset) {
+    if (file > 0) throw fileIsMissing(file, 1);
+    if (this.#isOpen) throw new WickError('INTERNAL', 'A stream can be read only once');
+    this.#isOpen = true;
+    return new IteratorStream(this.#iterator);
+  }
+
+  close() {
+    leave(this.#iterator);
+  }
+}
+
+class IteratorStream {
+  position = 0;
+  size = undefined;
+  #iterator;
+
+  /** @param {AsyncIterator<Uint8Array>} iterator */
+  constructor(iterator) {
+    this.#iterator = iterator;
+  }
+
+  async read() {
+    const { done, value } = await readStream(this.#iterator);
+    if (done) return null;
+    if (!ArrayBuffer.isView(value)) {
+      throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
+    }
+    this.position += value.byteLength;
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  }
+
+  cancel() {
+    leave(this.#iterator);
+  }
+}
+
+/** What a stream of the caller's says to that is nobody's concern. @param {AsyncIterator<Uint8Array>} iterator */
+async function leave(iterator) {
+  try {
+    await iterator.return?.();
+  } catch {
+    // it has ended
+  }
+}
+
+/** @param {AsyncIterator<Uint8Array>} iterator */
+async function readStream(iterator) {
+  try {
+    return await iterator.next();
+  } catch (error) {
+    throw new WickError('IO', `The stream failed: ${wordsOf(error)}`, error);
+  }
+}
+
+/**
+ * Leaving an iterator waits for the piece that was asked for last, which a stream that stalls never
+ * gives: those of the web and of Node can be ended otherwise.
+ * @param {any} stream
+ * @returns {AsyncIterator<Uint8Array>}
+ */
+function iterate(stream) {
+  const left = /** @type {const} */ ({ done: true, value: undefined });
+  if (typeof stream.getReader === 'function') {
+    const reader = /** @type {ReadableStreamDefaultReader<Uint8Array>} */ (stream.getReader());
+    return { next: () => reader.read(), return: () => reader.cancel().then(() => left) };
+  }
+  const iterator = stream[Symbol.asyncIterator]();
+  if (typeof stream.destroy !== 'function') return iterator;
+  return { next: () => iterator.next(), return: async () => stream.destroy() && left };
+}

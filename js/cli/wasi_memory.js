@@ -1,0 +1,28 @@
+// js/cli/wasi_memory.js — node:wasi and a memory that grows: for the command line, and for tests that run the WASI
+// module.
+
+/**
+ * node:wasi keeps the address of the memory that it saw at the start: after memory.grow it would write
+ * to freed memory (nodejs/node#51303). So it is told of each new buffer before the next call.
+ * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
+ * @returns {(memory: WebAssembly.Memory) => void} to be called with the instance's memory
+ */
+export function followMemory(wasi) {
+  const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
+  /** @type {WebAssembly.Memory | undefined} */
+  let memory;
+  /** @type {ArrayBuffer | undefined} */
+  let buffer;
+  for (const [name, call] of Object.entries(wasi.wasiImport)) {
+    wasi.wasiImport[name] = (/** @type {unknown[]} */ ...values) => {
+      if (setMemory && memory && memory.buffer !== buffer) {
+        buffer = memory.buffer;
+        /** @type {any} */ (wasi)[setMemory](memory);
+      }
+      return call(...values);
+    };
+  }
+  return (made) => {
+    memory = made;
+  };
+}

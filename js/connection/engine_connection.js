@@ -1,0 +1,404 @@
+// js/connection/engine_connection.js — the page's end of the line to the engine's workers: calls and their answers, streams of
+// output, and what becomes of all of them when a worker dies or the engine is closed.
+
+import { onAbort } from '../base/abort_signals.js';
+import {
+  abortError,
+  fromPlainError,
+  throwIfAborted,
+  toPlainError,
+  WickError,
+} from '../base/errors.js';
+import { startThread } from './start_worker.js';
+
+/** @typedef {import('./messages.js').ToWorker} ToWorker */
+/** @typedef {import('./messages.js').FromWorker} FromWorker */
+/** @typedef {import('./messages.js').Output} Output */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
+
+/**
+ * Somebody who waits for messages with an id.
+ * @typedef {{onOutput?: (output: Output) => void, settle: (value: any) => void,
+ *   fail: (error: unknown) => void}} Waiter
+ */
+
+/** So long a worker may take to let its helpers go and to remove its file, before all are ended anyway. */
+const CLOSE_MS_MAX = 5000;
+
+const ignore = () => {};
+
+export class EngineConnection {
+  /** The engine's worker, and its helpers as soon as they are started. @type {import('./start_worker.js').Thread[]} */
+  #threads = [];
+  /** Starts helpers that have not been started yet. @type {(() => void)[]} */
+  #late = [];
+  /** @type {() => import('./start_worker.js').Thread} */
+  #startThread = () => {
+    throw new WickError('INTERNAL', 'This engine starts no workers');
+  };
+  /** @type {Map<number, Waiter>} */
+  #waiters = new Map();
+  #lastId = 0;
+  /** Why nothing can be asked any more. @type {WickError | undefined} */
+  #end;
+  /** The workers are being ended. @type {Promise<void> | undefined} */
+  #ending;
+  /** @type {Waiter | undefined} */
+  #start;
+  /** @type {(() => void) | undefined} */
+  #onClosed;
+  #hasFile = false;
+  /** Progress was told of: the next time that is some time ago. */
+  #isLoading = false;
+  /** @type {((info: any) => void) | undefined} */
+  #onReadyAgain;
+  #onProgress;
+  #onEnd;
+  /** @type {PageSource | undefined} */
+  #pageSource;
+
+  /**
+   * @param {(progress: import('./messages.js').Progress) => void} onProgress
+   * @param {(error: WickError) => void} [onEnd] hears why nothing can be asked any more
+   */
+  constructor(onProgress, onEnd) {
+    this.#onProgress = onProgress;
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Starts the engine's worker. Its helpers follow when it is ready, or has been loading for a while: on
+   * few cores they would only hold it up, and it takes them whenever they come.
+   * @param {import('./start_worker.js').WorkerOption} option
+   */
+  startWorker(option) {
+    this.#startThread = () =>
+      startThread(
+        option,
+        (message) => this.#receive(message),
+        (reason, cause) => this.#crash(reason, cause),
+      );
+    this.#threads.push(this.#startThread());
+  }
+
+  /** In a turn of its own: starting one takes this thread milliseconds. */
+  #startHelpersSoon() {
+    if (this.#late.length === 0) return;
+    setTimeout(() => {
+      for (const start of this.#late.splice(0)) start();
+    });
+  }
+
+  /** @param {Omit<import('./messages.js').HelperMessage, 'type'>} message */
+  #startHelper(message) {
+    try {
+      const helper = this.#startThread();
+      helper.keepAlive(false);
+      this.#threads.push(helper);
+      helper.post({ type: 'helper', ...message }, [message.port]);
+    } catch (error) {
+      this.#crash(`a helper could not be started: ${error}`, error);
+    }
+  }
+
+  /**
+   * In place of workers of its own: a part in an engine that another tab may have.
+   * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
+   * @param {(info: any) => void} onReadyAgain hears of the engine that followed one that has gone
+   * @returns {Promise<object>} when the model is there: what the engine knows of it
+   */
+  share(take, onReadyAgain) {
+    this.#onReadyAgain = onReadyAgain;
+    return new Promise((settle, fail) => {
+      this.#start = { settle, fail };
+      this.#threads.push(take((message) => this.#receive(message)));
+    });
+  }
+
+  /**
+   * @param {Omit<import('./messages.js').InitMessage, 'helpers'>} message
+   * @param {Source | undefined} pageSource what the worker reads through this page
+   * @returns {Promise<object>} when the model is there: what the engine knows of it
+   */
+  init(message, pageSource) {
+    this.#pageSource = pageSource && new PageSource(pageSource);
+    this.#hasFile = Boolean(message.config.swap);
+    return new Promise((settle, fail) => {
+      if (this.#end) {
+        fail(this.#end);
+        return;
+      }
+      this.#start = { settle, fail };
+      const { module, config } = message;
+      this.#late = [];
+      const ports = Array.from({ length: config.threads - 1 }, (_, index) => {
+        const { port1, port2 } = new MessageChannel();
+        this.#late[index] = () => this.#startHelper({ module, index, port: port1 });
+        return port2;
+      });
+      this.#threads[0].post({ ...message, helpers: ports }, ports);
+    });
+  }
+
+  /** @param {ToWorker} message */
+  #send(message) {
+    try {
+      this.#threads[0].post(message);
+    } catch (error) {
+      throw new WickError(
+        'ARG',
+        `What was passed in cannot be sent to the engine: ${error}`,
+        error,
+      );
+    }
+  }
+
+  /** @param {FromWorker} message */
+  #receive(message) {
+    if (message.type === 'log') console.warn(message.text);
+    if (this.#end && message.type !== 'closed') return; // it was on its way
+    switch (message.type) {
+      case 'progress':
+        if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
+        this.#isLoading = true;
+        this.#onProgress(message.progress);
+        break;
+      case 'ready':
+        if (this.#start) this.#start.settle(message.info);
+        else this.#onReadyAgain?.(message.info);
+        this.#start = undefined;
+        this.#startHelpersSoon();
+        this.#rest();
+        break;
+      case 'failed':
+        this.#fail(fromPlainError(message.error));
+        break;
+      case 'closed':
+        this.#onClosed?.();
+        break;
+      case 'crashed':
+        this.#crash(message.message);
+        break;
+      case 'step':
+        for (const output of message.outputs) this.#waiters.get(output.id)?.onOutput?.(output);
+        break;
+      case 'result':
+        this.#take(message.id)?.settle(message.value);
+        break;
+      case 'error':
+        this.#take(message.id)?.fail(fromPlainError(message.error));
+        break;
+      case 'ask':
+        this.#answer(message.id, message.method, message.args);
+        break;
+    }
+  }
+
+  /** @param {number} id @param {string} method @param {number[]} args */
+  async #answer(id, method, args) {
+    const source = /** @type {PageSource} */ (this.#pageSource);
+    try {
+      const value = await source.answer(method, args);
+      const transfer = value instanceof Uint8Array ? [value.buffer] : [];
+      if (!this.#end) this.#threads[0].post({ type: 'answer', id, value }, transfer);
+    } catch (error) {
+      if (!this.#end) this.#send({ type: 'answer-error', id, error: toPlainError(error) });
+    }
+  }
+
+  // ---- waiting ----
+
+  /** @param {Waiter} waiter @returns {number} its id */
+  #wait(waiter) {
+    this.#lastId++;
+    this.#waiters.set(this.#lastId, waiter);
+    this.#threads[0].keepAlive(true);
+    return this.#lastId;
+  }
+
+  /** @param {number} id @returns {Waiter | undefined} */
+  #take(id) {
+    const waiter = this.#waiters.get(id);
+    this.#waiters.delete(id);
+    this.#rest();
+    return waiter;
+  }
+
+  /** An engine that nobody waits for does not keep a Node process alive. */
+  #rest() {
+    if (this.#waiters.size === 0 && !this.#end) this.#threads[0].keepAlive(false);
+  }
+
+  /** Throws when the engine has ended. */
+  check() {
+    if (this.#end) throw this.#end;
+  }
+
+  get isEnded() {
+    return this.#end !== undefined;
+  }
+
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @param {AbortSignal | null} [signal]
+   * @returns {Promise<any>}
+   */
+  async call(method, args, signal) {
+    this.check();
+    throwIfAborted(signal);
+    let id = 0;
+    const stop = onAbort(signal, () => this.#take(id)?.fail(abortError(signal?.reason)));
+    try {
+      return await new Promise((settle, fail) => {
+        id = this.#wait({ settle, fail });
+        this.#send({ type: 'call', id, method, args });
+      });
+    } finally {
+      stop();
+      this.#take(id); // still there if it could not be sent
+    }
+  }
+
+  /**
+   * @param {Omit<import('./messages.js').GenerateMessage, 'type' | 'id' | 'completions'>} message
+   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void}[]} waiters one for
+   *   each completion
+   * @returns {RunningRequest[]}
+   */
+  generate(message, waiters) {
+    this.check();
+    // spelt out: V8 makes a hidden class of each copy by spreading, which keeps what it leads to for a while
+    const ids = waiters.map(({ onOutput, fail }) => this.#wait({ onOutput, fail, settle: ignore }));
+    try {
+      this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });
+    } catch (error) {
+      for (const id of ids) this.#take(id);
+      throw error;
+    }
+    return ids.map((id) => this.#running(id));
+  }
+
+  /** @param {number} id @returns {RunningRequest} */
+  #running(id) {
+    return {
+      acknowledge: (count) => {
+        if (this.#waiters.has(id)) this.#send({ type: 'ack', id, count });
+      },
+      forget: () => void this.#take(id),
+      cancel: () => {
+        if (this.#take(id)) this.#send({ type: 'cancel', id });
+      },
+    };
+  }
+
+  // ---- the end ----
+
+  /** @param {unknown} error why there is no model; of an eager engine, after its start */
+  #fail(error) {
+    if (this.#start) this.#start.fail(error);
+    else this.#stop(/** @type {WickError} */ (error));
+  }
+
+  /** @param {string} reason @param {unknown} [cause] */
+  #crash(reason, cause) {
+    const isTold = cause instanceof WickError; // it never began
+    const crash = () =>
+      new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause);
+    this.#stop(isTold ? cause : crash());
+  }
+
+  /**
+   * @param {WickError} error what every pending and every later call gets
+   * @param {{isPolite?: boolean}} [options] whether the workers are asked first
+   * @returns {Promise<void> | undefined} of the first end, which is the only one
+   */
+  #stop(error, options = {}) {
+    if (!this.#end) this.#ending = this.#endAll(error, options);
+    return this.#ending;
+  }
+
+  /** @param {WickError} error @param {{isPolite?: boolean}} options */
+  async #endAll(error, { isPolite = false }) {
+    this.#end = error;
+    const waiters = [...this.#waiters.values()];
+    this.#waiters.clear();
+    this.#start?.fail(error);
+    this.#start = undefined;
+    for (const { fail } of waiters) fail(error);
+    this.#onEnd?.(error);
+    this.#pageSource?.cancel();
+    const threads = this.#threads;
+    this.#threads = [];
+    this.#late = [];
+    if (isPolite && (threads.length > 1 || this.#hasFile)) await this.#askToClose(threads[0]);
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+
+  /** Helpers that wait cannot be ended everywhere; a swap file is removed. @param {import('./start_worker.js').Thread} engine */
+  #askToClose(engine) {
+    return new Promise((settle) => {
+      const timer = setTimeout(settle, CLOSE_MS_MAX);
+      this.#onClosed = () => {
+        clearTimeout(timer);
+        settle(undefined);
+      };
+      engine.keepAlive(true);
+      engine.post({ type: 'close' });
+    });
+  }
+
+  /** Ends the workers and with them the memory. Closing twice is fine. */
+  async close() {
+    await this.#stop(new WickError('CLOSED', 'The engine is closed'), { isPolite: true });
+  }
+}
+
+/**
+ * @typedef {object} RunningRequest
+ * @property {(count: number) => void} acknowledge so many pieces were read
+ * @property {() => void} forget it has ended
+ * @property {() => void} cancel
+ */
+
+/** Bytes that only the page has (a stream, its own fetch), read when the worker asks for them. */
+class PageSource {
+  #source;
+  /** @type {Map<number, ByteStream>} */
+  #streams = new Map();
+  #opened = 0;
+
+  /** @param {Source} source */
+  constructor(source) {
+    this.#source = source;
+  }
+
+  /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
+  async answer(method, args) {
+    if (method === 'open') return this.#open(args[0], args[1]);
+    const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
+    if (method === 'read') {
+      const bytes = await stream?.read();
+      // a copy of its own: what is passed on is taken away from whoever made the stream (and the
+      // slice of a Node Buffer is no copy)
+      return bytes ? new Uint8Array(bytes) : null;
+    }
+    stream?.cancel();
+    this.#streams.delete(args[0]);
+    return undefined;
+  }
+
+  /** @param {number} file @param {number} offset */
+  async #open(file, offset) {
+    const stream = await this.#source.open(file, offset);
+    const id = ++this.#opened;
+    this.#streams.set(id, stream);
+    return { id, position: stream.position, size: stream.size, canSeek: this.#source.canSeek };
+  }
+
+  cancel() {
+    this.#source.close?.();
+    this.#streams.clear();
+  }
+}

@@ -1,0 +1,222 @@
+// js/connection/start_worker.js — starts workers, web ones and Node's, and makes one kind of them.
+
+import { WickError } from '../base/errors.js';
+
+/** @typedef {import('node:worker_threads').Worker} NodeWorker */
+/** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
+
+/**
+ * A worker of either kind. `onEnd` hears of a worker that failed or went away by itself.
+ * @typedef {object} Thread
+ * @property {(message: unknown, transfer?: Transferable[]) => void} post
+ * @property {() => Promise<void>} terminate
+ * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
+ */
+
+/**
+ * @param {WorkerOption} option
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+export function startThread(option, onMessage, onEnd) {
+  const worker = startWorker(option);
+  return 'addEventListener' in worker
+    ? adaptWeb(worker, onMessage, onEnd)
+    : adaptNode(worker, onMessage, onEnd);
+}
+
+/** @param {WorkerOption} option @returns {Worker | NodeWorker} */
+function startWorker(option) {
+  const made = typeof option === 'function' ? option() : option;
+  if (made && typeof made === 'object' && 'postMessage' in made) {
+    return /** @type {Worker | NodeWorker} */ (made);
+  }
+  if (typeof Worker === 'function') return startWebWorker(made);
+  const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
+  // Flags of the process need not be ones that a worker takes (--input-type).
+  if (made) return new threads.Worker(addressOf(made), { execArgv: [] });
+  return startQuickly(threads);
+}
+
+/**
+ * The package's own file for Node, read as a script: by the loader of modules it comes up 6 ms later.
+ * Where a bundler has left that file behind, it is the one that browsers take. Its standard streams
+ * lead nowhere, and what it has to say comes as messages: those of this thread, which would be made
+ * for it, and its own input take 3 ms.
+ * @param {typeof import('node:worker_threads')} threads
+ * @returns {NodeWorker}
+ */
+function startQuickly(threads) {
+  const text = `const from = process.getBuiltinModule, fs = from('node:fs');
+const { parentPort, workerData: { own, common } } = from('node:worker_threads');
+const tell = ({ name, message }) =>
+  parentPort.postMessage({ type: 'log', text: name + ': ' + message });
+process.on('warning', tell);
+const name = fs.existsSync(own) ? own : common;
+from('node:vm').runInThisContext(fs.readFileSync(name, 'utf8'), name);`;
+  const { fileURLToPath } = process.getBuiltinModule('node:url');
+  const common = fileURLToPath(workerUrl());
+  const folder = common.slice(0, common.search(/[^\\/]*$/));
+  const workerData = { own: `${folder}node/worker.js`, jinja: `${folder}node/jinja.js`, common };
+  const streams = { stdin: true, stdout: true, stderr: true };
+  return new threads.Worker(text, { eval: true, execArgv: [], workerData, ...streams });
+}
+
+/** @param {URL | string} option */
+function addressOf(option) {
+  try {
+    return new URL(option, globalThis.location?.href);
+  } catch {
+    throw new WickError('ARG', `worker must be an address, not ${option}`);
+  }
+}
+
+/** @param {URL | string | undefined} option */
+function startWebWorker(option) {
+  if (option) {
+    const url = addressOf(option);
+    if (isElsewhere(url)) return startByBlob(url);
+    return allowed(() => new Worker(url, { type: 'module' }), "'self'");
+  }
+  if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());
+  // Bundlers look for exactly this expression.
+  const start = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  return allowed(start, "'self'");
+}
+
+/** Some browsers refuse at once, some tell the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
+const refusals = new WeakMap();
+
+/** What a worker reads is refused where only it can hear of it. @type {WeakMap<Worker, string>} */
+const imports = new WeakMap();
+
+/**
+ * A worker that the page's Content Security Policy may refuse.
+ * @param {() => Worker} start
+ * @param {string} source what worker-src has to allow
+ * @returns {Worker}
+ */
+function allowed(start, source) {
+  const watch = watchPolicy(source);
+  try {
+    const worker = start();
+    refusals.set(worker, watch.refusal);
+    worker.addEventListener('message', watch.stop, { once: true });
+    worker.addEventListener('error', () => setTimeout(watch.stop), { once: true });
+    return worker;
+  } catch (error) {
+    watch.stop();
+    throw refusedBy(String(error), source, error) ?? error;
+  }
+}
+
+/** @param {string} source */
+function watchPolicy(source) {
+  /** @type {WickError | undefined} */
+  let found;
+  const hear = (/** @type {Event} */ event) => {
+    found ??= refusedBy(
+      /** @type {SecurityPolicyViolationEvent} */ (event).effectiveDirective,
+      source,
+    );
+  };
+  globalThis.document?.addEventListener('securitypolicyviolation', hear);
+  const stop = () => globalThis.document?.removeEventListener('securitypolicyviolation', hear);
+  return { refusal: () => found, stop };
+}
+
+/**
+ * @param {string} words an error's, or the directive
+ * @param {string} source what worker-src has to allow
+ * @param {unknown} [cause]
+ * @returns {WickError | undefined} nothing if it was no policy
+ */
+function refusedBy(words, source, cause) {
+  const page = "The page's Content Security Policy";
+  if (/trusted/i.test(words)) {
+    return new WickError(
+      'CSP',
+      `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give ` +
+        'createEngine worker: () => new Worker(policy.createScriptURL(address)) with a policy of ' +
+        'yours that its directive trusted-types names',
+      cause,
+    );
+  }
+  if (!/worker-src|content security policy/i.test(words)) return undefined;
+  return new WickError(
+    'CSP',
+    `${page} refuses the engine's worker: its directive worker-src has to allow ${source}`,
+    cause,
+  );
+}
+
+const workerUrl = () => new URL('./worker.js', import.meta.url);
+
+/** @param {URL} url @returns {boolean} whether a worker of that address would be refused */
+function isElsewhere(url) {
+  const here = globalThis.location?.origin;
+  return here !== undefined && url.protocol.startsWith('http') && url.origin !== here;
+}
+
+/** @param {URL} url on another origin, such as a CDN, that lets everybody read it */
+function startByBlob(url) {
+  const text = `import ${JSON.stringify(url.href)};`;
+  const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  const worker = allowed(() => new Worker(blob, { type: 'module' }), `blob: and ${url.origin}`);
+  imports.set(worker, url.origin);
+  worker.addEventListener('message', () => URL.revokeObjectURL(blob), { once: true });
+  return worker;
+}
+
+/**
+ * @param {Worker} worker
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+function adaptWeb(worker, onMessage, onEnd) {
+  worker.addEventListener('message', ({ data }) => onMessage(data));
+  worker.addEventListener('messageerror', () => onEnd('it sent what cannot be received'));
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    const { message, error } = event;
+    if (message) return onEnd(message, error ?? undefined);
+    // what the policy has to say may come after it
+    const origin = imports.get(worker);
+    const or = origin
+      ? `, or worker-src of the Content Security Policy does not allow ${origin}`
+      : '';
+    setTimeout(() => onEnd(`its file could not be loaded${or}`, refusals.get(worker)?.()));
+  });
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer ?? []),
+    terminate: async () => worker.terminate(),
+    keepAlive: () => {},
+  };
+}
+
+/**
+ * @param {NodeWorker} worker
+ * @param {(message: any) => void} onMessage
+ * @param {(reason: string, cause?: unknown) => void} onEnd
+ * @returns {Thread}
+ */
+function adaptNode(worker, onMessage, onEnd) {
+  worker.on('message', onMessage);
+  worker.on('messageerror', (error) => onEnd('it sent what cannot be received', error));
+  worker.on('error', (error) => onEnd(String(error), error));
+  let isEnding = false;
+  worker.on('exit', (code) => {
+    if (!isEnding) onEnd(`it ended with code ${code}`);
+  });
+  return {
+    post: (message, transfer) => worker.postMessage(message, /** @type {any} */ (transfer ?? [])),
+    terminate: async () => {
+      isEnding = true;
+      await worker.terminate();
+    },
+    keepAlive: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
+  };
+}

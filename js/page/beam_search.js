@@ -1,0 +1,167 @@
+// js/page/beam_search.js — beam search on sessions: a beam is a fork, so what beams have in common is in memory
+// once, and the beams of a step run as one batch.
+
+import { argumentError } from '../base/errors.js';
+import { checkCount, shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+
+/** @typedef {import('./engine.js').Engine} Engine */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../index.js').Beam} Beam */
+/** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
+
+/** The engine tells of so many alternatives at the most. */
+const ALTERNATIVES_MAX = 20;
+
+/**
+ * A continuation: its session holds all of its tokens but `next`.
+ * @typedef {{session: Session, tokens: number[], logprob: number, next: string | number[]}} Live
+ * @typedef {{beam: Live, token: number, logprob: number}} Candidate
+ */
+
+/** @param {BeamSearchOptions} options */
+function checked(options) {
+  checkNames(options, ['width', 'maxTokens', 'lengthPenalty', 'signal', 'priority', 'salt']);
+  const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority, salt } = options;
+  if (!Number.isInteger(width) || width < 1 || width > 16) {
+    throw argumentError(`width must be a whole number from 1 to 16, not ${shown(width)}`);
+  }
+  if (checkCount('maxTokens', maxTokens) === 0) throw argumentError('maxTokens must be at least 1');
+  if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
+    throw argumentError(`lengthPenalty must be a number, not ${shown(lengthPenalty)}`);
+  }
+  return { width, maxTokens, lengthPenalty, signal, priority, salt };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {string | number[]} prompt
+ * @param {BeamSearchOptions} [options]
+ * @returns {Promise<Beam[]>} the best first, at most `width` of them
+ */
+export async function beamSearch(engine, prompt, options = {}) {
+  const settings = checked(options);
+  const ends = new Set((await engine.info()).tokenizer?.ends);
+  const search = new Search(settings, ends);
+  const { signal = null, salt } = settings;
+  try {
+    await search.run(await engine.createSession({ signal, salt }), prompt);
+    return await search.best((tokens) => engine.detokenize(tokens));
+  } finally {
+    await search.close();
+  }
+}
+
+class Search {
+  #settings;
+  #ends;
+  /** @type {Live[]} */
+  #live = [];
+  /** @type {Omit<Beam, 'text'>[]} */
+  #ended = [];
+  /** @type {Set<Session>} */
+  #open = new Set();
+
+  /** @param {ReturnType<typeof checked>} settings @param {Set<number>} ends tokens that end a text */
+  constructor(settings, ends) {
+    this.#settings = settings;
+    this.#ends = ends;
+  }
+
+  /** @param {Session} session an empty one @param {string | number[]} prompt */
+  async run(session, prompt) {
+    const { width, maxTokens } = this.#settings;
+    this.#open.add(session);
+    this.#live = [{ session, tokens: [], logprob: 0, next: prompt }];
+    for (let step = 0; step < maxTokens && this.#live.length > 0; step++) {
+      const extended = await Promise.allSettled(this.#live.map((beam) => this.#extend(beam)));
+      // all have ended: sessions can be closed
+      const refused = extended.find((one) => one.status === 'rejected');
+      if (step > 0 && refused?.reason?.code === 'PROMPT_TOO_LONG') return; // the context is full
+      if (refused) throw refused.reason;
+      const candidates = extended.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+      const chosen = candidates.sort((a, b) => b.logprob - a.logprob).slice(0, width);
+      await this.#follow(chosen);
+      if (this.#ended.length >= width) return;
+    }
+  }
+
+  /**
+   * @param {(tokens: number[]) => Promise<string>} textOf
+   * @returns {Promise<Beam[]>}
+   */
+  async best(textOf) {
+    const { width, lengthPenalty } = this.#settings;
+    // what still goes on where enough have ended is no whole text
+    const cut = this.#ended.length >= width ? [] : this.#live;
+    const live = cut.map(({ tokens, logprob }) => ({
+      tokens,
+      logprob,
+      finishReason: /** @type {const} */ ('length'),
+    }));
+    /** @param {{tokens: number[], logprob: number}} beam */
+    const score = ({ tokens, logprob }) => logprob / Math.max(1, tokens.length) ** lengthPenalty;
+    const best = [...this.#ended, ...live].sort((a, b) => score(b) - score(a)).slice(0, width);
+    return Promise.all(best.map(async (beam) => ({ ...beam, text: await textOf(beam.tokens) })));
+  }
+
+  async close() {
+    await Promise.allSettled([...this.#open].map((session) => session.close()));
+  }
+
+  /**
+   * The beam's likeliest next tokens.
+   * @param {Live} beam
+   * @returns {Promise<Candidate[]>}
+   */
+  async #extend(beam) {
+    const { width, signal, priority } = this.#settings;
+    /** @type {import('../index.js').TokenDetail[]} */
+    const details = [];
+    const generation = beam.session.prompt(beam.next, {
+      temperature: 0,
+      maxTokens: 1,
+      ignoreEnd: true,
+      speculation: false,
+      logprobs: Math.min(2 * width, ALTERNATIVES_MAX),
+      onToken: (token) => void details.push(token),
+      signal: signal ?? null,
+      priority: priority ?? 0,
+    });
+    await generation.text();
+    // the token that was sampled is one of the candidates, and not yet part of the text
+    const tokens = await beam.session.tokens();
+    await beam.session.truncate(tokens.length - 1);
+    return details[0].top.map(({ token, logprob }) => ({
+      beam,
+      token,
+      logprob: beam.logprob + logprob,
+    }));
+  }
+
+  /**
+   * What goes on gets a fork; the last child of a beam takes its session over.
+   * @param {Candidate[]} chosen
+   */
+  async #follow(chosen) {
+    const isEnd = (/** @type {Candidate} */ { token }) => this.#ends.has(token);
+    for (const { beam, logprob } of chosen.filter(isEnd)) {
+      this.#ended.push({ tokens: beam.tokens, logprob, finishReason: 'stop' });
+    }
+    const going = chosen.filter((candidate) => !isEnd(candidate));
+    /** @type {Live[]} */
+    const next = [];
+    for (const [index, { beam, token, logprob }] of going.entries()) {
+      const isLast = !going.slice(index + 1).some((candidate) => candidate.beam === beam);
+      const session = isLast ? beam.session : await beam.session.fork();
+      this.#open.add(session);
+      next.push({ session, tokens: [...beam.tokens, token], logprob, next: [token] });
+    }
+    for (const beam of this.#live) {
+      if (going.some((candidate) => candidate.beam === beam)) continue;
+      this.#open.delete(beam.session);
+      await beam.session.close();
+    }
+    this.#live = next;
+  }
+}

@@ -1,0 +1,49 @@
+// js/page/best_of.js — best-of: several completions of one prompt, which share its pages, in the order of how
+// likely the model finds them.
+
+import { checkCompletions } from './option_checks.js';
+import { readersOf } from './piece_reader.js';
+import { promptOf, settingsOf } from './request_options.js';
+
+/** @typedef {import('../index.js').Beam} Beam */
+/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
+
+/** @param {PieceReader} reader @returns {Promise<Beam>} */
+async function read(reader) {
+  let text = '';
+  let logprob = 0;
+  const tokens = [];
+  for (let piece = await reader.next(); piece; piece = await reader.next()) {
+    text += piece.text;
+    // text that was held back is no token's
+    if (!piece.token || piece.token.token < 0) continue;
+    tokens.push(piece.token.token);
+    logprob += piece.token.logprob ?? 0;
+  }
+  const { finish } = /** @type {import('../connection/messages.js').Done} */ (reader.done);
+  return { text, tokens, logprob, finishReason: finish === 'length' ? 'length' : 'stop' };
+}
+
+/** A short text is not likelier for being short. @param {Beam} completion */
+const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
+
+/**
+ * @param {import('../connection/engine_connection.js').EngineConnection} connection
+ * @param {string | ArrayLike<number>} prompt
+ * @param {GenerateOptions & {n?: number}} options
+ * @returns {Promise<Beam[]>} all of them, the best first
+ */
+export async function bestOf(connection, prompt, { n = 4, ...options }) {
+  const message = {
+    input: { prompt: promptOf(prompt) },
+    settings: settingsOf({ ...options, logprobs: options.logprobs ?? 0 }),
+    wantsTokens: true,
+  };
+  const readers = readersOf(connection, message, options, checkCompletions('n', n));
+  const completions = await Promise.all(readers.map(read)).catch((error) => {
+    for (const reader of readers) reader.cancel();
+    throw error;
+  });
+  return completions.sort((a, b) => score(b) - score(a));
+}

@@ -1,0 +1,348 @@
+// js/page/chat_completions.js — conversations in the shape of OpenAI's chat completions, as openai-node gives them:
+// whoever knows that interface needs no other.
+
+import { abortError, argumentError, WickError } from '../base/errors.js';
+import { randomWord } from '../base/random.js';
+import { timingsOf } from './generation.js';
+import { checkCompletions, shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+import { leavable, readersOf } from './piece_reader.js';
+import { settingsOf } from './request_options.js';
+
+/** @typedef {import('../index.js').ChatCompletionRequest} ChatCompletionRequest */
+/** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
+/** @typedef {import('../index.js').ChatCompletionChunk} ChatCompletionChunk */
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../connection/messages.js').Done} Done */
+/** @typedef {import('./piece_reader.js').Piece} Piece */
+/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
+/** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+
+/** Fields that change the answer and are not there yet: refused, not ignored. */
+const unsupported = [
+  ...['tools', 'functions', 'tool_choice', 'function_call', 'audio', 'modalities'],
+  'web_search_options',
+];
+
+/** Of ChatCompletionRequest, what has an effect. */
+const bodyNames = /** @type {const} */ ([
+  ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
+  'salt',
+  ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
+  ...['top_logprobs', 'chat_template_kwargs', 'signal', 'onPrefill'],
+]);
+
+/** OpenAI's own that concern its service, or abilities that no model here has. */
+const withoutEffect = [
+  ...['model', 'user', 'store', 'metadata', 'service_tier', 'parallel_tool_calls', 'prediction'],
+  ...['reasoning_effort', 'verbosity', 'safety_identifier'],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'response_format'],
+];
+
+/** What openai-node knows besides for one call, for its requests over the network. */
+const callWithoutEffect = ['headers', 'query', 'maxRetries', 'idempotencyKey'];
+
+/** @param {Record<string, any>} body */
+function checkBody(body) {
+  if (typeof body !== 'object' || body === null) {
+    throw argumentError('A chat completion wants an object of settings');
+  }
+  const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
+  if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
+  if (typeof (body.stream ?? false) !== 'boolean') {
+    throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
+  }
+  const format = body.response_format?.type ?? 'text';
+  if (format !== 'text') {
+    throw new WickError('UNSUPPORTED', `Chat completions know no response_format ${format} yet`);
+  }
+  checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
+}
+
+/**
+ * @param {unknown} messages
+ * @returns {PlainMessage[]} content as one string each, whatever else they hold left as it is
+ */
+export function messagesOf(messages) {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw argumentError('messages must be an array of at least one message');
+  }
+  return messages.map((message, index) => {
+    if (typeof message?.role !== 'string') throw argumentError(`messages[${index}] has no role`);
+    return { ...message, content: contentOf(message.content, index) };
+  });
+}
+
+/** @param {unknown} content @param {number} index @returns {string} */
+function contentOf(content, index) {
+  if (typeof content === 'string') return content;
+  if (content === undefined || content === null) return '';
+  if (!Array.isArray(content)) {
+    throw argumentError(`messages[${index}].content must be a string or an array of parts`);
+  }
+  return content.map((part) => textOfPart(part, index)).join('');
+}
+
+/** @param {any} part @param {number} index @returns {string} */
+function textOfPart(part, index) {
+  if (part?.type === 'text' && typeof part.text === 'string') return part.text;
+  throw new WickError(
+    'UNSUPPORTED',
+    `messages[${index}] has a part of type ${part?.type}: only text is understood`,
+  );
+}
+
+/** @param {ChatCompletionRequest} body */
+function settingsOfBody(body) {
+  const topLogprobs = body.top_logprobs ?? 0;
+  if (topLogprobs > 0 && !body.logprobs) throw argumentError('top_logprobs needs logprobs: true');
+  return settingsOf({
+    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    temperature: body.temperature ?? undefined,
+    topK: body.top_k ?? undefined,
+    topP: body.top_p ?? undefined,
+    minP: body.min_p ?? undefined,
+    repeatPenalty: body.repeat_penalty ?? undefined,
+    frequencyPenalty: body.frequency_penalty ?? undefined,
+    presencePenalty: body.presence_penalty ?? undefined,
+    seed: body.seed ?? undefined,
+    stop: body.stop ?? undefined,
+    logitBias: body.logit_bias ?? undefined,
+    logprobs: body.logprobs ? topLogprobs : undefined,
+    priority: body.priority ?? undefined,
+    speculation: body.speculation ?? undefined,
+    salt: body.salt ?? undefined,
+  });
+}
+
+export class ChatCompletions {
+  #connection;
+  #model;
+
+  /** @param {EngineConnection} connection @param {string} model its name */
+  constructor(connection, model) {
+    this.#connection = connection;
+    this.#model = model;
+  }
+
+  /**
+   * @param {ChatCompletionRequest} body
+   * @param {{signal?: AbortSignal | null}} [options]
+   * @returns {Promise<any>} a ChatCompletion, or a ChatStream with `stream: true`
+   */
+  async create(body, options = {}) {
+    checkBody(body);
+    checkNames(options, ['signal'], callWithoutEffect);
+    this.#connection.check();
+    const messages = messagesOf(body.messages);
+    const settings = settingsOfBody(body);
+    const message = {
+      input: { messages, variables: body.chat_template_kwargs ?? {} },
+      settings,
+      wantsTokens: body.logprobs === true,
+    };
+    const choices = checkCompletions('n', body.n ?? 1);
+    const signal = options.signal ?? body.signal;
+    const readers = readersOf(
+      this.#connection,
+      message,
+      { signal, onPrefill: body.onPrefill },
+      choices,
+    );
+    const head = {
+      id: `chatcmpl-${randomName()}`,
+      created: Math.floor(Date.now() / 1000),
+      model: this.#model,
+    };
+    readers[0].start();
+    if (!body.stream) return collect(readers, head, body);
+    return new ChatStream(readers, head, body);
+  }
+}
+
+/** @returns {string} crypto.randomUUID is for pages served over HTTPS or from localhost alone */
+const randomName = () => Array.from({ length: 4 }, () => randomWord().toString(36)).join('');
+
+/** @typedef {{id: string, created: number, model: string}} Head */
+
+/** @param {PieceReader[]} readers @param {Head} head @param {ChatCompletionRequest} body */
+async function collect(readers, head, body) {
+  const choices = await Promise.all(
+    readers.map((reader, index) => choiceOf(reader, index, body)),
+  ).catch((error) => {
+    for (const reader of readers) reader.cancel();
+    throw error;
+  });
+  const dones = donesOf(readers);
+  const { id, created, model } = head;
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices,
+    usage: usageOf(dones),
+    timings: timingsOf(dones[0]),
+  };
+}
+
+/** @param {PieceReader} reader @param {number} index @param {ChatCompletionRequest} body */
+async function choiceOf(reader, index, body) {
+  let content = '';
+  const details = [];
+  for (let piece = await reader.next(); piece; piece = await reader.next()) {
+    content += piece.text;
+    details.push(...logprobsOf(piece, body));
+  }
+  return {
+    index,
+    message: { role: 'assistant', content, refusal: null },
+    logprobs: body.logprobs ? { content: details, refusal: null } : null,
+    finish_reason: finishOf(/** @type {Done} */ (reader.done)),
+  };
+}
+
+/** @param {PieceReader[]} readers that have ended @returns {Done[]} */
+const donesOf = (readers) => readers.map((reader) => /** @type {Done} */ (reader.done));
+
+/** A streamed answer: an async iterable of chunks, read once. */
+export class ChatStream {
+  #readers;
+  #head;
+  #body;
+  #isTaken = false;
+  /** @type {AbortController | undefined} */
+  #controller;
+
+  /**
+   * @param {PieceReader[]} readers one for each choice
+   * @param {Head} head
+   * @param {ChatCompletionRequest} body
+   */
+  constructor(readers, head, body) {
+    this.#readers = readers;
+    this.#head = head;
+    this.#body = body;
+    for (const reader of readers) reader.heldBy(this);
+  }
+
+  /** Its abort() ends the stream with an AbortError. */
+  get controller() {
+    this.#controller ??= abortsReaders(this.#readers);
+    return this.#controller;
+  }
+
+  [Symbol.asyncIterator]() {
+    if (this.#isTaken) throw argumentError('A stream can be read only once');
+    this.#isTaken = true;
+    const chunks = leavable(this.#chunks(), () => this.#cancel());
+    for (const reader of this.#readers) reader.heldBy(chunks);
+    return chunks;
+  }
+
+  #cancel() {
+    for (const reader of this.#readers) reader.cancel();
+  }
+
+  async *#chunks() {
+    const readers = this.#readers;
+    try {
+      for (const index of readers.keys()) {
+        yield this.#chunk(index, { delta: { role: 'assistant', content: '' } });
+      }
+      for await (const { index, piece } of merged(readers)) yield this.#piece(index, piece);
+      const dones = donesOf(readers);
+      if (this.#body.stream_options?.include_usage) {
+        yield Object.assign(this.#chunk(0, {}), { choices: [], usage: usageOf(dones) });
+      }
+    } finally {
+      this.#cancel();
+    }
+  }
+
+  /** @param {number} index @param {Piece | undefined} piece nothing: the choice has ended */
+  #piece(index, piece) {
+    if (!piece) {
+      const done = /** @type {Done} */ (this.#readers[index].done);
+      const last = this.#chunk(index, { finish_reason: finishOf(done) });
+      return Object.assign(last, { timings: timingsOf(done) });
+    }
+    const logprobs =
+      this.#body.logprobs === true
+        ? { content: logprobsOf(piece, this.#body), refusal: null }
+        : null;
+    return this.#chunk(index, { delta: { content: piece.text }, logprobs });
+  }
+
+  /** @param {number} index @param {object} choice */
+  #chunk(index, choice) {
+    const { id, created, model } = this.#head;
+    return {
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      choices: [{ index, delta: {}, logprobs: null, finish_reason: null, ...choice }],
+    };
+  }
+}
+
+/** @param {PieceReader[]} readers no more than these: a stream that nobody has is cancelled */
+function abortsReaders(readers) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  signal.addEventListener('abort', () => {
+    for (const reader of readers) reader.abort(abortError(signal.reason));
+  });
+  return controller;
+}
+
+/**
+ * The pieces of several readers as they come, and the end of each.
+ * @param {PieceReader[]} readers
+ * @returns {AsyncGenerator<{index: number, piece: Piece | undefined}, void, void>}
+ */
+async function* merged(readers) {
+  /** @param {number} index */
+  const nextOf = (index) => {
+    const next = readers[index].next().then((piece) => ({ index, piece }));
+    next.catch(() => {}); // who leaves the stream does not wait for it any more
+    return next;
+  };
+  const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));
+  while (waiting.size > 0) {
+    const next = await Promise.race(waiting.values());
+    if (next.piece) waiting.set(next.index, nextOf(next.index));
+    else waiting.delete(next.index);
+    yield next;
+  }
+}
+
+/** @param {Done} done */
+const finishOf = (done) => (done.finish === 'length' ? 'length' : 'stop');
+
+/** @param {Done[]} dones of the choices of one prompt */
+function usageOf(dones) {
+  const { promptTokens, cachedTokens } = dones[0];
+  const completionTokens = dones.reduce((sum, done) => sum + done.completionTokens, 0);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+  };
+}
+
+/**
+ * @param {Piece} piece
+ * @param {ChatCompletionRequest} body
+ * @returns {object[]} OpenAI's shape; none for text that is no token's
+ */
+function logprobsOf({ token }, body) {
+  if (!token || token.token < 0) return [];
+  /** @param {Omit<import('../connection/messages.js').TokenDetail, 'top'>} one */
+  const shaped = ({ text, bytes, logprob = 0 }) => ({ token: text, logprob, bytes });
+  const top = token.top.slice(0, body.top_logprobs ?? 0).map(shaped);
+  return [Object.assign(shaped(token), { top_logprobs: top })];
+}

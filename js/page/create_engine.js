@@ -1,0 +1,157 @@
+// js/page/create_engine.js — createEngine: chooses the module and the number of threads, starts the worker and
+// waits for the model. The thread that calls never computes.
+
+import { onAbort } from '../base/abort_signals.js';
+import { abortError, throwIfAborted, WickError } from '../base/errors.js';
+import { defaultThreads, detectSimd, hasSharedMemory, mostThreads } from '../base/host_features.js';
+import { EngineConnection } from '../connection/engine_connection.js';
+import { canShare, TabThread } from '../tabs/tab_thread.js';
+import { compileModule, isThreaded } from '../wasm/wasm_module.js';
+import { Engine } from './engine.js';
+import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
+import { infoOf } from './engine_reports.js';
+import { draftOf, sourceOf } from './model_options.js';
+import { checkCallback } from './option_checks.js';
+
+/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+
+/** Bundlers look for exactly these expressions. @type {Record<string, () => URL>} */
+const moduleUrls = {
+  'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
+  'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
+  'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
+};
+
+/** Compiled modules of the package's own files: a second engine needs not compile again. */
+const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
+
+/** @param {string} build */
+function ownModule(build) {
+  const found = compiled.get(build);
+  if (found) return found;
+  const module = compileModule(moduleUrls[build]());
+  compiled.set(build, module);
+  module.catch(() => compiled.delete(build));
+  return module;
+}
+
+/**
+ * @param {EngineOptions['wasm']} option
+ * @param {number} threads
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function findModule(option, threads) {
+  const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
+  if (option === undefined || option === null) return ownModule(build);
+  if (typeof option === 'string' || option instanceof URL) {
+    const folder = String(option);
+    return compileModule(folder.endsWith('/') ? `${folder}wick-${build}.wasm` : folder);
+  }
+  return compileModule(option);
+}
+
+/** @param {EngineOptions} options @returns {number} */
+function chooseThreads({ threads, worker, wasm }) {
+  if (threads !== undefined) checkThreads(threads);
+  const isOneWorker = worker && typeof worker === 'object' && 'postMessage' in worker;
+  if (threads === 1 || isOneWorker || !hasSharedMemory()) return 1;
+  if (wasm instanceof WebAssembly.Module && !isThreaded(wasm)) return 1;
+  return threads === undefined ? defaultThreads() : limitThreads(threads);
+}
+
+/** @param {number} threads @returns {number} */
+function limitThreads(threads) {
+  const most = mostThreads();
+  if (threads <= most) return threads;
+  console.warn(
+    `wick-llm: ${threads} threads are too many for the processors here, ${most} are used`,
+  );
+  return most;
+}
+
+/**
+ * @param {EngineOptions} options
+ * @returns {Promise<Engine>}
+ */
+export async function createEngine(options) {
+  checkEngineNames(options);
+  const { signal } = options;
+  checkCallback('onProgress', options.onProgress);
+  checkCallback('onLead', options.onLead);
+  throwIfAborted(signal);
+  const wanted = chooseThreads(options);
+  const config = configOf(options, wanted);
+  const from = sourceOf(options);
+  const shared = sharedNameOf(options, config, from.description);
+  /** @type {(error: unknown) => void} */
+  let giveUp = () => {};
+  const aborted = new Promise((_, fail) => {
+    giveUp = fail;
+  });
+  const connection = new EngineConnection((progress) => {
+    try {
+      if (!signal?.aborted) options.onProgress?.(progress);
+    } catch (error) {
+      giveUp(error);
+    }
+  });
+  const stop = onAbort(signal, () => giveUp(abortError(signal?.reason)));
+  try {
+    const start = (/** @type {EngineConnection} */ own) => startEngine(own, options, config, from);
+    const load = async () => {
+      if (shared === undefined) return start(connection);
+      const isPossible = await canShare();
+      connection.check(); // it may have been given up meanwhile
+      if (!isPossible) return start(connection);
+      return connection.share(
+        (onMessage) => new TabThread(shared, start, onMessage),
+        // what it throws is the page's, and no call's
+        ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
+      );
+    };
+    return new Engine(connection, infoOf(await Promise.race([load(), aborted])));
+  } catch (error) {
+    const closing = connection.close();
+    if (!signal?.aborted) await closing;
+    throw error;
+  } finally {
+    stop();
+  }
+}
+
+/**
+ * @param {EngineConnection} connection
+ * @param {EngineOptions} options
+ * @param {import('../wasm/engine_records.js').NativeConfig} config
+ * @param {ReturnType<typeof sourceOf>} from
+ * @returns {Promise<object>}
+ */
+async function startEngine(connection, options, config, from) {
+  connection.startWorker(options.worker);
+  try {
+    return await loadEngine(connection, options, config, from);
+  } catch (error) {
+    const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
+    if (!isRefused) throw error;
+    // phones: less can be reserved than what helpers would need
+    return loadEngine(connection, options, { ...config, threads: 1 }, from);
+  }
+}
+
+/** @type {typeof startEngine} */
+async function loadEngine(connection, options, config, { description, source }) {
+  const module = await findModule(options.wasm, config.threads);
+  connection.check();
+  const threads = isThreaded(module) ? config.threads : 1;
+  const message = {
+    type: /** @type {const} */ ('init'),
+    module,
+    config: { ...config, threads },
+    source: description,
+    draft: options.draft && draftOf(options.draft),
+    chatTemplate: options.chatTemplate,
+    isEager: options.eager === true,
+  };
+  return connection.init(message, source);
+}

@@ -1,0 +1,206 @@
+// js/page/engine.js — the Engine that callers have: it checks what is passed in and passes calls on to the
+// worker.
+
+import { argumentError } from '../base/errors.js';
+import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/native_engine.js';
+import { beamSearch } from './beam_search.js';
+import { bestOf } from './best_of.js';
+import { ChatCompletions, messagesOf } from './chat_completions.js';
+import { infoOf, kvStatsOf, prometheusOf, statsOf } from './engine_reports.js';
+import { Generation } from './generation.js';
+import { checkCompletions, shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+import { readerOf, readersOf } from './piece_reader.js';
+import { promptOf, settingsOf, tokensOf } from './request_options.js';
+import { loadState, Session, saveState } from './session.js';
+
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+
+export class Engine {
+  #connection;
+  #info;
+
+  /** @param {EngineConnection} connection @param {ReturnType<typeof infoOf>} info */
+  constructor(connection, info) {
+    this.#connection = connection;
+    this.#info = info;
+    this.chat = {
+      completions: new ChatCompletions(connection, info.name ?? info.architecture ?? 'model'),
+    };
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions} [options]
+   * @returns {Generation}
+   */
+  generate(prompt, options = {}) {
+    const message = {
+      input: { prompt: promptOf(prompt) },
+      settings: settingsOf(options),
+      wantsTokens: options.onToken !== undefined,
+    };
+    return new Generation(readerOf(this.#connection, message, options));
+  }
+
+  /**
+   * Several continuations of one prompt, which is read once. They run together; each is read for
+   * itself, and all of them start when the first one is.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions & {n?: number}} [options] `seed` is the first one's, the others follow
+   * @returns {Generation[]}
+   */
+  generateMany(prompt, { n = 2, ...options } = {}) {
+    const message = {
+      input: { prompt: promptOf(prompt) },
+      settings: settingsOf(options),
+      wantsTokens: options.onToken !== undefined,
+    };
+    const readers = readersOf(this.#connection, message, options, checkCompletions('n', n));
+    return readers.map((reader) => new Generation(reader));
+  }
+
+  /**
+   * The most probable continuation that a beam search finds.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {import('../index.js').BeamSearchOptions} [options]
+   */
+  async beamSearch(prompt, options = {}) {
+    return beamSearch(this, promptOf(prompt), options);
+  }
+
+  /**
+   * Several continuations, by how likely the model finds them.
+   * @param {string | ArrayLike<number>} prompt
+   * @param {GenerateOptions & {n?: number}} [options]
+   */
+  async bestOf(prompt, options = {}) {
+    return bestOf(this.#connection, prompt, options);
+  }
+
+  /**
+   * @param {string} text
+   * @param {{addSpecial?: boolean, parseSpecial?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<number[]>}
+   */
+  async tokenize(text, options = {}) {
+    checkNames(options, ['addSpecial', 'parseSpecial', 'signal']);
+    const { addSpecial = true, parseSpecial = true, signal } = options;
+    if (typeof text !== 'string') throw argumentError('tokenize wants a string');
+    const flags =
+      (addSpecial ? TOKENIZE_ADD_SPECIAL : 0) | (parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0);
+    return this.#connection.call('tokenize', [text, flags], signal);
+  }
+
+  /**
+   * @param {ArrayLike<number>} tokens
+   * @param {{special?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<string>}
+   */
+  async detokenize(tokens, options = {}) {
+    const { special = false, signal } = checkNames(options, ['special', 'signal']);
+    return this.#connection.call('detokenize', [tokensOf(tokens), special], signal);
+  }
+
+  /**
+   * @param {string} text
+   * @param {Parameters<Engine['tokenize']>[1]} [options]
+   * @returns {Promise<number>}
+   */
+  async countTokens(text, options) {
+    return (await this.tokenize(text, options)).length;
+  }
+
+  /**
+   * @param {unknown} messages
+   * @param {{addGenerationPrompt?: boolean, variables?: Record<string, unknown>,
+   *   signal?: AbortSignal | null}} [options]
+   * @returns {Promise<string>}
+   */
+  async applyTemplate(messages, options = {}) {
+    checkNames(options, ['addGenerationPrompt', 'variables', 'signal']);
+    const { addGenerationPrompt = true, variables, signal } = options;
+    const given = { ...variables, add_generation_prompt: addGenerationPrompt };
+    return this.#connection.call('applyTemplate', [messagesOf(messages), given], signal);
+  }
+
+  /** What the model is and what it takes, memory and threads as they are now. */
+  async info() {
+    this.#info = infoOf(await this.#connection.call('info', []));
+    return this.#info;
+  }
+
+  /** The file's metadata and tensors (long values shortened), as `wick inspect --json` prints them. */
+  async inspect() {
+    return this.#connection.call('inspect', []);
+  }
+
+  /**
+   * What the ops of the forward passes took so far.
+   * @param {{format?: 'json' | 'prometheus', reset?: boolean, signal?: AbortSignal | null}} [options]
+   * @returns {Promise<any>}
+   */
+  async metrics(options = {}) {
+    checkNames(options, ['format', 'reset', 'signal']);
+    const { format = 'json', reset = false, signal } = options;
+    return this.#connection.call('metrics', [format, reset], signal);
+  }
+
+  /**
+   * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} [options]
+   * @returns {Promise<Session>} an empty text
+   */
+  async createSession(options = {}) {
+    return Session.create(this.#connection, checkNames(options, ['signal', 'salt']));
+  }
+
+  /**
+   * The prefix cache, to be loaded again by an engine with the same model.
+   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
+  async saveState(to) {
+    return saveState(this.#connection, 0, to);
+  }
+
+  /**
+   * What saveState or a session's save has written.
+   * @param {string | Blob | ArrayBuffer | Uint8Array} from a path or name as above, or the bytes
+   * @returns {Promise<{session: Session | undefined, entries: number}>}
+   */
+  async loadState(from) {
+    return loadState(this.#connection, from);
+  }
+
+  /**
+   * The pages of keys and values, who has them, and what is running.
+   * @param {{map?: boolean}} [options] with a letter a page
+   */
+  async kvStats(options = {}) {
+    const { map = false } = checkNames(options, ['map']);
+    return kvStatsOf(await this.#connection.call('kvStats', [map === true]));
+  }
+
+  /**
+   * Who runs, who waits, and what came of those before.
+   * @param {{format?: 'json' | 'prometheus'}} [options]
+   * @returns {Promise<any>}
+   */
+  async stats(options = {}) {
+    const { format = 'json' } = checkNames(options, ['format']);
+    if (format !== 'json' && format !== 'prometheus') {
+      throw argumentError(`stats are json or prometheus, not ${shown(format)}`);
+    }
+    const stats = statsOf(await this.#connection.call('stats', []));
+    return format === 'json' ? stats : prometheusOf(stats);
+  }
+
+  async close() {
+    await this.#connection.close();
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+}

@@ -1,0 +1,154 @@
+// js/page/engine_options.js — the options of createEngine, checked and completed.
+
+import { argumentError } from '../base/errors.js';
+import { VERSION } from '../connection/messages.js';
+import { downloadOf, nameOfBlob } from './model_options.js';
+import { checkCount, checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkNames } from './option_names.js';
+
+/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+
+/** Of the model's source. @type {Record<keyof import('../index.js').ModelSource, true>} */
+const sourceNames = { url: true, file: true, blob: true, stream: true };
+
+/** All of them, too. @type {Record<keyof EngineOptions, true>} */
+const engineNames = {
+  ...sourceNames,
+  headers: true,
+  fetch: true,
+  retries: true,
+  stallMs: true,
+  signal: true,
+  onProgress: true,
+  threads: true,
+  contextSize: true,
+  batchSize: true,
+  kvType: true,
+  kvTokens: true,
+  queueLimit: true,
+  draft: true,
+  prefixCache: true,
+  swap: true,
+  memoryLimit: true,
+  eager: true,
+  shared: true,
+  onLead: true,
+  metrics: true,
+  directoryOnly: true,
+  chatTemplate: true,
+  worker: true,
+  wasm: true,
+};
+
+/** @param {EngineOptions} options */
+export function checkEngineNames(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw argumentError('createEngine wants an object of options');
+  }
+  checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
+  const { chatTemplate, worker } = options;
+  if (typeof (chatTemplate ?? '') !== 'string') {
+    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
+  }
+  if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
+    throw argumentError('worker must be an address, a Worker or a function that starts one');
+  }
+  downloadOf(options);
+}
+
+/** How fine performance.now() is (High Resolution Time): browsers coarsen it. */
+function timerGrainUs() {
+  if (globalThis.process?.versions?.node) return 1;
+  return globalThis.crossOriginIsolated ? 5 : 100;
+}
+
+/** @type {readonly unknown[]} */
+const kvTypes = ['f32', 'f16', 'q8', 'q4'];
+
+/** @param {string} name @param {unknown} type @returns {import('../index.js').KvType} */
+function kvTypeOf(name, type) {
+  if (kvTypes.includes(type)) return /** @type {any} */ (type);
+  throw argumentError(`${name} must be 'f32', 'f16', 'q8' or 'q4', not ${shown(type)}`);
+}
+
+/** @param {EngineOptions['kvType'] | null} kvType */
+function kvTypesOf(kvType) {
+  if (typeof kvType !== 'object' || kvType === null) {
+    const type = kvTypeOf('kvType', kvType ?? 'f16');
+    return { kType: type, vType: type };
+  }
+  const stranger = Object.keys(kvType).find((name) => name !== 'k' && name !== 'v');
+  if (stranger !== undefined) throw argumentError(`kvType has k and v, not ${stranger}`);
+  const { k, v } = kvType;
+  return { kType: kvTypeOf('kvType.k', k ?? 'f16'), vType: kvTypeOf('kvType.v', v ?? 'f16') };
+}
+
+/** @param {EngineOptions['swap'] | null} swap */
+function swapOf(swap) {
+  if (typeof swap === 'string') return { swap: 1, swapFolder: swap };
+  if (typeof swap !== 'object' || swap === null) return { swap: swap ? 1 : 0 };
+  const { folder, always = false } = swap;
+  if (folder === undefined || typeof folder === 'string') {
+    return { swap: always ? 2 : 1, swapFolder: folder };
+  }
+  throw argumentError(`swap.folder must be a path, not ${shown(folder)}`);
+}
+
+/** @param {number | null | undefined} limit @returns {number | undefined} */
+function queueLimitOf(limit) {
+  if (limit === undefined || limit === null) return undefined;
+  return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
+}
+
+/**
+ * @param {EngineOptions} options
+ * @param {number} threads
+ * @returns {import('../wasm/engine_records.js').NativeConfig}
+ */
+export function configOf(options, threads) {
+  const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
+  const { kvTokens = 0, prefixCache = true } = options;
+  return {
+    threads,
+    contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
+    batchSize: checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }),
+    ...kvTypesOf(options.kvType),
+    kvTokens: checkCount('kvTokens', kvTokens),
+    queueLimit: queueLimitOf(options.queueLimit),
+    noPrefixCache: prefixCache === false,
+    ...swapOf(options.swap),
+    memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
+    directoryOnly: options.directoryOnly === true,
+    metrics: options.metrics === true,
+    timerGrainUs: timerGrainUs(),
+    chooseThreads: options.threads === undefined,
+  };
+}
+
+const THREADS_MAX = 64;
+
+/** @param {unknown} threads */
+export function checkThreads(threads) {
+  return checkNumber('threads', threads, { min: 1, max: THREADS_MAX, whole: true });
+}
+
+/**
+ * The name of a shared engine among all of the origin: with what makes answers differ, so that tabs
+ * which want different ones do not meet, nor tabs whose versions know other messages.
+ * @param {EngineOptions} options
+ * @param {import('../wasm/engine_records.js').NativeConfig} config
+ * @param {SourceDescription} description
+ * @returns {string | undefined}
+ */
+export function sharedNameOf({ shared, chatTemplate, ...from }, config, description) {
+  if (shared === undefined || shared === null) return undefined;
+  if (typeof shared !== 'string' || shared === '') throw argumentError('shared must be a name');
+  const { threads, chooseThreads, timerGrainUs, ...wanted } = config;
+  const given = /** @type {any[]} */ ([from.url ?? from.file ?? from.blob ?? []].flat());
+  const model =
+    'urls' in description
+      ? description.urls
+      : given.map((one) => (one instanceof Blob ? [nameOfBlob(one), one.size] : String(one)));
+  return `wick-llm ${VERSION} ${JSON.stringify([shared, model, wanted, chatTemplate])}`;
+}

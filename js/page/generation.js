@@ -1,0 +1,91 @@
+// js/page/generation.js — one request as its caller sees it: an async iterable of text that tells in the end
+// how it went.
+
+import { argumentError } from '../base/errors.js';
+import { leavable } from './piece_reader.js';
+
+/** @typedef {import('../connection/messages.js').Done} Done */
+/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
+
+/**
+ * What engine.generate gives.
+ * @implements {AsyncIterable<string>}
+ */
+export class Generation {
+  #reader;
+  #isTaken = false;
+
+  /** @param {PieceReader} reader */
+  constructor(reader) {
+    this.#reader = reader;
+    reader.heldBy(this);
+  }
+
+  /** How it went; undefined until it has ended, and after an error. */
+  get result() {
+    const done = this.#reader.done ?? this.#reader.left;
+    return done && resultOf(done);
+  }
+
+  /** @returns {AsyncGenerator<string, void, void>} */
+  [Symbol.asyncIterator]() {
+    if (this.#isTaken) throw argumentError('A generation can be read only once');
+    this.#isTaken = true;
+    const reader = this.#reader;
+    const texts = leavable(readTexts(reader), () => reader.cancel());
+    reader.heldBy(texts);
+    return texts;
+  }
+
+  /** @returns {Promise<string>} all of the text, when it has ended */
+  async text() {
+    let text = '';
+    for await (const piece of this) text += piece;
+    return text;
+  }
+}
+
+/** @param {PieceReader} reader */
+async function* readTexts(reader) {
+  try {
+    for (let piece = await reader.next(); piece; piece = await reader.next()) {
+      if (piece.text !== '') yield piece.text;
+    }
+  } finally {
+    reader.cancel();
+  }
+}
+
+/** @param {Done} done */
+function resultOf(done) {
+  return { finishReason: done.finish, usage: usageOf(done), timings: timingsOf(done) };
+}
+
+/** @param {Done} done */
+function usageOf(done) {
+  return {
+    promptTokens: done.promptTokens,
+    completionTokens: done.completionTokens,
+    cachedTokens: done.cachedTokens,
+  };
+}
+
+/** @param {Done} done */
+export function timingsOf(done) {
+  const { promptTokens, cachedTokens, completionTokens, queueMs, prefillMs, decodeMs, ttftMs } =
+    done;
+  return {
+    queueMs,
+    prefillMs,
+    decodeMs,
+    ttftMs,
+    prefillTokensPerSecond: perSecond(promptTokens - cachedTokens, prefillMs),
+    // the first token comes with the prefill
+    decodeTokensPerSecond: perSecond(completionTokens - 1, decodeMs),
+  };
+}
+
+/** @param {number} count @param {number} ms */
+function perSecond(count, ms) {
+  return count > 0 && ms > 0 ? (count * 1000) / ms : 0;
+}

@@ -1,0 +1,190 @@
+// js/page/model_options.js — where a model's bytes come from, as createEngine is told: addresses, files of the
+// disk, blobs or a stream.
+
+import { argumentError, wordsOf } from '../base/errors.js';
+import { HttpSource } from '../bytes/http_source.js';
+import { BlobSource, StreamSource } from '../bytes/model_sources.js';
+import { splitNames } from '../bytes/split_files.js';
+import { checkCallback, checkNumber, shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+
+/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+
+const RETRIES = 5;
+const STALL_MS = 30_000;
+/** What a timer can wait. */
+const STALL_MS_MAX = 2 ** 31 - 1;
+
+/**
+ * How a download is done. Checked for any source: what is wrong is told before a byte is fetched.
+ * @param {EngineOptions} options
+ */
+export function downloadOf(options) {
+  const { headers, retries, stallMs } = options;
+  return {
+    headers: headersOf(headers ?? {}),
+    retries: checkNumber('retries', retries ?? RETRIES, { min: 0, whole: true }),
+    stallMs: checkNumber('stallMs', stallMs ?? STALL_MS, {
+      min: 0,
+      max: STALL_MS_MAX,
+      whole: true,
+    }),
+  };
+}
+
+/**
+ * Where the model comes from: `description` travels to the worker, `source` (if any) stays here and
+ * is read through messages.
+ * @param {EngineOptions} options
+ * @returns {{description: SourceDescription, source: Source | undefined}}
+ */
+export function sourceOf(options) {
+  const given = /** @type {const} */ (['url', 'file', 'blob', 'stream']).filter(
+    (name) => options[name] !== undefined && options[name] !== null,
+  );
+  if (given.length !== 1) {
+    const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
+    throw argumentError(`createEngine wants one of url, file, blob and stream: ${found}`);
+  }
+  if (given[0] === 'url') return urlSource(options);
+  if (given[0] === 'stream') {
+    return onPage(new StreamSource(checkStream(/** @type {any} */ (options.stream))));
+  }
+  const files = [options.file ?? options.blob].flat();
+  const arePaths = files.every((file) => typeof file === 'string' || file instanceof URL);
+  if (arePaths && given[0] === 'file') {
+    return pathSource(/** @type {(string | URL)[]} */ (files));
+  }
+  if (files.every((file) => file instanceof Blob)) return blobSource(files);
+  const kinds = given[0] === 'file' ? 'a Blob, a File or a path' : 'a Blob or a File';
+  throw argumentError(`${given[0]} must be ${kinds}, or an array of them`);
+}
+
+/** @param {NonNullable<EngineOptions['draft']>} draft @returns {import('../connection/messages.js').OwnSource} */
+export function draftOf(draft) {
+  if (typeof draft !== 'object' || draft === null) {
+    throw argumentError('draft must be an object with a url, a file or a blob');
+  }
+  checkNames(draft, ['url', 'file', 'blob'], ['stream', 'headers', 'fetch', 'retries', 'stallMs']);
+  const { description } = sourceOf(draft);
+  if (description.kind !== 'page') return description;
+  throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');
+}
+
+/** @param {NonNullable<EngineOptions['stream']>} stream */
+function checkStream(stream) {
+  const given = /** @type {any} */ (stream);
+  if (given.locked) throw argumentError('stream is locked: somebody else reads it');
+  const isStream = typeof given.getReader === 'function';
+  if (isStream || typeof given[Symbol.asyncIterator] === 'function') return stream;
+  throw argumentError('stream must be a ReadableStream or an async iterable of bytes');
+}
+
+/** @param {Source} source @returns {ReturnType<typeof sourceOf>} */
+function onPage(source) {
+  const { files, canSeek } = source;
+  return { description: { kind: 'page', files, canSeek }, source };
+}
+
+/** @param {EngineOptions} options */
+function urlSource(options) {
+  const urls = namesOf(
+    [options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href),
+  );
+  if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
+  checkCallback('fetch', options.fetch);
+  const how = downloadOf(options);
+  const { fetch } = options;
+  if (fetch) return onPage(new HttpSource({ urls, fetch, ...how }));
+  return { description: /** @type {const} */ ({ kind: 'url', urls, ...how }), source: undefined };
+}
+
+/**
+ * Headers would make a text of anything: of undefined, too.
+ * @param {unknown} headers
+ * @returns {Record<string, string>}
+ */
+function headersOf(headers) {
+  if (typeof headers !== 'object' || headers === null) {
+    throw argumentError(`headers must be an object of strings, not ${shown(headers)}`);
+  }
+  const isIterable = typeof (/** @type {any} */ (headers)[Symbol.iterator]) === 'function';
+  const pairs = isIterable
+    ? [.../** @type {Iterable<unknown>} */ (headers)]
+    : Object.entries(headers);
+  return Object.fromEntries(new Headers(pairs.map(headerOf)));
+}
+
+/** @param {unknown} pair of a name and a value @returns {[string, string]} */
+function headerOf(pair) {
+  const [name, value, more] = Array.isArray(pair) ? pair : [];
+  if (typeof name !== 'string' || more !== undefined) {
+    throw argumentError('headers must be an object of strings, Headers, or pairs of strings');
+  }
+  if (typeof value !== 'string') {
+    throw argumentError(`headers: ${name} must be a string, not ${wordsOf(value)}`);
+  }
+  try {
+    new Headers([[name, value]]);
+  } catch (error) {
+    throw argumentError(`headers: ${JSON.stringify(name)} cannot be sent: ${wordsOf(error)}`);
+  }
+  return [name, value];
+}
+
+/** @param {string | URL} url */
+function absoluteUrl(url) {
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  const text = wordsOf(url);
+  // a drive's letter would be taken for a scheme
+  if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
+  const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
+  const hint = isPath
+    ? `: a path of the disk is given as file: '${text}', in a page as a File`
+    : '';
+  throw argumentError(`url: ${text} is not an address${hint}`);
+}
+
+/** @param {string[]} names all of a split model's, or one of them */
+function namesOf(names) {
+  return names.length === 1 ? splitNames(names[0]) : names;
+}
+
+/** @param {(string | URL)[]} files */
+function pathSource(files) {
+  const url = globalThis.process?.getBuiltinModule?.('node:url');
+  const paths = files.map((file) => {
+    const isUrl = file instanceof URL || file.startsWith('file:');
+    return isUrl && url ? url.fileURLToPath(file) : String(file);
+  });
+  return {
+    description: /** @type {const} */ ({ kind: 'path', paths: namesOf(paths) }),
+    source: undefined,
+  };
+}
+
+/** @param {Blob[]} files @returns {ReturnType<typeof sourceOf>} */
+function blobSource(files) {
+  const blobs = [...files].sort((a, b) => nameOfBlob(a).localeCompare(nameOfBlob(b)));
+  if (!canSend(blobs[0])) return onPage(new BlobSource(blobs));
+  return { description: { kind: 'blob', blobs }, source: undefined };
+}
+
+/** @param {Blob} blob */
+export const nameOfBlob = (blob) => ('name' in blob ? String(blob.name) : '');
+
+/**
+ * Whether the worker can read it by itself. Not so in Node: it clones no File, and Node 20 crashes when
+ * a worker reads a Blob of a file.
+ * @param {Blob} blob
+ */
+function canSend(blob) {
+  if (typeof Worker !== 'function') return false;
+  try {
+    return structuredClone(blob) instanceof Blob;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,39 @@
+// js/page/option_checks.js — checks of single values that a caller passed in. Errors name the option.
+
+import { argumentError, wordsOf } from '../base/errors.js';
+
+/** @param {unknown} value @returns {string} so that '2' is not taken for 2 */
+export const shown = (value) =>
+  typeof value === 'string' ? `the string ${JSON.stringify(value)}` : wordsOf(value);
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {{min: number, max?: number, whole?: boolean}} range
+ * @returns {number}
+ */
+export function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, whole = false }) {
+  const number = /** @type {number} */ (value);
+  const fits = typeof value === 'number' && number >= min && number <= max;
+  if (fits && (!whole || Number.isInteger(number))) return number;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw argumentError(
+    `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
+  );
+}
+
+export const U32_MAX = 2 ** 32 - 1;
+
+/** @param {string} name @param {unknown} value @returns {number} */
+export const checkCount = (name, value) =>
+  checkNumber(name, value, { min: 0, max: U32_MAX, whole: true });
+
+/** @param {string} name @param {unknown} value @returns {number} */
+export const checkCompletions = (name, value) =>
+  checkNumber(name, value, { min: 1, max: 16, whole: true });
+
+/** @param {string} name @param {unknown} value */
+export function checkCallback(name, value) {
+  if ((value ?? undefined) === undefined || typeof value === 'function') return;
+  throw argumentError(`${name} must be a function`);
+}

@@ -1,0 +1,57 @@
+// js/page/option_names.js — the names of options: one that is none is refused with the nearest that is, for a
+// misspelt setting that did nothing would be found late.
+
+import { WickError } from '../base/errors.js';
+
+/**
+ * How many letters have to be put in, left out or replaced to make one word of the other (Levenshtein).
+ * @param {string} from
+ * @param {string} to
+ */
+function distanceOf(from, to) {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= from.length; at++) {
+    const next = [at];
+    for (let index = 1; index <= to.length; index++) {
+      const replaced = row[index - 1] + Number(from[at - 1] !== to[index - 1]);
+      next.push(Math.min(replaced, row[index] + 1, next[index - 1] + 1));
+    }
+    row = next;
+  }
+  return row[to.length];
+}
+
+/** What two ways to write a name have in common. @param {string} name */
+const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
+
+/** @param {string} name @param {string[]} known @returns {string | undefined} the one that may be meant */
+function nearestOf(name, known) {
+  const ranked = known
+    .map((one) => ({ one, distance: distanceOf(bare(name), bare(one)) }))
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0]?.distance <= name.length / 3 ? ranked[0].one : undefined;
+}
+
+/**
+ * Gives `options` back, and throws unless they are an object with no other names than these. One that
+ * is undefined counts as left out.
+ * @template {object} T
+ * @param {T} options
+ * @param {(keyof T & string)[]} names
+ * @param {string[]} [silent] names that are fine, too, and are never proposed
+ * @returns {T}
+ */
+export function checkNames(options, names, silent = []) {
+  /** @type {string[]} */
+  const known = names;
+  if (typeof options !== 'object' || options === null) {
+    throw new WickError('ARG', 'The options must be an object');
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.includes(name) || silent.includes(name)) continue;
+    const nearest = nearestOf(name, known);
+    const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
+    throw new WickError('ARG', `${name} is no option${hint}`);
+  }
+  return options;
+}

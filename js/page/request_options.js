@@ -1,0 +1,158 @@
+// js/page/request_options.js — the options of one request, checked and completed: a wrong type is refused
+// here, and what depends on the model is refused by the engine.
+
+import { argumentError } from '../base/errors.js';
+import { randomWord } from '../base/random.js';
+import { checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkNames } from './option_names.js';
+
+/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('../connection/messages.js').Settings} Settings */
+
+/** llama.cpp's defaults, which GGUF models are made and tried with. */
+const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
+
+/** All of them: a new one is missed by the types here. @type {Record<keyof GenerateOptions, true>} */
+const generateNames = {
+  maxTokens: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  repeatPenalty: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  penaltyLast: true,
+  seed: true,
+  logitBias: true,
+  logprobs: true,
+  stop: true,
+  ignoreEnd: true,
+  printSpecial: true,
+  priority: true,
+  speculation: true,
+  salt: true,
+  forced: true,
+  signal: true,
+  onPrefill: true,
+  onToken: true,
+};
+
+/** @param {GenerateOptions} options @returns {Settings} */
+export function settingsOf(options) {
+  checkNames(options, /** @type {(keyof GenerateOptions)[]} */ (Object.keys(generateNames)));
+  /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
+  const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
+  const count = { min: 0, max: U32_MAX, whole: true };
+  const some = { ...count, min: 1 };
+  return {
+    // 0 is the engine's word for none given
+    maxTokens: (options.maxTokens ?? undefined) === undefined ? 0 : number('maxTokens', 0, some),
+    temperature: number('temperature', defaults.temperature, { min: 0 }),
+    topK: number('topK', defaults.topK, count),
+    topP: number('topP', defaults.topP, { min: 0, max: 1 }),
+    minP: number('minP', defaults.minP, { min: 0, max: 1 }),
+    repeatPenalty: number('repeatPenalty', 1, { min: 0 }),
+    frequencyPenalty: number('frequencyPenalty', 0, { min: -100, max: 100 }),
+    presencePenalty: number('presencePenalty', 0, { min: -100, max: 100 }),
+    penaltyLast: number('penaltyLast', 0, count),
+    seed: seedOf(options.seed),
+    logitBias: biasOf(options.logitBias),
+    logprob: (options.logprobs ?? undefined) !== undefined,
+    logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
+    stop: stopsOf(options.stop),
+    ignoreEnd: options.ignoreEnd === true,
+    printSpecial: options.printSpecial === true,
+    priority: number('priority', 0, { min: -100, max: 100, whole: true }),
+    speculation: speculationOf(options.speculation ?? true),
+    salt: saltOf(options.salt),
+    forced: options.forced === undefined ? [] : tokensOf(options.forced),
+  };
+}
+
+/**
+ * Text that is no text (half of a surrogate pair) would become the same bytes as another.
+ * @param {unknown} salt
+ * @returns {string} '' when there is none
+ */
+export function saltOf(salt) {
+  if (salt === undefined || salt === null) return '';
+  if (typeof salt !== 'string') throw argumentError('salt must be a string');
+  if (salt === '') throw argumentError("salt must not be empty: '' would be everybody's");
+  if (/\p{Surrogate}/u.test(salt)) throw argumentError('salt must be well-formed text');
+  return salt;
+}
+
+/** @param {unknown} speculation @returns {boolean | 'always'} */
+function speculationOf(speculation) {
+  if (typeof speculation === 'boolean' || speculation === 'always') return speculation;
+  throw argumentError(`speculation must be true, false or 'always', not ${shown(speculation)}`);
+}
+
+/** @param {number | bigint | null | undefined} seed @returns {bigint} */
+function seedOf(seed) {
+  if (seed === undefined || seed === null)
+    return (BigInt(randomWord()) << 32n) | BigInt(randomWord());
+  if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
+  if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
+  if (Number.isInteger(seed)) {
+    throw argumentError(
+      `seed ${seed} is greater than a number can hold exactly: give it as a bigint`,
+    );
+  }
+  throw argumentError(`seed must be a whole number, not ${shown(seed)}`);
+}
+
+/** @param {GenerateOptions['logitBias']} bias @returns {[number, number][]} */
+function biasOf(bias) {
+  if (typeof (bias ?? {}) !== 'object') {
+    throw argumentError('logitBias must be an object or a Map of token ids and numbers');
+  }
+  const pairs = bias instanceof Map ? [...bias] : Object.entries(bias ?? {});
+  return pairs.map(([key, value]) => {
+    const token = checkNumber('a token of logitBias', Number(key), {
+      min: 0,
+      max: U32_MAX,
+      whole: true,
+    });
+    if (typeof value !== 'number' || Number.isNaN(value)) {
+      throw argumentError(`logitBias of token ${key} must be a number, not ${shown(value)}`);
+    }
+    return [token, value];
+  });
+}
+
+/** @param {unknown} stop @returns {string[]} */
+function stopsOf(stop) {
+  const stops = stop === undefined || stop === null ? [] : typeof stop === 'string' ? [stop] : stop;
+  if (Array.isArray(stops) && stops.every((item) => typeof item === 'string')) return stops;
+  throw argumentError('stop must be a string or an array of strings');
+}
+
+/** @param {unknown} tokens @returns {number[] | undefined} nothing if they are no list of token ids */
+function idsOf(tokens) {
+  if (!Array.isArray(tokens) && !ArrayBuffer.isView(tokens)) return undefined;
+  const ids = Array.from(/** @type {any} */ (tokens));
+  // as int32 they are passed on: what is no such number would be another token there
+  return ids.every((token) => Number.isInteger(token) && (token | 0) === token) ? ids : undefined;
+}
+
+/** @param {unknown} tokens @returns {number[]} */
+export function tokensOf(tokens) {
+  const ids = idsOf(tokens);
+  if (ids) return ids;
+  throw argumentError('The tokens must be an array of token ids');
+}
+
+/**
+ * @param {unknown} prompt
+ * @param {boolean} [mayBeEmpty] an empty array is no prompt by itself
+ * @returns {string | number[]}
+ */
+export function promptOf(prompt, mayBeEmpty = false) {
+  if (typeof prompt === 'string') return prompt;
+  const tokens = idsOf(prompt);
+  if (tokens && tokens.length > 0) return tokens;
+  if (tokens && mayBeEmpty) return '';
+  throw argumentError('The prompt must be a string or an array of token ids');
+}

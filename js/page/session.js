@@ -1,0 +1,166 @@
+// js/page/session.js — a text that goes on from call to call, its keys and values kept in the engine: what
+// was read once is not read again, and forks share it.
+
+import { unlessAborted } from '../base/abort_signals.js';
+import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { keepBytes, readBytes } from '../storage/saved_states.js';
+import { Generation } from './generation.js';
+import { checkCount } from './option_checks.js';
+import { checkNames } from './option_names.js';
+import { readerOf } from './piece_reader.js';
+import { promptOf, saltOf, settingsOf } from './request_options.js';
+
+/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+
+export class Session {
+  #connection;
+  #id;
+  /** @type {Promise<void> | undefined} */
+  #closing;
+
+  /** @param {EngineConnection} connection @param {number} id the engine's */
+  constructor(connection, id) {
+    this.#connection = connection;
+    this.#id = id;
+  }
+
+  /**
+   * @param {EngineConnection} connection
+   * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} options
+   */
+  static async create(connection, { signal, salt }) {
+    throwIfAborted(signal);
+    const made = connection
+      .call('createSession', [saltOf(salt)])
+      .then((id) => new Session(connection, id));
+    return unlessAborted(made, signal, (session) => session.close());
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} prompt what comes next
+   * @param {GenerateOptions} [options]
+   * @returns {Generation}
+   */
+  prompt(prompt, options = {}) {
+    if ((options.salt ?? undefined) !== undefined) {
+      throw argumentError('salt is a setting of createSession: a session keeps its own');
+    }
+    const message = {
+      input: { prompt: promptOf(prompt, true) },
+      settings: Object.assign(settingsOf(options), { session: this.#id }),
+      wantsTokens: options.onToken !== undefined,
+    };
+    return new Generation(readerOf(this.#connection, message, options));
+  }
+
+  /**
+   * Reads text (or tokens) without answering.
+   * @param {string | ArrayLike<number>} text
+   * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
+   */
+  async append(text, options = {}) {
+    return this.#read(text, checkNames(options, ['signal', 'onPrefill']));
+  }
+
+  /**
+   * @param {string | ArrayLike<number>} text
+   * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} options
+   * @param {[first: number, last: number]} [drop] what is dropped as soon as all that stays has seen it
+   */
+  async #read(text, options, drop) {
+    const message = {
+      input: { prompt: promptOf(text, true) },
+      settings: Object.assign(settingsOf({}), { session: this.#id, prefillOnly: true, drop }),
+      wantsTokens: false,
+    };
+    const reader = readerOf(this.#connection, message, options);
+    while (await reader.next());
+    const done = /** @type {import('../connection/messages.js').Done} */ (reader.done);
+    return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };
+  }
+
+  /** @returns {Promise<Session>} one with the same text, which shares what was read */
+  async fork() {
+    return new Session(this.#connection, await this.#connection.call('forkSession', [this.#id]));
+  }
+
+  /** @param {number} tokens how many are kept, from the first on */
+  async truncate(tokens) {
+    await this.#connection.call('truncateSession', [this.#id, checkCount('tokens', tokens)]);
+  }
+
+  /**
+   * Drops tokens from the middle; what follows keeps its keys and values. It has seen what goes, though
+   * it need not have been read, or others may have taken its pages: the engine reads it first.
+   * @param {number} first
+   * @param {number} last the first that stays again
+   */
+  async drop(first, last) {
+    const range = [checkCount('first', first), checkCount('last', last)];
+    if (first < last) await this.#read('', {}, [first, last]);
+    else await this.#connection.call('dropFromSession', [this.#id, ...range]);
+  }
+
+  /** @returns {Promise<number[]>} */
+  async tokens() {
+    return this.#connection.call('sessionTokens', [this.#id]);
+  }
+
+  /**
+   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
+   * @returns {Promise<Uint8Array<ArrayBuffer>>}
+   */
+  async save(to) {
+    return saveState(this.#connection, this.#id, to);
+  }
+
+  /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close() {
+    try {
+      if (!this.#connection.isEnded) await this.#connection.call('closeSession', [this.#id]);
+    } catch (error) {
+      const isGone = error instanceof WickError && error.code === 'LEADER_GONE';
+      if (isGone || this.#connection.isEnded) return; // and its pages with it
+      this.#closing = undefined;
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+}
+
+/** @param {EngineConnection} connection @param {number} session 0: the prefix cache @param {string} [to] */
+export async function saveState(connection, session, to) {
+  /** @type {Uint8Array<ArrayBuffer>} */
+  const bytes = await connection.call('saveState', [session]);
+  if (to !== undefined) await keepBytes(to, bytes, () => connection.call('keepFile', [to, bytes]));
+  return bytes;
+}
+
+/**
+ * @param {EngineConnection} connection
+ * @param {string | Blob | ArrayBuffer | Uint8Array} from
+ * @returns {Promise<{session: Session | undefined, entries: number}>}
+ */
+export async function loadState(connection, from) {
+  connection.check();
+  const bytes = typeof from === 'string' ? await readBytes(from) : await bytesOf(from);
+  const { session, entries } = await connection.call('loadState', [bytes]);
+  return { session: session === 0 ? undefined : new Session(connection, session), entries };
+}
+
+/** @param {Blob | ArrayBuffer | Uint8Array} from */
+async function bytesOf(from) {
+  if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
+  if (from instanceof ArrayBuffer) return new Uint8Array(from);
+  if (from instanceof Uint8Array) return from;
+  throw argumentError('A state is loaded from a name, a Blob or bytes');
+}

@@ -1,0 +1,120 @@
+// js/storage/browser_files.js — files in a folder of ours in the origin private file system. Pages read them everywhere,
+// but not every browser lets a page write (Safari before 26 does not): there the worker does.
+
+import { WickError } from '../base/errors.js';
+
+const FOLDER = 'wick-llm';
+/** Apart from the states, whose names are anybody's choice. */
+const SWAP_FOLDER = 'wick-llm-swap';
+
+/**
+ * @param {string} name
+ * @param {unknown} error
+ * @param {string} [missing] what is not there, if something is not
+ * @returns {WickError}
+ */
+export function storageError(name, error, missing = `There is no saved state ${name}`) {
+  if (error instanceof WickError) return error;
+  const { name: kind, code } = /** @type {any} */ (error) ?? {};
+  if (kind === 'NotFoundError' || code === 'ENOENT') {
+    return new WickError('NOT_FOUND', missing, error);
+  }
+  if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
+    return new WickError('STORAGE_FULL', `There is no room to keep ${name}`, error);
+  }
+  return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
+}
+
+/** @param {string} name @param {string} [folder] @returns {Promise<FileSystemDirectoryHandle>} */
+async function openFolder(name, folder = FOLDER) {
+  const storage = globalThis.navigator?.storage;
+  if (typeof storage?.getDirectory !== 'function') {
+    throw new WickError('NO_STORAGE', `This browser keeps no files for a page, so not ${name}`);
+  }
+  const root = await storage.getDirectory();
+  return root.getDirectoryHandle(folder, { create: true });
+}
+
+/** @param {string} name @returns {Promise<Uint8Array<ArrayBuffer>>} */
+export async function readFile(name) {
+  const folder = await openFolder(name);
+  const file = await (await folder.getFileHandle(name)).getFile();
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+/** @returns {boolean} whether writeFile can do its work on this thread, if any can */
+export function canWriteHere() {
+  const { prototype } = globalThis.FileSystemFileHandle ?? {};
+  return prototype === undefined || typeof prototype.createWritable === 'function';
+}
+
+/** @param {string} name @param {Uint8Array<ArrayBuffer>} bytes */
+export async function writeFile(name, bytes) {
+  const folder = await openFolder(name);
+  const file = await folder.getFileHandle(name, { create: true });
+  const isCopied = typeof file.createWritable === 'function';
+  try {
+    await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
+  } catch (error) {
+    // half of a state is none, nor is the file that was made for it
+    const isEmpty = isCopied && (await file.getFile()).size === 0;
+    if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
+    throw error;
+  }
+}
+
+/** What was there stays until the copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
+async function writeCopy(file, bytes) {
+  const writable = await file.createWritable();
+  try {
+    await writable.write(bytes);
+    await writable.close();
+  } catch (error) {
+    await writable.abort().catch(() => {}); // an error has ended it already
+    throw error;
+  }
+}
+
+/** What workers have instead, which does not wait. @param {any} file @param {Uint8Array} bytes */
+async function writeInPlace(file, bytes) {
+  if (typeof file.createSyncAccessHandle !== 'function') {
+    throw new WickError('NO_STORAGE', 'This browser lets no page write files');
+  }
+  const access = await file.createSyncAccessHandle();
+  try {
+    access.truncate(0);
+    for (let done = 0; done < bytes.byteLength; ) {
+      const written = access.write(bytes.subarray(done), { at: done });
+      if (written === 0) throw new WickError('STORAGE_FULL', 'There is no room to keep a state');
+      done += written;
+    }
+    access.flush();
+  } finally {
+    access.close();
+  }
+}
+
+/**
+ * A new file for a worker to read and write without waiting. Those that a tab which has died left
+ * behind go; those that are open elsewhere cannot be removed.
+ * @returns {Promise<{access: any, remove: () => Promise<void>}>}
+ */
+export async function openSyncFile() {
+  const name = crypto.randomUUID();
+  const folder = /** @type {any} */ (await openFolder(name, SWAP_FOLDER));
+  for await (const left of folder.keys()) await folder.removeEntry(left).catch(() => {});
+  const file = await folder.getFileHandle(name, { create: true });
+  const access = await file.createSyncAccessHandle();
+  return { access, remove: () => removeClosed(folder, name) };
+}
+
+/** Chromium lets go of a file a little after its access was closed. @param {any} folder @param {string} name */
+async function removeClosed(folder, name) {
+  for (let tries = 0; tries < 100; tries++) {
+    try {
+      return await folder.removeEntry(name);
+    } catch {
+      await new Promise((settle) => setTimeout(settle, 20));
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// js/storage/saved_states.js — where saved states are kept: in browsers in the origin private file system, in Node and
+// Deno in files. What was there stays until the new bytes are whole, wherever the system offers that.
+
+import { argumentError } from '../base/errors.js';
+import { canWriteHere, readFile, storageError, writeFile } from './browser_files.js';
+
+const fs = () => globalThis.process?.getBuiltinModule?.('node:fs');
+
+/** @param {string} name */
+function checkName(name) {
+  if (typeof name !== 'string' || name === '') throw argumentError('A state is kept under a name');
+  if (!fs() && /[/\\]|^\.+$/.test(name)) {
+    throw argumentError(`${name} is no name for a state: in browsers it is not a path`);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {() => Promise<void>} askWorker to keep them where this thread cannot
+ */
+export async function keepBytes(name, bytes, askWorker) {
+  checkName(name);
+  try {
+    const files = fs()?.promises;
+    if (!files) return await (canWriteHere() ? writeFile(name, bytes) : askWorker());
+    const unfinished = `${name}.${crypto.randomUUID()}.tmp`;
+    try {
+      await files.writeFile(unfinished, bytes);
+      await files.rename(unfinished, name);
+    } finally {
+      await files.rm(unfinished, { force: true });
+    }
+  } catch (error) {
+    throw storageError(name, error, `There is no folder for ${name}`);
+  }
+}
+
+/** @param {string} name @returns {Promise<Uint8Array<ArrayBuffer>>} */
+export async function readBytes(name) {
+  checkName(name);
+  try {
+    const files = fs()?.promises;
+    return files ? new Uint8Array(await files.readFile(name)) : await readFile(name);
+  } catch (error) {
+    throw storageError(name, error);
+  }
+}

@@ -1,0 +1,230 @@
+// js/tabs/shared_engine.js — the leading tab's side of a shared engine: what its clients (other tabs, and this one) ask
+// is asked of the one engine in their names, and when a client goes, nothing of it stays.
+
+import { toPlainError, WickError } from '../base/errors.js';
+import { EngineConnection } from '../connection/engine_connection.js';
+
+/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
+/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
+/** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
+/** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
+
+/** Calls whose first argument is a session's number (0: none, the prefix cache). */
+const sessionMethods = new Set([
+  ...['forkSession', 'truncateSession', 'dropFromSession', 'sessionTokens', 'closeSession'],
+  'saveState',
+]);
+
+/** @param {string} what */
+export const leaderGone = (what) =>
+  new WickError('LEADER_GONE', `The tab that had the engine was closed: ${what}`);
+
+/** @param {ToWorker} message @returns {number} the session that it is about, 0: none */
+export function sessionOf(message) {
+  if (message.type === 'generate') return message.settings.session ?? 0;
+  if (message.type !== 'call' || !sessionMethods.has(message.method)) return 0;
+  return /** @type {number} */ (message.args[0]);
+}
+
+export class Hub {
+  /** @type {Map<string, Client>} */
+  #clients = new Map();
+  #engine;
+  /** What came of loading. @type {{info: object} | {error: import('../base/errors.js').PlainError} | undefined} */
+  #loaded;
+  /** Sessions are told apart from those of the leader before, whose numbers may still be about. */
+  #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
+
+  constructor() {
+    /** This tab last: when it hears of an end it closes the hub. @param {FromWorker} message */
+    const tell = (message) => {
+      for (const client of [...this.#clients.values()].reverse()) client.post(message);
+    };
+    this.#engine = new EngineConnection(
+      (progress) => tell({ type: 'progress', progress }),
+      // an engine that has crashed is nobody's: each tab ends its part, and who opens one anew leads
+      (error) => tell({ type: 'failed', error: toPlainError(error) }),
+    );
+  }
+
+  /** @param {(connection: EngineConnection) => Promise<object>} load starts the engine and tells what it is */
+  async start(load) {
+    try {
+      this.#loaded = { info: await load(this.#engine) };
+    } catch (error) {
+      this.#loaded = { error: toPlainError(error) };
+    }
+    for (const client of [...this.#clients.values()].reverse()) this.#greet(client);
+  }
+
+  /** @param {Client} client */
+  #greet(client) {
+    if (!this.#loaded) return;
+    if ('error' in this.#loaded) client.post({ type: 'failed', error: this.#loaded.error });
+    else client.post({ type: 'ready', info: client.told(this.#loaded.info) });
+  }
+
+  /**
+   * @param {string} id one that is known already is not added again
+   * @param {'leader' | 'follower'} sharing
+   * @param {(message: FromWorker) => void} post
+   */
+  add(id, sharing, post) {
+    if (this.#clients.has(id)) return;
+    const client = new Client(this.#engine, sharing, post, this.#firstSession);
+    this.#clients.set(id, client);
+    this.#greet(client);
+  }
+
+  /** @param {string} id @param {ToWorker} message */
+  receive(id, message) {
+    this.#clients.get(id)?.receive(message);
+  }
+
+  /** @param {string} id of a client that has gone */
+  remove(id) {
+    this.#clients.get(id)?.leave();
+    this.#clients.delete(id);
+  }
+
+  /** Ends the engine. The clients hear nothing: another leader takes up what they have asked. */
+  async close() {
+    for (const id of [...this.#clients.keys()]) this.remove(id);
+    await this.#engine.close();
+  }
+}
+
+class Client {
+  #engine;
+  #sharing;
+  #tell;
+  #firstSession;
+  /** @type {Map<number, RunningRequest>} by the client's numbers */
+  #running = new Map();
+  /** @type {Set<number>} by the engine's numbers */
+  #sessions = new Set();
+  #isGone = false;
+
+  /**
+   * @param {EngineConnection} engine
+   * @param {'leader' | 'follower'} sharing
+   * @param {(message: FromWorker) => void} tell
+   * @param {number} firstSession
+   */
+  constructor(engine, sharing, tell, firstSession) {
+    this.#engine = engine;
+    this.#sharing = sharing;
+    this.#tell = tell;
+    this.#firstSession = firstSession;
+  }
+
+  /** @param {FromWorker} message */
+  post(message) {
+    if (!this.#isGone) this.#tell(message);
+  }
+
+  /** @param {object} info the engine's @returns {object} as this client hears it */
+  told(info) {
+    return { ...info, sharing: this.#sharing };
+  }
+
+  /** @param {ToWorker} message */
+  receive(message) {
+    if (message.type === 'call') this.#call(message);
+    else if (message.type === 'generate') this.#generate(message);
+    else if (message.type === 'ack') this.#running.get(message.id)?.acknowledge(message.count);
+    else if (message.type === 'cancel') this.#end(message.id)?.cancel();
+  }
+
+  /** @param {number} id @returns {RunningRequest | undefined} */
+  #end(id) {
+    const running = this.#running.get(id);
+    this.#running.delete(id);
+    return running;
+  }
+
+  leave() {
+    this.#isGone = true;
+    for (const running of this.#running.values()) running.cancel();
+    this.#running.clear();
+    for (const session of this.#sessions) this.#closeSession(session);
+  }
+
+  /** @param {number} session the engine's */
+  #closeSession(session) {
+    this.#engine.call('closeSession', [session]).catch(() => {}); // it went with the engine
+  }
+
+  /** @param {ToWorker} message @returns {number} the engine's number of the session that it is about */
+  #session(message) {
+    const session = sessionOf(message);
+    if (session === 0) return 0;
+    const own = session - this.#firstSession;
+    if (!this.#sessions.has(own)) {
+      const wasOurs = own > 0 && own < 2 ** 20;
+      throw wasOurs
+        ? new WickError('SEQ', 'The session was closed')
+        : leaderGone('its sessions went with it');
+    }
+    return own;
+  }
+
+  /** @param {Extract<ToWorker, {type: 'call'}>} message */
+  async #call(message) {
+    const { id, method } = message;
+    try {
+      const session = this.#session(message);
+      const args = session === 0 ? message.args : [session, ...message.args.slice(1)];
+      const value = await this.#engine.call(method, args);
+      if (method === 'closeSession') this.#sessions.delete(session);
+      this.post({ type: 'result', id, value: this.#valueOf(method, value) });
+    } catch (error) {
+      this.post({ type: 'error', id, error: toPlainError(error) });
+    }
+  }
+
+  /** @param {string} method @param {any} value @returns {unknown} as this client hears it */
+  #valueOf(method, value) {
+    if (method === 'info') return this.told(value);
+    if (method === 'loadState') return { ...value, session: this.#own(value.session) };
+    return method === 'createSession' || method === 'forkSession' ? this.#own(value) : value;
+  }
+
+  /** @param {number} session the engine's, 0: none @returns {number} the client's */
+  #own(session) {
+    if (session === 0) return 0;
+    if (this.#isGone) this.#closeSession(session);
+    else this.#sessions.add(session);
+    return this.#firstSession + session;
+  }
+
+  /** @param {GenerateMessage} message */
+  #generate({ id: first, completions, type, ...request }) {
+    const ids = Array.from({ length: completions }, (_, index) => first + index);
+    try {
+      const session = this.#session({ id: first, completions, type, ...request });
+      const settings = { ...request.settings, ...(session !== 0 && { session }) };
+      const running = this.#engine.generate(
+        { ...request, settings },
+        ids.map((id) => this.#waiter(id)),
+      );
+      for (const [index, id] of ids.entries()) this.#running.set(id, running[index]);
+    } catch (error) {
+      for (const id of ids) this.post({ type: 'error', id, error: toPlainError(error) });
+    }
+  }
+
+  /** @param {number} id */
+  #waiter(id) {
+    return {
+      onOutput: (/** @type {import('../connection/messages.js').Output} */ output) => {
+        if (output.done || output.error) this.#end(id)?.forget();
+        this.post({ type: 'step', outputs: [{ ...output, id }] });
+      },
+      fail: (/** @type {unknown} */ error) => {
+        this.#end(id);
+        this.post({ type: 'error', id, error: toPlainError(error) });
+      },
+    };
+  }
+}

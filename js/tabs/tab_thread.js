@@ -1,0 +1,274 @@
+// js/tabs/tab_thread.js — tabs of one origin share an engine. Web Locks elect the tab that has it; the others talk
+// to it over BroadcastChannels, one a tab, in the messages of js/connection/messages.js. To its EngineConnection a tab's
+// place among them looks like a worker. When the leader goes, the next in the queue for the lock
+// loads the model, and every tab asks it what is still open. Every script of the origin can write to
+// these channels: what has no shape of ours is passed by.
+
+import { toPlainError } from '../base/errors.js';
+import { isClientName, isFromLeader, isToLeader } from '../connection/messages.js';
+import { Hub, leaderGone, sessionOf } from './shared_engine.js';
+
+/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
+/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
+/** @typedef {import('../connection/messages.js').Output} Output */
+/** @typedef {import('../connection/start_worker.js').Thread} Thread */
+
+/**
+ * A call, or one completion of a request, that is open: how many pieces of text have come, how many of
+ * them were read, and how many come once more because another leader began anew.
+ * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
+ */
+
+/**
+ * Node's locks and channels would keep its process alive; and it has no tabs. A page that may keep
+ * nothing (its user blocks it, or a sandbox does) has the interfaces, but is refused.
+ * @returns {Promise<boolean>}
+ */
+export async function canShare() {
+  const { locks } = globalThis.navigator ?? {};
+  if (typeof locks?.request !== 'function' || typeof BroadcastChannel !== 'function') return false;
+  if (globalThis.process?.versions?.node !== undefined) return false;
+  try {
+    const name = `wick-llm ${crypto.randomUUID()}`;
+    new BroadcastChannel(name).close();
+    await locks.request(name, () => {});
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {AbortSignal} signal releases it, or leaves the queue
+ * @returns {Promise<void>} settles when the lock is held
+ */
+function hold(name, signal) {
+  return new Promise((settle, fail) => {
+    const held = () =>
+      new Promise((release) => {
+        if (signal.aborted) return release(undefined);
+        signal.addEventListener('abort', release, { once: true });
+        settle();
+      });
+    navigator.locks.request(name, { signal }, held).catch(fail);
+  });
+}
+
+/** @implements {Thread} */
+export class TabThread {
+  #id = crypto.randomUUID();
+  #name;
+  #load;
+  #onMessage;
+  #end = new AbortController();
+  /** Where leaders say that they lead, and clients that they are there. */
+  #hall;
+  /** Between this client and its leader. */
+  #channel;
+  /** Of a leader: its clients' channels. @type {Map<string, BroadcastChannel>} */
+  #channels = new Map();
+  /** @type {Hub | undefined} */
+  #hub;
+  #leader = '';
+  #isReady = false;
+  /** @type {string | undefined} */
+  #fingerprint;
+  /** @type {Map<number, Open>} */
+  #open = new Map();
+
+  /**
+   * @param {string} name of the engine, for all tabs of the origin
+   * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called if this tab is to lead
+   * @param {(message: FromWorker) => void} onMessage
+   */
+  constructor(name, load, onMessage) {
+    this.#name = name;
+    this.#load = load;
+    this.#onMessage = onMessage;
+    this.#hall = new BroadcastChannel(name);
+    this.#hall.onmessage = ({ data }) => this.#hear(data);
+    this.#channel = new BroadcastChannel(this.#nameOf(this.#id));
+    this.#channel.onmessage = ({ data }) => {
+      if (!isClientName(data?.leader) || !isFromLeader(data.message)) return;
+      this.#receive(data.leader, data.message);
+    };
+    this.#enter().catch((error) => {
+      if (!this.#end.signal.aborted) onMessage({ type: 'failed', error: toPlainError(error) });
+    });
+  }
+
+  /** @param {string} client @returns {string} of its channel, and of the lock that says it is there */
+  #nameOf(client) {
+    return `${this.#name} ${client}`;
+  }
+
+  async #enter() {
+    const { signal } = this.#end;
+    await hold(this.#nameOf(this.#id), signal);
+    if (signal.aborted) return;
+    this.#hall.postMessage({ join: this.#id });
+    await hold(this.#name, signal);
+    if (!signal.aborted) await this.#lead();
+  }
+
+  /** @param {{join?: string, lead?: string} | undefined} heard */
+  #hear(heard) {
+    const { join, lead } = heard ?? {};
+    if (isClientName(join) && this.#hub) this.#admit(this.#hub, /** @type {string} */ (join));
+    // a leader may have greeted this client before: channels have no order among them
+    if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
+      this.#follow(/** @type {string} */ (lead));
+      this.#hall.postMessage({ join: this.#id });
+    }
+  }
+
+  // ---- leading ----
+
+  async #lead() {
+    const hub = new Hub();
+    this.#hub = hub;
+    this.#follow(this.#id);
+    hub.add(this.#id, 'leader', (message) => this.#receive(this.#id, message));
+    this.#hall.postMessage({ lead: this.#id });
+    await hub.start(this.#load);
+  }
+
+  /** @param {Hub} hub @param {string} client */
+  #admit(hub, client) {
+    if (this.#channels.has(client)) return;
+    const channel = new BroadcastChannel(this.#nameOf(client));
+    this.#channels.set(client, channel);
+    channel.onmessage = ({ data }) => {
+      if (isToLeader(data?.message)) hub.receive(client, data.message);
+    };
+    hub.add(client, 'follower', (message) => channel.postMessage({ leader: this.#id, message }));
+    // whoever gets the lock of a client learns that it has gone, closed or crashed
+    const gone = () => {
+      hub.remove(client);
+      channel.close();
+      this.#channels.delete(client);
+    };
+    const { signal } = this.#end;
+    navigator.locks.request(this.#nameOf(client), { signal }, gone).catch(() => {});
+  }
+
+  // ---- following (a leader follows itself) ----
+
+  /** @param {string} leader that is about to load the model */
+  #follow(leader) {
+    this.#leader = leader;
+    this.#isReady = false;
+    this.#failWhere(sessionOf, 'its sessions went with it');
+  }
+
+  /** @param {(message: ToWorker) => unknown} isLost @param {string} why */
+  #failWhere(isLost, why) {
+    const error = toPlainError(leaderGone(why));
+    for (const [id, { message }] of this.#open) {
+      if (!isLost(message)) continue;
+      this.#open.delete(id);
+      this.#onMessage({ type: 'error', id, error });
+    }
+  }
+
+  /** @param {string} leader @param {FromWorker} message */
+  #receive(leader, message) {
+    if (this.#hub && leader !== this.#id) return;
+    const isAnswer = message.type === 'step' || 'id' in message;
+    if (isAnswer && leader !== this.#leader) return; // of one that is gone: the next is asked again
+    if (message.type === 'ready') this.#meet(leader, message);
+    else if (message.type === 'step') this.#step(message.outputs);
+    else {
+      if ('id' in message && !this.#open.delete(message.id)) return;
+      this.#onMessage(message);
+    }
+  }
+
+  /** @param {string} leader @param {{type: 'ready', info: object}} message */
+  #meet(leader, message) {
+    if (this.#leader === leader && this.#isReady) return;
+    this.#leader = leader;
+    this.#isReady = true;
+    const { fingerprint } = /** @type {any} */ (message.info).load;
+    const isOther = this.#fingerprint !== undefined && this.#fingerprint !== fingerprint;
+    if (isOther) this.#failWhere(({ type }) => type === 'generate', 'the model is another one now');
+    this.#fingerprint = fingerprint;
+    this.#onMessage(message);
+    for (const asked of new Set([...this.#open.values()].map((open) => open.message))) {
+      this.#ask(asked);
+    }
+  }
+
+  /** @param {ToWorker} message that no answer has come to, or not all of it */
+  #ask(message) {
+    this.#send(message);
+    if (message.type !== 'generate') return;
+    // the same settings give the same text again, and so the same pieces
+    for (let id = message.id; id < message.id + message.completions; id++) {
+      const open = this.#open.get(id);
+      if (open) {
+        open.repeated = open.received;
+        this.#send({ type: 'ack', id, count: open.acknowledged });
+      } else {
+        this.#send({ type: 'cancel', id });
+      }
+    }
+  }
+
+  /** @param {Output[]} outputs */
+  #step(outputs) {
+    const fresh = outputs.flatMap((output) => {
+      const open = this.#open.get(output.id);
+      if (!open) return [];
+      const known = Math.min(open.repeated, output.texts.length);
+      open.repeated -= known;
+      open.received += output.texts.length - known;
+      if (output.done || output.error) this.#open.delete(output.id);
+      const { texts, tokens } = output;
+      return [{ ...output, texts: texts.slice(known), tokens: tokens.slice(known) }];
+    });
+    if (fresh.length > 0) this.#onMessage({ type: 'step', outputs: fresh });
+  }
+
+  /** @param {ToWorker} message */
+  #send(message) {
+    if (this.#hub) this.#hub.receive(this.#id, message);
+    else this.#channel.postMessage({ message });
+  }
+
+  // ---- what a EngineConnection calls ----
+
+  /** @param {any} message What a leader that is gone does not hear is asked again of the next one. */
+  post(message) {
+    const { type, id } = message;
+    if (!this.#isReady) structuredClone(message); // throws now what could not be sent later
+    if (type === 'call' || type === 'generate') {
+      for (let i = 0; i < (message.completions ?? 1); i++) {
+        this.#open.set(id + i, { message, received: 0, acknowledged: 0, repeated: 0 });
+      }
+    } else if (type === 'cancel') {
+      this.#open.delete(id);
+    } else if (type === 'ack') {
+      const open = this.#open.get(id);
+      if (open) open.acknowledged += message.count;
+    }
+    try {
+      if (this.#isReady) this.#send(message);
+    } catch (error) {
+      for (let i = 0; i < (message.completions ?? 1); i++) this.#open.delete(id + i);
+      throw error;
+    }
+  }
+
+  /** Gives the lock on, when the memory is given back. */
+  async terminate() {
+    this.#hall.close();
+    this.#channel.close();
+    await this.#hub?.close();
+    for (const channel of this.#channels.values()) channel.close();
+    this.#end.abort();
+  }
+
+  keepAlive() {}
+}

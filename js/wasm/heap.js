@@ -1,0 +1,161 @@
+// js/wasm/heap.js — the only file that touches the module's memory. Addresses are unsigned here (a heap
+// may lie above 2 GiB), views are made anew after the memory has grown, and bytes are copied out
+// before anything else sees them (TextDecoder refuses shared memory).
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** The module's memory as bytes, words and text. */
+export class Heap {
+  #memory;
+  #exports;
+  #bytes;
+  #view;
+  #numbersAddress;
+  #errorAddress;
+
+  /** @param {WebAssembly.Memory} memory @param {import('./wasm_module.js').Exports} exports */
+  constructor(memory, exports) {
+    this.#memory = memory;
+    this.#exports = exports;
+    this.#bytes = new Uint8Array(memory.buffer);
+    this.#view = new DataView(memory.buffer);
+    this.#numbersAddress = exports.numbers_address() >>> 0;
+    this.#errorAddress = exports.error_address() >>> 0;
+  }
+
+  /** @returns {number} the linear memory's size now */
+  get sizeBytes() {
+    return this.#memory.buffer.byteLength;
+  }
+
+  #refresh() {
+    if (this.#bytes.buffer === this.#memory.buffer) return;
+    this.#bytes = new Uint8Array(this.#memory.buffer);
+    this.#view = new DataView(this.#memory.buffer);
+  }
+
+  /** @param {number} sizeBytes @returns {number} an address, 0 when there is no room */
+  alloc(sizeBytes) {
+    return this.#exports.alloc(sizeBytes) >>> 0;
+  }
+
+  /** @param {number} address @param {number} sizeBytes */
+  free(address, sizeBytes) {
+    this.#exports.free(address, sizeBytes);
+  }
+
+  /** @param {number} address @param {Uint8Array} bytes */
+  write(address, bytes) {
+    this.#refresh();
+    this.#bytes.set(bytes, address >>> 0);
+  }
+
+  /** @param {number} address @param {number} sizeBytes @returns {Uint8Array<ArrayBuffer>} a copy */
+  read(address, sizeBytes) {
+    this.#refresh();
+    const copy = new Uint8Array(sizeBytes);
+    copy.set(this.#bytes.subarray(address >>> 0, (address >>> 0) + sizeBytes));
+    return copy;
+  }
+
+  /** @param {number} address @param {number} sizeBytes @returns {string} */
+  readText(address, sizeBytes) {
+    return decoder.decode(this.read(address, sizeBytes));
+  }
+
+  /** @param {number} address @param {number} count @returns {Int32Array} a copy */
+  readInts(address, count) {
+    return new Int32Array(this.read(address, count * 4).buffer);
+  }
+
+  /** @param {number} index @returns {number} item `index` of web/exports.c's `numbers` */
+  number(index) {
+    this.#refresh();
+    return this.#u64(this.#numbersAddress + index * 8);
+  }
+
+  /** @param {number} address */
+  #u64(address) {
+    return this.#view.getUint32(address, true) + this.#view.getUint32(address + 4, true) * 2 ** 32;
+  }
+
+  /**
+   * The last wick_error.
+   * @returns {{status: number, subject: number, offset: number | undefined, numbers: number[],
+   *   message: string}}
+   */
+  lastError() {
+    this.#refresh();
+    const address = this.#errorAddress;
+    const noOffset = this.#view.getUint32(address + 12, true) === 0xffffffff;
+    const text = this.read(address + 40, 256);
+    return {
+      status: this.#view.getUint32(address, true),
+      subject: this.#view.getUint32(address + 4, true),
+      offset: noOffset ? undefined : this.#u64(address + 8),
+      numbers: [16, 24, 32].map((at) => this.#u64(address + at)),
+      message: decoder.decode(text.subarray(0, text.indexOf(0))),
+    };
+  }
+}
+
+/**
+ * What a call passes in besides numbers. The room is taken at once and freed with the call's end:
+ * decoding allocates nothing, submitting a request does.
+ */
+export class Passed {
+  #heap;
+  /** @type {{address: number, sizeBytes: number}[]} */
+  #blocks = [];
+
+  /** @param {Heap} heap */
+  constructor(heap) {
+    this.#heap = heap;
+  }
+
+  /** @param {number} sizeBytes @returns {number} an address; throws when there is no room */
+  room(sizeBytes) {
+    const address = this.#heap.alloc(sizeBytes);
+    if (address === 0) throw new RangeError(`no room for ${sizeBytes} bytes in linear memory`);
+    this.#blocks.push({ address, sizeBytes });
+    return address;
+  }
+
+  /** @param {Uint8Array} bytes @returns {number} */
+  bytes(bytes) {
+    const address = this.room(bytes.byteLength);
+    this.#heap.write(address, bytes);
+    return address;
+  }
+
+  /** @param {string} text @returns {{address: number, sizeBytes: number}} UTF-8, terminated */
+  text(text) {
+    const bytes = encoder.encode(`${text}\0`);
+    return { address: this.bytes(bytes), sizeBytes: bytes.byteLength - 1 };
+  }
+
+  /** @param {ArrayLike<number>} ints @returns {number} */
+  ints(ints) {
+    return this.bytes(new Uint8Array(Int32Array.from(ints).buffer));
+  }
+
+  /**
+   * A record of 32-bit fields in the order of its C struct.
+   * @param {({u32: number} | {f32: number})[]} fields
+   * @returns {number}
+   */
+  record(fields) {
+    const view = new DataView(new ArrayBuffer(fields.length * 4));
+    for (const [index, field] of fields.entries()) {
+      if ('u32' in field) view.setUint32(index * 4, field.u32, true);
+      else view.setFloat32(index * 4, field.f32, true);
+    }
+    return this.bytes(new Uint8Array(view.buffer));
+  }
+
+  free() {
+    for (const { address, sizeBytes } of this.#blocks) this.#heap.free(address, sizeBytes);
+    this.#blocks = [];
+  }
+}

@@ -1,0 +1,466 @@
+// js/wasm/native_engine.js — web/exports.c with JavaScript's types: one engine in one instance of the module.
+// Knows calls, not memory (js/wasm/heap.js), not what records look like (js/wasm/engine_records.js), and no messages
+// (js/worker/worker.js).
+
+import { nameOption, optionOf } from '../base/error_subjects.js';
+import { codeOfStatus, WickError } from '../base/errors.js';
+import { configFields, requestFields } from './engine_records.js';
+import { decodeEvents } from './event_records.js';
+import { Heap, Passed } from './heap.js';
+import { StateBytes } from './state_transfer.js';
+import { createMemory, instantiate, isThreaded } from './wasm_module.js';
+
+export const STEP_IDLE = 0;
+export const STEP_PROGRESS = 1;
+export const STEP_WAIT_BYTES = 2;
+
+export const EVENT_TOKEN = 1;
+export const EVENT_PREFILL = 2;
+export const EVENT_DONE = 3;
+
+export const FINISH_ERROR = 4;
+
+export const TOKENIZE_ADD_SPECIAL = 1;
+export const TOKENIZE_PARSE_SPECIAL = 2;
+
+const STATUS_FULL = 10;
+
+/** Bytes go into the module through a buffer of this size. */
+const STAGING_BYTES = 262144;
+
+const TEXT_SLACK_BYTES = 64;
+
+/** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
+/** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
+
+export class NativeEngine {
+  #heap;
+  #exports;
+  #engine;
+  #state;
+  /** @type {NativeEngine | undefined} */
+  #draft;
+  /** @type {{address: number, sizeBytes: number} | undefined} */
+  #staging;
+
+  /**
+   * @param {Heap} heap
+   * @param {import('./wasm_module.js').Exports} exports
+   * @param {number} engine
+   * @param {StateBytes} state
+   */
+  constructor(heap, exports, engine, state) {
+    this.#state = state;
+    this.#heap = heap;
+    this.#exports = exports;
+    this.#engine = engine;
+  }
+
+  /**
+   * @param {WebAssembly.Module} module
+   * @param {NativeConfig} config
+   * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
+   *   wasteBytes?: number, swap?: import('../storage/swap_file.js').SwapFile}} [options]
+   *   `onMemory` hears of the memory as soon as it is there (helpers want it), `onLog` what is for the
+   *   console; `wasteBytes` puts the heap this much higher, for tests of addresses
+   * @returns {Promise<NativeEngine>}
+   */
+  static async create(module, config, { onMemory, onLog, wasteBytes = 0, swap } = {}) {
+    const helpers = isThreaded(module) ? config.threads - 1 : 0;
+    const created = createMemory({ shared: isThreaded(module), helpers });
+    if (!created) {
+      const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
+      throw new WickError(code, 'There is no room for the engine: memory was refused');
+    }
+    const { memory, maximum } = created;
+    onMemory?.(memory);
+    /** @type {Heap | undefined} */
+    let heap;
+    const state = new StateBytes(() => /** @type {Heap} */ (heap));
+    const exports = instantiate(module, memory, {
+      log: (address, size) => onLog?.(heap?.readText(address, size) ?? ''),
+      random: (address, size) => heap?.write(address, crypto.getRandomValues(new Uint8Array(size))),
+      stateWrite: (address, size) => state.take(address, size),
+      stateRead: (address, size) => state.give(address, size),
+      ...(swap && swapHost(swap, () => /** @type {Heap} */ (heap))),
+    });
+    exports.start(helpers, maximum);
+    heap = new Heap(memory, exports);
+    if (wasteBytes > 0 && heap.alloc(wasteBytes) === 0) throw noRoom(heap, wasteBytes);
+    return new NativeEngine(heap, exports, createEngine(heap, exports, config), state);
+  }
+
+  /**
+   * A second engine in the same memory, for a smaller model that is going to propose (useDraft).
+   * @param {NativeConfig} config
+   * @returns {NativeEngine}
+   */
+  createSibling(config) {
+    const engine = createEngine(this.#heap, this.#exports, config);
+    return new NativeEngine(this.#heap, this.#exports, engine, this.#state);
+  }
+
+  /** From now on the sibling, which is loaded, proposes what may follow. @param {NativeEngine} draft */
+  useDraft(draft) {
+    this.#check(this.#exports.engine_set_draft(this.#engine, draft.#engine), 'The draft model');
+    this.#draft = draft;
+  }
+
+  /** The last call: frees everything and lets the helpers go. */
+  destroy() {
+    this.#exports.engine_destroy(this.#engine);
+    if (this.#draft) this.#exports.engine_destroy(this.#draft.#engine);
+    this.#freeStaging();
+    this.#exports.helpers_dismiss?.();
+  }
+
+  /** @param {number} status @param {string} [context] what was tried, to stand before the message */
+  #check(status, context) {
+    if (status !== 0) throw this.#lastError(context);
+  }
+
+  /** @param {string} [context] */
+  #lastError(context) {
+    return errorOf(this.#heap, context);
+  }
+
+  /**
+   * @template T
+   * @param {(passed: Passed) => T} call
+   * @returns {T}
+   */
+  #with(call) {
+    const passed = new Passed(this.#heap);
+    try {
+      return call(passed);
+    } catch (error) {
+      if (error instanceof RangeError) throw new WickError('NOMEM', error.message, error);
+      throw error;
+    } finally {
+      passed.free();
+    }
+  }
+
+  // ---- loading ----
+
+  /** @returns {{file: number, offset: number, length: number}} length 0: nothing more is wanted */
+  nextRange() {
+    this.#exports.load_next_range(this.#engine);
+    const heap = this.#heap;
+    return { file: heap.number(0), offset: heap.number(1), length: heap.number(2) };
+  }
+
+  /** @param {number} file @param {number} offset @param {Uint8Array} bytes any number of them */
+  feed(file, offset, bytes) {
+    const { address, sizeBytes } = this.#takeStaging();
+    for (let done = 0; done < bytes.byteLength; done += sizeBytes) {
+      const piece = bytes.subarray(done, done + sizeBytes);
+      this.#heap.write(address, piece);
+      this.#check(
+        this.#exports.load_feed(this.#engine, file, offset + done, address, piece.byteLength),
+      );
+    }
+    if (this.loadState().isComplete) this.#freeStaging();
+  }
+
+  #takeStaging() {
+    if (!this.#staging) {
+      const address = this.#heap.alloc(STAGING_BYTES);
+      if (address === 0) throw noRoom(this.#heap, STAGING_BYTES);
+      this.#staging = { address, sizeBytes: STAGING_BYTES };
+    }
+    return this.#staging;
+  }
+
+  #freeStaging() {
+    if (this.#staging) this.#heap.free(this.#staging.address, this.#staging.sizeBytes);
+    this.#staging = undefined;
+  }
+
+  /** @param {number} file @param {number} sizeBytes where the file ends */
+  endFile(file, sizeBytes) {
+    this.#check(this.#exports.load_end(this.#engine, file, sizeBytes));
+  }
+
+  loadState() {
+    this.#exports.load_state(this.#engine);
+    const heap = this.#heap;
+    return {
+      bytesWanted: heap.number(0),
+      bytesPlaced: heap.number(1),
+      files: heap.number(3),
+      layersReady: heap.number(4),
+      isDirectoryReady: heap.number(5) !== 0,
+      isComplete: heap.number(6) !== 0,
+    };
+  }
+
+  // ---- the model ----
+
+  /** @returns {any} what include/wick.h's wick_info_json says */
+  info() {
+    return this.#json(this.#exports.info_json);
+  }
+
+  /** @returns {any} what include/wick.h's wick_inspect_json says */
+  inspect() {
+    return this.#json(this.#exports.inspect_json);
+  }
+
+  /** @returns {any} what src/metrics/ops.h's ops_json says; undefined when metrics are off */
+  metrics() {
+    const text = this.#text(this.#exports.metrics_json);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** @returns {string | undefined} the same in Prometheus' text format */
+  metricsText() {
+    return this.#text(this.#exports.metrics_prometheus) || undefined;
+  }
+
+  resetMetrics() {
+    this.#exports.metrics_reset(this.#engine);
+  }
+
+  /** @param {(engine: number, out: number, capacity: number) => number} write */
+  #json(write) {
+    return JSON.parse(this.#text(write));
+  }
+
+  /** @param {(engine: number, out: number, capacity: number) => number} write @returns {string} */
+  #text(write) {
+    return this.#with((passed) => {
+      // a number may have become longer between the two calls
+      const sizeBytes = (write(this.#engine, 0, 0) >>> 0) + TEXT_SLACK_BYTES;
+      const out = passed.room(sizeBytes);
+      const writtenBytes = write(this.#engine, out, sizeBytes) >>> 0;
+      return this.#heap.readText(out, Math.min(writtenBytes, sizeBytes));
+    });
+  }
+
+  /** What the gate counts (src/base/memory.h), and the linear memory around it. */
+  counters() {
+    this.#exports.engine_counters(this.#engine);
+    const heap = this.#heap;
+    return {
+      bytesNow: heap.number(1),
+      bytesPeak: heap.number(2),
+      limitBytes: heap.number(8),
+      allocations: heap.number(3),
+      blocksNow: heap.number(4),
+      threads: heap.number(5),
+      threadsUsed: { decode: heap.number(6), prefill: heap.number(7) },
+      linearBytes: heap.sizeBytes,
+    };
+  }
+
+  // ---- text ----
+
+  /** @param {string} text @param {number} flags @returns {Int32Array} */
+  tokenize(text, flags) {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(text);
+      let capacity = sizeBytes + 16;
+      let tokens = passed.room(capacity * 4);
+      /** @returns {number} */
+      const call = () =>
+        this.#exports.tokenize(this.#engine, address, sizeBytes, flags, tokens, capacity);
+      let status = call();
+      if (status === STATUS_FULL) {
+        capacity = this.#heap.number(0);
+        tokens = passed.room(capacity * 4);
+        status = call();
+      }
+      this.#check(status);
+      return this.#heap.readInts(tokens, this.#heap.number(0));
+    });
+  }
+
+  /**
+   * @param {ArrayLike<number>} tokens
+   * @param {{whole: boolean, special: boolean}} options
+   * @returns {string}
+   */
+  detokenize(tokens, { whole, special }) {
+    return this.#with((passed) => {
+      const room = this.#exports.detokenize_bytes_max(this.#engine, tokens.length) >>> 0;
+      const out = passed.room(room);
+      const ids = passed.ints(tokens);
+      const flags = [Number(whole), Number(special)];
+      this.#check(this.#exports.detokenize(this.#engine, ids, tokens.length, ...flags, out));
+      return this.#heap.readText(out, this.#heap.number(0));
+    });
+  }
+
+  /** @param {number} token @returns {Uint8Array} its bytes, which need not be whole characters */
+  tokenBytes(token) {
+    return this.#with((passed) => {
+      const scratch = passed.room(this.#exports.detokenize_bytes_max(this.#engine, 1) >>> 0);
+      this.#check(this.#exports.token_piece(this.#engine, token, scratch));
+      return this.#heap.read(this.#heap.number(0), this.#heap.number(1));
+    });
+  }
+
+  // ---- requests ----
+
+  /** @param {NativeRequest} request @returns {number} its number, the first one of its completions' */
+  submit(request) {
+    return this.#with((passed) => {
+      const id = this.#exports.request_submit(
+        this.#engine,
+        passed.record(requestFields(request, passed)),
+      );
+      if (id === 0) throw this.#lastError();
+      return id >>> 0;
+    });
+  }
+
+  /** @param {number} id */
+  cancel(id) {
+    this.#exports.request_cancel(this.#engine, id);
+  }
+
+  /** @param {number} id @param {boolean} isPaused whether it takes part in no step */
+  pause(id, isPaused) {
+    this.#exports.request_pause(this.#engine, id, Number(isPaused));
+  }
+
+  /** @returns {any} include/wick.h's wick_stats_json */
+  stats() {
+    return this.#json(this.#exports.stats_json);
+  }
+
+  // ---- sessions and saved state ----
+
+  /** @param {string} [salt] of its tenant @returns {number} a new session */
+  createSession(salt = '') {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(salt);
+      return this.#sessionOf(this.#exports.session_create(this.#engine, address, sizeBytes));
+    });
+  }
+
+  /** @param {number} session @returns {number} a new one with the same text */
+  forkSession(session) {
+    return this.#sessionOf(this.#exports.session_fork(this.#engine, session));
+  }
+
+  /** @param {number} id */
+  #sessionOf(id) {
+    if (id === 0) throw this.#lastError();
+    return id >>> 0;
+  }
+
+  /** @param {number} session @param {number} tokens how many are kept */
+  truncateSession(session, tokens) {
+    this.#check(this.#exports.session_truncate(this.#engine, session, tokens));
+  }
+
+  /** @param {number} session @param {number} first @param {number} last the first that stays again */
+  dropFromSession(session, first, last) {
+    this.#check(this.#exports.session_drop(this.#engine, session, first, last));
+  }
+
+  /** @param {number} session */
+  closeSession(session) {
+    this.#check(this.#exports.session_close(this.#engine, session));
+  }
+
+  /** @param {number} session @returns {Int32Array} */
+  sessionTokens(session) {
+    this.#check(this.#exports.session_tokens(this.#engine, session));
+    return this.#heap.readInts(this.#heap.number(0), this.#heap.number(1));
+  }
+
+  /** @param {number} session 0: the prefix cache @returns {Uint8Array<ArrayBuffer>} */
+  saveState(session) {
+    this.#check(this.#exports.state_bytes(this.#engine, session));
+    return this.#with(() => {
+      this.#state.begin(new Uint8Array(this.#heap.number(0))); // may be more than there is room for
+      const status = this.#exports.state_save(this.#engine, session);
+      const bytes = this.#state.end();
+      this.#check(status);
+      return bytes;
+    });
+  }
+
+  /** @param {Uint8Array<ArrayBuffer>} bytes @returns {{session: number, entries: number}} */
+  restoreState(bytes) {
+    this.#state.begin(bytes);
+    const status = this.#exports.state_load(this.#engine, bytes.byteLength);
+    this.#state.end();
+    this.#check(status, 'The saved state was refused');
+    return { session: this.#heap.number(0), entries: this.#heap.number(1) };
+  }
+
+  /** @param {boolean} map whether with a letter a page @returns {any} include/wick.h's wick_pages_json */
+  kvStats(map) {
+    return this.#json((engine, out, capacity) =>
+      this.#exports.kv_json(engine, out, capacity, Number(map)),
+    );
+  }
+
+  // ---- steps ----
+
+  /** @param {number} budgetUs @returns {number} STEP_* */
+  step(budgetUs) {
+    return this.#exports.step(this.#engine, budgetUs);
+  }
+
+  /** @returns {import('./event_records.js').EngineEvent[]} */
+  takeEvents() {
+    const address = this.#exports.events_take(this.#engine);
+    const sizeBytes = this.#heap.number(0);
+    return sizeBytes === 0 ? [] : decodeEvents(this.#heap.read(address, sizeBytes));
+  }
+}
+
+/** @param {Heap} heap @param {number} sizeBytes */
+function noRoom(heap, sizeBytes) {
+  const text = `no room for ${sizeBytes} bytes beside ${heap.sizeBytes} of linear memory`;
+  return new WickError('NOMEM', text);
+}
+
+/** @param {Heap} heap @param {string} [context] */
+function errorOf(heap, context) {
+  const { status, subject, offset, numbers, message } = heap.lastError();
+  const code = codeOfStatus(status);
+  const told = nameOption(message, subject);
+  const text = context ? `${context}: ${told}` : told;
+  const option = optionOf(subject);
+  return new WickError(code, text, { status: `WICK_E_${code}`, offset, option, numbers });
+}
+
+/**
+ * @param {Heap} heap
+ * @param {import('./wasm_module.js').Exports} exports
+ * @param {NativeConfig} config
+ * @returns {number} the engine's address
+ */
+function createEngine(heap, exports, config) {
+  const passed = new Passed(heap);
+  const engine = exports.engine_create(passed.record(configFields(config))) >>> 0;
+  passed.free();
+  if (engine === 0) throw errorOf(heap);
+  return engine;
+}
+
+/**
+ * @param {import('../storage/swap_file.js').SwapFile} swap
+ * @param {() => Heap} heap
+ * @returns {Partial<import('./wasm_module.js').Host>}
+ */
+function swapHost(swap, heap) {
+  return {
+    swapOpen: (id, size) => swap.open(id, size >>> 0),
+    swapWrite: (id, offset, address, size) =>
+      swap.write(id, offset >>> 0, heap().read(address, size >>> 0)),
+    swapRead: (id, offset, address, size) => {
+      const bytes = new Uint8Array(size >>> 0);
+      const isRead = swap.read(id, offset >>> 0, bytes);
+      if (isRead) heap().write(address, bytes);
+      return isRead;
+    },
+    swapDrop: (id) => swap.drop(id),
+  };
+}

@@ -1,0 +1,151 @@
+// js/wasm/wasm_module.js — from a URL, response, bytes or module to a running instance of the engine's code.
+
+import { nowMs } from '../base/clock.js';
+import { WickError } from '../base/errors.js';
+
+export const WASM_PAGE_BYTES = 65536;
+/** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
+const INITIAL_PAGES = 16;
+/** A helper's stack (web/thread_web.h, WEB_HELPER_STACK_BYTES). */
+const HELPER_STACK_BYTES = 131072;
+/** 4, 2, 1 and 0.5 GiB: phones refuse the first ones. */
+const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
+
+/**
+ * @param {URL | string | Response | WebAssembly.Module | BufferSource} source
+ * @returns {Promise<WebAssembly.Module>}
+ */
+export async function compileModule(source) {
+  try {
+    if (source instanceof WebAssembly.Module) return source;
+    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
+      return await WebAssembly.compile(/** @type {BufferSource} */ (source));
+    }
+    // Asked only of objects: Node loads its whole fetch, 30 ms, when somebody says Response.
+    const isObject = typeof source === 'object' && !(source instanceof URL);
+    if (isObject && typeof Response === 'function' && source instanceof Response) {
+      return await compileResponse(source);
+    }
+    return await compileUrl(new URL(String(source), globalThis.location?.href));
+  } catch (error) {
+    if (error instanceof WickError) throw error;
+    throw new WickError('WASM', `The engine's WebAssembly could not be loaded: ${error}`, error);
+  }
+}
+
+/** @param {URL} url */
+async function compileUrl(url) {
+  if (url.protocol === 'file:') {
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+    // a fraction of a millisecond, less than the turns of a thread pool that workers start beside
+    if (fs) return WebAssembly.compile(fs.readFileSync(url));
+  }
+  return compileResponse(await fetch(url, { credentials: 'same-origin' }));
+}
+
+/** @param {Response} response */
+async function compileResponse(response) {
+  if (!response.ok) {
+    throw new WickError('WASM', `${response.url} answered ${response.status}`, {
+      status: response.status,
+      url: response.url,
+    });
+  }
+  const type = response.headers.get('Content-Type') ?? '';
+  if (type.startsWith('text/html')) {
+    const lost = `${response.url || 'The answer'} is a web page instead of the engine's WebAssembly`;
+    throw new WickError('WASM', `${lost}: a bundler has lost the file (docs/js-api.md, Bundlers)`);
+  }
+  if (type.startsWith('application/wasm') && typeof WebAssembly.compileStreaming === 'function') {
+    return WebAssembly.compileStreaming(response);
+  }
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** @param {WebAssembly.Module} module @returns {boolean} whether it is a build with threads */
+export function isThreaded(module) {
+  return WebAssembly.Module.exports(module).some(({ name }) => name === 'helper_main');
+}
+
+/**
+ * The largest memory that is granted; it is reserved, not used.
+ * @param {{shared: boolean, helpers: number}} options
+ * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} nothing when even the smallest
+ *   was refused; `maximum` in pages
+ */
+export function createMemory({ shared, helpers }) {
+  const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
+  for (const maximum of MAXIMUM_PAGES) {
+    try {
+      return { memory: new WebAssembly.Memory({ initial, maximum, shared }), maximum };
+    } catch {
+      // the next one is smaller
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The functions of web/exports.c. Addresses may come back negative: js/wasm/heap.js makes them unsigned.
+ * @typedef {Record<string, (...values: number[]) => number> &
+ *   {__stack_pointer: WebAssembly.Global, __heap_base: WebAssembly.Global}} Exports
+ */
+
+/**
+ * What the module calls. Those of states and of swapping answer whether they could.
+ * @typedef {{log: (address: number, size: number) => void,
+ *   random: (address: number, size: number) => void,
+ *   stateWrite: (address: number, size: number) => boolean,
+ *   stateRead: (address: number, size: number) => boolean,
+ *   swapOpen: (id: number, size: number) => boolean,
+ *   swapWrite: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swapRead: (id: number, offset: number, address: number, size: number) => boolean,
+ *   swapDrop: (id: number) => void}} Host
+ */
+
+/**
+ * At once: workers may, and a promise would wait for its turn behind what else is starting.
+ * @param {WebAssembly.Module} module
+ * @param {WebAssembly.Memory} memory
+ * @param {Partial<Host>} host what it lacks says nothing, and refuses
+ * @returns {Exports}
+ */
+export function instantiate(module, memory, host) {
+  const now_us = () => nowMs() * 1000;
+  // With as many parameters as the module passes: V8 compiles a wrapper more for others.
+  const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
+  const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
+  const unswapped = (
+    /** @type {number} */ _id,
+    /** @type {number} */ _offset,
+    /** @type {number} */ _address,
+    /** @type {number} */ _size,
+  ) => false;
+  const env = {
+    memory,
+    now_us,
+    log: host.log ?? silent,
+    random: host.random ?? silent,
+    state_write: host.stateWrite ?? never,
+    state_read: host.stateRead ?? never,
+    swap_open: host.swapOpen ?? never,
+    swap_write: host.swapWrite ?? unswapped,
+    swap_read: host.swapRead ?? unswapped,
+    swap_drop: host.swapDrop ?? ((/** @type {number} */ _id) => {}),
+  };
+  const instance = new WebAssembly.Instance(module, { env });
+  return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
+}
+
+/**
+ * A helper's whole life: this thread is one from now on and hears no messages any more.
+ * @param {WebAssembly.Module} module
+ * @param {WebAssembly.Memory} memory
+ * @param {number} index from 0
+ */
+export async function runHelper(module, memory, index) {
+  const exports = instantiate(module, memory, {});
+  const base = exports.__heap_base.value >>> 0;
+  exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
+  exports.helper_main(index);
+}

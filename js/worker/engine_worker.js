@@ -1,0 +1,408 @@
+// js/worker/engine_worker.js — the engine in its worker: it answers messages, steps the engine and lets
+// messages in between. It never waits.
+
+import { nowMs } from '../base/clock.js';
+import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
+import { ProgressMeter } from '../bytes/download_progress.js';
+import { createSource } from '../bytes/model_sources.js';
+import { storageError, writeFile } from '../storage/browser_files.js';
+import { openSwap } from '../storage/swap_file.js';
+import {
+  NativeEngine,
+  STEP_PROGRESS,
+  STEP_WAIT_BYTES,
+  TOKENIZE_ADD_SPECIAL,
+  TOKENIZE_PARSE_SPECIAL,
+} from '../wasm/native_engine.js';
+import { ChatTemplate, noTemplate } from './chat_template.js';
+import { loadModel } from './load_model.js';
+import { PageBytes } from './page_source.js';
+import { RequestTable } from './request_table.js';
+
+/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
+/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
+
+/** How long a step may take: what comes meanwhile (a cancel, the next request) waits for its end. */
+const STEP_BUDGET_US = 1000;
+/** … until the first piece of every request is there. */
+const FIRST_STEP_BUDGET_US = 250;
+/** A request's first piece and its end are told of at once, what lies between so often: messages cost. */
+const TELL_MS = 15;
+/** How long bytes may keep messages and steps out of an engine that is asked already. */
+const FEED_MS_MAX = 8;
+
+export class EngineWorker {
+  #post;
+  /** @type {NativeEngine | undefined} */
+  #native;
+  /** @type {RequestTable | undefined} */
+  #requests;
+  /** @type {string | undefined} */
+  #chatTemplate;
+  /** @type {ChatTemplate | undefined} */
+  #template;
+  #specialTexts = { bos_token: '', eos_token: '' };
+  #isStepping = false;
+  #isReady = false;
+  #isClosed = false;
+  /** @type {import('../storage/swap_file.js').SwapFile | undefined} */
+  #swap;
+  #yield;
+  #letIn;
+  #letInMs = 0;
+  #toldMs = 0;
+  /** What waits until messages and steps have been let in. */
+  #goOn = () => {};
+  #pageBytes;
+  #log;
+
+  /**
+   * @param {(message: FromWorker) => void} post
+   * @param {(text: string) => void} log takes what is for the console
+   */
+  constructor(post, log) {
+    this.#post = post;
+    this.#log = log;
+    this.#yield = makeYield(() => this.#guard(() => this.#step()));
+    this.#letIn = makeYield(() => this.#goOn());
+    this.#pageBytes = new PageBytes(post);
+  }
+
+  /** @param {ToWorker} message */
+  receive(message) {
+    if (this.#isClosed) return;
+    this.#guard(() => this.#handle(message));
+  }
+
+  /** @param {ToWorker} message */
+  #handle(message) {
+    switch (message.type) {
+      case 'init':
+        this.#start(message).catch((error) => this.#failStart(error));
+        break;
+      case 'generate':
+        this.#generate(message);
+        break;
+      case 'cancel':
+        this.#requests?.cancel(message.id);
+        this.#wake();
+        break;
+      case 'ack':
+        this.#requests?.acknowledge(message.id, message.count);
+        this.#wake();
+        break;
+      case 'call':
+        this.#call(message.id, message.method, message.args);
+        break;
+      case 'close':
+        this.#close();
+        break;
+      case 'answer':
+        this.#pageBytes.answer(message.id, message.value);
+        break;
+      case 'answer-error':
+        this.#pageBytes.refuse(message.id, fromPlainError(message.error));
+        break;
+    }
+  }
+
+  /**
+   * A trap leaves the module's memory in no state that anybody could go on with.
+   * @param {() => void} action
+   */
+  #guard(action) {
+    try {
+      action();
+    } catch (error) {
+      this.#post({ type: 'crashed', message: String(error) });
+    }
+  }
+
+  // ---- start ----
+
+  /** @param {import('../connection/messages.js').InitMessage} message */
+  async #start({ module, helpers, config, source, draft, chatTemplate, isEager }) {
+    this.#chatTemplate = chatTemplate;
+    if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
+    const swap = this.#swap;
+    const native = await NativeEngine.create(module, swap ? config : { ...config, swap: 0 }, {
+      swap,
+      onLog: this.#log,
+      onMemory: (memory) => {
+        for (const helper of helpers) helper.onmessage = () => helper.postMessage(memory);
+      },
+    });
+    this.#native = native;
+    this.#requests = new RequestTable(native, config.queueLimit);
+    const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
+    /** @param {import('../connection/messages.js').Progress['phase']} [phase] */
+    const report = (phase) => {
+      const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
+      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
+    };
+    const opened =
+      source.kind === 'page'
+        ? this.#pageBytes.source(source)
+        : createSource(source, () => report('retrying'));
+    const isClosed = () => this.#isClosed;
+    if (isClosed()) return;
+    const onBytes = () => {
+      report();
+      if (isEager && native.loadState().isDirectoryReady) this.#beReady();
+      this.#wake();
+      return this.#isReady ? this.#breathe() : undefined;
+    };
+    await loadModel(native, opened, { onBytes, isClosed });
+    if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
+    if (isClosed()) return;
+    report('ready');
+    this.#beReady();
+  }
+
+  /**
+   * A stream that always has bytes is read without a turn of the event loop: nothing else would be
+   * heard of, and no layer computed, until the model is whole.
+   * @returns {Promise<void> | undefined}
+   */
+  #breathe() {
+    if (nowMs() - this.#letInMs < FEED_MS_MAX) return undefined;
+    return new Promise((settle) => {
+      this.#goOn = () => {
+        this.#letInMs = nowMs();
+        settle();
+      };
+      this.#letIn();
+    });
+  }
+
+  /**
+   * @param {NativeEngine} native
+   * @param {import('../wasm/engine_records.js').NativeConfig} config the model's
+   * @param {Parameters<typeof createSource>[0]} description
+   */
+  async #loadDraft(native, config, description) {
+    const contextSize = native.info().plan.context_tokens;
+    const own = { threads: 1, chooseThreads: false, noPrefixCache: true, metrics: false, swap: 0 };
+    const used = native.counters().bytesNow;
+    const memoryLimit = config.memoryLimit && Math.max(1, config.memoryLimit - used);
+    const drafting = native.createSibling({
+      ...config,
+      ...own,
+      memoryLimit,
+      contextSize: 0,
+      kvTokens: contextSize,
+    });
+    const source = createSource(description, () => {});
+    await loadModel(drafting, source, { onBytes: () => {}, isClosed: () => this.#isClosed });
+    if (!this.#isClosed) native.useDraft(drafting);
+  }
+
+  /** Requests can come from now on: the directory is there, perhaps not yet the weights. */
+  #beReady() {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    const native = /** @type {NativeEngine} */ (this.#native);
+    const info = native.info();
+    this.#chatTemplate ??= info.chat_template ?? undefined;
+    this.#specialTexts = {
+      bos_token: info.tokenizer?.bos?.text ?? '',
+      eos_token: info.tokenizer?.eos?.text ?? '',
+    };
+    this.#post({ type: 'ready', info: { ...info, ...native.counters() } });
+  }
+
+  /** @param {unknown} error */
+  #failStart(error) {
+    if (error instanceof WickError) this.#post({ type: 'failed', error: toPlainError(error) });
+    else this.#post({ type: 'crashed', message: String(error) });
+  }
+
+  /** The helpers wait somewhere in the module: they must be let go before they can be ended. */
+  async #close() {
+    this.#isClosed = true;
+    this.#native?.destroy();
+    await this.#swap?.close();
+    this.#post({ type: 'closed' });
+  }
+
+  // ---- calls ----
+
+  /** @param {number} id @param {string} method @param {unknown[]} args */
+  #call(id, method, args) {
+    if (method === 'keepFile') {
+      this.#keepFile(id, /** @type {any} */ (args));
+      return;
+    }
+    try {
+      this.#post({ type: 'result', id, value: this.#answer(method, args) });
+    } catch (error) {
+      this.#post({ type: 'error', id, error: toPlainError(refusalOf(error)) });
+    }
+  }
+
+  /**
+   * The one call that waits: for the file system.
+   * @param {number} id
+   * @param {[name: string, bytes: Uint8Array<ArrayBuffer>]} args
+   */
+  async #keepFile(id, [name, bytes]) {
+    try {
+      await writeFile(name, bytes);
+      this.#post({ type: 'result', id, value: undefined });
+    } catch (error) {
+      this.#post({ type: 'error', id, error: toPlainError(storageError(name, error)) });
+    }
+  }
+
+  /** @param {string} method @param {any[]} args @returns {unknown} */
+  #answer(method, args) {
+    const native = /** @type {NativeEngine} */ (this.#native);
+    switch (method) {
+      case 'tokenize':
+        return Array.from(native.tokenize(args[0], args[1]));
+      case 'detokenize':
+        return native.detokenize(args[0], { whole: true, special: args[1] });
+      case 'applyTemplate':
+        return this.#chat().render(args[0], args[1]);
+      case 'info':
+        return { ...native.info(), ...native.counters() };
+      case 'inspect':
+        return native.inspect();
+      case 'metrics':
+        return readMetrics(native, args[0], args[1]);
+      case 'kvStats':
+        return native.kvStats(args[0]);
+      case 'stats':
+        return { ...this.#requests?.addTo(native.stats()), kv: native.kvStats(false) };
+      default:
+        return this.#answerSession(native, method, args);
+    }
+  }
+
+  /** @param {NativeEngine} native @param {string} method @param {any[]} args @returns {unknown} */
+  #answerSession(native, method, args) {
+    this.#finishCancelled(args[0]);
+    switch (method) {
+      case 'createSession':
+        return native.createSession(args[0]);
+      case 'forkSession':
+        return native.forkSession(args[0]);
+      case 'truncateSession':
+        return native.truncateSession(args[0], args[1]);
+      case 'dropFromSession':
+        return native.dropFromSession(args[0], args[1], args[2]);
+      case 'sessionTokens':
+        return Array.from(native.sessionTokens(args[0]));
+      case 'closeSession':
+        return native.closeSession(args[0]);
+      case 'saveState':
+        return native.saveState(args[0]);
+      case 'loadState':
+        return native.restoreState(args[0]);
+      default:
+        throw new WickError('INTERNAL', `unknown call ${method}`);
+    }
+  }
+
+  #chat() {
+    if (this.#template) return this.#template;
+    if (this.#chatTemplate === undefined) throw noTemplate();
+    this.#template = new ChatTemplate(this.#chatTemplate, this.#specialTexts);
+    return this.#template;
+  }
+
+  // ---- generation ----
+
+  /** @param {import('../connection/messages.js').GenerateMessage} message */
+  #generate({ id, completions, input, settings, wantsTokens }) {
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    try {
+      this.#finishCancelled(settings.session);
+      // no copy by spreading: V8 makes a hidden class of each, which keeps the request for a while
+      const request = Object.assign(settings, this.#prompt(input), { completions });
+      requests.add(id, request, wantsTokens);
+      this.#wake();
+    } catch (error) {
+      const plain = toPlainError(refusalOf(error));
+      for (let i = 0; i < completions; i++) this.#post({ type: 'error', id: id + i, error: plain });
+    }
+  }
+
+  /** @param {import('../connection/messages.js').Input} input */
+  #prompt(input) {
+    const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+    if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
+    const prompt = this.#chat().render(input.messages, input.variables);
+    // Most templates begin with the BOS that the tokenizer would add, too.
+    const bos = this.#specialTexts.bos_token;
+    const hasBos = bos !== '' && prompt.startsWith(bos);
+    return { prompt, tokenizeFlags: hasBos ? TOKENIZE_PARSE_SPECIAL : all };
+  }
+
+  /** Goes on stepping, unless it does already. */
+  #wake() {
+    if (this.#isStepping || !this.#requests?.canStep()) return;
+    this.#isStepping = true;
+    this.#yield();
+  }
+
+  /** Whoever was cancelled is still on its session until the next step. @param {unknown} session */
+  #finishCancelled(session) {
+    while (typeof session === 'number' && this.#requests?.isLeaving(session)) {
+      // it leaves when the bytes have come, which are messages, too
+      if (this.#stepOnce() === STEP_WAIT_BYTES) return;
+    }
+  }
+
+  /** @returns {number} STEP_* */
+  #stepOnce() {
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    const budgetUs = requests.awaitsFirst() ? FIRST_STEP_BUDGET_US : STEP_BUDGET_US;
+    const result = /** @type {NativeEngine} */ (this.#native).step(budgetUs);
+    const isUrgent = requests.hear();
+    const isLast = result !== STEP_PROGRESS || !requests.canStep();
+    if (isUrgent || isLast || nowMs() - this.#toldMs >= TELL_MS) this.#tell();
+    return result;
+  }
+
+  #tell() {
+    const outputs = /** @type {RequestTable} */ (this.#requests).collect();
+    if (outputs.length > 0) this.#post({ type: 'step', outputs });
+    this.#toldMs = nowMs();
+  }
+
+  #step() {
+    if (this.#isClosed) return;
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    const result = this.#stepOnce();
+    // an idle engine has just been given what waited for a place in its queue, or nobody wants it
+    this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
+    if (this.#isStepping) this.#yield();
+  }
+}
+
+/** @param {NativeEngine} native @param {unknown} format @param {boolean} reset */
+function readMetrics(native, format, reset) {
+  if (format !== 'json' && format !== 'prometheus') {
+    throw new WickError('ARG', `metrics are json or prometheus, not ${format}`);
+  }
+  const found = format === 'json' ? native.metrics() : native.metricsText();
+  if (found === undefined) {
+    throw new WickError('NODATA', 'Metrics are off: createEngine takes metrics: true');
+  }
+  if (reset) native.resetMetrics();
+  return found;
+}
+
+/**
+ * A function that has `action` run after the messages that have arrived meanwhile.
+ * @param {() => void} action
+ * @returns {() => void}
+ */
+function makeYield(action) {
+  // Node handles up to a thousand messages of one port in a row, posted by their own handler or not.
+  if (typeof setImmediate === 'function') return () => void setImmediate(action);
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = action;
+  return () => port2.postMessage(0);
+}

@@ -1,0 +1,115 @@
+// js/worker/load_model.js — feeds an engine with the bytes that it asks for: what it wants next is read on an open
+// stream when that is near, by a new request when it is not.
+
+import { WickError } from '../base/errors.js';
+
+/**
+ * So many unwanted bytes are rather read over than asked around: a new request costs a round trip.
+ */
+const GAP_BYTES_MAX = 4 << 20;
+/** Browsers open six connections to a host; a paused stream holds one. */
+const STREAMS_MAX = 3;
+
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+
+/**
+ * The open streams of a model's files, the one used last at the end.
+ */
+class Streams {
+  /** @type {Map<number, ByteStream>} */
+  #open = new Map();
+  #native;
+  #isClosed;
+  #source;
+
+  /** @param {NativeEngine} native @param {Source} source @param {() => boolean} isClosed */
+  constructor(native, source, isClosed) {
+    this.#native = native;
+    this.#source = source;
+    this.#isClosed = isClosed;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async at(file, offset) {
+    const open = this.#open.get(file);
+    this.#open.delete(file);
+    const stream = open && this.#canReadOn(open, offset) ? open : await this.#start(file, offset);
+    if (stream !== open) open?.cancel();
+    this.#open.set(file, stream);
+    return stream;
+  }
+
+  /** @param {ByteStream} stream @param {number} offset */
+  #canReadOn(stream, offset) {
+    if (stream.position > offset) return false;
+    return offset - stream.position <= GAP_BYTES_MAX || !this.#source.canSeek;
+  }
+
+  /** @param {number} file @param {number} offset */
+  async #start(file, offset) {
+    if (this.#open.size >= STREAMS_MAX) {
+      const [oldest, stream] = /** @type {[number, ByteStream]} */ (
+        this.#open.entries().next().value
+      );
+      this.#open.delete(oldest);
+      stream.cancel();
+    }
+    const stream = await this.#source.open(file, offset);
+    const { size } = stream;
+    if (size !== undefined && !this.#isClosed()) this.#native.endFile(file, size);
+    return stream;
+  }
+
+  cancel() {
+    for (const stream of this.#open.values()) stream.cancel();
+    this.#open.clear();
+  }
+}
+
+/**
+ * Reads until the engine wants nothing more.
+ * @param {NativeEngine} native
+ * @param {Source} source
+ * @param {{onBytes?: () => Promise<void> | void, isClosed?: () => boolean}} [options] `onBytes` is
+ *   called after each piece and waited for; `isClosed` tells that the engine is gone, and nobody wants the rest
+ * @returns {Promise<void>}
+ */
+export async function loadModel(native, source, { onBytes, isClosed = () => false } = {}) {
+  const streams = new Streams(native, source, isClosed);
+  try {
+    for (let want = native.nextRange(); want.length > 0; want = native.nextRange()) {
+      const stream = await streams.at(want.file, want.offset);
+      if (isClosed()) return;
+      const { position } = stream;
+      const bytes = await stream.read();
+      if (isClosed()) return;
+      if (bytes === null) {
+        native.endFile(want.file, position);
+        throw new WickError('TRUNCATED', `The model ends at byte ${position}: more is wanted`);
+      }
+      if (position === 0) refuseOthers(bytes);
+      native.feed(want.file, stream.position - bytes.byteLength, bytes);
+      await onBytes?.();
+      if (isClosed()) return;
+    }
+  } finally {
+    streams.cancel();
+  }
+}
+
+/** @param {Uint8Array} bytes the first ones of a file; throws when they are something else's that is often met */
+function refuseOthers(bytes) {
+  const start = new TextDecoder().decode(bytes.slice(0, 64));
+  if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
+    throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
+  }
+  if (start.startsWith('version https://git-lfs.github.com/spec/')) {
+    throw new WickError(
+      'NOT_GGUF',
+      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model ' +
+        'itself (git lfs pull), or take the address of the download',
+    );
+  }
+}

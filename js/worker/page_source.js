@@ -1,0 +1,101 @@
+// js/worker/page_source.js — the worker's side of bytes that only the page has (its blobs, streams, handles): the
+// worker asks, the page reads (js/connection/engine_connection.js).
+
+/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+
+export class PageBytes {
+  #post;
+  /** @type {Map<number, {settle: (value: unknown) => void, fail: (error: unknown) => void}>} */
+  #asks = new Map();
+  #asked = 0;
+
+  /** @param {(message: FromWorker) => void} post */
+  constructor(post) {
+    this.#post = post;
+  }
+
+  /** @param {{files: number, canSeek: boolean}} description @returns {Source} */
+  source({ files, canSeek }) {
+    /** @type {Source} */
+    const source = {
+      files,
+      canSeek,
+      open: async (file, offset) => {
+        const opened = /** @type {OpenedStream} */ (await this.#ask('open', [file, offset]));
+        source.canSeek = opened.canSeek;
+        return new PageStream(opened, (method, args) => this.#ask(method, args));
+      },
+    };
+    return source;
+  }
+
+  /** @param {number} id of a question @param {unknown} value */
+  answer(id, value) {
+    this.#take(id)?.settle(value);
+  }
+
+  /** @param {number} id of a question @param {unknown} error */
+  refuse(id, error) {
+    this.#take(id)?.fail(error);
+  }
+
+  /** @param {string} method @param {number[]} args @returns {Promise<unknown>} */
+  #ask(method, args) {
+    const id = ++this.#asked;
+    return new Promise((settle, fail) => {
+      this.#asks.set(id, { settle, fail });
+      this.#post({ type: 'ask', id, method, args });
+    });
+  }
+
+  /** @param {number} id */
+  #take(id) {
+    const ask = this.#asks.get(id);
+    this.#asks.delete(id);
+    return ask;
+  }
+}
+
+/**
+ * @typedef {{id: number, position: number, size: number | undefined,
+ *   canSeek: boolean}} OpenedStream
+ */
+
+/** A stream that the page reads; the next piece is asked for while this one is being used. */
+class PageStream {
+  #id;
+  #ask;
+  /** @type {Promise<Uint8Array | null>} */
+  #next;
+
+  /**
+   * @param {OpenedStream} opened
+   * @param {(method: string, args: number[]) => Promise<unknown>} ask
+   */
+  constructor({ id, position, size }, ask) {
+    this.#id = id;
+    this.#ask = ask;
+    this.position = position;
+    this.size = size;
+    this.#next = this.#readAhead();
+  }
+
+  #readAhead() {
+    const next = /** @type {Promise<Uint8Array | null>} */ (this.#ask('read', [this.#id]));
+    next.catch(() => {}); // whoever reads it hears of it
+    return next;
+  }
+
+  async read() {
+    const bytes = await this.#next;
+    if (bytes === null) return null;
+    this.#next = this.#readAhead();
+    this.position += bytes.byteLength;
+    return bytes;
+  }
+
+  cancel() {
+    this.#ask('cancel', [this.#id]).catch(() => {});
+  }
+}

@@ -1,0 +1,276 @@
+// js/worker/request_table.js — the requests under way in the engine's worker, in the order of arrival, from the
+// page's numbers to the engine's and from its events to what the page is told.
+
+import { nameOption, optionOf } from '../base/error_subjects.js';
+import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
+import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from '../wasm/native_engine.js';
+
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
+/** @typedef {import('../wasm/event_records.js').EngineEvent} EngineEvent */
+/** @typedef {import('../connection/messages.js').Output} Output */
+
+/** So many are in the engine's hands beside those that rest; more wait here. */
+const AWAKE_MAX = 64;
+/** With those that rest, which may be many and for long (web/exports.c's requests_max). */
+const SUBMITTED_MAX = 1024;
+/** So many pieces may lie unread before a request rests. */
+const UNREAD_MAX = 256;
+
+const decoder = new TextDecoder();
+
+const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
+
+/**
+ * One completion of a request.
+ * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
+ *   unread: number, isResting: boolean, isCancelled: boolean, hasSpoken: boolean}} Entry
+ */
+
+export class RequestTable {
+  #native;
+  /** Those of one request together. @type {Entry[][]} */
+  #waiting = [];
+  /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
+  #submitted = new Map();
+  /** Of those. */
+  #resting = 0;
+  /** What is to be told, by the page's numbers. @type {Map<number, Output>} */
+  #outputs = new Map();
+  #isUrgent = false;
+  /** @type {Output[]} what is to be told besides the engine's events */
+  #refused = [];
+  #limit;
+  /** Turned away, as the queue was full. */
+  #refusals = 0;
+  #waitingCount = 0;
+  #waitingMax = 0;
+
+  /** @param {NativeEngine} native @param {number} [limit] of all that run and wait */
+  constructor(native, limit = Number.POSITIVE_INFINITY) {
+    this.#native = native;
+    this.#limit = limit;
+  }
+
+  /**
+   * The engine's stats, with those that wait here.
+   * @param {any} stats wick_stats_json
+   */
+  addTo({ requests, ...stats }) {
+    const waiting = requests.waiting + this.#waitingCount;
+    this.#waitingMax = Math.max(this.#waitingMax, requests.waiting_max, waiting);
+    const refused = requests.refused + this.#refusals;
+    return { ...stats, requests: { ...requests, waiting, waiting_max: this.#waitingMax, refused } };
+  }
+
+  /**
+   * @param {number} id the page's, of the first of request.completions
+   * @param {NativeRequest} request
+   * @param {boolean} wantsTokens
+   */
+  add(id, request, wantsTokens) {
+    const { completions = 1 } = request;
+    const count = this.#submitted.size + this.#waitingCount;
+    if (count + completions > this.#limit) {
+      this.#refusals += completions;
+      const words = `${count} requests run or wait, the most there may be is ${this.#limit}`;
+      throw new WickError('QUEUE_FULL', words);
+    }
+    const entries = Array.from({ length: completions }, (_, index) => ({
+      id: id + index,
+      request,
+      wantsTokens,
+      number: 0,
+      unread: 0,
+      isResting: false,
+      isCancelled: false,
+      hasSpoken: false,
+    }));
+    this.#waiting.push(entries);
+    this.#waitingCount += completions;
+    this.#submitWaiting();
+    this.#waitingMax = Math.max(this.#waitingMax, this.#waitingCount);
+  }
+
+  #submitWaiting() {
+    for (let entries = this.#waiting[0]; entries; entries = this.#waiting[0]) {
+      const submitted = this.#submitted.size + entries.length;
+      if (submitted - this.#resting > AWAKE_MAX || submitted > SUBMITTED_MAX) return;
+      this.#waiting.shift();
+      this.#waitingCount -= entries.length;
+      try {
+        this.#submit(entries);
+      } catch (error) {
+        const plain = toPlainError(inWords(refusalOf(error)));
+        for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
+      }
+    }
+  }
+
+  /** @param {Entry[]} entries */
+  #submit(entries) {
+    const first = this.#native.submit(entries[0].request);
+    for (const [index, entry] of entries.entries()) {
+      entry.number = first + index;
+      this.#submitted.set(entry.number, entry);
+      if (entry.isCancelled) this.#native.cancel(entry.number);
+    }
+  }
+
+  /** @param {number} id unknown ones have ended meanwhile */
+  cancel(id) {
+    const entry = this.#find(id);
+    if (!entry || entry.isCancelled) return;
+    entry.isCancelled = true;
+    if (entry.number !== 0) this.#native.cancel(entry.number);
+    else {
+      this.#waiting = this.#waiting.filter((entries) => !entries.every((one) => one.isCancelled));
+      this.#waitingCount = this.#waiting.flat().length;
+    }
+  }
+
+  /** @param {number} session @returns {boolean} whether a cancelled request is still on it */
+  isLeaving(session) {
+    for (const { request, isCancelled } of this.#submitted.values()) {
+      if (isCancelled && session !== 0 && request.session === session) return true;
+    }
+    return false;
+  }
+
+  /** @param {number} id @param {number} count pieces that were read */
+  acknowledge(id, count) {
+    const entry = this.#find(id);
+    if (!entry) return;
+    this.#count(entry, -count);
+  }
+
+  /** Who does not read on does not hold up the others: its request rests. @param {Entry} entry @param {number} pieces */
+  #count(entry, pieces) {
+    entry.unread += pieces;
+    this.#rest(entry, entry.unread >= UNREAD_MAX);
+  }
+
+  /** @param {Entry} entry @param {boolean} isResting */
+  #rest(entry, isResting) {
+    if (entry.isResting === isResting) return;
+    entry.isResting = isResting;
+    this.#resting += isResting ? 1 : -1;
+    this.#native.pause(entry.number, isResting);
+  }
+
+  /** @param {number} id */
+  #find(id) {
+    for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
+    return this.#waiting.flat().find((entry) => entry.id === id);
+  }
+
+  /** @returns {boolean} whether somebody would read what a step brings */
+  canStep() {
+    if (this.#refused.length > 0) return true;
+    for (const { isResting, isCancelled } of this.#submitted.values()) {
+      if (isCancelled || !isResting) return true;
+    }
+    return false;
+  }
+
+  /** @returns {boolean} whether a request is under way that has said nothing yet */
+  awaitsFirst() {
+    for (const { hasSpoken } of this.#submitted.values()) if (!hasSpoken) return true;
+    return false;
+  }
+
+  /** Takes what a step brought. @returns {boolean} whether somebody waits for it: a first piece, an end */
+  hear() {
+    for (const event of this.#native.takeEvents()) this.#add(event);
+    this.#submitWaiting();
+    return this.#isUrgent || this.#refused.length > 0;
+  }
+
+  /** @returns {Output[]} what the steps brought since the last time, an entry a request */
+  collect() {
+    this.hear();
+    const outputs = [...this.#outputs.values(), ...this.#refused];
+    this.#outputs.clear();
+    this.#refused = [];
+    this.#isUrgent = false;
+    return outputs;
+  }
+
+  /** @param {EngineEvent} event */
+  #add(event) {
+    const entry = this.#submitted.get(event.request);
+    if (!entry) return;
+    const output = this.#outputs.get(entry.id) ?? emptyOutput(entry.id);
+    this.#outputs.set(entry.id, output);
+    if (event.kind === EVENT_PREFILL) {
+      output.prefill = { done: event.tokensCached, total: event.tokensPrompt };
+    } else if (event.kind === EVENT_TOKEN) {
+      this.#addToken(event, entry, output);
+    } else if (event.kind === EVENT_DONE) {
+      this.#submitted.delete(event.request);
+      this.#isUrgent = true;
+      this.#resting -= Number(entry.isResting);
+      this.#addDone(event, entry, output);
+    }
+  }
+
+  /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
+  #addToken(event, entry, output) {
+    if (event.text === '' && !entry.wantsTokens) return;
+    output.texts.push(event.text);
+    this.#isUrgent ||= !entry.hasSpoken;
+    entry.hasSpoken = true;
+    this.#count(entry, 1);
+    if (!entry.wantsTokens) return;
+    const top = event.top.map(({ token, logprob }) =>
+      Object.assign(this.#token(token), { logprob }),
+    );
+    const token = Object.assign(this.#token(event.token), { top });
+    // one that was not asked for is not reckoned, and 0 would be a certain token's
+    const { logprob } = entry.request;
+    output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
+  }
+
+  /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
+  #addDone(event, entry, output) {
+    if (event.finish === FINISH_ERROR) {
+      const cause = { option: optionOf(event.subject) };
+      const words = nameOption(event.text, event.subject);
+      const error = new WickError(codeOfStatus(event.status), words, cause);
+      output.error = toPlainError(inWords(error));
+      return;
+    }
+    // what was held back while it could have become a stop string
+    if (event.text !== '') {
+      output.texts.push(event.text);
+      if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
+    }
+    output.done = {
+      finish: finishes[event.finish],
+      promptTokens: event.tokensPrompt,
+      cachedTokens: event.tokensCached,
+      completionTokens: event.tokensOut,
+      queueMs: event.queueMs,
+      prefillMs: event.prefillMs,
+      decodeMs: event.decodeMs,
+      ttftMs: event.ttftMs,
+    };
+  }
+
+  /** @param {number} token */
+  #token(token) {
+    const bytes = this.#native.tokenBytes(token);
+    return { token, text: decoder.decode(bytes), bytes: Array.from(bytes) };
+  }
+}
+
+/** @param {number} id @returns {Output} */
+function emptyOutput(id) {
+  return { id, texts: [], tokens: [], prefill: undefined, done: undefined, error: undefined };
+}
+
+/** @param {WickError} error the queue is never full, so it was the prompt @returns {WickError} */
+function inWords(error) {
+  if (error.code !== 'FULL') return error;
+  return new WickError('PROMPT_TOO_LONG', error.message, error.cause);
+}

@@ -1,0 +1,94 @@
+// Checks what is imported under js/: a room (a folder) sees only itself and the rooms that it is given here,
+// types included. docs/architecture.md has the same table and says what each room is for.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** The rooms that each room may import from. @type {Record<string, string[]>} */
+const rooms = {
+  base: [],
+  bytes: ['base'],
+  storage: ['base'],
+  wasm: ['base', 'storage'],
+  connection: ['base', 'bytes', 'wasm'],
+  tabs: ['base', 'connection'],
+  worker: ['base', 'bytes', 'storage', 'wasm', 'connection'],
+  page: ['base', 'bytes', 'storage', 'wasm', 'connection', 'tabs'],
+  cli: [],
+};
+/** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
+const entries = {
+  'js/index.js': ['base', 'page'],
+  'js/index.d.ts': [],
+  'js/model.js': [],
+  'js/model.d.ts': [],
+  'js/cli.js': ['base', 'cli'],
+};
+/** The types of the public interface, which every room may name. */
+const publicTypes = 'js/index.js';
+/** Rooms whose code nobody else's bundle may hold. */
+const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
+
+/**
+ * @param {string} file a path from the root
+ * @param {string} target what it imports
+ * @param {boolean} isType
+ * @returns {string | undefined} what is wrong with that
+ */
+function faultOf(file, target, isType) {
+  const [, room, inside] = file.split('/');
+  const own = inside === undefined ? undefined : room;
+  if (own !== undefined && !rooms[own]) return `js/${own} is not a room of docs/architecture.md`;
+  if (own === undefined && !entries[file]) return `${file} lies in no room`;
+  if (!target.startsWith('.')) {
+    const isNode = target.startsWith('node:') && (isType || file === 'js/cli.js');
+    if (isNode || (own && libraries[own]?.includes(target))) return undefined;
+    return `'${target}' is neither a file of js/ nor a library of this room`;
+  }
+  const found = relative(root, resolve(root, dirname(file), target));
+  const [, to, below] = found.split('/');
+  if (below === undefined) {
+    return isType && found === publicTypes ? undefined : `${found} is not for rooms to import`;
+  }
+  const allowed = own === undefined ? entries[file] : [own, ...rooms[own]];
+  if (allowed.includes(to)) return undefined;
+  return `room ${to} is not one that ${own === undefined ? file : `room ${own}`} imports from`;
+}
+
+/** In this order: a type in a comment, then what code imports or exports from. */
+const imports = [
+  { pattern: /(?<!await )\bimport\('([^']+)'\)/g, isType: true },
+  { pattern: /^(?:import|export)\b[^;]*?from '([^']+)'/gm, isType: false },
+  { pattern: /^import '([^']+)'/gm, isType: false },
+  { pattern: /\bawait import\('([^']+)'\)/g, isType: false },
+];
+
+let faults = 0;
+const document = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+for (const [room, seen] of Object.entries(rooms)) {
+  const row = `| ${seen.map((one) => `\`${one}\``).join(', ')}`.trimEnd();
+  const lines = document.split('\n').filter((line) => line.startsWith(`| \`${room}\` |`));
+  if (lines.some((line) => line.includes(`${row} | \``))) continue;
+  console.error(
+    `docs/architecture.md: room ${room} of js/ imports from ${seen.join(', ') || 'none'}`,
+  );
+  faults++;
+}
+for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' })) {
+  if (!/\.(js|d\.ts)$/.test(name)) continue;
+  const file = `js/${name.replaceAll('\\', '/')}`;
+  const text = readFileSync(join(root, file), 'utf8');
+  for (const { pattern, isType } of imports) {
+    for (const found of text.matchAll(pattern)) {
+      const fault = faultOf(file, found[1], isType);
+      if (!fault) continue;
+      const line = text.slice(0, found.index).split('\n').length;
+      console.error(`${file}:${line}: ${fault}`);
+      faults++;
+    }
+  }
+}
+if (faults > 0) process.exit(1);
