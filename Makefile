@@ -15,7 +15,10 @@ NPX := node_modules/.bin/
 # ---- sources: new files are found by themselves ----
 CLI_SRC := $(wildcard src/cli/*.c)
 POSIX_SRC := src/platform/posix.c
-ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+# What the specification asks for and inference does not need: linked into unit tests and fuzzers alone.
+REFERENCE_SRC := $(wildcard src/reference/*.c)
+ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC) $(REFERENCE_SRC),\
+  $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/web_heap.c web/libc/string.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
@@ -130,9 +133,9 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
 # that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Other
 # files in tests/c/ are helpers that every test may use, so in tests/fuzz/.
-TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c))
+TEST_HELPERS := $(filter-out %_test.c,$(wildcard tests/c/*.c)) $(REFERENCE_SRC)
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  tests/c/gguf_files.c tests/c/load_sink.c tests/c/model_builder.c
+  tests/c/gguf_files.c tests/c/load_sink.c tests/c/model_builder.c $(REFERENCE_SRC)
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive
@@ -232,7 +235,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 	@touch $$@
 endef
 .PHONY: tidy check-quick
-$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC)))
+$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC)))
 $(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))

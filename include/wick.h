@@ -674,7 +674,7 @@ typedef struct wick_pages_state {
 void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
 // The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
 // {all, free, shared, cached, used_max, max}, bytes: {used, capacity}, sequences, sessions, forks,
-// cow_copies, pages_moved, fragmentation: {...}, prefix: {...} | null, requests: {running, waiting}
+// cow_copies, fragmentation: {...}, prefix: {...} | null, requests: {running, waiting}
 // and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private, 's' shared, 'c'
 // cached only]}. {} before there is a model.
 void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context);

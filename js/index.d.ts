@@ -358,7 +358,6 @@ export interface KvStats {
   cowCopies: number;
   pagesAllocated: number;
   pagesFreed: number;
-  pagesMoved: number;
   nonfiniteValues: number;
   fragmentation: {
     holes: number;

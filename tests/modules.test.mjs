@@ -2,8 +2,8 @@
 // their host, and how big they may become.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { built, ci, locateRelaxedNode, root } from './support/locate.mjs';
@@ -100,3 +100,29 @@ for (const [host, files] of Object.entries({ web, wasi })) {
     }
   });
 }
+
+/** The functions that a source defines for others. @param {string} text @returns {string[]} */
+function functionsOf(text) {
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+  return [...code.matchAll(/^(?!static\b)\w[\w *]*?\b(\w+)\([^;{}]*\) \{/gm)].map(
+    ([, name]) => name,
+  );
+}
+
+test('what only tests use is linked into nothing that is shipped', async () => {
+  const folder = join(root, 'src/reference');
+  const sources = readdirSync(folder).filter((file) => file.endsWith('.c'));
+  const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));
+  assert.ok(names.length > 50, `${names.length} functions`);
+  // linked files that still have their names; the shipped modules are stripped
+  const modules = [...web, ...wasi].map((file) => {
+    const config = file.replace(/^web\/wick-/, 'web-').replace(/^wasi\/wick/, 'wasi');
+    return built(`obj/${config.replace(/\.wasm$/, '')}/wick.wasm`);
+  });
+  for (const file of [built('native/wick'), ...modules]) {
+    const { stdout } = await run('llvm-nm-19', ['--defined-only', '--format=just-symbols', file]);
+    const linked = new Set(stdout.toString().split('\n'));
+    assert.ok(linked.has('kv_row_write'), `${file} has no names`);
+    for (const name of names) assert.ok(!linked.has(name), `${file} has ${name}`);
+  }
+});

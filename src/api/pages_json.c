@@ -50,7 +50,6 @@ static void write_counts(json_writer *json, const kv_pool *pool) {
   json_u64(json, "cow_copies", stats.cow_copies);
   json_u64(json, "pages_allocated", stats.pages_allocated);
   json_u64(json, "pages_freed", stats.pages_freed);
-  json_u64(json, "pages_moved", stats.pages_moved);
   json_u64(json, "nonfinite_values", stats.nonfinite_values);
   const kv_frag frag = kv_frag_stats(pool);
   json_open(json, "fragmentation", '{');

@@ -22,15 +22,6 @@ uint32_t workload_tokens_out(bench_workload workload) {
   return workload == WORKLOAD_SHORT_QA ? 64 : 512;
 }
 
-size_t convoy_collect(const convoy_request *requests, size_t count, bench_workload workload,
-                      double *total_ms) {
-  size_t found = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (requests[i].workload == workload) total_ms[found++] = requests[i].total_ms;
-  }
-  return found;
-}
-
 static double increase_pct(double from, double to) { return (to - from) / from * 100; }
 
 void convoy_judge(const convoy_config *config, convoy_samples baseline_ms, convoy_samples convoy_ms,

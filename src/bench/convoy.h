@@ -31,11 +31,6 @@ typedef struct convoy_request {
   double queue_ms, ttft_ms, total_ms;
 } convoy_request;
 
-// Writes total_ms of the requests of one kind, in order, and returns their number. total_ms:
-// [count].
-size_t convoy_collect(const convoy_request *requests, size_t count, bench_workload workload,
-                      double *total_ms);
-
 // Reasons why a convoy failed, as bits.
 enum {
   CONVOY_P99_INCREASE = 1 << 0,

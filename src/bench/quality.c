@@ -3,8 +3,6 @@
 #include "bench/quality.h"
 
 #include "base/math.h"
-#include "bench/stats.h"
-#include "format/types.h"
 
 static const double KL_NATS_ROUNDING = 1e-9;  // as much below 0 is taken as 0
 
@@ -73,41 +71,4 @@ wick_status quality_check(const float *reference, size_t reference_count, const 
   out->passed = out->kl_nats < kl_nats_max;
   if (!out->passed) out->message = "the distribution has moved too far";
   return WICK_OK;
-}
-
-wick_status quality_check_positions(const float *reference, const float *candidate,
-                                    size_t positions, size_t vocab, double kl_nats_max,
-                                    double *scratch, quality_summary *out) {
-  if (positions == 0) return WICK_E_NODATA;
-  size_t agreed = 0;
-  double kl_nats_max_seen = 0;
-  for (size_t i = 0; i < positions; i++) {
-    bench_quality one;
-    const wick_status status = quality_check(reference + i * vocab, vocab, candidate + i * vocab,
-                                             vocab, kl_nats_max, &one);
-    if (status != WICK_OK) return status;
-    scratch[i] = one.kl_nats;
-    agreed += one.top1_agrees ? 1 : 0;
-    if (one.kl_nats > kl_nats_max_seen) kl_nats_max_seen = one.kl_nats;
-  }
-  const double mean = stat_mean(scratch, positions);
-  *out = (quality_summary){.positions = positions,
-                           .passed = mean < kl_nats_max,
-                           .kl_nats_mean = mean,
-                           .kl_nats_max_seen = kl_nats_max_seen,
-                           .top1_agreement_ratio = (double)agreed / (double)positions};
-  return stat_percentile(scratch, positions, 990, scratch + positions, &out->kl_nats_p99);
-}
-
-bool quality_kl_nats_limit(uint32_t type, double *kl_nats_max) {
-  if (type == GGML_TYPE_Q8_0) {
-    *kl_nats_max = 0.01;
-  } else if (type == GGML_TYPE_Q4_K) {
-    *kl_nats_max = 0.05;
-  } else if (type == GGML_TYPE_Q4_0) {
-    *kl_nats_max = 0.10;
-  } else {
-    return false;
-  }
-  return true;
 }

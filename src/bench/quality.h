@@ -28,20 +28,4 @@ typedef struct bench_quality {
 wick_status quality_check(const float *reference, size_t reference_count, const float *candidate,
                           size_t candidate_count, double kl_nats_max, bench_quality *out);
 
-typedef struct quality_summary {
-  size_t positions;
-  bool passed;  // kl_nats_mean < kl_nats_max
-  double kl_nats_mean, kl_nats_p99, kl_nats_max_seen;
-  double top1_agreement_ratio;
-} quality_summary;
-
-// Checks many positions: reference and candidate are [positions, vocab]. scratch: [2 * positions].
-// Statuses as above; *out is then not filled.
-wick_status quality_check_positions(const float *reference, const float *candidate,
-                                    size_t positions, size_t vocab, double kl_nats_max,
-                                    double *scratch, quality_summary *out);
-
-// The limit for a GGML type (format/types.h): Q8_0 0.01, Q4_K 0.05, Q4_0 0.10; false for others.
-bool quality_kl_nats_limit(uint32_t type, double *kl_nats_max);
-
 #endif

@@ -129,7 +129,3 @@ wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch,
   out->p999_ms = sorted_percentile(scratch, count, 999);
   return WICK_OK;
 }
-
-bool itl_is_low_jitter(const itl_stats *stats, double stddev_ms_max) {
-  return stats->count > 0 && stats->stddev_ms < stddev_ms_max;
-}

@@ -50,6 +50,5 @@ typedef struct itl_stats {
 // scratch: [count]. Empty: zeros and WICK_E_NODATA. WICK_E_NONFINITE for a NaN.
 wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out);
 // Standard deviation below the limit; false without data.
-bool itl_is_low_jitter(const itl_stats *stats, double stddev_ms_max);
 
 #endif

@@ -9,7 +9,6 @@
 static const float AMAX_EMPTY = 1e-10f;  // below it a block is empty
 
 void kvq8_clear(kvq8_block *block) { memset(block, 0, sizeof *block); }
-void kvq4_clear(kvq4_block *block) { memset(block, 0, sizeof *block); }
 
 // The largest finite magnitude; counts the others.
 static float finite_amax(const float *x, uint32_t *bad) {
@@ -51,10 +50,6 @@ uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block) {
   return bad;
 }
 
-void kvq8_decode(const kvq8_block *block, float x[KV_BLOCK_VALUES]) {
-  for (uint32_t i = 0; i < KV_BLOCK_VALUES; i++) x[i] = (float)block->codes[i] * block->scale;
-}
-
 uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block) {
   uint32_t bad;
   const float amax = finite_amax(x, &bad);
@@ -69,11 +64,4 @@ uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block) {
     block->bytes[i] = (uint8_t)(low | high << 4);
   }
   return bad;
-}
-
-void kvq4_decode(const kvq4_block *block, float x[KV_BLOCK_VALUES]) {
-  for (uint32_t i = 0; i < KV_BLOCK_VALUES / 2; i++) {
-    x[2 * i] = (float)((block->bytes[i] & 15) - 8) * block->scale;
-    x[2 * i + 1] = (float)((block->bytes[i] >> 4) - 8) * block->scale;
-  }
 }

@@ -27,13 +27,10 @@ typedef struct kvq4_block {
 _Static_assert(sizeof(kvq8_block) == 36 && sizeof(kvq4_block) == 20, "no padding");
 
 void kvq8_clear(kvq8_block *block);  // scale and codes 0
-void kvq4_clear(kvq4_block *block);
 
 // Return how many of the values were not finite: a NaN is stored as 0, an infinity as the largest
 // code of its sign, and neither counts for the scale.
 uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block);
 uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block);
-void kvq8_decode(const kvq8_block *block, float x[KV_BLOCK_VALUES]);
-void kvq4_decode(const kvq4_block *block, float x[KV_BLOCK_VALUES]);
 
 #endif

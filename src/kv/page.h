@@ -20,13 +20,6 @@
 #include "kernels/kernels.h"
 #include "kernels/kv_codec.h"
 
-// Bytes of a value with its share of the scale (4, 2, 1.125, 0.625). Nominal: without the scale
-// (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. An unknown type gives 0.
-double kv_type_value_bytes(wick_kv_type type);
-double kv_type_value_bytes_nominal(wick_kv_type type);
-double kv_type_reduction_ratio(wick_kv_type type);
-double kv_type_reduction_ratio_nominal(wick_kv_type type);
-
 typedef int32_t kv_page_id;
 typedef uint32_t kv_seq_id;
 enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
@@ -65,23 +58,10 @@ typedef struct kv_page_data {
 
 // All values become 0. `bytes`: layout->page_bytes, the caller's.
 void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes);
-wick_kv_type kv_page_data_type(const kv_page_data *data);  // of the keys
-size_t kv_page_data_bytes(const kv_page_data *data);
 // One KV head's K or V, for the kernels.
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// One token's row of one layer, [kv_heads * head_dim] floats. Writing encodes the whole row.
-// WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE when `count` is not a row;
-// WICK_E_NONFINITE when values were not finite (they are stored as 0 or the largest number).
-wick_status kv_data_keys_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
-                               const float *row, size_t count, wick_error *error);
-wick_status kv_data_values_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
-                                 const float *row, size_t count, wick_error *error);
-wick_status kv_data_keys_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,
-                              size_t count, wick_error *error);
-wick_status kv_data_values_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,
-                                size_t count, wick_error *error);
 // Copies the rows of slots [0, slots) of all layers; the others stay as they are.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
 
@@ -98,10 +78,6 @@ typedef struct kv_page {
 } kv_page;
 
 void kv_page_init(kv_page *page, kv_page_id id, const kv_layout *layout, void *bytes);
-wick_kv_type kv_page_type(const kv_page *page);
-bool kv_page_is_full(const kv_page *page);
-bool kv_page_is_shared(const kv_page *page);
 bool kv_page_is_private(const kv_page *page);  // may be written in place
-uint32_t kv_page_room_tokens(const kv_page *page);
 
 #endif

@@ -88,7 +88,6 @@ void kv_pool_destroy(kv_pool *pool) {
 void kv_pool_set_keep(kv_pool *pool, uint32_t pages) { pool->pages_keep = pages; }
 const kv_shape *kv_pool_shape(const kv_pool *pool) { return &pool->layout.shape; }
 const kv_layout *kv_pool_layout(const kv_pool *pool) { return &pool->layout; }
-wick_kv_type kv_pool_type(const kv_pool *pool) { return pool->layout.shape.k_type; }
 uint32_t kv_pool_pages(const kv_pool *pool) { return pool->page_count; }
 uint32_t kv_pool_pages_free(const kv_pool *pool) { return pool->page_free; }
 
@@ -98,10 +97,6 @@ const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page) {
 
 void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head) {
   return kv_page_data_k(&pool->pages[page].data, layer, head);
-}
-
-void *kv_page_v(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head) {
-  return kv_page_data_v(&pool->pages[page].data, layer, head);
 }
 
 // ---- Taking and giving back ----

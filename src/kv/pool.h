@@ -57,7 +57,6 @@ wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 void kv_pool_set_keep(kv_pool *pool, uint32_t pages);
 const kv_shape *kv_pool_shape(const kv_pool *pool);
 const kv_layout *kv_pool_layout(const kv_pool *pool);
-wick_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
 uint32_t kv_pool_pages(const kv_pool *pool);
 uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
@@ -69,16 +68,13 @@ typedef struct kv_stats {
   uint64_t sequences_allocated, sequences_freed;
   uint64_t pages_allocated, pages_freed;
   uint64_t forks, cow_copies, cow_operations;  // cow_operations = forks + cow_copies
-  uint64_t defrag_operations, pages_moved;
-  uint64_t nonfinite_values;  // ever written
+  uint64_t defrag_operations, pages_moved;     // src/reference/compaction.h counts them
+  uint64_t nonfinite_values;                   // ever written
   uint32_t active_sequences, used_pages, used_pages_max, pages_held_prefix;
 } kv_stats;
 kv_stats kv_pool_stats(const kv_pool *pool);
 uint64_t kv_pool_bytes_used(const kv_pool *pool);      // of used pages
 uint64_t kv_pool_bytes_capacity(const kv_pool *pool);  // of all pages
-double kv_pool_used_pct(const kv_pool *pool);          // 0 when there is no page
-// Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
-double kv_pool_bytes_ratio(const kv_pool *pool);
 
 // A hole is a run of free pages between two used ones. A shared page counts once, with the tokens
 // of the sequence that has most in it.
@@ -90,13 +86,6 @@ typedef struct kv_frag {
   double avg_tokens_per_page;    // of pages that have tokens
 } kv_frag;
 kv_frag kv_frag_stats(const kv_pool *pool);
-#define KV_DEFRAG_THRESHOLD 0.3
-// True when the fragmentation is over the threshold, more than a quarter is wasted with more than
-// two holes, or less than a tenth is free with a hole.
-bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
-// Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
-// the order of their ids, at most pages_moved_max pages. Between steps only. Returns the number.
-uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max);
 // Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
 wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
 
@@ -106,7 +95,6 @@ typedef struct kv_holder {
   void *context;
   uint32_t (*reclaimable)(void *context);              // pages that reclaim could free
   uint32_t (*reclaim)(void *context, uint32_t pages);  // frees up to so many; returns how many
-  void (*moved)(void *context, kv_page_id from, kv_page_id to);
 } kv_holder;
 void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.
@@ -131,9 +119,6 @@ uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
 // A sequence with the same tokens that shares every page. O(pages); copies no keys or values.
 wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_error *error);
-// Makes room for `tokens` more than are stored.
-wick_status kv_seq_extend(kv_pool *pool, kv_seq_id seq, uint32_t tokens, kv_shortage *shortage,
-                          wick_error *error);
 // Call before a pass writes the positions [position, position + tokens); `position` is at most the
 // stored count. Reserves their pages, and copies those that are shared or sealed. So the pass
 // allocates nothing and writes into private pages only.
@@ -160,11 +145,6 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
 // The same with the pool's window, as the next position needs it; without one: nothing.
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq);
-// Moves pages so that neighbours in the table become neighbours in the pool. A page moves when the
-// place after its neighbour is free and no other sequence shares it. *moved: how many.
-wick_status kv_seq_compact(kv_pool *pool, kv_seq_id seq, uint32_t *moved, wick_error *error);
-// Pairs that are neighbours in the pool / all pairs; 1 for at most one page or no such sequence.
-double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id seq);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.
 // Valid until the sequence is next changed.
@@ -172,30 +152,14 @@ const kv_entry *kv_seq_table(const kv_pool *pool, kv_seq_id seq, uint32_t *count
 // The entry of a table whose slots have `position`; NULL outside. O(1) in a table that was never
 // shifted, else O(log entries).
 const kv_entry *kv_table_find(const kv_entry *table, uint32_t count, uint32_t position);
-// page * 16 + slot of a position. WICK_E_SEQ, WICK_E_RANGE.
-wick_status kv_seq_slot(const kv_pool *pool, kv_seq_id seq, uint32_t position, uint64_t *slot,
-                        wick_error *error);
 
-// The page of a position; reserved positions are fine. WICK_E_SEQ, WICK_E_RANGE (page index and
-// position are in the message).
-wick_status kv_page_get(const kv_pool *pool, kv_seq_id seq, uint32_t position, const kv_page **page,
-                        wick_error *error);
-// The same for writing. A shared or sealed page is copied first (its rows, all layers), which needs
-// a free page.
-wick_status kv_page_mut(kv_pool *pool, kv_seq_id seq, uint32_t position, kv_page **page,
-                        kv_shortage *shortage, wick_error *error);
-
-// One KV head's K or V inside a page, for the kernels.
+// One KV head's K inside a page, for the kernels; V follows K.
 void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head);
-void *kv_page_v(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head);
 
 // Writes the K and V rows [kv_heads * head_dim] of one layer at `position` (prepared:
 // kv_seq_prepare_write). Any thread; rows of different positions at the same time. Returns how
 // many values were not finite.
 uint32_t kv_row_write(kv_pool *pool, kv_seq_id seq, uint32_t layer, uint32_t position,
                       const float *k, const float *v);
-// Reads them back. WICK_E_SEQ, WICK_E_RANGE.
-wick_status kv_row_read(const kv_pool *pool, kv_seq_id seq, uint32_t layer, uint32_t position,
-                        float *k, float *v, wick_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 // kv/pool_types.h — shared by the files of the pool alone: pool.c (pages), sequence.c (tables),
-// write.c (writing and copying), statistics.c (counting and moving).
+// write.c (writing and copying), statistics.c (counting); and by src/reference/.
 #ifndef WICK_KV_POOL_TYPES_H
 #define WICK_KV_POOL_TYPES_H
 
@@ -46,5 +46,10 @@ wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
 void kv_seq_add_page(kv_pool *pool, kv_seq *seq);
 // Index of the entry that has `position`, entry_count when none has.
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
+// WICK_E_RANGE: the table has no page of `position`. The message has page index and position.
+wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error);
+// Gives an entry whose page is shared or sealed a page of its own with a copy of the rows. One page
+// was reserved.
+void kv_entry_make_private(kv_pool *pool, kv_entry *entry);
 
 #endif

@@ -15,10 +15,6 @@ static uint64_t fold_tokens(uint64_t hash, const int32_t *tokens, size_t count) 
   return hash;
 }
 
-prefix_hash_t prefix_hash(const int32_t *tokens, size_t count) {
-  return fold_tokens(HASH_BASIS, tokens, count);
-}
-
 prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                         uint32_t count) {
   uint64_t hash = fold(HASH_BASIS, (uint32_t)parent);
@@ -30,8 +26,7 @@ prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *toke
 
 // ---- Lookups ----
 
-// Follows the chain through at most `pages` whole pages; *id: the last entry.
-static uint32_t walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
+uint32_t prefix_walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
                      prefix_id *id) {
   *id = PREFIX_NONE;
   uint32_t found = 0;
@@ -44,8 +39,7 @@ static uint32_t walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens
   return found;
 }
 
-// Counts a lookup that ended at `id`. The entry and its ancestors become the most recently used.
-static void count_lookup(prefix_cache *cache, prefix_id id, uint32_t count) {
+void prefix_count_lookup(prefix_cache *cache, prefix_id id, uint32_t count) {
   cache->stats.lookup_tokens += count;
   if (id == PREFIX_NONE) {
     cache->stats.misses++;
@@ -57,27 +51,9 @@ static void count_lookup(prefix_cache *cache, prefix_id id, uint32_t count) {
   for (; id != PREFIX_NONE; id = cache->entries[id].parent) prefix_touch(cache, id);
 }
 
-uint32_t prefix_find_longest(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
-                             uint32_t count, prefix_id *id) {
-  const uint32_t pages = count == 0 ? 0 : (count - 1) / cache->config.page_tokens;
-  const uint32_t found = walk(cache, salt, tokens, pages, id);
-  count_lookup(cache, *id, count);
-  return found * cache->config.page_tokens;
-}
-
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count) {
   prefix_id id;
-  walk(cache, salt, tokens, count / cache->config.page_tokens, &id);
-  return id;
-}
-
-prefix_id prefix_lookup_tokens(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
-                               uint32_t count) {
-  const uint32_t pages = count / cache->config.page_tokens;
-  prefix_id id;
-  const uint32_t found = walk(cache, salt, tokens, pages, &id);
-  if (found < pages || count % cache->config.page_tokens != 0) id = PREFIX_NONE;
-  count_lookup(cache, id, count);
+  prefix_walk(cache, salt, tokens, count / cache->config.page_tokens, &id);
   return id;
 }
 
@@ -94,10 +70,10 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt
   }
   const uint32_t pages_max = count == 0 ? 0 : (count - 1) / KERNEL_PAGE_TOKENS;
   prefix_id id;
-  const uint32_t pages = walk(cache, salt, tokens, pages_max, &id);
+  const uint32_t pages = prefix_walk(cache, salt, tokens, pages_max, &id);
   const wick_status status = kv_seq_reserve_entries(pool, seq, pages, error);
   if (status != WICK_OK) return status;
-  count_lookup(cache, id, count);
+  prefix_count_lookup(cache, id, count);
   for (uint32_t i = pages; i-- > 0; id = cache->entries[id].parent) {
     const kv_page_id page = cache->entries[id].page;
     kv_page_retain(pool, page);
@@ -144,13 +120,7 @@ wick_status prefix_store(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt,
 // ---- Facts ----
 
 uint32_t prefix_count(const prefix_cache *cache) { return cache->count; }
-bool prefix_is_empty(const prefix_cache *cache) { return cache->count == 0; }
 uint32_t prefix_capacity(const prefix_cache *cache) { return cache->config.entries_max; }
-
-double prefix_used_ratio(const prefix_cache *cache) {
-  const uint32_t max = cache->config.entries_max;
-  return max == 0 ? 0 : (double)cache->count / (double)max;
-}
 
 prefix_stats prefix_stats_get(const prefix_cache *cache) { return cache->stats; }
 
@@ -158,8 +128,6 @@ double prefix_hit_ratio(const prefix_stats *stats) {
   const uint64_t queries = stats->hits + stats->misses;
   return queries == 0 ? 0 : (double)stats->hits / (double)queries;
 }
-
-uint64_t prefix_tick(const prefix_cache *cache) { return cache->tick; }
 uint32_t prefix_places(const prefix_cache *cache) { return cache->place_count; }
 
 const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id) {
@@ -169,9 +137,6 @@ const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id) {
 const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id) {
   return cache->tokens + (size_t)id * cache->config.page_tokens;
 }
-
-kv_pool *prefix_pool(const prefix_cache *cache) { return cache->pool; }
-uint32_t prefix_page_tokens(const prefix_cache *cache) { return cache->config.page_tokens; }
 
 // ---- The check ----
 

@@ -23,10 +23,8 @@
 
 typedef uint64_t prefix_hash_t;
 
-// h = basis; for each token: h = (h ^ token) * prime, modulo 2^64. It folds whole tokens, where
-// FNV-1a folds bytes.
-prefix_hash_t prefix_hash(const int32_t *tokens, size_t count);
-// The same fold over parent and salt (low halves first), then the tokens. The result is mixed
+// h = basis; for each value: h = (h ^ value) * prime, modulo 2^64. FNV-1a folds bytes; this folds
+// 32-bit values: parent and salt (low halves first), then the tokens. The result is mixed
 // (hash_mix_u64), so that nobody can compute a collision. The parent of a root is 0.
 prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens, uint32_t count);
 typedef prefix_hash_t page_hash_function(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
@@ -47,7 +45,7 @@ typedef struct prefix_entry {
   uint32_t child_count;
   uint32_t token_count;  // of the prefix that ends here
   prefix_id next;        // of the same bucket, or of the free places
-  bool is_linked;        // found by lookups; false after prefix_clear while it has users
+  bool is_linked;        // found by lookups; false after clearing while it has users
   bool is_blocked;       // scratch of counting what could be reclaimed
 } prefix_entry;
 
@@ -105,19 +103,9 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
 
 // ---- Entries ----
 
-// The longest cached prefix, as above; *id: its last entry, PREFIX_NONE when there is none.
-// Counts one hit or miss. Returns its tokens. One walk, O(count).
-uint32_t prefix_find_longest(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
-                             uint32_t count, prefix_id *id);
 // The last entry of the longest cached prefix in whole pages, up to all `count` tokens;
 // PREFIX_NONE when there is none. Changes neither counters nor the order of use.
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count);
-// The entry of exactly these tokens; PREFIX_NONE when they are not whole cached pages.
-prefix_id prefix_lookup_tokens(prefix_cache *cache, cache_salt salt, const int32_t *tokens,
-                               uint32_t count);
-// By hash alone: for tests and metrics, never for reuse.
-prefix_id prefix_lookup_hash(prefix_cache *cache, prefix_hash_t hash);
-bool prefix_contains(const prefix_cache *cache, prefix_hash_t hash);  // not counted
 // Enters a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle
 // leaf when entries_max is reached; WICK_E_FULL when there is none. *existed: the entry was there
 // and only became the most recently used. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
@@ -129,23 +117,15 @@ wick_status prefix_retain(prefix_cache *cache, prefix_id id);
 wick_status prefix_release(prefix_cache *cache, prefix_id id);
 // Evicts the least recently used idle leaf (ties: the one inserted first); false without one.
 bool prefix_evict(prefix_cache *cache);
-// Removes all entries. One with users is no longer found and is removed with its last user.
-// Statistics stay.
-void prefix_clear(prefix_cache *cache);
 
 uint32_t prefix_count(const prefix_cache *cache);
-bool prefix_is_empty(const prefix_cache *cache);
 uint32_t prefix_capacity(const prefix_cache *cache);
-double prefix_used_ratio(const prefix_cache *cache);  // 0 when the capacity is 0
 prefix_stats prefix_stats_get(const prefix_cache *cache);
 double prefix_hit_ratio(const prefix_stats *stats);  // 0 without queries
-uint64_t prefix_tick(const prefix_cache *cache);
 // For loops over all ids, 0 to prefix_places - 1; NULL for a free place.
 uint32_t prefix_places(const prefix_cache *cache);
 const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id);
 const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id);
-kv_pool *prefix_pool(const prefix_cache *cache);
-uint32_t prefix_page_tokens(const prefix_cache *cache);
 // Compares structure, counters and references with a recount; WICK_E_CORRUPT.
 wick_status prefix_check(const prefix_cache *cache, wick_error *error);
 

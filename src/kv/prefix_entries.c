@@ -44,7 +44,7 @@ static void link_entry(prefix_cache *cache, prefix_id id) {
   *bucket = id;
 }
 
-static void unlink_entry(prefix_cache *cache, prefix_id id) {
+void prefix_unlink(prefix_cache *cache, prefix_id id) {
   prefix_id *at = bucket_of(cache, cache->entries[id].hash);
   while (*at != id) at = &cache->entries[*at].next;
   *at = cache->entries[id].next;
@@ -74,29 +74,6 @@ prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
     cache->stats.collisions++;
   }
   return PREFIX_NONE;
-}
-
-static prefix_id find_hash(const prefix_cache *cache, prefix_hash_t hash) {
-  if (cache->bucket_count == 0) return PREFIX_NONE;
-  prefix_id id = *bucket_of(cache, hash);
-  while (id != PREFIX_NONE && cache->entries[id].hash != hash) id = cache->entries[id].next;
-  return id;
-}
-
-bool prefix_contains(const prefix_cache *cache, prefix_hash_t hash) {
-  return find_hash(cache, hash) != PREFIX_NONE;
-}
-
-prefix_id prefix_lookup_hash(prefix_cache *cache, prefix_hash_t hash) {
-  const prefix_id id = find_hash(cache, hash);
-  if (id == PREFIX_NONE) {
-    cache->stats.misses++;
-    return id;
-  }
-  cache->stats.hits++;
-  cache->tick++;
-  prefix_touch(cache, id);
-  return id;
 }
 
 // ---- Places ----
@@ -160,7 +137,7 @@ static prefix_id take_place(prefix_cache *cache) {
 void prefix_remove(prefix_cache *cache, prefix_id id) {
   prefix_entry *entry = &cache->entries[id];
   if (cache->config.removed != NULL) cache->config.removed(cache->config.context, id);
-  if (entry->is_linked) unlink_entry(cache, id);
+  if (entry->is_linked) prefix_unlink(cache, id);
   if (entry->parent != PREFIX_NONE) cache->entries[entry->parent].child_count--;
   kv_page_unhold(cache->pool, entry->page);
   cache->stats.pages_held--;
@@ -318,18 +295,6 @@ wick_status prefix_release(prefix_cache *cache, prefix_id id) {
   return status;
 }
 
-void prefix_clear(prefix_cache *cache) {
-  for (prefix_id id = 0; id < cache->place_count; id++) {
-    if (!prefix_is_live(cache, id) || !cache->entries[id].is_linked) continue;
-    unlink_entry(cache, id);
-    cache->entries[id].parent = PREFIX_NONE;
-    cache->entries[id].child_count = 0;
-  }
-  for (prefix_id id = 0; id < cache->place_count; id++) {
-    if (prefix_is_live(cache, id) && cache->entries[id].ref_count == 0) prefix_remove(cache, id);
-  }
-}
-
 // ---- Callbacks of the pool ----
 
 static uint32_t count_reclaimable(void *context) {
@@ -356,13 +321,6 @@ static uint32_t reclaim(void *context, uint32_t pages) {
   return freed;
 }
 
-static void page_moved(void *context, kv_page_id from, kv_page_id to) {
-  prefix_cache *cache = context;
-  for (prefix_id id = 0; id < cache->place_count; id++) {
-    if (cache->entries[id].page == from) cache->entries[id].page = to;
-  }
-}
-
 static wick_status check_config(prefix_config *config, wick_error *error) {
   if (config->hash == NULL) config->hash = page_hash;
   if (config->page_tokens >= 1 && config->page_tokens <= PREFIX_PAGE_TOKENS_MAX) {
@@ -384,7 +342,7 @@ wick_status prefix_cache_init(memory_gate *memory, kv_pool *pool, const prefix_c
   cache->pool = pool;
   cache->config = chosen;
   cache->free_first = PREFIX_NONE;
-  const kv_holder holder = {cache, count_reclaimable, reclaim, page_moved};
+  const kv_holder holder = {cache, count_reclaimable, reclaim};
   kv_pool_set_holder(pool, &holder);
   *out = cache;
   return WICK_OK;

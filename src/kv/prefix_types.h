@@ -1,5 +1,5 @@
 // kv/prefix_types.h — shared by prefix.c (sequences and lookups) and prefix_entries.c (the hash
-// table of entries) alone.
+// table of entries), and by src/reference/.
 #ifndef WICK_KV_PREFIX_TYPES_H
 #define WICK_KV_PREFIX_TYPES_H
 
@@ -29,5 +29,14 @@ prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
                       const int32_t *tokens);
 // Removes an entry and gives its page back.
 void prefix_remove(prefix_cache *cache, prefix_id id);
+// Lookups no longer find it.
+void prefix_unlink(prefix_cache *cache, prefix_id id);
+// Follows the chain through at most `pages` whole pages. Returns how many were found; *id: the
+// last.
+uint32_t prefix_walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
+                     prefix_id *id);
+// Counts a lookup of `count` tokens that ended at `id`. The entry and its ancestors become the most
+// recently used.
+void prefix_count_lookup(prefix_cache *cache, prefix_id id, uint32_t count);
 
 #endif

@@ -141,27 +141,6 @@ uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position) {
   return entry == NULL ? seq->entry_count : (uint32_t)(entry - seq->table);
 }
 
-wick_status kv_seq_slot(const kv_pool *pool, kv_seq_id id, uint32_t position, uint64_t *slot,
-                        wick_error *error) {
-  const kv_page *page;
-  const wick_status status = kv_page_get(pool, id, position, &page, error);
-  if (status != WICK_OK) return status;
-  const kv_seq *seq = kv_seq_find(pool, id);
-  const kv_entry *entry = &seq->table[kv_seq_entry_index(seq, position)];
-  *slot = (uint64_t)page->id * KERNEL_PAGE_TOKENS + (position - entry->position);
-  return WICK_OK;
-}
-
-double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id id) {
-  const kv_seq *seq = kv_seq_find(pool, id);
-  if (seq == NULL || seq->entry_count < 2) return 1;
-  uint32_t neighbours = 0;
-  for (uint32_t i = 1; i < seq->entry_count; i++) {
-    neighbours += seq->table[i - 1].page >= 0 && seq->table[i].page == seq->table[i - 1].page + 1;
-  }
-  return (double)neighbours / (double)(seq->entry_count - 1);
-}
-
 // ---- Room ----
 
 wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
@@ -195,26 +174,6 @@ void kv_seq_add_page(kv_pool *pool, kv_seq *seq) {
   const uint32_t position = kv_seq_end(seq);
   seq->table[seq->entry_count++] =
       (kv_entry){.page = kv_page_take(pool), .position = position, .last = KERNEL_PAGE_TOKENS};
-}
-
-wick_status kv_seq_extend(kv_pool *pool, kv_seq_id id, uint32_t tokens, kv_shortage *shortage,
-                          wick_error *error) {
-  const kv_seq *seq = kv_seq_find(pool, id);
-  if (seq == NULL) return kv_seq_unknown(id, error);
-  const uint32_t stored = seq->token_count;
-  if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - stored) {
-    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
-  }
-  if (stored + tokens <= kv_seq_end(seq)) return WICK_OK;
-  const uint32_t pages = ceil_div_u32(stored + tokens - kv_seq_end(seq), KERNEL_PAGE_TOKENS);
-  wick_status status = kv_pool_reserve(pool, pages, shortage, error);
-  kv_seq *grown = kv_seq_find(pool, id);
-  if (status == WICK_OK) {
-    status = kv_seq_reserve_entries(pool, grown, grown->entry_count + pages, error);
-  }
-  if (status != WICK_OK) return status;
-  for (uint32_t i = 0; i < pages; i++) kv_seq_add_page(pool, grown);
-  return WICK_OK;
 }
 
 // ---- Counting ----

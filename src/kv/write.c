@@ -17,56 +17,17 @@ static void copy_page(kv_pool *pool, kv_entry *entry) {
   entry->page = fresh;
 }
 
-static void copy_on_write(kv_pool *pool, kv_entry *entry) {
+void kv_entry_make_private(kv_pool *pool, kv_entry *entry) {
   if (kv_page_is_private(&pool->pages[entry->page])) return;
   copy_page(pool, entry);
   pool->stats.cow_copies++;
 }
 
-static wick_status outside(const kv_seq *seq, uint32_t position, wick_error *error) {
+wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error) {
   return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
                    "page index %u, position %u: sequence %u has %u pages for %u positions",
                    position / KERNEL_PAGE_TOKENS, position, seq->id, seq->entry_count,
                    kv_seq_end(seq));
-}
-
-// The entry with the page of a position; NULL and *status when there is none.
-static kv_entry *find_entry(const kv_pool *pool, kv_seq_id id, uint32_t position,
-                            wick_status *status, wick_error *error) {
-  const kv_seq *seq = kv_seq_find(pool, id);
-  if (seq == NULL) {
-    *status = kv_seq_unknown(id, error);
-    return NULL;
-  }
-  const uint32_t index = kv_seq_entry_index(seq, position);
-  if (index == seq->entry_count || seq->table[index].page < 0) {
-    *status = outside(seq, position, error);
-    return NULL;
-  }
-  *status = WICK_OK;
-  return &seq->table[index];
-}
-
-wick_status kv_page_get(const kv_pool *pool, kv_seq_id id, uint32_t position, const kv_page **page,
-                        wick_error *error) {
-  wick_status status;
-  const kv_entry *entry = find_entry(pool, id, position, &status, error);
-  if (entry != NULL) *page = &pool->pages[entry->page];
-  return status;
-}
-
-wick_status kv_page_mut(kv_pool *pool, kv_seq_id id, uint32_t position, kv_page **page,
-                        kv_shortage *shortage, wick_error *error) {
-  wick_status status;
-  kv_entry *entry = find_entry(pool, id, position, &status, error);
-  if (entry == NULL) return status;
-  if (!kv_page_is_private(&pool->pages[entry->page])) {
-    status = kv_pool_reserve(pool, 1, shortage, error);
-    if (status != WICK_OK) return status;
-  }
-  copy_on_write(pool, entry);
-  *page = &pool->pages[entry->page];
-  return WICK_OK;
 }
 
 // How many pages writing [position, end) copies; false when one of them fell out of the window.
@@ -85,14 +46,14 @@ wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position,
                                  kv_shortage *shortage, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
-  if (position > seq->token_count) return outside(seq, position, error);
+  if (position > seq->token_count) return kv_seq_outside(seq, position, error);
   if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - position) {
     return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
   }
   const uint32_t end = position + tokens, room = kv_seq_end(seq);
   const uint32_t added = end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
   uint32_t copies;
-  if (!count_copies(pool, seq, position, end, &copies)) return outside(seq, position, error);
+  if (!count_copies(pool, seq, position, end, &copies)) return kv_seq_outside(seq, position, error);
   wick_status status = kv_pool_reserve(pool, added + copies, shortage, error);
   if (status == WICK_OK) {
     status = kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
@@ -100,7 +61,7 @@ wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position,
   if (status != WICK_OK) return status;
   for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
     if (kv_entry_begin(&seq->table[i]) >= end) break;
-    copy_on_write(pool, &seq->table[i]);
+    kv_entry_make_private(pool, &seq->table[i]);
   }
   for (uint32_t i = 0; i < added; i++) kv_seq_add_page(pool, seq);
   return WICK_OK;
@@ -125,20 +86,6 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
   }
   if (bad != 0) atomic_fetch_add(&pool->nonfinite_values, bad);
   return bad;
-}
-
-wick_status kv_row_read(const kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t position,
-                        float *k, float *v, wick_error *error) {
-  wick_status status;
-  const kv_entry *entry = find_entry(pool, id, position, &status, error);
-  if (entry == NULL) return status;
-  const kv_page_data *data = &pool->pages[entry->page].data;
-  const kv_shape *shape = &pool->layout.shape;
-  const size_t row = (size_t)shape->kv_heads * shape->head_dim;
-  const uint32_t slot = position - entry->position;
-  status = kv_data_keys_read(data, layer, slot, k, row, error);
-  if (status == WICK_OK) status = kv_data_values_read(data, layer, slot, v, row, error);
-  return status;
 }
 
 // ---- Dropping a range of the middle ----

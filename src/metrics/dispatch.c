@@ -116,24 +116,6 @@ void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us) {
   dispatch->start_us = now_us;
 }
 
-void dispatch_tally(dispatch_metrics *dispatch, op_lane lane) {
-  if (dispatch == NULL || (unsigned)lane >= LANE_COUNT) return;
-  dispatch->lanes[lane].dispatches++;
-}
-
-void dispatch_record(dispatch_metrics *dispatch, op_lane lane, uint64_t latency_us) {
-  if (dispatch == NULL || (unsigned)lane >= LANE_COUNT) return;
-  dispatch->lanes[lane].dispatches++;
-  latency_record(&dispatch->lanes[lane], latency_us);
-}
-
-void dispatch_merge(dispatch_metrics *into, const dispatch_metrics *from) {
-  for (int lane = 0; lane < LANE_COUNT; lane++) {
-    latency_merge(&into->lanes[lane], &from->lanes[lane]);
-  }
-  if (from->start_us < into->start_us) into->start_us = from->start_us;
-}
-
 // ---- reading ----
 
 // The lane itself; for an alias its lanes, merged into *room.
@@ -181,11 +163,6 @@ uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane)
 uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane) {
   latency_histogram room;
   return find_lane(dispatch, lane, &room)->latency_us_max;
-}
-
-double dispatch_latency_us_variance(const dispatch_metrics *dispatch, op_lane lane) {
-  latency_histogram room;
-  return latency_variance(find_lane(dispatch, lane, &room));
 }
 
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane) {

@@ -66,14 +66,6 @@ void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_g
 // Sets all counters to zero and starts the clock.
 void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us);
 
-// A dispatch that took latency_us. O(1). The aliases are not lanes to record in (ignored).
-void dispatch_record(dispatch_metrics *dispatch, op_lane lane, uint64_t latency_us);
-// A dispatch that was not timed.
-void dispatch_tally(dispatch_metrics *dispatch, op_lane lane);
-// Adds another thread's counters (variance: Chan, Golub and LeVeque 1979). The earlier start
-// stays.
-void dispatch_merge(dispatch_metrics *into, const dispatch_metrics *from);
-
 // ---- reading: lanes or aliases; 0 when there is nothing to tell ----
 
 uint64_t dispatch_count(const dispatch_metrics *dispatch, op_lane lane);
@@ -82,8 +74,7 @@ double dispatch_gpu_ratio(const dispatch_metrics *dispatch);
 double dispatch_latency_us_mean(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane);
-// Variance of a sample (n - 1); 0 for fewer than two values.
-double dispatch_latency_us_variance(const dispatch_metrics *dispatch, op_lane lane);
+// Of a sample (n - 1); 0 for fewer than two values.
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane);
 // Percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred; above 67 s

@@ -18,6 +18,7 @@
 #include "kv/pool.h"
 #include "model/forward.h"
 #include "random.h"
+#include "reference/pages.h"
 
 enum {
   SIM_VOCAB = 64,

@@ -9,6 +9,7 @@
 #include "bench/summary.h"
 #include "check.h"
 #include "platform/platform.h"
+#include "reference/measurement.h"
 #include "sample/rng.h"
 
 enum { VALUES_MAX = 41000 };

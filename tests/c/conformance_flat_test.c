@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "kv/flat.h"
 #include "platform/platform.h"
+#include "reference/flat.h"
 
 static memory_gate memory;
 

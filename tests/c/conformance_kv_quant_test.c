@@ -3,6 +3,8 @@
 #include "check.h"
 #include "fixture_model.h"
 #include "kv/pool.h"
+#include "reference/codec.h"
+#include "reference/pages.h"
 
 // The conformance page: 16 tokens of 8 heads of 64 in one layer.
 enum { HEADS = 8, HEAD_DIM = 64, ROW = HEADS * HEAD_DIM, PAGE_BYTES_MAX = 65536 };

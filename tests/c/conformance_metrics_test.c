@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "metrics/dispatch.h"
+#include "reference/dispatch_record.h"
 
 static dispatch_metrics metrics;
 

@@ -2,6 +2,8 @@
 // how scattered pages are. What PK-29 repeats for the other types and for 3 layers is a function of
 // type and layers.
 #include "fixture_pool.h"
+#include "reference/compaction.h"
+#include "reference/pages.h"
 
 static uint32_t refs_at(pool_case *c, kv_seq_id seq, uint32_t position) {
   return pool_page(c, seq, position)->ref_count;

@@ -8,6 +8,8 @@
 #include "kv/pool.h"
 #include "platform/platform.h"
 #include "random.h"
+#include "reference/compaction.h"
+#include "reference/pages.h"
 
 enum { DIM = 32, LAYERS = 2, PAGES_MAX = 24, SEQS_MAX = 6, ENTRIES_MAX = 8, PAGE = 16 };
 enum { TOKENS_MAX = ENTRIES_MAX * PAGE, OPERATIONS = 1500, OPERATIONS_FAILING = 120, GONE = -1 };

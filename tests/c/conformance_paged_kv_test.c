@@ -1,6 +1,8 @@
 // Conformance cases PK-01 to PK-21 but PK-10 of the seed systems: the pool of pages, sequences that
 // take and give back pages, access to their pages, and what is refused.
 #include "fixture_pool.h"
+#include "reference/compaction.h"
+#include "reference/pages.h"
 
 TEST(pk_01_a_new_pool) {
   pool_case *c = pool_open(100, WICK_KV_Q8, 1);

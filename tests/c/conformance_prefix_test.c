@@ -5,6 +5,7 @@
 #include "check.h"
 #include "kv/prefix.h"
 #include "platform/platform.h"
+#include "reference/prefix_lookup.h"
 
 enum { PAGES = 8 };
 static const cache_salt NO_SALT = {0};

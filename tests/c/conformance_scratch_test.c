@@ -9,8 +9,8 @@
 #include "format/gguf_writer.h"
 #include "model/family.h"
 #include "model/forward.h"
-#include "model/scratch_sizes.h"
 #include "platform/platform.h"
+#include "reference/scratch_sizes.h"
 #include "tensor/tensor.h"
 
 static const scratch_dims QWEN2 = {896, 4864, 14, 2, 64, 151936, false};  // SC-02

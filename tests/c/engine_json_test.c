@@ -219,7 +219,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
       all, all - 3, 4 * 256 / 16 - 3, 3 * 6144, all * 6144);
   CHECK_SAYS(
       "\"sequences\":2,\"forks\":1,\"cow_copies\":0,\"pages_allocated\":4,"
-      "\"pages_freed\":1,\"pages_moved\":0,\"nonfinite_values\":0,");
+      "\"pages_freed\":1,\"nonfinite_values\":0,");
   CHECK_SAYS("\"wasted_capacity\":3,\"ratio\":0,\"avg_tokens_per_page\":15}");
   CHECK_SAYS(
       "\"sessions\":2,\"prefix\":{\"entries\":2,\"capacity\":64,\"hits\":1,\"misses\":1,"

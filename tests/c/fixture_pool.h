@@ -9,6 +9,7 @@
 #include "check.h"
 #include "kv/pool.h"
 #include "platform/platform.h"
+#include "reference/pages.h"
 
 enum { POOL_HEADS = 8, POOL_HEAD_DIM = 64, POOL_ROW = POOL_HEADS * POOL_HEAD_DIM };
 enum { POOL_UNKNOWN_SEQ = 77, POOL_SEQS_MAX = 64 };

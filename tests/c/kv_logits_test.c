@@ -2,6 +2,7 @@
 // begun from the prefix cache, its pages moved), the logits that follow are those of a sequence
 // that read the same tokens from the beginning, to the last bit, in every pair of KV types.
 #include "kv_rig.h"
+#include "reference/compaction.h"
 
 // STEM tokens are common to both stories: two pages and a half.
 enum { STEM = 40, STORY = 70, VALUES = STORY * FIXTURE_VOCAB, SALT = 11 };

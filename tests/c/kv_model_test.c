@@ -15,6 +15,8 @@
 #include "kv/prefix.h"
 #include "platform/platform.h"
 #include "random.h"
+#include "reference/compaction.h"
+#include "reference/pages.h"
 
 static const cache_salt TENANT = {5, 0};
 enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 25000 };

@@ -3,9 +3,11 @@
 // down and whose keys are rotated back by as many positions. Attention's outputs are compared with
 // sums in double over the flat rows, logits with those of a sequence that has the flat rows in its
 // pages. KV in F32, tolerance 1e-4.
-#include "kv/flat.h"
 #include "kv_rig.h"
 #include "model/paged_attention.h"
+#include "reference/compaction.h"
+#include "reference/flat.h"
+#include "reference/pages.h"
 
 enum {
   TOKENS_MAX = 200,  // of the model's context of 256

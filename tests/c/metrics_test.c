@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "check.h"
 #include "metrics/dispatch.h"
+#include "reference/dispatch_record.h"
 
 static dispatch_metrics metrics;
 

@@ -1,6 +1,7 @@
 // The laws of the scheduler over long runs of random traffic: nothing is lost, nobody starves, the
 // order is kept, everything can be repeated.
 #include "base/math.h"
+#include "reference/prefix_lookup.h"
 #include "scheduler_simulation.h"
 
 #ifdef __wasm__

@@ -11,6 +11,7 @@
 #include "chain_model.h"
 #include "check.h"
 #include "platform/platform.h"
+#include "reference/prefix_lookup.h"
 #include "schedule/scheduler_types.h"
 #include "vocabulary_fixture.h"
 

@@ -7,6 +7,8 @@
 #include "kernels/kernels.h"
 #include "kv/prefix.h"
 #include "platform/platform.h"
+#include "reference/pages.h"
+#include "reference/prefix_lookup.h"
 
 TEST(bytes_and_ratios_of_kv_types) {
   const struct {

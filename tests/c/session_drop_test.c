@@ -1,6 +1,7 @@
 // Tokens dropped from the middle of a session while others want its pages: what it says afterwards
 // is what it says alone, to the last bit, whoever came before it, with it or behind it.
 #include "fixture_model.h"
+#include "reference/prefix_lookup.h"
 
 enum {
   CONTEXT_TOKENS = 96,  // six pages of 16

@@ -12,6 +12,9 @@
 #include "kv/prefix.h"
 #include "kv/state.h"
 #include "platform/platform.h"
+#include "reference/compaction.h"
+#include "reference/pages.h"
+#include "reference/prefix_lookup.h"
 #include "schedule/session.h"
 #include "store/store.h"
 

@@ -10,7 +10,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = [
   ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'store'],
-  ...['text', 'model', 'sample', 'load', 'schedule', 'api', 'bench', 'cli'],
+  ...['text', 'model', 'sample', 'load', 'schedule', 'api', 'bench', 'reference', 'cli'],
 ];
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
@@ -72,6 +72,7 @@ function faultOfOwnHeader(file, header) {
 function faultOfRoom(room, header) {
   const [target] = header.split('/');
   if (!rooms.includes(room)) return `src/${room} is not a room of docs/architecture.md`;
+  if (target === 'reference' && room !== 'reference') return 'room reference is for tests alone';
   if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} lies below room ${room}`;
   return undefined;
 }

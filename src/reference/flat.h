@@ -1,8 +1,8 @@
-// kv/flat.h — keys and values of one sequence in two blocks (K and V),
+// reference/flat.h — keys and values of one sequence in two blocks (K and V),
 // [layer][position][kv_dim]. Tests compare the paged pool with this cache. Inference does not use
 // it.
-#ifndef WICK_KV_FLAT_H
-#define WICK_KV_FLAT_H
+#ifndef WICK_REFERENCE_FLAT_H
+#define WICK_REFERENCE_FLAT_H
 
 #include <stdbool.h>
 #include <stdint.h>

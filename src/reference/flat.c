@@ -1,5 +1,5 @@
-// kv/flat.c — the contiguous cache.
-#include "kv/flat.h"
+// reference/flat.c — the contiguous cache.
+#include "reference/flat.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// model/scratch_sizes.c — sizes of scratch buffers.
-#include "model/scratch_sizes.h"
+// reference/scratch_sizes.c — sizes of scratch buffers.
+#include "reference/scratch_sizes.h"
 
 #include "tensor/tensor.h"
 

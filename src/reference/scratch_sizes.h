@@ -1,7 +1,7 @@
-// model/scratch_sizes.h — what a forward pass of one token needs, buffer by buffer, as a pure
+// reference/scratch_sizes.h — what a forward pass of one token needs, buffer by buffer, as a pure
 // function of the dimensions. model/arena.h lays the engine's own arena out, for batches.
-#ifndef WICK_MODEL_SCRATCH_SIZES_H
-#define WICK_MODEL_SCRATCH_SIZES_H
+#ifndef WICK_REFERENCE_SCRATCH_SIZES_H
+#define WICK_REFERENCE_SCRATCH_SIZES_H
 
 #include <stdbool.h>
 #include <stdint.h>
