@@ -2,6 +2,8 @@
 // only in places that are hard to reach.
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { onAbort, unlessAborted } from '../js/base/abort_signals.js';
 import { nameOption, optionOf, subjects } from '../js/base/error_subjects.js';
@@ -15,6 +17,7 @@ import {
   WickError,
 } from '../js/base/errors.js';
 import { fileIsMissing, nameOfFile, splitNames } from '../js/bytes/split_files.js';
+import { callNamed, calls, usesSession } from '../js/connection/calls.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/connection/messages.js';
 import { ChatCompletions, messagesOf } from '../js/page/chat_completions.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/page/engine_reports.js';
@@ -26,6 +29,8 @@ import { SwapFile } from '../js/storage/swap_file.js';
 import { decodeEvents } from '../js/wasm/event_records.js';
 import { Heap, Passed } from '../js/wasm/heap.js';
 import { StateBytes } from '../js/wasm/state_transfer.js';
+import { answerCall } from '../js/worker/answers.js';
+import { root } from './support/locate.mjs';
 
 // Before the clock is read for the first time: js/base/clock.js keeps the function.
 let fakeMs = 0;
@@ -752,6 +757,39 @@ describe('storage full', () => {
     };
     assert.ok(!file.write(1, 0, bytes));
     assert.ok(!file.read(1, 0, bytes));
+  });
+});
+
+describe('the table of calls', () => {
+  test('each function that a row names is exported by the modules', () => {
+    const folder = join(root, 'dist/wasm');
+    // the others are of the same sources, and not every Node has their instructions
+    const modules = readdirSync(folder).filter((name) => name.includes('simd128'));
+    assert.equal(modules.length, 2);
+    const named = Object.values(calls).flatMap((call) => ('native' in call ? [call.native] : []));
+    assert.ok(named.length >= 8);
+    for (const name of modules) {
+      const module = new WebAssembly.Module(readFileSync(join(folder, name)));
+      const exported = new Set(WebAssembly.Module.exports(module).map((one) => one.name));
+      for (const native of named) assert.ok(exported.has(native), `${name} lacks ${native}`);
+    }
+  });
+
+  test('what no row names is no call, whatever every object has', () => {
+    const parts = /** @type {any} */ ({});
+    for (const name of ['', 'toString', '__proto__', 'constructor', 'native']) {
+      assert.equal(callNamed(name), undefined);
+      assert.throws(() => answerCall(name, [], parts), { code: 'INTERNAL' });
+    }
+  });
+
+  test('who uses a session, and who makes one', () => {
+    const using = Object.keys(calls).filter((name) => usesSession(callNamed(name)));
+    assert.deepEqual(using.sort(), [
+      ...['closeSession', 'dropFromSession', 'forkSession', 'saveState', 'sessionTokens'],
+      'truncateSession',
+    ]);
+    assert.ok(!usesSession(undefined));
   });
 });
 

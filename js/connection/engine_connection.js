@@ -240,7 +240,7 @@ export class EngineConnection {
   }
 
   /**
-   * @param {string} method
+   * @param {import('./calls.js').CallName} method
    * @param {unknown[]} args
    * @param {AbortSignal | null} [signal]
    * @returns {Promise<any>}

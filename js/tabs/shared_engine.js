@@ -2,18 +2,14 @@
 // is asked of the one engine in their names, and when a client goes, nothing of it stays.
 
 import { toPlainError, WickError } from '../base/errors.js';
+import { callNamed, usesSession } from '../connection/calls.js';
 import { EngineConnection } from '../connection/engine_connection.js';
 
+/** @typedef {import('../connection/calls.js').CallName} CallName */
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 /** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
 /** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
-
-/** Calls whose first argument is a session's number (0: none, the prefix cache). */
-const sessionMethods = new Set([
-  ...['forkSession', 'truncateSession', 'dropFromSession', 'sessionTokens', 'closeSession'],
-  'saveState',
-]);
 
 /** @param {string} what */
 export const leaderGone = (what) =>
@@ -22,7 +18,7 @@ export const leaderGone = (what) =>
 /** @param {ToWorker} message @returns {number} the session that it is about, 0: none */
 export function sessionOf(message) {
   if (message.type === 'generate') return message.settings.session ?? 0;
-  if (message.type !== 'call' || !sessionMethods.has(message.method)) return 0;
+  if (message.type !== 'call' || !usesSession(callNamed(message.method))) return 0;
   return /** @type {number} */ (message.args[0]);
 }
 
@@ -175,8 +171,8 @@ class Client {
     try {
       const session = this.#session(message);
       const args = session === 0 ? message.args : [session, ...message.args.slice(1)];
-      const value = await this.#engine.call(method, args);
-      if (method === 'closeSession') this.#sessions.delete(session);
+      const value = await this.#engine.call(/** @type {CallName} */ (method), args);
+      if (callNamed(method)?.session === 'closes') this.#sessions.delete(session);
       this.post({ type: 'result', id, value: this.#valueOf(method, value) });
     } catch (error) {
       this.post({ type: 'error', id, error: toPlainError(error) });
@@ -186,8 +182,9 @@ class Client {
   /** @param {string} method @param {any} value @returns {unknown} as this client hears it */
   #valueOf(method, value) {
     if (method === 'info') return this.told(value);
-    if (method === 'loadState') return { ...value, session: this.#own(value.session) };
-    return method === 'createSession' || method === 'forkSession' ? this.#own(value) : value;
+    const rule = callNamed(method)?.session;
+    if (rule === 'loads') return { ...value, session: this.#own(value.session) };
+    return rule === 'makes' || rule === 'forks' ? this.#own(value) : value;
   }
 
   /** @param {number} session the engine's, 0: none @returns {number} the client's */

@@ -32,6 +32,15 @@ const TEXT_SLACK_BYTES = 64;
 
 /** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
+/** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
+
+/**
+ * A function of web/exports.c that takes the engine and what is listed, and gives nothing (it returns a
+ * status) or one of these: the number of a session (0 after a failure), tokens (a status; `numbers` has address and
+ * count), JSON (it writes text).
+ * @typedef {{native: string, takes: ('number' | 'flag' | 'text')[],
+ *   gives?: 'session' | 'tokens' | 'json'}} NativeCall
+ */
 
 export class NativeEngine {
   #heap;
@@ -202,11 +211,6 @@ export class NativeEngine {
     return this.#json(this.#exports.info_json);
   }
 
-  /** @returns {any} what include/wick.h's wick_inspect_json says */
-  inspect() {
-    return this.#json(this.#exports.inspect_json);
-  }
-
   /** @returns {any} what src/metrics/ops.h's ops_json says; undefined when metrics are off */
   metrics() {
     const text = this.#text(this.#exports.metrics_json);
@@ -222,18 +226,18 @@ export class NativeEngine {
     this.#exports.metrics_reset(this.#engine);
   }
 
-  /** @param {(engine: number, out: number, capacity: number) => number} write */
-  #json(write) {
-    return JSON.parse(this.#text(write));
+  /** @param {WriteText} write @param {number[]} [more] what it takes besides */
+  #json(write, more) {
+    return JSON.parse(this.#text(write, more));
   }
 
-  /** @param {(engine: number, out: number, capacity: number) => number} write @returns {string} */
-  #text(write) {
+  /** @param {WriteText} write @param {number[]} [more] @returns {string} */
+  #text(write, more = []) {
     return this.#with((passed) => {
       // a number may have become longer between the two calls
-      const sizeBytes = (write(this.#engine, 0, 0) >>> 0) + TEXT_SLACK_BYTES;
+      const sizeBytes = (write(this.#engine, 0, 0, ...more) >>> 0) + TEXT_SLACK_BYTES;
       const out = passed.room(sizeBytes);
-      const writtenBytes = write(this.#engine, out, sizeBytes) >>> 0;
+      const writtenBytes = write(this.#engine, out, sizeBytes, ...more) >>> 0;
       return this.#heap.readText(out, Math.min(writtenBytes, sizeBytes));
     });
   }
@@ -330,19 +334,29 @@ export class NativeEngine {
     return this.#json(this.#exports.stats_json);
   }
 
-  // ---- sessions and saved state ----
-
-  /** @param {string} [salt] of its tenant @returns {number} a new session */
-  createSession(salt = '') {
-    return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(salt);
-      return this.#sessionOf(this.#exports.session_create(this.#engine, address, sizeBytes));
-    });
+  /** @returns {any} include/wick.h's wick_pages_json, without the map of pages */
+  kvStats() {
+    return this.#json(this.#exports.kv_json, [0]);
   }
 
-  /** @param {number} session @returns {number} a new one with the same text */
-  forkSession(session) {
-    return this.#sessionOf(this.#exports.session_fork(this.#engine, session));
+  // ---- calls that need nothing but their row ----
+
+  /**
+   * @param {NativeCall} call
+   * @param {any[]} args as many as the call takes
+   * @returns {unknown} what the call gives
+   */
+  call({ native, takes, gives }, args) {
+    const run = this.#exports[native];
+    return this.#with((passed) => {
+      const values = takes.flatMap((kind, index) => valuesOf(kind, args[index], passed));
+      if (gives === 'json') return this.#json(run, values);
+      const result = run(this.#engine, ...values);
+      if (gives === 'session') return this.#sessionOf(result);
+      this.#check(result);
+      if (!gives) return undefined;
+      return Array.from(this.#heap.readInts(this.#heap.number(0), this.#heap.number(1)));
+    });
   }
 
   /** @param {number} id */
@@ -351,26 +365,7 @@ export class NativeEngine {
     return id >>> 0;
   }
 
-  /** @param {number} session @param {number} tokens how many are kept */
-  truncateSession(session, tokens) {
-    this.#check(this.#exports.session_truncate(this.#engine, session, tokens));
-  }
-
-  /** @param {number} session @param {number} first @param {number} last the first that stays again */
-  dropFromSession(session, first, last) {
-    this.#check(this.#exports.session_drop(this.#engine, session, first, last));
-  }
-
-  /** @param {number} session */
-  closeSession(session) {
-    this.#check(this.#exports.session_close(this.#engine, session));
-  }
-
-  /** @param {number} session @returns {Int32Array} */
-  sessionTokens(session) {
-    this.#check(this.#exports.session_tokens(this.#engine, session));
-    return this.#heap.readInts(this.#heap.number(0), this.#heap.number(1));
-  }
+  // ---- saved state ----
 
   /** @param {number} session 0: the prefix cache @returns {Uint8Array<ArrayBuffer>} */
   saveState(session) {
@@ -393,13 +388,6 @@ export class NativeEngine {
     return { session: this.#heap.number(0), entries: this.#heap.number(1) };
   }
 
-  /** @param {boolean} map whether with a letter a page @returns {any} include/wick.h's wick_pages_json */
-  kvStats(map) {
-    return this.#json((engine, out, capacity) =>
-      this.#exports.kv_json(engine, out, capacity, Number(map)),
-    );
-  }
-
   // ---- steps ----
 
   /** @param {number} budgetUs @returns {number} STEP_* */
@@ -413,6 +401,19 @@ export class NativeEngine {
     const sizeBytes = this.#heap.number(0);
     return sizeBytes === 0 ? [] : decodeEvents(this.#heap.read(address, sizeBytes));
   }
+}
+
+/**
+ * @param {NativeCall['takes'][number]} kind
+ * @param {any} value
+ * @param {Passed} passed
+ * @returns {number[]} the values that stand for it in a call: text is an address and a size
+ */
+function valuesOf(kind, value, passed) {
+  if (kind === 'number') return [value];
+  if (kind === 'flag') return [value ? 1 : 0];
+  const { address, sizeBytes } = passed.text(String(value ?? ''));
+  return [address, sizeBytes];
 }
 
 /** @param {Heap} heap @param {number} sizeBytes */

@@ -5,7 +5,7 @@ import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { createSource } from '../bytes/model_sources.js';
-import { storageError, writeFile } from '../storage/browser_files.js';
+import { callNamed, usesSession } from '../connection/calls.js';
 import { openSwap } from '../storage/swap_file.js';
 import {
   NativeEngine,
@@ -14,6 +14,7 @@ import {
   TOKENIZE_ADD_SPECIAL,
   TOKENIZE_PARSE_SPECIAL,
 } from '../wasm/native_engine.js';
+import { answerCall } from './answers.js';
 import { ChatTemplate, noTemplate } from './chat_template.js';
 import { loadModel } from './load_model.js';
 import { PageBytes } from './page_source.js';
@@ -229,79 +230,25 @@ export class EngineWorker {
 
   /** @param {number} id @param {string} method @param {unknown[]} args */
   #call(id, method, args) {
-    if (method === 'keepFile') {
-      this.#keepFile(id, /** @type {any} */ (args));
-      return;
-    }
+    /** @param {unknown} error */
+    const fail = (error) => this.#post({ type: 'error', id, error: toPlainError(error) });
+    /** @param {unknown} value */
+    const settle = (value) => this.#post({ type: 'result', id, value });
     try {
-      this.#post({ type: 'result', id, value: this.#answer(method, args) });
+      if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
+      const value = answerCall(method, args, this.#parts());
+      if (value instanceof Promise) value.then(settle, fail);
+      else settle(value);
     } catch (error) {
-      this.#post({ type: 'error', id, error: toPlainError(refusalOf(error)) });
+      fail(refusalOf(error));
     }
   }
 
-  /**
-   * The one call that waits: for the file system.
-   * @param {number} id
-   * @param {[name: string, bytes: Uint8Array<ArrayBuffer>]} args
-   */
-  async #keepFile(id, [name, bytes]) {
-    try {
-      await writeFile(name, bytes);
-      this.#post({ type: 'result', id, value: undefined });
-    } catch (error) {
-      this.#post({ type: 'error', id, error: toPlainError(storageError(name, error)) });
-    }
-  }
-
-  /** @param {string} method @param {any[]} args @returns {unknown} */
-  #answer(method, args) {
+  /** What calls are answered from. @returns {Parameters<typeof answerCall>[2]} */
+  #parts() {
     const native = /** @type {NativeEngine} */ (this.#native);
-    switch (method) {
-      case 'tokenize':
-        return Array.from(native.tokenize(args[0], args[1]));
-      case 'detokenize':
-        return native.detokenize(args[0], { whole: true, special: args[1] });
-      case 'applyTemplate':
-        return this.#chat().render(args[0], args[1]);
-      case 'info':
-        return { ...native.info(), ...native.counters() };
-      case 'inspect':
-        return native.inspect();
-      case 'metrics':
-        return readMetrics(native, args[0], args[1]);
-      case 'kvStats':
-        return native.kvStats(args[0]);
-      case 'stats':
-        return { ...this.#requests?.addTo(native.stats()), kv: native.kvStats(false) };
-      default:
-        return this.#answerSession(native, method, args);
-    }
-  }
-
-  /** @param {NativeEngine} native @param {string} method @param {any[]} args @returns {unknown} */
-  #answerSession(native, method, args) {
-    this.#finishCancelled(args[0]);
-    switch (method) {
-      case 'createSession':
-        return native.createSession(args[0]);
-      case 'forkSession':
-        return native.forkSession(args[0]);
-      case 'truncateSession':
-        return native.truncateSession(args[0], args[1]);
-      case 'dropFromSession':
-        return native.dropFromSession(args[0], args[1], args[2]);
-      case 'sessionTokens':
-        return Array.from(native.sessionTokens(args[0]));
-      case 'closeSession':
-        return native.closeSession(args[0]);
-      case 'saveState':
-        return native.saveState(args[0]);
-      case 'loadState':
-        return native.restoreState(args[0]);
-      default:
-        throw new WickError('INTERNAL', `unknown call ${method}`);
-    }
+    const requests = /** @type {RequestTable} */ (this.#requests);
+    return { native, requests, chat: () => this.#chat() };
   }
 
   #chat() {
@@ -379,19 +326,6 @@ export class EngineWorker {
     this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     if (this.#isStepping) this.#yield();
   }
-}
-
-/** @param {NativeEngine} native @param {unknown} format @param {boolean} reset */
-function readMetrics(native, format, reset) {
-  if (format !== 'json' && format !== 'prometheus') {
-    throw new WickError('ARG', `metrics are json or prometheus, not ${format}`);
-  }
-  const found = format === 'json' ? native.metrics() : native.metricsText();
-  if (found === undefined) {
-    throw new WickError('NODATA', 'Metrics are off: createEngine takes metrics: true');
-  }
-  if (reset) native.resetMetrics();
-  return found;
 }
 
 /**

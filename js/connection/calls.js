@@ -1,0 +1,68 @@
+// js/connection/calls.js — every call that the page makes to the engine's worker, one row each. The page calls
+// them by name (EngineConnection.call), the worker answers them, and a shared engine reads from a row which
+// sessions belong to a tab.
+
+/**
+ * What a call has to do with sessions, if anything:
+ * - `makes`: its result is the number of a new session.
+ * - `uses`: its first argument is a session's number; 0 stands for no session.
+ * - `forks`: it uses one and makes another.
+ * - `closes`: it uses one, which is gone afterwards.
+ * - `loads`: its result has the number of a new session as `session`; 0 stands for no session.
+ * @typedef {'makes' | 'uses' | 'forks' | 'closes' | 'loads'} SessionRule
+ */
+
+/**
+ * With `native`, its row is all there is of a call in JavaScript: the function of web/exports.c, what it takes
+ * behind the engine, and what it gives. Without, js/worker/answers.js has a function of the call's name.
+ * @typedef {{session?: SessionRule} &
+ *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
+ */
+
+/** @satisfies {Record<string, Call>} */
+export const calls = {
+  tokenize: {},
+  detokenize: {},
+  applyTemplate: {},
+  info: {},
+  inspect: { native: 'inspect_json', takes: [], gives: 'json' },
+  metrics: {},
+  kvStats: { native: 'kv_json', takes: ['flag'], gives: 'json' },
+  stats: {},
+  createSession: {
+    session: 'makes',
+    native: 'session_create',
+    takes: ['text'],
+    gives: 'session',
+  },
+  forkSession: { session: 'forks', native: 'session_fork', takes: ['number'], gives: 'session' },
+  truncateSession: {
+    session: 'uses',
+    native: 'session_truncate',
+    takes: ['number', 'number'],
+  },
+  dropFromSession: {
+    session: 'uses',
+    native: 'session_drop',
+    takes: ['number', 'number', 'number'],
+  },
+  sessionTokens: { session: 'uses', native: 'session_tokens', takes: ['number'], gives: 'tokens' },
+  closeSession: { session: 'closes', native: 'session_close', takes: ['number'] },
+  saveState: { session: 'uses' },
+  loadState: { session: 'loads' },
+  keepFile: {},
+};
+
+/** @typedef {keyof typeof calls} CallName */
+/**
+ * Those that js/worker/answers.js answers.
+ * @typedef {{[Name in CallName]:
+ *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
+ */
+
+/** @param {string} name as it came in a message @returns {Call | undefined} nothing if there is no such call */
+export const callNamed = (name) =>
+  Object.hasOwn(calls, name) ? calls[/** @type {CallName} */ (name)] : undefined;
+
+/** @param {Call | undefined} call @returns {boolean} whether its first argument is a session's number */
+export const usesSession = (call) => ['uses', 'forks', 'closes'].includes(call?.session ?? '');

@@ -1,0 +1,63 @@
+// js/worker/answers.js — answers the page's calls (js/connection/calls.js): by a function of web/exports.c, or by
+// one of the functions here.
+
+import { WickError } from '../base/errors.js';
+import { callNamed } from '../connection/calls.js';
+import { storageError, writeFile } from '../storage/browser_files.js';
+
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+
+/**
+ * What the answers are taken from.
+ * @typedef {{native: NativeEngine, requests: import('./request_table.js').RequestTable,
+ *   chat: () => import('./chat_template.js').ChatTemplate}} Parts
+ */
+
+/** @type {Record<import('../connection/calls.js').AnsweredName, (parts: Parts, ...args: any[]) => unknown>} */
+const answers = {
+  tokenize: ({ native }, text, flags) => Array.from(native.tokenize(text, flags)),
+  detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
+  applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
+  info: ({ native }) => ({ ...native.info(), ...native.counters() }),
+  metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
+  stats: ({ native, requests }) => ({
+    ...requests.addTo(native.stats()),
+    kv: native.kvStats(),
+  }),
+  saveState: ({ native }, session) => native.saveState(session),
+  loadState: ({ native }, bytes) => native.restoreState(bytes),
+  /** The one call that waits: for the file system. */
+  keepFile: async (_, name, bytes) => {
+    try {
+      await writeFile(name, bytes);
+    } catch (error) {
+      throw storageError(name, error);
+    }
+  },
+};
+
+/**
+ * @param {string} name as it came in a message
+ * @param {any[]} args
+ * @param {Parts} parts
+ * @returns {unknown} a promise only of what waits
+ */
+export function answerCall(name, args, parts) {
+  const call = callNamed(name);
+  if (!call) throw new WickError('INTERNAL', `There is no call ${name}`);
+  if (call.native) return parts.native.call(call, args);
+  return answers[/** @type {keyof typeof answers} */ (name)](parts, ...args);
+}
+
+/** @param {NativeEngine} native @param {unknown} format @param {boolean} reset */
+function readMetrics(native, format, reset) {
+  if (format !== 'json' && format !== 'prometheus') {
+    throw new WickError('ARG', `metrics are json or prometheus, not ${format}`);
+  }
+  const found = format === 'json' ? native.metrics() : native.metricsText();
+  if (found === undefined) {
+    throw new WickError('NODATA', 'Metrics are off: createEngine takes metrics: true');
+  }
+  if (reset) native.resetMetrics();
+  return found;
+}
