@@ -19,6 +19,7 @@ size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, 
     case TOKEN_USER_DEFINED:
       break;
     case TOKEN_NORMAL:
+      if (tokenizer->family == FAMILY_RWKV) break;
       return tokenizer->family == FAMILY_BPE ? bpe_decode(text, scratch)
                                              : spm_decode(text, scratch);
     case TOKEN_BYTE: {
@@ -74,8 +75,8 @@ size_t detokenizer_feed(detokenizer *state, const tokenizer *tokenizer, int32_t 
   const uint8_t *bytes;
   size_t size_bytes = tokenizer_piece(tokenizer, token, state->special, scratch, &bytes);
   if (size_bytes == 0) return 0;
-  if (state->at_start && tokenizer->adds_space && tokenizer->family == FAMILY_SPM &&
-      bytes[0] == ' ') {
+  const bool has_prefix = tokenizer->family == FAMILY_SPM || tokenizer->family == FAMILY_UGM;
+  if (state->at_start && has_prefix && tokenizer->adds_space && bytes[0] == ' ') {
     bytes++;
     size_bytes--;
   }

@@ -29,6 +29,8 @@ void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint3
                           merge_symbol *symbols);
 // Ids of the symbols of a text. A character without a token becomes its byte tokens.
 void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
+// Bytes of a character by its first byte alone, valid or not.
+uint32_t spm_lead_bytes(uint8_t lead);
 // Fills in byte_tokens.
 void spm_find_bytes(tokenizer *tokenizer);
 // The bytes of a token's text, written to `out`, which takes its size.
@@ -46,5 +48,15 @@ size_t bpe_decode(gguf_string text, uint8_t *out);
 
 wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error);
+
+wick_status ugm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
+                       wick_error *error);
+// Fills in unknown_score: less than that of any normal token.
+void ugm_find_unknown_score(tokenizer *tokenizer);
+
+// Text becomes the longest tokens from left to right; bytes that begin none are unknown.
+void rwkv_encode(encode_state *state, const uint8_t *text, size_t size_bytes);
+// Writes the bytes of a token that is written with escapes; returns their number, at most as many.
+size_t rwkv_unescape(gguf_string text, uint8_t *out);
 
 #endif

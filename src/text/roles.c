@@ -220,9 +220,11 @@ static void set_strips(tokenizer *tokenizer, const char *text, int flag, bool is
   *flags = (uint8_t)(is_set ? *flags | flag : *flags & ~flag);
 }
 
-// Files do not say which tokens remove white space beside them; the model's name tells.
-static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre) {
-  if (contains(pre, "jina-v2-", false)) {
+// Files do not say which tokens remove white space beside them; the names in them tell.
+static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre,
+                         gguf_string architecture) {
+  if (contains(pre, "jina-v2-", false) || contains(architecture, "nomic-bert-moe", false) ||
+      contains(architecture, "jina-bert-v3", false)) {
     set_strips(tokenizer, "<mask>", TOKEN_STRIPS_LEFT, true);
   } else if (contains(name, "phi-3", true) || contains(name, "phi3", true)) {
     for (uint32_t id = 0; id < tokenizer->token_count; id++) {
@@ -268,6 +270,7 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
       {"tokenizer.ggml.add_bos_token", &tokenizer->adds_bos},
       {"tokenizer.ggml.add_eos_token", &tokenizer->adds_eos},
       {"tokenizer.ggml.add_space_prefix", &tokenizer->adds_space},
+      {"tokenizer.ggml.remove_extra_whitespaces", &tokenizer->merges_spaces},
       {"tokenizer.ggml.normalizer.lowercase", &tokenizer->lowers_case},
   };
   for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
@@ -282,11 +285,14 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
   if (status != WICK_OK) return status;
   add_end(tokenizer, tokenizer->eos);
   apply_exceptions(tokenizer);
-  gguf_string name = {"", 0}, pre = {"", 0};
+  gguf_string name = {"", 0}, pre = {"", 0}, architecture = {"", 0};
   status = optional(gguf_get_string(directory, "general.name", &name, error));
   if (status == WICK_OK) {
     status = optional(gguf_get_string(directory, "tokenizer.ggml.pre", &pre, error));
   }
-  if (status == WICK_OK) apply_strips(tokenizer, name, pre);
+  if (status == WICK_OK) {
+    status = optional(gguf_get_string(directory, "general.architecture", &architecture, error));
+  }
+  if (status == WICK_OK) apply_strips(tokenizer, name, pre, architecture);
   return status;
 }

@@ -37,8 +37,7 @@ static bool find_pair(const void *context, const merge_symbol *symbols, uint32_t
   return true;
 }
 
-// Bytes of a character by its first byte alone, valid or not.
-static uint32_t lead_bytes(uint8_t lead) {
+uint32_t spm_lead_bytes(uint8_t lead) {
   return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
@@ -47,7 +46,7 @@ void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint3
   uint32_t previous = SYMBOL_END;
   for (uint32_t at = 0; at < size_bytes;) {
     const uint32_t left = size_bytes - at;
-    const uint32_t length = lead_bytes(text[at]) < left ? lead_bytes(text[at]) : left;
+    const uint32_t length = spm_lead_bytes(text[at]) < left ? spm_lead_bytes(text[at]) : left;
     const uint32_t next = length < left ? at + length : SYMBOL_END;
     symbols[at] = (merge_symbol){
         .previous = previous, .next = next, .id = vocabulary_find(tokenizer, text + at, length)};

@@ -1,12 +1,10 @@
-// text/tokenizer.c — reads a vocabulary, plans its memory, and encodes: special tokens first, then
-// what is between them by the family's rules.
+// text/tokenizer.c — reads a vocabulary and plans its memory.
 #include "text/tokenizer.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "text/encode.h"
-#include "text/special.h"
 
 enum { MEMORY_HEADER_BYTES = CACHE_LINE_BYTES };
 
@@ -16,6 +14,8 @@ typedef struct vocabulary_layout {
   uint64_t text_slots;
   uint64_t rules;
   uint64_t pair_slots;
+  uint64_t prefixes;
+  uint64_t texts;
   uint64_t specials;
   uint64_t special_tokens;
   uint64_t nodes;
@@ -29,6 +29,8 @@ typedef struct vocabulary_layout {
 
 // The lists of a file, NULL where there is none.
 typedef struct vocabulary_lists {
+  bool has_prefixes;  // of its family
+  bool has_escapes;
   const gguf_value *tokens;
   const gguf_value *kinds;
   const gguf_value *scores;
@@ -63,6 +65,15 @@ static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint6
   }
 }
 
+// Of the texts of all tokens, where they are kept without escapes.
+static uint64_t text_bytes(const vocabulary_lists *lists) {
+  const uint8_t *cursor = lists->tokens->data;
+  for (uint64_t id = 0; lists->has_escapes && id < lists->tokens->count; id++) {
+    (void)gguf_next_string(&cursor);
+  }
+  return (uint64_t)(cursor - lists->tokens->data);
+}
+
 // Needs lists within the limits, so that nothing overflows.
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
@@ -74,7 +85,9 @@ static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   layout.text_slots = layout.offsets + tokens * sizeof(uint32_t);
   layout.rules = layout.text_slots + (uint64_t)layout.text_slot_count * sizeof(uint32_t);
   layout.pair_slots = layout.rules + merges * sizeof(merge_rule);
-  layout.specials = layout.pair_slots + (uint64_t)layout.pair_slot_count * sizeof(uint32_t);
+  layout.prefixes = layout.pair_slots + (uint64_t)layout.pair_slot_count * sizeof(uint32_t);
+  layout.texts = layout.prefixes + (lists->has_prefixes ? 2ull * layout.text_slot_count : 0);
+  layout.specials = layout.texts + (text_bytes(lists) + 7) / 8 * 8;
   uint64_t special_bytes;
   count_specials(lists, &layout.special_count, &special_bytes);
   const uint64_t nodes = special_bytes + 1;
@@ -98,8 +111,19 @@ static const gguf_value *peek_array(const gguf_directory *directory, const char 
   return value != NULL && value->type == GGUF_ARRAY && value->item_type == type ? value : NULL;
 }
 
+// Whether tokenizer.ggml.model is this one.
+static bool is_model(const gguf_directory *directory, const char *name) {
+  gguf_string model;
+  wick_error ignored;
+  return gguf_get_string(directory, "tokenizer.ggml.model", &model, &ignored) == WICK_OK &&
+         gguf_string_equals(model, name);
+}
+
 uint64_t tokenizer_plan_bytes(const gguf_directory *directory) {
+  const bool is_rwkv = is_model(directory, "rwkv");
   const vocabulary_lists lists = {
+      .has_prefixes = is_rwkv || is_model(directory, "bert") || is_model(directory, "t5"),
+      .has_escapes = is_rwkv,
       .tokens = peek_array(directory, "tokenizer.ggml.tokens", GGUF_STRING),
       .kinds = peek_array(directory, "tokenizer.ggml.token_type", GGUF_I32),
       .merges = peek_array(directory, "tokenizer.ggml.merges", GGUF_STRING),
@@ -127,6 +151,20 @@ static special_table place_specials(uint8_t *block, const vocabulary_layout *lay
                          .bytes = block + layout->node_bytes};
 }
 
+// Copies the list, without escapes, in the form that the directory has.
+static const uint8_t *unescape_texts(const gguf_value *tokens, uint8_t *texts) {
+  const uint8_t *cursor = tokens->data;
+  uint8_t *out = texts;
+  for (uint64_t id = 0; id < tokens->count; id++) {
+    const gguf_string text = gguf_next_string(&cursor);
+    const size_t size_bytes = rwkv_unescape(text, out + sizeof(uint64_t));
+    const uint64_t stored = size_bytes;
+    memcpy(out, &stored, sizeof stored);
+    out += sizeof stored + size_bytes;
+  }
+  return texts;
+}
+
 static tokenizer *alloc_tokenizer(memory_gate *memory, const vocabulary_lists *lists,
                                   wick_error *error) {
   const vocabulary_layout layout = plan_layout(lists);
@@ -150,6 +188,12 @@ static tokenizer *alloc_tokenizer(memory_gate *memory, const vocabulary_lists *l
                       .separator = TOKEN_NONE};
   init_table(&made->by_text, block + layout.text_slots, layout.text_slot_count,
              lists->tokens->count);
+  if (lists->has_prefixes) {
+    made->prefixes = (prefix_filter){block + layout.prefixes, 32};
+    memset(made->prefixes.bits, 0, 2 * (size_t)layout.text_slot_count);
+    while (1u << (32 - made->prefixes.shift) < 8 * layout.text_slot_count) made->prefixes.shift--;
+  }
+  if (lists->has_escapes) made->strings = unescape_texts(lists->tokens, block + layout.texts);
   made->rules = (merge_rule *)(void *)(block + layout.rules);
   made->rule_count = lists->merges != NULL ? (uint32_t)lists->merges->count : 0;
   init_table(&made->by_pair, block + layout.pair_slots, layout.pair_slot_count, made->rule_count);
@@ -169,14 +213,6 @@ static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
 
-// Whether tokenizer.ggml.model is this one.
-static bool is_model(const gguf_directory *directory, const char *name) {
-  gguf_string model;
-  wick_error ignored;
-  return gguf_get_string(directory, "tokenizer.ggml.model", &model, &ignored) == WICK_OK &&
-         gguf_string_equals(model, name);
-}
-
 static wick_status read_family(const gguf_directory *directory, tokenizer_family *family,
                                const pretokenizer **pre, wick_error *error) {
   const bool has_tokens = gguf_find(directory, "tokenizer.ggml.tokens") != NULL;
@@ -189,12 +225,15 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   if (gguf_string_equals(model, "none") || gguf_string_equals(model, "no_vocab")) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the file has no tokenizer");
   }
-  *family = FAMILY_SPM;
   *pre = NULL;
-  if (gguf_string_equals(model, "llama")) return WICK_OK;
-  if (gguf_string_equals(model, "bert")) {
-    *family = FAMILY_WPM;
-    return WICK_OK;
+  static const struct {
+    const char *model;
+    tokenizer_family family;
+  } FAMILIES[] = {
+      {"llama", FAMILY_SPM}, {"bert", FAMILY_WPM}, {"t5", FAMILY_UGM}, {"rwkv", FAMILY_RWKV}};
+  for (size_t i = 0; i < sizeof FAMILIES / sizeof FAMILIES[0]; i++) {
+    *family = FAMILIES[i].family;
+    if (gguf_string_equals(model, FAMILIES[i].model)) return WICK_OK;
   }
   const bool is_gemma4 = gguf_string_equals(model, "gemma4");
   if (!is_gemma4 && !gguf_string_equals(model, "gpt2") &&
@@ -228,7 +267,9 @@ static wick_status check_length(const gguf_value *list, uint64_t count, const ch
 
 static wick_status read_lists(const gguf_directory *directory, tokenizer_family family,
                               vocabulary_lists *lists, wick_error *error) {
-  *lists = (vocabulary_lists){0};
+  *lists = (vocabulary_lists){.has_prefixes = family_has_prefixes(family),
+                              .has_escapes = family == FAMILY_RWKV};
+  const bool has_scores = family == FAMILY_SPM || family == FAMILY_UGM;
   const bool has_merges = family == FAMILY_BPE || family == FAMILY_CHARACTER_BPE;
   const struct {
     const char *key;
@@ -239,7 +280,7 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
   } keys[] = {
       {"tokenizer.ggml.tokens", GGUF_STRING, true, true, &lists->tokens},
       {"tokenizer.ggml.token_type", GGUF_I32, false, true, &lists->kinds},
-      {"tokenizer.ggml.scores", GGUF_F32, false, family == FAMILY_SPM, &lists->scores},
+      {"tokenizer.ggml.scores", GGUF_F32, false, has_scores, &lists->scores},
       {"tokenizer.ggml.merges", GGUF_STRING, true, has_merges, &lists->merges},
   };
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -264,15 +305,17 @@ static wick_status read_lists(const gguf_directory *directory, tokenizer_family 
 
 static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lists,
                                wick_error *error) {
-  const uint8_t *cursor = lists->tokens->data;
+  const uint8_t *cursor = tokenizer->strings;
+  const bool is_short = tokenizer->family == FAMILY_UGM || tokenizer->family == FAMILY_RWKV;
+  const int bytes_max = is_short ? PREFIX_BYTES_MAX : TOKEN_BYTES_MAX;
   for (uint32_t id = 0; id < tokenizer->token_count; id++) {
-    tokenizer->offsets[id] = (uint32_t)(cursor - lists->tokens->data);
+    tokenizer->offsets[id] = (uint32_t)(cursor - tokenizer->strings);
     tokenizer->flags[id] = (uint8_t)kind_in_list(lists->kinds, id);
     const gguf_string text = gguf_next_string(&cursor);
-    if (text.size_bytes > TOKEN_BYTES_MAX) {
+    if (text.size_bytes > (uint64_t)bytes_max) {
       return fail_with(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
                        "token %u has %llu bytes, at most %d are supported", id,
-                       (unsigned long long)text.size_bytes, TOKEN_BYTES_MAX);
+                       (unsigned long long)text.size_bytes, bytes_max);
     }
     if (text.size_bytes > tokenizer->token_bytes_max) {
       tokenizer->token_bytes_max = (uint32_t)text.size_bytes;
@@ -285,6 +328,17 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
   return WICK_OK;
 }
 
+// What is added around a text, whatever the file says of it, as in llama.cpp: files of gemma4 are
+// known to be wrong, BERT's texts stand between [CLS] and [SEP], RWKV's alone.
+static void settle_frame(tokenizer *tokenizer) {
+  const bool is_gemma4 =
+      tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines;
+  const bool is_bert = tokenizer->family == FAMILY_WPM;
+  if (is_gemma4 || is_bert) tokenizer->adds_bos = true;
+  if (tokenizer->family == FAMILY_RWKV) tokenizer->adds_bos = false;
+  if (is_bert || tokenizer->family == FAMILY_RWKV) tokenizer->adds_eos = false;
+}
+
 static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *directory,
                                   const vocabulary_lists *lists, wick_error *error) {
   wick_status status = read_tokens(tokenizer, lists, error);
@@ -292,10 +346,7 @@ static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *di
     status = vocabulary_read_merges(tokenizer, lists->merges, error);
   }
   if (status == WICK_OK) status = vocabulary_read_roles(tokenizer, directory, error);
-  // Files of gemma4 that say otherwise are known to be wrong.
-  if (tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines) {
-    tokenizer->adds_bos = true;
-  }
+  settle_frame(tokenizer);
   if (status == WICK_OK) status = special_index(tokenizer, lists->tokens->offset_bytes, error);
   if (status != WICK_OK) return status;
   if (tokenizer->family == FAMILY_BPE) {
@@ -303,7 +354,10 @@ static wick_status fill_tokenizer(tokenizer *tokenizer, const gguf_directory *di
   } else {
     spm_find_bytes(tokenizer);
   }
-  return WICK_OK;
+  if (tokenizer->family != FAMILY_UGM) return WICK_OK;
+  ugm_find_unknown_score(tokenizer);
+  return charsmap_open(&tokenizer->charsmap,
+                       gguf_find(directory, "tokenizer.ggml.precompiled_charsmap"), error);
 }
 
 static int32_t token_if_there(const tokenizer *tokenizer, int32_t id) {
@@ -330,6 +384,13 @@ static void set_defaults(tokenizer *tokenizer) {
       tokenizer->unknown = token_if_there(tokenizer, 100);
       tokenizer->bos = token_if_there(tokenizer, 101);
       tokenizer->separator = token_if_there(tokenizer, 102);
+      break;
+    case FAMILY_UGM:
+      tokenizer->adds_eos = true;
+      tokenizer->unknown = token_if_there(tokenizer, 2);
+      tokenizer->eos = token_if_there(tokenizer, 1);
+      break;
+    case FAMILY_RWKV:
       break;
   }
 }
@@ -391,83 +452,4 @@ bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token) {
 
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes) {
   return vocabulary_find(tokenizer, text, size_bytes);
-}
-
-// ---- encoding ----
-
-wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error) {
-  if (size_bytes <= state->copy_bytes && state->copy != NULL) return WICK_OK;
-  memory_gate *memory = state->tokenizer->memory;
-  memory_free(memory, state->copy);
-  state->copy = memory_alloc(memory, size_bytes);
-  state->copy_bytes = state->copy != NULL ? size_bytes : 0;
-  if (state->copy != NULL) return WICK_OK;
-  return memory_fail(memory, error, "tokenizing", size_bytes);
-}
-
-// A piece of text without special tokens; `leads`: the first one, or after a special token.
-static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t size_bytes,
-                                bool leads, wick_error *error) {
-  if (size_bytes == 0) return WICK_OK;
-  switch (state->tokenizer->family) {
-    case FAMILY_SPM:
-      return spm_encode(state, text, size_bytes, leads, error);
-    case FAMILY_BPE:
-      return bpe_encode(state, text, size_bytes, error);
-    case FAMILY_CHARACTER_BPE:
-      return bpe_encode_characters(state, text, size_bytes, error);
-    case FAMILY_WPM:
-      return wpm_encode(state, text, size_bytes, error);
-  }
-  return WICK_E_CORRUPT;
-}
-
-static wick_status encode_fragments(encode_state *state, special_search *search,
-                                    const uint8_t *text, uint32_t size_bytes, wick_error *error) {
-  uint32_t at = 0;
-  bool leads = true;
-  special_match match;
-  while (special_next(search, &match)) {
-    const wick_status status = encode_plain(state, text + at, match.begin - at, leads, error);
-    if (status != WICK_OK) return status;
-    sink_put(&state->sink, match.token);
-    at = match.end;
-    leads = true;
-  }
-  return encode_plain(state, text + at, size_bytes - at, leads, error);
-}
-
-wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
-                             uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
-                             wick_error *error) {
-  *count = 0;
-  if (size_bytes > TEXT_BYTES_MAX) {
-    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "a text of %zu bytes is too long",
-                     size_bytes);
-  }
-  encode_state state = {.tokenizer = tokenizer,
-                        .sink = {.tokens = tokens, .capacity = capacity},
-                        .merger = {.memory = tokenizer->memory}};
-  const bool adds_special = (flags & WICK_TOKENIZE_ADD_SPECIAL) != 0;
-  const bool controls = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
-  if (adds_special && tokenizer_adds_bos(tokenizer)) sink_put(&state.sink, tokenizer->bos);
-  special_search search = {0};
-  const uint8_t *bytes = (const uint8_t *)(text != NULL ? text : "");
-  wick_status status =
-      special_find(&search, tokenizer, bytes, (uint32_t)size_bytes, controls, error);
-  if (status == WICK_OK) {
-    status = encode_fragments(&state, &search, bytes, (uint32_t)size_bytes, error);
-  }
-  special_free(&search, tokenizer->memory);
-  merger_free(&state.merger);
-  memory_free(tokenizer->memory, state.copy);
-  if (status != WICK_OK) return status;
-  if (adds_special && tokenizer_adds_eos(tokenizer)) sink_put(&state.sink, tokenizer->eos);
-  if (adds_special && tokenizer->family == FAMILY_WPM && tokenizer->separator != TOKEN_NONE) {
-    sink_put(&state.sink, tokenizer->separator);
-  }
-  *count = state.sink.count;
-  if (*count <= capacity) return WICK_OK;
-  return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,
-                   capacity);
 }

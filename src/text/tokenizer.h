@@ -1,7 +1,7 @@
 // text/tokenizer.h — text to token ids and back, from a GGUF's tokenizer.* metadata: SPM (scores,
-// byte fallback), BPE on bytes (merges, pre-tokenizers) and on characters, WordPiece. Sources:
-// SentencePiece (Kudo and Richardson 2018), GPT-2's byte-level BPE, BERT (Devlin et al. 2018);
-// exact on llama.cpp's vocabulary cases.
+// byte fallback), BPE on bytes (merges, pre-tokenizers) and on characters, WordPiece, the unigram
+// model, RWKV. Sources: SentencePiece (Kudo and Richardson 2018), GPT-2's byte-level BPE, BERT
+// (Devlin et al. 2018); exact on llama.cpp's vocabulary cases.
 #ifndef WICK_TEXT_TOKENIZER_H
 #define WICK_TEXT_TOKENIZER_H
 
@@ -52,8 +52,9 @@ int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size
 
 // Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when
 // *count is larger than `capacity`. NULL is an empty text. The text need not be valid UTF-8: SPM
-// writes invalid bytes as byte tokens, BPE reads each as U+FFFD, WordPiece leaves them out. O(n log
-// n), for hostile text too. Working memory is freed on return.
+// writes invalid bytes as byte tokens, BPE and the unigram model read each as U+FFFD, WordPiece
+// leaves them out, RWKV has tokens for them. O(n log n), for hostile text too. Working memory is
+// freed on return.
 wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);

@@ -77,19 +77,62 @@ __attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokeni
   return find_hashed(tokenizer, hash, left, right);
 }
 
+// ---- beginnings of tokens ----
+
+enum { PREFIX_BEGINS = 1, PREFIX_IS_WHOLE = 2 };
+
+static uint32_t prefix_index(const prefix_filter *filter, uint32_t hash) {
+  return hash * 0x9e3779b1u >> filter->shift;
+}
+
+static unsigned prefix_bits(const prefix_filter *filter, uint32_t hash) {
+  const uint32_t index = prefix_index(filter, hash);
+  return filter->bits[index / 4] >> index % 4 * 2 & 3u;
+}
+
+static void prefix_add(const prefix_filter *filter, gguf_string text) {
+  if (text.size_bytes > PREFIX_BYTES_MAX) return;
+  uint32_t hash = HASH_START;
+  for (size_t i = 0; i < text.size_bytes; i++) {
+    hash = hash_add(hash, text.bytes + i, 1);
+    const uint32_t index = prefix_index(filter, hash);
+    const unsigned bits =
+        i + 1 == text.size_bytes ? PREFIX_BEGINS | PREFIX_IS_WHOLE : PREFIX_BEGINS;
+    filter->bits[index / 4] |= (uint8_t)(bits << index % 4 * 2);
+  }
+}
+
+void prefix_walk_init(prefix_walk *walk, const tokenizer *tokenizer, const uint8_t *text,
+                      size_t size_bytes) {
+  size_t most = size_bytes < PREFIX_BYTES_MAX ? size_bytes : PREFIX_BYTES_MAX;
+  if (most > tokenizer->token_bytes_max) most = tokenizer->token_bytes_max;
+  *walk = (prefix_walk){tokenizer, text, most, 0, HASH_START};
+}
+
+int32_t prefix_walk_next(prefix_walk *walk) {
+  while (walk->length < walk->length_max) {
+    walk->hash = hash_add(walk->hash, walk->text + walk->length, 1);
+    const unsigned bits = prefix_bits(&walk->tokenizer->prefixes, walk->hash);
+    if (bits == 0) break;
+    walk->length++;
+    if ((bits & PREFIX_IS_WHOLE) == 0) continue;
+    const gguf_string prefix = {(const char *)walk->text, walk->length};
+    const int32_t id =
+        find_hashed(walk->tokenizer, hash_finish(walk->hash), prefix, (gguf_string){"", 0});
+    if (id != TOKEN_NONE) return id;
+  }
+  walk->length_max = 0;
+  return TOKEN_NONE;
+}
+
 int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
                                 size_t *length) {
-  size_t length_max = size_bytes < PREFIX_BYTES_MAX ? size_bytes : PREFIX_BYTES_MAX;
-  if (length_max > tokenizer->token_bytes_max) length_max = tokenizer->token_bytes_max;
-  uint32_t begun = HASH_START;
   int32_t best = TOKEN_NONE;
-  for (size_t tried = 1; tried <= length_max; tried++) {
-    begun = hash_add(begun, text + tried - 1, 1);
-    const gguf_string prefix = {(const char *)text, tried};
-    const int32_t id = find_hashed(tokenizer, hash_finish(begun), prefix, (gguf_string){"", 0});
-    if (id == TOKEN_NONE) continue;
+  prefix_walk walk;
+  prefix_walk_init(&walk, tokenizer, text, size_bytes);
+  for (int32_t id = prefix_walk_next(&walk); id != TOKEN_NONE; id = prefix_walk_next(&walk)) {
     best = id;
-    *length = tried;
+    *length = walk.length;
   }
   return best;
 }
@@ -102,6 +145,7 @@ int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t siz
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id) {
   const gguf_string text = vocabulary_text(tokenizer, id);
   if (text.size_bytes == 0) return true;  // can never be met
+  if (tokenizer->prefixes.bits != NULL) prefix_add(&tokenizer->prefixes, text);
   index_table *table = &tokenizer->by_text;
   const uint32_t hash = hash_finish(hash_add(HASH_START, text.bytes, (size_t)text.size_bytes));
   uint32_t at = hash & table->mask;

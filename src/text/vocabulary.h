@@ -9,6 +9,8 @@
 //   by_text      4 B a slot      hash table, at least 1.5 slots a token
 //   rules       12 B a merge     left id, right id, id of both joined; the index is the rank
 //   by_pair      4 B a slot      hash table, at least 1.5 slots a merge
+//   prefixes     2 B a slot      WPM, UGM, RWKV: which beginnings lead to tokens
+//   texts        RWKV: the texts of all tokens, without escapes
 //   specials    44 B a special   ids, and what is looked for with and without control tokens
 //   nodes       13 B a byte of a special   the automaton that finds them (special_index.c)
 #ifndef WICK_TEXT_VOCABULARY_H
@@ -21,6 +23,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "format/gguf.h"
+#include "text/charsmap.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer.h"
 
@@ -46,7 +49,9 @@ typedef enum tokenizer_family {
   FAMILY_SPM,
   FAMILY_BPE,            // on bytes, each written as a character (GPT-2)
   FAMILY_CHARACTER_BPE,  // on characters (gemma4)
-  FAMILY_WPM             // BERT
+  FAMILY_WPM,            // BERT
+  FAMILY_UGM,            // SentencePiece's unigram model (T5)
+  FAMILY_RWKV            // the longest token, again and again
 } tokenizer_family;
 
 // Open addressing with linear probing. A slot holds an index and, in the remaining bits, a part of
@@ -59,6 +64,13 @@ typedef struct index_table {
 
 enum { INDEX_PROBES_MAX = 4096 };
 static const uint32_t INDEX_EMPTY = UINT32_MAX;
+
+// Two bits for each of 1 << (32 - shift) hashes of beginnings of tokens: whether one begins so, and
+// whether one is that. A beginning of no token nearly always has neither.
+typedef struct prefix_filter {
+  uint8_t *bits;
+  uint32_t shift;
+} prefix_filter;
 
 typedef struct merge_rule {
   int32_t left;  // TOKEN_NONE: the rule names what is no token
@@ -110,6 +122,9 @@ struct tokenizer {
   merge_rule *rules;
   uint32_t rule_count;
   index_table by_pair;
+  prefix_filter prefixes;  // WPM, UGM, RWKV
+  charsmap charsmap;       // UGM
+  float unknown_score;     // UGM
   special_table specials;
   int32_t byte_tokens[256];  // TOKEN_NONE where there is none
   int32_t bos;
@@ -122,7 +137,8 @@ struct tokenizer {
   bool adds_eos;
   bool strips_accents;  // WPM
   bool lowers_case;     // WPM, BPE on characters without marks for spaces
-  bool adds_space;      // SPM: a space before a text and after a special token
+  bool adds_space;      // SPM, UGM: a space before a text and after a special token
+  bool merges_spaces;   // UGM
   bool drops_spaces;    // BPE on characters: white space becomes no token
 };
 
@@ -131,7 +147,19 @@ gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id);
 // Adds a token to the table; of equal texts the first stays. False: too many collide.
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id);
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes);
-// The longest token of at most PREFIX_BYTES_MAX bytes that begins the text. O(PREFIX_BYTES_MAX).
+// Walks over the tokens that a text begins with, the shortest first, as far as PREFIX_BYTES_MAX.
+// Each step takes O(1), and the walk ends soon after no token begins like the text.
+typedef struct prefix_walk {
+  const tokenizer *tokenizer;
+  const uint8_t *text;
+  size_t length_max;
+  size_t length;  // of the token that was found
+  uint32_t hash;
+} prefix_walk;
+void prefix_walk_init(prefix_walk *walk, const tokenizer *tokenizer, const uint8_t *text,
+                      size_t size_bytes);
+int32_t prefix_walk_next(prefix_walk *walk);  // TOKEN_NONE: no more
+// The last token of such a walk.
 int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
                                 size_t *length);
 // The token whose text is two texts joined.
@@ -173,6 +201,11 @@ typedef struct token_sink {
 static inline void sink_put(token_sink *sink, int32_t token) {
   if (sink->count < sink->capacity) sink->tokens[sink->count] = token;
   sink->count++;
+}
+
+// Families that look for tokens at the beginning of a text.
+static inline bool family_has_prefixes(tokenizer_family family) {
+  return family == FAMILY_WPM || family == FAMILY_UGM || family == FAMILY_RWKV;
 }
 
 static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id) {

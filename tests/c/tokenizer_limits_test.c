@@ -62,7 +62,8 @@ TEST(takes_the_memory_that_was_planned) {
 }
 
 TEST(takes_at_most_twice_its_metadata_with_real_vocabularies) {
-  static const char *const FILES[] = {"qwen2", "llama-bpe", "gpt-2", "llama-spm", "phi-3"};
+  static const char *const FILES[] = {"qwen2", "llama-bpe", "gpt-2",         "llama-spm",
+                                      "phi-3", "bert-bge",  "nomic-bert-moe"};
   for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
     char relative[64];
     snprintf(relative, sizeof relative, "vectors/vocab/ggml-vocab-%s.gguf", FILES[i]);
@@ -141,6 +142,10 @@ TEST(failing_allocations_are_told_and_leak_nothing) {
       &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = count}, LONG_TEXT);
   check_failing_allocations(
       &(fixture_vocabulary){.model = "bert", .tokens = tokens, .token_count = count}, LONG_TEXT);
+  check_failing_allocations(
+      &(fixture_vocabulary){.model = "t5", .tokens = tokens, .token_count = count}, LONG_TEXT);
+  check_failing_allocations(
+      &(fixture_vocabulary){.model = "rwkv", .tokens = tokens, .token_count = count}, LONG_TEXT);
   check_failing_allocations(&(fixture_vocabulary){.model = "gemma4",
                                                   .tokens = tokens,
                                                   .token_count = count,
@@ -189,6 +194,10 @@ TEST(a_hostile_megabyte_is_encoded_in_time_by_bpe) {
 
 TEST(a_hostile_megabyte_is_encoded_in_time_by_spm) {
   check_hostile("vectors/vocab/ggml-vocab-llama-spm.gguf");
+}
+
+TEST(a_hostile_megabyte_is_encoded_in_time_by_unigram) {
+  check_hostile("vectors/vocab/ggml-vocab-nomic-bert-moe.gguf");
 }
 
 TEST(a_hostile_megabyte_is_encoded_in_time_by_wordpiece) {
@@ -248,8 +257,8 @@ TEST(what_is_not_built_in_is_refused_by_name) {
                                    .merges = MERGES,
                                    .merge_count = 1};
   check_refused(&vocabulary, WICK_E_UNSUPPORTED, "no-such-thing");
-  vocabulary.model = "rwkv";
-  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "rwkv");
+  vocabulary.model = "plamo2";
+  check_refused(&vocabulary, WICK_E_UNSUPPORTED, "plamo2");
   vocabulary.model = "none";
   check_refused(&vocabulary, WICK_E_NODATA, "no tokenizer");
   vocabulary.model = NULL;
@@ -267,6 +276,24 @@ TEST(what_is_not_built_in_is_refused_by_name) {
   vocabulary.tokens = &long_token;
   vocabulary.token_count = 1;
   check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1024");
+}
+
+// These families look for every token at every place of a text.
+TEST(long_tokens_of_unigram_and_rwkv_are_refused) {
+  static char text[1100];
+  const fixture_token token = {text, TOKEN_NORMAL, 0};
+  fixture_vocabulary vocabulary = {.tokens = &token, .token_count = 1};
+  for (int i = 0; i < 2; i++) {
+    vocabulary.model = i == 0 ? "t5" : "rwkv";
+    memset(text, 'x', 1025);
+    text[1025] = '\0';
+    check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1025");
+    text[1024] = '\0';
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(&fixture, &vocabulary);
+    CHECK_EQ_INT(fixture.status, WICK_OK);
+    fixture_close(&fixture);
+  }
 }
 
 // Nothing is merged: each byte, or character, is a token of its own.

@@ -93,6 +93,9 @@ TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gemma_4) { check_vocabulary("ge
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_deepseek_llm) {
   check_vocabulary("deepseek-llm", 46, true);
 }
+TEST(encodes_as_llama_cpp_with_the_vocabulary_of_nomic_bert_moe) {
+  check_vocabulary("nomic-bert-moe", 66, false);
+}
 TEST(encodes_as_llama_cpp_with_the_vocabulary_of_falcon) { check_vocabulary("falcon", 46, true); }
 
 // ---- vectors/reference/tokenizer.json ----

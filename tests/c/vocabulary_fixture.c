@@ -79,6 +79,13 @@ static void add_vocabulary(gguf_writer *writer, const fixture_vocabulary *vocabu
   }
   gguf_writer_add_array(writer, "tokenizer.ggml.token_type", GGUF_I32, kinds, count);
   gguf_writer_add_array(writer, "tokenizer.ggml.scores", GGUF_F32, scores, count);
+  if (vocabulary->charsmap != NULL) {
+    gguf_writer_add_array(writer, "tokenizer.ggml.precompiled_charsmap", GGUF_U8,
+                          vocabulary->charsmap, vocabulary->charsmap_bytes);
+    gguf_writer_add_bool(writer, "tokenizer.ggml.add_space_prefix", vocabulary->adds_space);
+    gguf_writer_add_bool(writer, "tokenizer.ggml.remove_extra_whitespaces",
+                         vocabulary->merges_spaces);
+  }
   if (vocabulary->merges != NULL) {
     gguf_writer_add_strings(writer, "tokenizer.ggml.merges", vocabulary->merge_count);
     for (size_t i = 0; i < vocabulary->merge_count; i++) {

@@ -38,6 +38,9 @@ typedef struct fixture_vocabulary {
   size_t token_count;
   const char *const *merges;  // or NULL
   size_t merge_count;
+  const void *charsmap;  // tokenizer.ggml.precompiled_charsmap, or NULL
+  size_t charsmap_bytes;
+  bool adds_space, merges_spaces;  // written with a charsmap
 } fixture_vocabulary;
 
 void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary);

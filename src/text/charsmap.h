@@ -1,0 +1,35 @@
+// text/charsmap.h — the map that SentencePiece normalises text with, as GGUF files carry it
+// (tokenizer.ggml.precompiled_charsmap): a double-array trie of character sequences, and what each
+// is replaced by. Source: sentencepiece's normalizer; Darts-clone's double array (Yata 2011).
+// Internal to text/.
+#ifndef WICK_TEXT_CHARSMAP_H
+#define WICK_TEXT_CHARSMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "format/gguf.h"
+
+enum {
+  CHARSMAP_KEY_BYTES_MAX = 64,           // of a sequence that is looked for
+  CHARSMAP_REPLACEMENT_BYTES_MAX = 255,  // of what one is replaced by
+};
+
+// Points into the file's directory. All zero: nothing is replaced.
+typedef struct charsmap {
+  const uint8_t *units;  // 4 bytes each, little-endian
+  uint32_t unit_count;
+  const uint8_t *replacements;  // strings that end with a zero
+  uint32_t replacement_bytes;
+} charsmap;
+
+// Reads the array; NULL is no map. WICK_E_FORMAT when its parts do not fit it.
+wick_status charsmap_open(charsmap *map, const gguf_value *value, wick_error *error);
+
+// The bytes of the longest sequence of the map that a text begins with, 0 for none, and what stands
+// for it. Reads CHARSMAP_KEY_BYTES_MAX bytes at most.
+size_t charsmap_match(const charsmap *map, const uint8_t *text, size_t size_bytes,
+                      const uint8_t **replacement, size_t *replacement_bytes);
+
+#endif

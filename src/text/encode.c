@@ -1,0 +1,87 @@
+// text/encode.c — text to ids: special tokens first, then what is between them by the family's
+// rules.
+#include "text/encode.h"
+
+#include "text/special.h"
+
+wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error) {
+  if (size_bytes <= state->copy_bytes && state->copy != NULL) return WICK_OK;
+  memory_gate *memory = state->tokenizer->memory;
+  memory_free(memory, state->copy);
+  state->copy = memory_alloc(memory, size_bytes);
+  state->copy_bytes = state->copy != NULL ? size_bytes : 0;
+  if (state->copy != NULL) return WICK_OK;
+  return memory_fail(memory, error, "tokenizing", size_bytes);
+}
+
+// A piece of text without special tokens; `leads`: the first one, or after a special token.
+static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t size_bytes,
+                                bool leads, wick_error *error) {
+  if (size_bytes == 0) return WICK_OK;
+  switch (state->tokenizer->family) {
+    case FAMILY_SPM:
+      return spm_encode(state, text, size_bytes, leads, error);
+    case FAMILY_BPE:
+      return bpe_encode(state, text, size_bytes, error);
+    case FAMILY_CHARACTER_BPE:
+      return bpe_encode_characters(state, text, size_bytes, error);
+    case FAMILY_WPM:
+      return wpm_encode(state, text, size_bytes, error);
+    case FAMILY_UGM:
+      return ugm_encode(state, text, size_bytes, error);
+    case FAMILY_RWKV:
+      rwkv_encode(state, text, size_bytes);
+      return WICK_OK;
+  }
+  return WICK_E_CORRUPT;
+}
+
+static wick_status encode_fragments(encode_state *state, special_search *search,
+                                    const uint8_t *text, uint32_t size_bytes, wick_error *error) {
+  uint32_t at = 0;
+  bool leads = true;
+  special_match match;
+  while (special_next(search, &match)) {
+    const wick_status status = encode_plain(state, text + at, match.begin - at, leads, error);
+    if (status != WICK_OK) return status;
+    sink_put(&state->sink, match.token);
+    at = match.end;
+    leads = true;
+  }
+  return encode_plain(state, text + at, size_bytes - at, leads, error);
+}
+
+wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
+                             uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
+                             wick_error *error) {
+  *count = 0;
+  if (size_bytes > TEXT_BYTES_MAX) {
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "a text of %zu bytes is too long",
+                     size_bytes);
+  }
+  encode_state state = {.tokenizer = tokenizer,
+                        .sink = {.tokens = tokens, .capacity = capacity},
+                        .merger = {.memory = tokenizer->memory}};
+  const bool adds_special = (flags & WICK_TOKENIZE_ADD_SPECIAL) != 0;
+  const bool controls = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
+  if (adds_special && tokenizer_adds_bos(tokenizer)) sink_put(&state.sink, tokenizer->bos);
+  special_search search = {0};
+  const uint8_t *bytes = (const uint8_t *)(text != NULL ? text : "");
+  wick_status status =
+      special_find(&search, tokenizer, bytes, (uint32_t)size_bytes, controls, error);
+  if (status == WICK_OK) {
+    status = encode_fragments(&state, &search, bytes, (uint32_t)size_bytes, error);
+  }
+  special_free(&search, tokenizer->memory);
+  merger_free(&state.merger);
+  memory_free(tokenizer->memory, state.copy);
+  if (status != WICK_OK) return status;
+  if (adds_special && tokenizer_adds_eos(tokenizer)) sink_put(&state.sink, tokenizer->eos);
+  if (adds_special && tokenizer->family == FAMILY_WPM && tokenizer->separator != TOKEN_NONE) {
+    sink_put(&state.sink, tokenizer->separator);
+  }
+  *count = state.sink.count;
+  if (*count <= capacity) return WICK_OK;
+  return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,
+                   capacity);
+}
