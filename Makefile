@@ -121,11 +121,12 @@ $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call module,build/web/wick-$(variant).wasm,web-$(variant),$(call web_link,$(variant)))))
 
 # ---- the npm package ----
-JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json)
+JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs
 dist: build/dist.stamp ## dist/, the npm package's files
 build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard examples/models/*) \
   build/wasi/wick.wasm build/wasi/wick-relaxed.wasm
 	@echo "  BUNDLE dist/"
+	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs)
 	@touch $@
 
@@ -178,7 +179,7 @@ $(eval $(call program,build/test/wasi/%.wasm,wasi,tests/c,build/test/wasi-plain/
 $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,tests/c,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
-.PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format
+.PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
 test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%)
 test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi-relaxed/%.wasm)
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
@@ -252,6 +253,7 @@ check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
 	$(Q)$(NODE) tools/build/check_js_rooms.mjs
+	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
 	$(Q)$(call header_check,$(NATIVE_CC),c++20,c++) -Wconversion
 	$(Q)$(if $(GCC),$(call header_check,$(GCC),c17,c))
@@ -260,6 +262,9 @@ check-quick: setup-dev
 	$(Q)$(NODE) tools/build/check_docs.mjs
 	$(Q)$(NPX)biome ci --error-on-warnings .
 	$(Q)$(NPX)tsc --project tsconfig.json
+
+layout: ## web/layout.h and js/wasm/layout.js, made of web/layout.mjs
+	$(Q)$(NODE) tools/build/layout.mjs
 
 format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) -i $(C_FILES))

@@ -38,7 +38,7 @@ const { hrtime } = process;
 process.hrtime = /** @type {any} */ (() => [Math.floor(fakeMs / 1000), (fakeMs % 1000) * 1e6]);
 const { ProgressMeter } = await import('../js/bytes/download_progress.js');
 process.hrtime = hrtime;
-const { EVENT_DONE } = await import('../js/wasm/native_engine.js');
+const { EVENT_DONE } = await import('../js/wasm/layout.js');
 const { RequestTable } = await import('../js/worker/request_table.js');
 
 describe('info', () => {
@@ -453,7 +453,7 @@ describe('memory', () => {
     assert.deepEqual([text.sizeBytes, [...heap.read(text.address, 4)]], [3, [97, 195, 182, 0]]);
     const ints = passed.ints([1, -2]);
     assert.deepEqual([...heap.readInts(ints, 2)], [1, -2]);
-    const record = passed.record([{ u32: 0xffffffff }, { f32: 0.5 }, { u32: 1 }]);
+    const record = passed.record({ a: 0, b: 1, c: 0 }, { c: 1, b: 0.5, a: 0xffffffff });
     assert.deepEqual([...heap.readInts(record, 3)], [-1, 0x3f000000, 1]);
     passed.free();
     passed.free();

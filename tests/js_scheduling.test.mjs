@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { EVENT_DONE, EVENT_TOKEN } from '../js/wasm/native_engine.js';
+import { EVENT_DONE, EVENT_TOKEN } from '../js/wasm/layout.js';
 import { RequestTable } from '../js/worker/request_table.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';

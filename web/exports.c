@@ -1,70 +1,15 @@
-// web/exports.c — the engine as flat functions that JavaScript calls (js/wasm/heap.js is the only
-// caller). An engine's handle is its address. Results with several numbers go through
-// `numbers`, and errors through `last_error`. Assertions below check the layouts that JavaScript
-// knows.
+// web/exports.c — the engine as flat functions that JavaScript calls (js/wasm/native_engine.js is
+// the only caller). An engine's handle is its address. Results with several numbers go through
+// `numbers`, and errors through `last_error`. Records and places in `numbers` are those of
+// layout.h.
 #include <string.h>
 
+#include "layout.h"
 #include "thread_web.h"
 #include "web_heap.h"
 #include "wick.h"
 
 #define WEB_EXPORT(name) __attribute__((export_name(name)))
-
-// ---- Layouts shared with js/wasm/heap.js and js/wasm/engine_records.js ----
-
-// A request that is paused until its reader continues keeps its place, so there are more places
-// than requests that run together (js/worker/request_table.js).
-enum { REQUESTS_MAX = 1024 };
-
-// JavaScript fills this for web_engine_create.
-typedef struct web_config {
-  uint32_t memory_bytes_max_low, memory_bytes_max_high;
-  uint32_t threads;
-  uint32_t context_tokens;
-  uint32_t batch_tokens;
-  uint32_t k_type, v_type;
-  uint32_t directory_only;
-  uint32_t metrics, timer_grain_us;
-  uint32_t choose_threads;
-  uint32_t kv_tokens_max, no_prefix_cache;
-  uint32_t swap;  // 0: never, 1: where it pays, 2: always
-} web_config;
-_Static_assert(sizeof(web_config) == 56, "js/wasm/engine_records.js fills it");
-
-// JavaScript fills this for web_request_submit: addresses, counts and floats.
-typedef struct web_request {
-  uint32_t text, text_bytes;
-  uint32_t tokens, token_count;  // ids take precedence when token_count is not 0
-  uint32_t tokenize_flags;
-  uint32_t max_tokens;
-  float temperature;
-  uint32_t top_k;
-  float top_p, min_p;
-  float repeat_penalty, frequency_penalty, presence_penalty;
-  uint32_t penalty_last;
-  uint32_t seed_low, seed_high;
-  uint32_t bias, bias_count;               // {int32 token, float bias} each
-  uint32_t logprob, logprobs;              // 1: the chosen token's; number of alternatives
-  uint32_t stops, stop_bytes, stop_count;  // arrays of addresses and of lengths
-  uint32_t ignore_end, print_special;
-  uint32_t session, prefill_only, drop_first, drop_last;
-  int32_t priority;
-  uint32_t completions, speculation;  // 0: where it pays, 1: never, 2: always
-  uint32_t forced, forced_count;
-  uint32_t salt, salt_bytes;
-} web_request;
-_Static_assert(sizeof(web_request) == 144, "js/wasm/engine_records.js fills it");
-_Static_assert(sizeof(wick_bias) == 8, "js/wasm/engine_records.js fills it");
-
-_Static_assert(sizeof(wick_event) == 80, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_event, logprob) == 16, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_event, status) == 32, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_event, tokens_out) == 44, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_event, queue_ms) == 48, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_error, offset_bytes) == 8, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_error, subject) == 4, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_error, numbers) == 16, "js/wasm/heap.js reads it");
-_Static_assert(offsetof(wick_error, message) == 40, "js/wasm/heap.js reads it");
 
 static wick_error last_error;
 static uint64_t numbers[16];
@@ -142,7 +87,7 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.timer_grain_us = from->timer_grain_us;
   config.choose_threads = from->choose_threads != 0;
   config.kv_tokens_max = from->kv_tokens_max;
-  config.requests_max = REQUESTS_MAX;
+  config.requests_max = WEB_REQUESTS_MAX;
   config.no_prefix_cache = from->no_prefix_cache != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
   wick_engine *engine = NULL;
@@ -153,29 +98,30 @@ WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
   wick_engine_destroy(engine);
 }
 
-// numbers: the allocator's budget, bytes now, peak, calls and blocks; threads that have started,
-// threads of a pass of one token, threads of a micro-batch.
+// numbers: the places WEB_COUNTER_*.
 WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
   wick_memory_state memory;
   wick_memory_get_state(engine, &memory);
-  numbers[0] = memory.budget_bytes;
-  numbers[1] = memory.bytes_now;
-  numbers[2] = memory.bytes_peak;
-  numbers[3] = memory.calls;
-  numbers[4] = memory.blocks_now;
-  numbers[5] = wick_engine_threads(engine);
-  numbers[6] = wick_engine_threads_used(engine, 1);
-  numbers[7] = wick_engine_threads_used(engine, wick_engine_config(engine)->batch_tokens);
-  numbers[8] = wick_engine_memory_limit(engine);
+  numbers[WEB_COUNTER_BUDGET_BYTES] = memory.budget_bytes;
+  numbers[WEB_COUNTER_BYTES_NOW] = memory.bytes_now;
+  numbers[WEB_COUNTER_BYTES_PEAK] = memory.bytes_peak;
+  numbers[WEB_COUNTER_CALLS] = memory.calls;
+  numbers[WEB_COUNTER_BLOCKS_NOW] = memory.blocks_now;
+  numbers[WEB_COUNTER_THREADS] = wick_engine_threads(engine);
+  numbers[WEB_COUNTER_THREADS_DECODE] = wick_engine_threads_used(engine, 1);
+  numbers[WEB_COUNTER_THREADS_PREFILL] =
+      wick_engine_threads_used(engine, wick_engine_config(engine)->batch_tokens);
+  numbers[WEB_COUNTER_LIMIT_BYTES] = wick_engine_memory_limit(engine);
 }
 
 // ---- Loading ----
 
-// numbers: file, offset, length.
+// numbers: the places WEB_RANGE_*.
 WEB_EXPORT("load_next_range") void web_load_next_range(const wick_engine *engine) {
   uint32_t file = 0;
-  wick_load_next_range(engine, &file, &numbers[1], &numbers[2]);
-  numbers[0] = file;
+  wick_load_next_range(engine, &file, &numbers[WEB_RANGE_OFFSET_BYTES],
+                       &numbers[WEB_RANGE_SIZE_BYTES]);
+  numbers[WEB_RANGE_FILE] = file;
 }
 
 // Offsets and sizes are whole numbers below 2^53.
@@ -190,17 +136,17 @@ wick_status web_load_end(wick_engine *engine, uint32_t file, double size_bytes) 
   return wick_load_end(engine, file, (uint64_t)size_bytes, &last_error);
 }
 
-// numbers: bytes wanted, bytes placed, fingerprint, files, layers ready, directory ready, complete.
+// numbers: the places WEB_LOAD_*.
 WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
   wick_load_state state;
   wick_load_get_state(engine, &state);
-  numbers[0] = state.bytes_wanted;
-  numbers[1] = state.bytes_placed;
-  numbers[2] = state.fingerprint;
-  numbers[3] = state.files;
-  numbers[4] = state.layers_ready;
-  numbers[5] = state.is_directory_ready;
-  numbers[6] = state.is_complete;
+  numbers[WEB_LOAD_BYTES_WANTED] = state.bytes_wanted;
+  numbers[WEB_LOAD_BYTES_PLACED] = state.bytes_placed;
+  numbers[WEB_LOAD_FINGERPRINT] = state.fingerprint;
+  numbers[WEB_LOAD_FILES] = state.files;
+  numbers[WEB_LOAD_LAYERS_READY] = state.layers_ready;
+  numbers[WEB_LOAD_IS_DIRECTORY_READY] = state.is_directory_ready;
+  numbers[WEB_LOAD_IS_COMPLETE] = state.is_complete;
 }
 
 // ---- The model ----
@@ -301,13 +247,13 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
   return status;
 }
 
-// The bytes of one token, also of a control token. numbers: address, bytes.
+// The bytes of one token, also of a control token. numbers: the places WEB_ARRAY_*.
 WEB_EXPORT("token_piece")
 wick_status web_token_piece(wick_engine *engine, int32_t token, char *scratch) {
   wick_text text;
   const wick_status status = wick_token_bytes(engine, token, scratch, &text, &last_error);
-  numbers[0] = (uintptr_t)text.bytes;
-  numbers[1] = text.size_bytes;
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)text.bytes;
+  numbers[WEB_ARRAY_COUNT] = text.size_bytes;
   return status;
 }
 
@@ -420,14 +366,14 @@ wick_status web_session_close(wick_engine *engine, uint32_t session) {
   return wick_session_close(engine, session, &last_error);
 }
 
-// numbers: address and number of the tokens.
+// numbers: the places WEB_ARRAY_*.
 WEB_EXPORT("session_tokens")
 wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
   const int32_t *tokens = NULL;
   uint32_t count = 0;
   const wick_status status = wick_session_tokens(engine, session, &tokens, &count, &last_error);
-  numbers[0] = (uintptr_t)tokens;
-  numbers[1] = count;
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)tokens;
+  numbers[WEB_ARRAY_COUNT] = count;
   return status;
 }
 
@@ -460,12 +406,12 @@ WEB_EXPORT("state_save") wick_status web_state_save(wick_engine *engine, uint32_
   return wick_state_save(engine, session, &sink, &last_error);
 }
 
-// numbers: session (0: a prefix cache was loaded), entries.
+// numbers: the places WEB_STATE_*; session 0: a prefix cache was loaded.
 WEB_EXPORT("state_load") wick_status web_state_load(wick_engine *engine, double size_bytes) {
   const wick_state_source source = {NULL, read_state, (uint64_t)size_bytes};
   wick_state_loaded loaded = {0};
   const wick_status status = wick_state_load(engine, &source, &loaded, &last_error);
-  numbers[0] = loaded.session;
-  numbers[1] = loaded.entries;
+  numbers[WEB_STATE_SESSION] = loaded.session;
+  numbers[WEB_STATE_ENTRIES] = loaded.entries;
   return status;
 }

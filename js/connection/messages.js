@@ -1,6 +1,8 @@
 // js/connection/messages.js — the shapes of the messages between the page and its workers, and whether something
 // that came from anywhere has one of them.
 
+import { COMPLETIONS_MAX } from '../wasm/layout.js';
+
 /** @typedef {import('../base/errors.js').PlainError} PlainError */
 /** @typedef {import('../wasm/engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
@@ -82,9 +84,6 @@
 export const VERSION = '0.1.0';
 
 // ---- what comes over a channel that every script of the origin can write to ----
-
-/** The most completions that one request may have (WICK_COMPLETIONS_MAX). */
-const COMPLETIONS_MAX = 16;
 
 /** @param {any} value @returns {boolean} */
 const isObject = (value) => typeof value === 'object' && value !== null;

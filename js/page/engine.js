@@ -2,7 +2,7 @@
 // worker.
 
 import { argumentError } from '../base/errors.js';
-import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/native_engine.js';
+import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 import { beamSearch } from './beam_search.js';
 import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';

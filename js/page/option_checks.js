@@ -1,6 +1,7 @@
 // js/page/option_checks.js — checks of single values that a caller passed in. Errors name the option.
 
 import { argumentError, wordsOf } from '../base/errors.js';
+import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /** @param {unknown} value @returns {string} so that '2' is not taken for 2 */
 export const shown = (value) =>
@@ -30,7 +31,7 @@ export const checkCount = (name, value) =>
 
 /** @param {string} name @param {unknown} value @returns {number} */
 export const checkCompletions = (name, value) =>
-  checkNumber(name, value, { min: 1, max: 16, whole: true });
+  checkNumber(name, value, { min: 1, max: COMPLETIONS_MAX, whole: true });
 
 /** @param {string} name @param {unknown} value */
 export function checkCallback(name, value) {

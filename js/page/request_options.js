@@ -3,6 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
+import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
@@ -63,7 +64,7 @@ export function settingsOf(options) {
     stop: stopsOf(options.stop),
     ignoreEnd: options.ignoreEnd === true,
     printSpecial: options.printSpecial === true,
-    priority: number('priority', 0, { min: -100, max: 100, whole: true }),
+    priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
     salt: saltOf(options.salt),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),

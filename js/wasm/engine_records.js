@@ -1,9 +1,11 @@
-// js/wasm/engine_records.js — the records that web/exports.c takes, field by field: an engine's configuration and a
-// request.
+// js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
+// web/exports.c takes.
 
-/** @typedef {{u32: number} | {f32: number}} Field */
+import { biasFields, configFields, KV_F16, KV_F32, KV_Q4, KV_Q8, requestFields } from './layout.js';
 
-const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
+/** @typedef {import('./heap.js').Passed} Passed */
+
+const kvTypes = { f32: KV_F32, f16: KV_F16, q8: KV_Q8, q4: KV_Q4 };
 /** @typedef {keyof typeof kvTypes} KvType */
 
 /**
@@ -58,80 +60,85 @@ const kvTypes = { f32: 0, f16: 1, q8: 2, q4: 3 };
  * @property {number} [completions] of the prompt, which is read once
  */
 
-/**
- * The fields of web/exports.c's web_config.
- * @param {NativeConfig} config
- * @returns {Field[]}
- */
-export function configFields(config) {
-  const fields = [
-    config.memoryLimit >>> 0,
-    Math.floor(config.memoryLimit / 2 ** 32),
-    config.threads,
-    config.contextSize,
-    config.batchSize,
-    kvTypes[config.kType],
-    kvTypes[config.vType],
-    Number(config.directoryOnly),
-    Number(config.metrics ?? false),
-    config.timerGrainUs ?? 0,
-    Number(config.chooseThreads ?? false),
-    config.kvTokens ?? 0,
-    Number(config.noPrefixCache ?? false),
-    config.swap ?? 0,
-  ];
-  return fields.map((u32) => ({ u32 }));
+/** @param {NativeConfig} config @param {Passed} passed @returns {number} the address of a web_config */
+export function passConfig(config, passed) {
+  return passed.record(configFields, {
+    memoryBytesMaxLow: config.memoryLimit,
+    memoryBytesMaxHigh: config.memoryLimit / 2 ** 32,
+    threads: config.threads,
+    contextTokens: config.contextSize,
+    batchTokens: config.batchSize,
+    kType: kvTypes[config.kType],
+    vType: kvTypes[config.vType],
+    directoryOnly: Number(config.directoryOnly),
+    metrics: Number(config.metrics ?? false),
+    timerGrainUs: config.timerGrainUs ?? 0,
+    chooseThreads: Number(config.chooseThreads ?? false),
+    kvTokensMax: config.kvTokens ?? 0,
+    noPrefixCache: Number(config.noPrefixCache ?? false),
+    swap: config.swap ?? 0,
+  });
 }
 
-/**
- * The fields of web/exports.c's web_request.
- * @param {NativeRequest} request
- * @param {import('./heap.js').Passed} passed
- * @returns {Field[]}
- */
-export function requestFields(request, passed) {
+/** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a web_request */
+export function passRequest(request, passed) {
   const isText = typeof request.prompt === 'string';
-  const text = isText ? passed.text(String(request.prompt)) : { address: 0, sizeBytes: 0 };
+  const text = passText(isText ? String(request.prompt) : '', passed);
   const tokens = isText ? [] : /** @type {ArrayLike<number>} */ (request.prompt);
-  const forced = request.forced ?? [];
-  const salt = request.salt ? passed.text(request.salt) : { address: 0, sizeBytes: 0 };
+  const salt = passText(request.salt, passed);
   const stops = request.stop.map((stop) => passed.text(stop));
-  const bias = request.logitBias.flatMap(([token, value]) => [{ u32: token }, { f32: value }]);
-  return [
-    { u32: text.address },
-    { u32: text.sizeBytes },
-    { u32: tokens.length > 0 ? passed.ints(tokens) : 0 },
-    { u32: tokens.length },
-    { u32: request.tokenizeFlags },
-    { u32: request.maxTokens },
-    { f32: request.temperature },
-    { u32: request.topK },
-    { f32: request.topP },
-    { f32: request.minP },
-    { f32: request.repeatPenalty },
-    { f32: request.frequencyPenalty },
-    { f32: request.presencePenalty },
-    { u32: request.penaltyLast },
-    { u32: Number(request.seed & 0xffffffffn) },
-    { u32: Number((request.seed >> 32n) & 0xffffffffn) },
-    { u32: bias.length > 0 ? passed.record(bias) : 0 },
-    { u32: request.logitBias.length },
-    { u32: Number(request.logprob) },
-    { u32: request.logprobs },
-    { u32: stops.length > 0 ? passed.ints(stops.map(({ address }) => address)) : 0 },
-    { u32: stops.length > 0 ? passed.ints(stops.map(({ sizeBytes }) => sizeBytes)) : 0 },
-    { u32: stops.length },
-    { u32: Number(request.ignoreEnd) },
-    { u32: Number(request.printSpecial) },
-    { u32: request.session ?? 0 },
-    { u32: Number(request.prefillOnly ?? false) },
-    ...(request.drop ?? [0, 0]).map((token) => ({ u32: token })),
-    { u32: request.priority },
-    { u32: request.completions ?? 1 },
-    { u32: request.speculation === 'always' ? 2 : Number(!request.speculation) },
-    { u32: forced.length > 0 ? passed.ints(forced) : 0 },
-    { u32: forced.length },
-    { u32: salt.address },
-    { u32: salt.sizeBytes },
-  ];
+  const bias = request.logitBias.map(([token, value]) => ({ token, bias: value }));
+  const [dropFirst, dropLast] = request.drop ?? [0, 0];
+  return passed.record(requestFields, {
+    text: text.address,
+    textBytes: text.sizeBytes,
+    tokens: passInts(tokens, passed),
+    tokenCount: tokens.length,
+    tokenizeFlags: request.tokenizeFlags,
+    maxTokens: request.maxTokens,
+    temperature: request.temperature,
+    topK: request.topK,
+    topP: request.topP,
+    minP: request.minP,
+    repeatPenalty: request.repeatPenalty,
+    frequencyPenalty: request.frequencyPenalty,
+    presencePenalty: request.presencePenalty,
+    penaltyLast: request.penaltyLast,
+    seedLow: Number(request.seed & 0xffffffffn),
+    seedHigh: Number((request.seed >> 32n) & 0xffffffffn),
+    bias: bias.length > 0 ? passed.records(biasFields, bias) : 0,
+    biasCount: bias.length,
+    logprob: Number(request.logprob),
+    logprobs: request.logprobs,
+    stops: passInts(
+      stops.map(({ address }) => address),
+      passed,
+    ),
+    stopBytes: passInts(
+      stops.map(({ sizeBytes }) => sizeBytes),
+      passed,
+    ),
+    stopCount: stops.length,
+    ignoreEnd: Number(request.ignoreEnd),
+    printSpecial: Number(request.printSpecial),
+    session: request.session ?? 0,
+    prefillOnly: Number(request.prefillOnly ?? false),
+    dropFirst,
+    dropLast,
+    priority: request.priority,
+    completions: request.completions ?? 1,
+    speculation: request.speculation === 'always' ? 2 : Number(!request.speculation),
+    forced: passInts(request.forced ?? [], passed),
+    forcedCount: request.forced?.length ?? 0,
+    salt: salt.address,
+    saltBytes: salt.sizeBytes,
+  });
 }
+
+const nothing = { address: 0, sizeBytes: 0 };
+
+/** @param {string | undefined} text @param {Passed} passed */
+const passText = (text, passed) => (text ? passed.text(text) : nothing);
+
+/** @param {ArrayLike<number>} ints @param {Passed} passed @returns {number} 0 where there are none */
+const passInts = (ints, passed) => (ints.length > 0 ? passed.ints(ints) : 0);

@@ -1,5 +1,29 @@
 // js/wasm/event_records.js — the records of wick_events_take (include/wick.h) as objects.
 
+import {
+  EVENT_BYTES,
+  EVENT_DECODE_MS_AT,
+  EVENT_FINISH_AT,
+  EVENT_KIND_AT,
+  EVENT_LOGPROB_AT,
+  EVENT_PREFILL_MS_AT,
+  EVENT_QUEUE_MS_AT,
+  EVENT_REQUEST_AT,
+  EVENT_SIZE_BYTES_AT,
+  EVENT_STATUS_AT,
+  EVENT_SUBJECT_AT,
+  EVENT_TEXT_BYTES_AT,
+  EVENT_TOKEN_AT,
+  EVENT_TOKENS_CACHED_AT,
+  EVENT_TOKENS_OUT_AT,
+  EVENT_TOKENS_PROMPT_AT,
+  EVENT_TOP_COUNT_AT,
+  EVENT_TTFT_MS_AT,
+  TOP_BYTES,
+  TOP_LOGPROB_AT,
+  TOP_TOKEN_AT,
+} from './layout.js';
+
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
@@ -23,14 +47,12 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @property {number} ttftMs
  */
 
-const EVENT_BYTES = 80;
-
 /** @param {Uint8Array<ArrayBuffer>} bytes @returns {EngineEvent[]} */
 export function decodeEvents(bytes) {
   const view = new DataView(bytes.buffer);
   /** @type {EngineEvent[]} */
   const events = [];
-  for (let at = 0; at < bytes.byteLength; at += view.getUint32(at, true)) {
+  for (let at = 0; at < bytes.byteLength; at += view.getUint32(at + EVENT_SIZE_BYTES_AT, true)) {
     events.push(decodeEvent(bytes, view, at));
   }
   return events;
@@ -42,29 +64,30 @@ function decodeEvent(bytes, view, at) {
   const u32 = (offset) => view.getUint32(at + offset, true);
   /** @param {number} offset */
   const f64 = (offset) => view.getFloat64(at + offset, true);
-  const topCount = u32(20);
+  const topCount = u32(EVENT_TOP_COUNT_AT);
   const top = [];
   for (let i = 0; i < topCount; i++) {
-    const pair = at + EVENT_BYTES + i * 8;
-    top.push({ token: view.getInt32(pair, true), logprob: view.getFloat32(pair + 4, true) });
+    const pair = at + EVENT_BYTES + i * TOP_BYTES;
+    const token = view.getInt32(pair + TOP_TOKEN_AT, true);
+    top.push({ token, logprob: view.getFloat32(pair + TOP_LOGPROB_AT, true) });
   }
-  const text = at + EVENT_BYTES + topCount * 8;
+  const text = at + EVENT_BYTES + topCount * TOP_BYTES;
   return {
-    request: u32(4),
-    kind: u32(8),
-    token: view.getInt32(at + 12, true),
-    logprob: view.getFloat32(at + 16, true),
+    request: u32(EVENT_REQUEST_AT),
+    kind: u32(EVENT_KIND_AT),
+    token: view.getInt32(at + EVENT_TOKEN_AT, true),
+    logprob: view.getFloat32(at + EVENT_LOGPROB_AT, true),
     top,
-    text: decoder.decode(bytes.subarray(text, text + u32(24))),
-    finish: u32(28),
-    status: view.getUint16(at + 32, true),
-    subject: view.getUint16(at + 34, true),
-    tokensPrompt: u32(36),
-    tokensCached: u32(40),
-    tokensOut: u32(44),
-    queueMs: f64(48),
-    prefillMs: f64(56),
-    decodeMs: f64(64),
-    ttftMs: f64(72),
+    text: decoder.decode(bytes.subarray(text, text + u32(EVENT_TEXT_BYTES_AT))),
+    finish: u32(EVENT_FINISH_AT),
+    status: view.getUint16(at + EVENT_STATUS_AT, true),
+    subject: view.getUint16(at + EVENT_SUBJECT_AT, true),
+    tokensPrompt: u32(EVENT_TOKENS_PROMPT_AT),
+    tokensCached: u32(EVENT_TOKENS_CACHED_AT),
+    tokensOut: u32(EVENT_TOKENS_OUT_AT),
+    queueMs: f64(EVENT_QUEUE_MS_AT),
+    prefillMs: f64(EVENT_PREFILL_MS_AT),
+    decodeMs: f64(EVENT_DECODE_MS_AT),
+    ttftMs: f64(EVENT_TTFT_MS_AT),
   };
 }

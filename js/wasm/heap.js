@@ -2,6 +2,15 @@
 // may lie above 2 GiB), views are made anew after the memory has grown, and bytes are copied out
 // before anything else sees them (TextDecoder refuses shared memory).
 
+import {
+  ERROR_MESSAGE_AT,
+  ERROR_MESSAGE_BYTES,
+  ERROR_NUMBERS_AT,
+  ERROR_OFFSET_BYTES_AT,
+  ERROR_STATUS_AT,
+  ERROR_SUBJECT_AT,
+} from './layout.js';
+
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
@@ -88,13 +97,14 @@ export class Heap {
   lastError() {
     this.#refresh();
     const address = this.#errorAddress;
-    const noOffset = this.#view.getUint32(address + 12, true) === 0xffffffff;
-    const text = this.read(address + 40, 256);
+    const offset = address + ERROR_OFFSET_BYTES_AT;
+    const noOffset = this.#view.getUint32(offset + 4, true) === 0xffffffff;
+    const text = this.read(address + ERROR_MESSAGE_AT, ERROR_MESSAGE_BYTES);
     return {
-      status: this.#view.getUint32(address, true),
-      subject: this.#view.getUint32(address + 4, true),
-      offset: noOffset ? undefined : this.#u64(address + 8),
-      numbers: [16, 24, 32].map((at) => this.#u64(address + at)),
+      status: this.#view.getUint32(address + ERROR_STATUS_AT, true),
+      subject: this.#view.getUint32(address + ERROR_SUBJECT_AT, true),
+      offset: noOffset ? undefined : this.#u64(offset),
+      numbers: [0, 8, 16].map((at) => this.#u64(address + ERROR_NUMBERS_AT + at)),
       message: decoder.decode(text.subarray(0, text.indexOf(0))),
     };
   }
@@ -141,17 +151,33 @@ export class Passed {
   }
 
   /**
-   * A record of 32-bit fields in the order of its C struct.
-   * @param {({u32: number} | {f32: number})[]} fields
+   * A record of 32-bit fields.
+   * @template {Record<string, number>} Fields
+   * @param {Fields} fields in the order of the struct (js/wasm/layout.js)
+   * @param {{[Name in keyof Fields]: number}} values each field's
    * @returns {number}
    */
-  record(fields) {
-    const view = new DataView(new ArrayBuffer(fields.length * 4));
-    for (const [index, field] of fields.entries()) {
-      if ('u32' in field) view.setUint32(index * 4, field.u32, true);
-      else view.setFloat32(index * 4, field.f32, true);
+  record(fields, values) {
+    return this.records(fields, [values]);
+  }
+
+  /**
+   * An array of records.
+   * @template {Record<string, number>} Fields
+   * @param {Fields} fields
+   * @param {{[Name in keyof Fields]: number}[]} list
+   * @returns {number}
+   */
+  records(fields, list) {
+    const names = Object.keys(fields);
+    // little-endian, as every host of WebAssembly and the module itself
+    const words = new Uint32Array(names.length * list.length);
+    const floats = new Float32Array(words.buffer);
+    let at = 0;
+    for (const values of list) {
+      for (const name of names) (fields[name] ? floats : words)[at++] = values[name];
     }
-    return this.bytes(new Uint8Array(view.buffer));
+    return this.bytes(new Uint8Array(words.buffer));
   }
 
   free() {

@@ -4,26 +4,35 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
-import { configFields, requestFields } from './engine_records.js';
+import { passConfig, passRequest } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed } from './heap.js';
+import {
+  ARRAY_ADDRESS,
+  ARRAY_COUNT,
+  COUNTER_BLOCKS_NOW,
+  COUNTER_BYTES_NOW,
+  COUNTER_BYTES_PEAK,
+  COUNTER_CALLS,
+  COUNTER_LIMIT_BYTES,
+  COUNTER_THREADS,
+  COUNTER_THREADS_DECODE,
+  COUNTER_THREADS_PREFILL,
+  E_FULL,
+  LOAD_BYTES_PLACED,
+  LOAD_BYTES_WANTED,
+  LOAD_FILES,
+  LOAD_IS_COMPLETE,
+  LOAD_IS_DIRECTORY_READY,
+  LOAD_LAYERS_READY,
+  RANGE_FILE,
+  RANGE_OFFSET_BYTES,
+  RANGE_SIZE_BYTES,
+  STATE_ENTRIES,
+  STATE_SESSION,
+} from './layout.js';
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
-
-export const STEP_IDLE = 0;
-export const STEP_PROGRESS = 1;
-export const STEP_WAIT_BYTES = 2;
-
-export const EVENT_TOKEN = 1;
-export const EVENT_PREFILL = 2;
-export const EVENT_DONE = 3;
-
-export const FINISH_ERROR = 4;
-
-export const TOKENIZE_ADD_SPECIAL = 1;
-export const TOKENIZE_PARSE_SPECIAL = 2;
-
-const STATUS_FULL = 10;
 
 /** Bytes go into the module through a buffer of this size. */
 const STAGING_BYTES = 262144;
@@ -156,7 +165,11 @@ export class NativeEngine {
   nextRange() {
     this.#exports.load_next_range(this.#engine);
     const heap = this.#heap;
-    return { file: heap.number(0), offset: heap.number(1), length: heap.number(2) };
+    return {
+      file: heap.number(RANGE_FILE),
+      offset: heap.number(RANGE_OFFSET_BYTES),
+      length: heap.number(RANGE_SIZE_BYTES),
+    };
   }
 
   /** @param {number} file @param {number} offset @param {Uint8Array} bytes any number of them */
@@ -195,12 +208,12 @@ export class NativeEngine {
     this.#exports.load_state(this.#engine);
     const heap = this.#heap;
     return {
-      bytesWanted: heap.number(0),
-      bytesPlaced: heap.number(1),
-      files: heap.number(3),
-      layersReady: heap.number(4),
-      isDirectoryReady: heap.number(5) !== 0,
-      isComplete: heap.number(6) !== 0,
+      bytesWanted: heap.number(LOAD_BYTES_WANTED),
+      bytesPlaced: heap.number(LOAD_BYTES_PLACED),
+      files: heap.number(LOAD_FILES),
+      layersReady: heap.number(LOAD_LAYERS_READY),
+      isDirectoryReady: heap.number(LOAD_IS_DIRECTORY_READY) !== 0,
+      isComplete: heap.number(LOAD_IS_COMPLETE) !== 0,
     };
   }
 
@@ -247,13 +260,16 @@ export class NativeEngine {
     this.#exports.engine_counters(this.#engine);
     const heap = this.#heap;
     return {
-      bytesNow: heap.number(1),
-      bytesPeak: heap.number(2),
-      limitBytes: heap.number(8),
-      allocations: heap.number(3),
-      blocksNow: heap.number(4),
-      threads: heap.number(5),
-      threadsUsed: { decode: heap.number(6), prefill: heap.number(7) },
+      bytesNow: heap.number(COUNTER_BYTES_NOW),
+      bytesPeak: heap.number(COUNTER_BYTES_PEAK),
+      limitBytes: heap.number(COUNTER_LIMIT_BYTES),
+      allocations: heap.number(COUNTER_CALLS),
+      blocksNow: heap.number(COUNTER_BLOCKS_NOW),
+      threads: heap.number(COUNTER_THREADS),
+      threadsUsed: {
+        decode: heap.number(COUNTER_THREADS_DECODE),
+        prefill: heap.number(COUNTER_THREADS_PREFILL),
+      },
       linearBytes: heap.sizeBytes,
     };
   }
@@ -270,7 +286,7 @@ export class NativeEngine {
       const call = () =>
         this.#exports.tokenize(this.#engine, address, sizeBytes, flags, tokens, capacity);
       let status = call();
-      if (status === STATUS_FULL) {
+      if (status === E_FULL) {
         capacity = this.#heap.number(0);
         tokens = passed.room(capacity * 4);
         status = call();
@@ -301,7 +317,7 @@ export class NativeEngine {
     return this.#with((passed) => {
       const scratch = passed.room(this.#exports.detokenize_bytes_max(this.#engine, 1) >>> 0);
       this.#check(this.#exports.token_piece(this.#engine, token, scratch));
-      return this.#heap.read(this.#heap.number(0), this.#heap.number(1));
+      return this.#heap.read(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
     });
   }
 
@@ -310,10 +326,7 @@ export class NativeEngine {
   /** @param {NativeRequest} request @returns {number} its number, the first one of its completions' */
   submit(request) {
     return this.#with((passed) => {
-      const id = this.#exports.request_submit(
-        this.#engine,
-        passed.record(requestFields(request, passed)),
-      );
+      const id = this.#exports.request_submit(this.#engine, passRequest(request, passed));
       if (id === 0) throw this.#lastError();
       return id >>> 0;
     });
@@ -355,7 +368,9 @@ export class NativeEngine {
       if (gives === 'session') return this.#sessionOf(result);
       this.#check(result);
       if (!gives) return undefined;
-      return Array.from(this.#heap.readInts(this.#heap.number(0), this.#heap.number(1)));
+      return Array.from(
+        this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)),
+      );
     });
   }
 
@@ -385,7 +400,7 @@ export class NativeEngine {
     const status = this.#exports.state_load(this.#engine, bytes.byteLength);
     this.#state.end();
     this.#check(status, 'The saved state was refused');
-    return { session: this.#heap.number(0), entries: this.#heap.number(1) };
+    return { session: this.#heap.number(STATE_SESSION), entries: this.#heap.number(STATE_ENTRIES) };
   }
 
   // ---- steps ----
@@ -440,7 +455,7 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const engine = exports.engine_create(passed.record(configFields(config))) >>> 0;
+  const engine = exports.engine_create(passConfig(config, passed)) >>> 0;
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;

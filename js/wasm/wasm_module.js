@@ -2,12 +2,11 @@
 
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
+import { HELPER_STACK_BYTES } from './layout.js';
 
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
-/** A helper's stack (web/thread_web.h, WEB_HELPER_STACK_BYTES). */
-const HELPER_STACK_BYTES = 131072;
 /** 4, 2, 1 and 0.5 GiB: phones refuse the first ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
 

@@ -8,12 +8,12 @@ import { createSource } from '../bytes/model_sources.js';
 import { callNamed, usesSession } from '../connection/calls.js';
 import { openSwap } from '../storage/swap_file.js';
 import {
-  NativeEngine,
   STEP_PROGRESS,
   STEP_WAIT_BYTES,
   TOKENIZE_ADD_SPECIAL,
   TOKENIZE_PARSE_SPECIAL,
-} from '../wasm/native_engine.js';
+} from '../wasm/layout.js';
+import { NativeEngine } from '../wasm/native_engine.js';
 import { answerCall } from './answers.js';
 import { ChatTemplate, noTemplate } from './chat_template.js';
 import { loadModel } from './load_model.js';

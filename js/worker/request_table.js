@@ -3,7 +3,13 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
-import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from '../wasm/native_engine.js';
+import {
+  EVENT_DONE,
+  EVENT_PREFILL,
+  EVENT_TOKEN,
+  FINISH_ERROR,
+  REQUESTS_MAX,
+} from '../wasm/layout.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
@@ -12,8 +18,6 @@ import { EVENT_DONE, EVENT_PREFILL, EVENT_TOKEN, FINISH_ERROR } from '../wasm/na
 
 /** So many are in the engine's hands beside those that rest; more wait here. */
 const AWAKE_MAX = 64;
-/** With those that rest, which may be many and for long (web/exports.c's requests_max). */
-const SUBMITTED_MAX = 1024;
 /** So many pieces may lie unread before a request rests. */
 const UNREAD_MAX = 256;
 
@@ -95,7 +99,7 @@ export class RequestTable {
   #submitWaiting() {
     for (let entries = this.#waiting[0]; entries; entries = this.#waiting[0]) {
       const submitted = this.#submitted.size + entries.length;
-      if (submitted - this.#resting > AWAKE_MAX || submitted > SUBMITTED_MAX) return;
+      if (submitted - this.#resting > AWAKE_MAX || submitted > REQUESTS_MAX) return;
       this.#waiting.shift();
       this.#waitingCount -= entries.length;
       try {

@@ -1,27 +1,10 @@
 // js/worker/worker.js — the file that workers run, as the engine's worker or as a helper of it (the first
 // message says which): one bundled script, classic and module, in browsers, Deno and Node.
 
-import { runHelper } from '../wasm/wasm_module.js';
 import { EngineWorker } from './engine_worker.js';
+import { becomeHelper } from './helper.js';
 
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
-
-/** @param {import('../connection/messages.js').HelperMessage} message */
-function becomeHelper({ module, index, port }) {
-  const ask = () => port.postMessage('memory?');
-  port.onmessage = ({ data }) => {
-    // an exception of a task, not of a promise, is heard outside
-    runHelper(module, data, index).catch((error) => setTimeout(() => raise(error)));
-  };
-  // Firefox loses shared memory that is sent while the port is still on its way.
-  port.onmessageerror = ask;
-  ask();
-}
-
-/** @param {unknown} error */
-function raise(error) {
-  throw error;
-}
 
 /** @type {EngineWorker} */
 let worker;

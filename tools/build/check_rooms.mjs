@@ -24,7 +24,7 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
 const outside = [
   [/^src\/cli\/synth/, /^(cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
-  [/^web\/exports\.c$/, /^(thread_web|web_heap)\.h$/],
+  [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^web\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],

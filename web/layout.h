@@ -1,0 +1,186 @@
+// web/layout.h — what C and JavaScript of a browser build both know of memory.
+// `make layout` makes it of web/layout.mjs: changes go there.
+// clang-format off
+#ifndef WICK_WEB_LAYOUT_H
+#define WICK_WEB_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "thread_web.h"
+#include "wick.h"
+
+typedef struct web_config {
+  uint32_t memory_bytes_max_low;
+  uint32_t memory_bytes_max_high;
+  uint32_t threads;
+  uint32_t context_tokens;
+  uint32_t batch_tokens;
+  uint32_t k_type;
+  uint32_t v_type;
+  uint32_t directory_only;
+  uint32_t metrics;
+  uint32_t timer_grain_us;
+  uint32_t choose_threads;
+  uint32_t kv_tokens_max;
+  uint32_t no_prefix_cache;
+  uint32_t swap;
+} web_config;
+_Static_assert(offsetof(web_config, memory_bytes_max_low) == 0 && sizeof(((web_config *)0)->memory_bytes_max_low) == 4, "web_config.memory_bytes_max_low");
+_Static_assert(offsetof(web_config, memory_bytes_max_high) == 4 && sizeof(((web_config *)0)->memory_bytes_max_high) == 4, "web_config.memory_bytes_max_high");
+_Static_assert(offsetof(web_config, threads) == 8 && sizeof(((web_config *)0)->threads) == 4, "web_config.threads");
+_Static_assert(offsetof(web_config, context_tokens) == 12 && sizeof(((web_config *)0)->context_tokens) == 4, "web_config.context_tokens");
+_Static_assert(offsetof(web_config, batch_tokens) == 16 && sizeof(((web_config *)0)->batch_tokens) == 4, "web_config.batch_tokens");
+_Static_assert(offsetof(web_config, k_type) == 20 && sizeof(((web_config *)0)->k_type) == 4, "web_config.k_type");
+_Static_assert(offsetof(web_config, v_type) == 24 && sizeof(((web_config *)0)->v_type) == 4, "web_config.v_type");
+_Static_assert(offsetof(web_config, directory_only) == 28 && sizeof(((web_config *)0)->directory_only) == 4, "web_config.directory_only");
+_Static_assert(offsetof(web_config, metrics) == 32 && sizeof(((web_config *)0)->metrics) == 4, "web_config.metrics");
+_Static_assert(offsetof(web_config, timer_grain_us) == 36 && sizeof(((web_config *)0)->timer_grain_us) == 4, "web_config.timer_grain_us");
+_Static_assert(offsetof(web_config, choose_threads) == 40 && sizeof(((web_config *)0)->choose_threads) == 4, "web_config.choose_threads");
+_Static_assert(offsetof(web_config, kv_tokens_max) == 44 && sizeof(((web_config *)0)->kv_tokens_max) == 4, "web_config.kv_tokens_max");
+_Static_assert(offsetof(web_config, no_prefix_cache) == 48 && sizeof(((web_config *)0)->no_prefix_cache) == 4, "web_config.no_prefix_cache");
+_Static_assert(offsetof(web_config, swap) == 52 && sizeof(((web_config *)0)->swap) == 4, "web_config.swap");
+_Static_assert(sizeof(web_config) == 56, "web_config");
+
+typedef struct web_request {
+  uint32_t text;
+  uint32_t text_bytes;
+  uint32_t tokens;
+  uint32_t token_count;
+  uint32_t tokenize_flags;
+  uint32_t max_tokens;
+  float temperature;
+  uint32_t top_k;
+  float top_p;
+  float min_p;
+  float repeat_penalty;
+  float frequency_penalty;
+  float presence_penalty;
+  uint32_t penalty_last;
+  uint32_t seed_low;
+  uint32_t seed_high;
+  uint32_t bias;
+  uint32_t bias_count;
+  uint32_t logprob;
+  uint32_t logprobs;
+  uint32_t stops;
+  uint32_t stop_bytes;
+  uint32_t stop_count;
+  uint32_t ignore_end;
+  uint32_t print_special;
+  uint32_t session;
+  uint32_t prefill_only;
+  uint32_t drop_first;
+  uint32_t drop_last;
+  int32_t priority;
+  uint32_t completions;
+  uint32_t speculation;
+  uint32_t forced;
+  uint32_t forced_count;
+  uint32_t salt;
+  uint32_t salt_bytes;
+} web_request;
+_Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
+_Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
+_Static_assert(offsetof(web_request, tokens) == 8 && sizeof(((web_request *)0)->tokens) == 4, "web_request.tokens");
+_Static_assert(offsetof(web_request, token_count) == 12 && sizeof(((web_request *)0)->token_count) == 4, "web_request.token_count");
+_Static_assert(offsetof(web_request, tokenize_flags) == 16 && sizeof(((web_request *)0)->tokenize_flags) == 4, "web_request.tokenize_flags");
+_Static_assert(offsetof(web_request, max_tokens) == 20 && sizeof(((web_request *)0)->max_tokens) == 4, "web_request.max_tokens");
+_Static_assert(offsetof(web_request, temperature) == 24 && sizeof(((web_request *)0)->temperature) == 4, "web_request.temperature");
+_Static_assert(offsetof(web_request, top_k) == 28 && sizeof(((web_request *)0)->top_k) == 4, "web_request.top_k");
+_Static_assert(offsetof(web_request, top_p) == 32 && sizeof(((web_request *)0)->top_p) == 4, "web_request.top_p");
+_Static_assert(offsetof(web_request, min_p) == 36 && sizeof(((web_request *)0)->min_p) == 4, "web_request.min_p");
+_Static_assert(offsetof(web_request, repeat_penalty) == 40 && sizeof(((web_request *)0)->repeat_penalty) == 4, "web_request.repeat_penalty");
+_Static_assert(offsetof(web_request, frequency_penalty) == 44 && sizeof(((web_request *)0)->frequency_penalty) == 4, "web_request.frequency_penalty");
+_Static_assert(offsetof(web_request, presence_penalty) == 48 && sizeof(((web_request *)0)->presence_penalty) == 4, "web_request.presence_penalty");
+_Static_assert(offsetof(web_request, penalty_last) == 52 && sizeof(((web_request *)0)->penalty_last) == 4, "web_request.penalty_last");
+_Static_assert(offsetof(web_request, seed_low) == 56 && sizeof(((web_request *)0)->seed_low) == 4, "web_request.seed_low");
+_Static_assert(offsetof(web_request, seed_high) == 60 && sizeof(((web_request *)0)->seed_high) == 4, "web_request.seed_high");
+_Static_assert(offsetof(web_request, bias) == 64 && sizeof(((web_request *)0)->bias) == 4, "web_request.bias");
+_Static_assert(offsetof(web_request, bias_count) == 68 && sizeof(((web_request *)0)->bias_count) == 4, "web_request.bias_count");
+_Static_assert(offsetof(web_request, logprob) == 72 && sizeof(((web_request *)0)->logprob) == 4, "web_request.logprob");
+_Static_assert(offsetof(web_request, logprobs) == 76 && sizeof(((web_request *)0)->logprobs) == 4, "web_request.logprobs");
+_Static_assert(offsetof(web_request, stops) == 80 && sizeof(((web_request *)0)->stops) == 4, "web_request.stops");
+_Static_assert(offsetof(web_request, stop_bytes) == 84 && sizeof(((web_request *)0)->stop_bytes) == 4, "web_request.stop_bytes");
+_Static_assert(offsetof(web_request, stop_count) == 88 && sizeof(((web_request *)0)->stop_count) == 4, "web_request.stop_count");
+_Static_assert(offsetof(web_request, ignore_end) == 92 && sizeof(((web_request *)0)->ignore_end) == 4, "web_request.ignore_end");
+_Static_assert(offsetof(web_request, print_special) == 96 && sizeof(((web_request *)0)->print_special) == 4, "web_request.print_special");
+_Static_assert(offsetof(web_request, session) == 100 && sizeof(((web_request *)0)->session) == 4, "web_request.session");
+_Static_assert(offsetof(web_request, prefill_only) == 104 && sizeof(((web_request *)0)->prefill_only) == 4, "web_request.prefill_only");
+_Static_assert(offsetof(web_request, drop_first) == 108 && sizeof(((web_request *)0)->drop_first) == 4, "web_request.drop_first");
+_Static_assert(offsetof(web_request, drop_last) == 112 && sizeof(((web_request *)0)->drop_last) == 4, "web_request.drop_last");
+_Static_assert(offsetof(web_request, priority) == 116 && sizeof(((web_request *)0)->priority) == 4, "web_request.priority");
+_Static_assert(offsetof(web_request, completions) == 120 && sizeof(((web_request *)0)->completions) == 4, "web_request.completions");
+_Static_assert(offsetof(web_request, speculation) == 124 && sizeof(((web_request *)0)->speculation) == 4, "web_request.speculation");
+_Static_assert(offsetof(web_request, forced) == 128 && sizeof(((web_request *)0)->forced) == 4, "web_request.forced");
+_Static_assert(offsetof(web_request, forced_count) == 132 && sizeof(((web_request *)0)->forced_count) == 4, "web_request.forced_count");
+_Static_assert(offsetof(web_request, salt) == 136 && sizeof(((web_request *)0)->salt) == 4, "web_request.salt");
+_Static_assert(offsetof(web_request, salt_bytes) == 140 && sizeof(((web_request *)0)->salt_bytes) == 4, "web_request.salt_bytes");
+_Static_assert(sizeof(web_request) == 144, "web_request");
+
+_Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
+_Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
+_Static_assert(sizeof(wick_bias) == 8, "wick_bias");
+
+_Static_assert(offsetof(wick_event, size_bytes) == 0 && sizeof(((wick_event *)0)->size_bytes) == 4, "wick_event.size_bytes");
+_Static_assert(offsetof(wick_event, request) == 4 && sizeof(((wick_event *)0)->request) == 4, "wick_event.request");
+_Static_assert(offsetof(wick_event, kind) == 8 && sizeof(((wick_event *)0)->kind) == 4, "wick_event.kind");
+_Static_assert(offsetof(wick_event, token) == 12 && sizeof(((wick_event *)0)->token) == 4, "wick_event.token");
+_Static_assert(offsetof(wick_event, logprob) == 16 && sizeof(((wick_event *)0)->logprob) == 4, "wick_event.logprob");
+_Static_assert(offsetof(wick_event, top_count) == 20 && sizeof(((wick_event *)0)->top_count) == 4, "wick_event.top_count");
+_Static_assert(offsetof(wick_event, text_bytes) == 24 && sizeof(((wick_event *)0)->text_bytes) == 4, "wick_event.text_bytes");
+_Static_assert(offsetof(wick_event, finish) == 28 && sizeof(((wick_event *)0)->finish) == 4, "wick_event.finish");
+_Static_assert(offsetof(wick_event, status) == 32 && sizeof(((wick_event *)0)->status) == 2, "wick_event.status");
+_Static_assert(offsetof(wick_event, subject) == 34 && sizeof(((wick_event *)0)->subject) == 2, "wick_event.subject");
+_Static_assert(offsetof(wick_event, tokens_prompt) == 36 && sizeof(((wick_event *)0)->tokens_prompt) == 4, "wick_event.tokens_prompt");
+_Static_assert(offsetof(wick_event, tokens_cached) == 40 && sizeof(((wick_event *)0)->tokens_cached) == 4, "wick_event.tokens_cached");
+_Static_assert(offsetof(wick_event, tokens_out) == 44 && sizeof(((wick_event *)0)->tokens_out) == 4, "wick_event.tokens_out");
+_Static_assert(offsetof(wick_event, queue_ms) == 48 && sizeof(((wick_event *)0)->queue_ms) == 8, "wick_event.queue_ms");
+_Static_assert(offsetof(wick_event, prefill_ms) == 56 && sizeof(((wick_event *)0)->prefill_ms) == 8, "wick_event.prefill_ms");
+_Static_assert(offsetof(wick_event, decode_ms) == 64 && sizeof(((wick_event *)0)->decode_ms) == 8, "wick_event.decode_ms");
+_Static_assert(offsetof(wick_event, ttft_ms) == 72 && sizeof(((wick_event *)0)->ttft_ms) == 8, "wick_event.ttft_ms");
+_Static_assert(sizeof(wick_event) == 80, "wick_event");
+
+_Static_assert(offsetof(wick_logprob, token) == 0 && sizeof(((wick_logprob *)0)->token) == 4, "wick_logprob.token");
+_Static_assert(offsetof(wick_logprob, logprob) == 4 && sizeof(((wick_logprob *)0)->logprob) == 4, "wick_logprob.logprob");
+_Static_assert(sizeof(wick_logprob) == 8, "wick_logprob");
+
+_Static_assert(offsetof(wick_error, status) == 0 && sizeof(((wick_error *)0)->status) == 4, "wick_error.status");
+_Static_assert(offsetof(wick_error, subject) == 4 && sizeof(((wick_error *)0)->subject) == 4, "wick_error.subject");
+_Static_assert(offsetof(wick_error, offset_bytes) == 8 && sizeof(((wick_error *)0)->offset_bytes) == 8, "wick_error.offset_bytes");
+_Static_assert(offsetof(wick_error, numbers) == 16 && sizeof(((wick_error *)0)->numbers) == 24, "wick_error.numbers");
+_Static_assert(offsetof(wick_error, message) == 40 && sizeof(((wick_error *)0)->message) == 256, "wick_error.message");
+_Static_assert(sizeof(wick_error) == 296, "wick_error");
+
+// Places in `numbers` of web/exports.c
+enum { WEB_COUNTER_BUDGET_BYTES = 0, WEB_COUNTER_BYTES_NOW = 1, WEB_COUNTER_BYTES_PEAK = 2, WEB_COUNTER_CALLS = 3, WEB_COUNTER_BLOCKS_NOW = 4, WEB_COUNTER_THREADS = 5, WEB_COUNTER_THREADS_DECODE = 6, WEB_COUNTER_THREADS_PREFILL = 7, WEB_COUNTER_LIMIT_BYTES = 8 };
+enum { WEB_RANGE_FILE = 0, WEB_RANGE_OFFSET_BYTES = 1, WEB_RANGE_SIZE_BYTES = 2 };
+enum { WEB_LOAD_BYTES_WANTED = 0, WEB_LOAD_BYTES_PLACED = 1, WEB_LOAD_FINGERPRINT = 2, WEB_LOAD_FILES = 3, WEB_LOAD_LAYERS_READY = 4, WEB_LOAD_IS_DIRECTORY_READY = 5, WEB_LOAD_IS_COMPLETE = 6 };
+enum { WEB_ARRAY_ADDRESS = 0, WEB_ARRAY_COUNT = 1 };
+enum { WEB_STATE_SESSION = 0, WEB_STATE_ENTRIES = 1 };
+
+enum { WEB_REQUESTS_MAX = 1024 };
+
+_Static_assert((int64_t)WICK_STEP_IDLE == 0, "WICK_STEP_IDLE");
+_Static_assert((int64_t)WICK_STEP_PROGRESS == 1, "WICK_STEP_PROGRESS");
+_Static_assert((int64_t)WICK_STEP_WAIT_BYTES == 2, "WICK_STEP_WAIT_BYTES");
+_Static_assert((int64_t)WICK_EVENT_TOKEN == 1, "WICK_EVENT_TOKEN");
+_Static_assert((int64_t)WICK_EVENT_PREFILL == 2, "WICK_EVENT_PREFILL");
+_Static_assert((int64_t)WICK_EVENT_DONE == 3, "WICK_EVENT_DONE");
+_Static_assert((int64_t)WICK_FINISH_STOP == 1, "WICK_FINISH_STOP");
+_Static_assert((int64_t)WICK_FINISH_LENGTH == 2, "WICK_FINISH_LENGTH");
+_Static_assert((int64_t)WICK_FINISH_ABORT == 3, "WICK_FINISH_ABORT");
+_Static_assert((int64_t)WICK_FINISH_ERROR == 4, "WICK_FINISH_ERROR");
+_Static_assert((int64_t)WICK_TOKENIZE_ADD_SPECIAL == 1, "WICK_TOKENIZE_ADD_SPECIAL");
+_Static_assert((int64_t)WICK_TOKENIZE_PARSE_SPECIAL == 2, "WICK_TOKENIZE_PARSE_SPECIAL");
+_Static_assert((int64_t)WICK_KV_F32 == 0, "WICK_KV_F32");
+_Static_assert((int64_t)WICK_KV_F16 == 1, "WICK_KV_F16");
+_Static_assert((int64_t)WICK_KV_Q8 == 2, "WICK_KV_Q8");
+_Static_assert((int64_t)WICK_KV_Q4 == 3, "WICK_KV_Q4");
+_Static_assert((int64_t)WICK_E_FULL == 10, "WICK_E_FULL");
+_Static_assert((int64_t)WICK_COMPLETIONS_MAX == 16, "WICK_COMPLETIONS_MAX");
+_Static_assert((int64_t)WICK_PRIORITY_MIN == -100, "WICK_PRIORITY_MIN");
+_Static_assert((int64_t)WICK_PRIORITY_MAX == 100, "WICK_PRIORITY_MAX");
+_Static_assert((int64_t)WEB_HELPER_STACK_BYTES == 131072, "WEB_HELPER_STACK_BYTES");
+
+#endif

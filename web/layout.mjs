@@ -1,0 +1,165 @@
+// web/layout.mjs — what C and JavaScript of a browser build both know of memory: records, their fields, and
+// numbers with a name. `make layout` makes web/layout.h and js/wasm/layout.js of it; `make check-quick` fails when
+// those are of another list than this one.
+
+/**
+ * Records that JavaScript fills: 32-bit fields in this order. Those of `web` are declared in web/layout.h, the others
+ * in include/wick.h.
+ * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32'>>}
+ */
+export const filled = {
+  // for web_engine_create
+  web_config: {
+    memory_bytes_max_low: 'u32',
+    memory_bytes_max_high: 'u32',
+    threads: 'u32',
+    context_tokens: 'u32',
+    batch_tokens: 'u32',
+    k_type: 'u32',
+    v_type: 'u32',
+    directory_only: 'u32',
+    metrics: 'u32',
+    timer_grain_us: 'u32',
+    choose_threads: 'u32',
+    kv_tokens_max: 'u32',
+    no_prefix_cache: 'u32',
+    swap: 'u32', // 0: never, 1: where it pays, 2: always
+  },
+  // for web_request_submit; arrays are an address and a count, text is an address and its bytes
+  web_request: {
+    text: 'u32',
+    text_bytes: 'u32',
+    tokens: 'u32', // ids take precedence over text when token_count is not 0
+    token_count: 'u32',
+    tokenize_flags: 'u32',
+    max_tokens: 'u32',
+    temperature: 'f32',
+    top_k: 'u32',
+    top_p: 'f32',
+    min_p: 'f32',
+    repeat_penalty: 'f32',
+    frequency_penalty: 'f32',
+    presence_penalty: 'f32',
+    penalty_last: 'u32',
+    seed_low: 'u32',
+    seed_high: 'u32',
+    bias: 'u32', // of wick_bias
+    bias_count: 'u32',
+    logprob: 'u32', // 1: the chosen token's own
+    logprobs: 'u32', // number of alternatives
+    stops: 'u32', // addresses of texts
+    stop_bytes: 'u32', // their sizes
+    stop_count: 'u32',
+    ignore_end: 'u32',
+    print_special: 'u32',
+    session: 'u32',
+    prefill_only: 'u32',
+    drop_first: 'u32',
+    drop_last: 'u32',
+    priority: 'i32',
+    completions: 'u32',
+    speculation: 'u32', // 0: where it pays, 1: never, 2: always
+    forced: 'u32',
+    forced_count: 'u32',
+    salt: 'u32',
+    salt_bytes: 'u32',
+  },
+  wick_bias: {
+    token: 'i32',
+    bias: 'f32',
+  },
+};
+
+/**
+ * Records of include/wick.h that JavaScript reads: where each field begins, and its size in bytes.
+ * @type {Record<string, {as: string, sizeBytes: number, fields: Record<string, [at: number, sizeBytes: number]>}>}
+ */
+export const read = {
+  wick_event: {
+    as: 'event',
+    sizeBytes: 80,
+    fields: {
+      size_bytes: [0, 4],
+      request: [4, 4],
+      kind: [8, 4],
+      token: [12, 4],
+      logprob: [16, 4],
+      top_count: [20, 4],
+      text_bytes: [24, 4],
+      finish: [28, 4],
+      status: [32, 2],
+      subject: [34, 2],
+      tokens_prompt: [36, 4],
+      tokens_cached: [40, 4],
+      tokens_out: [44, 4],
+      queue_ms: [48, 8],
+      prefill_ms: [56, 8],
+      decode_ms: [64, 8],
+      ttft_ms: [72, 8],
+    },
+  },
+  wick_logprob: { as: 'top', sizeBytes: 8, fields: { token: [0, 4], logprob: [4, 4] } },
+  wick_error: {
+    as: 'error',
+    sizeBytes: 296,
+    fields: {
+      status: [0, 4],
+      subject: [4, 4],
+      offset_bytes: [8, 8],
+      numbers: [16, 24],
+      message: [40, 256],
+    },
+  },
+};
+
+/**
+ * Calls with several results put them into `numbers` of web/exports.c, each at its place.
+ * @type {Record<string, string[]>}
+ */
+export const results = {
+  // web_engine_counters: the allocator's; then threads that have started, that a pass of one token uses, and that a
+  // micro-batch uses; the budget with what the host refused taken off
+  counter: [
+    ...['budget_bytes', 'bytes_now', 'bytes_peak', 'calls', 'blocks_now'],
+    ...['threads', 'threads_decode', 'threads_prefill', 'limit_bytes'],
+  ],
+  range: ['file', 'offset_bytes', 'size_bytes'],
+  load: [
+    ...['bytes_wanted', 'bytes_placed', 'fingerprint', 'files', 'layers_ready'],
+    ...['is_directory_ready', 'is_complete'],
+  ],
+  array: ['address', 'count'],
+  state: ['session', 'entries'],
+};
+
+/** Numbers of C: JavaScript has their names without the prefix. @type {Record<string, number>} */
+export const constants = {
+  WICK_STEP_IDLE: 0,
+  WICK_STEP_PROGRESS: 1,
+  WICK_STEP_WAIT_BYTES: 2,
+  WICK_EVENT_TOKEN: 1,
+  WICK_EVENT_PREFILL: 2,
+  WICK_EVENT_DONE: 3,
+  WICK_FINISH_STOP: 1,
+  WICK_FINISH_LENGTH: 2,
+  WICK_FINISH_ABORT: 3,
+  WICK_FINISH_ERROR: 4,
+  WICK_TOKENIZE_ADD_SPECIAL: 1,
+  WICK_TOKENIZE_PARSE_SPECIAL: 2,
+  WICK_KV_F32: 0,
+  WICK_KV_F16: 1,
+  WICK_KV_Q8: 2,
+  WICK_KV_Q4: 3,
+  WICK_E_FULL: 10,
+  WICK_COMPLETIONS_MAX: 16,
+  WICK_PRIORITY_MIN: -100,
+  WICK_PRIORITY_MAX: 100,
+  WEB_HELPER_STACK_BYTES: 131072,
+};
+
+/** Numbers that are only here. @type {Record<string, number>} */
+export const own = {
+  // A request that is paused until its reader continues keeps its place, so there are more places than requests
+  // that run together.
+  WEB_REQUESTS_MAX: 1024,
+};
