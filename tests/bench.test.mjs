@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { drawBars } from '../tools/bench/bars_svg.mjs';
 import { drawCurve, roundMarks } from '../tools/bench/curve_svg.mjs';
 import { readSection, withSection } from '../tools/bench/document.mjs';
@@ -34,6 +36,32 @@ describe('statistics', () => {
     assert.deepEqual(ratioInterval(ours, theirs), [low, high]);
     assert.deepEqual(ratioInterval([6, 6, 6], [2, 2, 2]), [3, 3]);
   });
+});
+
+test('two builds are compared, and a slower one is an error', async () => {
+  const slow = mkdtempSync(join(tmpdir(), 'wick-builds-'));
+  try {
+    const fast = pathToFileURL(resolve(root, 'dist/index.js')).href;
+    writeFileSync(
+      join(slow, 'index.js'),
+      `import { createEngine as create } from '${fast}';
+      export async function createEngine(options) {
+        await new Promise((settle) => setTimeout(settle, 2000));
+        return await create(options);
+      }`,
+    );
+    const { code, stdout, stderr } = await run(process.execPath, [
+      resolve(root, 'tools/bench/builds.mjs'),
+      ...[resolve(root, 'dist'), slow, '--pairs', '2', '--prompt', '16', '--tokens', '4'],
+    ]);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /slower than 0\.98 of the old build:.* createEngine/);
+    for (const name of ['decode', 'prefill', 'createEngine']) {
+      assert.match(stdout.toString(), new RegExp(`\\| ${name} \\| [\\d.]+ .* to [\\d.]+\\) \\|`));
+    }
+  } finally {
+    rmSync(slow, { recursive: true });
+  }
 });
 
 describe('rows', () => {
