@@ -116,7 +116,10 @@ static void turn_positions(void *context, uint32_t first, uint32_t last, uint32_
 
 // The file's factors arrive with the first layer's weights.
 static void fill_ropes(model_pass *pass) {
-  for (uint32_t i = 0; i < pass->model->rope_count; i++) rope_fill(&pass->model->ropes[i]);
+  for (uint32_t i = 0; !pass->has_frequencies && i < pass->model->rope_count; i++) {
+    rope_fill(&pass->model->ropes[i]);
+  }
+  pass->has_frequencies = true;
   thread_pool_for(pass->threads, pass->count, turn_positions, pass);
 }
 

@@ -36,6 +36,7 @@ struct model_pass {
   float *hidden;                    // [batch_tokens, hidden], the residual stream
   float *normed;                    // [batch_tokens, hidden]
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
+  bool has_frequencies;             // of the ropes; false before the first pass
   scratch_arena arena;              // what blocks take their buffers from
 };
 

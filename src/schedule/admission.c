@@ -38,18 +38,12 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// It stays in the prefix cache as long as nobody needs the pages.
-static void keep_inside(scheduler *scheduler, kv_seq_id sequence, cache_salt salt,
-                        const int32_t *tokens, uint32_t count) {
-  store_remember(scheduler->parts.store, sequence, salt, tokens, count);
-}
-
 // All pages go, or those of a session stay as far as it held them before: where the host keeps
 // nothing, only what came since is read again. What could not be read again the same stays, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;
-  keep_inside(scheduler, sequence, request->salt, request->tokens, request->fed);
+  store_remember(store, sequence, request->salt, request->tokens, request->fed);
   if (request->session == NULL) {
     keep_outside(scheduler, request, sequence, request->fed, request->fed);
     store_free(store, sequence);
@@ -130,8 +124,8 @@ static bool take_from_sessions(scheduler *scheduler, const request *first) {
     holding = last->session;
   }
   const uint32_t stored = store_tokens(store, holding->sequence);
-  keep_inside(scheduler, holding->sequence, holding->salt,
-              last == NULL ? holding->tokens : last->tokens, stored);
+  store_remember(store, holding->sequence, holding->salt,
+                 last == NULL ? holding->tokens : last->tokens, stored);
   if (last != NULL) {
     keep_outside(scheduler, last, holding->sequence, stored, stored);
     scheduler->stats.preempted++;

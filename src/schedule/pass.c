@@ -283,12 +283,6 @@ static void put_prefill(scheduler *scheduler, const request *request) {
   events_put(&scheduler->events, &event, NULL, NULL, 0, NULL, 0);
 }
 
-// What others may begin with: the whole pages so far. A cache that is full stores nothing.
-static void remember_prefix(scheduler *scheduler, const request *request) {
-  store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
-                 request->fed);
-}
-
 static void append(scheduler *scheduler, request *request, uint32_t tokens) {
   store_commit(scheduler->parts.store, request->sequence, tokens);
   request->fed += tokens;
@@ -304,7 +298,9 @@ static void count_fed(scheduler *scheduler, request *request) {
   request->pass_tokens = 0;
   request->runs_alone = false;
   if (!is_prompt) return;
-  remember_prefix(scheduler, request);
+  // Other requests may begin with its whole pages.
+  store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
+                 request->fed);
   // behind a proposal that failed, a recurrent state is read once more from where it was kept
   if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens;

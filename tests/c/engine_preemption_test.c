@@ -2,6 +2,7 @@
 // their logits, chosen tokens and log-probabilities are those of a request that has the engine to
 // itself, to the last bit, whatever the keys and values are kept in.
 #include "fixture_model.h"
+#include "swap_keeper.h"
 
 enum {
   REQUESTS = 6,
@@ -41,49 +42,6 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   of->is_seen[position] = true;
   of->rows_seen++;
 }
-
-// ---- A host that keeps pages ----
-
-typedef struct kept_record {
-  uint8_t *bytes;
-  uint64_t size_bytes;
-} kept_record;
-
-static kept_record kept[2 * REQUESTS + 1];  // by the requests' ids
-static uint32_t kept_count;
-
-static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
-  (void)context;
-  if (!CHECK(id <= 2 * REQUESTS && kept[id].bytes == NULL)) return false;
-  kept[id] = (kept_record){malloc((size_t)size_bytes), size_bytes};
-  kept_count++;
-  return true;
-}
-
-static bool keep_write(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
-                       size_t size_bytes) {
-  (void)context;
-  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
-  memcpy(kept[id].bytes + offset_bytes, bytes, size_bytes);
-  return true;
-}
-
-static bool keep_read(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
-                      size_t size_bytes) {
-  (void)context;
-  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
-  memcpy(bytes, kept[id].bytes + offset_bytes, size_bytes);
-  return true;
-}
-
-static void keep_drop(void *context, uint32_t id) {
-  (void)context;
-  free(kept[id].bytes);
-  kept[id].bytes = NULL;
-  kept_count--;
-}
-
-static const wick_swap_host KEEPER = {NULL, keep_open, keep_write, keep_read, keep_drop, true};
 
 // ---- Runs ----
 

@@ -94,9 +94,9 @@ static inline void fixture_number(gguf_writer *w, const char *architecture, cons
   gguf_writer_add_u32(w, key, value);
 }
 
-static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
-                                   const fixture_experts *experts) {
-  const char *architecture = experts == NULL ? "llama" : experts->architecture;
+// What every architecture has: its name and the dimensions of its layers.
+static inline void fixture_shape_numbers(gguf_writer *w, const char *architecture,
+                                         const fixture_shape *shape) {
   char key[96];
   gguf_writer_add_string(w, "general.architecture", architecture, strlen(architecture));
   gguf_writer_add_string(w, "general.name", "fixture", 7);
@@ -105,9 +105,15 @@ static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
   fixture_number(w, architecture, "embedding_length", shape->hidden);
   fixture_number(w, architecture, "feed_forward_length", shape->ffn);
   fixture_number(w, architecture, "attention.head_count", shape->heads);
-  fixture_number(w, architecture, "attention.head_count_kv", shape->kv_heads);
   text_format(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", architecture);
   gguf_writer_add_f32(w, key, 1e-5f);
+}
+
+static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
+                                   const fixture_experts *experts) {
+  const char *architecture = experts == NULL ? "llama" : experts->architecture;
+  fixture_shape_numbers(w, architecture, shape);
+  fixture_number(w, architecture, "attention.head_count_kv", shape->kv_heads);
   if (experts == NULL) return;
   fixture_number(w, architecture, "expert_count", experts->count);
   fixture_number(w, architecture, "expert_used_count", experts->used);
@@ -118,19 +124,11 @@ static inline void fixture_numbers(gguf_writer *w, const fixture_shape *shape,
 static inline void fixture_hybrid_numbers(gguf_writer *w, const fixture_shape *shape,
                                           const fixture_hybrid *hybrid) {
   const char *architecture = hybrid->architecture;
-  char key[96];
-  gguf_writer_add_string(w, "general.architecture", architecture, strlen(architecture));
-  gguf_writer_add_string(w, "general.name", "fixture", 7);
-  fixture_number(w, architecture, "block_count", shape->layers);
-  fixture_number(w, architecture, "context_length", shape->context);
-  fixture_number(w, architecture, "embedding_length", shape->hidden);
-  fixture_number(w, architecture, "feed_forward_length", shape->ffn);
-  fixture_number(w, architecture, "attention.head_count", shape->heads);
-  text_format(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", architecture);
-  gguf_writer_add_f32(w, key, 1e-5f);
+  fixture_shape_numbers(w, architecture, shape);
   if (strcmp(architecture, "lfm2") == 0) {
     uint32_t kv_heads[8] = {0};
     for (uint32_t i = 1; i < 8; i += 2) kv_heads[i] = hybrid->kv_heads;
+    char key[96];
     text_format(key, sizeof key, "%s.attention.head_count_kv", architecture);
     gguf_writer_add_array(w, key, GGUF_U32, kv_heads, hybrid->kv_count);
     fixture_number(w, architecture, "shortconv.l_cache", hybrid->taps);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "fixture_model.h"
+#include "swap_keeper.h"
 
 enum { TEXT_MAX = 1200, SAID_MAX = 64, RECORD_BYTES_MAX = 1 << 18 };
 
@@ -317,44 +318,6 @@ TEST(the_prefix_cache_of_a_hybrid_is_not_saved) {
 }
 
 // ---- Preemption ----
-
-typedef struct kept_record {
-  uint8_t *bytes;
-  uint64_t size_bytes;
-} kept_record;
-
-static kept_record kept[32];
-
-static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
-  (void)context;
-  if (!CHECK(id < 32 && kept[id].bytes == NULL)) return false;
-  kept[id] = (kept_record){malloc((size_t)size_bytes), size_bytes};
-  return true;
-}
-
-static bool keep_write(void *context, uint32_t id, uint64_t offset_bytes, const void *bytes,
-                       size_t size_bytes) {
-  (void)context;
-  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
-  memcpy(kept[id].bytes + offset_bytes, bytes, size_bytes);
-  return true;
-}
-
-static bool keep_read(void *context, uint32_t id, uint64_t offset_bytes, void *bytes,
-                      size_t size_bytes) {
-  (void)context;
-  if (!CHECK(offset_bytes + size_bytes <= kept[id].size_bytes)) return false;
-  memcpy(bytes, kept[id].bytes + offset_bytes, size_bytes);
-  return true;
-}
-
-static void keep_drop(void *context, uint32_t id) {
-  (void)context;
-  free(kept[id].bytes);
-  kept[id].bytes = NULL;
-}
-
-static const wick_swap_host KEEPER = {NULL, keep_open, keep_write, keep_read, keep_drop, true};
 
 static void check_preempted(int which, const wick_swap_host *swap) {
   wick_config config = config_of(32);

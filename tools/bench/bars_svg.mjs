@@ -1,6 +1,8 @@
 // Groups of bars as an SVG: panels side by side and below each other, each on a scale of its own that
 // begins at 0. Every bar has its value beside it; the colours can be told apart on light and dark.
 
+import { escapeXml, short, styleOf } from './svg.mjs';
+
 const WIDTH = 760;
 const COLUMNS = 2;
 const PANEL_WIDTH = WIDTH / COLUMNS;
@@ -13,17 +15,11 @@ const GROUP_GAP = 12;
 const PANEL_TOP = 30;
 const LEGEND = 28;
 
-const STYLE = `<style>
-text { fill: #57606a } .title { font-weight: bold } .first { font-weight: bold }
-.bar0 { fill: #b8730a } .bar1 { fill: #5b7fa6 } .bar2 { fill: #98a2ad }
-@media (prefers-color-scheme: dark) { text { fill: #9198a1 } .bar2 { fill: #6a737d } }
-</style>`;
-
-/** @param {string} text */
-const escapeXml = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-
-/** @param {number} value */
-const short = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
+const STYLE = styleOf(
+  `.title { font-weight: bold } .first { font-weight: bold }
+.bar0 { fill: #b8730a } .bar1 { fill: #5b7fa6 } .bar2 { fill: #98a2ad }`,
+  '.bar2 { fill: #6a737d }',
+);
 
 /** @typedef {{name: string, values: (number | undefined)[]}} Group one value a series */
 /** @typedef {{title: string, groups: Group[]}} Panel */

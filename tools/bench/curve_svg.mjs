@@ -1,6 +1,8 @@
 // Draws one curve as an SVG. Both axes are linear from 0 with round marks. Points have their values where
 // there is room. The colours are legible on light and dark.
 
+import { short, styleOf } from './svg.mjs';
+
 const WIDTH = 560;
 const HEIGHT = 260;
 const LEFT = 60;
@@ -11,14 +13,11 @@ const BASE = HEIGHT - BOTTOM;
 /** The least distance between the middles of two names, so that both can be read. */
 const NAME_WIDTH = 34;
 
-const STYLE = `<style>
-text { fill: #57606a } path, line { stroke: #57606a; fill: none } .grid { stroke-opacity: 0.2 }
-.curve { stroke: #b8730a; fill: none; stroke-width: 2 } circle { fill: #b8730a }
-@media (prefers-color-scheme: dark) { text { fill: #9198a1 } path, line { stroke: #9198a1 } }
-</style>`;
-
-/** @param {number} value */
-const short = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
+const STYLE = styleOf(
+  `path, line { stroke: #57606a; fill: none } .grid { stroke-opacity: 0.2 }
+.curve { stroke: #b8730a; fill: none; stroke-width: 2 } circle { fill: #b8730a }`,
+  'path, line { stroke: #9198a1 }',
+);
 
 /** Round numbers (1, 2 or 5 times a power of 10) up to `most`, 3 to 8 of them without 0. @param {number} most */
 export function roundMarks(most) {
