@@ -82,16 +82,19 @@ static wick_status encode_words(encode_state *state, const uint8_t *text, size_t
   word_cursor_init(&cursor, tokenizer->pretokenizer, text, size_bytes);
   while (word_cursor_next(&cursor, &word)) {
     const uint8_t *begin = text + word.begin;
-    const size_t length = word.end - word.begin;
+    const size_t length = word.end - word.begin, first = state->sink.count;
+    cached_word *place = word_cache_place(&state->words, begin, length);
+    if (word_cache_put(&state->words, place, begin, length, &state->sink)) continue;
     const int32_t whole = tokenizer->pretokenizer->ignores_merges
                               ? find_word(tokenizer, begin, length, scratch)
                               : TOKEN_NONE;
     if (whole != TOKEN_NONE) {
       sink_put(&state->sink, whole);
-      continue;
+    } else {
+      const wick_status status = encode_word(state, begin, length, error);
+      if (status != WICK_OK) return status;
     }
-    const wick_status status = encode_word(state, begin, length, error);
-    if (status != WICK_OK) return status;
+    word_cache_keep(&state->words, place, begin, length, &state->sink, first);
   }
   return WICK_OK;
 }
@@ -113,6 +116,9 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
 static wick_status encode_raw_word(encode_state *state, const uint8_t *word, size_t size_bytes,
                                    wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
+  const size_t first = state->sink.count;
+  cached_word *place = word_cache_place(&state->words, word, size_bytes);
+  if (word_cache_put(&state->words, place, word, size_bytes, &state->sink)) return WICK_OK;
   if (tokenizer->pretokenizer->keeps_newlines && word[0] == '\n') {
     const int32_t id = vocabulary_find(tokenizer, word, size_bytes);
     if (id != TOKEN_NONE) {
@@ -128,6 +134,7 @@ static wick_status encode_raw_word(encode_state *state, const uint8_t *word, siz
     return memory_fail(tokenizer->memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
   }
   spm_put_symbols(state, word, (uint32_t)size_bytes);
+  word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);
   return WICK_OK;
 }
 
@@ -162,12 +169,14 @@ wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size
   text_span word;
   word_cursor_init(&cursor, tokenizer->pretokenizer, form, form_bytes);
   while (word_cursor_next(&cursor, &word)) {
-    const uint8_t *begin = form + word.begin;
     const bool is_dropped =
         tokenizer->drops_spaces && unicode_at(form, word.begin, word.end).kind == UNICODE_SPACE;
     if (is_dropped) continue;
-    const wick_status status = encode_raw_word(state, begin, word.end - word.begin, error);
-    if (status != WICK_OK) return status;
+    for (size_t at = word.begin, end; at < word.end; at = end) {
+      end = spm_find_word_end(tokenizer, form, at, word.end);
+      const wick_status status = encode_raw_word(state, form + at, end - at, error);
+      if (status != WICK_OK) return status;
+    }
   }
   return WICK_OK;
 }

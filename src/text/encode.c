@@ -18,6 +18,9 @@ wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *e
 static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 bool leads, wick_error *error) {
   if (size_bytes == 0) return WICK_OK;
+  if (!word_cache_begin(&state->words, state->tokenizer->memory, size_bytes)) {
+    return memory_fail(state->tokenizer->memory, error, "tokenizing", size_bytes);
+  }
   switch (state->tokenizer->family) {
     case FAMILY_SPM:
       return spm_encode(state, text, size_bytes, leads, error);
@@ -74,6 +77,7 @@ wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size
   }
   special_free(&search, tokenizer->memory);
   merger_free(&state.merger);
+  word_cache_free(&state.words, tokenizer->memory);
   memory_free(tokenizer->memory, state.copy);
   if (status != WICK_OK) return status;
   if (adds_special && tokenizer_adds_eos(tokenizer)) sink_put(&state.sink, tokenizer->eos);

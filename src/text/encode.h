@@ -5,12 +5,14 @@
 
 #include "text/merge.h"
 #include "text/vocabulary.h"
+#include "text/word_cache.h"
 
 // The state of one call of tokenizer_encode.
 typedef struct encode_state {
   const tokenizer *tokenizer;
   token_sink sink;
   merger merger;
+  word_cache words;
   uint8_t *copy;      // the text in the form that the family reads
   size_t copy_bytes;  // capacity
 } encode_state;
@@ -24,6 +26,9 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
 // Copies the text with each space as U+2581, and one before the text if `leads`. Returns the bytes
 // written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
+// Where the word ends that begins at a place of a text with marked spaces: before a mark that no
+// token has behind the byte before it, so that nothing is merged across.
+size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
 // Makes one symbol of each character. The bytes need not be valid UTF-8.
 void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
                           merge_symbol *symbols);
@@ -31,6 +36,8 @@ void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint3
 void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
 // Bytes of a character by its first byte alone, valid or not.
 uint32_t spm_lead_bytes(uint8_t lead);
+// Adds the bytes that a token has before a mark to tokenizer.bridges.
+void spm_find_bridges(tokenizer *tokenizer, gguf_string text);
 // Fills in byte_tokens.
 void spm_find_bytes(tokenizer *tokenizer);
 // The bytes of a token's text, written to `out`, which takes its size.

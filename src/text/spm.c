@@ -87,25 +87,63 @@ size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8
   return used;
 }
 
+static bool is_mark(const uint8_t *text, size_t at, size_t end) {
+  return end - at >= SPACE_MARK_BYTES && memcmp(text + at, SPACE_MARK, SPACE_MARK_BYTES) == 0;
+}
+
+void spm_find_bridges(tokenizer *tokenizer, gguf_string text) {
+  const uint8_t *bytes = (const uint8_t *)text.bytes;
+  for (size_t at = 1; at < text.size_bytes; at++) {
+    if (bytes[at] != SPACE_MARK[0] || !is_mark(bytes, at, (size_t)text.size_bytes)) continue;
+    tokenizer->bridges[bytes[at - 1] / 32] |= 1u << bytes[at - 1] % 32;
+  }
+}
+
+size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end) {
+  while (at < end) {
+    const size_t length = spm_lead_bytes(text[at]);
+    if (length >= end - at) return end;
+    at += length;
+    const uint8_t before = text[at - 1];
+    const bool is_bridge = (tokenizer->bridges[before / 32] >> before % 32 & 1) != 0;
+    if (text[at] == SPACE_MARK[0] && !is_bridge && is_mark(text, at, end)) return at;
+  }
+  return end;
+}
+
+static wick_status encode_word(encode_state *state, const uint8_t *word, size_t size_bytes,
+                               wick_error *error) {
+  memory_gate *memory = state->tokenizer->memory;
+  cached_word *place = word_cache_place(&state->words, word, size_bytes);
+  if (word_cache_put(&state->words, place, word, size_bytes, &state->sink)) return WICK_OK;
+  if (!merger_reserve(&state->merger, size_bytes)) {
+    return memory_fail(memory, error, "tokenizing", size_bytes * sizeof(merge_symbol));
+  }
+  const spm_text context = {state->tokenizer, word};
+  const size_t first = state->sink.count;
+  spm_split_characters(state->tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
+  if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, &context)) {
+    return memory_fail(memory, error, "tokenizing", size_bytes * sizeof(uint64_t));
+  }
+  spm_put_symbols(state, word, (uint32_t)size_bytes);
+  word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);
+  return WICK_OK;
+}
+
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,
                        wick_error *error) {
-  size_t spaces = leads && state->tokenizer->adds_space ? 1 : 0;
+  const tokenizer *tokenizer = state->tokenizer;
+  const bool has_prefix = leads && tokenizer->adds_space;
+  size_t spaces = has_prefix ? 1 : 0;
   for (size_t at = 0; at < size_bytes; at++) spaces += text[at] == ' ';
-  const wick_status status = encode_reserve(state, size_bytes + spaces * SPACE_MARK_BYTES, error);
+  wick_status status = encode_reserve(state, size_bytes + spaces * SPACE_MARK_BYTES, error);
   if (status != WICK_OK) return status;
-  const size_t marked =
-      spm_mark_spaces(text, size_bytes, leads && state->tokenizer->adds_space, state->copy);
-  const spm_text context = {state->tokenizer, state->copy};
-  if (!merger_reserve(&state->merger, marked)) {
-    return memory_fail(state->tokenizer->memory, error, "tokenizing",
-                       marked * sizeof(merge_symbol));
+  const size_t marked = spm_mark_spaces(text, size_bytes, has_prefix, state->copy);
+  for (size_t at = 0, end; at < marked && status == WICK_OK; at = end) {
+    end = spm_find_word_end(tokenizer, state->copy, at, marked);
+    status = encode_word(state, state->copy + at, end - at, error);
   }
-  spm_split_characters(state->tokenizer, state->copy, (uint32_t)marked, state->merger.symbols);
-  if (!merger_run(&state->merger, (uint32_t)marked, find_pair, &context)) {
-    return memory_fail(state->tokenizer->memory, error, "tokenizing", marked * sizeof(uint64_t));
-  }
-  spm_put_symbols(state, state->copy, (uint32_t)marked);
-  return WICK_OK;
+  return status;
 }
 
 static int hex_value(char digit) {

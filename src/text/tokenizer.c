@@ -320,6 +320,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
     if (text.size_bytes > tokenizer->token_bytes_max) {
       tokenizer->token_bytes_max = (uint32_t)text.size_bytes;
     }
+    spm_find_bridges(tokenizer, text);
     if (!vocabulary_insert(tokenizer, (int32_t)id)) {
       return fail_with(error, WICK_E_FORMAT, lists->tokens->offset_bytes,
                        "tokenizer.ggml.tokens: token %u collides with too many others", id);

@@ -126,6 +126,7 @@ struct tokenizer {
   charsmap charsmap;       // UGM
   float unknown_score;     // UGM
   special_table specials;
+  uint32_t bridges[8];       // a bit a byte: some token has U+2581 behind it
   int32_t byte_tokens[256];  // TOKEN_NONE where there is none
   int32_t bos;
   int32_t eos;

@@ -479,3 +479,45 @@ TEST(only_a_whole_text_loses_the_added_space) {
            (const char *const[]){"<s>", " a", "", ""});
   fixture_close(&fixture);
 }
+
+// Words are merged apart, unless a token reaches across the space between them.
+TEST(a_token_may_reach_across_words) {
+  static const fixture_token TOKENS[] = {
+      {"<unk>", TOKEN_UNKNOWN, 0}, {"▁", TOKEN_NORMAL, -9},  {"a", TOKEN_NORMAL, -8},
+      {"b", TOKEN_NORMAL, -8},     {"▁b", TOKEN_NORMAL, -2}, {"a▁", TOKEN_NORMAL, -3},
+      {"a▁b", TOKEN_NORMAL, -4},   {"▁a", TOKEN_NORMAL, -5},
+  };
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(
+      &fixture, &(fixture_vocabulary){.model = "llama", .tokens = TOKENS, .token_count = 8});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  size_t count = 0;
+  int32_t *ids = fixture_encode(&fixture, "b a b b", 7, 0, &count);
+  static const int32_t WANTED[] = {4, 1, 6, 4};  // ▁b ▁ a▁b ▁b
+  CHECK_EQ_UINT(count, 4);
+  for (size_t i = 0; ids != NULL && i < count; i++) CHECK_EQ_INT(ids[i], WANTED[i]);
+  free(ids);
+  fixture_close(&fixture);
+}
+
+// The same words again and again come from the cache: their ids are those of a short text.
+TEST(repeated_words_have_the_same_ids) {
+  vocabulary_fixture fixture;
+  fixture_open_spm_bytes(&fixture);
+  enum { PERIOD = 8 };
+  char text[250 * PERIOD];
+  for (size_t i = 0; i < sizeof text; i++) text[i] = "a \xc3\xa9x az"[i % PERIOD];
+  size_t count = 0, once = 0, twice = 0;
+  int32_t *wanted = fixture_encode(&fixture, text, PERIOD, 0, &once);
+  free(wanted);
+  wanted = fixture_encode(&fixture, text, 2 * PERIOD, 0, &twice);
+  int32_t *ids = fixture_encode(&fixture, text, sizeof text, 0, &count);
+  REQUIRE(ids != NULL && wanted != NULL && twice > once);
+  REQUIRE(CHECK_EQ_UINT(count, once + (twice - once) * (sizeof text / PERIOD - 1)));
+  for (size_t i = 0; i < count; i++) {
+    CHECK_EQ_INT(ids[i], wanted[i < once ? i : once + (i - once) % (twice - once)]);
+  }
+  free(ids);
+  free(wanted);
+  fixture_close(&fixture);
+}

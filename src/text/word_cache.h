@@ -1,0 +1,38 @@
+// text/word_cache.h — words of a text that were encoded before: their ids are copied from where
+// they stand among the text's own ids. Ordinary text repeats most of its words. Internal to text/.
+#ifndef WICK_TEXT_WORD_CACHE_H
+#define WICK_TEXT_WORD_CACHE_H
+
+#include "base/memory.h"
+#include "text/vocabulary.h"
+
+typedef struct cached_word {
+  const uint8_t *text;
+  uint32_t size_bytes;
+  uint32_t round;  // of the cache when it was added
+  uint32_t first;  // id in the sink
+  uint32_t count;
+} cached_word;
+
+// All zero is one that never finds anything.
+typedef struct word_cache {
+  cached_word *words;
+  uint32_t round;
+} word_cache;
+
+// Begins with a piece of text; words of pieces before it are forgotten. Takes memory when the piece
+// is long enough to be worth it; false when that is refused.
+bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
+void word_cache_free(word_cache *cache, memory_gate *memory);
+
+// A place for a word: it holds the word, or another one that gives way. NULL: not worth it. The
+// text must stay where it is until the next begin.
+cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
+// Puts the ids of the word if the place holds it.
+bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
+                    size_t size_bytes, token_sink *sink);
+// Remembers that the ids of the word are those from `first` on. NULL is no place.
+void word_cache_keep(const word_cache *cache, cached_word *place, const uint8_t *text,
+                     size_t size_bytes, const token_sink *sink, size_t first);
+
+#endif
