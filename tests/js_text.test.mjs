@@ -121,7 +121,9 @@ describe('text', () => {
 
   test('tells of one that was aborted or left, and nothing of one that failed', async (t) => {
     const engine = await openEngine(t);
-    const options = { ...greedy, maxTokens: 50, ignoreEnd: true };
+    // long enough that its end never comes with the first pieces, on a machine however busy
+    const maxTokens = 1000;
+    const options = { ...greedy, maxTokens, ignoreEnd: true };
     const controller = new AbortController();
     const { signal } = controller;
     const stopped = engine.generate('Tell me', { ...options, signal });
@@ -133,7 +135,7 @@ describe('text', () => {
     const { finishReason, usage, timings } = resultOf(stopped);
     assert.equal(finishReason, 'abort');
     assert.equal(usage.promptTokens, await engine.countTokens('Tell me'));
-    assert.ok(usage.completionTokens >= pieces && usage.completionTokens <= 50);
+    assert.ok(usage.completionTokens >= pieces && usage.completionTokens < maxTokens);
     assert.equal(timings.decodeTokensPerSecond, 0);
     const never = engine.generate('Tell me', { ...options, signal });
     assert.ok(Object.is(never.result, undefined));
