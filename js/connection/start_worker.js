@@ -61,7 +61,15 @@ from('node:vm').runInThisContext(fs.readFileSync(name, 'utf8'), name);`;
   const folder = common.slice(0, common.search(/[^\\/]*$/));
   const workerData = { own: `${folder}node/worker.js`, jinja: `${folder}node/jinja.js`, common };
   const streams = { stdin: true, stdout: true, stderr: true };
-  return new threads.Worker(text, { eval: true, execArgv: [], workerData, ...streams });
+  // what a token and a request leave is collected often; V8 would take up to 48 MB for it instead
+  const resourceLimits = { maxYoungGenerationSizeMb: 6 };
+  return new threads.Worker(text, {
+    eval: true,
+    execArgv: [],
+    workerData,
+    resourceLimits,
+    ...streams,
+  });
 }
 
 /** @param {URL | string} option */

@@ -1,13 +1,48 @@
-// Asks one engine for many answers of one token, in a process of its own (--expose-gc), and prints its
-// private memory and the size of V8's heap, in KB, after the collections at each of the given counts.
+// Asks one engine for many answers of one token, in a process of its own, and prints in KB, at each of the
+// given counts: its private memory before and after collections, and what is used of both threads' heaps after them.
 
 import { readFileSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const [dist, file, ...counts] = process.argv.slice(2);
 const { createEngine } = await import(`${dist}/index.js`);
 const engine = await createEngine({ file, threads: 1 });
 const messages = [{ role: 'user', content: 'Hi' }];
-const collect = /** @type {() => void} */ (globalThis.gc);
+
+/**
+ * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 also gives back the
+ * empty room that its young generations have grown by, which gc() of --expose-gc leaves.
+ * @returns {Promise<number>} bytes of both heaps that are used
+ */
+async function collect() {
+  const session = new Session();
+  session.connect();
+  /** @type {Promise<number>} */
+  const ofWorker = new Promise((settle) => {
+    session.on('NodeWorker.attachedToWorker', ({ params: { sessionId } }) => {
+      for (const [id, method] of [
+        'HeapProfiler.collectGarbage',
+        'Runtime.getHeapUsage',
+      ].entries()) {
+        const message = JSON.stringify({ id, method });
+        session.post('NodeWorker.sendMessageToWorker', { sessionId, message });
+      }
+    });
+    session.on('NodeWorker.receivedMessageFromWorker', ({ params: { message } }) => {
+      const { result } = JSON.parse(message);
+      if (result?.usedSize) settle(result.usedSize);
+    });
+  });
+  const awake = setInterval(() => {}, 1000); // an idle engine keeps no process alive
+  session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  session.post('HeapProfiler.collectGarbage');
+  const usedBytes = (await ofWorker) + process.memoryUsage().heapUsed;
+  clearInterval(awake);
+  session.post('NodeWorker.disable');
+  session.disconnect();
+  return usedBytes;
+}
 
 function privateKb() {
   const told = readFileSync('/proc/self/smaps_rollup', 'utf8');
@@ -17,11 +52,13 @@ function privateKb() {
 let asked = 0;
 for (const count of counts.map(Number)) {
   for (; asked < count; asked++) await engine.chat.completions.create({ messages, max_tokens: 1 });
+  const uncollectedKb = privateKb();
+  let usedBytes = 0;
   for (let times = 0; times < 3; times++) {
-    collect();
-    await new Promise((settle) => setTimeout(settle, 50));
+    usedBytes = await collect();
+    await sleep(50);
   }
-  const heapKb = Math.round(process.memoryUsage().heapTotal / 1000);
-  console.log(JSON.stringify({ count, privateKb: privateKb(), heapKb }));
+  const usedKb = Math.round(usedBytes / 1024);
+  console.log(JSON.stringify({ count, uncollectedKb, privateKb: privateKb(), usedKb }));
 }
 await engine.close();

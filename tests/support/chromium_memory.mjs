@@ -1,0 +1,68 @@
+// The memory of a page in Chromium, in KB, after collections in all its threads.
+
+import { readFileSync } from 'node:fs';
+
+/** @typedef {import('playwright-core').Page} Page */
+/** @typedef {import('playwright-core').CDPSession} CDPSession */
+
+/**
+ * Collects in the page and in its worker.
+ * @param {CDPSession} session of the page
+ * @returns {Promise<number>} bytes of both heaps that are used
+ */
+async function collectIn(session) {
+  /** @type {Promise<number>} */
+  const ofWorker = new Promise((settle) => {
+    session.on('Target.attachedToTarget', ({ sessionId }) => {
+      for (const [id, method] of [
+        'HeapProfiler.collectGarbage',
+        'Runtime.getHeapUsage',
+      ].entries()) {
+        const message = JSON.stringify({ id, method });
+        session.send('Target.sendMessageToTarget', { sessionId, message });
+      }
+    });
+    session.on('Target.receivedMessageFromTarget', ({ message }) => {
+      const { result } = JSON.parse(message);
+      if (result?.usedSize) settle(result.usedSize);
+    });
+  });
+  const attach = { waitForDebuggerOnStart: false, flatten: false };
+  await session.send('Target.setAutoAttach', { ...attach, autoAttach: true });
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  return usedSize + (await ofWorker);
+}
+
+/**
+ * @param {import('playwright-core').Browser} browser
+ * @returns {Promise<number>} of the renderer's process that has most: others are empty
+ */
+async function rendererPrivateKb(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  const sizes = processInfo
+    .filter(({ type }) => type === 'renderer')
+    .map(({ id }) => {
+      const told = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
+      return Number(/^Private_Dirty:\s+(\d+)/m.exec(told)?.[1]);
+    });
+  return Math.max(...sizes);
+}
+
+/**
+ * @param {import('playwright-core').Browser} browser
+ * @param {Page} page with one worker
+ * @returns {Promise<{privateKb: number, usedKb: number}>} of its renderer, and of its heaps
+ */
+export async function memoryAfterCollections(browser, page) {
+  let usedBytes = 0;
+  for (let times = 0; times < 3; times++) {
+    const session = await page.context().newCDPSession(page);
+    usedBytes = await collectIn(session);
+    await session.detach();
+    await page.waitForTimeout(100);
+  }
+  return { privateKb: await rendererPrivateKb(browser), usedKb: Math.round(usedBytes / 1024) };
+}
