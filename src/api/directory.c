@@ -1,4 +1,4 @@
-// api/directory.c — what stands in a model's file: metadata and tensors, as wick.h offers them.
+// api/directory.c — the directory of a model's file, its metadata and tensors, as wick.h offers it.
 #include "api/insides.h"
 #include "api/value_json.h"
 

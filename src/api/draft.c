@@ -1,4 +1,4 @@
-// api/draft.c — a second engine's model proposes for the first one's requests.
+// api/draft.c — the model of a second engine proposes tokens for the requests of the first.
 #include <string.h>
 
 #include "api/insides.h"
@@ -9,7 +9,7 @@ static wick_status check_loaded(const wick_engine *engine, const char *which, wi
   return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "%s model is not loaded", which);
 }
 
-// Proposals are token ids, so both must mean the same by each.
+// Proposals are token ids, so each id must mean the same text in both models.
 static wick_status compare_tokens(const wick_engine *engine, const wick_engine *draft,
                                   uint8_t *scratch, uint8_t *draft_scratch, wick_error *error) {
   for (uint32_t id = 0; id < tokenizer_vocab(engine->tokenizer); id++) {

@@ -1,4 +1,4 @@
-// api/engine.c — the engine: loader, model, pages, forward pass and scheduler put together.
+// api/engine.c — an engine: loader, model, pages, forward pass and scheduler.
 #include <string.h>
 
 #include "api/insides.h"
@@ -10,11 +10,12 @@ enum {
   BATCH_TOKENS_DEFAULT = 128,
   REQUESTS_DEFAULT = 64,
   DOT_CHECKS = 100,
-  CHECKPOINTS_BYTES = 64 << 20,  // for recurrent states that are kept
+  CHECKPOINTS_BYTES = 64 << 20,  // for checkpoints of recurrent states
   CHECKPOINTS_MIN = 4,
   CHECKPOINTS_MAX = 256,
-  STATES_PLANNED = 4,  // of one sequence: before and after a pass, within it, the last whole page's
-  CONTEXTS_DEFAULT = 4  // full contexts that the KV pages may come to hold
+  STATES_PLANNED =
+      4,  // of one sequence: before a pass, after it, within it, and at the last whole page
+  CONTEXTS_DEFAULT = 4  // full contexts for which there may be KV pages
 };
 
 void wick_config_default(wick_config *config) {
@@ -33,7 +34,7 @@ static const kernel_table *kernels_named(const char *name) {
   if (name == NULL) return bound;
   if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
 #ifdef WICK_ONE_KERNELS
-  return NULL;  // the module is shorter without the tables that it never binds
+  return NULL;  // a module is shorter without tables that it never binds
 #else
   return kernels_by_name(name);
 #endif
@@ -157,15 +158,16 @@ kv_shape engine_kv_shape(const wick_engine *engine) {
                     .v_type = engine->config.v_type};
 }
 
-// Recurrent states that are kept so that a text can be gone on from their positions.
+// Recurrent states that are kept as checkpoints.
 static uint32_t count_checkpoints(uint64_t state_bytes) {
   const uint64_t count = CHECKPOINTS_BYTES / state_bytes;
   return count < CHECKPOINTS_MIN ? CHECKPOINTS_MIN
                                  : (count > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : (uint32_t)count);
 }
 
-// The pages that the plan counts are the engine's own: the pool grows up to them before it gives up
-// what the prefix cache keeps. Beyond, it evicts first, and grows for requests that run together.
+// The plan counts pages of the engine itself. The pool grows up to their number before it evicts
+// idle pages of the prefix cache. Beyond, it evicts first, and grows only for requests that run
+// together.
 static wick_status create_kv(wick_engine *engine, wick_error *error) {
   const kv_shape shape = engine_kv_shape(engine);
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
@@ -189,7 +191,7 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
-// That the kernels know the answers for what the model takes of them.
+// Checks known answers of the kernels that the model uses.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = engine->config.k_type, .v_type = engine->config.v_type};
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
@@ -199,8 +201,9 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   return kernels_check(engine->kernels, &needs, error);
 }
 
-// Compilers of the host translate anew what is called often: DOT_CHECKS * KERNEL_DOTS relaxed dots
-// are looked at in the first steps, and at last the kernels once more.
+// The compiler of the host translates a function anew when it is called often, and could make
+// mistakes then. So the first steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all
+// kernels once more.
 static void check_dots(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   wick_status status = WICK_OK;
@@ -251,7 +254,8 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
-// Opening the directory alone is for looking: what does not run is told, not refused.
+// A directory that is opened alone is only looked at. Why the model would not run is reported and
+// is no error.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);
@@ -300,7 +304,7 @@ static bool has_prefix(const char *name, const char *prefix) {
   return strlen(name) >= length && memcmp(name, prefix, length) == 0;
 }
 
-// Natively vectors are those of simd128, whatever the processor makes of them.
+// Natively, vectors are called simd128, whatever instructions the processor has for them.
 static op_lane lane_of(const kernel_table *kernels) {
   if (has_prefix(kernels->name, lane_name(LANE_SCALAR))) return LANE_SCALAR;
   if (has_prefix(kernels->name, lane_name(LANE_RELAXED))) return LANE_RELAXED;
@@ -429,7 +433,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   }
   wick_sampling sampling;
   sampler_set_defaults(&sampling);
-  sampling.temperature = 1.0f;  // without top-k a sampler keeps the most
+  sampling.temperature = 1.0f;  // without top-k a sampler needs most memory
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
@@ -499,7 +503,7 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
                               .pages_available = kv_pool_pages_available(engine->kv)};
 }
 
-// What a step begins with. False: there is nothing to do.
+// Begins a step. False: there is nothing to do.
 static bool begin_step(wick_engine *engine) {
   if (engine->scheduler == NULL) return false;
   if (engine->dot_checks_left > 0) check_dots(engine);
@@ -510,7 +514,7 @@ static bool begin_step(wick_engine *engine) {
   return true;
 }
 
-// One unit. False: nothing more can be done now, and *result says why.
+// Runs one unit. False: nothing more can be done now; *result says why.
 static bool work(wick_engine *engine, wick_step_result *result) {
   const scheduler_result done = scheduler_step(engine->scheduler);
   *result = WICK_STEP_PROGRESS;

@@ -1,4 +1,4 @@
-// api/events.c — what stands in the records of events.
+// api/events.c — reads the fields of event records.
 #include <string.h>
 
 #include "wick.h"

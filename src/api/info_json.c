@@ -1,4 +1,4 @@
-// api/info_json.c — an engine's knowledge of its model as JSON.
+// api/info_json.c — what an engine knows of its model, as JSON.
 #include "api/insides.h"
 #include "api/value_json.h"
 #include "base/text.h"
@@ -197,7 +197,7 @@ static void write_load(json_writer *json, const wick_engine *engine) {
   json_u64(json, "layers_ready", state.layers_ready);
   json_bool(json, "complete", state.is_complete);
   if (state.is_complete) {
-    char text[24];  // hexadecimal: JavaScript's numbers end at 2^53
+    char text[24];  // hexadecimal, since a number of JavaScript is exact up to 2^53 only
     text_format(text, sizeof text, "%llx", (unsigned long long)state.fingerprint);
     json_text(json, "fingerprint", text);
   }

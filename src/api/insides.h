@@ -1,4 +1,4 @@
-// api/insides.h — what an engine is made of, for this room and for tests that look inside.
+// api/insides.h — the parts of an engine, for this room and for tests that look inside.
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
@@ -25,19 +25,19 @@ struct wick_engine {
   session_table sessions;
   forward_pass *forward;
   scheduler *scheduler;
-  bool is_draft;            // another engine's: its forward pass is not its own
+  bool is_draft;            // it proposes for another engine, which uses its forward pass
   drafter *drafter;         // NULL: no smaller model proposes
   op_records *ops;          // NULL: metrics are off
   uint64_t host_bytes_max;  // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
-  uint32_t dot_checks_left;  // steps that begin with kernel_table.dots_are_right
+  uint32_t dot_checks_left;  // how many further steps begin with kernel_table.dots_are_right
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
-  // directory only: why the text cannot be taken apart, and why the model does not run
+  // With the directory alone: why text cannot be tokenised, and why the model would not run.
   wick_error tokenizer_error, model_error;
 };
 
-// For tests: kernels that compute something else, and an allocation that fails.
+// For tests: other kernels, and an allocation that fails.
 typedef struct engine_hooks {
   const kernel_table *kernels;  // NULL: those of the configuration
   uint64_t fail_at_call;        // the k-th allocation answers NULL; 0: never
@@ -46,17 +46,17 @@ typedef struct engine_hooks {
 wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
                           wick_error *error);
 
-// The directory of the model is there: everything that follows from it is made. `context`: the
-// engine.
+// Called when the directory of the model is complete: makes all that follows from it. `context`:
+// the engine.
 wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
-// An error that was kept, once more.
+// Reports an error that was kept.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
-// The one that loading has ended with.
+// The error that loading has ended with.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// The pages' layout of the engine's model.
+// The shape of the pages of the engine's model.
 kv_shape engine_kv_shape(const wick_engine *engine);
-// Why there is no model to work with.
+// The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 
 #endif

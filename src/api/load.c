@@ -1,4 +1,4 @@
-// api/load.c — a model on its way into an engine, as wick.h offers it.
+// api/load.c — loads a model into an engine, as wick.h offers it.
 #include "api/insides.h"
 
 void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,
@@ -11,7 +11,7 @@ void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *o
   loader_next_range(engine->loader, file, offset_bytes, length_bytes);
 }
 
-// Keeps the first failure, and ends what waits for the model.
+// Keeps the first error, which later calls report again.
 static wick_status remember(wick_engine *engine, wick_status status, wick_error *error) {
   if (status == WICK_OK) return WICK_OK;
   if (engine->load_error.status == WICK_OK && error != NULL) engine->load_error = *error;
@@ -29,7 +29,7 @@ wick_status wick_load_feed(wick_engine *engine, uint32_t file, uint64_t offset_b
   wick_error own;
   wick_error *filled = error == NULL ? &own : error;
   wick_status status = loader_feed(engine->loader, file, offset_bytes, bytes, size_bytes, filled);
-  // of a directory alone the loader tells nobody
+  // when only the directory is loaded, the loader does not call back
   if (status == WICK_OK && engine->config.directory_only && !engine->is_directory_ready &&
       loader_is_complete(engine->loader)) {
     status = engine_take_directory(engine, filled);

@@ -1,4 +1,4 @@
-// api/metrics.c — what the ops of the forward pass took, as wick.h offers it.
+// api/metrics.c — times of the ops of the forward pass, as wick.h offers them.
 #include "api/insides.h"
 
 void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context) {

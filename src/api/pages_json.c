@@ -1,7 +1,7 @@
-// api/pages_json.c — the KV pages and their holders as JSON.
+// api/pages_json.c — the KV pages and who holds them, as JSON.
 #include "api/insides.h"
 
-// 'c': nobody but the prefix cache has it.
+// 'c': only the prefix cache holds it.
 static char letter_of(const kv_page *page) {
   if (page->ref_count == 0) return '.';
   if (page->ref_count == page->hold_count) return 'c';

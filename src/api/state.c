@@ -56,7 +56,7 @@ wick_status wick_session_tokens(const wick_engine *engine, uint32_t id, const in
 
 // ---- Saved state ----
 
-// What a record depends on; the fingerprint is there when all weights are.
+// What a record depends on. The fingerprint is complete when all weights have arrived.
 static wick_status find_salt(const wick_engine *engine, uint64_t *salt, wick_error *error) {
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;
@@ -72,7 +72,7 @@ static wick_status no_cache(wick_error *error) {
   return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the prefix cache is off");
 }
 
-// Pages without the states at their ends would bring no hits.
+// In a model with recurrent layers, pages without the states at their ends would bring no hits.
 static wick_status check_cache_saved(const wick_engine *engine, wick_error *error) {
   if (engine->prefix == NULL) return no_cache(error);
   if (!store_is_recurrent(engine->store)) return WICK_OK;
@@ -102,7 +102,7 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
   return state_save_cache(engine->prefix, salt, sink, error);
 }
 
-// A source whose first bytes were looked at and are read once more.
+// A source whose first bytes were looked at already, and are read once more.
 typedef struct peeked_source {
   const wick_state_source *source;
   uint8_t head[SESSION_MAGIC_BYTES];

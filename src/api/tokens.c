@@ -2,7 +2,9 @@
 #include "api/insides.h"
 #include "base/checked.h"
 
-enum { CHARACTER_BYTES_MAX = 16 };  // what a detokenizer may write beside a token's own bytes
+enum {
+  CHARACTER_BYTES_MAX = 16
+};  // the most that a detokenizer writes besides the bytes of a token
 
 wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) {
   if (engine->tokenizer != NULL) return WICK_OK;

@@ -31,7 +31,7 @@ static void write_array(json_writer *json, const char *key, const gguf_value *va
   json_open(json, key, '[');
   const uint8_t *cursor = value->data;
   for (uint64_t i = 0; i < count && i < value->count; i++) {
-    if (value->item_type == GGUF_ARRAY) break;  // arrays of arrays are counted, not shown
+    if (value->item_type == GGUF_ARRAY) break;  // of an array of arrays only the length is shown
     if (value->item_type == GGUF_STRING) {
       const gguf_string text = gguf_next_string(&cursor);
       json_string(json, NULL, text.bytes, (size_t)text.size_bytes);

@@ -1,18 +1,18 @@
-// schedule/admission.c — who runs, and who gives way when pages run out.
+// schedule/admission.c — which requests run, and which are preempted when pages run out.
 //
-// A request starts when there are pages for what it has to read, and takes the others one by one
-// while it writes. When they run out, what the prefix cache keeps idle goes first (kv/pool.h), then
-// the last in order among those that run gives its pages up and waits again. Then it has them back
-// from the host (swap.h), or reads once more what it had, which brings the same logits (the law of
-// the kernels), so its text goes on as if nothing had been. A session keeps what it held before,
-// unless the host keeps that, too, or nobody could go on. The first in order always goes on, so all
-// end.
+// A request starts when there are pages for the tokens that it has to read. It takes further pages
+// one by one while it decodes. When pages run out, idle pages of the prefix cache go first
+// (kv/pool.h). Then the last running request in order is preempted: it gives its pages up and
+// waits. When it starts again, it has its pages back from the host (swap.h) or reads its text
+// again. Reading again gives the same logits (the law of the kernels), so its text does not change.
+// A session keeps what it held before the request, unless the host keeps that, too, or no request
+// could continue. The first request in order always continues, so all requests end.
 #include <string.h>
 
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-// After so many passes memory that was refused is asked for again.
+// After so many passes, memory that was refused is asked for again.
 enum { NOMEM_PASSES = 16 };
 
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
@@ -29,7 +29,7 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
 
 // ---- Giving way ----
 
-// With the host, where that costs less than to read `lost` of the `count` stored tokens again.
+// Gives pages to the host, if that costs less than prefill of `lost` of the `count` stored tokens.
 static void keep_outside(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t count,
                          uint32_t lost) {
   const bool has_worked = swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, sequence,
@@ -38,8 +38,9 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// All pages go, or those of a session stay as far as it held them before: where the host keeps
-// nothing, only what came since is read again. What could not be read again the same stays, too.
+// Preempts a request. Without a session all its pages go. A session keeps what it held before the
+// request, unless the host has a record of all. Pages that could not be read again with the same
+// values stay, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;
@@ -67,13 +68,13 @@ static void preempt(scheduler *scheduler, request *request) {
   scheduler->stats.preempted++;
 }
 
-// Whether `a` gives way before `b` does.
+// Whether `a` is preempted before `b`.
 static bool is_later(const scheduler *scheduler, const request *a, const request *b) {
   return a->is_paused != b->is_paused ? a->is_paused : admission_precedes(scheduler, b, a);
 }
 
-// The last in order of those that run; NULL: none. A session's pages that slid out of a window
-// cannot be given back token by token, so it keeps them.
+// The last in order of the running requests; NULL: none. Pages of a session that slid out of a
+// window cannot be given back token by token, so such a session keeps its pages.
 static request *last_running(const scheduler *scheduler) {
   const bool has_window = store_has_window(scheduler->parts.store);
   request *found = NULL;
@@ -85,7 +86,8 @@ static request *last_running(const scheduler *scheduler) {
   return found;
 }
 
-// The last in order of those behind `first` that wait while their session has pages; NULL: none.
+// The last in order of the requests behind `first` that wait while their session has pages; NULL:
+// none.
 static request *last_holding(const scheduler *scheduler, const request *first) {
   const scheduler_parts *parts = &scheduler->parts;
   request *found = NULL;
@@ -99,7 +101,8 @@ static request *last_holding(const scheduler *scheduler, const request *first) {
   return found;
 }
 
-// The session that has pages and has been without a request for the longest time; NULL: none.
+// Of the sessions with pages, the one that has been without a request for the longest time; NULL:
+// none.
 static session *longest_idle(const session_table *table) {
   session *found = NULL;
   for (uint32_t i = 0; i < table->count; i++) {
@@ -111,8 +114,8 @@ static session *longest_idle(const session_table *table) {
   return found;
 }
 
-// The last resort before `first` could not go on at all: pages of sessions without a request, which
-// then read their tokens again, or of those whose request waits behind it. False when there are
+// When `first` could not continue otherwise: takes the pages of sessions without a request, which
+// read their tokens again later, or of sessions whose request waits behind it. False when there are
 // none.
 static bool take_from_sessions(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
@@ -164,7 +167,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
     if (last != NULL && last != request) {
       preempt(scheduler, last);
     } else if (!take_from_sessions(scheduler, request)) {
-      // when it is the last in order, the first is another, and goes on
+      // when the request is the last in order, another one is the first and continues
       return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
     }
   }
@@ -172,20 +175,20 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
 
 // ---- Starting ----
 
-// Pages that those which run may still come to take.
+// Pages that running requests may still need.
 static uint32_t pages_to_come(const scheduler *scheduler) {
   uint32_t pages = 0;
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING) continue;
     const uint32_t end = request_tokens_in_the_end(at);
     const uint32_t room = store_capacity(scheduler->parts.store, at->sequence);
-    // and one to copy, where the last is shared
+    // and one to copy, when the last page is shared
     pages += end > room ? ceil_div_u32(end - room, KERNEL_PAGE_TOKENS) + 1 : 1;
   }
   return pages;
 }
 
-// Pages that all who run may come to enter into the prefix cache.
+// Pages that the running requests may enter into the prefix cache.
 static uint32_t entries_to_come(const scheduler *scheduler) {
   uint32_t entries = 0;
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
@@ -194,8 +197,8 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
   return entries;
 }
 
-// So that nothing is allocated while it runs. Without room for that, it is tried again when it is
-// needed, so this is no error.
+// Grows memory now, so that running allocates nothing. Failing is no error: memory is asked for
+// again when it is needed.
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   const uint32_t end = request_tokens_in_the_end(request);
@@ -221,8 +224,9 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   reserve_ahead(scheduler, request);
 }
 
-// How many tokens after the `stored` ones it needs pages for to start. When it is alone, or has
-// given way before: all that it will ever need, else it might never end, or do nothing but start.
+// How many tokens behind the `stored` ones it needs pages for to start. A request that is alone, or
+// was preempted before, starts only with all pages that it will ever need. Otherwise it might never
+// end, or be preempted again and again.
 static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,
                                 uint32_t stored) {
   const uint32_t end = request_tokens_in_the_end(request);
@@ -231,7 +235,7 @@ static uint32_t tokens_to_start(const scheduler *scheduler, const request *reque
   return needed - stored;
 }
 
-// Makes sure of the pages that it needs to start, and keeps those for what it has to read.
+// Reserves the pages that it needs to start, and takes those for the tokens that it has to read.
 static wick_status reserve_start(scheduler *scheduler, const request *request, kv_seq_id sequence,
                                  uint32_t stored, wick_error *error) {
   seq_store *store = scheduler->parts.store;
@@ -241,16 +245,17 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
   store_expect(store, scheduler->running + 1);
   const bool has_grown = store_grow_for(store, pages, NULL) == WICK_OK;
   const bool is_enough = has_grown && pages <= store_pages_available(store);
-  // Else exactly: the page to copy may not be needed, and the error says how many are.
+  // Otherwise the exact number: no page may have to be copied, and the error tells how many are
+  // missing.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
-// The last token is read again when nothing new follows it: its logits are wanted.
+// When nothing new follows, the last token is read again, because its logits are wanted.
 static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }
 
-// Whether its record is the cheaper way, and there are pages for all that it will ever need.
+// Whether reading its record costs less, and there are pages for all that it will ever need.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
@@ -266,8 +271,8 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
          pages <= store_pages_available(parts->store);
 }
 
-// What a record brought is to go on as: with room for what is read next, in place of the empty
-// sequence of its session.
+// The sequence of a record becomes that of the request, with room for what is read next. It
+// replaces the empty sequence of its session.
 static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
@@ -284,7 +289,7 @@ static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id seq
   return WICK_OK;
 }
 
-// Starts it with the pages that the host has kept; false: as if nothing had been kept.
+// Starts it with the pages that the host has kept. False: it starts as if nothing had been kept.
 static bool start_swapped(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -305,7 +310,7 @@ static bool start_swapped(scheduler *scheduler, request *request) {
   return true;
 }
 
-// Gives the request its sequence: what the cache knows of its tokens, and pages to start with.
+// Gives the request its sequence: the tokens that the prefix cache has, and pages to start with.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -326,7 +331,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
     stored = store_truncate(store, sequence, stored - 1);
     if (request->fed_before > stored) request->fed_before = stored;
   }
-  // its session can come back to where it was
+  // so that its session can come back to this position
   if (request->session != NULL) store_mark(store, sequence);
   status = reserve_start(scheduler, request, sequence, stored, error);
   if (status == WICK_OK) {
@@ -342,8 +347,8 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   return status;
 }
 
-// Whether both begin with the page that `reading` reads now, of one tenant: another's request must
-// not be held up by it either.
+// Whether both requests begin with the page that `reading` reads now, and belong to one tenant. A
+// tenant must not be delayed by what another one reads.
 static bool shares_next_page(const request *reading, const request *request) {
   if (!salt_is_same(reading->salt, request->salt)) return false;
   const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
@@ -351,7 +356,7 @@ static bool shares_next_page(const request *reading, const request *request) {
   return memcmp(reading->tokens, request->tokens, tokens * sizeof(int32_t)) == 0;
 }
 
-// Whether a request that runs is still reading pages that this one could then have from the cache.
+// Whether a running request still reads pages that this one could then take from the prefix cache.
 static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
   if (store_prefix(scheduler->parts.store) == NULL || request->on_logits != NULL) return false;
   if (request->session != NULL && request->session->count != 0) return false;
@@ -373,8 +378,8 @@ static request *next_to_start(const scheduler *scheduler) {
   return best;
 }
 
-// Makes one of lower priority, or a paused one, give way to a request that waits; when nobody runs,
-// sessions that have something.
+// Preempts a request of lower priority, or a paused one, for a request that waits. When no request
+// runs, sessions lose their pages.
 static bool make_way(scheduler *scheduler, const request *waiting) {
   if (scheduler->running == 0) return take_from_sessions(scheduler, waiting);
   request *last = last_running(scheduler);
@@ -392,7 +397,7 @@ static bool is_blocked(const scheduler *scheduler, const request *next) {
          store_freed(scheduler->parts.store) == scheduler->blocked_freed;
 }
 
-// Memory that was refused may be there later, whatever the pages do.
+// Memory that was refused may be there later, even when no page was freed.
 static void remember_blocked(scheduler *scheduler, const request *next, wick_status status) {
   const bool is_memory = status == WICK_E_NOMEM;
   scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;

@@ -1,18 +1,19 @@
-// schedule/draft.c — the smaller model's sequences, one a request, and its passes.
+// schedule/draft.c — the sequences of the smaller model, one for each request, and its passes.
 #include "schedule/draft.h"
 
 #include <string.h>
 
 #include "schedule/speculation.h"
 
-// Requests that it follows at the same time; another one takes the place of the least recent.
+// It follows this many requests at a time. Another request takes the place that was least recently
+// used.
 enum { DRAFT_TEXTS_MAX = 4 };
 _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
                "those that decode together would take each other's places in every pass");
 static const float COST_WEIGHT = 0.2f;
 
-// A request's text as far as it was read: `read` tokens that are surely part of it, then those that
-// were proposed after `count` tokens and read, too, all but the last.
+// What the smaller model has read of a request's text: `read` tokens that belong to the text, then
+// proposals made after `count` tokens, except the last proposal.
 typedef struct draft_text {
   uint32_t request;  // 0: the place is free
   kv_seq_id sequence;
@@ -39,7 +40,7 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
     drafter_destroy(made);
     return memory_fail(parts->memory, error, "the drafter's batch", parts->batch_tokens);
   }
-  // so that proposing allocates nothing; where it cannot be had now, it may be later
+  // Proposing then allocates nothing. Pages that are not there now may be there later.
   store_expect(parts->store, 1);
   store_grow_for(parts->store, parts->context_tokens / KERNEL_PAGE_TOKENS, NULL);
   *out = made;
@@ -68,7 +69,7 @@ void drafter_forget(drafter *drafter, uint32_t request) {
   }
 }
 
-// The request's, or a new one in a place that is free or least recently used; NULL: no memory.
+// The place of the request, or a new one that is free or least recently used. NULL: no memory.
 static draft_text *find_text(drafter *drafter, uint32_t request) {
   draft_text *oldest = &drafter->texts[0];
   for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
@@ -84,7 +85,7 @@ static draft_text *find_text(drafter *drafter, uint32_t request) {
   return oldest;
 }
 
-// Of what was read after the last call's text, what has come true stays.
+// Keeps the proposals that were accepted since the last call.
 static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count) {
   uint32_t right = 0;
   while (right + 1 < text->proposed_count && text->count + right < count &&
@@ -93,13 +94,13 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
   }
   if (text->proposed_count != 0) text->read = text->count + right;
   text->proposed_count = 0;
-  // The newest token is always read again: its logits are wanted.
+  // The newest token is always read again, because its logits are wanted.
   if (text->read >= count) text->read = count - 1;
   text->read = store_truncate(drafter->parts.store, text->sequence, text->read);
 }
 
-// Reads `count` tokens; with_logits: of the last one, they stay until the next pass. False when
-// there are no pages, or the values were not finite.
+// Reads `count` tokens. with_logits: computes the logits of the last one, which stay until the next
+// pass. False when pages ran out or values were not finite.
 static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                         bool with_logits) {
   const drafter_parts *parts = &drafter->parts;
@@ -135,14 +136,14 @@ static int32_t likeliest(const drafter *drafter) {
   return (int32_t)best;
 }
 
-// Nothing can be proposed, which is told: drafter_failures.
+// Counts a call that can propose nothing (drafter_failures).
 static uint32_t give_up(drafter *drafter) {
   drafter->failures++;
   return 0;
 }
 
-// Reads what is new of the text, all but its newest token; at most a batch. *is_done: no more is
-// left. False when it could not be read.
+// Reads what is new of the text, without its newest token, at most a batch. *is_done: nothing is
+// left. False when reading failed.
 static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                      bool *is_done) {
   const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;

@@ -1,4 +1,4 @@
-// schedule/events.h — what happened, as records in one buffer that the host empties (wick.h).
+// schedule/events.h — events are records in one buffer, which the host empties (wick.h).
 #ifndef WICK_SCHEDULE_EVENTS_H
 #define WICK_SCHEDULE_EVENTS_H
 
@@ -15,16 +15,16 @@ typedef struct event_buffer {
   size_t text_bytes_max;  // of one record
 } event_buffer;
 
-// Room for many records whose text takes up to text_bytes_max: whatever that is, an empty buffer
-// has room for `records` of them.
+// Room for many records whose text takes up to text_bytes_max. However large that is, an empty
+// buffer has room for `records` of them.
 wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
                           event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records);
 // Is there room for `records` of the largest kind?
 bool events_have_room(const event_buffer *events, uint32_t records);
-// Appends a record; size_bytes, top_count and text_bytes are filled in here. Text over the maximum
-// is cut at a character.
+// Appends a record and fills in its size_bytes, top_count and text_bytes. Text over the maximum is
+// cut at a character.
 void events_put(event_buffer *events, const wick_event *event, const int32_t *top_tokens,
                 const float *top_logprobs, uint32_t top_count, const char *text, size_t text_bytes);
 const uint8_t *events_take(event_buffer *events, size_t *size_bytes);

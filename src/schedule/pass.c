@@ -1,6 +1,6 @@
 // schedule/pass.c — one pass through the model: makes a batch of the running requests, computes it
-// layer by layer, and samples from its logits. A row's logits do not depend on the batch (a law of
-// the kernels), so a request gives the same text whatever runs beside it.
+// layer by layer, and samples from its logits. The logits of a row do not depend on the rest of the
+// batch (a law of the kernels), so a request gives the same text whatever runs beside it.
 #include <string.h>
 
 #include "schedule/scheduler_types.h"
@@ -40,7 +40,7 @@ static void add_decode(scheduler *scheduler, request *request) {
 
 // ---- Who is in it ----
 
-// The request that a failed pass has left to run alone; NULL: none.
+// The request that runs alone after a pass has failed; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase == REQUEST_RUNNING && at->runs_alone && !at->is_paused) return at;
@@ -50,7 +50,7 @@ static request *find_alone(const scheduler *scheduler) {
 
 static bool takes_part(const request *request, const struct request *alone) {
   if (request->phase != REQUEST_RUNNING || request->is_paused) return false;
-  // It has read all, has nothing to say, and is about to be ended.
+  // It has read its prompt and samples nothing: it ends next.
   if (request->tokens_max == 0 && !request_is_prefill(request)) return false;
   return alone == NULL || request == alone;
 }
@@ -63,7 +63,7 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
   return count;
 }
 
-// How many proposals of a source are asked for; each takes `proposal_us`.
+// How many proposals of a source to ask for; making one takes `proposal_us`.
 static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
                                  uint32_t most, uint32_t decodes, float proposal_us) {
   request->speculation.source = source;
@@ -72,7 +72,7 @@ static uint32_t proposals_wanted(scheduler *scheduler, request *request, specula
                             proposal_us);
 }
 
-// What the text itself proposes, and what the smaller model does where that is nothing.
+// Proposals from the text, or from the smaller model when the text gives none.
 static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
                            uint32_t decodes) {
   speculation *speculation = &request->speculation;
@@ -95,7 +95,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// What may follow the newest token, as far as there are pages for it.
+// Proposals behind the newest token, as many as there are pages for.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -111,7 +111,8 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (status != WICK_OK) speculation->count = 0;
 }
 
-// Pages for what is decoded. Some may lose theirs to others here, so this comes before the batch.
+// Reserves pages for decoding. This may preempt other requests, so it comes before the batch is
+// made.
 static void reserve_decodes(scheduler *scheduler, const request *alone) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (!takes_part(at, alone) || request_is_prefill(at)) continue;
@@ -123,8 +124,8 @@ static void reserve_decodes(scheduler *scheduler, const request *alone) {
   }
 }
 
-// Those that read and are not in the pass yet: the first in order, or the one with the least to
-// read.
+// Of the requests in prefill that are not in the pass yet: the first in order, or the one with the
+// least left to read.
 static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
   request *best = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -138,18 +139,18 @@ static request *next_prefill(const scheduler *scheduler, const request *alone, b
   return best;
 }
 
-// What of a batch prompts may take.
+// How much of a batch prompts may take.
 typedef struct prefill_share {
   uint32_t end;     // of the batch
   uint32_t tokens;  // in all
-  uint32_t pieces;  // of those that have more to read than that
+  uint32_t pieces;  // of a prompt that has more left to read than all of `tokens`
 } prefill_share;
 
 static bool is_long(const request *request, const prefill_share *share) {
   return request->tokens_count - request->fed > share->tokens;
 }
 
-// What the others have to read and may take, as far as it matters: at most `most`.
+// How many tokens the other prompts may take, counted up to `most`.
 static uint32_t unread_of_others(const scheduler *scheduler, const request *alone,
                                  const request *first, const prefill_share *share, uint32_t most) {
   uint32_t unread = 0, pieces = share->pieces;
@@ -170,9 +171,9 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first in order has a part of the room, so that it gets on whoever comes; the other is for
-// those with the least to read, which would wait long behind much: half, and while they wait behind
-// a long one that has not waited long itself, all but a token.
+// The first prompt in order has a part of the room, so that it progresses whatever else comes. The
+// rest, up to half of the room, is for the prompts with the least left to read. If the first prompt
+// is long and has not waited too long, they may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -180,7 +181,7 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   const uint32_t most = gives_way ? share.tokens - 1 : share.tokens / 2;
   const uint32_t others = unread_of_others(scheduler, alone, next, &share, most);
   uint32_t room = share.tokens - others;
-  // of the pieces half, where others want some
+  // half of the pieces, where other prompts want some
   const uint32_t half = (share.pieces + 1) / 2;
   if (is_long(next, &share) && others != 0 && room > half) room = half;
   add_part(scheduler, next, room, &share);
@@ -206,8 +207,8 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Tells the store what the pass will read. False when one has no memory for it: it ends, and the
-// others begin anew.
+// Tells the store which rows the pass will compute. When memory for a request is missing, that
+// request ends: false, and the others begin anew.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -255,7 +256,7 @@ bool pass_begin(scheduler *scheduler) {
   return true;
 }
 
-// Sequences end where they can be gone on from: a recurrent state may be behind what was accepted.
+// Cuts sequences back behind their accepted tokens, where a recurrent state can continue.
 static void end_pass(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   scheduler->phase = PASS_NONE;
@@ -274,7 +275,8 @@ void pass_drop(scheduler *scheduler) {
 // ---- After the layers ----
 
 static void put_prefill(scheduler *scheduler, const request *request) {
-  if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_UNIT)) return;  // told next time
+  if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_UNIT))
+    return;  // reported after the next unit
   const wick_event event = {.request = request->id,
                             .kind = WICK_EVENT_PREFILL,
                             .token = TOKEN_NONE,
@@ -288,7 +290,7 @@ static void append(scheduler *scheduler, request *request, uint32_t tokens) {
   request->fed += tokens;
 }
 
-// Proposals count when they have proved right.
+// Counts the accepted proposals.
 static void count_fed(scheduler *scheduler, request *request) {
   scheduler_stats *stats = &scheduler->stats;
   const bool is_prompt = request_is_prefill(request);
@@ -301,7 +303,7 @@ static void count_fed(scheduler *scheduler, request *request) {
   // Other requests may begin with its whole pages.
   store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
                  request->fed);
-  // behind a proposal that failed, a recurrent state is read once more from where it was kept
+  // behind a rejected proposal, a recurrent state reads again from the position where it was kept
   if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens;
   } else {
@@ -319,14 +321,15 @@ static void end_layers(scheduler *scheduler) {
   if (!has_logits) end_pass(scheduler);
 }
 
-// Several in one pass: each runs alone once, and ends or goes on by itself.
+// When a pass with several requests fails, each runs alone once. It then ends with the error or
+// continues by itself.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   bool is_shared = false;
   for (uint32_t i = 1; i < scheduler->batch_count; i++) {
     is_shared = is_shared || scheduler->owners[i] != only;
   }
-  // A proposal that never comes may be at fault: the next time without.
+  // The cause may be a proposal that would not be accepted: the next pass has none.
   const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     scheduler->owners[i]->runs_alone = is_shared;
@@ -361,7 +364,7 @@ static void put_token(scheduler *scheduler, const request *request, const sample
              choice->top_count, request->shown, shown_bytes);
 }
 
-// False when that has ended it.
+// False when the request has ended by this.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
@@ -387,7 +390,7 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
   return how == WICK_FINISH_NONE;
 }
 
-// After a row was sampled: the next row counts if its token is the one that came.
+// After a row was sampled: the next row counts if its token is the sampled one.
 static void check_proposal(scheduler *scheduler, request *request, uint32_t position) {
   const int32_t came = request->tokens[request->tokens_count - 1];
   if (!speculation_accepts(&request->speculation, came)) {
@@ -398,14 +401,15 @@ static void check_proposal(scheduler *scheduler, request *request, uint32_t posi
   append(scheduler, request, 1);
 }
 
-// The other completions of a prompt begin where it has been read: with its pages and this row.
+// The other completions of a prompt start when it has been read, with its pages and this row of
+// logits.
 static void start_followers(scheduler *scheduler, request *original, const float *logits) {
   struct request *next;
   for (request *at = scheduler->first; at != NULL; at = next) {
     next = at->next;
     if (at->original != original) continue;
     at->original = NULL;
-    // What does not start here reads for itself, later.
+    // A completion that cannot start here reads the prompt itself later.
     if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
     if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_MAX)) continue;
     kv_seq_id child;
@@ -415,7 +419,8 @@ static void start_followers(scheduler *scheduler, request *original, const float
   }
 }
 
-// One row: for whoever wants it; the last one of a prompt and each one after it bring a token.
+// Handles one row of logits: hands it to on_logits, and samples from the last row of a prompt and
+// from each row behind it.
 static void take_row(scheduler *scheduler, request *request, uint32_t position,
                      const float *logits) {
   if (request->on_logits != NULL && position < request->prompt_count) {
@@ -428,7 +433,7 @@ static void take_row(scheduler *scheduler, request *request, uint32_t position,
   if (sample_row(scheduler, request, logits)) check_proposal(scheduler, request, position);
 }
 
-// Its request has not ended, and no proposal before it was wrong.
+// Whether the row counts: its request has not ended, and no proposal before it was wrong.
 static bool is_row_wanted(const scheduler *scheduler, uint32_t row) {
   const uint32_t input = forward_logits_input(scheduler->parts.forward, row);
   const request *owner = scheduler->owners[input];
@@ -443,7 +448,7 @@ static void logits_round(scheduler *scheduler) {
   uint32_t next = first + rows;
   for (uint32_t i = 0; i < rows; i++) {
     const uint32_t input = forward_logits_input(parts->forward, first + i);
-    // Its own last row, or one before it, may have ended it.
+    // The last row of the request, or one before it, may have ended it.
     request *owner = scheduler->owners[input];
     if (owner == NULL) continue;
     take_row(scheduler, owner, scheduler->batch[input].position, forward_logits(parts->forward, i));

@@ -1,4 +1,4 @@
-// schedule/request.c — from a host's wish to a request that can run without allocating.
+// schedule/request.c — makes a request that can run without allocating from what the host wants.
 #include "schedule/request.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }
 
-// Room for the tokens so far, those of the session first, and `more`.
+// Room for the tokens of the session, and `more`.
 static wick_status make_room(memory_gate *memory, size_t more, request *request,
                              wick_error *error) {
   const size_t count = request->prompt_count + more;
@@ -52,11 +52,12 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
   const size_t before = request->prompt_count, left = context_tokens - before;
-  // A token stands for at least a byte, but for the few special ones at either end and SPM's space.
+  // A token stands for at least one byte, except the few special ones at either end and the space
+  // that SPM adds.
   const size_t capacity = wanted->text_bytes < left ? wanted->text_bytes + 8 : left;
   wick_status status = make_room(memory, capacity, request, error);
   if (status != WICK_OK) return status;
-  // What goes on is no beginning.
+  // A text that continues another one has no beginning-of-sequence token.
   const uint32_t flags = before == 0
                              ? wanted->tokenize_flags
                              : wanted->tokenize_flags & ~(uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
@@ -68,7 +69,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
   return status;
 }
 
-// What the session holds comes first.
+// The tokens of the session come first.
 static wick_status copy_session(memory_gate *memory, const session *session, request *request,
                                 wick_error *error) {
   const wick_status status = make_room(memory, session->count, request, error);
@@ -86,7 +87,7 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
   if (status != WICK_OK) return status;
   if (wanted->drop_first != 0 || wanted->drop_last != 0) {
     status = session_check_range(request->session, wanted->drop_first, wanted->drop_last, error);
-    // the last one of a full context has no place
+    // the last token of a full context has no place
     if (request->prompt_count > context_tokens) request->prompt_count = context_tokens;
     return status;
   }
@@ -140,10 +141,10 @@ static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// How many tokens may come out, and room for them behind the prompt.
+// How many tokens may be sampled, and room for them behind the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
-  // The last token that comes out is not fed any more, so one more than the room fits.
+  // The last sampled token is not read any more, so one more token fits than there is room.
   const uint32_t room = context_tokens - request->prompt_count + 1;
   if (!wanted->prefill_only) {
     request->tokens_max =
@@ -176,7 +177,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  // What continues an empty text is a whole text.
+  // A text that continues an empty session is a whole text.
   const bool is_whole =
       wanted->tokens == NULL && wanted->text_bytes == 0 && (session == NULL || session->count == 0);
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);

@@ -17,37 +17,38 @@
 
 typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING } request_phase;
 
-// A request with everything that it will need until its end: running it allocates nothing.
+// A request has all memory that it will need until its end, so running it allocates nothing.
 typedef struct request {
   struct request *next;  // in the order of arrival
   uint32_t id;
   request_phase phase;
   int32_t priority;
-  uint64_t pass_submitted;  // passes that the scheduler had begun when it came
+  uint64_t pass_submitted;  // passes begun before it came
   bool is_cancelled;
-  bool is_paused;            // keeps what it has, takes part in no pass
-  bool was_preempted;        // gave its pages up at least once
-  bool runs_alone;           // a pass that it was in failed: whose fault it was shows alone
-  struct request *original;  // whose prompt it continues as soon as that is read; NULL: its own
-  session *session;          // NULL: none
-  cache_salt salt;           // its session's, if any
-  int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
-  uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: most that may come out
-  uint32_t fed;                                     // tokens in the KV pages
-  uint32_t fed_before;                              // that the session had before
-  uint32_t cached;                                  // of the prompt, that needed no pass
-  uint32_t pass_tokens;                             // in the pass under way; 0: not in it
-  uint32_t pass_end;  // rows of the pass from this position on follow a proposal that was wrong
+  bool is_paused;      // keeps its pages and takes part in no pass
+  bool was_preempted;  // has lost its pages at least once
+  bool runs_alone;  // after a failed pass each request runs alone, which shows whose fault it was
+  struct request *
+      original;  // one of several completions: waits until this one has read the prompt; NULL: none
+  session *session;  // NULL: none
+  cache_salt salt;   // the one of its session, or zeros
+  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
+  uint32_t fed;                                     // tokens whose keys and values are in pages
+  uint32_t fed_before;   // of these, tokens that the session had before the request
+  uint32_t cached;       // tokens of the prompt that needed no pass
+  uint32_t pass_tokens;  // rows in the pass under way; 0: none
+  uint32_t pass_end;     // rows of the pass from this position on follow a rejected proposal
   uint32_t tokens_out;
-  uint32_t drop_first, drop_last;  // of its session's tokens, when all is read; both 0: nothing
+  uint32_t drop_first, drop_last;  // tokens to drop from the session when all is read; both 0: none
   kv_seq_id sequence;              // KV_SEQ_NONE until it runs
-  swap_record swapped;             // its pages, while it waits after giving way
+  swap_record swapped;  // the host's record of its pages, while it waits after preemption
   bool ignore_end;
-  bool is_stopped;  // a stop string came: nothing more is shown
+  bool is_stopped;  // a stop string was found: no more text is returned
   sampler *sampler;
   stop_matcher *stops;  // NULL: none
   detokenizer detokenizer;
-  char *piece, *shown;  // a token's text; what of it may be shown
+  char *piece, *shown;  // the text of one token, and the part of it that may be returned
   int32_t *forced;      // [forced_count]; NULL: none
   uint32_t forced_count;
   bool speculates, always_speculates;
@@ -57,31 +58,31 @@ typedef struct request {
   uint64_t submitted_us, started_us, first_token_us;
 } request;
 
-// Copies and tokenises; `session` is the one that `wanted` names, NULL for none. `context_tokens`
-// bounds the prompt (WICK_E_FULL with both numbers) and what may follow it. Other errors as
-// wick_request_submit says.
+// Copies what the host wants and tokenises it. `session` is the session that `wanted` names, or
+// NULL. `context_tokens` limits prompt and answer together; a longer prompt is WICK_E_FULL with
+// both numbers. Other errors as wick_request_submit says.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick_request *wanted,
                            session *session, uint32_t vocab, uint32_t context_tokens, request **out,
                            wick_error *error);
 void request_destroy(memory_gate *memory, request *request);
-// The most text that one token's event can carry.
+// The most text that the event of one token can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);
 
-// Still reading: its prompt, or again what it had read before it gave its pages up.
+// Whether it is in prefill: it reads its prompt, or reads again what it had read before preemption.
 static inline bool request_is_prefill(const request *request) {
   return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
 }
-// Tokens that its pages hold when the last one has come out, which is not read any more.
+// Tokens that its pages hold at its end. The last sampled token is not read any more.
 static inline uint32_t request_tokens_in_the_end(const request *request) {
   return request->prompt_count + (request->tokens_max == 0 ? 0 : request->tokens_max - 1);
 }
-// It reads its session only to drop tokens from it, and adds none.
+// Whether it only drops tokens from its session. It then samples none.
 static inline bool request_drops(const request *request) { return request->drop_last != 0; }
-// Takes a sampled token: its text goes through the detokeniser and the stop strings into
-// request->shown. Returns WICK_FINISH_NONE to go on.
+// Takes a sampled token. Its text goes through the detokenizer and the stop strings into
+// request->shown. Returns WICK_FINISH_NONE when the request goes on.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes);
-// The end: what was still held back, into request->shown.
+// At the end: text that was held back for a stop string goes into request->shown.
 size_t request_flush(request *request);
 
 #endif

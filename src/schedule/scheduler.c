@@ -1,11 +1,11 @@
-// schedule/scheduler.c — requests coming, waiting for pages, and going; the step.
+// schedule/scheduler.c — requests come, wait for pages, and go; one step at a time.
 #include "schedule/scheduler.h"
 
 #include <string.h>
 
 #include "schedule/scheduler_types.h"
 
-// The longest text of a record: a token's, or an error's message.
+// The longest text of a record: the text of a token, or the message of an error.
 static size_t record_text_bytes(const tokenizer *tokenizer) {
   const size_t text_bytes = request_text_bytes_max(tokenizer);
   return text_bytes > WICK_ERROR_MESSAGE_BYTES ? text_bytes : WICK_ERROR_MESSAGE_BYTES;
@@ -39,8 +39,9 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
          batch_tokens * (sizeof(model_input) + sizeof(request *));
 }
 
-// What the request leaves behind: its session goes on with what it has read and said, or is as it
-// was when nothing has come out. One that dropped tokens from it has changed it already.
+// The end of a request for its session. The session continues with what the request has read and
+// sampled. When nothing was sampled, it is as it was before. A request that drops tokens has
+// changed the session already.
 static void leave_session(scheduler *scheduler, request *request) {
   session *session = request->session;
   const bool is_kept = !request_drops(request) &&
@@ -54,7 +55,7 @@ static void leave_session(scheduler *scheduler, request *request) {
   } else if (stored > session->count) {
     stored = session->count;
   }
-  // Also gives back what was reserved for tokens that have not come.
+  // This also gives back pages that were reserved for tokens that did not come.
   if (request->phase == REQUEST_RUNNING) {
     store_truncate(scheduler->parts.store, session->sequence, stored);
   }
@@ -150,7 +151,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   return WICK_OK;
 }
 
-// The last of the list.
+// The last request of the list.
 static void enqueue(scheduler *scheduler, request *made) {
   made->id = scheduler->id_next++;
   made->pass_submitted = scheduler->stats.passes;
@@ -168,7 +169,7 @@ static void enqueue(scheduler *scheduler, request *made) {
   if (waiting > scheduler->stats.waiting_max) scheduler->stats.waiting_max = waiting;
 }
 
-// The other completions of a prompt.
+// Makes the other completions of a prompt.
 static wick_status make_followers(const scheduler *scheduler, const wick_request *wanted,
                                   request *original, request **followers, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -198,7 +199,7 @@ static void destroy_list(memory_gate *memory, request *list) {
   }
 }
 
-// Made last to first, queued first to last.
+// They are made from last to first and queued from first to last.
 static void enqueue_followers(scheduler *scheduler, request *followers) {
   request *reversed = NULL;
   while (followers != NULL) {
@@ -252,7 +253,8 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
-// Those that were to continue its prompt, which it has not read: the first reads it for the others.
+// `gone` will not read the prompt for which other completions wait. The first of them that is not
+// paused reads it for the others.
 static void leave_followers(scheduler *scheduler, const request *gone) {
   request *heir = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -271,7 +273,7 @@ wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
     if (request->id != id) continue;
     request->is_paused = is_paused;
     scheduler->blocked_id = 0;
-    // nobody waits for a prompt that is not being read
+    // no request waits for a prompt that is not being read
     if (is_paused && request_is_prefill(request)) leave_followers(scheduler, request);
     return WICK_OK;
   }
@@ -362,7 +364,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   release(scheduler, request);
 }
 
-// Whether the pass under way is for cancelled requests alone.
+// Whether the pass under way has cancelled requests alone.
 static bool pass_is_for_nobody(const scheduler *scheduler) {
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] != NULL && !scheduler->owners[i]->is_cancelled) return false;
@@ -370,7 +372,8 @@ static bool pass_is_for_nobody(const scheduler *scheduler) {
   return true;
 }
 
-// Ends one cancelled request; true when there was one. What is in a pass with others ends after it.
+// Ends one cancelled request; true when there was one. A request that shares a pass with others
+// ends after the pass.
 static bool finish_cancelled(scheduler *scheduler) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (!request->is_cancelled) continue;
@@ -384,7 +387,8 @@ static bool finish_cancelled(scheduler *scheduler) {
   return false;
 }
 
-// Ends one request that has read its prompt and has nothing to say: what it drops goes first.
+// Ends one request that has read its prompt and samples nothing. Before that, its tokens to drop
+// are dropped.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;
@@ -399,7 +403,7 @@ static bool finish_silent(scheduler *scheduler) {
   return false;
 }
 
-// The unit's time belongs to the pass, however long the host waits between two units.
+// The time of a unit counts for its pass, however long the host waits between two units.
 static scheduler_result step_pass(scheduler *scheduler) {
   const uint64_t start_us = scheduler->parts.now_us();
   const uint32_t rows = scheduler->batch_count;
@@ -423,7 +427,8 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   if (scheduler->first == NULL) return SCHEDULER_IDLE;
   if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
-  // A pass that begins with nobody may have taken the pages of those that ran: they start again.
+  // pass_begin may preempt every running request and then begin no pass. That is a change, too:
+  // they start again.
   const uint64_t preempted = scheduler->stats.preempted;
   bool has_changed = admission_start(scheduler);
   has_changed = finish_silent(scheduler) || has_changed;

@@ -1,6 +1,7 @@
-// schedule/scheduler.h — requests in, batches through the forward pass, events out. What runs
-// shares each pass (continuous batching, Yu et al. 2022, Orca): every running decode and, in the
-// order of arrival, pieces of prompts. A unit of work is one layer or one round of logits.
+// schedule/scheduler.h — requests in, batches through the forward pass, events out. Running
+// requests share each pass (continuous batching, Yu et al. 2022, Orca). A pass holds every decode
+// and, in the order of arrival, pieces of prompts. A unit of work is one layer or one round of
+// logits.
 #ifndef WICK_SCHEDULE_SCHEDULER_H
 #define WICK_SCHEDULE_SCHEDULER_H
 
@@ -19,7 +20,7 @@
 
 typedef struct scheduler scheduler;
 
-// What the scheduler works with; all of it outlives it.
+// What the scheduler works with. All of it outlives the scheduler.
 typedef struct scheduler_parts {
   memory_gate *memory;
   const loaded_model *model;
@@ -27,31 +28,31 @@ typedef struct scheduler_parts {
   seq_store *store;
   session_table *sessions;
   forward_pass *forward;
-  drafter *drafter;  // NULL: proposals come from the text alone
+  drafter *drafter;  // NULL: proposals come from prompt lookup alone
   op_records *ops;   // NULL: sampling is not measured
   uint64_t (*now_us)(void);
-  const wick_swap_host *swap;  // NULL: who gives way reads again
+  const wick_swap_host *swap;  // NULL: preempted requests read their text again
   uint32_t batch_tokens, context_tokens;
   uint32_t requests_max;      // queued and running together
   uint32_t running_max;       // at once; at most batch_tokens
-  uint64_t queue_tokens_max;  // of the prompts that wait
+  uint64_t queue_tokens_max;  // tokens of all prompts that wait
 } scheduler_parts;
 
 typedef enum scheduler_result {
   SCHEDULER_IDLE,
   SCHEDULER_PROGRESS,
-  SCHEDULER_WAIT_BYTES,  // the next layer's weights are not there yet
+  SCHEDULER_WAIT_BYTES,  // the weights of the next layer have not arrived yet
   SCHEDULER_WAIT_EVENTS  // the event buffer is full
 } scheduler_result;
 
 enum {
-  // A unit of work puts at most this many records: a token and an end for each row of logits.
+  // A unit of work adds at most this many records: a token and an end for each row of logits.
   SCHEDULER_RECORDS_PER_UNIT = 2 * FORWARD_LOGITS_ROWS,
-  // The most that is asked of an empty event buffer: those, and a token and an end of a completion
-  // that begins in the same unit.
+  // The most records that an empty event buffer must hold: those, and a token and an end of a
+  // completion that begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,
-  // Who has waited for so many passes goes before all that came later, whatever their priority: the
-  // bound on waiting, beside the time that those which run already take.
+  // A request that has waited for so many passes goes before all that came later, whatever their
+  // priority. This bounds waiting, besides the time that the running requests take.
   SCHEDULER_PASSES_WAITED_MAX = 512
 };
 
@@ -62,12 +63,13 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
                              wick_error *error);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
-// A smaller model proposes from now on; NULL: none. It outlives the scheduler, or is taken away.
+// From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
+// removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
-// A paused request keeps its place and, while nobody else needs them, its pages, but takes part in
-// no pass. WICK_E_ARG: unknown.
+// A paused request keeps its place in the order and takes part in no pass. It keeps its pages until
+// somebody else needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
-// One unit of work.
+// Runs one unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);
 // Ends every request with an error (the model failed to load).
 void scheduler_fail_all(scheduler *scheduler, const wick_error *error);

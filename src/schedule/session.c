@@ -1,4 +1,4 @@
-// schedule/session.c — the list of sessions and what can be done with one.
+// schedule/session.c — the list of sessions, and what a session can do.
 #include "schedule/session.h"
 
 #include <string.h>
@@ -184,10 +184,10 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
                               wick_error *error) {
   wick_status status = session_check_range(session, first, last, error);
   if (status != WICK_OK || first == last) return status;
-  // those behind the stored ones have not been read yet, or not again
+  // tokens behind the stored ones have not been read yet, or not again
   const uint32_t stored = store_tokens(table->store, session->sequence);
   if (first < stored && store_is_recurrent(table->store)) {
-    // a state cannot forget: what follows is read again, without what was dropped
+    // a recurrent state cannot forget: the tokens behind are read again, without the dropped ones
     store_truncate(table->store, session->sequence, first);
   } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;

@@ -1,8 +1,8 @@
-// schedule/session.h — sessions: a text that goes on from request to request, with its keys and
-// values kept. A session holds tokens and a sequence of KV pages that has them, or the first of
-// them (a token that was sampled last is not in the pages yet, and the scheduler takes all pages
-// where requests could not go on without): the others are read with the next request. Forks share
-// pages.
+// schedule/session.h — a session is a text that outlives requests, with its keys and values. It has
+// all tokens of the text, and a sequence with the keys and values of the first of them. The
+// sequence may lack tokens: the newest sampled token is read with the next request, and the
+// scheduler may take the pages of a session when they run out. The next request reads what is
+// missing. Forks share pages.
 #ifndef WICK_SCHEDULE_SESSION_H
 #define WICK_SCHEDULE_SESSION_H
 
@@ -17,11 +17,12 @@
 typedef struct session {
   uint32_t id;
   kv_seq_id sequence;
-  int32_t *tokens;  // [count], the authority; the pages hold the first of them
+  int32_t *tokens;  // [count]; the pages hold the first of them
   uint32_t count;
   cache_salt salt;      // of its tenant
-  bool is_busy;         // a request runs on it or waits
-  uint64_t idle_since;  // of session_table.idle_next: when it was made, or its last request ended
+  bool is_busy;         // a request for it runs or waits
+  uint64_t idle_since;  // in units of session_table.idle_next: when it was made or its last request
+                        // ended
 } session;
 
 typedef struct session_table {
@@ -35,49 +36,52 @@ typedef struct session_table {
 void sessions_init(session_table *table, memory_gate *memory, seq_store *store);
 void sessions_destroy(session_table *table);  // also of a table of zeros
 
-// All of these: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,
-// WICK_E_PAGES. On an error nothing has changed.
+// Errors of all calls below: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on the
+// session, WICK_E_NOMEM, WICK_E_PAGES. On an error nothing has changed.
 wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, wick_error *error);
-// Of the same tenant, shares every page: O(pages), no keys or values are copied.
+// A session of the same tenant that shares every page. O(pages); no keys or values are copied.
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
-// Keeps the first `tokens`. WICK_E_RANGE past its count.
+// Keeps the first `tokens`. WICK_E_RANGE when there are fewer.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
-// Drops the tokens [first, last); what follows moves down and keeps its keys (kv_seq_shift).
-// WICK_E_RANGE. What the pages lack is read later, and so without what was dropped: a request
-// (wick_request.drop_last) reads it first.
+// Drops the tokens [first, last). The tokens behind them move down and keep their keys
+// (kv_seq_shift). WICK_E_RANGE. Tokens that the pages lack are read later, without the dropped ones
+// before them. To have them read before the drop, use a request (wick_request.drop_last).
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
                          wick_error *error);
-// The same by its own request.
+// The same, for the request that runs on the session.
 wick_status session_drop_read(session_table *table, session *session, uint32_t first, uint32_t last,
                               wick_error *error);
 wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
                                 wick_error *error);
 wick_status session_close(session_table *table, uint32_t id, wick_error *error);
-// The session for reading or for a request; *out is busy or not, NULL on failure.
+// The session with this id, busy or not; *out is NULL on failure.
 wick_status session_find(const session_table *table, uint32_t id, session **out, wick_error *error);
-// The same, but a busy one is WICK_E_BUSY: its pages may have more than its tokens meanwhile.
+// The same, but WICK_E_BUSY for a busy one: during a request the pages may hold more than the
+// tokens.
 wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
                               wick_error *error);
 
-// Whether reading its tokens again brings the same keys and values: no more when tokens were
-// dropped from among them, which what follows had seen.
+// Whether reading its tokens again gives the same keys and values. False once tokens were dropped
+// from the middle: the keys and values behind them were computed with the dropped tokens in sight.
 bool session_is_plain(const session_table *table, const session *session);
 
-// A record: "WICKSESS", version u32, tokens that the pages lack u32, salt 2 u64, these tokens i32,
-// checksum u64 of all this; then kv/state.h's record of the sequence. Errors of state_*.
+// A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
+// these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h).
+// Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
                           wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const wick_state_sink *sink, wick_error *error);
-// Tokens over `vocab` are WICK_E_CORRUPT, more than `context_tokens` WICK_E_FULL.
+// A token over `vocab` is WICK_E_CORRUPT, more than `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
                          wick_error *error);
-// For session_load: a session with room for `count` tokens that is not in the list yet, though its
-// place there is reserved; then either of the others ends it. NULL may be discarded.
+// For session_load: session_make gives a session with room for `count` tokens. It is not in the
+// list yet, but its place is reserved. session_list enters it, or session_discard frees it (NULL is
+// fine).
 wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error);
 uint32_t session_list(session_table *table, session *made);  // its id
-void session_rest(session_table *table, session *session);   // its request has ended
+void session_rest(session_table *table, session *session);   // when its request has ended
 void session_discard(session_table *table, session *session);
 enum { SESSION_MAGIC_BYTES = 8 };
 bool session_is_record(const void *magic);  // the first SESSION_MAGIC_BYTES of a source

@@ -1,4 +1,4 @@
-// schedule/session_record.c — sessions written out and read back. session.h has the format.
+// schedule/session_record.c — writes sessions and reads them back. session.h has the format.
 #include <string.h>
 
 #include "base/checked.h"
@@ -12,7 +12,7 @@ static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S
 
 typedef struct record_head {
   char magic[SESSION_MAGIC_BYTES];
-  uint32_t version, tail;  // tail: tokens that the pages lack
+  uint32_t version, tail;  // tail: number of tokens that the pages lack
   cache_salt salt;
 } record_head;
 _Static_assert(sizeof(record_head) == 32, "no padding");
@@ -80,7 +80,7 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
   return WICK_OK;
 }
 
-// The tokens that the pages lack, into `tail` [head->tail].
+// Reads the tokens that the pages lack, into `tail` [head->tail].
 static wick_status read_tail(wick_state_source *source, const record_head *head, int32_t *tail,
                              wick_error *error) {
   const uint64_t tail_bytes = (uint64_t)head->tail * sizeof(int32_t);
@@ -106,14 +106,14 @@ static wick_status check_tokens(const int32_t *tokens, uint32_t count, uint32_t 
   return WICK_OK;
 }
 
-// The sequence's record: its tokens go to made->tokens, the tail behind them.
+// Reads the record of the sequence. Its tokens go to made->tokens, the tail behind them.
 static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
                                  wick_state_source *source, uint32_t tail, session *made,
                                  wick_error *error) {
   state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  // a full session has one token more, the newest, which was never read
+  // a full session has one token more: the newest, which was never read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",

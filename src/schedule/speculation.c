@@ -1,46 +1,45 @@
-// schedule/speculation.c — prompt lookup, and how much of it pays.
+// schedule/speculation.c — prompt lookup, and how many proposals pay.
 #include "schedule/speculation.h"
 
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
-// So many misses bring one more token of rest.
+// After so many misses the rest grows by one token.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
-// A change is so many tokens at the most, and what it replaces at most so many more.
+// A change has at most so many tokens, and replaces at most so many more.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
-// What other places say of a proposal.
+// What other places with the same tokens say of a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
-enum {
-  MATCH_CLASSES = 5,
-  KIND_UNSEEN = 3 * MATCH_CLASSES
-};  // the latter: nothing agrees before it
+enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };  // the last: no token before it agrees
 
-// Where nothing is known: of a draft's proposals, and of a row's cost beside the first one.
+// First values, before anything is measured: acceptance of a draft, and the cost of a further row.
 static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
-// Of the text's own, by their kinds, as if so many had been seen: near the best for edited code, a
-// changed table, JSON, YAML and prose in the tokens of a 0.5B model, where 16 rows take 9 of one.
+// First acceptance of prompt lookup by kind, as if so many proposals had been seen. The values are
+// near the best for edited code, a changed table, JSON, YAML and prose, tokenised for a 0.5B model
+// on a machine where 16 rows take the time of 9 passes of one.
 static const float RIGHT_FIRST[SPECULATION_KINDS] = {
     0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other place
-    0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // others go on in the same way
-    0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another does not
-    0.5f,  0.6f,  0.7f};                   // behind what was changed
+    0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // others continue in the same way
+    0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another one does not
+    0.5f,  0.6f,  0.7f};                   // behind a changed token
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
-// A failure weighs more: what it costs is lost, what a success saves comes again.
+// A wrong proposal weighs more: its cost is lost, while the gain of a right one comes again.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
-// Rows beside the first wait for the processor, the first for memory: what one took tells of all,
-// what several took, of any number of several, and the less of the line the fewer they are.
+// The first row of a pass waits for memory, further rows for the processor. So a pass of one row
+// tells about all passes, and a pass of several rows about any number of several. The fewer the
+// rows, the less it says of the line.
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
-enum { COST_SEEN_MAX = 4 };  // until then, passes of several count alike
-// What a pass counts for at the most, in what was expected: something else may have held it up, or
-// it was the first of so many rows.
+enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows count alike
+// The most that a pass counts, as a multiple of the expected time. Something else may have delayed
+// it, or it was the first of so many rows.
 static const float COST_MOST = 1.5f;
-// Where the text is so sure, numbers of rows that are not chosen are thought to be a little more
-// like the others each time; where none is chosen, all to be a little cheaper, until one is tried.
+// Where the text is this sure: each time, numbers of rows that are not chosen move a little towards
+// the others. When none is chosen, all become a little cheaper, until one is tried.
 static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
-// Below this gain the measured costs' own noise would decide.
+// A smaller gain is less than the noise of the measured costs.
 static const float GAIN_MIN = 1.05f;
 
 // ---- Costs ----
 
-// Of a pass of so many rows, in passes of one.
+// The cost of a pass of so many rows, in passes of one row.
 static float cost_of(const speculation_costs *costs, uint32_t rows) {
   const float row = costs->one_us > 0.0f ? costs->row * (1.0f - costs->doubt) : ROW_COST_FIRST;
   const float unlike = costs->unlike[rows] > 0.0f ? costs->unlike[rows] : 1.0f;
@@ -81,7 +80,7 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Those where the most agrees first, of equal ones the latest.
+// Collects places: those where most tokens agree first, of equal ones the latest.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;
@@ -120,8 +119,8 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
   return places;
 }
 
-// Behind a token that came instead of the one proposed, what was followed goes on soon: where the
-// newest token stands in it, or, when that is the changed one itself, with the next.
+// Behind a rejected proposal the followed text continues soon: at the place where the newest token
+// stands in it, or, when the newest token is the changed one itself, at the next token.
 static earlier_places find_behind_change(const speculation *speculation, const int32_t *tokens,
                                          uint32_t count) {
   earlier_places places = {.count = 0};
@@ -153,15 +152,15 @@ static uint8_t kind_of(uint32_t match, uint32_t others) {
   return (uint8_t)(kind + others * MATCH_CLASSES);
 }
 
-// What follows a place; what would be beyond the text's end are the first of those proposed.
+// The tokens behind a place. Behind the end of the text, the first proposals continue it.
 static int32_t token_behind(const speculation *speculation, const int32_t *tokens, uint32_t at,
                             uint32_t i) {
   const uint32_t period = speculation->start - at;
   return i < period ? tokens[at + i] : speculation->proposed[i - period];
 }
 
-// Proposes what follows the first place, and looks what the others say of it, as long as they have
-// said the same.
+// Proposes the tokens behind the first place. Compares them with the other places as long as those
+// have continued in the same way.
 static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
   for (uint32_t i = 0; i < speculation->found; i++) {
     const int32_t token = token_behind(speculation, tokens, speculation->place, i);
@@ -206,7 +205,7 @@ static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) 
   return trust;
 }
 
-// That a proposal is right when those before it were.
+// The probability that a proposal is right when those before it were.
 static float rate_of(speculation *speculation, speculation_source source, uint32_t proposal) {
   if (source == SPECULATION_DRAFT) return speculation->draft_rate;
   const speculation_trust *trust = trust_of(speculation, proposal);
@@ -219,7 +218,7 @@ static void learn(speculation *speculation, bool is_right) {
     speculation_trust *trust = trust_of(speculation, row);
     trust->right = trust->right * SEEN_KEPT + (is_right ? 1.0f : 0.0f);
     trust->seen = trust->seen * SEEN_KEPT + 1.0f;
-    if (!is_right && speculation->kinds[row] == KIND_UNSEEN) return;  // the change goes on
+    if (!is_right && speculation->kinds[row] == KIND_UNSEEN) return;  // the change continues
     speculation->changed_place = is_right ? 0 : speculation->place + row;
     speculation->changed = is_right ? 0 : speculation->start + row;
     return;
@@ -255,7 +254,7 @@ bool speculation_is_awake(speculation *speculation, speculation_source source) {
 static void rest_draft(speculation *speculation) {
   speculation->draft_rest = speculation->draft_rest_next;
   if (speculation->draft_rest_next < REST_TOKENS_MAX) speculation->draft_rest_next *= 2;
-  speculation->draft_rate = RATE_FIRST;  // tried again then
+  speculation->draft_rate = RATE_FIRST;  // for the next try
 }
 
 static void doubt_costs(speculation_costs *costs, uint32_t rows, uint32_t chosen) {
@@ -273,10 +272,10 @@ uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
     speculation->draft_rate = RATE_FIRST;
     speculation->draft_rest_next = REST_TOKENS_FIRST;
   }
-  if (rows == 1 && costs->one_us == 0.0f) return 0;  // the measure of all comes first
+  if (rows == 1 && costs->one_us == 0.0f) return 0;  // a pass of one row must be measured first
   if (most > SPECULATION_ROWS_MAX - rows) most = SPECULATION_ROWS_MAX - rows;
   const float proposal = costs->one_us > 0.0f ? proposal_us / costs->one_us : 0.0f;
-  const float plain = cost_of(costs, rows) / (float)rows;  // a token's
+  const float plain = cost_of(costs, rows) / (float)rows;  // of one token
   float best_gain = GAIN_MIN, power = 1.0f, tokens = (float)rows;
   uint32_t best = 0;
   for (uint32_t k = 1; k <= most; k++) {

@@ -1,14 +1,14 @@
-// schedule/swap.c — what swapping costs, and records that go out and come back. A record is one of
-// kv/state.h with the request's id for its salt, so the one of another request is refused.
+// schedule/swap.c — measures costs, writes records and reads them back. A record is one of
+// kv/state.h whose salt is the id of the request, so the record of another request is refused.
 #include "schedule/swap.h"
 
 #include <string.h>
 
 enum {
-  PAGES_TO_TRY = 4,  // a first measurement wants so many
+  PAGES_TO_TRY = 4,  // pages of the first measurement, at least
   ROWS_REMEMBERED = 1024,
-  REFUSALS_MAX = 8,  // then the host is asked no more
-  DECLINED_MAX = 32  // then it is measured again: a disk may just have been busy
+  REFUSALS_MAX = 8,  // after these the host is not asked any more
+  DECLINED_MAX = 32  // after these writing is measured again: the disk may have been busy
 };
 
 // ---- Costs ----
