@@ -13,11 +13,12 @@ static const command commands[] = {
     {"inspect", "metadata, tensors and the memory plan", command_inspect},
     {"bench", "measures prefill and decode", command_bench},
     {"perplexity", "how well a model predicts a text", command_perplexity},
+    {"quantize", "writes a model file anew in another type", command_quantize},
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
 
 // Named in the documentation, and not there yet.
-static const char *const later_commands[] = {"chat", "quantize", "embed"};
+static const char *const later_commands[] = {"chat", "embed"};
 
 enum {
   COMMAND_COUNT = sizeof commands / sizeof commands[0],

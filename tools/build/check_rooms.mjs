@@ -10,7 +10,8 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = [
   ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'store'],
-  ...['text', 'model', 'sample', 'load', 'schedule', 'api', 'bench', 'reference', 'cli'],
+  ...['quantize', 'text', 'model', 'sample', 'load', 'schedule', 'api', 'bench'],
+  ...['reference', 'cli'],
 ];
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
@@ -23,6 +24,7 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
  */
 const outside = [
   [/^src\/cli\/synth/, /^(cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
+  [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],
   // its heap is the one of the web builds

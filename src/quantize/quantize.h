@@ -1,0 +1,46 @@
+// quantize/quantize.h — writes a GGUF file anew with tensors of other types, as a stream: bytes of
+// the old file go in, bytes of the new one come out. Memory holds both directories and a few rows.
+//
+//   quantizer_create(&memory, &settings, &quantizer, &error);
+//   while (...) quantizer_feed(quantizer, bytes, size_bytes, &error);
+//   quantizer_finish(quantizer, &error);
+//   quantizer_destroy(quantizer);
+#ifndef WICK_QUANTIZE_QUANTIZE_H
+#define WICK_QUANTIZE_QUANTIZE_H
+
+#include "format/gguf_writer.h"
+#include "quantize/mix.h"
+
+typedef struct quantizer quantizer;
+
+// A tensor that was written.
+typedef struct quantize_report {
+  gguf_string name;
+  ggml_type from, to;
+  uint64_t values, bytes_before, bytes_after;
+  uint32_t index, count;  // of all tensors
+} quantize_report;
+
+typedef struct quantize_settings {
+  const quantize_mix *mix;
+  uint32_t threads;      // 1 to WICK_THREADS_MAX; the file is the same with any number
+  bool takes_quantised;  // tensors that are quantised already lose precision twice; else refused
+  gguf_write write;
+  void (*on_tensor)(void *context, const quantize_report *report);  // NULL: nobody asks
+  void *context;                                                    // of both
+} quantize_settings;
+
+// WICK_E_NOMEM; WICK_E_ARG for a number of threads out of its range.
+wick_status quantizer_create(memory_gate *memory, const quantize_settings *settings,
+                             quantizer **out, wick_error *error);
+void quantizer_destroy(quantizer *quantizer);
+
+// The next bytes of the old file, in order. What fails once fails always: WICK_E_FORMAT,
+// WICK_E_UNSUPPORTED (a type that cannot be read, a tensor that is quantised already, a split
+// file), WICK_E_RANGE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
+wick_status quantizer_feed(quantizer *quantizer, const void *bytes, size_t size_bytes,
+                           wick_error *error);
+// The old file has ended. WICK_E_TRUNCATED when tensors are missing.
+wick_status quantizer_finish(quantizer *quantizer, wick_error *error);
+
+#endif
