@@ -54,7 +54,8 @@ describe('the command line itself', () => {
   test('help goes to standard output', async () => {
     assert.match(await text(['help']), /usage: wick COMMAND/);
     for (const command of [
-      ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'perplexity', 'synth'],
+      ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'perplexity'],
+      ...['quantize', 'synth'],
     ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
     assert.equal(await text(['help', 'run']), await text(['run', '--help']));
@@ -70,7 +71,7 @@ describe('the command line itself', () => {
     ['an unknown command', ['sing'], /no command 'sing' \('wick help' lists them\)/],
     ['a mistyped command', ['ispnect'], /no command 'ispnect'; did you mean 'inspect'\?/],
     ['help for an unknown command', ['help', 'sing'], /no command 'sing'/],
-    ['a command that is not there yet', ['quantize', 'x.gguf'], /not there yet/],
+    ['a command that is not there yet', ['embed', 'x.gguf'], /not there yet/],
     [
       'an unknown option',
       ['run', 'x.gguf', '--color'],

@@ -20,6 +20,7 @@ const inputs = new Map([
   ['kv_fuzz', 20_000],
   ['load_fuzz', 100_000],
   ['model_fuzz', 9_000],
+  ['quantize_fuzz', 100_000],
   ['stop_fuzz', 800_000],
   ['tokenizer_fuzz', 36_000],
 ]);

@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { built, locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
-import { requantise } from './support/requantise.mjs';
 
 const shared = locate('shared');
 const folder = mkdtempSync(join(tmpdir(), 'wick-kl-'));
@@ -129,9 +128,9 @@ describe('the built-in model, weights', () => {
   /** @type {Measure} */
   let measure;
   before(async () => {
-    const file = readFileSync(example('wick-2.6m-q8_0.gguf'));
-    writeFileSync(float, requantise(file, 'f32'));
-    writeFileSync(q4k, requantise(file, 'q4_k'));
+    const file = example('wick-2.6m-q8_0.gguf');
+    await wick(['quantize', file, float, 'f32', '--requantize', '--quiet']);
+    await wick(['quantize', float, q4k, 'q4_k_s', '--quiet']);
     measure = new Measure('chat', await chats(float));
     assert.ok((await measure.begin(float)) > 500);
   });

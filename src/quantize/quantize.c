@@ -102,20 +102,31 @@ static bool is_replaced(gguf_string key) {
          gguf_string_equals(key, "split.count") || gguf_string_equals(key, "split.tensors.count");
 }
 
+// The writer takes terminated names.
+static wick_status terminate(quantizer *quantizer, gguf_string name, char *out) {
+  char quoted[GGUF_QUOTE_BYTES];
+  memcpy(out, name.bytes, (size_t)name.size_bytes);
+  out[name.size_bytes] = 0;
+  if (strlen(out) == name.size_bytes) return WICK_OK;
+  return fail_with(&quantizer->failure, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                   "the name '%s' has a zero byte in it", gguf_quote(name, quoted));
+}
+
 static wick_status copy_metadata(quantizer *quantizer) {
   const gguf_directory *directory = quantizer->directory;
   char *key = memory_alloc(quantizer->memory, GGUF_KEY_BYTES_MAX + 1);
   if (key == NULL) {
     return memory_fail(quantizer->memory, &quantizer->failure, "a key", GGUF_KEY_BYTES_MAX + 1);
   }
-  for (size_t i = 0; i < gguf_value_count(directory); i++) {
+  wick_status status = WICK_OK;
+  for (size_t i = 0; status == WICK_OK && i < gguf_value_count(directory); i++) {
     const gguf_value *value = gguf_value_at(directory, i);
     if (is_replaced(value->key)) continue;
-    memcpy(key, value->key.bytes, (size_t)value->key.size_bytes);
-    key[value->key.size_bytes] = 0;
-    copy_value(quantizer, value, key);
+    status = terminate(quantizer, value->key, key);
+    if (status == WICK_OK) copy_value(quantizer, value, key);
   }
   memory_free(quantizer->memory, key);
+  if (status != WICK_OK) return status;
   gguf_writer_add_u32(quantizer->writer, "general.quantization_version", 2);
   gguf_writer_add_u32(quantizer->writer, "general.file_type", quantizer->settings.mix->file_type);
   return WICK_OK;
@@ -144,10 +155,10 @@ static wick_status declare_tensors(quantizer *quantizer) {
   for (size_t rank = 0; rank < gguf_tensor_count(directory); rank++) {
     const gguf_tensor *tensor = gguf_tensor_at(directory, gguf_tensor_by_offset(directory, rank));
     const ggml_type to = quantize_choose(quantizer->settings.mix, &quantizer->facts, tensor);
-    const wick_status status = check_tensor(quantizer, tensor, to);
+    char name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
+    wick_status status = check_tensor(quantizer, tensor, to);
+    if (status == WICK_OK) status = terminate(quantizer, tensor->name, name);
     if (status != WICK_OK) return status;
-    char name[GGUF_TENSOR_NAME_BYTES_MAX + 1] = {0};
-    memcpy(name, tensor->name.bytes, (size_t)tensor->name.size_bytes);
     gguf_writer_add_tensor(quantizer->writer, name, to, tensor->dims, tensor->dim_count);
   }
   return WICK_OK;
@@ -223,7 +234,7 @@ static void encode_chunks(void *context, uint32_t first, uint32_t last, uint32_t
 static wick_status refuse_value(quantizer *quantizer, uint64_t index) {
   char name[GGUF_QUOTE_BYTES];
   const gguf_tensor *tensor = quantizer->tensor;
-  return fail_with(&quantizer->failure, WICK_E_RANGE, tensor->offset_bytes,
+  return fail_with(&quantizer->failure, WICK_E_NONFINITE, tensor->offset_bytes,
                    "value %llu of tensor '%s' is not finite or beyond +-65504, which %s holds",
                    (unsigned long long)index, gguf_quote(tensor->name, name),
                    type_facts(quantizer->to)->name);

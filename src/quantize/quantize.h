@@ -37,7 +37,7 @@ void quantizer_destroy(quantizer *quantizer);
 
 // The next bytes of the old file, in order. What fails once fails always: WICK_E_FORMAT,
 // WICK_E_UNSUPPORTED (a type that cannot be read, a tensor that is quantised already, a split
-// file), WICK_E_RANGE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
+// file), WICK_E_NONFINITE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
 wick_status quantizer_feed(quantizer *quantizer, const void *bytes, size_t size_bytes,
                            wick_error *error);
 // The old file has ended. WICK_E_TRUNCATED when tensors are missing.

@@ -1,0 +1,42 @@
+"""Quantises a GGUF file with llama.cpp's own library: python3 llama_quantize.py LIBRARIES IN OUT FILE_TYPE.
+
+The structure of settings (llama.h, llama_model_quantize_params) begins with the number of threads and
+the file type; the rest keeps its defaults.
+"""
+
+import ctypes
+import os
+import sys
+
+
+class Settings(ctypes.Structure):
+    _fields_ = [
+        ("threads", ctypes.c_int32),
+        ("file_type", ctypes.c_int32),
+        ("rest", ctypes.c_byte * 120),
+    ]
+
+
+def library(folder, start):
+    names = [name for name in os.listdir(folder) if name.startswith(start) and ".so" in name]
+    return ctypes.CDLL(os.path.join(folder, min(names, key=len)), mode=ctypes.RTLD_GLOBAL)
+
+
+def main(folder, source, target, file_type):
+    library(folder, "libggml-base.")
+    library(folder, "libggml.")
+    llama = library(folder, "libllama.")
+    llama.llama_model_quantize_default_params.restype = Settings
+    llama.llama_model_quantize.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.POINTER(Settings),
+    ]
+    llama.llama_model_quantize.restype = ctypes.c_uint32
+    settings = llama.llama_model_quantize_default_params()
+    settings.threads = 1
+    settings.file_type = int(file_type)
+    return llama.llama_model_quantize(source.encode(), target.encode(), ctypes.byref(settings))
+
+
+sys.exit(main(*sys.argv[1:]))
