@@ -89,17 +89,6 @@ static int32_t find_tensor(void *context, const char *name) {
   return loader_find_tensor(context, name);
 }
 
-static wick_status check_groups(const wick_engine *engine, wick_error *error) {
-  if (engine->model->group_count == 1) return WICK_OK;
-  if (engine->model->group_count == 0) {
-    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "models without an attention layer are not supported yet");
-  }
-  return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "keys and values of %u shapes are not supported yet",
-                   engine->model->group_count);
-}
-
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
   if (engine->config.context_tokens > trained) {
@@ -122,7 +111,6 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
                                  tensor_at, find_tensor};
   wick_status status =
       model_create(&engine->memory, engine->kernels, directory, &tensors, &engine->model, error);
-  if (status == WICK_OK) status = check_groups(engine, error);
   if (status == WICK_OK) status = choose_context(engine, error);
   if (status != WICK_OK) return status;
   const uint32_t vocab = engine->model->config.vocab;
@@ -149,15 +137,6 @@ static wick_status check_budget(const wick_engine *engine, wick_error *error) {
                       plan.total_bytes, limit);
 }
 
-kv_shape engine_kv_shape(const wick_engine *engine) {
-  const model_group *group = &engine->model->groups[0];
-  return (kv_shape){.layers = group->layers,
-                    .kv_heads = group->kv_heads,
-                    .head_dim = group->head_dim,
-                    .k_type = engine->config.k_type,
-                    .v_type = engine->config.v_type};
-}
-
 // Recurrent states that are kept as checkpoints.
 static uint32_t count_checkpoints(uint64_t state_bytes) {
   const uint64_t count = CHECKPOINTS_BYTES / state_bytes;
@@ -165,23 +144,36 @@ static uint32_t count_checkpoints(uint64_t state_bytes) {
                                  : (count > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : (uint32_t)count);
 }
 
-// The plan counts pages of the engine itself. The pool grows up to their number before it evicts
-// idle pages of the prefix cache. Beyond, it evicts first, and grows only for requests that run
+// The plan counts pages of the engine itself. The pools grow up to their number before they evict
+// idle pages of the prefix cache. Beyond, they evict first, and grow only for requests that run
 // together.
-static wick_status create_kv(wick_engine *engine, wick_error *error) {
-  const kv_shape shape = engine_kv_shape(engine);
+store_config engine_store_config(const wick_engine *engine) {
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
   uint32_t pages_max = pages * CONTEXTS_DEFAULT;
   if (kv_tokens != 0) pages_max = ceil_div_u32(kv_tokens, KERNEL_PAGE_TOKENS);
   const uint64_t state_bytes = engine->model->state_bytes;
-  const store_config config = {
-      .pages = shape,
-      .pages_max = pages_max,
-      .pages_keep = pages < pages_max ? pages : pages_max,
-      .prefix_entries_max = engine->config.no_prefix_cache ? 0 : pages_max,
-      .state_bytes = state_bytes,
-      .checkpoints_max = state_bytes == 0 ? 0 : count_checkpoints(state_bytes)};
+  store_config config = {.group_count = engine->model->group_count,
+                         .batch_tokens = engine->config.batch_tokens,
+                         .pages_max = pages_max,
+                         .pages_keep = pages < pages_max ? pages : pages_max,
+                         .prefix_entries_max = engine->config.no_prefix_cache ? 0 : pages_max,
+                         .state_bytes = state_bytes,
+                         .checkpoints_max = state_bytes == 0 ? 0 : count_checkpoints(state_bytes)};
+  for (uint32_t i = 0; i < config.group_count; i++) {
+    const model_group *group = &engine->model->groups[i];
+    config.groups[i] = (kv_shape){.layers = group->layers,
+                                  .kv_heads = group->kv_heads,
+                                  .head_dim = group->head_dim,
+                                  .k_type = engine->config.k_type,
+                                  .v_type = engine->config.v_type,
+                                  .window = group->window};
+  }
+  return config;
+}
+
+static wick_status create_kv(wick_engine *engine, wick_error *error) {
+  const store_config config = engine_store_config(engine);
   const wick_status status =
       store_create(&engine->memory, engine->kernels, &config, &engine->store, error);
   if (status != WICK_OK) return status;
@@ -418,9 +410,9 @@ wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
 wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error) {
   if (engine->model == NULL) return engine_no_model(engine, error);
   const wick_config *config = &engine->config;
-  const kv_shape shape = engine_kv_shape(engine);
+  const store_config store = engine_store_config(engine);
   const gguf_directory *directory = loader_directory(engine->loader);
-  const size_t page_bytes = kv_bytes_of_page(engine->kernels, &shape);
+  const uint64_t page_bytes = store_plan_bytes(engine->kernels, &store, KERNEL_PAGE_TOKENS);
   *plan = (wick_plan){.context_tokens = engine->context_tokens,
                       .kv_page_bytes = (uint32_t)page_bytes,
                       .weights_bytes = engine->model->weights_bytes,
@@ -435,7 +427,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   sampler_set_defaults(&sampling);
   sampling.temperature = 1.0f;  // without top-k a sampler needs most memory
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
-  plan->kv_bytes = (uint64_t)page_bytes * ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
+  plan->kv_bytes = store_plan_bytes(engine->kernels, &store, engine->context_tokens);
   plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
                       plan->scratch_bytes + plan->kv_bytes;

@@ -20,7 +20,7 @@ struct wick_engine {
   tokenizer *tokenizer;
   loaded_model *model;
   seq_store *store;
-  kv_pool *kv;           // of the store
+  kv_pool *kv;           // of the store: the one that keeps all positions
   prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
   session_table sessions;
   forward_pass *forward;
@@ -54,8 +54,8 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The error that loading has ended with.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// The shape of the pages of the engine's model.
-kv_shape engine_kv_shape(const wick_engine *engine);
+// What the store of the engine's model keeps.
+store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 

@@ -63,8 +63,7 @@ static wick_status find_salt(const wick_engine *engine, uint64_t *salt, wick_err
   if (!loader_is_complete(engine->loader)) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is still loading");
   }
-  const kv_shape shape = engine_kv_shape(engine);
-  *salt = kv_salt(loader_fingerprint(engine->loader), &shape, 0);
+  *salt = store_salt(engine->store, loader_fingerprint(engine->loader));
   return WICK_OK;
 }
 

@@ -15,14 +15,21 @@ static bool page_size(kv_layout *layout) {
   if (bytes > SIZE_MAX / 2) return false;
   layout->data_bytes = bytes;
   layout->page_bytes = align_size(bytes, CACHE_LINE_BYTES);
+  if (bytes == 0) layout->page_bytes = CACHE_LINE_BYTES;  // so that no size is 0
   return true;
+}
+
+// A shape whose pages hold nothing.
+static bool is_hollow(const kv_shape *shape) {
+  return shape->layers == 0 && shape->kv_heads == 0 && shape->head_dim == 0;
 }
 
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error) {
+  const bool has_zero = shape->layers == 0 || shape->kv_heads == 0 || shape->head_dim == 0;
   // head_dim far beyond any model: the kernels' own products then fit 32 bits
-  if (shape->layers == 0 || shape->kv_heads == 0 || shape->head_dim == 0 ||
-      shape->head_dim > UINT16_MAX || !is_type(shape->k_type) || !is_type(shape->v_type)) {
+  if ((has_zero && !is_hollow(shape)) || shape->head_dim > UINT16_MAX || !is_type(shape->k_type) ||
+      !is_type(shape->v_type)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "KV type %d/%d with %u layers of %u heads of %u is nothing that can be",
                      (int)shape->k_type, (int)shape->v_type, shape->layers, shape->kv_heads,

@@ -24,8 +24,9 @@ typedef int32_t kv_page_id;
 typedef uint32_t kv_seq_id;
 enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
 
+// Of a group without layers, pages count positions and hold nothing.
 typedef struct kv_shape {
-  uint32_t layers;  // of the group
+  uint32_t layers;  // of the group; 0: kv_heads and head_dim are 0, too
   uint32_t kv_heads;
   uint32_t head_dim;
   wick_kv_type k_type, v_type;

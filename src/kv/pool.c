@@ -95,6 +95,10 @@ const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page) {
   return page >= 0 && (uint32_t)page < pool->page_count ? &pool->pages[page] : NULL;
 }
 
+uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page) {
+  return pool->pages[page].data.bytes;
+}
+
 void *kv_page_k(const kv_pool *pool, kv_page_id page, uint32_t layer, uint32_t head) {
   return kv_page_data_k(&pool->pages[page].data, layer, head);
 }

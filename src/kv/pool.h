@@ -63,6 +63,8 @@ uint32_t kv_pool_pages_free(const kv_pool *pool);
 uint32_t kv_pool_pages_available(const kv_pool *pool);
 // NULL for an id out of range. For pictures of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
+// Bytes of a page in use [page_bytes].
+uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page);
 
 typedef struct kv_stats {
   uint64_t sequences_allocated, sequences_freed;
@@ -88,6 +90,8 @@ typedef struct kv_frag {
 kv_frag kv_frag_stats(const kv_pool *pool);
 // Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
 wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
+// Whether both have the same sequences with as many tokens, and the same next id.
+bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 
 // ---- The holder of pages outside of block tables: the prefix cache (kv/prefix.h) ----
 
@@ -114,6 +118,9 @@ wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shorta
                        wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
 wick_status kv_seq_free(kv_pool *pool, kv_seq_id seq, wick_error *error);
+// Sequences get ids from `next` on, where that is later than those that they would get: pools whose
+// sequences go together keep the same ids. Returns the next id.
+kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next);
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
 uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
@@ -124,6 +131,10 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_err
 // allocates nothing and writes into private pages only.
 wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                  kv_shortage *shortage, wick_error *error);
+// Makes sure of all that the call above takes, and takes nothing: until pages are taken otherwise,
+// that call does not fail. The same errors.
+wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
+                                kv_shortage *shortage, wick_error *error);
 // Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
 // it. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
@@ -135,6 +146,8 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wic
 // Drops the tokens from position `tokens` on, and gives back the pages that become empty.
 // WICK_E_RANGE past the stored count, or where the window has already slid.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
+// Whether the call above can end it there.
+bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
 // (the delta of their entries grows). Pages that become empty are given back. A range within one
 // page needs a free page, since no table names a page twice.
@@ -143,8 +156,16 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 // Gives back leading pages wholly before the last `keep` stored tokens; their entries stay, as
 // KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
-// The same with the pool's window, as the next position needs it; without one: nothing.
-void kv_seq_slide(kv_pool *pool, kv_seq_id seq);
+// The same with the pool's window, as the next position needs it and the `back` positions before
+// that, to which the sequence may yet be cut; without a window: nothing.
+void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
+// Pages that its table has; those that fell out of the window are not among them.
+uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
+// Gives an empty sequence `pages` whole pages that are stored and fell out of the window.
+// WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
+wick_status kv_seq_begin_behind(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
+// Puts a whole page in the place of one of these, and shares it.
+void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.
 // Valid until the sequence is next changed.

@@ -100,6 +100,11 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id id, kv_seq_id *child, wick_erro
 
 // ---- Looking ----
 
+kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next) {
+  if (pool->seq_next < next) pool->seq_next = next;
+  return pool->seq_next;
+}
+
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq) { return kv_seq_find(pool, seq) != NULL; }
 
 uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id id) {
@@ -110,6 +115,13 @@ uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id id) {
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id id) {
   const kv_seq *seq = kv_seq_find(pool, id);
   return seq == NULL ? 0 : kv_seq_end(seq);
+}
+
+uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id id) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  uint32_t count = 0;
+  for (uint32_t i = 0; seq != NULL && i < seq->entry_count; i++) count += seq->table[i].page >= 0;
+  return count;
 }
 
 const kv_entry *kv_seq_table(const kv_pool *pool, kv_seq_id id, uint32_t *count) {
@@ -229,6 +241,12 @@ static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t token
   return false;
 }
 
+bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id id, uint32_t tokens) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL || tokens > seq->token_count) return false;
+  return tokens == seq->token_count || !misses_window(pool, seq, tokens);
+}
+
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
@@ -267,8 +285,34 @@ wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error
   return WICK_OK;
 }
 
-void kv_seq_slide(kv_pool *pool, kv_seq_id id) {
+void kv_seq_slide(kv_pool *pool, kv_seq_id id, uint32_t back) {
   const uint32_t window = pool->layout.shape.window;
+  if (window == 0 || window > UINT32_MAX - back) return;
   // the next position sees itself and window - 1 before it
-  if (window != 0) kv_seq_window(pool, id, window - 1, NULL);
+  kv_seq_window(pool, id, window - 1 + back, NULL);
+}
+
+// ---- Pages that came by other ways ----
+
+wick_status kv_seq_begin_behind(kv_pool *pool, kv_seq_id id, uint32_t pages, wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  if (seq->entry_count != 0) {
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", id);
+  }
+  const wick_status status = kv_seq_reserve_entries(pool, seq, pages, error);
+  if (status != WICK_OK) return status;
+  for (uint32_t i = 0; i < pages; i++) {
+    seq->table[i] = (kv_entry){
+        .page = KV_PAGE_NONE, .position = i * KERNEL_PAGE_TOKENS, .last = KERNEL_PAGE_TOKENS};
+  }
+  seq->entry_count = pages;
+  seq->token_count = pages * KERNEL_PAGE_TOKENS;
+  return WICK_OK;
+}
+
+void kv_seq_put_page(kv_pool *pool, kv_seq_id id, uint32_t index, kv_page_id page) {
+  const kv_seq *seq = kv_seq_find(pool, id);
+  kv_page_retain(pool, page);
+  seq->table[index].page = page;
 }

@@ -293,7 +293,7 @@ static bool sizes_agree(const state_header *header, const kv_pool *pool) {
 wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *source,
                         state_reader *reader, wick_error *error) {
   state_header header;
-  *reader = (state_reader){.source = *source, .pool = pool};
+  *reader = (state_reader){.source = *source, .pool = pool, .salt = salt};
   if (source->size_bytes < sizeof header) {
     return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
   }
@@ -312,6 +312,10 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
   reader->payload_bytes = header.payload_bytes;
   reader->checksum = header.checksum;
   return WICK_OK;
+}
+
+uint64_t state_reader_bytes(const state_reader *reader) {
+  return sizeof(state_header) + reader->payload_bytes + CHECKSUM_BYTES;
 }
 
 static wick_status check_end(state_reader *reader, wick_error *error) {

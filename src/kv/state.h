@@ -55,8 +55,11 @@ typedef struct state_reader {
   state_kind kind;
   uint32_t tokens, pages;  // of a sequence; of a cache: entries in `pages`
   uint64_t payload_bytes;
+  uint64_t salt;
   uint64_t checksum;
 } state_reader;
+// Bytes of the whole record.
+uint64_t state_reader_bytes(const state_reader *reader);
 
 // Reads the header and checks it against the pool and the salt. Allocates nothing.
 wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *source,

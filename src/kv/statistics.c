@@ -145,6 +145,15 @@ static wick_status check_counters(const kv_pool *pool, uint32_t free_pages, uint
   return WICK_OK;
 }
 
+bool kv_pools_agree(const kv_pool *a, const kv_pool *b) {
+  if (a->seq_count != b->seq_count || a->seq_next != b->seq_next) return false;
+  for (uint32_t i = 0; i < a->seq_count; i++) {
+    const kv_seq *first = &a->seqs[i], *second = &b->seqs[i];
+    if (first->id != second->id || first->token_count != second->token_count) return false;
+  }
+  return true;
+}
+
 wick_status kv_pool_check(const kv_pool *pool, wick_error *error) {
   clear_marks(pool);
   for (uint32_t s = 0; s < pool->seq_count; s++) {

@@ -42,23 +42,40 @@ static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t positi
   return true;
 }
 
-wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position, uint32_t tokens,
-                                 kv_shortage *shortage, wick_error *error) {
-  kv_seq *seq = kv_seq_find(pool, id);
-  if (seq == NULL) return kv_seq_unknown(id, error);
+// Pages that are to be added to the table for [0, end).
+static uint32_t count_added(const kv_seq *seq, uint32_t end) {
+  const uint32_t room = kv_seq_end(seq);
+  return end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
+}
+
+static wick_status ensure(kv_pool *pool, kv_seq *seq, uint32_t position, uint32_t tokens,
+                          kv_shortage *shortage, wick_error *error) {
   if (position > seq->token_count) return kv_seq_outside(seq, position, error);
   if (tokens > INT32_MAX - KERNEL_PAGE_TOKENS - position) {
     return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "%u more tokens do not fit", tokens);
   }
-  const uint32_t end = position + tokens, room = kv_seq_end(seq);
-  const uint32_t added = end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
+  const uint32_t end = position + tokens, added = count_added(seq, end);
   uint32_t copies;
   if (!count_copies(pool, seq, position, end, &copies)) return kv_seq_outside(seq, position, error);
-  wick_status status = kv_pool_reserve(pool, added + copies, shortage, error);
-  if (status == WICK_OK) {
-    status = kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
-  }
+  const wick_status status = kv_pool_reserve(pool, added + copies, shortage, error);
   if (status != WICK_OK) return status;
+  return kv_seq_reserve_entries(pool, seq, seq->entry_count + added, error);
+}
+
+wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id id, uint32_t position, uint32_t tokens,
+                                kv_shortage *shortage, wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  return ensure(pool, seq, position, tokens, shortage, error);
+}
+
+wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id id, uint32_t position, uint32_t tokens,
+                                 kv_shortage *shortage, wick_error *error) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  if (seq == NULL) return kv_seq_unknown(id, error);
+  const wick_status status = ensure(pool, seq, position, tokens, shortage, error);
+  if (status != WICK_OK) return status;
+  const uint32_t end = position + tokens, added = count_added(seq, end);
   for (uint32_t i = kv_seq_entry_index(seq, position); i < seq->entry_count; i++) {
     if (kv_entry_begin(&seq->table[i]) >= end) break;
     kv_entry_make_private(pool, &seq->table[i]);

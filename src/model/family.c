@@ -66,14 +66,14 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   return model->rope_count++;
 }
 
-uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window) {
+model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window) {
   loaded_model *model = plan->model;
   for (uint32_t i = 0; i < model->group_count; i++) {
     model_group *group = &model->groups[i];
     if (group->kv_heads != kv_heads || group->head_dim != head_dim || group->window != window) {
       continue;
     }
-    return group->layers++;
+    return (model_pages){i, group->layers++};
   }
   if (model->group_count == MODEL_GROUPS_MAX) {
     if (plan->keys->status == WICK_OK) {
@@ -82,10 +82,10 @@ uint32_t plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint
                     "layers with keys and values of more than %d shapes are not supported",
                     (int)MODEL_GROUPS_MAX);
     }
-    return 0;
+    return (model_pages){0, 0};
   }
-  model->groups[model->group_count++] = (model_group){1, kv_heads, head_dim, window};
-  return 0;
+  model->groups[model->group_count] = (model_group){1, kv_heads, head_dim, window};
+  return (model_pages){model->group_count++, 0};
 }
 
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {

@@ -36,7 +36,10 @@ void measure_store(op_records *ops, const paged_attention *attention) {
 void measure_attention(op_records *ops, const paged_attention *attention) {
   if (ops == NULL) return;
   uint64_t positions = 0;
-  for (uint32_t t = 0; t < attention->count; t++) positions += attention->inputs[t].position + 1;
+  for (uint32_t t = 0; t < attention->count; t++) {
+    const uint32_t position = attention->inputs[t].position;
+    positions += position + 1 - attention_first(attention, position);
+  }
   ops_lap(ops, OP_ATTENTION, positions * position_bytes(attention),
           2 * positions * attention->heads * attention->head_dim);
 }

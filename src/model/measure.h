@@ -16,7 +16,7 @@ void measure_rows(op_records *ops, op_kind op, uint32_t tokens, uint64_t values)
 // Keys and values written to their pages.
 void measure_store(op_records *ops, const paged_attention *attention);
 // Keys and values that the tokens look back on; heads of a group read them together. Counts every
-// position up to the token's.
+// position in the window up to the token's.
 void measure_attention(op_records *ops, const paged_attention *attention);
 
 #endif

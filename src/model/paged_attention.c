@@ -135,7 +135,9 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 //
 // Pages are added in steps that depend on the table alone, not on who sees how much of them:
 // entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
-// KERNEL_STEP_PAGES at most.
+// KERNEL_STEP_PAGES at most. What a window hides of a step is left out of it, whether its pages are
+// still there or not. (Where layers have windows, nothing is dropped from the middle: the entries
+// of a step are those of its positions.)
 
 static bool is_empty(const kv_entry *entry) {
   return entry->page < 0 || entry->first >= entry->last;
@@ -155,22 +157,29 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
   return i;
 }
 
-// The pages of the step of the entries [first, end), of KV head kv_first, with the tokens up to
-// `position`. Returns how many there are.
+// What the token at `position` does not see yet, or any more.
+static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_t position) {
+  return is_empty(entry) || kv_entry_end(entry) <= attention_first(tile->attention, position);
+}
+
+// The pages of the step of the entries [first, end), of KV head kv_first, with what the token at
+// `position` sees of them. Returns how many there are.
 static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t end,
                            uint32_t position, kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
+  const uint32_t from = attention_first(a, position);
   uint32_t count = 0;
   for (uint32_t i = first; i < end; i++) {
     const kv_entry *entry = &tile->table[i];
-    if (is_empty(entry)) continue;
+    if (is_hidden(tile, entry, position)) continue;
     if (kv_entry_begin(entry) > position) break;
     const uint32_t seen = position - entry->position + 1;
     const uint8_t *k = kv_page_k(a->pool, entry->page, a->layer, tile->kv_first);
-    pages[count++] = (kernel_page){.k = k,
-                                   .v = k + tile->pages.k_bytes,
-                                   .first = entry->first,
-                                   .last = seen < entry->last ? seen : entry->last};
+    pages[count++] =
+        (kernel_page){.k = k,
+                      .v = k + tile->pages.k_bytes,
+                      .first = kv_entry_begin(entry) < from ? from - entry->position : entry->first,
+                      .last = seen < entry->last ? seen : entry->last};
   }
   return count;
 }
@@ -232,7 +241,7 @@ static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t en
   for (uint32_t i = entry_first, end; i < entry_end; i = end) {
     const kv_entry *entry = &tile->table[i];
     end = i + 1;
-    if (is_empty(entry)) continue;
+    if (is_hidden(tile, entry, position)) continue;
     if (kv_entry_begin(entry) > position) break;
     end = step_end(tile, i, entry_end);
     if (entry->delta != delta) {
@@ -248,6 +257,26 @@ static uint32_t entry_chunk(const kv_entry *entry) {
   return kv_entry_begin(entry) / ATTENTION_CHUNK_TOKENS;
 }
 
+static uint32_t last_position(const attention_tile *tile) {
+  return tile->attention->inputs[tile->token_first + tile->token_count - 1].position;
+}
+
+// The steps of [first, end) that a window hides from the tile's last token, all or in part: each
+// token by itself. Returns the entry behind them.
+static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
+  const uint32_t from = attention_first(tile->attention, last_position(tile));
+  uint32_t i = first;
+  while (i < end && (is_empty(&tile->table[i]) || kv_entry_begin(&tile->table[i]) < from)) {
+    i = is_empty(&tile->table[i]) ? i + 1 : step_end(tile, i, end);
+  }
+  for (uint32_t t = 0; t < tile->token_count; t++) {
+    if (tile->delta != 0) rotate_query(tile, t, 0);
+  }
+  tile->delta = 0;
+  for (uint32_t t = 0; t < tile->token_count; t++) attend_token(tile, t, first, i);
+  return i;
+}
+
 // The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
 // behind them.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
@@ -259,7 +288,7 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
     end++;
   }
   a->kernels->attention_begin(&tile->state);
-  uint32_t i = first;
+  uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
   for (uint32_t next; i < end; i = next) {
     const kv_entry *entry = &tile->table[i];
     next = i + 1;
@@ -331,8 +360,12 @@ static void write_tile(const attention_tile *tile) {
   }
 }
 
-static uint32_t last_position(const attention_tile *tile) {
-  return tile->attention->inputs[tile->token_first + tile->token_count - 1].position;
+// The entry with the first position that the tile's first token sees.
+static uint32_t first_entry(const attention_tile *tile) {
+  const paged_attention *a = tile->attention;
+  const uint32_t first = attention_first(a, a->inputs[tile->token_first].position);
+  return first == 0 ? 0
+                    : (uint32_t)(kv_table_find(tile->table, tile->entries, first) - tile->table);
 }
 
 // All chunks, one after the other.
@@ -344,9 +377,9 @@ static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t 
   float *states = tile.cos_sin + arena_line_floats(a->head_dim);
   const kernel_attention total = state_at(&tile, heads, states);
   const kernel_attention part = state_at(&tile, heads, states + state_floats(heads, a->head_dim));
-  const uint32_t last = last_position(&tile);
-  for (uint32_t i = 0; i < tile.entries && kv_entry_begin(&tile.table[i]) <= last;) {
-    const bool is_first = i == 0;
+  const uint32_t last = last_position(&tile), begin = first_entry(&tile);
+  for (uint32_t i = begin; i < tile.entries && kv_entry_begin(&tile.table[i]) <= last;) {
+    const bool is_first = i == begin;
     tile.state = is_first ? total : part;
     i = attend_chunk(&tile, i);
     if (!is_first) kernels->attention_merge(&total, &part);
@@ -408,8 +441,9 @@ enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 
 typedef struct chunk_job {
   const paged_attention *attention;
-  uint32_t chunks, last_steps;  // of the last chunk, the others have CHUNK_STEPS
-  float *states;                // [chunks], each of all heads of all tokens
+  uint32_t chunk_first, chunks;
+  uint32_t last_steps;  // of the last chunk, the others have CHUNK_STEPS
+  float *states;        // [chunks], each of all heads of all tokens
 } chunk_job;
 
 static uint32_t job_heads(const paged_attention *a) { return a->count * a->heads; }
@@ -447,7 +481,7 @@ static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv
     const uint32_t count = kv_end - kv < most ? kv_end - kv : most;
     attention_tile tile = make_tile(a, 0, a->count, kv, count, thread_scratch(a, thread));
     tile.state = chunk_state(job, &tile, chunk);
-    attend_chunk_of(&tile, chunk);
+    attend_chunk_of(&tile, job->chunk_first + chunk);
   }
 }
 
@@ -467,12 +501,18 @@ static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uin
   }
 }
 
+// The first chunk that a token of the sequence sees.
+static uint32_t first_chunk(const paged_attention *a) {
+  return attention_first(a, a->inputs[0].position) / ATTENTION_CHUNK_TOKENS;
+}
+
 // Chunks that are to be done side by side; 0: none are.
 static uint32_t count_chunks(const paged_attention *a, const thread_pool *threads) {
   const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->kv_heads;
   if (thread_pool_threads(threads) < 2 || units >= 2 * thread_pool_threads(threads)) return 0;
   if (run_length(a, 0, a->count) != a->count || kv_room(a, a->count) == 0) return 0;
-  const uint32_t chunks = a->inputs[a->count - 1].position / ATTENTION_CHUNK_TOKENS + 1;
+  const uint32_t chunks =
+      a->inputs[a->count - 1].position / ATTENTION_CHUNK_TOKENS + 1 - first_chunk(a);
   const size_t free_floats = (size_t)(a->batch_tokens - a->count) * a->q_stride;
   const size_t floats = state_floats(job_heads(a), a->head_dim);
   return chunks > 1 && chunks <= free_floats / floats ? chunks : 0;
@@ -481,6 +521,7 @@ static uint32_t count_chunks(const paged_attention *a, const thread_pool *thread
 static void attend_chunks(const paged_attention *a, thread_pool *threads, uint32_t chunks) {
   const uint32_t tokens = a->inputs[a->count - 1].position % ATTENTION_CHUNK_TOKENS + 1;
   chunk_job job = {.attention = a,
+                   .chunk_first = first_chunk(a),
                    .chunks = chunks,
                    .last_steps = ceil_div_u32(tokens, KERNEL_STEP_TOKENS),
                    .states = a->q + (size_t)a->count * a->q_stride};

@@ -24,6 +24,7 @@ typedef struct paged_attention {
   kv_pool *pool;   // of the layer's group
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
+  uint32_t window;         // positions that a token sees, its own included; 0: all
   float scale;             // of q k^T
   const model_rope *rope;  // NULL: positions do not turn queries and keys
   const float *cos_sin;    // [count, rope->dims]
@@ -37,6 +38,12 @@ typedef struct paged_attention {
   uint32_t per_thread_stride;
 } paged_attention;
 
+// The first position that the token at `position` sees.
+static inline uint32_t attention_first(const paged_attention *attention, uint32_t position) {
+  const uint32_t window = attention->window;
+  return window == 0 || position < window ? 0 : position + 1 - window;
+}
+
 // Floats that a thread needs: rotated queries, one rotation of a shifted page, and two states.
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                                  uint32_t batch_tokens);
@@ -44,7 +51,7 @@ uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t hea
 // one of them is not finite; `model_layer` is named then.
 wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
                             wick_error *error);
-// out[t] = softmax(q K^T * scale) V over what the sequence holds up to the token.
+// out[t] = softmax(q K^T * scale) V over what the sequence holds in the window up to the token.
 void attention_run(paged_attention *attention, thread_pool *threads);
 
 #endif

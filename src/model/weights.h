@@ -32,6 +32,11 @@ typedef struct model_group {
   uint32_t window;  // tokens that a layer looks back on, itself included; 0: all
 } model_group;
 
+// Where a layer's keys and values lie: in the pages of a group, and there behind other layers.
+typedef struct model_pages {
+  uint32_t group, layer;
+} model_pages;
+
 typedef struct model_family model_family;  // model/family.h
 
 typedef struct loaded_model {

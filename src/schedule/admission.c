@@ -51,7 +51,9 @@ static void leave_pages(scheduler *scheduler, request *request) {
     return;
   }
   if (session_is_plain(scheduler->parts.sessions, request->session)) {
-    keep_outside(scheduler, request, sequence, request->fed, request->fed - request->fed_before);
+    const bool stays = store_can_cut_at(store, sequence, request->fed_before);
+    const uint32_t lost = stays ? request->fed - request->fed_before : request->fed;
+    keep_outside(scheduler, request, sequence, request->fed, lost);
   }
   const bool is_kept = request->swapped.bytes != 0;
   store_truncate(store, sequence, is_kept ? 0 : request->fed_before);
@@ -73,14 +75,11 @@ static bool is_later(const scheduler *scheduler, const request *a, const request
   return a->is_paused != b->is_paused ? a->is_paused : admission_precedes(scheduler, b, a);
 }
 
-// The last in order of the running requests; NULL: none. Pages of a session that slid out of a
-// window cannot be given back token by token, so such a session keeps its pages.
+// The last in order of the running requests; NULL: none.
 static request *last_running(const scheduler *scheduler) {
-  const bool has_window = store_has_window(scheduler->parts.store);
   request *found = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->is_cancelled) continue;
-    if (has_window && at->session != NULL) continue;
     if (found == NULL || is_later(scheduler, at, found)) found = at;
   }
   return found;
@@ -176,16 +175,13 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
 // ---- Starting ----
 
 // Pages that running requests may still need.
-static uint32_t pages_to_come(const scheduler *scheduler) {
-  uint32_t pages = 0;
+static store_room pages_to_come(const scheduler *scheduler) {
+  store_room room = {{0}};
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING) continue;
-    const uint32_t end = request_tokens_in_the_end(at);
-    const uint32_t room = store_capacity(scheduler->parts.store, at->sequence);
-    // and one to copy, when the last page is shared
-    pages += end > room ? ceil_div_u32(end - room, KERNEL_PAGE_TOKENS) + 1 : 1;
+    store_add_room(scheduler->parts.store, at->sequence, request_tokens_in_the_end(at), &room);
   }
-  return pages;
+  return room;
 }
 
 // Pages that the running requests may enter into the prefix cache.
@@ -202,8 +198,9 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   const uint32_t end = request_tokens_in_the_end(request);
+  const store_room room = pages_to_come(scheduler);
   store_reserve(parts->store, request->sequence, end, entries_to_come(scheduler));
-  store_grow_for(parts->store, pages_to_come(scheduler), NULL);
+  store_grow_for(parts->store, &room, NULL);
 }
 
 void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed) {
@@ -240,11 +237,14 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
                                  uint32_t stored, wick_error *error) {
   seq_store *store = scheduler->parts.store;
   const uint32_t needed = tokens_to_start(scheduler, request, stored);
-  const uint32_t pages = ceil_div_u32(needed, KERNEL_PAGE_TOKENS) + 1;
   const uint32_t reading = request->tokens_count - stored;
+  store_room room = {{0}};
+  store_add_room(store, sequence, stored + needed, &room);
   store_expect(store, scheduler->running + 1);
-  const bool has_grown = store_grow_for(store, pages, NULL) == WICK_OK;
-  const bool is_enough = has_grown && pages <= store_pages_available(store);
+  const wick_status grown = store_grow_for(store, &room, error);
+  // pages of a window are taken pass by pass, but the memory for them is there from the start
+  if (grown != WICK_OK && store_has_window(store)) return grown;
+  const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
   // Otherwise the exact number: no page may have to be copied, and the error tells how many are
   // missing.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
@@ -266,9 +266,10 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
   if (!swap_is_worth(&scheduler->swap, &scheduler->swap_costs, &request->swapped, cached)) {
     return false;
   }
-  const uint32_t pages = ceil_div_u32(request_tokens_in_the_end(request), KERNEL_PAGE_TOKENS);
-  return store_grow_for(parts->store, pages, NULL) == WICK_OK &&
-         pages <= store_pages_available(parts->store);
+  store_room room = {{0}};
+  store_add_room(parts->store, KV_SEQ_NONE, request_tokens_in_the_end(request), &room);
+  return store_grow_for(parts->store, &room, NULL) == WICK_OK &&
+         store_has_room(parts->store, &room);
 }
 
 // The sequence of a record becomes that of the request, with room for what is read next. It
@@ -322,14 +323,11 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
     status = store_new(store, &sequence, error);
     if (status != WICK_OK) return status;
   }
-  request->fed_before = store_tokens(store, sequence);
-  if (request->fed_before == 0 && request->on_logits == NULL) {
-    store_attach(store, sequence, request->salt, request->tokens, request->tokens_count);
-  }
   uint32_t stored = store_tokens(store, sequence);
-  if (is_all_read(request, stored)) {
-    stored = store_truncate(store, sequence, stored - 1);
-    if (request->fed_before > stored) request->fed_before = stored;
+  if (is_all_read(request, stored)) stored = store_truncate(store, sequence, stored - 1);
+  request->fed_before = stored;
+  if (stored == 0 && request->on_logits == NULL) {
+    stored = store_attach(store, sequence, request->salt, request->tokens, request->tokens_count);
   }
   // so that its session can come back to this position
   if (request->session != NULL) store_mark(store, sequence);

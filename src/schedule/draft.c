@@ -42,7 +42,9 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
   }
   // Proposing then allocates nothing. Pages that are not there now may be there later.
   store_expect(parts->store, 1);
-  store_grow_for(parts->store, parts->context_tokens / KERNEL_PAGE_TOKENS, NULL);
+  store_room room = {{0}};
+  store_add_room(parts->store, KV_SEQ_NONE, parts->context_tokens, &room);
+  store_grow_for(parts->store, &room, NULL);
   *out = made;
   return WICK_OK;
 }

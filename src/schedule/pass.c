@@ -111,9 +111,14 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (status != WICK_OK) speculation->count = 0;
 }
 
-// Reserves pages for decoding. This may preempt other requests, so it comes before the batch is
-// made.
-static void reserve_decodes(scheduler *scheduler, const request *alone) {
+// Reserves pages for decoding, and for prefill in groups with a window, which give pages back
+// between passes. This may preempt other requests, so it comes before the batch is made.
+static void reserve_rows(scheduler *scheduler, const request *alone) {
+  const bool has_window = store_has_window(scheduler->parts.store);
+  for (request *at = scheduler->first; has_window && at != NULL; at = at->next) {
+    if (!takes_part(at, alone) || !request_is_prefill(at)) continue;
+    admission_reserve(scheduler, at, at->tokens_count - at->fed);
+  }
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (!takes_part(at, alone) || request_is_prefill(at)) continue;
     admission_reserve(scheduler, at, 1);
@@ -234,7 +239,7 @@ bool pass_begin(scheduler *scheduler) {
     at->speculation.accepted = at->speculation.seen = 0;
     at->pass_end = UINT32_MAX;
   }
-  reserve_decodes(scheduler, alone);
+  reserve_rows(scheduler, alone);
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (takes_part(at, alone) && !request_is_prefill(at)) add_decode(scheduler, at);
   }

@@ -156,10 +156,8 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u", id,
                      session->count, tokens);
   }
-  if (tokens < store_tokens(table->store, session->sequence) &&
-      store_truncate(table->store, session->sequence, tokens) > tokens) {
-    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "session %u: what %u tokens need fell out of the window", id, tokens);
+  if (tokens < store_tokens(table->store, session->sequence)) {
+    store_truncate(table->store, session->sequence, tokens);
   }
   session->count = tokens;
   return status;
@@ -186,8 +184,8 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
   if (status != WICK_OK || first == last) return status;
   // tokens behind the stored ones have not been read yet, or not again
   const uint32_t stored = store_tokens(table->store, session->sequence);
-  if (first < stored && store_is_recurrent(table->store)) {
-    // a recurrent state cannot forget: the tokens behind are read again, without the dropped ones
+  if (first < stored && !store_can_drop(table->store)) {
+    // the tokens behind are read again, without the dropped ones
     store_truncate(table->store, session->sequence, first);
   } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;

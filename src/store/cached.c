@@ -1,14 +1,38 @@
-// store/cached.c — the prefix cache: pages found again, and for recurrent models the states that
-// belong to the ends of some of them.
+// store/cached.c — the prefix cache: pages found again, and what belongs to its entries beside the
+// page of the pool that keeps all positions: pages of other pools, and for recurrent models the
+// states at the ends of some of them.
 #include <string.h>
 
 #include "store/store_types.h"
 
-void cached_removed(void *context, prefix_id id) {
-  seq_store *store = context;
-  if (id >= store->entry_capacity || store->entry_slots[id] == SLOT_NONE) return;
+static bool has_more(const seq_store *store) {
+  return store_is_recurrent(store) || store->side_count != 0;
+}
+
+static slot_id slot_of(const seq_store *store, prefix_id id) {
+  return id < store->entry_capacity ? store->entry_slots[id] : SLOT_NONE;
+}
+
+static kv_page_id page_of(const side_pool *side, prefix_id id) {
+  return id < side->store->entry_capacity ? side->entry_pages[id] : KV_PAGE_NONE;
+}
+
+static void remove_state(seq_store *store, prefix_id id) {
+  if (!store_is_recurrent(store) || slot_of(store, id) == SLOT_NONE) return;
   slot_release(store, &store->entry_slots[id]);
   store->entry_slot_count--;
+}
+
+static void remove_page(const side_pool *side, prefix_id id) {
+  if (page_of(side, id) == KV_PAGE_NONE) return;
+  kv_page_unhold(side->pool, side->entry_pages[id]);
+  side->entry_pages[id] = KV_PAGE_NONE;
+}
+
+void cached_removed(void *context, prefix_id id) {
+  seq_store *store = context;
+  remove_state(store, id);
+  for (uint32_t i = 0; i < store->side_count; i++) remove_page(&store->sides[i], id);
 }
 
 bool cached_evict_state(seq_store *store) {
@@ -22,26 +46,91 @@ bool cached_evict_state(seq_store *store) {
     oldest_tick = tick;
   }
   if (oldest == PREFIX_NONE) return false;
-  cached_removed(store, oldest);
+  remove_state(store, oldest);
   return true;
 }
 
-static slot_id slot_of(const seq_store *store, prefix_id id) {
-  return id < store->entry_capacity ? store->entry_slots[id] : SLOT_NONE;
+// ---- Pages of side pools ----
+
+// Whether the cache alone has it, so that it can be given up.
+static bool is_idle(const side_pool *side, prefix_id id) {
+  const kv_page_id page = page_of(side, id);
+  return page != KV_PAGE_NONE && kv_pool_page(side->pool, page)->ref_count == 1;
+}
+
+uint32_t cached_reclaimable(void *context) {
+  const side_pool *side = context;
+  uint32_t count = 0;
+  for (prefix_id id = 0; id < side->store->entry_capacity; id++) count += is_idle(side, id);
+  return count;
+}
+
+// Of entries used at the same time, a window's oldest tokens go first: texts go on behind their
+// ends. Without a window the last ones go: nothing is found behind a page that is missing.
+static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
+  if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
+  const bool is_shorter = a->token_count < b->token_count;
+  return kv_pool_shape(side->pool)->window != 0 ? is_shorter : a->token_count > b->token_count;
+}
+
+uint32_t cached_reclaim(void *context, uint32_t pages) {
+  const side_pool *side = context;
+  for (uint32_t freed = 0; freed < pages; freed++) {
+    prefix_id first = PREFIX_NONE;
+    for (prefix_id id = 0; id < side->store->entry_capacity; id++) {
+      if (!is_idle(side, id)) continue;
+      const prefix_entry *entry = prefix_entry_at(side->store->prefix, id);
+      const prefix_entry *best = prefix_entry_at(side->store->prefix, first);
+      if (best == NULL || goes_before(side, entry, best)) first = id;
+    }
+    if (first == PREFIX_NONE) return freed;
+    remove_page(side, first);
+  }
+  return pages;
+}
+
+uint32_t cached_pages(const side_pool *side) {
+  uint32_t count = 0;
+  for (prefix_id id = 0; id < side->store->entry_capacity; id++) {
+    count += side->entry_pages[id] != KV_PAGE_NONE;
+  }
+  return count;
+}
+
+// ---- Finding ----
+
+static const prefix_entry *entry_of(const seq_store *store, prefix_id id) {
+  return prefix_entry_at(store->prefix, id);
+}
+
+static uint32_t tokens_of(const seq_store *store, prefix_id id) {
+  return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
+}
+
+// Whether all pages are there that the token behind the entry sees.
+static bool has_pages(const side_pool *side, prefix_id id) {
+  const seq_store *store = side->store;
+  const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
+  for (; tokens_of(store, id) > first; id = entry_of(store, id)->parent) {
+    if (page_of(side, id) == KV_PAGE_NONE) return false;
+  }
+  return true;
+}
+
+static bool is_usable(const seq_store *store, prefix_id id) {
+  if (store_is_recurrent(store) && slot_of(store, id) == SLOT_NONE) return false;
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    if (!has_pages(&store->sides[i], id)) return false;
+  }
+  return true;
 }
 
 // The last entry of the longest cached beginning that a sequence can go on from.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
-  while (store_is_recurrent(store) && id != PREFIX_NONE && slot_of(store, id) == SLOT_NONE) {
-    id = prefix_entry_at(store->prefix, id)->parent;
-  }
+  while (id != PREFIX_NONE && !is_usable(store, id)) id = entry_of(store, id)->parent;
   return id;
-}
-
-static uint32_t tokens_of(const seq_store *store, prefix_id id) {
-  return id == PREFIX_NONE ? 0 : prefix_entry_at(store->prefix, id)->token_count;
 }
 
 uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, uint32_t count) {
@@ -49,21 +138,42 @@ uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, 
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
+// The pages that the token behind the entry sees, for an empty sequence. WICK_E_NOMEM.
+static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id id) {
+  const seq_store *store = side->store;
+  const uint32_t count = tokens_of(store, id);
+  const uint32_t first = window_first(kv_pool_shape(side->pool), count);
+  const wick_status status = kv_seq_begin_behind(side->pool, seq, count / KERNEL_PAGE_TOKENS, NULL);
+  if (status != WICK_OK) return status;
+  for (; tokens_of(store, id) > first; id = entry_of(store, id)->parent) {
+    const uint32_t index = tokens_of(store, id) / KERNEL_PAGE_TOKENS - 1;
+    kv_seq_put_page(side->pool, seq, index, page_of(side, id));
+  }
+  return WICK_OK;
+}
+
 uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const int32_t *tokens,
                       uint32_t count) {
   if (store->prefix == NULL || count == 0) return 0;
   uint32_t hit = 0;
-  if (!store_is_recurrent(store)) {
+  if (!has_more(store)) {
     prefix_attach(store->prefix, seq_id, salt, tokens, count, &hit, NULL);
     return hit;
   }
   const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
   // one token more than the hit: the last of what is asked for is never part of it
-  const wick_status status =
-      prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
+  wick_status status = prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+    status = attach_pages(&store->sides[i], seq_id, id);
+  }
+  if (status != WICK_OK) {
+    pools_truncate(store, seq_id, 0);
+    return 0;
+  }
   store_seq *seq = store_find(store, seq_id);
+  if (seq == NULL) return hit;
   slot_release(store, &seq->now);
   seq->now = store->entry_slots[id];
   slot_retain(store, seq->now);
@@ -71,14 +181,30 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   return hit;
 }
 
+// ---- Entering ----
+
+static bool grow_pages(seq_store *store, side_pool *side, uint32_t capacity) {
+  kv_page_id *pages =
+      memory_resize(store->memory, side->entry_pages, capacity * sizeof *side->entry_pages);
+  if (pages == NULL) return false;
+  for (uint32_t i = store->entry_capacity; i < capacity; i++) pages[i] = KV_PAGE_NONE;
+  side->entry_pages = pages;
+  return true;
+}
+
 static bool grow_entries(seq_store *store, prefix_id id) {
   if (id < store->entry_capacity) return true;
   uint32_t capacity = store->entry_capacity == 0 ? 64 : store->entry_capacity;
   while (capacity <= id) capacity *= 2;
-  slot_id *slots = memory_resize(store->memory, store->entry_slots, capacity * sizeof *slots);
-  if (slots == NULL) return false;
-  for (uint32_t i = store->entry_capacity; i < capacity; i++) slots[i] = SLOT_NONE;
-  store->entry_slots = slots;
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    if (!grow_pages(store, &store->sides[i], capacity)) return false;
+  }
+  if (store_is_recurrent(store)) {
+    slot_id *slots = memory_resize(store->memory, store->entry_slots, capacity * sizeof *slots);
+    if (slots == NULL) return false;
+    for (uint32_t i = store->entry_capacity; i < capacity; i++) slots[i] = SLOT_NONE;
+    store->entry_slots = slots;
+  }
   store->entry_capacity = capacity;
   return true;
 }
@@ -86,7 +212,7 @@ static bool grow_entries(seq_store *store, prefix_id id) {
 void cached_reserve(seq_store *store, uint32_t entries) {
   const uint32_t most = store->config.prefix_entries_max, had = prefix_places(store->prefix);
   const uint32_t places = entries < most - had ? had + entries : most;
-  if (places != 0) grow_entries(store, places - 1);
+  if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
 // The state at the end of the whole pages that the sequence has passed last belongs to their entry.
@@ -95,13 +221,27 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   const state_mark mark = seq->rolling;
   if (mark.slot == SLOT_NONE || mark.position > count) return;
   const prefix_id id = prefix_peek(store->prefix, salt, tokens, mark.position);
-  if (tokens_of(store, id) != mark.position || slot_of(store, id) != SLOT_NONE) return;
-  if (!grow_entries(store, id)) return;
+  if (tokens_of(store, id) != mark.position || !grow_entries(store, id)) return;
+  if (slot_of(store, id) != SLOT_NONE) return;
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
   if (store->entry_slot_count >= store->config.checkpoints_max) return;
   slot_retain(store, mark.slot);
   store->entry_slots[id] = mark.slot;
   store->entry_slot_count++;
+}
+
+// The pages that the sequence has of the entry and those before it, where they have none.
+static void keep_pages(side_pool *side, kv_seq_id seq, prefix_id id) {
+  seq_store *store = side->store;
+  uint32_t count;
+  const kv_entry *table = kv_seq_table(side->pool, seq, &count);
+  for (; id != PREFIX_NONE; id = entry_of(store, id)->parent) {
+    if (!grow_entries(store, id)) return;
+    const uint32_t index = tokens_of(store, id) / KERNEL_PAGE_TOKENS - 1;
+    if (index >= count || table[index].page < 0 || page_of(side, id) != KV_PAGE_NONE) continue;
+    kv_page_hold(side->pool, table[index].page);
+    side->entry_pages[id] = table[index].page;
+  }
 }
 
 void store_remember(seq_store *store, kv_seq_id id, cache_salt salt, const int32_t *tokens,
@@ -111,6 +251,10 @@ void store_remember(seq_store *store, kv_seq_id id, cache_salt salt, const int32
   const uint32_t stored = store_tokens(store, id);
   if (count > stored) count = stored;
   prefix_store(store->prefix, id, salt, tokens, count, NULL, NULL);
+  if (store->side_count != 0) {
+    const prefix_id last = prefix_peek(store->prefix, salt, tokens, count);
+    for (uint32_t i = 0; i < store->side_count; i++) keep_pages(&store->sides[i], id, last);
+  }
   const store_seq *seq = store_find(store, id);
   if (seq != NULL) keep_state(store, seq, salt, tokens, count);
 }

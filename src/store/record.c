@@ -1,4 +1,5 @@
-// store/record.c — sequences written out and read back; store.h has the format.
+// store/record.c — sequences written out and read back; store.h has the format. A record of pages
+// has the same tokens in each pool.
 #include <string.h>
 
 #include "base/checked.h"
@@ -22,9 +23,22 @@ static uint64_t state_record_bytes(const seq_store *store) {
   return sizeof(state_head) + store->config.state_bytes + sizeof(uint64_t);
 }
 
+uint64_t store_salt(const seq_store *store, uint64_t fingerprint) {
+  uint64_t salt = 0;
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    salt = kv_salt(fingerprint, kv_pool_shape(store->sides[i].pool), salt);
+  }
+  return kv_salt(fingerprint, kv_pool_shape(store->pool), salt);
+}
+
 wick_status store_record_bytes(const seq_store *store, kv_seq_id id, uint64_t *size_bytes,
                                wick_error *error) {
-  const wick_status status = state_seq_bytes(store->pool, id, size_bytes, error);
+  wick_status status = state_seq_bytes(store->pool, id, size_bytes, error);
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+    uint64_t pages_bytes = 0;
+    status = state_seq_bytes(store->sides[i].pool, id, &pages_bytes, error);
+    *size_bytes += pages_bytes;
+  }
   *size_bytes += state_record_bytes(store);
   return status;
 }
@@ -68,7 +82,10 @@ static wick_status write_state(const seq_store *store, const store_seq *seq,
 wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id id, const int32_t *tokens,
                        const wick_state_sink *sink, wick_error *error) {
   store_settle(store, id);
-  const wick_status status = state_save_seq(store->pool, salt, id, tokens, sink, error);
+  wick_status status = state_save_seq(store->pool, salt, id, tokens, sink, error);
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+    status = state_save_seq(store->sides[i].pool, salt, id, tokens, sink, error);
+  }
   const store_seq *seq = store_find(store, id);
   return status != WICK_OK || seq == NULL ? status : write_state(store, seq, sink, error);
 }
@@ -130,17 +147,76 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   return WICK_OK;
 }
 
+// Whether the pages are there that the next token and those behind it see.
+static bool has_pages(const kv_pool *pool, kv_seq_id id) {
+  const uint32_t tokens = kv_seq_tokens(pool, id),
+                 first = window_first(kv_pool_shape(pool), tokens);
+  uint32_t count;
+  const kv_entry *table = kv_seq_table(pool, id, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (table[i].page < 0 && kv_entry_end(&table[i]) > first) return false;
+  }
+  return true;
+}
+
+// The pages of one pool, which are those of the tokens that the first pool's record had.
+static wick_status read_side(kv_pool *pool, const state_reader *first, uint64_t *left_bytes,
+                             const int32_t *tokens, int32_t *again, kv_seq_id *id,
+                             wick_error *error) {
+  state_reader reader;
+  wick_state_source source = first->source;
+  source.size_bytes = *left_bytes;
+  wick_status status = state_begin(pool, first->salt, &source, &reader, error);
+  if (status != WICK_OK) return status;
+  const bool is_same_size = reader.kind == STATE_SEQUENCE && reader.tokens == first->tokens;
+  if (is_same_size) status = state_load_seq(&reader, again, id, NULL, error);
+  if (status != WICK_OK) return status;
+  *left_bytes -= state_reader_bytes(&reader);
+  const size_t tokens_bytes = first->tokens * sizeof *tokens;
+  if (is_same_size && memcmp(tokens, again, tokens_bytes) == 0) return WICK_OK;
+  if (is_same_size) kv_seq_free(pool, *id, NULL);
+  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
+                   "the saved state is damaged: its groups of layers have other tokens");
+}
+
+// The pages of all pools. An error leaves none.
+static wick_status read_pages(seq_store *store, state_reader *reader, int32_t *tokens,
+                              kv_seq_id *id, wick_error *error) {
+  uint64_t left_bytes = reader->source.size_bytes - state_reader_bytes(reader);
+  wick_status status = state_load_seq(reader, tokens, id, NULL, error);
+  if (store->side_count == 0) return status;
+  uint32_t done = status == WICK_OK ? 1 : 0;  // pools that have it
+  int32_t *again = memory_alloc_array(store->memory, reader->tokens, sizeof *again);
+  if (again == NULL && status == WICK_OK) {
+    status = memory_fail(store->memory, error, "a record's tokens", reader->tokens);
+  }
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+    status = read_side(store->sides[i].pool, reader, &left_bytes, tokens, again, id, error);
+    done += status == WICK_OK;
+  }
+  memory_free(store->memory, again);
+  if (status != WICK_OK) pools_unmake(store, *id, done);
+  return status;
+}
+
 wick_status store_load(seq_store *store, state_reader *reader, int32_t *tokens, kv_seq_id *id,
                        wick_error *error) {
-  wick_status status = state_load_seq(reader, tokens, id, NULL, error);
-  if (status != WICK_OK || !store_is_recurrent(store)) return status;
-  status = store_add_seq(store, *id, error);
-  if (status == WICK_OK) {
-    status = read_state(store, &reader->source, store_find(store, *id), reader->tokens, error);
+  kv_seq_id made = KV_SEQ_NONE;
+  wick_status status = read_pages(store, reader, tokens, &made, error);
+  if (status != WICK_OK) return status;
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+    if (has_pages(store->sides[i].pool, made)) continue;
+    status = fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
+                       "the saved state is damaged: pages of a window are missing");
   }
-  if (status != WICK_OK) {
-    store_free(store, *id);
-    *id = KV_SEQ_NONE;
+  if (status == WICK_OK) status = store_add_seq(store, made, error);
+  if (status == WICK_OK && store_is_recurrent(store)) {
+    status = read_state(store, &reader->source, store_find(store, made), reader->tokens, error);
+  }
+  if (status == WICK_OK) {
+    *id = made;
+  } else {
+    store_free(store, made);
   }
   return status;
 }

@@ -1,4 +1,4 @@
-// store/store.c — sequences: pages and recurrent state moved together.
+// store/store.c — sequences: pages of all groups and recurrent state moved together.
 #include "store/store.h"
 
 #include <string.h>
@@ -12,13 +12,12 @@ wick_status store_create(memory_gate *memory, const kernel_table *kernels,
   if (store == NULL) return memory_fail(memory, error, "the store of sequences", sizeof *store);
   store->memory = memory;
   store->config = *config;
-  wick_status status =
-      kv_pool_init(memory, kernels, &config->pages, 0, config->pages_max, &store->pool, error);
-  if (status == WICK_OK) kv_pool_set_keep(store->pool, config->pages_keep);
+  wick_status status = pools_create(store, kernels, error);
   if (status == WICK_OK && config->prefix_entries_max != 0) {
+    const bool has_more = config->state_bytes != 0 || store->side_count != 0;
     const prefix_config prefix = {.entries_max = config->prefix_entries_max,
                                   .page_tokens = KERNEL_PAGE_TOKENS,
-                                  .removed = config->state_bytes == 0 ? NULL : cached_removed,
+                                  .removed = has_more ? cached_removed : NULL,
                                   .context = store};
     status = prefix_cache_init(memory, store->pool, &prefix, &store->prefix, error);
   }
@@ -34,17 +33,15 @@ void store_destroy(seq_store *store) {
   if (store == NULL) return;
   while (store->seq_count != 0) store_remove_seq(store, store->seqs[0].id);
   prefix_cache_destroy(store->prefix);
-  kv_pool_destroy(store->pool);
+  pools_destroy(store);
   slots_destroy(store);
   memory_free(store->memory, store->entry_slots);
   memory_free(store->memory, store->seqs);
   memory_free(store->memory, store);
 }
 
-kv_pool *store_pages(const seq_store *store) { return store->pool; }
 prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
-bool store_has_window(const seq_store *store) { return store->config.pages.window != 0; }
 
 // ---- The list beside the pool's ----
 
@@ -105,15 +102,15 @@ void store_remove_seq(seq_store *store, kv_seq_id id) {
 // ---- Making and ending ----
 
 wick_status store_new(seq_store *store, kv_seq_id *id, wick_error *error) {
-  wick_status status = kv_seq_new(store->pool, 0, id, NULL, error);
+  wick_status status = pools_new(store, id, error);
   if (status != WICK_OK) return status;
   status = store_add_seq(store, *id, error);
-  if (status != WICK_OK) kv_seq_free(store->pool, *id, NULL);
+  if (status != WICK_OK) pools_free(store, *id);
   return status;
 }
 
 void store_free(seq_store *store, kv_seq_id id) {
-  kv_seq_free(store->pool, id, NULL);
+  pools_free(store, id);
   store_remove_seq(store, id);
 }
 
@@ -128,11 +125,11 @@ static void share_states(seq_store *store, const store_seq *parent, store_seq *s
 
 wick_status store_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_error *error) {
   store_settle(store, id);
-  wick_status status = kv_seq_fork(store->pool, id, child, error);
+  wick_status status = pools_fork(store, id, child, error);
   if (status != WICK_OK) return status;
   status = store_add_seq(store, *child, error);
   if (status != WICK_OK) {
-    kv_seq_free(store->pool, *child, NULL);
+    pools_free(store, *child);
     return status;
   }
   const store_seq *parent = store_find(store, id);
@@ -146,40 +143,40 @@ uint32_t store_tokens(const seq_store *store, kv_seq_id id) {
   return kv_seq_tokens(store->pool, id);
 }
 
-uint32_t store_capacity(const seq_store *store, kv_seq_id id) {
-  return kv_seq_capacity(store->pool, id);
-}
-
-// The last position of which a state is kept, at most `tokens`; its slot, SLOT_NONE at 0.
-static state_mark find_mark(const store_seq *seq, uint32_t tokens) {
-  if (seq->position <= tokens) return (state_mark){seq->position, seq->now};
+// The last position, at most `tokens`, of which a state is kept and the windows' pages are there;
+// its slot, SLOT_NONE at 0.
+static state_mark find_mark(const seq_store *store, const store_seq *seq, uint32_t tokens) {
+  const state_mark now = {seq->position, seq->now};
+  if (seq->position <= tokens && pools_can_cut(store, seq->id, seq->position)) return now;
   state_mark best = {0, SLOT_NONE};
-  if (seq->rolling.slot != SLOT_NONE && seq->rolling.position <= tokens) best = seq->rolling;
-  for (uint32_t i = 0; i < seq->mark_count; i++) {
-    const state_mark mark = seq->marks[i];
-    if (mark.position <= tokens && mark.position > best.position) best = mark;
+  for (uint32_t i = 0; i <= seq->mark_count; i++) {
+    const state_mark mark = i < seq->mark_count ? seq->marks[i] : seq->rolling;
+    if (mark.slot == SLOT_NONE || mark.position > tokens || mark.position < best.position) continue;
+    if (pools_can_cut(store, seq->id, mark.position)) best = mark;
   }
   return best;
 }
 
 bool store_can_cut_at(const seq_store *store, kv_seq_id id, uint32_t tokens) {
   const store_seq *seq = store_find(store, id);
-  if (tokens > store_tokens(store, id)) return false;
-  return seq == NULL || find_mark(seq, tokens).position == tokens;
+  if (!pools_can_cut(store, id, tokens)) return false;
+  return seq == NULL || find_mark(store, seq, tokens).position == tokens;
 }
 
 uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
   store_settle(store, id);
   store_seq *seq = store_find(store, id);
   if (seq != NULL) {
-    const state_mark mark = find_mark(seq, tokens);
+    const state_mark mark = find_mark(store, seq, tokens);
     if (mark.slot != SLOT_NONE) slot_retain(store, mark.slot);
     slot_release(store, &seq->now);
     seq->now = mark.slot;
     seq->position = tokens = mark.position;
     cut_marks(store, seq, tokens);
+  } else if (!pools_can_cut(store, id, tokens)) {
+    tokens = 0;  // what stays cached is found again
   }
-  kv_seq_truncate(store->pool, id, tokens, NULL);
+  pools_truncate(store, id, tokens);
   return store_tokens(store, id);
 }
 
@@ -196,11 +193,15 @@ void store_mark(seq_store *store, kv_seq_id id) {
   seq->marks[seq->mark_count++] = (state_mark){seq->position, seq->now};
 }
 
+bool store_can_drop(const seq_store *store) {
+  return !store_is_recurrent(store) && store->side_count == 0;
+}
+
 wick_status store_drop(seq_store *store, kv_seq_id id, uint32_t first, uint32_t last,
                        wick_error *error) {
-  if (store_is_recurrent(store)) {
+  if (!store_can_drop(store)) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "tokens cannot be dropped from a recurrent state");
+                     "tokens cannot be dropped from a recurrent state or several groups of layers");
   }
   return kv_seq_shift(store->pool, id, first, last, NULL, error);
 }
@@ -225,7 +226,7 @@ wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_
   if (slots != 0 && !slot_reserve(store, slots)) {
     return memory_fail(store->memory, error, "a recurrent state", store->config.state_bytes);
   }
-  return kv_seq_prepare_write(store->pool, id, store_tokens(store, id), tokens, NULL, error);
+  return pools_prepare(store, id, tokens, error);
 }
 
 // Rows before which the state is worth keeping: where proposals begin, else the last whole page
@@ -261,11 +262,8 @@ wick_status store_begin_rows(seq_store *store, kv_seq_id id, uint32_t rows, uint
 
 void store_commit(seq_store *store, kv_seq_id id, uint32_t rows) {
   store_seq *seq = store_find(store, id);
-  kv_seq_append(store->pool, id, rows, NULL);
-  if (seq == NULL) {
-    kv_seq_slide(store->pool, id);
-    return;
-  }
+  pools_append(store, id, rows);
+  if (seq == NULL) return;
   seq->committed += rows;
   if (seq->committed == seq->rows) store_settle(store, id);
 }
@@ -303,7 +301,7 @@ uint32_t store_settle(seq_store *store, kv_seq_id id) {
   }
   release_pass(store, seq);
   if (seq->position != store_tokens(store, id)) {
-    kv_seq_tokens_set(store->pool, id, seq->position, NULL);
+    pools_set_tokens(store, id, seq->position);
   }
   return seq->position;
 }
@@ -321,25 +319,24 @@ store_states store_states_of(const seq_store *store, kv_seq_id id, uint64_t offs
 
 // ---- Room ----
 
-wick_status store_grow_for(seq_store *store, uint32_t pages, wick_error *error) {
-  return kv_pool_grow_for(store->pool, pages, error);
-}
-
-uint32_t store_pages_available(const seq_store *store) {
-  return kv_pool_pages_available(store->pool);
-}
-
 uint64_t store_freed(const seq_store *store) {
-  return kv_pool_stats(store->pool).pages_freed + store->slots_freed;
+  uint64_t freed = kv_pool_stats(store->pool).pages_freed + store->slots_freed;
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    freed += kv_pool_stats(store->sides[i].pool).pages_freed;
+  }
+  return freed;
 }
 
 void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t entries) {
   kv_seq_reserve_table(store->pool, id, tokens, NULL);
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    kv_seq_reserve_table(store->sides[i].pool, id, tokens, NULL);
+  }
   if (store->prefix != NULL) prefix_reserve(store->prefix, entries, NULL);
-  if (store->prefix != NULL && store_is_recurrent(store)) cached_reserve(store, entries);
-  // for each sequence in a pass the state before it, the one after it, the last whole page's, and
-  // that of its prompt's last whole page, which the prefix cache keeps
-  if (store_is_recurrent(store)) slot_reserve_spare(store, 4 * store->expected);
+  if (store->prefix != NULL) cached_reserve(store, entries);
+  // for each sequence in a pass the states before it, within it and after it, the last whole
+  // page's, and that of its prompt's last whole page, which the prefix cache keeps
+  if (store_is_recurrent(store)) slot_reserve_spare(store, 5 * store->expected);
 }
 
 // ---- The check ----
@@ -356,12 +353,14 @@ static uint32_t references_of(const seq_store *store, slot_id slot) {
     count += seq->rolling.slot == slot;
     for (uint32_t m = 0; m < seq->mark_count; m++) count += seq->marks[m].slot == slot;
   }
-  for (uint32_t i = 0; i < store->entry_capacity; i++) count += store->entry_slots[i] == slot;
+  for (uint32_t i = 0; store->entry_slots != NULL && i < store->entry_capacity; i++) {
+    count += store->entry_slots[i] == slot;
+  }
   return count;
 }
 
 wick_status store_check(const seq_store *store, wick_error *error) {
-  wick_status status = kv_pool_check(store->pool, error);
+  wick_status status = pools_check(store, error);
   if (status == WICK_OK && store->prefix != NULL) status = prefix_check(store->prefix, error);
   if (status != WICK_OK) return status;
   uint32_t free_count = 0;

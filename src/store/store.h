@@ -1,10 +1,17 @@
 // store/store.h — what a model keeps of the tokens that its sequences have read: pages of keys and
-// values (kv/pool.h) and, for models with recurrent layers, a state of fixed size. The scheduler
-// knows of a sequence what stands here and nothing more.
+// values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
+// fixed size. The scheduler knows of a sequence what stands here and nothing more.
 //
-// Pages can be cut at any position, a recurrent state cannot: it can go back only to positions of
-// which a copy was kept (checkpoints). So calls that cut answer where the sequence now ends, at
-// most where they were asked to; what lies between is read again, which brings the same bits.
+// Each group has a pool with a block table for each sequence; a sequence has the same id in all of
+// them. One pool keeps all positions: that of a group without a window, or, where no group is so,
+// one of pages that hold nothing. It counts the tokens, and the prefix cache enters its pages. A
+// group with a sliding window gives pages back while a sequence grows: those before the window of
+// the next token and of the STORE_BACK_TOKENS before that.
+//
+// A sequence cannot be cut everywhere without reading again. A recurrent state can go back only to
+// positions of which a copy was kept (checkpoints), and a window's pages may be gone. So calls that
+// cut answer where the sequence now ends, at most where they were asked to; what lies between is
+// read again, which brings the same bits.
 //
 // States are never written in place. A pass reads the state before its first token from one slot
 // and writes the one after its last token to another, so a failed pass has changed nothing, a fork
@@ -26,10 +33,17 @@
 
 typedef struct seq_store seq_store;
 
+// BACK: a text can go back by so many tokens at least (proposals that failed, a token that is read
+// again for its logits), whatever window it has.
+enum { STORE_GROUPS_MAX = 4, STORE_POOLS_MAX = STORE_GROUPS_MAX + 1, STORE_BACK_TOKENS = 16 };
+
 typedef struct store_config {
-  kv_shape pages;               // of the layers that have keys and values
-  uint32_t pages_max;           // the pool grows up to so many
-  uint32_t pages_keep;          // below so many it grows before it evicts what is cached
+  kv_shape groups[STORE_GROUPS_MAX];  // of layers with keys and values; group_count 0: none has
+  uint32_t group_count;
+  uint32_t batch_tokens;        // that a sequence reads in a pass at most; of windows alone
+  uint32_t pages_max;           // each pool grows up to so many
+  uint32_t pages_keep;          // below so many it grows before it evicts what is cached; for a
+                                // window fewer, those of one sequence
   uint32_t prefix_entries_max;  // 0: no prefix cache
   uint64_t state_bytes;         // recurrent state of a sequence; 0: none
   uint32_t checkpoints_max;     // states that the prefix cache and idle positions may keep
@@ -41,9 +55,14 @@ wick_status store_create(memory_gate *memory, const kernel_table *kernels,
 // Every sequence is freed before, or goes with it. NULL is fine.
 void store_destroy(seq_store *store);
 
-kv_pool *store_pages(const seq_store *store);
-prefix_cache *store_prefix(const seq_store *store);  // NULL: there is none
+// Bytes of pages, in all groups, for one sequence of so many tokens.
+uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *config, uint32_t tokens);
+kv_pool *store_pages(const seq_store *store);                  // that keeps all positions
+kv_pool *store_group(const seq_store *store, uint32_t group);  // of config.groups
+prefix_cache *store_prefix(const seq_store *store);            // NULL: there is none
 bool store_is_recurrent(const seq_store *store);
+// Whether a group has a window: then the pages of each pass are made sure of before it.
+bool store_has_window(const seq_store *store);
 
 // ---- Sequences ----
 
@@ -54,7 +73,6 @@ void store_free(seq_store *store, kv_seq_id seq);
 wick_status store_fork(seq_store *store, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Tokens that are stored: the next one that is read stands there.
 uint32_t store_tokens(const seq_store *store, kv_seq_id seq);
-uint32_t store_capacity(const seq_store *store, kv_seq_id seq);  // tokens with pages
 // Whether the sequence can be made to end there without reading again.
 bool store_can_cut_at(const seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Ends the sequence at `tokens`, or at the nearest position before it where it can be cut; pages
@@ -63,14 +81,15 @@ uint32_t store_truncate(seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Keeps the position where the sequence ends now, as one that it can be cut at, as long as memory
 // for states allows.
 void store_mark(seq_store *store, kv_seq_id seq);
+// Whether tokens can be dropped from the middle: not where a recurrent state holds them, nor where
+// layers look back differently far.
+bool store_can_drop(const seq_store *store);
 // Drops the tokens [first, last) of the middle; what follows keeps what it has seen of them.
-// WICK_E_UNSUPPORTED where a recurrent state holds them; else as kv_seq_shift.
+// WICK_E_UNSUPPORTED where that cannot be; else as kv_seq_shift.
 wick_status store_drop(seq_store *store, kv_seq_id seq, uint32_t first, uint32_t last,
                        wick_error *error);
 // Whether reading the tokens again brings the same: not after tokens were dropped from the middle.
 bool store_is_plain(const seq_store *store, kv_seq_id seq);
-// Whether positions that were passed can be given back one by one (not where a window slid).
-bool store_has_window(const seq_store *store);
 
 // ---- A pass ----
 
@@ -100,9 +119,16 @@ store_states store_states_of(const seq_store *store, kv_seq_id seq, uint64_t off
 
 // ---- Room ----
 
-// Grows now, as far as taking so many pages would (kv_pool_grow_for). WICK_E_NOMEM.
-wick_status store_grow_for(seq_store *store, uint32_t pages, wick_error *error);
-uint32_t store_pages_available(const seq_store *store);
+// Pages of each pool.
+typedef struct store_room {
+  uint32_t pages[STORE_POOLS_MAX];
+} store_room;
+// Adds what a sequence may yet come to take until it has `tokens`; KV_SEQ_NONE: a new one.
+void store_add_room(const seq_store *store, kv_seq_id seq, uint32_t tokens, store_room *room);
+// Grows now, as far as taking these pages would (kv_pool_grow_for). WICK_E_NOMEM.
+wick_status store_grow_for(seq_store *store, const store_room *room, wick_error *error);
+// Whether so many can be taken.
+bool store_has_room(const seq_store *store, const store_room *room);
 // Pages and states given back since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
 // So that reading up to `tokens` in all allocates nothing; and `entries` of the prefix cache.
@@ -122,15 +148,18 @@ void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int3
 
 // ---- Records ----
 //
-// A sequence: kv/state.h's record, and for recurrent models "WICKRECU", version u32, 0 u32, bytes
-// u64, the state, checksum u64 of all this. Errors as kv/state.h says.
+// A sequence: kv/state.h's record of the pool with all positions, then those of the other pools,
+// and for recurrent models "WICKRECU", version u32, position u32, bytes u64, the state, checksum
+// u64 of all this. Errors as kv/state.h says.
 
+// A number for all that records depend on: the model's fingerprint, and the shapes of all groups.
+uint64_t store_salt(const seq_store *store, uint64_t fingerprint);
 wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, uint64_t *size_bytes,
                                wick_error *error);
 // tokens: the stored ones.
 wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
                        const wick_state_sink *sink, wick_error *error);
-// Reads the head: how many tokens there are (reader->tokens).
+// Reads the first head: how many tokens there are (reader->tokens).
 wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
                              state_reader *reader, wick_error *error);
 // tokens: room for reader->tokens.

@@ -1,5 +1,5 @@
-// store/store_types.h — what the files of the store share (store.c sequences, slots.c states,
-// cached.c the prefix cache, record.c saving); nobody else includes it.
+// store/store_types.h — what the files of the store share (store.c sequences, pools.c pages of the
+// groups, slots.c states, cached.c the prefix cache, record.c saving); nobody else includes it.
 #ifndef WICK_STORE_STORE_TYPES_H
 #define WICK_STORE_STORE_TYPES_H
 
@@ -33,10 +33,21 @@ typedef struct store_seq {
   uint32_t mark_count;
 } store_seq;
 
+// A pool beside the one that keeps all positions. Pages that the prefix cache's entries have of it
+// are held; without other users they are given up, the least recently used first.
+typedef struct side_pool {
+  seq_store *store;
+  kv_pool *pool;
+  kv_page_id *entry_pages;  // [entry_capacity], by id of a prefix entry; KV_PAGE_NONE: none
+} side_pool;
+
 struct seq_store {
   memory_gate *memory;
   store_config config;
-  kv_pool *pool;
+  kv_pool *groups[STORE_GROUPS_MAX];
+  kv_pool *pool;  // that keeps all positions
+  side_pool sides[STORE_GROUPS_MAX];
+  uint32_t side_count;
   prefix_cache *prefix;
   store_seq *seqs;  // ascending ids; of recurrent models alone
   uint32_t seq_count, seq_capacity;
@@ -44,7 +55,8 @@ struct seq_store {
   uint32_t slot_count, slot_capacity, slots_free;
   uint32_t expected;     // sequences in a pass
   uint64_t slots_freed;  // ever
-  slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none
+  slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none; NULL: no
+                         // state is kept
   uint32_t entry_capacity;
   uint32_t entry_slot_count;  // that have one
 };
@@ -55,6 +67,27 @@ wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
 void store_remove_seq(seq_store *store, kv_seq_id id);
 // Keeps the state of now when a whole page ends here.
 void roll_state(seq_store *store, store_seq *seq);
+
+// ---- pools.c ----
+
+wick_status pools_create(seq_store *store, const kernel_table *kernels, wick_error *error);
+void pools_destroy(seq_store *store);
+// The first position that the token at `position` sees.
+uint32_t window_first(const kv_shape *shape, uint32_t position);
+// These go through all pools; an error leaves everything unchanged.
+wick_status pools_new(seq_store *store, kv_seq_id *id, wick_error *error);
+wick_status pools_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_error *error);
+void pools_free(seq_store *store, kv_seq_id id);
+wick_status pools_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error);
+void pools_append(seq_store *store, kv_seq_id id, uint32_t tokens);
+void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
+// Gives back what lies before windows.
+void pools_slide(seq_store *store, kv_seq_id id);
+bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
+void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
+// A new sequence that the first `count` pools have, and the others could not make.
+void pools_unmake(seq_store *store, kv_seq_id id, uint32_t count);
+wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
@@ -83,5 +116,10 @@ bool cached_evict_state(seq_store *store);
 void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache takes an entry out.
 void cached_removed(void *context, prefix_id id);
+// What a side pool asks of the prefix cache (kv_holder); context: the side_pool.
+uint32_t cached_reclaimable(void *context);
+uint32_t cached_reclaim(void *context, uint32_t pages);
+// Pages that entries hold of a side pool.
+uint32_t cached_pages(const side_pool *side);
 
 #endif

@@ -2,12 +2,12 @@
 // includes this defines the forward pass itself, so the engine's is not linked into it; that is why
 // there is no chain_model.c.
 //
-// The state at a position is a hash of the state before it, of the state at some earlier position,
-// and of the token. Both are READ from the sequence's pages and the new one is WRITTEN there, and
-// the logits are a function of the state alone, so a page that is lost, shared wrongly or out of
-// date changes what a request says. What stays behind dropped tokens keeps its states, and each
-// tells the position that its keys are rotated by. The first token of a text decides how it goes
-// on: see chain_style.
+// The state at a position is a hash of the state before it, of the state at some earlier position
+// (with windows also of one that is near), and of the token. They are READ from the sequence's
+// pages and the new one is WRITTEN there, and the logits are a function of the state alone, so a
+// page that is lost, shared wrongly or out of date changes what a request says. What stays behind
+// dropped tokens keeps its states, and each tells the position that its keys are rotated by. The
+// first token of a text decides how it goes on: see chain_style.
 #ifndef WICK_TESTS_CHAIN_MODEL_H
 #define WICK_TESTS_CHAIN_MODEL_H
 
@@ -25,7 +25,8 @@ enum {
   SIM_POISON = 1,  // a prompt with it makes every pass that it is in fail
   SIM_END = 2,
   SIM_LETTERS = 3,  // the first token of text; the others follow
-  SIM_DIM = 8,      // of the one head in the one layer
+  SIM_DIM = 8,      // of the one head in the one layer of a group
+  SIM_WINDOW = 21,  // positions that a token sees in groups with a window, its own included
   SIM_BATCH_MAX = 128
 };
 // What a pass takes, in us: by itself, for a row, for 16 tokens of context that a row looks at.
@@ -64,20 +65,33 @@ static chain_state chain_first(int32_t token) {
   const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
   return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
 }
-// The earlier position that the state after `before` also depends on.
+// Positions that the state after `before` also depends on: any before it, or one in the window
+// where no group sees more; and where there are windows, one in the window.
+static bool chain_has_near, chain_is_short;
+static uint32_t chain_looks_near(const chain_state *before) {
+  const uint32_t all = before->position + 1, most = SIM_WINDOW - 1;
+  return before->position - (uint32_t)((before->hash >> 20) % (all < most ? all : most));
+}
 static uint32_t chain_looks_at(const chain_state *before) {
+  if (chain_is_short) return chain_looks_near(before);
   return (uint32_t)(before->hash % (before->position + 1));
 }
-static chain_state chain_next(const chain_state *before, const chain_state *seen, int32_t token) {
-  const uint64_t mixed = hash_mix_u64(before->hash * 3 + seen->hash * 5 + (uint64_t)token);
+static chain_state chain_next(const chain_state *before, const chain_state *seen,
+                              const chain_state *near, int32_t token) {
+  const uint64_t looked = seen->hash * 5 + (chain_has_near ? near->hash * 7 : 0);
+  const uint64_t mixed = hash_mix_u64(before->hash * 3 + looked + (uint64_t)token);
   return (chain_state){mixed >> 16, before->position + 1, token, before->style};
 }
 
 // The state of a token that is read behind those of states[0, read).
 static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   const chain_state *before = read == 0 ? NULL : &states[read - 1];
-  states[read] = before == NULL ? chain_first(token)
-                                : chain_next(before, &states[chain_looks_at(before)], token);
+  if (before == NULL) {
+    states[read] = chain_first(token);
+    return;
+  }
+  const chain_state *seen = &states[chain_looks_at(before)];
+  states[read] = chain_next(before, seen, &states[chain_looks_near(before)], token);
 }
 
 // Any of the letters is possible, one is favoured; one place in 32 is an end.
@@ -101,7 +115,8 @@ static void chain_logits(const chain_state *state, float *logits) {
 
 struct forward_pass {
   seq_store *store;
-  kv_pool *kv;                     // of the store
+  kv_pool *kv;                     // of the store: the one with all positions
+  uint32_t group_count;            // of the store
   void (*on_pass)(void *context);  // before the pass; NULL: nobody
   void *context;
   bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
@@ -123,7 +138,7 @@ static uint32_t sim_rotation(const kv_pool *kv, uint32_t seq, uint32_t position)
   return entry == NULL ? position : position + (uint32_t)entry->delta;
 }
 
-static void sim_write(kv_pool *kv, uint32_t seq, const chain_state *state) {
+static void sim_write_to(kv_pool *kv, uint32_t seq, const chain_state *state) {
   const uint32_t rotation = sim_rotation(kv, seq, state->position);
   float rows[2][SIM_DIM] = {{0}};
   for (int i = 0; i < 2; i++) {
@@ -137,7 +152,13 @@ static void sim_write(kv_pool *kv, uint32_t seq, const chain_state *state) {
   kv_row_write(kv, seq, 0, state->position, rows[0], rows[1]);
 }
 
-static chain_state sim_read(const kv_pool *kv, uint32_t seq, uint32_t position) {
+static void sim_write(const forward_pass *forward, uint32_t seq, const chain_state *state) {
+  for (uint32_t i = 0; i < forward->group_count; i++) {
+    sim_write_to(store_group(forward->store, i), seq, state);
+  }
+}
+
+static chain_state sim_read_from(const kv_pool *kv, uint32_t seq, uint32_t position) {
   float k[SIM_DIM] = {0}, v[SIM_DIM] = {0};
   CHECK_EQ_INT(kv_row_read(kv, seq, 0, position, k, v, NULL), WICK_OK);
   const uint64_t hash = (uint64_t)k[0] | (uint64_t)k[1] << 24;
@@ -148,13 +169,29 @@ static chain_state sim_read(const kv_pool *kv, uint32_t seq, uint32_t position) 
   return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
+// What the token of `in` sees of an earlier one, in every group in which it does.
+static chain_state sim_read(const forward_pass *forward, const model_input *in, uint32_t position) {
+  chain_state read = {0};
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < forward->group_count; i++) {
+    const kv_pool *kv = store_group(forward->store, i);
+    const uint32_t window = kv_pool_shape(kv)->window;
+    if (window != 0 && position + window <= in->position) continue;
+    const chain_state state = sim_read_from(kv, in->sequence, position);
+    if (seen++ != 0 && state.hash != read.hash) CHECK_EQ_UINT(state.hash, read.hash);
+    read = state;
+  }
+  if (seen == 0) CHECK(seen != 0);
+  return read;
+}
+
 // ---- A recurrent state beside the pages: the chain's newest one ----
 
 // The state before input i, which is not the first of its text: that of the input before it, or
 // what the sequence keeps.
 static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
-  const chain_state paged = sim_read(forward->kv, in->sequence, in->position - 1);
+  const chain_state paged = sim_read(forward, in, in->position - 1);
   if (!store_is_recurrent(forward->store)) return paged;
   chain_state kept;
   if (i > 0 && in[-1].sequence == in->sequence) {
@@ -210,10 +247,11 @@ wick_status forward_layer(forward_pass *forward, wick_error *error) {
       *state = chain_first(in->token);
     } else {
       const chain_state before = sim_state_before(forward, i);
-      const chain_state seen = sim_read(forward->kv, in->sequence, chain_looks_at(&before));
-      *state = chain_next(&before, &seen, in->token);
+      const chain_state seen = sim_read(forward, in, chain_looks_at(&before));
+      const chain_state near = sim_read(forward, in, chain_looks_near(&before));
+      *state = chain_next(&before, &seen, &near, in->token);
     }
-    sim_write(forward->kv, in->sequence, state);
+    sim_write(forward, in->sequence, state);
     sim_keep_state(forward, i);
     is_poisoned = is_poisoned || in->token == SIM_POISON;
     simulation_clock_us += SIM_ROW_US + in->position / KERNEL_PAGE_TOKENS * SIM_CONTEXT_US;

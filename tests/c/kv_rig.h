@@ -37,7 +37,7 @@ static bool rig_open(kv_rig *rig, wick_engine *engine, wick_kv_type k_type, wick
       model->config.layers, model->config.kv_heads, model->config.head_dim, k_type, v_type, 0};
   wick_error error = {0};
   *rig = (kv_rig){.engine = engine};
-  const store_config config = {.pages = shape, .pages_max = RIG_PAGES};
+  const store_config config = {.groups = {shape}, .group_count = 1, .pages_max = RIG_PAGES};
   if (!CHECK_EQ_INT(store_create(&engine->memory, model->kernels, &config, &rig->store, &error),
                     WICK_OK)) {
     return false;

@@ -209,13 +209,14 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   simulation_close(&sim);
 }
 
-// States beside the pages: forked, found again, cut, taken away and read again with them, and where
-// proposals fail. The model compares them with the pages at every token.
-TEST(requests_of_a_recurrent_model_each_end_once_with_their_text) {
+// States and pages of several groups: forked, found again, cut, slid, taken away and read again
+// together, and where proposals fail. The model compares them at every token.
+static void check_requests_of(simulation_groups groups, bool is_recurrent, uint64_t seed) {
   simulation_setup setup = TIGHT;
-  setup.is_recurrent = true;
+  setup.is_recurrent = is_recurrent;
+  setup.groups = groups;
   REQUIRE(simulation_open(&sim, &setup));
-  traffic t = {.random = soak_seed() + 11, .to_come = RECURRENT_REQUESTS};
+  traffic t = {.random = soak_seed() + seed, .to_come = RECURRENT_REQUESTS};
   run_traffic(&sim, &t);
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
   CHECK(sim.ended >= RECURRENT_REQUESTS);
@@ -227,6 +228,19 @@ TEST(requests_of_a_recurrent_model_each_end_once_with_their_text) {
   CHECK(stats.tokens_accepted < stats.tokens_proposed);
   CHECK(sim.dropped > RECURRENT_REQUESTS / 20);
   simulation_close(&sim);
+}
+
+TEST(requests_of_a_recurrent_model_each_end_once_with_their_text) {
+  check_requests_of(SIM_ONE_GROUP, true, 11);
+}
+TEST(requests_of_a_model_with_two_groups_each_end_once_with_their_text) {
+  check_requests_of(SIM_TWO_GROUPS, false, 12);
+}
+TEST(requests_of_a_model_with_windows_each_end_once_with_their_text) {
+  check_requests_of(SIM_WITH_WINDOW, false, 13);
+  check_requests_of(SIM_WITH_WINDOW, true, 14);
+  check_requests_of(SIM_WINDOWS_ALONE, false, 15);
+  check_requests_of(SIM_WINDOWS_ALONE, true, 16);
 }
 
 TEST(the_same_arrivals_bring_the_same_events_at_the_same_times) {
@@ -296,9 +310,11 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
 
 // Memory is taken away and given back, allocations fail, requests are cancelled, paused and
 // resumed, some make every pass fail, and the host leaves the events lying until there is no room.
-static void check_whatever_happens(uint32_t draft_pages, bool is_recurrent, uint64_t seed) {
+static void check_whatever_happens(uint32_t draft_pages, simulation_groups groups,
+                                   bool is_recurrent, uint64_t seed) {
   simulation_setup setup = TIGHT;
   setup.is_recurrent = is_recurrent;
+  setup.groups = groups;
   setup.draft_pages = draft_pages;
   setup.requests_max = setup.running_max = 24;
   REQUIRE(simulation_open(&sim, &setup));
@@ -328,16 +344,31 @@ static void check_whatever_happens(uint32_t draft_pages, bool is_recurrent, uint
   simulation_close(&sim);
 }
 
-static void check_whatever_seeds(uint32_t draft_pages, bool is_recurrent, uint64_t seed) {
+static void check_whatever_seeds(uint32_t draft_pages, simulation_groups groups, bool is_recurrent,
+                                 uint64_t seed) {
   for (uint64_t i = 0; i < soak_count(20); i++) {
-    check_whatever_happens(draft_pages, is_recurrent, soak_seed() + seed + 2 * i);
+    check_whatever_happens(draft_pages, groups, is_recurrent, soak_seed() + seed + 2 * i);
   }
 }
 
-TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, false, 3); }
+TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, SIM_ONE_GROUP, false, 3); }
 // The smaller model's pages hold two texts, not all four that it follows.
-TEST(whatever_happens_nothing_is_lost_with_a_draft_model) { check_whatever_seeds(20, false, 4); }
-TEST(whatever_happens_nothing_is_lost_of_a_recurrent_model) { check_whatever_seeds(0, true, 5); }
+TEST(whatever_happens_nothing_is_lost_with_a_draft_model) {
+  check_whatever_seeds(20, SIM_ONE_GROUP, false, 4);
+}
+TEST(whatever_happens_nothing_is_lost_of_a_recurrent_model) {
+  check_whatever_seeds(0, SIM_ONE_GROUP, true, 5);
+}
+TEST(whatever_happens_nothing_is_lost_of_two_groups) {
+  check_whatever_seeds(0, SIM_TWO_GROUPS, false, 6);
+}
+TEST(whatever_happens_nothing_is_lost_of_windows) {
+  check_whatever_seeds(0, SIM_WITH_WINDOW, false, 7);
+  check_whatever_seeds(0, SIM_WINDOWS_ALONE, true, 8);
+}
+TEST(whatever_happens_nothing_is_lost_of_windows_with_a_draft_model) {
+  check_whatever_seeds(20, SIM_WITH_WINDOW, false, 9);
+}
 
 // ---- Ends in the middle ----
 

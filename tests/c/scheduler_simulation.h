@@ -18,12 +18,21 @@
 enum { SIM_CHECKPOINTS = 6 };
 enum { SIM_CONTEXT_MAX = 512, SIM_LIVE_MAX = 160, SIM_SESSIONS_MAX = 4 };
 
+// Groups of layers with keys and values: all with one head, and the second of another shape.
+typedef enum simulation_groups {
+  SIM_ONE_GROUP,
+  SIM_TWO_GROUPS,
+  SIM_WITH_WINDOW,  // the second has a window
+  SIM_WINDOWS_ALONE
+} simulation_groups;
+
 typedef struct simulation_setup {
   uint32_t pages;  // of the pool, at most
   uint32_t batch_tokens, context_tokens, requests_max, running_max;
   uint32_t prefix_entries;  // 0: no prefix cache
   uint32_t draft_pages;     // of the model that proposes; 0: there is none
   bool is_recurrent;        // sequences have a state beside their pages
+  simulation_groups groups;
 } simulation_setup;
 
 // A request from its arrival to its last event.
@@ -99,9 +108,28 @@ static bool sim_open_vocabulary(vocabulary_fixture *fixture) {
 
 static void sim_check_pass(void *context);
 
-static wick_status sim_open_drafter(simulation *sim, const kv_shape *shape) {
+static store_config sim_store_config(const simulation_setup *setup) {
+  const kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
+  store_config config = {.groups = {shape, shape},
+                         .group_count = setup->groups == SIM_ONE_GROUP ? 1 : 2,
+                         .batch_tokens = setup->batch_tokens,
+                         .pages_max = setup->pages,
+                         .prefix_entries_max = setup->prefix_entries,
+                         .state_bytes = setup->is_recurrent ? sizeof(chain_state) : 0,
+                         .checkpoints_max = SIM_CHECKPOINTS};
+  config.groups[1].layers = 2;
+  if (setup->groups >= SIM_WITH_WINDOW) config.groups[1].window = SIM_WINDOW;
+  if (setup->groups == SIM_WINDOWS_ALONE) config.groups[0].window = 2 * SIM_WINDOW;
+  return config;
+}
+
+static wick_status sim_open_drafter(simulation *sim) {
   const simulation_setup *setup = &sim->setup;
-  const store_config config = {.pages = *shape, .pages_max = setup->draft_pages};
+  store_config config = sim_store_config(setup);
+  config.pages_max = setup->draft_pages;
+  config.prefix_entries_max = 0;
+  config.state_bytes = 0;
+  sim->draft_forward.group_count = config.group_count;
   wick_status status =
       store_create(&sim->memory, sim->model.kernels, &config, &sim->draft_store, NULL);
   if (status == WICK_OK) sim->draft_kv = store_pages(sim->draft_store);
@@ -130,22 +158,20 @@ static bool simulation_open(simulation *sim, const simulation_setup *setup) {
                               .config = {.layers = 1, .vocab = SIM_VOCAB},
                               .layer_missing = sim->layer_missing,
                               .is_embedding_ready = true};
-  const kv_shape shape = {1, 1, SIM_DIM, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   wick_error error = {0};
   const kernel_table *kernels = sim->model.kernels;
-  const store_config config = {.pages = shape,
-                               .pages_max = setup->pages,
-                               .prefix_entries_max = setup->prefix_entries,
-                               .state_bytes = setup->is_recurrent ? sizeof(chain_state) : 0,
-                               .checkpoints_max = SIM_CHECKPOINTS};
+  const store_config config = sim_store_config(setup);
+  chain_has_near = setup->groups >= SIM_WITH_WINDOW;
+  chain_is_short = setup->groups == SIM_WINDOWS_ALONE;
   wick_status status = store_create(&sim->memory, kernels, &config, &sim->store, &error);
   if (status != WICK_OK) return CHECK_EQ_INT(status, WICK_OK);
   sim->kv = store_pages(sim->store);
   sim->prefix = store_prefix(sim->store);
-  if (status == WICK_OK && setup->draft_pages != 0) status = sim_open_drafter(sim, &shape);
+  if (status == WICK_OK && setup->draft_pages != 0) status = sim_open_drafter(sim);
   sessions_init(&sim->sessions, &sim->memory, sim->store);
   sim->forward.kv = sim->kv;
   sim->forward.store = sim->store;
+  sim->forward.group_count = config.group_count;
   sim->forward.on_pass = sim_check_pass;
   sim->forward.context = sim;
   const scheduler_parts parts = {.memory = &sim->memory,
@@ -201,6 +227,10 @@ static void simulation_close(simulation *sim) {
   sessions_destroy(&sim->sessions);
   if (sim->prefix != NULL) prefix_clear(sim->prefix);
   CHECK_EQ_UINT(kv_pool_pages_free(sim->kv), kv_pool_pages(sim->kv));
+  for (uint32_t i = 0; i < sim->forward.group_count; i++) {
+    const kv_pool *pool = store_group(sim->store, i);
+    CHECK_EQ_UINT(kv_pool_pages_free(pool), kv_pool_pages(pool));
+  }
   scheduler_destroy(sim->scheduler);
   sim_close_parts(sim);
 }
@@ -361,9 +391,9 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
 
 // ---- Events ----
 
-// A recurrent state cannot forget: what follows is read again.
-static void sim_drop_recurrent(simulation *sim, simulated_session *held, uint32_t first,
-                               uint32_t last) {
+// Where tokens cannot be dropped from the middle, what follows is read again.
+static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t first,
+                              uint32_t last) {
   memmove(held->tokens + first, held->tokens + last, (held->count - last) * sizeof *held->tokens);
   held->count -= last - first;
   if (held->read > first) held->read = first;
@@ -372,8 +402,8 @@ static void sim_drop_recurrent(simulation *sim, simulated_session *held, uint32_
 
 // All of it was read before: what stays has seen what goes.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
-  if (sim->setup.is_recurrent) {
-    sim_drop_recurrent(sim, held, first, last);
+  if (sim->setup.is_recurrent || sim->setup.groups != SIM_ONE_GROUP) {
+    sim_drop_and_read(sim, held, first, last);
     return;
   }
   for (; held->read < held->count; held->read++) {

@@ -62,9 +62,7 @@ static void tally_text(tally *to, const simulated *request) {
         to->count++;
       }
     }
-    const chain_state *before = i == 0 ? NULL : &states[i - 1];
-    states[i] = before == NULL ? chain_first(token)
-                               : chain_next(before, &states[chain_looks_at(before)], token);
+    chain_read(states, i, token);
   }
 }
 

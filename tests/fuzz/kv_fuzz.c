@@ -51,11 +51,21 @@ typedef struct naive_seq {
 typedef struct fuzz_run {
   memory_gate memory;
   seq_store *store;
+  bool has_window;  // then pool and cache are not the store's
   kv_pool *pool;
   prefix_cache *cache;
   naive_seq seqs[SEQS_MAX];
   prefix_id held;  // an entry that we use, or PREFIX_NONE
 } fuzz_run;
+
+static wick_status begin_window(fuzz_run *run, const kv_shape *shape) {
+  const prefix_config config = {.entries_max = ENTRIES_MAX, .page_tokens = KERNEL_PAGE_TOKENS};
+  const wick_status status =
+      kv_pool_init(&run->memory, kernels_bind(), shape, 0, PAGES_MAX, &run->pool, NULL);
+  run->has_window = status == WICK_OK;
+  if (status != WICK_OK) return status;
+  return prefix_cache_init(&run->memory, run->pool, &config, &run->cache, NULL);
+}
 
 static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   memset(run, 0, sizeof *run);
@@ -63,16 +73,23 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   memory_init(&run->memory, 0, platform_alloc, platform_free);
   run->memory.fail_at_call = fail_at_call;
   const wick_kv_type k_type = (wick_kv_type)(kind >> 1 & 3), v_type = (wick_kv_type)(kind >> 3 & 3);
-  const kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, (kind & 32) != 0 ? WINDOW : 0};
-  const store_config config = {
-      .pages = shape, .pages_max = PAGES_MAX, .prefix_entries_max = ENTRIES_MAX};
+  kv_shape shape = {LAYERS, 1, DIM, k_type, v_type, 0};
+  const store_config config = {.groups = {shape},
+                               .group_count = 1,
+                               .pages_max = PAGES_MAX,
+                               .prefix_entries_max = ENTRIES_MAX};
   wick_error error;
   const wick_status status =
       store_create(&run->memory, kernels_bind(), &config, &run->store, &error);
   if (status != WICK_OK) return status;
   run->pool = store_pages(run->store);
   run->cache = store_prefix(run->store);
-  return WICK_OK;
+  if ((kind & 32) == 0 || (kind & 1) != 0) return WICK_OK;
+  // operations alone: a pool with a window by itself, whose own pages the cache enters
+  shape.window = WINDOW;
+  run->pool = NULL;
+  run->cache = NULL;
+  return begin_window(run, &shape);
 }
 
 static void end(fuzz_run *run) {
@@ -81,9 +98,13 @@ static void end(fuzz_run *run) {
       REQUIRE(kv_seq_free(run->pool, run->seqs[i].id, NULL) == WICK_OK);
     }
   }
-  if (run->store != NULL) {
+  if (run->cache != NULL) {
     prefix_clear(run->cache);
     REQUIRE(kv_pool_pages_free(run->pool) == kv_pool_pages(run->pool));
+  }
+  if (run->has_window) {
+    prefix_cache_destroy(run->cache);
+    kv_pool_destroy(run->pool);
   }
   store_destroy(run->store);
   REQUIRE(run->memory.blocks_now == 0);
@@ -136,7 +157,8 @@ static void check_row(const fuzz_run *run, const naive_seq *seq, uint32_t positi
 }
 
 static void check_all(const fuzz_run *run, uint32_t look) {
-  REQUIRE(store_check(run->store, NULL) == WICK_OK);
+  REQUIRE(kv_pool_check(run->pool, NULL) == WICK_OK);
+  REQUIRE(prefix_check(run->cache, NULL) == WICK_OK);
   for (int i = 0; i < SEQS_MAX; i++) {
     const naive_seq *seq = &run->seqs[i];
     if (seq->id == KV_SEQ_NONE) continue;
@@ -246,7 +268,7 @@ static void drop_window(fuzz_run *run, naive_seq *seq, uint32_t keep) {
 }
 
 static void slide(fuzz_run *run, naive_seq *seq) {
-  kv_seq_slide(run->pool, seq->id);
+  kv_seq_slide(run->pool, seq->id, 0);
   if (kv_pool_shape(run->pool)->window != 0 && seq->count > WINDOW - 1 &&
       seq->count - (WINDOW - 1) > seq->gone) {
     seq->gone = seq->count - (WINDOW - 1);

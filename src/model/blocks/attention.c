@@ -13,7 +13,7 @@ typedef struct attention_block {
   model_block block;
   attention_settings is;
   uint32_t hidden;
-  uint32_t pages_layer;       // its place in the pages
+  model_pages pages;
   attention_weights weights;  // queries with a gate have twice the rows
   qkv_rows rows;              // of the projections
 } attention_block;
@@ -200,8 +200,9 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   const uint32_t per_thread = thread_floats(attention, &pass->arena);
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
-                         .pool = store_pages(pass->store),
-                         .layer = attention->pages_layer,
+                         .pool = store_group(pass->store, attention->pages.group),
+                         .layer = attention->pages.layer,
+                         .window = is->window,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,
                          .head_dim = is->head_dim,
@@ -317,8 +318,7 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
   if (attention == NULL) return NULL;
   attention->is = *settings;
   attention->hidden = plan->model->config.hidden;
-  attention->pages_layer =
-      plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
+  attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
   note_heads(&plan->model->config, settings);
   return &attention->block;
 }
