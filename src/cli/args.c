@@ -129,7 +129,7 @@ static bool parse_strings(const args_option *option, const char *text) {
   return true;
 }
 
-// Which choice the first `size` bytes of `text` are.
+// The index of the choice that the first `size` bytes of `text` name.
 static bool find_choice(const args_option *option, const char *text, size_t size, uint32_t *found) {
   for (uint32_t i = 0; option->choices[i] != NULL; i++) {
     const char *choice = option->choices[i];
@@ -162,8 +162,8 @@ static bool parse_pair(const args_option *option, const char *text) {
   return find_choice(option, second, strlen(second), &pair[1]);
 }
 
-// One id at `text`; returns what follows it, or NULL. Ids that no vocabulary can have are the
-// model's to refuse, as long as they fit.
+// Reads one id at `text`. Returns what follows it, or NULL. An id that fits is taken here; the
+// model refuses ids that its vocabulary does not have.
 static const char *read_token(const char *text, int32_t *id) {
   char *end;
   errno = 0;
@@ -185,7 +185,7 @@ static bool parse_tokens(const args_option *option, const char *text) {
   }
   const char *const spaces = " \n\t\r";
   const char *at = text + strspn(text, spaces);
-  bool has_comma = false;  // behind which there must be another
+  bool has_comma = false;  // an id must follow it
   while (*at != '\0' || has_comma) {
     const char *end = read_token(at, &tokens->ids[tokens->count]);
     if (end == NULL) {

@@ -1,6 +1,7 @@
-// cli/args.h — a strict option parser: an unknown option, a missing value or a number out of its
-// range is one line on stderr. Options may stand before and after the positional arguments; a long
-// one takes its value as the next argument or behind '='; given twice, the last one counts.
+// cli/args.h — a strict option parser. An unknown option, a missing value or a number out of range
+// gives one line on stderr. Options may stand before and after the positional arguments. A long
+// option takes its value as the next argument or behind '='. When an option is given twice, the
+// last one counts.
 #ifndef WICK_CLI_ARGS_H
 #define WICK_CLI_ARGS_H
 

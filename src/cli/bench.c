@@ -42,7 +42,7 @@ static double percentile(const bench_result *result, uint32_t permille) {
   return value;
 }
 
-// What a row says of the run beside its figures.
+// The members of a row besides its figures.
 typedef struct bench_run {
   const bench_options *options;
   wick_engine *engine;
@@ -74,7 +74,7 @@ static void print_header(const bench_run *run) {
                 "|---|---|---|---|---|---|\n");
 }
 
-// What each op of a pass took, under the rows of its number of threads.
+// The time of each op of a pass, under the rows of its number of threads.
 static void print_metrics(const wick_engine *engine) {
   const char *pass = "";
   wick_op_metrics row;
@@ -193,7 +193,7 @@ static exit_code measure(bench_run *run, uint32_t threads) {
   model.threads = threads;
   exit_code code = settings_apply(&model, &config);
   config.metrics = run->options->wants_metrics;
-  config.no_prefix_cache = true;  // every prompt is read whole
+  config.no_prefix_cache = true;  // every prompt is computed as a whole
   const uint64_t start_us = platform_now_us();
   if (code == EXIT_DONE) code = model_open(run->options->path, &config, &run->engine);
   run->load_ms = (double)(platform_now_us() - start_us) / 1e3;

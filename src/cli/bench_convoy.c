@@ -1,12 +1,12 @@
-// cli/bench_convoy.c — wick bench MODEL --convoy: what short requests lose when long ones are
-// served beside them. They run twice with the same arrivals, alone and behind the long ones, which
-// all come at the beginning.
+// cli/bench_convoy.c — wick bench MODEL --convoy: how much slower short requests become when long
+// ones are served beside them. The short requests run twice with the same arrivals: alone, and
+// behind the long ones, which all come at the beginning.
 //
-// A short request is blocked for as long as it waits for the first of its prompt to be read while
-// prompts of long ones wait or are read, but no longer than it waits more than alone: what the
-// other short ones before it take is not the long ones' fault. Fragmentation is that of pages that
-// hold tokens; what is reserved for the rest of a prompt will be filled and is told apart (as Kwon
-// et al. 2023 do).
+// A short request is blocked while two things are true: the first token of its prompt has not been
+// read, and prompts of long requests wait or are read. The blocked time is at most what it waits
+// more than alone, since waiting for other short requests is not the fault of the long ones.
+// Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a prompt will
+// be filled, and is reported apart (as Kwon et al. 2023 do).
 #include <stdlib.h>
 
 #include "bench/convoy.h"
@@ -35,7 +35,7 @@ typedef struct convoy_outcome {
   convoy_pass alone, beside;
   double *blocked_ms;  // [blocked_count] of those that ended in both runs
   size_t blocked_count;
-  double overlap_ms_max;  // that one waited while long prompts waited or were read
+  double overlap_ms_max;  // the longest time that one waited while long prompts waited or were read
   convoy_result verdict;
 } convoy_outcome;
 
@@ -75,8 +75,8 @@ static double wait_ms(const workload_item *item) {
   return (double)(item->read_us - item->arrival_us) / 1e3;
 }
 
-// How long of its wait the prompts of long requests were waiting or being read. They come together
-// at the beginning, so the last of them to be read says until when.
+// For how long, while it waited, prompts of long requests waited or were read. The long requests
+// come together at the beginning, so this ends with the last of their prompts.
 static double overlap_ms(const workload *requests, const workload_item *item) {
   uint64_t end_us = 0;
   for (size_t i = 0; i < requests->count; i++) {

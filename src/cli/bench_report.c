@@ -1,4 +1,4 @@
-// cli/bench_report.c — the engine under test, and what is told of a run.
+// cli/bench_report.c — the engine that is measured, and the report of a run.
 #include "cli/bench_report.h"
 
 #include <stdlib.h>
@@ -34,7 +34,8 @@ size_t serve_options_list(serve_options *options, args_option *list) {
 
 // ---- The engine ----
 
-// One short request that is not counted: what is bound and allocated once is so afterwards.
+// Runs one short request that is not counted. Whatever is bound and allocated once, is so
+// afterwards.
 static exit_code warm_up(bench_host *host) {
   const workload_class class = {.tokens_in = 16, .tokens_out = 4};
   workload one;
@@ -78,7 +79,7 @@ static uint32_t context_tokens(const bench_host *host) {
   return plan.context_tokens;
 }
 
-// That the pages of all requests may come to hold.
+// How many tokens the pages of all requests may come to hold.
 static uint64_t kv_tokens(const bench_host *host) {
   wick_pages_state pages;
   wick_pages_get_state(host->engine, &pages);
@@ -246,7 +247,7 @@ static void write_result(json_writer *json, const bench_outcome *result) {
   write_series(json, "generation_tok_s", result->generation_tok_s);
   json_u64(json, "memory_bytes_peak", result->memory_bytes_peak);
   json_f64(json, "kv_waste_pct", result->kv_waste_pct);
-  json_text(json, "energy_j", NULL);  // no host tells
+  json_text(json, "energy_j", NULL);  // no host reports it
   json_u64(json, "tokens_generated", result->tokens_generated);
   json_u64(json, "iterations", result->iterations);
   json_f64(json, "cv_at_stop", result->cv_at_stop);
@@ -311,7 +312,7 @@ void bench_write_requests(json_writer *json, const workload *workload,
   json_open(json, "requests", '[');
   for (size_t i = 0; i < workload->count; i++) {
     const workload_item *item = &workload->items[i];
-    if (item->gaps_ms == NULL) continue;  // the run ended before it came
+    if (item->gaps_ms == NULL) continue;  // the run ended before it arrived
     json_open(json, NULL, '{');
     json_text(json, "class", classes[item->kind].name);
     json_f64(json, "arrival_ms", (double)item->arrival_us / 1e3);

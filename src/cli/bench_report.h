@@ -1,5 +1,5 @@
-// cli/bench_report.h — what the serving benchmarks have in common: their options, the engine that
-// they measure, and the result (raw samples) and summary of a run, for JSON and for tables.
+// cli/bench_report.h — what the serving benchmarks share: their options, the engine that they
+// measure, and the report of a run, as JSON (raw samples and summary) and as tables.
 #ifndef WICK_CLI_BENCH_REPORT_H
 #define WICK_CLI_BENCH_REPORT_H
 
@@ -21,7 +21,8 @@ typedef struct serve_options {
 enum { SERVE_MD, SERVE_JSON, SERVE_OPTIONS_MAX = 7 };
 
 serve_options serve_options_default(void);
-// Appends what all have: --seed, --kv-tokens, --clock, --format and the model's settings.
+// Appends the options that all have: --seed, --kv-tokens, --clock, --format and the settings of the
+// model.
 size_t serve_options_list(serve_options *options, args_option *list);
 
 typedef struct bench_host {
@@ -31,14 +32,14 @@ typedef struct bench_host {
   uint64_t timestamp_s;           // Unix
 } bench_host;
 
-// Opens the model for requests that are read whole (no prefix cache), any number of them, and warms
-// it up. bench_host_close, also after a failure.
+// Opens the model without a prefix cache for any number of requests, and warms it up. Call
+// bench_host_close, also after a failure.
 exit_code bench_host_open(const serve_options *options, bench_host *host);
 void bench_host_close(bench_host *host);
-// Refuses a class that does not fit the context.
+// Reports an error for a class that does not fit the context.
 exit_code bench_host_check(const bench_host *host, const workload_class *class);
 
-// Raw samples of the requests of a run that have finished. bench_samples_free.
+// The raw samples of the finished requests of a run. bench_samples_free.
 typedef struct bench_samples {
   bench_outcome result;
   bench_summary summary;
@@ -51,12 +52,13 @@ enum { BENCH_EVERY_KIND = WORKLOAD_CLASSES_MAX };
 exit_code bench_samples_make(const bench_host *host, const serve_run *run, const workload *workload,
                              uint32_t kind, bench_samples *out);
 void bench_samples_free(bench_samples *samples);
-// null where there are too few values for it (stat_has_tail).
+// null when there are too few values for the percentile (stat_has_tail).
 void bench_write_percentile(json_writer *json, const char *key, const bench_samples *samples,
                             bench_series series, uint32_t permille);
 // "p50 / p95 / p99", a dash where there are too few.
 void bench_print_percentiles(const bench_samples *samples, bench_series series);
-// A line that says that the p99 of so few requests is their slowest; nothing where they are enough.
+// A line that says that the p99 of so few requests is the slowest one. Prints nothing when there
+// are enough.
 void bench_print_few(uint32_t requests);
 
 // Members of the open object.

@@ -1,5 +1,5 @@
-// cli/bench_run.c — the measured loop. Time is taken after each unit of work of the engine, so that
-// every token has its own moment.
+// cli/bench_run.c — the measured loop. The clock is read after each unit of work of the engine, so
+// that every token has its own time.
 #include "cli/bench_run.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 typedef struct bench_clock {
   bench_result *result;
-  uint64_t first_us, last_us;  // moments of the first and of the latest token
+  uint64_t first_us, last_us;  // times of the first and of the latest token
   uint32_t tokens;
   bool is_counted;
 } bench_clock;
@@ -42,8 +42,8 @@ static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int
   wick_request_default(&request);
   request.tokens = prompt;
   request.token_count = setup->prompt_tokens;
-  request.max_tokens = setup->decode_tokens + 1;  // the first one comes with the prefill
-  request.no_speculation = true;                  // else it would measure how much the text repeats
+  request.max_tokens = setup->decode_tokens + 1;  // the first token comes with the prefill
+  request.no_speculation = true;  // proposals would measure how much the text repeats
   request.ignore_end = true;
   bench_clock clock = {.result = result, .is_counted = is_counted};
   generation done;
@@ -90,7 +90,7 @@ static int32_t *make_prompt(uint32_t count, uint32_t vocab) {
   return prompt;
 }
 
-// Fewer tokens than were asked for would come without a word.
+// Reports an error when fewer tokens came than were asked for.
 static exit_code check_context(const wick_engine *engine, const bench_setup *setup) {
   wick_plan plan = {.context_tokens = 0};
   wick_memory_plan(engine, &plan, NULL);

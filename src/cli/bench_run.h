@@ -6,8 +6,8 @@
 
 typedef struct bench_setup {
   uint32_t prompt_tokens;  // prefilled in each repetition, at least 1
-  uint32_t decode_tokens;  // decoded behind them, 0: none
-  uint32_t repetitions;    // counted; one more before them is not
+  uint32_t decode_tokens;  // decoded behind the prompt, 0: none
+  uint32_t repetitions;    // that are counted; one more runs before them
 } bench_setup;
 
 // Values of the repetitions in order; bench_result_free.
@@ -19,7 +19,7 @@ typedef struct bench_result {
   uint64_t decode_allocations;  // must be 0
 } bench_result;
 
-// Random tokens as prompt, the same in each run; greedy; end tokens do not end it.
+// The prompt is random tokens, the same in each run. Sampling is greedy. End tokens do not end it.
 exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_result *result);
 void bench_result_free(bench_result *result);
 

@@ -1,6 +1,6 @@
-// cli/bench_saturation.c — wick bench MODEL --saturation: does the engine hold up under load? Short
-// requests come one after the other, first alone, then while others of their kind arrive by
-// themselves, as many as take half of what the engine did alone.
+// cli/bench_saturation.c — wick bench MODEL --saturation: does the engine hold up under load? A
+// chain of short requests runs, each starting when the one before it has ended: first alone, then
+// beside others of their kind that arrive at half the rate which the engine served alone.
 #include <stdlib.h>
 
 #include "bench/convoy.h"
@@ -24,7 +24,7 @@ typedef struct saturation_pass {
 
 typedef struct saturation_outcome {
   saturation_pass alone, loaded;
-  double rate;  // of the load's arrivals, a second
+  double rate;  // arrivals of the load, a second
   bool passed;
 } saturation_outcome;
 
@@ -68,9 +68,9 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
            job->class.name);
     return EXIT_INTERNAL;
   }
-  // what the engine ended alone in a second, and its share
+  // how many requests a second the engine ended alone, times the share
   out->rate = out->alone.tok_s / job->class.tokens_out * limits->load_pct / 100;
-  // more than can arrive meanwhile: the run ends with the chain
+  // more than can arrive during the run, which ends with the chain
   code = workload_repeat(&job->class, 0, WORKLOAD_REQUESTS_MAX, out->rate, job->common.seed,
                          &out->loaded.load);
   if (code == EXIT_DONE) code = measure(job, host, &out->loaded);

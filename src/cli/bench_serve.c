@@ -1,8 +1,9 @@
-// cli/bench_serve.c — wick bench MODEL --serve: requests of several classes arrive by themselves,
-// whether the engine keeps up or not; how many it served well, and how fast.
+// cli/bench_serve.c — wick bench MODEL --serve: requests of several classes arrive at their times,
+// whether the engine keeps up or not. It reports how many were served well, and how fast.
 //
 // A request was served well when its first token came within one limit and the mean gap between its
-// tokens was within another (goodput: such requests a second; Zhong et al. 2024, DistServe).
+// tokens was within another. Goodput is the number of such requests a second (Zhong et al. 2024,
+// DistServe).
 #include "cli/bench_serve.h"
 #include "cli/bench_report.h"
 

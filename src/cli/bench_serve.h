@@ -1,4 +1,5 @@
-// cli/bench_serve.h — the forms of `wick bench` that serve many at once. Arguments as of a command.
+// cli/bench_serve.h — the forms of `wick bench` that serve many requests at once. The arguments are
+// those of a command.
 #ifndef WICK_CLI_BENCH_SERVE_H
 #define WICK_CLI_BENCH_SERVE_H
 

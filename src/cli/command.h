@@ -36,7 +36,7 @@ exit_code command_synth(int argc, char **argv);
 
 // One line on stderr: "wick: ...".
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Names in a file may hold anything: what could steer a terminal becomes '?'.
+// A file may have any bytes in its names. Those that could control a terminal become '?'.
 void replace_controls(char *text);
 // The error of a call about `subject` (a file, a command), and the exit code of its kind.
 exit_code report_error(const char *subject, const wick_error *error);
@@ -44,8 +44,8 @@ exit_code report_error(const char *subject, const wick_error *error);
 // The exit code of a command that ended well: EXIT_DONE, unless what it wrote to standard output
 // was lost.
 exit_code output_end(void);
-// The same of a file: EXIT_FILE when it could not be made or written. A reader that went away has
-// had enough.
+// The same for a file: EXIT_FILE when it could not be made or written. It is no error when a reader
+// went away.
 exit_code output_file_check(const output_file *file);
 // Closes it. The exit code of a command that ended with `code`.
 exit_code output_file_end(output_file *file, exit_code code);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { STEP_US = 10000 };  // so long may text wait in the buffer
+enum { STEP_US = 10000 };  // the longest time that text waits in the buffer
 
 typedef struct generation_loop {
   wick_engine *engine;

@@ -9,14 +9,14 @@ typedef struct generation {
   uint64_t decode_allocations;  // calls of the memory gate between the first and the last token
 } generation;
 
-// Called for each TOKEN event. False: nobody wants more, the request is cancelled.
+// Called for each TOKEN event. False cancels the request.
 typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wick_event *event);
 
-// Submits the request and steps the engine until it is done. Failures are reported. `on_token` may
-// be NULL.
+// Submits the request and steps the engine until it is done. Reports failures. `on_token` may be
+// NULL.
 exit_code generation_run(wick_engine *engine, const wick_request *request,
                          generation_on_token on_token, void *context, generation *done);
-// The same, taking events after every unit of the engine's work: for measurements.
+// The same, but takes events after every unit of work: for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
 // Reports what a DONE event with WICK_FINISH_ERROR says; `end` lies where the engine has put it,

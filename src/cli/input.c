@@ -21,7 +21,7 @@ bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes) {
     if (got > 0) {
       *got_bytes += (size_t)got;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);  // the pipe is empty
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);  // the pipe is empty at the moment
     } else if (errno != EINTR) {
       return false;
     }
@@ -88,7 +88,7 @@ exit_code input_read(const char *text, const char *path, const char *model, inpu
     report("standard input is the model already: give the text with -p or -f");
     return EXIT_USAGE;
   }
-  // who types would not know what is waited for
+  // a person who types would not know what is waited for
   if (is_stdin && output_is_terminal(STDIN_FILENO))
     report("type the text; Ctrl-D on an empty line ends it");
   const exit_code code =

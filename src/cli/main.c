@@ -17,7 +17,7 @@ static const command commands[] = {
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
 
-// Named in the documentation, and not there yet.
+// Commands that the documentation names and that do not exist yet.
 static const char *const later_commands[] = {"chat", "embed"};
 
 enum {
@@ -65,7 +65,7 @@ static bool is_one_of(const char *name, const char *word, const char *option, co
   return strcmp(name, word) == 0 || strcmp(name, option) == 0 || strcmp(name, letter) == 0;
 }
 
-// Of everything, or of one command: "wick help run".
+// The help of all commands, or of one: "wick help run".
 static exit_code help(const char *name) {
   if (name == NULL) {
     print_help(OUTPUT_TEXT);

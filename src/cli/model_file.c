@@ -1,4 +1,5 @@
-// cli/model_file.c — feeds models to engines by ask and offer (load/load.h).
+// cli/model_file.c — feeds models to engines: the engine asks for a range, and the bytes are
+// offered (load/load.h).
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // pread
 #endif
@@ -71,7 +72,7 @@ static void close_file(model_source *source) {
   source->fd = NONE;
 }
 
-// Sets is_regular, and tells the engine the size of a file that has one: what is cut is then known
+// Sets is_regular. Tells the engine the size of a file that has one, so that a cut file is refused
 // before it is read.
 static exit_code measure_file(model_source *source, wick_engine *engine) {
   struct stat facts;
@@ -142,7 +143,7 @@ static bool is_loaded(const wick_engine *engine) {
   return state.is_complete;
 }
 
-// Reads one range that the engine asked for; a pipe: the next piece, whatever is asked.
+// Reads one range that the engine asked for. A pipe gives its next piece instead.
 static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
                             uint64_t length_bytes) {
   if (!source->is_regular) return feed_piece(source, engine, PIECE_BYTES);
@@ -161,8 +162,8 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint32_t file;
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
-    if (length_bytes == 0) return end_of_file(source, engine);  // it is cut
-    // when a file is opened its size becomes known: then it is asked again
+    if (length_bytes == 0) return end_of_file(source, engine);  // the file is cut
+    // opening a file makes its size known, so the engine is asked again
     const bool is_open = source->fd != NONE && source->file == file;
     const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
                                    : open_file(source, file, engine);

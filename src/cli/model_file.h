@@ -5,12 +5,12 @@
 
 #include "cli/command.h"
 
-// Creates an engine and loads the model into it: everything, or as far as config->directory_only
-// asks for. `path` is a file or "-"; the first file of a split model
-// (name-00001-of-00003.gguf) gives the names of the others. A file that can seek is read where the
-// engine asks, a pipe in order, in pieces of 1 MiB. Errors are reported; *engine is then NULL.
+// Creates an engine and loads the model, or what config->directory_only asks for. `path` is a file
+// or "-". The first file of a split model (name-00001-of-00003.gguf) gives the names of the others.
+// A file is read where the engine asks, a pipe in order, in pieces of 1 MiB. Reports errors;
+// *engine is then NULL.
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
-// The same for metadata and tokenizer alone; a file without a tokenizer is an error.
+// The same for metadata and tokenizer alone. A file without a tokenizer is an error.
 exit_code model_open_vocabulary(const char *path, wick_engine **engine);
 
 #endif

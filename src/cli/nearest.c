@@ -1,4 +1,5 @@
-// cli/nearest.c — the distance of two words in mistakes: letters too many, missing, wrong, swapped.
+// cli/nearest.c — the distance of two words as a number of mistakes: a letter too many, missing,
+// wrong, or two swapped.
 #include "cli/nearest.h"
 
 #include <stdbool.h>
@@ -38,7 +39,7 @@ void nearest_offer(nearest *found, const char *name) {
   uint32_t distance = count_mistakes(found->given, found->given_bytes, name, name_bytes);
   const uint32_t distance_max = name_bytes <= SHORT_BYTES ? 1 : 2;
   if (distance > distance_max) {
-    // the same word, longer or shorter than here: --temperature, --freq
+    // the same word, longer or shorter: --temperature, --freq
     if (common_bytes <= STEM_BYTES || memcmp(found->given, name, common_bytes) != 0) return;
     distance = distance_max + 1;
   }

@@ -1,4 +1,4 @@
-// cli/nearest.h — what somebody who mistyped a name may have meant.
+// cli/nearest.h — finds the name that a mistyped one may stand for.
 #ifndef WICK_CLI_NEAREST_H
 #define WICK_CLI_NEAREST_H
 

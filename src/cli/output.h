@@ -1,5 +1,6 @@
-// cli/output.h — text to standard output, everything else to standard error. Both may be pipes that
-// do not block (Node's are), which stdio would take for a failure; so these write by themselves.
+// cli/output.h — text goes to standard output, everything else to standard error. Both may be pipes
+// that do not block (those of Node are). stdio would report an error on them, so these functions
+// write by themselves.
 #ifndef WICK_CLI_OUTPUT_H
 #define WICK_CLI_OUTPUT_H
 
@@ -9,14 +10,14 @@
 
 typedef enum output_stream { OUTPUT_TEXT = 1, OUTPUT_LOG = 2 } output_stream;  // descriptors
 
-// Buffered until the flush. A failure stays in the stream: what follows is dropped.
+// Buffered until the flush. After a failure, further text is dropped.
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// False when nobody reads any more or a write failed: time to stop.
+// False when the reader went away or a write failed: time to stop.
 bool output_flush(output_stream to);
 
-// Whether a person sits at the descriptor. Natively alone: some WASI runtimes (Deno) call a pipe a
-// terminal.
+// Whether a person sits at the descriptor. Only natively: some WASI runtimes (Deno) take a pipe for
+// a terminal.
 bool output_is_terminal(int descriptor);
 
 // json_sinks (base/json.h); the context is not used.
@@ -24,11 +25,11 @@ void output_text_json(void *context, const char *bytes, size_t size_bytes);
 void output_log_json(void *context, const char *bytes, size_t size_bytes);
 
 // 0, or the errno of the first write to standard output that failed. A reader that went away
-// (EPIPE) has had enough; that is no failure.
+// (EPIPE) is no failure.
 int output_failure(void);
 
-// A file that a command makes, or standard output for the path "-". What has this name is replaced
-// at the first write, so a command that is refused before has harmed nothing.
+// A file that a command makes, or standard output for the path "-". An existing file is replaced at
+// the first write, so a command that fails before changes nothing.
 typedef struct output_file {
   const char *path;
   FILE *stream;  // NULL: standard output, or nothing was written

@@ -23,7 +23,7 @@ typedef struct perplexity_options {
   model_settings model;
 } perplexity_options;
 
-// What is summed over the positions of all windows.
+// Sums over the positions of all windows.
 typedef struct perplexity_sums {
   const int32_t *window;  // the tokens of the window that is running
   uint32_t window_count;
@@ -37,8 +37,8 @@ typedef struct perplexity_sums {
   size_t agreed;         // same likeliest token as the reference
   double nll_nats;
   size_t count;         // of all windows' tokens
-  uint64_t told_us;     // when progress was told last
-  const char *failure;  // why it went wrong, or NULL
+  uint64_t told_us;     // when progress was last reported
+  const char *failure;  // why it failed, or NULL
 } perplexity_sums;
 
 static void compare_row(perplexity_sums *sums, const float *logits, uint32_t vocab) {
@@ -55,7 +55,7 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
   sums->agreed += quality.top1_agrees;
 }
 
-// A text may take minutes.
+// Reports progress, since a text may take minutes.
 static void tell_progress(perplexity_sums *sums) {
   enum { TELL_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();

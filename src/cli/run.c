@@ -95,7 +95,7 @@ static double rate(uint32_t tokens, double elapsed_ms) {
 
 static void print_stats(const wick_engine *engine, const generation *done, uint64_t load_us) {
   const wick_event *end = &done->end;
-  // the first token comes with the prefill
+  // the time of the first token is prefill
   const uint32_t decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
   wick_plan plan = {0};
   wick_memory_state memory;
@@ -137,7 +137,8 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, uint64_t
   const exit_code code = generation_run(engine, &run->request, show_token, run, &done);
   free(run->scratch);
   if (code != EXIT_DONE) return code;
-  if (output_is_terminal(OUTPUT_TEXT)) output_put(OUTPUT_TEXT, "\n", 1);  // the prompt of the shell
+  if (output_is_terminal(OUTPUT_TEXT))
+    output_put(OUTPUT_TEXT, "\n", 1);  // so that the prompt of the shell begins a line
   output_flush(OUTPUT_TEXT);
   if (run->wants_stats) print_stats(engine, &done, load_us);
   return output_end();

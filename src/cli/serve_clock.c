@@ -1,4 +1,5 @@
-// cli/serve_clock.c — WASI has the clock of a thread's processor time, its C library does not.
+// cli/serve_clock.c — WASI has a clock of the processor time of a thread, which its C library does
+// not offer.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // clock_gettime, nanosleep
 #endif

@@ -1,6 +1,6 @@
-// cli/serve_run.c — the loop: submit what has arrived, one unit of the engine's work, take what it
-// brought. Moments are taken after each unit. Latencies count from the arrival, not from when the
-// loop came to submit it, so a busy engine cannot hide that it was late.
+// cli/serve_run.c — the loop: submit the requests that have arrived, run one unit of work, take its
+// events. The clock is read after each unit. A latency begins at the arrival, not at the
+// submission, so a busy engine cannot hide a delay.
 #include "cli/serve_run.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@ typedef struct serve_loop {
   serve_run *run;
   workload_item **active;  // [active_count] submitted and not ended
   size_t active_count, open_next, chain_next;
-  workload_item *chain_item;  // the one that runs; NULL: none
-  int32_t *prompt;            // of the longest
+  workload_item *chain_item;  // the running request of the chain; NULL: none
+  int32_t *prompt;            // as long as the longest
   uint32_t vocab;
   serve_clock clock;
   uint64_t prompts;
@@ -23,7 +23,7 @@ typedef struct serve_loop {
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens a second of the requests that have ended
   bench_stop stop;
-  uint64_t told_us;  // when progress was told last
+  uint64_t told_us;  // when progress was last reported
   bool is_closed;    // nothing more is submitted
   exit_code code;
 } serve_loop;
@@ -47,7 +47,7 @@ static void submit(serve_loop *loop, workload_item *item) {
   request.tokens = loop->prompt;
   request.token_count = item->tokens_in;
   request.max_tokens = item->tokens_out;
-  request.no_speculation = true;  // else it would measure how much the text repeats
+  request.no_speculation = true;  // proposals would measure how much the text repeats
   request.ignore_end = true;
   wick_error error;
   item->gaps_ms = calloc(item->tokens_out, sizeof *item->gaps_ms);
@@ -164,7 +164,7 @@ static wick_stats sample_queue(serve_loop *loop) {
   return stats;
 }
 
-// Pages are looked at once a pass.
+// Counts pages once a pass.
 static void sample_load(serve_loop *loop) {
   serve_run *run = loop->run;
   const wick_stats stats = sample_queue(loop);
@@ -193,7 +193,7 @@ static void cancel_rest(serve_loop *loop) {
   }
 }
 
-// A run may take minutes.
+// Reports progress, since a run may take minutes.
 static void tell_progress(serve_loop *loop) {
   enum { TELL_US = 10 * 1000 * 1000 };
   const serve_run *run = loop->run;

@@ -7,12 +7,12 @@
 #include "cli/workload.h"
 
 typedef struct serve_run {
-  // Arrive when their time has come, however busy the engine is (an open loop).
+  // These requests arrive at their times, however busy the engine is (an open loop).
   workload *open;
-  // Come one by one, each when the one before it has ended; when all have, the run ends and what is
-  // left of the others is cancelled. NULL: none.
+  // These requests come one by one, each when the one before it has ended. After the last one the
+  // run ends, and the rest of the others is cancelled. NULL: none.
   workload *chain;
-  // Ends early, once the speed of the requests that have ended is steady (bench_should_stop).
+  // The run ends early once the speed of the finished requests is steady (bench_should_stop).
   bool is_adaptive;
   uint64_t seed;   // of the prompts
   uint32_t clock;  // SERVE_WALL, SERVE_CPU
@@ -24,21 +24,21 @@ typedef struct serve_run {
   uint64_t passes, rows, preempted;
   uint32_t waiting_max, running_max;
   uint32_t pages_max;  // in use at once
-  // Token slots, summed over the passes: of the pages in use, of those that hold a token, and those
-  // that do.
+  // Token slots, summed over the passes: slots of the pages in use, slots of pages that hold a
+  // token, and slots with a token.
   uint64_t slots_allocated, slots_touched, slots_used;
   double cv_at_stop;  // of the last 50 speeds
 } serve_run;
 
-// Runs it to its end. The engine has no prefix cache. WICK_E_FULL of the queue counts as refused;
-// what else goes wrong is reported and ends the run.
+// Runs it to its end. The engine has no prefix cache. WICK_E_FULL of the queue counts as refused.
+// Other errors are reported and end the run.
 exit_code serve_run_all(wick_engine *engine, serve_run *run);
 
 double serve_run_tokens_per_s(const serve_run *run);  // of all that came out; 0 without time
-// Share of the token slots of the pages in use that held no token, over the passes: ends of last
-// pages, and what is kept for prompts that are being read.
+// The share of slots without a token in the pages in use, over the passes: ends of last pages, and
+// room reserved for prompts that are being read.
 double serve_run_waste_pct(const serve_run *run);
-// The same of the pages that held any token: ends of last pages alone.
+// The same for pages with at least one token: ends of last pages alone.
 double serve_run_fragmentation_pct(const serve_run *run);
 
 #endif

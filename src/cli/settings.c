@@ -31,8 +31,8 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   return count;
 }
 
-// Those of the environment's WICK_CPU, or the best; NULL, and a message, when there are none such.
-// (A module is for one kind of processor.)
+// The kernels that the environment variable WICK_CPU names, or the best. NULL, with a message, when
+// there are none of this name. (A module is for one kind of processor.)
 static const char *choose_kernels(void) {
 #ifndef __wasm__
   const char *wanted = getenv("WICK_CPU");
@@ -61,7 +61,7 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
 }
 
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {
-  // helpers count from when they arrive
+  // helpers are counted when they have started
   enum { ARRIVAL_MS_MAX = WICK_THREADS == 0 ? 0 : 5000 };
   uint32_t threads = wick_engine_threads(engine);
   for (int ms = 0; threads < settings->threads && ms < ARRIVAL_MS_MAX; ms++) {

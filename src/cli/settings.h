@@ -16,9 +16,10 @@ enum { SETTINGS_CTX = 1, SETTINGS_KV = 2, SETTINGS_THREADS = 4, SETTINGS_ALL = 7
 model_settings settings_default(void);
 // Appends the options that `which` names; returns how many (at most 3).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
-// A default configuration with these settings; refuses kernels that are not there.
+// A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
-// Waits for the engine's helpers; refuses more threads than it could get.
+// Waits for the helper threads of the engine. Reports an error when there are fewer threads than
+// asked for.
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);
 
 #endif

@@ -132,7 +132,7 @@ static void set_vector(synth_tensor *tensor, synth_content content, uint64_t val
   tensor->deviation = 0.1f;
 }
 
-// Rows of length `cols` whose values keep the size of what they multiply.
+// The deviation with which rows of length `cols` keep the size of the vector that they multiply.
 static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
   tensor->content = SYNTH_MATRIX;
   tensor->dim_count = 2;
@@ -143,8 +143,8 @@ static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
 
 static void set_part(synth_tensor *tensor, const synth_shape *s, part which) {
   const uint64_t kv_dim = (uint64_t)s->hidden / s->heads * s->kv_heads;
-  // whatever their number, the layers together outweigh the embedding: else the tied output would
-  // repeat its input
+  // However many there are, the layers together outweigh the embedding. Otherwise the tied output
+  // would repeat its input.
   const float residual = 4.0f / __builtin_sqrtf(2.0f * (float)s->layers);
   switch (which) {
     case PART_EMBEDDING:

@@ -76,7 +76,7 @@ static void fill_floats(synth_filler *filler, uint8_t *out, size_t count) {
   }
 }
 
-// Chosen from a list: converting every value would take ten times as long.
+// Values are chosen from a list. Converting every value would take ten times as long.
 static void fill_halves(synth_filler *filler, uint8_t *out, size_t count) {
   uint64_t bits = 0;
   for (size_t i = 0; i < count; i++, bits >>= 16) {

@@ -22,7 +22,7 @@ static exit_code print_tokens(const int32_t *tokens, size_t count) {
 }
 
 static exit_code encode(wick_engine *engine, const input_text *text, uint32_t flags) {
-  // mostly a byte gives a token at most; where it gives more, the first call says how many
+  // a byte mostly gives at most one token; otherwise the first call reports how many there are
   size_t capacity = text->size_bytes + 8, count = 0;
   int32_t *tokens = NULL;
   wick_error error;

@@ -1,5 +1,5 @@
-// cli/workload.h — requests that come by themselves: classes of prompt and answer lengths, the
-// moments at which they arrive, and what was measured of each.
+// cli/workload.h — requests that arrive by themselves: classes of prompt and answer lengths,
+// arrival times, and what was measured of each.
 #ifndef WICK_CLI_WORKLOAD_H
 #define WICK_CLI_WORKLOAD_H
 
@@ -20,19 +20,19 @@ typedef struct workload_mix {
   uint32_t count;
 } workload_mix;
 
-// One request. Moments are microseconds after the start of the run; 0: has not happened.
+// One request. Times are microseconds after the start of the run; 0: has not happened.
 typedef struct workload_item {
   uint32_t kind;  // index of its class
   uint32_t tokens_in, tokens_out;
   uint64_t arrival_us;  // at most WORKLOAD_ARRIVAL_US_MAX: it never comes
   // measured:
   uint32_t request;     // the engine's id
-  uint64_t read_us;     // the first of its prompt has been read
+  uint64_t read_us;     // a first part of its prompt has been read
   uint64_t first_us;    // its first token came
   uint64_t last_us;     // the last one so far
   uint64_t done_us;     // it ended
   uint32_t tokens_fed;  // in its pages
-  uint32_t tokens;      // that came out
+  uint32_t tokens;      // that were sampled
   double *gaps_ms;      // [tokens - 1] between them
   uint32_t finish;      // wick_finish; NONE: it was not submitted or has not ended
   bool is_refused;      // the queue was full
@@ -43,25 +43,24 @@ typedef struct workload {
   size_t count;
 } workload;
 
-// "chat:0.7,short:0.2,long:0.1": classes with their shares, which need not make 1. A class is one
-// of the known names or its lengths, "512/128" (tokens of the prompt, of the answer). What is wrong
-// is reported.
+// "chat:0.7,short:0.2,long:0.1": classes with their shares, which need not add up to 1. A class is
+// a known name or its lengths, "512/128" (tokens of prompt and answer). Reports errors.
 exit_code workload_parse_mix(const char *text, workload_mix *mix);
-// Of arrivals a second: 0 (all at once), or at least one in a quarter of an hour. What is neither
-// is reported.
+// A rate of arrivals a second: 0 (all at once), or at least one in a quarter of an hour. Reports
+// errors.
 exit_code workload_check_rate(double rate);
 // "10x2048/512": a number of requests and their class.
 exit_code workload_parse_group(const char *option, const char *text, uint32_t *count,
                                workload_class *kind);
 
-// `count` requests whose classes are drawn by their shares and whose arrivals are a Poisson process
-// of `rate` a second (0: all at once); the same for a seed on every host. workload_free.
+// `count` requests. Classes are drawn by their shares. Arrivals are a Poisson process of `rate` a
+// second (0: all at once). A seed gives the same requests on every host. workload_free.
 exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
                         workload *out);
-// `count` requests of one class `kind`, so too.
+// The same for one class `kind`.
 exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
                           uint64_t seed, workload *out);
-// Both, in the order of arrival, `a` before `b` at the same moment; they are left as they are.
+// Merges both in the order of arrival, `a` before `b` at the same time. Both stay as they are.
 exit_code workload_merge(const workload *a, const workload *b, workload *out);
 void workload_free(workload *workload);
 

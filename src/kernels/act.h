@@ -16,9 +16,9 @@
 
 enum { ACT_BLOCK = 32 };
 
-// The sums are negated, since they enter with a type's offset: (code - 8) x = code x + 8 (-x).
-// "pairs": column c with c % 4 < 2 in the first, the others in the second, as the 16-bit lanes of a
-// 32-bit lane add up.
+// The sums are negated, since they are used with the offset of a type: (code - 8) x = code x + 8
+// (-x). "pairs": the first sum is over columns c with c % 4 < 2, the second over the others, as the
+// two 16-bit lanes of a 32-bit lane add up.
 typedef struct act_block {
   int8_t codes[ACT_BLOCK];
   float scale;

@@ -1,5 +1,5 @@
-// kernels/act_simd.c — activations as int8 in 128-bit vectors: the same codes, scales and sums as
-// act.c gives, and the codes widened behind them.
+// kernels/act_simd.c — activations as int8 in 128-bit vectors: the codes, scales and sums of act.c,
+// with the widened codes behind them.
 #include <string.h>
 
 #include "base/math.h"
@@ -14,7 +14,7 @@ size_t act_bytes_simd(kernel_act_form form, uint32_t cols) {
   return act_wide_offset(cols) + (size_t)act_blocks(cols) * sizeof(act_wide);
 }
 
-// The largest magnitude of 32 values as bits, so that Inf and NaN come out on top.
+// The largest magnitude of 32 values as bits, so that Inf and NaN are the largest.
 static uint32_t amax_bits_32(const float *x) {
   const v128_t mask = wasm_i32x4_splat(0x7fffffff);
   v128_t most = wasm_v128_and(wasm_v128_load(x), mask);

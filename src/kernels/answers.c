@@ -1,5 +1,5 @@
-// kernels/answers.c — known answers; see answers.h. What they are held against is worked out here,
-// value by value: the scalar kernels would make the modules 10 KB larger.
+// kernels/answers.c — known answers; see answers.h. The expected values are computed here, value by
+// value. Comparing with the scalar kernels instead would make the modules 10 KB larger.
 #include "kernels/answers.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "kernels/exp.h"
 #include "kernels/families.h"
 
-// Rows: four ranges of groups, one group more, of which rows are missing. 33 tokens go by fours.
+// Rows: four ranges of groups and one group with missing rows. 33 tokens are multiplied four at a
+// time.
 enum { ROWS = 37, ROWS_PADDED = 40, TOKENS = 5, BATCH = 33, COLS_FEW = 64, COLS_MAX = 256 };
 enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 
@@ -26,7 +27,7 @@ static void draw_floats(uint32_t *state, uint32_t n, float *out) {
   for (uint32_t i = 0; i < n; i++) out[i] = (float)(draw(state) % 2001) * 1e-3f - 1.0f;
 }
 
-// Near enough, by the largest that is wanted. A NaN is not.
+// Whether values are near, relative to the largest expected one. A NaN is not.
 static bool is_near(const float *found, const float *wanted, uint32_t n, float tolerance) {
   float most = 0;
   bool near = true;
@@ -57,7 +58,7 @@ wick_status kernels_fail_dots(const kernel_table *kernels, wick_error *error) {
 
 // ---- products ----
 
-// Where blocks have 16-bit floats: at 0, except for these.
+// Where the blocks of a type have 16-bit floats: at 0, except for these types.
 static const struct {
   uint8_t type, offset, count;
 } halves_at[] = {
@@ -68,8 +69,8 @@ static const struct {
     {GGML_TYPE_NVFP4, 0, 0},
 };
 
-// Any codes, scales of one size. What the relaxed kernels leave to others is not there: Inf and
-// NaN, and the code -128 of Q8_0.
+// Random codes with scales of one size. Cases that the relaxed kernels leave to others do not
+// occur: Inf and NaN, and the code -128 of Q8_0.
 static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *block) {
   uint32_t offset = 0, count = 1;
   for (uint32_t i = 0; i < bytes; i++) {
@@ -106,7 +107,7 @@ typedef struct product_case {
   kernel_matrix matrix;
 } product_case;
 
-// False where a case does not fit, which no type has.
+// False when a case does not fit, which happens for no type.
 static bool product_make(product_case *p, uint32_t type, const kernel_table *kernels) {
   const kernel_type_ops *ops = &kernels->types[type];
   const ggml_type_facts *facts = type_facts(type);
@@ -127,7 +128,7 @@ static bool product_make(product_case *p, uint32_t type, const kernel_table *ker
   return true;
 }
 
-// y[tokens][ROWS] with the tokens of x again and again.
+// y[tokens][ROWS]; the same tokens of x are repeated.
 static void product_run(product_case *p, const kernel_table *kernels, uint32_t tokens, float *y) {
   const kernel_type_ops *ops = &kernels->types[p->matrix.type];
   const size_t stride = kernels->act_bytes(ops->act_form, p->matrix.cols);
@@ -142,7 +143,7 @@ static void product_run(product_case *p, const kernel_table *kernels, uint32_t t
   ops->matmul(&p->matrix, 0, ROWS, p->act, stride, tokens, y, ROWS);
 }
 
-// y[ROWS] with a token of x.
+// y[ROWS] for one token of x.
 static void product_want(product_case *p, const kernel_type_ops *ops, uint32_t token, float *y) {
   const uint32_t cols = p->matrix.cols;
   float weights[COLS_MAX], *x = p->x[token];

@@ -1,10 +1,11 @@
-// kernels/attention.c — attention over a step's pages with online softmax; scalar reference.
+// kernels/attention.c — attention over the pages of a step with online softmax; scalar reference.
 //
-// For a step with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'),
-// sum' = sum * c + p, acc' = acc * c + sum over t of p[t] * V[t]. Sums over tokens: the scores' p
-// by the place in the page (add_places), V in the order of t. What is not in [first, last) is never
-// looked at: it may hold anything. Q8 and Q4 are summed in whole numbers, V's of all pages of a
-// step, a block of 32 dims at a time (kv_pages.h: factors that meet codes).
+// For a step with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'), sum' = sum * c
+// + p, acc' = acc * c + sum over t of p[t] * V[t].
+// The order of additions is fixed: p by the place in the page (add_places), V in the order of t.
+// Tokens outside of [first, last) are never read; their memory may hold anything. Sums over Q8 and
+// Q4 codes are integers: V's codes of all pages of a step, a block of 32 dims at a time
+// (kv_pages.h: factors).
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -17,7 +18,7 @@ void attention_begin(const kernel_attention *state) {
   memset(state->acc, 0, (size_t)state->group * state->head_dim * sizeof(float));
 }
 
-// A state that saw nothing changes nothing, and what is joined to it stays bit for bit.
+// A state without tokens changes nothing, and merging into one copies the other bit for bit.
 void attention_merge(const kernel_attention *state, const kernel_attention *part) {
   const uint32_t dims = state->head_dim;
   for (uint32_t h = 0; h < state->group; h++) {
@@ -47,7 +48,7 @@ void attention_end(const kernel_attention *state, float *out) {
   }
 }
 
-// Value `index` of row `row`, rows of `count` values: of K a row is a dim, of V a token.
+// Value `index` of row `row`; rows have `count` values. A row of K is a dim, a row of V a token.
 typedef float element_function(const void *page, size_t row, uint32_t index, uint32_t count);
 
 static float f32_element(const void *page, size_t row, uint32_t index, uint32_t count) {
@@ -58,7 +59,7 @@ static float f16_element(const void *page, size_t row, uint32_t index, uint32_t 
   return f32_of_f16(((const uint16_t *)page)[row * count + kv_f16_slot(index, count)]);
 }
 
-// Sums of 16 places of pages.
+// The sum of the 16 places of a page, over all pages of a step.
 static float add_places(const float places[KERNEL_PAGE_TOKENS]) {
   float lanes[4];
   for (uint32_t i = 0; i < 4; i++) {
@@ -67,8 +68,8 @@ static float add_places(const float places[KERNEL_PAGE_TOKENS]) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// Scores to probabilities: p[t] = e^(s[t] - new maximum). Returns e^(old maximum - new one). A NaN
-// score stays NaN.
+// Turns scores into probabilities: p[t] = e^(s[t] - new maximum). Returns e^(old maximum - new
+// one). A NaN score stays NaN.
 static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page *pages,
                           uint32_t count, float *max, float *sum) {
   float most = *max, places[KERNEL_PAGE_TOKENS] = {0};
@@ -89,7 +90,8 @@ static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page 
   return correction;
 }
 
-// A page's scores of one head, 0 before; acc += sum over a step's tokens of p * V.
+// The scores of one head in a page, which are 0 before; and acc += sum over the tokens of a step of
+// p * V.
 typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
 typedef void values_function(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
                              float p[][KERNEL_PAGE_TOKENS]);
@@ -116,7 +118,7 @@ static void float_values(float *acc, uint32_t dims, const kernel_page *pages, ui
 
 enum { BLOCK = KV_BLOCK_VALUES };
 
-// A block of a page, taken apart.
+// One block of a page, unpacked.
 typedef struct code_block {
   float scales[KERNEL_PAGE_TOKENS];
   int32_t codes[KV_BLOCK_CODES];

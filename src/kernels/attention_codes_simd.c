@@ -1,30 +1,31 @@
-// kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors: rows of pairs
-// of codes (kv_pages.h) meet pairs of 16-bit factors, i32x4.dot_i16x8 sums the products in whole
-// numbers. Bit for bit what attention.c gives.
+// kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes lie in
+// pairs (kv_pages.h) and are multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
+// products at a time in integers. The results are those of attention.c, bit for bit.
 //
-// A row's 16-bit lanes are both = 256 * high + low, high signed and low a code larger by 128. The
-// sums of both and of high are kept; as whole numbers wrap, sums of low are those of both less 256
-// times those of high, though both's do not fit: one shift takes a row apart.
+// A 16-bit lane of a row holds two codes: both = 256 * high + low, where `high` is signed and `low`
+// is a code plus 128. Two sums are kept, over `both` and over `high`. The sum over `low` is the
+// first less 256 times the second. The first may overflow, which does no harm: integers wrap, and
+// the difference fits. So one shift unpacks a row.
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
 #include "kernels/simd.h"
 
 #ifdef WICK_SIMD128
 
-// FEW: heads that share codes once they are taken apart; more sums would be spilled. PIECE: blocks
+// FEW: heads that share unpacked codes; more sums would not fit into the registers. PIECE: blocks
 // of K at a time.
 enum { FEW = 4, PIECE = 2, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 8, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
-// What codes meet: pairs of factors of so many heads, and what codes larger by KV_CODE_BIAS take
-// too much, less than nothing.
+// The factors of several heads, in pairs, and for each head what codes larger by KV_CODE_BIAS add
+// too much, negated.
 typedef struct code_factors {
   const int16_t *of[FEW];
   const int32_t *bias[FEW];
 } code_factors;
 
-// sums[h][0] += ROWS rows of both codes of a lane times pairs of factors, sums[h][1] += those of
-// the high ones. `heads`: known when compiled.
+// sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1] += the
+// same with the high codes. `heads` is known when compiled.
 SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, v128_t sums[FEW][2],
                           uint32_t heads) {
   const int16_t *x[FEW];
@@ -54,7 +55,7 @@ SIMD_INLINE void sums_begin(const code_factors *factors, v128_t sums[FEW][2], ui
   }
 }
 
-// The sums of columns 0-3 and 4-7, as floats.
+// The sums of columns 0-3 and of columns 4-7, as floats.
 SIMD_INLINE void sums_end(v128_t sums[FEW][2], uint32_t heads) {
   for (uint32_t h = 0; h < heads; h++) {
     const v128_t low = wasm_i32x4_sub(sums[h][0], wasm_i32x4_shl(sums[h][1], 8));
@@ -65,7 +66,7 @@ SIMD_INLINE void sums_end(v128_t sums[FEW][2], uint32_t heads) {
 
 static uint32_t few_of(uint32_t heads, uint32_t h) { return heads - h < FEW ? heads - h : FEW; }
 
-// The blocks [first, first + count) of a page, Q4 taken apart into `room`.
+// The blocks [first, first + count) of a page; Q4 is unpacked into `room`.
 static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
                                       uint32_t count, kv_q8_block *room) {
   if (type == KERNEL_KV_Q8) return (const kv_q8_block *)page + first;
@@ -88,8 +89,8 @@ static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uin
 
 // ---- Scores ----
 
-// Of a page's tokens [token, token + 8) and `count` blocks: scores[h] = (scores[h], where they are
-// not the first, + sums times scales) * units[h].
+// For tokens [token, token + 8) of a page and `count` blocks: scores[h] = (scores[h], unless these
+// blocks are the first, + sums times scales) * units[h].
 SIMD_INLINE void strip_scores(const kv_q8_block *block, uint32_t count, uint32_t token,
                               const code_factors *from, const float units[FEW], bool is_first,
                               float *scores, uint32_t heads) {
@@ -145,8 +146,8 @@ static __attribute__((noinline)) void page_scores(const kv_q8_block *blocks, uin
   }
 }
 
-// The factors of `heads` heads for `count` blocks from `first` on; `room` where the last block is
-// not whole.
+// The factors of `heads` heads for `count` blocks from `first` on. `room` is used when the last
+// block is not whole.
 static code_factors query_factors(const float *q, uint32_t dims, uint32_t first, uint32_t count,
                                   uint32_t heads, int16_t room[FEW][PIECE * BLOCK]) {
   code_factors factors;
@@ -191,13 +192,13 @@ void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kern
 
 // ---- Values ----
 
-// One block of each page of a step, and how many pages.
+// One block of each page of a step, and the number of pages.
 typedef struct step_blocks {
   const kv_q8_block *of[KERNEL_STEP_PAGES];
   uint32_t count;
 } step_blocks;
 
-// The largest of 16.
+// The largest of 16 values.
 static float largest(const v128_t of[4]) {
   v128_t most = wasm_f32x4_pmax(wasm_f32x4_pmax(of[0], of[1]), wasm_f32x4_pmax(of[2], of[3]));
   most = wasm_f32x4_pmax(most, wasm_i64x2_shuffle(most, most, 1, 0));
@@ -205,7 +206,7 @@ static float largest(const v128_t of[4]) {
   return wasm_f32x4_extract_lane(most, 0);
 }
 
-// A page's scales of a block, in `room` with 0 where tokens do not count.
+// The scales of a block of a page. `room`: the same with 0 for tokens that do not count.
 static const float *page_scales(const kv_q8_block *block, const kernel_page *page, float *room) {
   if (page->last - page->first == TOKENS) return block->scales;
   for (uint32_t t = 0; t < TOKENS; t++) {
@@ -214,8 +215,8 @@ static const float *page_scales(const kv_q8_block *block, const kernel_page *pag
   return room;
 }
 
-// The scales of a step's block times what makes factors of probabilities. Returns what one of these
-// is worth.
+// Multiplies the scales of a step's block so that probability * scale becomes a 16-bit factor.
+// Returns the value of a factor of 1.
 static float step_scales(const step_blocks *blocks, const kernel_page *pages, float scales[STEP]) {
   v128_t most[4];
   const float *from[KERNEL_STEP_PAGES];
@@ -239,13 +240,13 @@ static float step_scales(const step_blocks *blocks, const kernel_page *pages, fl
   return size.unit;
 }
 
-// Four factors, p * scales.
+// Four factors: p * scales.
 SIMD_INLINE v128_t make_four(const float *p, const float *scales, v128_t round, v128_t bits) {
   const v128_t value = wasm_f32x4_mul(wasm_v128_load(p), wasm_v128_load(scales));
   return wasm_i32x4_sub(wasm_f32x4_add(value, round), bits);
 }
 
-// factors[tokens] = p * scales of one head. Returns their bias.
+// factors[tokens] = p * scales of one head. Returns the correction for their biased codes.
 static int32_t make_factors(const float *p, const float *scales, uint32_t tokens,
                             int16_t *factors) {
   const v128_t round = wasm_v128_load(simd_mask.code_round),
@@ -266,7 +267,8 @@ static int32_t make_factors(const float *p, const float *scales, uint32_t tokens
   return -KV_CODE_BIAS * (wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1));
 }
 
-// acc[heads][8 dims] += the sums of one strip times `unit`, the last 4 where there are so many.
+// acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if there are so
+// many.
 SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_whole,
                               const code_factors *from, v128_t unit, float *acc, uint32_t dims,
                               uint32_t heads) {

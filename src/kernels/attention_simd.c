@@ -1,6 +1,6 @@
-// kernels/attention_simd.c — attention over a step's pages in 128-bit vectors: lanes are tokens for
-// the scores, dims for the values; heads of the group share what was loaded and converted. The sums
-// go in the order of attention.c.
+// kernels/attention_simd.c — attention over the pages of a step in 128-bit vectors. Lanes are
+// tokens for the scores and dims for the values. The heads of a group share what was loaded and
+// converted. Sums are added in the order of attention.c.
 #include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/exp_simd.h"
@@ -9,16 +9,15 @@
 
 #ifdef WICK_SIMD128
 
-// Heads whose scores are kept at a time, rows of STEP; dims of a page of floats at a time.
+// Heads whose scores are kept at a time, and rows of STEP; and dims of a page of floats at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STEP = KERNEL_STEP_TOKENS };
 
-// Halves become floats 2^112 too small (simd_f16_tiny); what they meet, queries and probabilities,
-// is made 2^112 too large before, which changes no bit of a product. Queries of 2^16 and more
-// overflow.
+// Halves become floats that are 2^112 too small (simd_f16_tiny). Queries and probabilities are made
+// 2^112 too large before, so the products have the right bits. Queries of 2^16 and more overflow.
 #define F16_SIZE 0x1p112f
 
-// The last 4 dims of a row whose dims are no multiple of 8, d the first of them.
+// The last 4 dims of a row whose number of dims is no multiple of 8; d is the first of them.
 static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
   wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
 }
@@ -78,7 +77,7 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
 
 // ---- Reading ahead ----
 
-// An eighteenth at a time: a call touches nearly that often at the least.
+// Reads an eighteenth ahead at a time: a call comes here at least nearly that often.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
   return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }
@@ -101,8 +100,9 @@ __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
 
 // ---- F16: heads meet the halves as they are converted ----
 
-// Heads that share a conversion: with 8 halves, 2 sums a head, nothing is spilled. Converting again
-// for the next ones costs no more than floats written and read again. STRIP: factors at a time.
+// Heads that share a conversion. With 8 halves and 2 sums for each head, all fit into the
+// registers. Converting again for the next heads costs no more than writing floats and reading
+// them. STRIP: factors at a time.
 enum { FEW = 4, STRIP = 64 };
 
 // Factors of `heads` rows, STRIP apart, from x on; halves of `count` rows `stride` bytes apart of
@@ -173,7 +173,7 @@ SIMD_INLINE void strips_few(const strip_rows *rows, float *out, size_t out_strid
   }
 }
 
-// The first score that is larger than all before it: what was summed so far shrinks.
+// A score exceeds the maximum so far: the sums so far shrink.
 static __attribute__((noinline)) void softmax_raise(const kernel_attention *state, uint32_t head,
                                                     const float *scores, uint32_t tokens) {
   float most = state->max[head];
@@ -262,7 +262,7 @@ SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, si
   }
 }
 
-// Makes `heads` (up to FEW) rows of n factors, from_stride apart, large.
+// Multiplies `heads` (up to FEW) rows of n factors, from_stride apart, by 2^112.
 SIMD_INLINE void enlarge(const float *from, size_t from_stride, uint32_t n, uint32_t heads,
                          float x[FEW][STRIP]) {
   for (uint32_t h = 0; h < heads; h++) multiply(from + h * from_stride, n, F16_SIZE, x[h]);
@@ -377,8 +377,8 @@ SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const ke
   }
 }
 
-// One body a type and side and one that calls them, not one a pair of types: these would be
-// sixteen.
+// One function for each type and side, and one that calls them. A function for each pair of types
+// would be sixteen.
 typedef struct page_types {
   kernel_kv_type k, v;
 } page_types;

@@ -43,7 +43,7 @@ static float part_add(const block_part *part, block_kind kind, const act_block *
   return sum + (float)(dots[0] + dots[1]) * (part->scale * x->scale);
 }
 
-// What the minimum adds.
+// The term of the minimum.
 static float part_min(const block_part *part, block_kind kind, const act_block *x) {
   if (kind == BLOCK_MINS) return part->min * ((float)x->minus_sum * x->scale);
   const int32_t sum =

@@ -34,8 +34,8 @@ typedef struct block_part {
   int32_t sub_scales[2], sub_mins[2];
 } block_part;
 
-// Reads part `part` (0..7; 0 when blocks have 32 columns) of row `row` from a record. What the kind
-// has not is left alone.
+// Reads part `part` (0..7; 0 when blocks have 32 columns) of row `row` from a record. Fields that
+// the kind does not have stay as they are.
 typedef void block_part_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out);
 
 typedef struct block_type {
@@ -57,7 +57,7 @@ void block_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_
                   const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                   size_t y_stride, const block_type *type);
 
-// The functions of a type that its facts determine.
+// The functions of a type that follow from its facts.
 #define BLOCK_FUNCTIONS(name, type)                                                              \
   bool name##_matrix_bytes(uint32_t rows, uint32_t cols, uint64_t *bytes) {                      \
     return layout_bytes(rows, cols, (type).columns, (type).record_bytes, bytes);                 \

@@ -1,12 +1,12 @@
-// kernels/families.h — every kernel of every family and variant by name, for the tables of
-// kernels.c; and the loop that all scalar products share. The contracts are in kernels.h.
+// kernels/families.h — the names of all kernels of every family and variant, for the tables of
+// kernels.c, and the loop that all scalar products share. kernels.h has the contracts.
 #ifndef WICK_KERNELS_FAMILIES_H
 #define WICK_KERNELS_FAMILIES_H
 
 #include "kernels/kernels.h"
 
-// Sources that are compiled again for another level of processors (simd.h) give what they define
-// another name: SIMD_NAME(f) is f_avx2 there, f else.
+// Some sources are compiled again for other levels of processors (simd.h). There SIMD_NAME(f) is
+// f_avx2, for example; otherwise it is f.
 #ifdef WICK_LEVEL
 #define SIMD_NAME(name) SIMD_NAME_AT(name, WICK_LEVEL)
 #define SIMD_NAME_AT(name, level) SIMD_NAME_JOINED(name, level)
@@ -40,7 +40,7 @@ typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, ui
                              const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                              size_t y_stride);
 
-// A type's functions: scalar, and the SIMD variants where simd.h has vectors.
+// The functions of a type: scalar ones, and SIMD variants where simd.h has vectors.
 #define KERNEL_FAMILY(name)                                                       \
   matrix_bytes_function name##_matrix_bytes;                                      \
   repack_function name##_repack;                                                  \
@@ -112,7 +112,7 @@ typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32
   kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
   kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
 
-// Of the types of codes.
+// For Q8 and Q4.
 void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim);
 
 KERNEL_KV_FAMILY(f32);
@@ -126,7 +126,7 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// How far a call is with touching what is read next: `step_bytes` of each place at a time.
+// How far a call is with reading ahead: `step_bytes` of each place at a time.
 typedef struct reading_ahead {
   const kernel_ahead *places;
   uint32_t done_bytes, step_bytes;

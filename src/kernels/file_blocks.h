@@ -1,7 +1,7 @@
-// kernels/file_blocks.h — types whose records keep the file's blocks as they are: 8 rows' blocks,
-// one after the other. Products bring a part of a row at a time into codes and scales
-// (block_part_load), in the scalar reference and for the tiles of tile.h alike; a token alone goes
-// through a tile, too. For types whose codes have to be looked up row by row anyway.
+// kernels/file_blocks.h — types whose records keep the blocks of the file as they are: those of 8
+// rows, one after the other. Products unpack a part of a row at a time into codes and scales
+// (block_part_load), in the scalar reference and for the tiles of tile.h alike. A single token goes
+// through a tile, too. It suits types whose codes must be looked up row by row anyway.
 #ifndef WICK_KERNELS_FILE_BLOCKS_H
 #define WICK_KERNELS_FILE_BLOCKS_H
 
@@ -71,7 +71,7 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
   BLOCK_FUNCTIONS(name, type)                                                              \
   FILE_BLOCKS_SIMD(name, type, offset)
 
-// The others are there already.
+// The other functions exist already.
 #ifdef WICK_LEVEL
 #undef FILE_BLOCKS_TYPE
 #define FILE_BLOCKS_TYPE(name, type, offset) FILE_BLOCKS_SIMD(name, type, offset)

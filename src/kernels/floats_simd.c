@@ -93,7 +93,8 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
     float_strip(group, cols, x, x_stride, sums, tokens, record_bytes, flavor, load);     \
   }
 
-// The product of a type in a flavor; by the scalar reference where an element is a wild half.
+// The product of a type in a flavor. When an element is Inf or NaN, the scalar reference computes
+// it.
 #define FLOAT_MATMUL(type, variant, record_bytes, flavor)                                   \
   FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column)             \
   FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column)             \

@@ -1,9 +1,10 @@
-// kernels/fours.h — 8 rows x 4 tokens of an unpacked part without sub-scales, for many tokens
-// (tile.h).
+// kernels/fours.h — products of 8 rows and 4 tokens with an unpacked part without sub-scales, for
+// many tokens (tile.h).
 //
 // A step takes two vectors of codes (rows 0-3 and 4-7) and, for each token, a word of activations
-// in all lanes. The words were spread beforehand: V8 needs an instruction more for the address of a
-// load that spreads, and a step has 22. The dots fill the registers, so sums stay in memory.
+// in all lanes. The words were spread over vectors beforehand: a load that spreads costs V8 one
+// more instruction for its address, and a step has only 22. The dots fill the registers, so the
+// sums of floats stay in memory.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
 
@@ -11,7 +12,7 @@
 
 #ifdef WICK_SIMD128
 
-// Activations of 4 tokens, a part of them.
+// A part of the activations of 4 tokens.
 typedef struct four_act {
   int32_t words[16][FOUR]
                [4];        // [word of act_block.codes or act_wide][token][the same in all lanes]

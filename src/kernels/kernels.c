@@ -1,5 +1,5 @@
-// kernels/kernels.c — the tables of this build, and which of them this processor takes. Constant
-// data; nothing is bound at run time but the choice of the table.
+// kernels/kernels.c — the tables of this build, and the choice among them for this processor. They
+// are constant data; only the choice is made at run time.
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static const kernel_table table_scalar = {
 };
 
 #ifdef WICK_SIMD128
-// What makes SIMD128 of its vectors.
+// The instructions that SIMD128 vectors become.
 #if defined(__wasm_simd128__)
 #define SIMD128_TABLE "simd128"
 #elif defined(__x86_64__)
@@ -41,7 +41,8 @@ static const kernel_table table_simd128 = {
 #endif
 
 #ifdef WICK_RELAXED
-// Not inlined, as that is what an engine translates; of dots in one register, as in the kernels.
+// Not inlined, because an engine translates whole functions. The dots are in one register, as in
+// the kernels.
 static __attribute__((noinline)) bool dots_add_up(int8_t x, int8_t code) {
   const v128_t xs = wasm_i8x16_splat(x), codes = wasm_i8x16_splat(code);
   v128_t quads = wasm_i32x4_splat(7), pairs = wasm_i16x8_splat(7);
@@ -61,7 +62,7 @@ static bool relaxed_dots_are_right(void) {
   return dots_add_up(x, code);
 }
 
-// See simd_flavor: which of the two is faster depends on the CPU.
+// See simd_flavor: the CPU decides which of the two is faster.
 static const kernel_table table_pairs = {
     .name = "relaxed-pairs",
     .dots_are_right = relaxed_dots_are_right,
@@ -86,9 +87,10 @@ static const kernel_table table_quads = {
 #endif
 
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
-// Whether this CPU makes the dot of four products of two dots of two, which saturate at 16 bits:
-// x86 without VNNI does. With an operand beyond 7 bits the two differ: 4 * 127 * 255 when it is one
-// instruction on unsigned codes, -4 * 127 on signed ones, 2 * 32767 when it is made of pairs.
+// Whether this CPU computes the dot of four products as two dots of two, which saturate at 16 bits.
+// x86 without VNNI does. The two ways differ when an operand has more than 7 bits: 4 * 127 * 255
+// when it is one instruction on unsigned codes, -4 * 127 on signed ones, 2 * 32767 when it is made
+// of pairs.
 static bool dot_is_made_of_pairs(void) {
   volatile int8_t x = 127, code = -1;
   const v128_t dot =
@@ -97,7 +99,7 @@ static bool dot_is_made_of_pairs(void) {
 }
 #endif
 
-// The tables from the slowest to the fastest, as far as this build has them.
+// The tables of this build, from the slowest to the fastest.
 static const kernel_table *const tables[] = {
     &table_scalar,
 #ifdef WICK_SIMD128
@@ -113,7 +115,7 @@ static const kernel_table *const tables[] = {
 
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-// Whether this processor has what a table's code takes.
+// Whether this processor has the instructions of a table.
 static bool cpu_runs(const kernel_table *kernels) {
 #ifdef WICK_LEVELS
   const bool is_vnni = kernels == &kernels_avxvnni;

@@ -22,8 +22,8 @@
 
 enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
 
-// The form in which a product wants its activations. A form is made once per row of activations
-// and shared by all products that want it (q, k, v of a layer).
+// A form of activations. Products of a type want their activations in one form. It is made once for
+// each row of activations and shared by all products that want it (q, k, v of a layer).
 typedef enum kernel_act_form {
   KERNEL_ACT_F32 = 0,  // plain floats
   KERNEL_ACT_Q8 = 1,   // per 32 values: int8 codes with scale and sums (see act.h)
@@ -37,17 +37,19 @@ typedef struct kernel_matrix {
   uint32_t flags;       // KERNEL_MATRIX_*
 } kernel_matrix;
 
-// Set by repack. HAS_MINUS_128: a Q8_0 tensor holds the code -128 (llama-quantize writes none): the
+// Set by repack. HAS_MINUS_128: a Q8_0 tensor has the code -128 (llama-quantize writes none); the
 // relaxed kernel then takes an exact path. HAS_WILD_F16: a 16-bit float, scale or element, is Inf
-// or NaN, which the SIMD kernels' conversion does not know: they hand the matrix to the reference.
+// or NaN; the conversion of the SIMD kernels does not handle these, so they leave the matrix to the
+// scalar reference.
 enum { KERNEL_MATRIX_HAS_MINUS_128 = 1, KERNEL_MATRIX_HAS_WILD_F16 = 2 };
 
 typedef struct kernel_type_ops {
   // Bytes of the kernel layout; false when the shape does not fit. rows padded to whole groups.
   bool (*matrix_bytes)(uint32_t rows, uint32_t cols, uint64_t *bytes);
-  // Places `block_count` consecutive file blocks of one row, beginning at block `first_block`, in
-  // any order. Whatever was at their places is replaced (memory comes as it is); only the rows that
-  // pad the last group must be zeros before. Returns flags to be or-ed into the matrix's.
+  // Places `block_count` consecutive file blocks of one row, beginning at block `first_block`;
+  // calls may come in any order. Old contents are replaced, so memory need not be cleared, except
+  // the rows that pad the last group, which must be zeros. Returns flags to be or-ed into those of
+  // the matrix.
   uint32_t (*repack)(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                      uint32_t block_count, const uint8_t *file_blocks);
   // out[cols] = the row as floats (embedding lookup); exactly ggml's dequantisation.
@@ -72,12 +74,11 @@ enum {
   KERNEL_KV_TYPE_COUNT = WICK_KV_TYPE_COUNT
 };
 
-// Pages of a KV head that are added to its attention in one step, and their tokens.
+// Pages of a KV head that attention adds in one step, and their tokens.
 enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
 
-// What will be read next, which a call touches meanwhile: `bytes` from each place on. Processors
-// fetch ahead by themselves, but not across the ends of 4 KB pages: places in different ones are
-// fetched side by side. 0 bytes: nothing.
+// What will be read next: a call reads ahead `bytes` from each place on while it computes.
+// Processors read ahead by themselves, but not beyond the end of a 4 KB page. 0 bytes: nothing.
 typedef struct kernel_ahead {
   const uint8_t *from[KERNEL_STEP_PAGES];
   uint32_t bytes;
@@ -122,8 +123,8 @@ typedef struct kernel_kv_ops {
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 
-// Adds the tokens of 1 to KERNEL_STEP_PAGES pages to the running attention, as one step: other
-// steps give other last bits.
+// Adds the tokens of 1 to KERNEL_STEP_PAGES pages to the running attention, as one step. The
+// division into steps decides the last bits.
 typedef void (*kernel_attention_step)(const kernel_attention *state, const kernel_page *pages,
                                       uint32_t count);
 
@@ -161,7 +162,8 @@ typedef struct kernel_table {
   // "scalar"; WebAssembly: "simd128", "relaxed-pairs", "relaxed-quads"; x86-64: "sse2", "avx2",
   // "avxvnni"; arm64: "neon"
   const char *name;
-  // Whether KERNEL_DOTS relaxed dots, now, add up; NULL: the table has none. Cost: a microsecond.
+  // Whether KERNEL_DOTS relaxed dots give right results now. NULL: the table has none. Cost: a
+  // microsecond.
   bool (*dots_are_right)(void);
   kernel_type_ops types[GGML_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
@@ -171,7 +173,8 @@ typedef struct kernel_table {
   kernel_kv_ops kv[KERNEL_KV_TYPE_COUNT];
   void (*attention_begin)(const kernel_attention *state);  // acc = 0, max = -inf, sum = 0
   kernel_attention_step attention_step[KERNEL_KV_TYPE_COUNT][KERNEL_KV_TYPE_COUNT];  // [k][v]
-  // Joins what was summed over other tokens to `state`, as if one page: both have the same heads.
+  // Merges `part`, sums over other tokens, into `state`, as if it were one page. Both have the same
+  // heads.
   void (*attention_merge)(const kernel_attention *state, const kernel_attention *part);
   void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum
 
@@ -190,21 +193,18 @@ typedef struct kernel_table {
   // out[n] = x / max(sqrt(sum of x^2), epsilon). out may be x.
   void (*l2_norm)(const float *x, uint32_t n, float epsilon, float *out);
 
-  // Recurrent mixers. Every variant gives the scalar one's bits, whatever the tokens of the call
-  // when the state is carried over, and whatever the range.
-  //
-  // y[t][c] = bias[c] + sum over k of weight[k][c] * x[t - width + 1 + k][c], taps in order, of the
-  // channels [first, last) alone: first is a multiple of KERNEL_CONV_CHANNELS, last too or equals
-  // channels.
+  // Recurrent mixers. Every variant gives the bits of the scalar one, however tokens are divided
+  // into calls (the state is carried over) and whatever the range.
   void (*conv)(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
   // For each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, sums in order of
   // key_dim. (The decay is a factor of the first sum, not of its terms.)
   void (*delta)(const kernel_delta *delta);
 } kernel_table;
 
-// The best table of this build that the processor runs.
+// The best table of this build for this processor.
 const kernel_table *kernels_bind(void);
-// By name, for tests; NULL when this build has none such, or the processor does not run it.
+// A table by name, for tests; NULL when this build has none of this name or the processor does not
+// run it.
 const kernel_table *kernels_by_name(const char *name);
 
 #endif

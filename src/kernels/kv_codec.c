@@ -1,5 +1,5 @@
-// kernels/kv_codec.c — encodes and decodes blocks of the KV cache. Rows are encoded once, from
-// floats; no read-modify-write path exists, so errors do not build up.
+// kernels/kv_codec.c — encodes blocks of the KV cache. A row is encoded once, from floats, and
+// never read, changed and encoded again, so errors do not accumulate.
 #include "kernels/kv_codec.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const float AMAX_EMPTY = 1e-10f;  // below it a block is empty
 
 void kvq8_clear(kvq8_block *block) { memset(block, 0, sizeof *block); }
 
-// The largest finite magnitude; counts the others.
+// The largest finite magnitude; *bad counts values that are not finite.
 static float finite_amax(const float *x, uint32_t *bad) {
   float amax = 0;
   *bad = 0;
@@ -25,8 +25,8 @@ static float finite_amax(const float *x, uint32_t *bad) {
   return amax;
 }
 
-// round(x * inverse) within [low, high], half away from zero; 0 for a NaN. An infinity passes
-// through as an infinity does: it ends at the limit of its sign.
+// round(x * inverse) within [-limit, limit], half away from zero; 0 for a NaN. An infinity becomes
+// the limit of its sign.
 static int32_t code_of(float x, float inverse, float limit) {
   const float scaled = x * inverse;
   if (scaled != scaled) return 0;

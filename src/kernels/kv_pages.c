@@ -1,5 +1,5 @@
 // kernels/kv_pages.c — writes, reads and copies rows of F32 and F16 pages, for one KV head.
-// kv_pages.h says where what lies.
+// kv_pages.h has the layout.
 #include "kernels/kv_pages.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void f32_load(float *to, const float *from, size_t step, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] = from[i * step];
 }
 
-// Too large becomes the largest half, 65504; not a number becomes 0.
+// A value that is too large becomes the largest half, 65504; a NaN becomes 0.
 static uint16_t f16_fitting(float value, uint32_t *bad) {
   const uint16_t half = f16_of_f32(value);
   if ((half & 0x7c00u) != 0x7c00u) return half;

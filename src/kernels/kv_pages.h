@@ -58,7 +58,7 @@ static inline uint32_t kv_row_code_at(uint32_t column, uint32_t index) {
   return column % 4 * 4 + column / 4 + index * 2;
 }
 
-// Where the code of a block's dim (0 to 31) and token lies, in K and in V.
+// The place of the code of a dim (0 to 31) and a token within a block, in K and in V.
 static inline uint32_t kv_k_code_at(uint32_t dim, uint32_t slot) {
   return slot / 8 * 256 + dim / 2 * 16 + kv_row_code_at(slot % 8, dim % 2);
 }
@@ -67,7 +67,7 @@ static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
   return dim / 8 * 128 + slot / 2 * 16 + kv_row_code_at(dim % 8, slot % 2);
 }
 
-// What lies there for a code, and back.
+// Stored byte of a code, and code of a stored byte.
 #define KV_CODE_BIAS 128
 
 static inline uint8_t kv_q8_byte(int8_t code, uint32_t at) {
@@ -89,12 +89,13 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
 
 // ---- Factors that meet codes ----
 //
-// Codes are multiplied and summed in whole numbers, so what they meet becomes whole numbers of 16
-// bits: a query's values by the largest of its row, probabilities, at most 1, times V's scales by
-// the largest scale of a step's blocks.
+// Codes are multiplied and summed as integers, so the other operand becomes 16-bit integers, called
+// factors. A query is scaled by the largest value of its row. Probabilities, at most 1, times the
+// scales of V are scaled by the largest scale of the blocks of a step.
 
 #define KV_FACTOR_MOST 32767
-// Adding it rounds to a whole number (half to even), which is the sum's bits less its own.
+// Adding this number to a float rounds it to an integer (half to even), which is in the low bits of
+// the sum.
 #define KV_ROUND 12582912.0f
 #define KV_ROUND_BITS 0x4b400000
 
@@ -104,17 +105,17 @@ static inline int16_t kv_factor(float value) {
   return (int16_t)(code < -KV_FACTOR_MOST ? -KV_FACTOR_MOST : code);
 }
 
-// A query's row of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types: its
-// factors, i16 [head_dim], i32 [blocks] what codes larger by KV_CODE_BIAS take too much, less than
-// nothing, and in the place of the last float what one factor is worth.
+// A row of a query of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types:
+// factors, i16 [head_dim]; for each block what codes larger by KV_CODE_BIAS add too much, negated,
+// i32 [blocks]; and in the place of the last float the value of a factor of 1.
 static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
 static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim) {
   return (const int32_t *)(const void *)((const uint8_t *)row + head_dim * sizeof(int16_t));
 }
 
-// Factors up to `most` are multiplied by `size` and then worth `unit` each. Next to nothing, or no
-// number: both are 0.
+// Values up to `most` become factors when multiplied by `size`; a factor of 1 is worth `unit`. Both
+// are 0 when `most` is almost 0 or no number.
 typedef struct kv_factor_size {
   float size, unit;
 } kv_factor_size;

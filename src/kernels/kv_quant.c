@@ -1,6 +1,6 @@
-// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head, and makes
-// queries into what meets their codes. A row is encoded once, from its floats, in blocks of 32
-// dims; the rest of the last block is zeros.
+// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head, and turns
+// queries into factors. A row is encoded once, from its floats, in blocks of 32 dims; the rest of
+// the last block is zeros.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -11,7 +11,7 @@ enum { BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 size_t kv_q8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q8_block); }
 size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q4_block); }
 
-// One body for K and V: these are not what takes time.
+// One function serves K and V, since this takes little of the time.
 #define ONE_BODY __attribute__((noinline, minsize))
 
 // Where a code lies: kv_k_code_at, kv_v_code_at.
@@ -129,8 +129,8 @@ KV_SIDE(q8, v)
 KV_SIDE(q4, k)
 KV_SIDE(q4, v)
 
-// In place: a factor takes half the room of the value that it was made from. A value that is no
-// number makes the unit none.
+// In place: a factor takes half the room of its float. A value that is no number makes the unit
+// NaN.
 static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
   float most = 0.0f, nothing = 0.0f;
   for (uint32_t d = 0; d < head_dim; d++) {

@@ -31,7 +31,7 @@ static inline size_t layout_record_offset(uint32_t cols, uint32_t row, uint32_t 
   return records * record_bytes;
 }
 
-// Where row `row` of a group has its 16-bit scale in the 16 bytes of scales.
+// The place of the 16-bit scale of row `row` in the 16 bytes of scales.
 static inline uint32_t layout_scale_offset(uint32_t row) { return (row % 4) * 4 + row % 8 / 4 * 2; }
 
 static inline uint16_t load_u16(const uint8_t *bytes) {
@@ -63,7 +63,7 @@ static inline void layout_words_load(const uint8_t *codes, uint32_t row, uint8_t
 // A 16-bit float with exponent 31: Inf or NaN.
 static inline bool layout_f16_is_wild(uint16_t half) { return (half & 0x7c00u) == 0x7c00u; }
 
-// Copies a 16-bit float to its place; the flag that it calls for.
+// Copies a 16-bit float to its place. Returns the flag that the value calls for.
 static inline uint32_t layout_half_store(uint8_t halves[16], uint32_t row, const uint8_t *from) {
   memcpy(halves + layout_scale_offset(row), from, 2);
   return layout_f16_is_wild(load_u16(from)) ? KERNEL_MATRIX_HAS_WILD_F16 : 0;

@@ -1,6 +1,6 @@
-// kernels/recurrent_simd.c — mixers that carry a state, in 128-bit vectors: lanes are channels or
-// columns of values, so that every sum is added in recurrent.c's order and gives its bits. Ends
-// that fill no vector are left to it.
+// kernels/recurrent_simd.c — mixers that carry a state, in 128-bit vectors. Lanes are channels or
+// columns of values, so every sum is added in the order of recurrent.c and has its bits. Ends that
+// fill no vector are left to recurrent.c.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -67,7 +67,7 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 // Columns whose sums lie on the stack, and rows of the state that meet a load of the sums.
 enum { DELTA_COLUMNS = 256, DELTA_ROWS = 4 };
 
-// Sums of columns while a token's rows pass by.
+// Sums of columns while the rows of a token are read.
 typedef struct delta_sums {
   float d[DELTA_COLUMNS];      // what the token adds, times its key
   float known[DELTA_COLUMNS];  // S^T k of the next token
@@ -91,7 +91,7 @@ SIMD_INLINE void known_add(const float *state, size_t stride, uint32_t rows, uin
   }
 }
 
-// One token's meeting with some rows of the state.
+// One token and some rows of the state.
 typedef struct delta_rows {
   const float *from;
   float *to;
@@ -162,8 +162,8 @@ static void token_begin(const float *v, float decay, float beta, uint32_t column
   }
 }
 
-// Up to DELTA_COLUMNS columns. The rows pass by once a token: what a token does to them and the
-// next token's first sum are one pass.
+// Computes up to DELTA_COLUMNS columns. The rows are read once for each token: updating them and
+// the first sum of the next token are one pass.
 static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t columns) {
   delta_sums sums;
   memset(sums.known, 0, columns * sizeof(float));

@@ -1,5 +1,6 @@
-// kernels/table_simd.c — the table of a level of x86-64 (simd.h): integer dots by the instructions
-// that it has, sums of floats as everywhere, so that its results are those of the other tables.
+// kernels/table_simd.c — the table of a level of x86-64 (simd.h). Integer dots use the instructions
+// of the level. Sums of floats are computed as everywhere, so its results are those of the other
+// tables.
 #include "kernels/simd.h"
 #include "kernels/tables.h"
 

@@ -1,4 +1,4 @@
-// kernels/tables.h — what a table of kernels is made of: what each variant runs for each type.
+// kernels/tables.h — how a table of kernels is made: the function of each variant for each type.
 #ifndef WICK_KERNELS_TABLES_H
 #define WICK_KERNELS_TABLES_H
 
@@ -14,7 +14,7 @@
    kv_##name##_v_write, kv_##name##_k_read, kv_##name##_v_read,  \
    kv_##name##_k_copy,  kv_##name##_v_copy, queries}
 
-// What is the same in all tables.
+// The entries that all tables share.
 #define TABLE_COMMON                                                      \
   .attention_begin = attention_begin, .attention_merge = attention_merge, \
   .attention_end = attention_end,                                         \
@@ -23,7 +23,7 @@
          [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                    \
          [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
 
-// Keys of one type with values of each.
+// Attention over keys of one type with values of each type.
 #define ATTENTION_STEPS(k, variant)                                 \
   {[KERNEL_KV_F32] = SIMD_NAME(attention_step_##k##_f32_##variant), \
    [KERNEL_KV_F16] = SIMD_NAME(attention_step_##k##_f16_##variant), \
@@ -42,7 +42,7 @@
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,         \
   .delta = delta_##variant
 
-// Codes of 8 bits and a sign may go by another variant (block_kind).
+// Signed codes of 8 bits may use another variant (block_kind).
 #define TABLE_TYPES(floats, integers, signeds)                               \
   .types = {[GGML_TYPE_F32] = TYPE_OPS(f32, KERNEL_ACT_F32, floats),         \
             [GGML_TYPE_F16] = TYPE_OPS(f16, KERNEL_ACT_F32, floats),         \

@@ -5,12 +5,12 @@
 
 #ifdef WICK_SIMD128
 
-// Memory gives more when it is read at several places at once: a strip's rows are cut into STREAMS
-// ranges that are read side by side, a chunk of TILE_PARTS parts here, one there.
+// Memory is faster when several places are read side by side. So the rows of a strip are cut into
+// STREAMS ranges that take turns, a chunk of TILE_PARTS parts each.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
-// So many tokens and groups go by fours: activations, a part long and spread (20 KB), lie in the
-// first cache, sums (64 KB) in the second, both on the stack.
+// How many tokens and groups are multiplied in fours. Both lie on the stack: activations, spread
+// and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
 enum { FOURS_TOKENS_MIN = 33, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
@@ -22,7 +22,7 @@ SIMD_INLINE void part_super(const uint8_t *record, strip_super *super) {
   (void)super;
 }
 
-// What a kind has not is not used.
+// Fields that a kind does not have are not used.
 SIMD_INLINE void part_scales(const uint8_t *record, uint32_t part, const strip_super *super,
                              strip_scales *scales) {
   (void)part;
@@ -67,7 +67,7 @@ static const strip_type part_types[6] = {PART_TYPE(BLOCK_CODES),  PART_TYPE(BLOC
 #define TILE_KERNEL(name, kind, flavor) \
   static void name(const strip_job *job) { strip_run_pairs(&part_types[kind], job, flavor); }
 
-// One part of a group x fours of tokens. sums: [4 * fours tokens][8 rows].
+// Multiplies one part of a group with fours of tokens. sums: [4 * fours tokens][8 rows].
 typedef void fours_kernel(const tile_part *part, const four_act *act, uint32_t fours,
                           int32_t offset, float *sums);
 
@@ -181,8 +181,8 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// The tokens of each group's sums to y; groups lie `stride` rows apart, from `row` on. Token by
-// token, since y is likely to be in memory and the sums are not.
+// Copies the sums of each group to y; groups lie `stride` rows apart, from `row` on. It goes token
+// by token, because y is likely to be in memory and the sums in a cache.
 static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
                                                  uint32_t row, uint32_t groups, uint32_t stride,
                                                  uint32_t token) {
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void sums_store(const tile_job *job, const stri
   }
 }
 
-// One chunk by way of unpacked parts, a group at a time.
+// Computes one chunk with unpacked parts, a group at a time.
 static void run_unpacked(const tile_job *job, const strip_job *strip) {
   tile_part parts[TILE_PARTS];
   strip_job of_parts = *strip;
@@ -264,7 +264,8 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
 
 // ---- many tokens ----
 
-// Spreads a part of `tokens` tokens' activations; the last stands in for those that a four lacks.
+// Spreads a part of the activations of `tokens` tokens. The last token is repeated to fill the last
+// four.
 static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t tokens,
                    uint32_t words, four_act *out) {
   const size_t wide_offset = act_wide_offset(job->matrix->cols);
@@ -279,7 +280,7 @@ static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t 
 }
 
 // Reads TILE_PARTS parts of each group from part `first` on, so that they come from memory in one
-// piece: one is too short for the processor to read ahead.
+// piece. A single part is too short for the processor to read ahead.
 static void touch(const tile_job *job, const uint8_t *record, uint32_t first, uint32_t groups,
                   size_t group_bytes) {
   const uint32_t parts = job->parts - first < TILE_PARTS ? job->parts - first : TILE_PARTS;
@@ -310,7 +311,8 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   tile_part part;
   strip_job strip = {.tokens = tokens, .slots = fours * FOUR, .sums = sums};
   const size_t group_sums = (size_t)strip.slots * KERNEL_ROW_GROUP;
-  // Not all at once: 64 KB are memory.fill, a call of the C library under V8.
+  // Cleared piece by piece: clearing 64 KB at once would be memory.fill, a call of the C library
+  // under V8.
   for (uint32_t g = 0; g < groups; g++) {
     memset(sums + g * group_sums, 0, group_sums * sizeof *sums);
     SIMD_FORGET();
@@ -329,14 +331,14 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
 }
 
-// How many of the next `left` tokens go together.
+// How many of the next `left` tokens are multiplied together.
 static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fours) {
   const uint32_t strip_tokens = job->type->strip_tokens;
   *go_by_fours = left >= FOURS_TOKENS_MIN && left > strip_tokens &&
                  job->kernels->fours[job->type->kind] != NULL;
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-  // By the type's own strips an odd one out is faster alone.
+  // With the strips of the type itself, an odd token is faster alone.
   return count > 1 && count <= strip_tokens ? count & ~1u : count;
 }
 
