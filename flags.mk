@@ -38,7 +38,7 @@ SHORT_SOURCES := src/api/% src/base/json src/base/salt src/base/text src/bench/%
   src/model/families/% src/model/family src/model/forward src/model/keys src/model/measure \
   src/model/pass src/model/rope src/model/segments src/model/weights \
   src/platform/% src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% \
-  src/tensor/% src/text/detokenize src/text/roles src/text/special src/text/special_index \
+  src/template/% src/tensor/% src/text/detokenize src/text/roles src/text/special src/text/special_index \
   src/text/tokenizer src/text/unicode src/text/vocabulary src/text/wpm src/thread/choice \
   web/exports
 

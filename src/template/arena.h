@@ -1,0 +1,31 @@
+// template/arena.h — memory of a template or of one rendering: taken piece by piece, given back as
+// a whole. A limit holds for all of it.
+#ifndef WICK_TEMPLATE_ARENA_H
+#define WICK_TEMPLATE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+typedef struct jinja_arena_block jinja_arena_block;
+
+typedef struct jinja_arena {
+  memory_gate *memory;
+  jinja_arena_block *blocks;  // the newest first
+  char *at, *end;             // what is free of the newest
+  size_t held_bytes;          // of all blocks
+  size_t limit_bytes;
+  bool is_over;  // a request would have gone over the limit; otherwise the host refused
+} jinja_arena;
+
+void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_bytes);
+void jinja_arena_free(jinja_arena *arena);
+// 8-byte aligned, not zeroed; NULL over the limit, or when memory is refused. O(1).
+void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
+// Makes a piece longer and keeps its contents. In place where it is the newest one. Its old room is
+// lost otherwise, until all is given back. NULL as above; the old piece is unchanged then.
+void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
+
+#endif

@@ -1,0 +1,391 @@
+// template/filters.c — filters of texts, numbers and single values. Source: the documentation of
+// Jinja 3.1, "List of Builtin Filters"; tojson and from_json as transformers and others have them.
+#include "template/filters.h"
+
+#include <string.h>
+
+#include "base/decimal.h"
+
+jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value input,
+                         const jinja_arguments *arguments) {
+  static const jinja_filter_entry *const tables[] = {JINJA_TEXT_FILTERS, JINJA_LIST_FILTERS};
+  if (!jinja_step(run, 1)) return JINJA_NOTHING;
+  for (size_t table = 0; table < sizeof tables / sizeof *tables; table++) {
+    for (const jinja_filter_entry *entry = tables[table]; entry->name != NULL; entry++) {
+      if (jinja_string_is(name, entry->name)) return entry->function(run, input, arguments);
+    }
+  }
+  return jinja_fail(run, WICK_E_UNSUPPORTED, "there is no filter named %.*s", (int)name->size_bytes,
+                    name->bytes);
+}
+
+// ---- single values ----
+
+static jinja_value filter_default(jinja_run *run, jinja_value input,
+                                  const jinja_arguments *arguments) {
+  const jinja_value *otherwise = jinja_argument(arguments, 0, "default_value");
+  const bool also_false = jinja_bool_argument(arguments, 1, "boolean", false);
+  const bool is_missing = input.kind == JINJA_UNDEFINED || (also_false && !jinja_truth(input));
+  if (!is_missing) return input;
+  return otherwise == NULL ? jinja_text_value(run, "") : *otherwise;
+}
+
+static jinja_value filter_attr(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  const jinja_string *name = jinja_string_argument(run, arguments, 0, "name");
+  if (name == NULL) return JINJA_NOTHING;
+  // attributes alone, not items
+  if (input.kind == JINJA_DICT) {
+    jinja_value method;
+    return jinja_find_method(run, input, name, &method) ? method : JINJA_NOTHING;
+  }
+  return jinja_get_attribute(run, input, name);
+}
+
+static jinja_value filter_length(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  (void)arguments;
+  switch (input.kind) {
+    case JINJA_UNDEFINED:
+      return jinja_int(0);
+    case JINJA_STRING:
+      jinja_step_bytes(run, input.string->size_bytes);
+      return jinja_int(jinja_string_length(input.string));
+    case JINJA_LIST:
+    case JINJA_TUPLE:
+      return jinja_int(input.list->count);
+    case JINJA_DICT:
+      return jinja_int(input.dict->count);
+    case JINJA_LOOP:
+      return jinja_int(input.loop->items->count);
+    default:
+      return jinja_fail(run, WICK_E_FORMAT, "length of what has none");
+  }
+}
+
+static jinja_value filter_string(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_of_string(jinja_text_of(run, input));
+}
+
+static jinja_value filter_safe(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_markup(run, jinja_of_string(jinja_text_of(run, input)));
+}
+
+static jinja_value filter_escape(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_escape(run, input);
+}
+
+// ---- numbers ----
+
+// The number that a text writes, without the white space around it.
+static bool number_of_text(jinja_run *run, const jinja_string *text, double *real) {
+  const jinja_value bare = jinja_strip(run, text, NULL, true, true);
+  return run->status == WICK_OK &&
+         decimal_read_f64(bare.string->bytes, bare.string->size_bytes, real) &&
+         jinja_step_float(run, *real);
+}
+
+static bool is_whole_text(jinja_run *run, const jinja_string *text) {
+  const jinja_value bare = jinja_strip(run, text, NULL, true, true);
+  for (uint32_t i = 0; run->status == WICK_OK && i < bare.string->size_bytes; i++) {
+    if (jinja_is_one_of(bare.string->bytes[i], ".eE")) return false;
+  }
+  return true;
+}
+
+static jinja_value whole_of(jinja_run *run, double real) {
+  if (!(real > -9.2e18 && real < 9.2e18)) {
+    return jinja_fail(run, WICK_E_OVERFLOW, "a number is too large");
+  }
+  return jinja_int((int64_t)real);
+}
+
+static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
+  double real;
+  if (input.kind == JINJA_INT || input.kind == JINJA_BOOL) return jinja_int(jinja_int_of(input));
+  if (input.kind == JINJA_FLOAT) return whole_of(run, input.real);
+  if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
+    if (real < 9e15 && real > -9e15) return jinja_int((int64_t)real);
+    if (!is_whole_text(run, input.string)) return whole_of(run, real);
+    int64_t value = 0;  // all digits count
+    for (uint32_t i = 0; i < input.string->size_bytes; i++) {
+      const char c = input.string->bytes[i];
+      if (c < '0' || c > '9') continue;
+      if (value > (INT64_MAX - (c - '0')) / 10) return whole_of(run, real);
+      value = value * 10 + (c - '0');
+    }
+    return jinja_int(real < 0 ? -value : value);
+  }
+  return otherwise == NULL ? jinja_int(0) : *otherwise;
+}
+
+static jinja_value filter_float(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
+  double real;
+  if (jinja_is_number(input)) return jinja_float(jinja_real_of(input));
+  if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
+    return jinja_float(real);
+  }
+  return otherwise == NULL ? jinja_float(0) : *otherwise;
+}
+
+static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  (void)arguments;
+  if (!jinja_is_number(input)) return jinja_fail(run, WICK_E_FORMAT, "abs of what is no number");
+  if (jinja_real_of(input) >= 0) return input;
+  if (input.kind == JINJA_FLOAT) return jinja_float(-input.real);
+  return jinja_binary(run, '-', jinja_int(0), input);
+}
+
+static jinja_value filter_round(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  const int64_t places = jinja_int_argument(run, arguments, 0, "precision", 0);
+  const jinja_value *method = jinja_argument(arguments, 1, "method");
+  if (!jinja_is_number(input) || places < 0 || places > DECIMAL_PLACES_MAX) {
+    return jinja_fail(run, WICK_E_FORMAT, "round of what is no number, or to so many places");
+  }
+  double real = jinja_real_of(input);
+  if (method != NULL && method->kind == JINJA_STRING &&
+      !jinja_string_is(method->string, "common")) {
+    double scale = 1;
+    for (int64_t i = 0; i < places; i++) scale *= 10;
+    const double scaled = real * scale;
+    if (!(scaled > -9e15 && scaled < 9e15)) return jinja_float(real);
+    double whole = (double)(int64_t)scaled;
+    const bool is_up = jinja_string_is(method->string, "ceil");
+    if (is_up && whole < scaled) whole += 1;
+    if (!is_up && whole > scaled) whole -= 1;
+    return jinja_float(whole / scale);
+  }
+  char text[DECIMAL_FIXED_BYTES];
+  jinja_step_float(run, real);
+  const size_t size = decimal_write_fixed(text, real, (int)places);
+  decimal_read_f64(text, size, &real);
+  return input.kind == JINJA_FLOAT ? jinja_float(real) : jinja_int((int64_t)real);
+}
+
+// ---- texts ----
+
+static jinja_value filter_trim(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  const jinja_value *given = jinja_argument(arguments, 0, "chars");
+  const bool has_set = given != NULL && given->kind == JINJA_STRING;
+  return jinja_strip(run, jinja_text_of(run, input), has_set ? given->string : NULL, true, true);
+}
+
+static jinja_value filter_upper(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_change_case(run, jinja_text_of(run, input), CASE_UPPER);
+}
+
+static jinja_value filter_lower(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_change_case(run, jinja_text_of(run, input), CASE_LOWER);
+}
+
+static jinja_value filter_capitalize(jinja_run *run, jinja_value input,
+                                     const jinja_arguments *arguments) {
+  (void)arguments;
+  return jinja_change_case(run, jinja_text_of(run, input), CASE_CAPITAL);
+}
+
+// Jinja's title: words begin after white space, - ( { [ and <.
+static jinja_value filter_title(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  (void)arguments;
+  const jinja_string *text = jinja_text_of(run, input);
+  jinja_buffer buffer = {0};
+  uint32_t begin = 0, space_bytes;
+  for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK; at++) {
+    const bool is_end = at == text->size_bytes;
+    const bool is_break =
+        !is_end &&
+        (jinja_is_one_of(text->bytes[at], "-({[<") ||
+         (((uint8_t)text->bytes[at] & 0xc0) != 0x80 && jinja_is_space_at(text, at, &space_bytes)));
+    if (!is_end && !is_break) continue;
+    const jinja_value word = jinja_part(run, text, begin, at);
+    if (run->status != WICK_OK) break;
+    const jinja_value capital = jinja_change_case(run, word.string, CASE_CAPITAL);
+    if (run->status != WICK_OK) break;
+    jinja_write_string(run, &buffer, capital.string);
+    if (!is_end) jinja_write_part(run, &buffer, text, at, at + 1);
+    begin = at + 1;
+  }
+  return jinja_buffer_value(run, &buffer);
+}
+
+static jinja_value filter_replace(jinja_run *run, jinja_value input,
+                                  const jinja_arguments *arguments) {
+  const jinja_string *from = jinja_string_argument(run, arguments, 0, "old");
+  const jinja_string *to = jinja_string_argument(run, arguments, 1, "new");
+  if (from == NULL || to == NULL) return JINJA_NOTHING;
+  const int64_t count = jinja_int_argument(run, arguments, 2, "count", -1);
+  return jinja_replace(run, jinja_text_of(run, input), from, to, count);
+}
+
+static jinja_value filter_format(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  jinja_list *values = jinja_new_list(run, arguments->plain_count);
+  for (uint32_t i = 0; i < arguments->plain_count; i++) {
+    jinja_add_item(run, values, arguments->plain[i]);
+  }
+  jinja_dict *named = jinja_new_dict(run);
+  for (uint32_t i = 0; i < arguments->named_count; i++) {
+    jinja_put(run, named, jinja_of_string(arguments->names[i]), arguments->named[i]);
+  }
+  if (values == NULL || named == NULL) return JINJA_NOTHING;
+  const jinja_value given = arguments->named_count > 0
+                                ? (jinja_value){.kind = JINJA_DICT, .dict = named}
+                                : (jinja_value){.kind = JINJA_TUPLE, .list = values};
+  return jinja_format_percent(run, jinja_text_of(run, input), given);
+}
+
+// What lines are indented by: a number of spaces or a text.
+static const jinja_string *indent_of(jinja_run *run, const jinja_value *given, int64_t otherwise) {
+  if (given != NULL && given->kind == JINJA_STRING) return given->string;
+  if (given != NULL && given->kind == JINJA_INT) otherwise = given->integer;
+  jinja_buffer buffer = {0};
+  for (int64_t i = 0; i < otherwise && run->status == WICK_OK; i++) {
+    jinja_write(run, &buffer, " ", 1, JINJA_MARK_TEMPLATE);
+  }
+  const jinja_value value = jinja_buffer_value(run, &buffer);
+  return value.kind == JINJA_STRING ? value.string : NULL;
+}
+
+static jinja_value filter_indent(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  const jinja_string *indent = indent_of(run, jinja_argument(arguments, 0, "width"), 4);
+  const bool has_first = jinja_bool_argument(arguments, 1, "first", false);
+  const bool has_blank = jinja_bool_argument(arguments, 2, "blank", false);
+  const jinja_string *text = jinja_text_of(run, input);
+  jinja_buffer buffer = {0};
+  if (indent == NULL) return JINJA_NOTHING;
+  for (uint32_t at = 0; at < text->size_bytes && run->status == WICK_OK;) {
+    const char *newline = jinja_find_byte(text->bytes + at, '\n', text->size_bytes - at);
+    const uint32_t end = newline == NULL ? text->size_bytes : (uint32_t)(newline - text->bytes);
+    const bool is_indented = at == 0 ? has_first : has_blank || end > at;
+    if (is_indented) jinja_write_string(run, &buffer, indent);
+    jinja_write_part(run, &buffer, text, at, end);
+    if (newline != NULL) jinja_write(run, &buffer, "\n", 1, jinja_string_mark(text, end));
+    at = end + 1;
+  }
+  return jinja_buffer_value(run, &buffer);
+}
+
+static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
+                                    const jinja_arguments *arguments) {
+  (void)arguments;
+  const jinja_string *text = jinja_text_of(run, input);
+  int64_t count = 0;
+  bool is_inside = false;
+  uint32_t size_bytes = 1;
+  jinja_step_bytes(run, text->size_bytes);
+  for (uint32_t at = 0; at < text->size_bytes; at += size_bytes) {
+    const bool is_space = jinja_is_space_at(text, at, &size_bytes);
+    count += !is_space && !is_inside;
+    is_inside = !is_space;
+  }
+  return jinja_int(count);
+}
+
+static jinja_value filter_truncate(jinja_run *run, jinja_value input,
+                                   const jinja_arguments *arguments) {
+  enum { LEEWAY = 5 };
+  static const jinja_string dots = {.bytes = "...", .size_bytes = 3};
+  static const jinja_string space = {.bytes = " ", .size_bytes = 1};
+  const jinja_string *text = jinja_text_of(run, input);
+  const int64_t length = jinja_int_argument(run, arguments, 0, "length", 255);
+  const bool cuts_words = jinja_bool_argument(arguments, 1, "killwords", false);
+  const jinja_value *given = jinja_argument(arguments, 2, "end");
+  const jinja_string *end = given != NULL && given->kind == JINJA_STRING ? given->string : &dots;
+  const int64_t leeway = jinja_int_argument(run, arguments, 3, "leeway", LEEWAY);
+  const int64_t kept = length - jinja_string_length(end);
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  if (kept < 0) return jinja_fail(run, WICK_E_FORMAT, "truncate to less than its end");
+  if (jinja_string_length(text) <= length + leeway) return jinja_of_string(text);
+  const jinja_value parts[3] = {jinja_none(), jinja_int(kept), jinja_none()};
+  const jinja_value cut = jinja_get_slice(run, jinja_of_string(text), parts);
+  if (cut.kind != JINJA_STRING) return JINJA_NOTHING;
+  uint32_t to = cut.string->size_bytes;
+  const uint32_t last = cuts_words ? UINT32_MAX : jinja_find_last(run, cut.string, &space, to);
+  if (last != UINT32_MAX) to = last;
+  jinja_buffer buffer = {0};
+  jinja_write_part(run, &buffer, cut.string, 0, to);
+  jinja_write_string(run, &buffer, end);
+  return jinja_buffer_value(run, &buffer);
+}
+
+// ---- JSON ----
+
+static const jinja_string *text_or_null(const jinja_value *value) {
+  return value != NULL && value->kind == JINJA_STRING ? value->string : NULL;
+}
+
+static jinja_value filter_tojson(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  const jinja_value *indent = jinja_argument(arguments, 1, "indent");
+  const jinja_value *separators = jinja_argument(arguments, 2, "separators");
+  jinja_json_style style = {
+      .is_ascii = jinja_bool_argument(arguments, 0, "ensure_ascii", false),
+      .sorts_keys = jinja_bool_argument(arguments, 3, "sort_keys", false),
+  };
+  if (indent != NULL && indent->kind != JINJA_NONE) style.indent = indent_of(run, indent, 0);
+  if (separators != NULL && jinja_is_sequence(*separators) && separators->list->count == 2) {
+    style.item_separator = text_or_null(&separators->list->items[0]);
+    style.key_separator = text_or_null(&separators->list->items[1]);
+  }
+  if (input.kind == JINJA_STRING && input.string->is_arguments) run->quotes_arguments = true;
+  jinja_buffer buffer = {0};
+  jinja_write_json(run, &buffer, input, &style);
+  return jinja_buffer_value(run, &buffer);
+}
+
+static jinja_value filter_from_json(jinja_run *run, jinja_value input,
+                                    const jinja_arguments *arguments) {
+  (void)arguments;
+  if (input.kind != JINJA_STRING) {
+    return jinja_fail(run, WICK_E_FORMAT, "from_json of what is no text");
+  }
+  // text whose marks are mixed is the content's
+  const uint8_t mark = input.string->marks != NULL ? JINJA_MARK_CONTENT : input.string->mark;
+  return jinja_read_json(run, input.string->bytes, input.string->size_bytes, mark);
+}
+
+const jinja_filter_entry JINJA_TEXT_FILTERS[] = {
+    {"abs", filter_abs},
+    {"attr", filter_attr},
+    {"capitalize", filter_capitalize},
+    {"count", filter_length},
+    {"d", filter_default},
+    {"default", filter_default},
+    {"e", filter_escape},
+    {"escape", filter_escape},
+    {"float", filter_float},
+    {"format", filter_format},
+    {"from_json", filter_from_json},
+    {"indent", filter_indent},
+    {"int", filter_int},
+    {"length", filter_length},
+    {"lower", filter_lower},
+    {"replace", filter_replace},
+    {"round", filter_round},
+    {"safe", filter_safe},
+    {"string", filter_string},
+    {"title", filter_title},
+    {"tojson", filter_tojson},
+    {"trim", filter_trim},
+    {"truncate", filter_truncate},
+    {"upper", filter_upper},
+    {"wordcount", filter_wordcount},
+    {NULL, NULL},
+};

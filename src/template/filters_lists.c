@@ -1,0 +1,369 @@
+// template/filters_lists.c — filters of lists and dicts. Source: the documentation of Jinja 3.1,
+// "List of Builtin Filters". Where Jinja gives a generator, these give a list.
+#include "template/filters.h"
+
+// ---- attributes and order ----
+
+// Follows a path like a.0.b, a number, or nothing.
+static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *path) {
+  if (path == NULL || path->kind == JINJA_NONE) return item;
+  if (path->kind != JINJA_STRING) return jinja_get_item(run, item, *path);
+  const jinja_string *text = path->string;
+  for (uint32_t begin = 0; begin <= text->size_bytes && run->status == WICK_OK;) {
+    uint32_t end = begin;
+    bool is_number = true;
+    int64_t index = 0;
+    for (; end < text->size_bytes && text->bytes[end] != '.'; end++) {
+      const char c = text->bytes[end];
+      is_number = is_number && c >= '0' && c <= '9' && index < INT32_MAX;
+      index = is_number ? index * 10 + (c - '0') : 0;
+    }
+    const jinja_value part = jinja_part(run, text, begin, end);
+    if (run->status != WICK_OK) break;
+    item = jinja_get_item(run, item, is_number && end > begin ? jinja_int(index) : part);
+    begin = end + 1;
+  }
+  return item;
+}
+
+// What is compared: texts in lower case unless case counts.
+static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value *path,
+                            bool is_case_sensitive) {
+  const jinja_value key = follow(run, item, path);
+  if (key.kind != JINJA_STRING || is_case_sensitive) return key;
+  return jinja_change_case(run, key.string, CASE_LOWER);
+}
+
+// Sorts items by their keys and keeps the order of equal ones: runs that double are merged.
+static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
+                              bool is_reversed) {
+  const uint32_t count = items->count;
+  uint32_t *order = jinja_take(run, count * sizeof *order);
+  uint32_t *other = jinja_take(run, count * sizeof *other);
+  if (order == NULL || other == NULL) return JINJA_NOTHING;
+  for (uint32_t i = 0; i < count; i++) order[i] = i;
+  for (uint32_t width = 1; width < count && run->status == WICK_OK; width *= 2) {
+    for (uint32_t low = 0; low < count; low += 2 * width) {
+      uint32_t a = low, b = low + width, to = low;
+      const uint32_t a_end = b < count ? b : count;
+      const uint32_t b_end = b + width < count ? b + width : count;
+      while (a < a_end || b < b_end) {
+        int comparison = 0;
+        if (a < a_end && b < b_end) comparison = jinja_order(run, keys[order[b]], keys[order[a]]);
+        const bool goes_before = is_reversed ? comparison > 0 : comparison < 0;
+        other[to++] = a >= a_end || (b < b_end && goes_before) ? order[b++] : order[a++];
+      }
+    }
+    uint32_t *const kept = order;
+    order = other;
+    other = kept;
+  }
+  jinja_list *sorted = jinja_new_list(run, count);
+  for (uint32_t i = 0; i < count; i++) jinja_add_item(run, sorted, items->items[order[i]]);
+  return jinja_list_value(sorted);
+}
+
+static jinja_value sort_by(jinja_run *run, jinja_value input, const jinja_value *path,
+                           bool is_case_sensitive, bool is_reversed) {
+  const jinja_list *items = jinja_items_of(run, input);
+  if (items == NULL) return JINJA_NOTHING;
+  jinja_value *keys = jinja_take(run, items->count * sizeof *keys);
+  if (keys == NULL) return JINJA_NOTHING;
+  for (uint32_t i = 0; i < items->count && run->status == WICK_OK; i++) {
+    keys[i] = sort_key(run, items->items[i], path, is_case_sensitive);
+  }
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  return sort_items(run, items, keys, is_reversed);
+}
+
+static jinja_value filter_sort(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  return sort_by(run, input, jinja_argument(arguments, 2, "attribute"),
+                 jinja_bool_argument(arguments, 1, "case_sensitive", false),
+                 jinja_bool_argument(arguments, 0, "reverse", false));
+}
+
+static jinja_value entries_of(jinja_run *run, jinja_value input) {
+  if (input.kind == JINJA_UNDEFINED) return jinja_list_value(jinja_new_list(run, 0));
+  if (input.kind != JINJA_DICT) return jinja_fail(run, WICK_E_FORMAT, "items of what is no dict");
+  jinja_list *list = jinja_new_list(run, input.dict->count);
+  for (uint32_t i = 0; i < input.dict->count && run->status == WICK_OK; i++) {
+    jinja_list *pair = jinja_new_list(run, 2);
+    jinja_add_item(run, pair, input.dict->entries[i].key);
+    jinja_add_item(run, pair, input.dict->entries[i].value);
+    jinja_add_item(run, list, (jinja_value){.kind = JINJA_TUPLE, .list = pair});
+  }
+  return jinja_list_value(list);
+}
+
+static jinja_value filter_items(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  (void)arguments;
+  return entries_of(run, input);
+}
+
+static jinja_value filter_dictsort(jinja_run *run, jinja_value input,
+                                   const jinja_arguments *arguments) {
+  const jinja_value *by = jinja_argument(arguments, 1, "by");
+  const bool is_by_value =
+      by != NULL && by->kind == JINJA_STRING && jinja_string_is(by->string, "value");
+  const jinja_value place = jinja_int(is_by_value);
+  if (input.kind != JINJA_DICT)
+    return jinja_fail(run, WICK_E_FORMAT, "dictsort of what is no dict");
+  const jinja_value entries = entries_of(run, input);
+  if (run->status != WICK_OK) return JINJA_NOTHING;
+  return sort_by(run, entries, &place, jinja_bool_argument(arguments, 0, "case_sensitive", false),
+                 jinja_bool_argument(arguments, 2, "reverse", false));
+}
+
+static jinja_value filter_unique(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  const bool is_case_sensitive = jinja_bool_argument(arguments, 0, "case_sensitive", false);
+  const jinja_value *path = jinja_argument(arguments, 1, "attribute");
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_list *found = jinja_new_list(run, 0), *keys = jinja_new_list(run, 0);
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    const jinja_value key = sort_key(run, items->items[i], path, is_case_sensitive);
+    bool is_known = false;
+    for (uint32_t k = 0; keys != NULL && k < keys->count && !is_known; k++) {
+      is_known = jinja_equal(run, keys->items[k], key);
+    }
+    if (is_known) continue;
+    jinja_add_item(run, keys, key);
+    jinja_add_item(run, found, items->items[i]);
+  }
+  return jinja_list_value(found);
+}
+
+static jinja_value extreme(jinja_run *run, jinja_value input, const jinja_arguments *arguments,
+                           int sign) {
+  const bool is_case_sensitive = jinja_bool_argument(arguments, 0, "case_sensitive", false);
+  const jinja_value *path = jinja_argument(arguments, 1, "attribute");
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_value best = JINJA_NOTHING, best_key = JINJA_NOTHING;
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    const jinja_value key = sort_key(run, items->items[i], path, is_case_sensitive);
+    if (run->status != WICK_OK) break;
+    if (i > 0 && jinja_order(run, key, best_key) * sign <= 0) continue;
+    best = items->items[i];
+    best_key = key;
+  }
+  return best;
+}
+
+static jinja_value filter_min(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  return extreme(run, input, arguments, -1);
+}
+
+static jinja_value filter_max(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  return extreme(run, input, arguments, 1);
+}
+
+static jinja_value filter_sum(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  const jinja_value *path = jinja_argument(arguments, 0, "attribute");
+  const jinja_value *start = jinja_argument(arguments, 1, "start");
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_value sum = start == NULL ? jinja_int(0) : *start;
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    sum = jinja_binary(run, '+', sum, follow(run, items->items[i], path));
+  }
+  return sum;
+}
+
+// ---- items ----
+
+static jinja_value filter_first(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  (void)arguments;
+  const jinja_list *items = jinja_items_of(run, input);
+  return items == NULL || items->count == 0 ? JINJA_NOTHING : items->items[0];
+}
+
+static jinja_value filter_last(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  (void)arguments;
+  const jinja_list *items = jinja_items_of(run, input);
+  return items == NULL || items->count == 0 ? JINJA_NOTHING : items->items[items->count - 1];
+}
+
+static jinja_value filter_list(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  (void)arguments;
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_list *copy = items == NULL ? NULL : jinja_new_list(run, items->count);
+  for (uint32_t i = 0; copy != NULL && i < items->count; i++) {
+    jinja_add_item(run, copy, items->items[i]);
+  }
+  return jinja_list_value(copy);
+}
+
+static jinja_value filter_reverse(jinja_run *run, jinja_value input,
+                                  const jinja_arguments *arguments) {
+  (void)arguments;
+  if (input.kind == JINJA_STRING) {
+    const jinja_value parts[3] = {jinja_none(), jinja_none(), jinja_int(-1)};
+    return jinja_get_slice(run, input, parts);
+  }
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_list *copy = items == NULL ? NULL : jinja_new_list(run, items->count);
+  for (uint32_t i = items == NULL ? 0 : items->count; copy != NULL && i-- > 0;) {
+    jinja_add_item(run, copy, items->items[i]);
+  }
+  return jinja_list_value(copy);
+}
+
+static jinja_value filter_join(jinja_run *run, jinja_value input,
+                               const jinja_arguments *arguments) {
+  const jinja_value *separator = jinja_argument(arguments, 0, "d");
+  const jinja_value *path = jinja_argument(arguments, 1, "attribute");
+  const jinja_list *items = jinja_items_of(run, input);
+  jinja_buffer buffer = {0};
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    if (i > 0 && separator != NULL) jinja_write_value(run, &buffer, *separator);
+    jinja_write_value(run, &buffer, follow(run, items->items[i], path));
+  }
+  return jinja_buffer_value(run, &buffer);
+}
+
+// What map, select and the like go over: nothing of what counts as false, as in Jinja.
+static const jinja_list *items_if_true(jinja_run *run, jinja_value input) {
+  static const jinja_list none = {0};
+  return jinja_truth(input) ? jinja_items_of(run, input) : &none;
+}
+
+// The arguments without the first `count` plain ones.
+static jinja_arguments rest_of(const jinja_arguments *arguments, uint32_t count) {
+  jinja_arguments rest = *arguments;
+  if (count > rest.plain_count) count = rest.plain_count;
+  if (count > 0) rest.plain += count;
+  rest.plain_count -= count;
+  return rest;
+}
+
+// map(attribute=...) or map(filter, ...).
+static jinja_value filter_map(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
+  const jinja_list *items = items_if_true(run, input);
+  jinja_list *mapped = jinja_new_list(run, items == NULL ? 0 : items->count);
+  const bool has_filter = arguments->plain_count > 0;
+  const jinja_value *path = has_filter ? NULL : jinja_argument(arguments, 0, "attribute");
+  const jinja_value *otherwise = has_filter ? NULL : jinja_argument(arguments, 1, "default");
+  const jinja_string *name = has_filter ? jinja_string_argument(run, arguments, 0, "filter") : NULL;
+  if (!has_filter && path == NULL) return jinja_fail(run, WICK_E_FORMAT, "map by nothing");
+  const jinja_arguments rest = rest_of(arguments, 1);
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    jinja_value item = has_filter ? jinja_filter(run, name, items->items[i], &rest)
+                                  : follow(run, items->items[i], path);
+    if (item.kind == JINJA_UNDEFINED && otherwise != NULL) item = *otherwise;
+    jinja_add_item(run, mapped, item);
+  }
+  return jinja_list_value(mapped);
+}
+
+// select and reject, of the items themselves or of an attribute.
+static jinja_value choose(jinja_run *run, jinja_value input, const jinja_arguments *arguments,
+                          bool has_attribute, bool keeps) {
+  const jinja_list *items = items_if_true(run, input);
+  jinja_list *chosen = jinja_new_list(run, 0);
+  const uint32_t at = has_attribute ? 1 : 0;
+  const jinja_value *path = has_attribute ? jinja_argument(arguments, 0, "attribute") : NULL;
+  if (has_attribute && path == NULL)
+    return jinja_fail(run, WICK_E_FORMAT, "an attribute is missing");
+  const jinja_string *test = NULL;
+  if (arguments->plain_count > at) test = jinja_string_argument(run, arguments, at, "test");
+  const jinja_arguments rest = rest_of(arguments, at + 1);
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    const jinja_value value = follow(run, items->items[i], path);
+    if (run->status != WICK_OK) break;
+    const bool holds = test == NULL ? jinja_truth(value) : jinja_test(run, test, value, &rest);
+    if (holds == keeps) jinja_add_item(run, chosen, items->items[i]);
+  }
+  return jinja_list_value(chosen);
+}
+
+static jinja_value filter_select(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  return choose(run, input, arguments, false, true);
+}
+
+static jinja_value filter_reject(jinja_run *run, jinja_value input,
+                                 const jinja_arguments *arguments) {
+  return choose(run, input, arguments, false, false);
+}
+
+static jinja_value filter_selectattr(jinja_run *run, jinja_value input,
+                                     const jinja_arguments *arguments) {
+  return choose(run, input, arguments, true, true);
+}
+
+static jinja_value filter_rejectattr(jinja_run *run, jinja_value input,
+                                     const jinja_arguments *arguments) {
+  return choose(run, input, arguments, true, false);
+}
+
+// Lists of `count` items; the last is filled up.
+static jinja_value filter_batch(jinja_run *run, jinja_value input,
+                                const jinja_arguments *arguments) {
+  const int64_t count = jinja_int_argument(run, arguments, 0, "linecount", 0);
+  const jinja_value *filler = jinja_argument(arguments, 1, "fill_with");
+  const jinja_list *items = jinja_items_of(run, input);
+  if (count < 1) return jinja_fail(run, WICK_E_FORMAT, "batches of less than one item");
+  jinja_list *batches = jinja_new_list(run, 0), *batch = NULL;
+  for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
+    if (i % count == 0) {
+      batch = jinja_new_list(run, 0);
+      jinja_add_item(run, batches, jinja_list_value(batch));
+    }
+    jinja_add_item(run, batch, items->items[i]);
+  }
+  while (filler != NULL && batch != NULL && batch->count < count && run->status == WICK_OK) {
+    jinja_add_item(run, batch, *filler);
+  }
+  return jinja_list_value(batches);
+}
+
+// Pairs of an attribute's value and the items that have it, sorted.
+static jinja_value filter_groupby(jinja_run *run, jinja_value input,
+                                  const jinja_arguments *arguments) {
+  const jinja_value *path = jinja_argument(arguments, 0, "attribute");
+  if (path == NULL) return jinja_fail(run, WICK_E_FORMAT, "an attribute is missing");
+  const jinja_value sorted = sort_by(run, input, path, false, false);
+  jinja_list *groups = jinja_new_list(run, 0), *members = NULL;
+  jinja_value last = JINJA_NOTHING;
+  for (uint32_t i = 0; sorted.kind == JINJA_LIST && i < sorted.list->count; i++) {
+    const jinja_value key = sort_key(run, sorted.list->items[i], path, false);
+    if (run->status != WICK_OK) return JINJA_NOTHING;
+    if (members == NULL || !jinja_equal(run, key, last)) {
+      jinja_list *group = jinja_new_list(run, 2);
+      members = jinja_new_list(run, 0);
+      jinja_add_item(run, group, follow(run, sorted.list->items[i], path));
+      jinja_add_item(run, group, jinja_list_value(members));
+      jinja_add_item(run, groups, (jinja_value){.kind = JINJA_TUPLE, .list = group});
+      last = key;
+    }
+    jinja_add_item(run, members, sorted.list->items[i]);
+  }
+  return jinja_list_value(groups);
+}
+
+const jinja_filter_entry JINJA_LIST_FILTERS[] = {
+    {"batch", filter_batch},
+    {"dictsort", filter_dictsort},
+    {"first", filter_first},
+    {"groupby", filter_groupby},
+    {"items", filter_items},
+    {"join", filter_join},
+    {"last", filter_last},
+    {"list", filter_list},
+    {"map", filter_map},
+    {"max", filter_max},
+    {"min", filter_min},
+    {"reject", filter_reject},
+    {"rejectattr", filter_rejectattr},
+    {"reverse", filter_reverse},
+    {"select", filter_select},
+    {"selectattr", filter_selectattr},
+    {"sort", filter_sort},
+    {"sum", filter_sum},
+    {"unique", filter_unique},
+    {NULL, NULL},
+};

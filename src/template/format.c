@@ -1,0 +1,225 @@
+// template/format.c — texts with places for values: `'%s' % x` and `'{}'.format(x)`. Source:
+// Python's documentation, "printf-style String Formatting" and "Format String Syntax"; of the
+// latter names, numbers and !s !r, without widths.
+#include <string.h>
+
+#include "base/decimal.h"
+#include "base/text.h"
+#include "template/run.h"
+
+// ---- % ----
+
+typedef struct percent_spec {
+  bool is_left, has_zeros, has_plus;
+  uint32_t width;
+  int precision;  // -1: none
+  char kind;
+} percent_spec;
+
+enum { WIDTH_MAX = 1000 };
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static uint32_t read_width(const jinja_string *format, uint32_t *at) {
+  uint32_t width = 0;
+  while (*at < format->size_bytes && is_digit(format->bytes[*at])) {
+    width = width * 10 + (uint32_t)(format->bytes[(*at)++] - '0');
+    if (width > WIDTH_MAX) width = WIDTH_MAX;
+  }
+  return width;
+}
+
+static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
+  percent_spec spec = {.precision = -1};
+  for (; *at < format->size_bytes; ++*at) {
+    const char c = format->bytes[*at];
+    if (c == '-') {
+      spec.is_left = true;
+    } else if (c == '0') {
+      spec.has_zeros = true;
+    } else if (c == '+') {
+      spec.has_plus = true;
+    } else if (c != ' ' && c != '#') {
+      break;
+    }
+  }
+  spec.width = read_width(format, at);
+  if (*at < format->size_bytes && format->bytes[*at] == '.') {
+    ++*at;
+    const uint32_t precision = read_width(format, at);
+    spec.precision = precision > DECIMAL_PLACES_MAX ? DECIMAL_PLACES_MAX : (int)precision;
+  }
+  if (*at < format->size_bytes) spec.kind = format->bytes[(*at)++];
+  return spec;
+}
+
+static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value value,
+                         char out[DECIMAL_FIXED_BYTES]) {
+  if (!jinja_is_number(value)) {
+    jinja_fail(run, WICK_E_FORMAT, "%%%c of what is no number", spec->kind);
+    return 0;
+  }
+  size_t size = 0;
+  if (spec->has_plus && jinja_real_of(value) >= 0) out[size++] = '+';
+  if (spec->kind == 'f' || spec->kind == 'F') {
+    jinja_step_float(run, jinja_real_of(value));
+    const int places = spec->precision < 0 ? 6 : spec->precision;
+    return size + decimal_write_fixed(out + size, jinja_real_of(value), places);
+  }
+  const double real = jinja_real_of(value);
+  const bool fits = real > -9e18 && real < 9e18;
+  const int64_t integer = value.kind != JINJA_FLOAT ? jinja_int_of(value)
+                          : fits                    ? (int64_t)real
+                                                    : 0;
+  if (spec->kind == 'x') {
+    return size + text_format(out + size, 32, "%llx", (unsigned long long)integer);
+  }
+  return size + text_format(out + size, 32, "%lld", (long long)integer);
+}
+
+static void put_padded(jinja_run *run, jinja_buffer *buffer, const percent_spec *spec,
+                       const jinja_string *text) {
+  const uint32_t length = jinja_string_length(text);
+  uint32_t padding = spec->width > length ? spec->width - length : 0;
+  const bool has_zeros = spec->has_zeros && spec->kind != 's' && spec->kind != 'r';
+  uint32_t from = 0;
+  if (has_zeros && !spec->is_left && text->size_bytes > 0 &&
+      (text->bytes[0] == '-' || text->bytes[0] == '+')) {
+    jinja_write_part(run, buffer, text, from++, 1);
+  }
+  for (; padding > 0 && !spec->is_left; padding--) {
+    jinja_write(run, buffer, has_zeros ? "0" : " ", 1, JINJA_MARK_TEMPLATE);
+  }
+  jinja_write_part(run, buffer, text, from, text->size_bytes);
+  for (; padding > 0; padding--) jinja_write(run, buffer, " ", 1, JINJA_MARK_TEMPLATE);
+}
+
+static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec *spec,
+                        jinja_value value) {
+  if (spec->kind == 's' || spec->kind == 'r') {
+    jinja_buffer text = {0};
+    if (spec->kind == 's') {
+      jinja_write_value(run, &text, value);
+    } else {
+      jinja_write_repr(run, &text, value);
+    }
+    const jinja_value whole = jinja_buffer_value(run, &text);
+    if (whole.kind == JINJA_STRING) put_padded(run, buffer, spec, whole.string);
+    return;
+  }
+  if (!jinja_is_one_of(spec->kind, "diufFx")) {
+    jinja_fail(run, WICK_E_UNSUPPORTED, "a %% format of a kind that is not known");
+    return;
+  }
+  char text[DECIMAL_FIXED_BYTES + 1];
+  const size_t size = put_number(run, spec, value, text);
+  const jinja_string number = {.bytes = text, .size_bytes = (uint32_t)size};
+  put_padded(run, buffer, spec, &number);
+}
+
+// The value that `%(name)s` names; goes behind its bracket.
+static jinja_value named_value(jinja_run *run, const jinja_string *format, uint32_t *at,
+                               jinja_value values) {
+  const uint32_t begin = *at + 1;
+  while (*at < format->size_bytes && format->bytes[*at] != ')') ++*at;
+  const jinja_string name = {.bytes = format->bytes + begin, .size_bytes = *at - begin};
+  if (*at < format->size_bytes) ++*at;
+  const jinja_entry *entry =
+      values.kind == JINJA_DICT ? jinja_dict_find(values.dict, jinja_of_string(&name)) : NULL;
+  if (entry != NULL) return entry->value;
+  return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");
+}
+
+jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jinja_value values) {
+  jinja_buffer buffer = {0};
+  uint32_t used = 0;
+  for (uint32_t at = 0; at < format->size_bytes && run->status == WICK_OK;) {
+    const uint32_t begin = at;
+    while (at < format->size_bytes && format->bytes[at] != '%') at++;
+    jinja_write_part(run, &buffer, format, begin, at);
+    if (at++ >= format->size_bytes) break;
+    if (at < format->size_bytes && format->bytes[at] == '%') {
+      jinja_write_part(run, &buffer, format, at, at + 1);
+      at++;
+      continue;
+    }
+    const bool is_named = at < format->size_bytes && format->bytes[at] == '(';
+    jinja_value value = is_named ? named_value(run, format, &at, values) : values;
+    const percent_spec spec = read_spec(format, &at);
+    if (!is_named && values.kind == JINJA_TUPLE) {
+      if (used >= values.list->count)
+        return jinja_fail(run, WICK_E_FORMAT, "a format lacks values");
+      value = values.list->items[used++];
+    } else if (!is_named && used++ > 0) {
+      return jinja_fail(run, WICK_E_FORMAT, "a format lacks values");
+    }
+    if (run->status == WICK_OK) put_percent(run, &buffer, &spec, value);
+  }
+  return jinja_buffer_value(run, &buffer);
+}
+
+// ---- {} ----
+
+// What stands between two brackets: nothing, a number or a name.
+static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32_t *automatic,
+                               const jinja_arguments *arguments) {
+  uint64_t index = 0;
+  bool is_number = true;
+  for (uint32_t i = 0; i < field->size_bytes && is_number; i++) {
+    is_number = is_digit(field->bytes[i]) && index < 1000;
+    index = index * 10 + (uint64_t)(field->bytes[i] - '0');
+  }
+  if (field->size_bytes == 0) index = (*automatic)++;
+  if (is_number && index < arguments->plain_count) return arguments->plain[index];
+  for (uint32_t i = 0; i < arguments->named_count; i++) {
+    if (jinja_string_equal(arguments->names[i], field)) return arguments->named[i];
+  }
+  return jinja_fail(run, WICK_E_FORMAT, "a format names what is not there");
+}
+
+static void put_field(jinja_run *run, jinja_buffer *buffer, const jinja_string *whole,
+                      uint32_t *automatic, const jinja_arguments *arguments) {
+  jinja_string field = *whole;
+  const char *mark = jinja_find_byte(field.bytes, '!', field.size_bytes);
+  const char *colon = jinja_find_byte(field.bytes, ':', field.size_bytes);
+  const bool is_repr = mark != NULL && mark + 2 == field.bytes + field.size_bytes && mark[1] == 'r';
+  if (mark != NULL) field.size_bytes = (uint32_t)(mark - field.bytes);
+  percent_spec spec = {.precision = -1, .kind = 's'};
+  if (colon != NULL && mark == NULL) {
+    uint32_t at = (uint32_t)(colon - field.bytes) + 1;
+    spec = read_spec(&field, &at);
+    if (spec.kind == '\0') spec.kind = 's';
+    if (spec.kind == 'd') spec.kind = 'i';
+    field.size_bytes = (uint32_t)(colon - field.bytes);
+  }
+  const jinja_value value = field_value(run, &field, automatic, arguments);
+  if (is_repr) spec.kind = 'r';
+  if (run->status == WICK_OK) put_percent(run, buffer, &spec, value);
+}
+
+jinja_value jinja_format_braces(jinja_run *run, const jinja_string *format,
+                                const jinja_arguments *arguments) {
+  jinja_buffer buffer = {0};
+  uint32_t automatic = 0;
+  for (uint32_t at = 0; at < format->size_bytes && run->status == WICK_OK;) {
+    const char c = format->bytes[at];
+    const bool is_double = at + 1 < format->size_bytes && format->bytes[at + 1] == c;
+    if (c != '{' && c != '}') {
+      const uint32_t begin = at;
+      while (at < format->size_bytes && format->bytes[at] != '{' && format->bytes[at] != '}') at++;
+      jinja_write_part(run, &buffer, format, begin, at);
+    } else if (is_double) {
+      jinja_write_part(run, &buffer, format, at, at + 1);
+      at += 2;
+    } else {
+      const uint32_t begin = ++at;
+      while (at < format->size_bytes && format->bytes[at] != '}') at++;
+      if (c == '}' || at >= format->size_bytes) {
+        return jinja_fail(run, WICK_E_FORMAT, "a bracket of a format is not closed");
+      }
+      jinja_string field = {.bytes = format->bytes + begin, .size_bytes = at++ - begin};
+      put_field(run, &buffer, &field, &automatic, arguments);
+    }
+  }
+  return jinja_buffer_value(run, &buffer);
+}

@@ -1,0 +1,109 @@
+// template/functions.c — global functions: Jinja's, and those that transformers gives to templates.
+#include "template/run.h"
+
+typedef enum function_id {
+  FUNCTION_DICT,
+  FUNCTION_NAMESPACE,
+  FUNCTION_RAISE,
+  FUNCTION_RANGE,
+  FUNCTION_STRFTIME
+} function_id;
+
+static const char *const FUNCTIONS[] = {"dict", "namespace", "raise_exception", "range",
+                                        "strftime_now"};
+
+// As in Jinja's sandbox.
+enum { RANGE_MAX = 100000 };
+
+bool jinja_find_function(const jinja_string *name, jinja_value *function) {
+  for (uint32_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
+    if (!jinja_string_is(name, FUNCTIONS[i])) continue;
+    *function = (jinja_value){.kind = JINJA_FUNCTION, .function = i};
+    return true;
+  }
+  return false;
+}
+
+static void put_all(jinja_run *run, jinja_dict *dict, const jinja_dict *from) {
+  for (uint32_t i = 0; i < from->count && run->status == WICK_OK; i++) {
+    jinja_put(run, dict, from->entries[i].key, from->entries[i].value);
+  }
+}
+
+static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_arguments *arguments) {
+  jinja_dict *dict = jinja_new_dict(run);
+  for (uint32_t i = 0; i < arguments->plain_count && dict != NULL; i++) {
+    const jinja_value from = arguments->plain[i];
+    if (from.kind == JINJA_DICT) {
+      put_all(run, dict, from.dict);
+      continue;
+    }
+    const jinja_list *pairs = jinja_items_of(run, from);
+    for (uint32_t k = 0; pairs != NULL && k < pairs->count && run->status == WICK_OK; k++) {
+      const jinja_value pair = pairs->items[k];
+      if (!jinja_is_sequence(pair) || pair.list->count != 2) {
+        return jinja_fail(run, WICK_E_FORMAT, "a dict is made of something that is no pair");
+      }
+      jinja_put(run, dict, pair.list->items[0], pair.list->items[1]);
+    }
+  }
+  for (uint32_t i = 0; i < arguments->named_count; i++) {
+    jinja_put(run, dict, jinja_of_string(arguments->names[i]), arguments->named[i]);
+  }
+  return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = kind, .dict = dict};
+}
+
+static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) {
+  int64_t bounds[3] = {0, 0, 1};
+  const uint32_t count = arguments->plain_count;
+  if (count < 1 || count > 3) return jinja_fail(run, WICK_E_FORMAT, "range has 1 to 3 arguments");
+  for (uint32_t i = 0; i < count; i++) {
+    const jinja_value bound = arguments->plain[i];
+    if (bound.kind != JINJA_INT && bound.kind != JINJA_BOOL) {
+      return jinja_fail(run, WICK_E_FORMAT, "a bound of a range is not a whole number");
+    }
+    bounds[count == 1 ? 1 : i] = jinja_int_of(bound);
+  }
+  const int64_t start = bounds[0], stop = bounds[1], step = bounds[2];
+  if (step == 0) return jinja_fail(run, WICK_E_FORMAT, "a range whose step is 0");
+  const bool is_empty = step > 0 ? start >= stop : start <= stop;
+  const uint64_t distance = is_empty   ? 0
+                            : step > 0 ? (uint64_t)stop - (uint64_t)start
+                                       : (uint64_t)start - (uint64_t)stop;
+  const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+  const uint64_t items = distance / stride + (distance % stride != 0);
+  if (items > RANGE_MAX) {
+    return jinja_fail(run, WICK_E_FULL, "a range of more than %d numbers", RANGE_MAX);
+  }
+  jinja_list *list = jinja_new_list(run, (uint32_t)items);
+  for (uint64_t i = 0; i < items && run->status == WICK_OK; i++) {
+    jinja_add_item(run, list, jinja_int((int64_t)((uint64_t)start + i * (uint64_t)step)));
+  }
+  return jinja_list_value(list);
+}
+
+static jinja_value raise(jinja_run *run, const jinja_arguments *arguments) {
+  const jinja_value *reason = jinja_argument(arguments, 0, "message");
+  if (reason == NULL) return jinja_fail(run, WICK_E_ARG, "the template refuses");
+  const jinja_string *text = jinja_text_of(run, *reason);
+  return jinja_fail(run, WICK_E_ARG, "%.*s", (int)text->size_bytes, text->bytes);
+}
+
+jinja_value jinja_call_function(jinja_run *run, uint32_t function,
+                                const jinja_arguments *arguments) {
+  switch ((function_id)function) {
+    case FUNCTION_DICT:
+      return make_dict(run, JINJA_DICT, arguments);
+    case FUNCTION_NAMESPACE:
+      return make_dict(run, JINJA_NAMESPACE, arguments);
+    case FUNCTION_RAISE:
+      return raise(run, arguments);
+    case FUNCTION_RANGE:
+      return make_range(run, arguments);
+    case FUNCTION_STRFTIME: {
+      const jinja_string *format = jinja_string_argument(run, arguments, 0, "format");
+      return format == NULL ? JINJA_NOTHING : jinja_strftime(run, format);
+    }
+  }
+  return JINJA_NOTHING;
+}

@@ -1,0 +1,203 @@
+// template/json_text.c — values as JSON, as Python's json.dumps writes them, which is what
+// transformers gives to templates as `tojson`.
+#include <string.h>
+
+#include "base/decimal.h"
+#include "base/text.h"
+#include "template/run.h"
+
+enum { JSON_DEPTH_MAX = 100 };
+
+// The escape of a character; 0: it stands as it is.
+static size_t escape_character(char out[16], uint32_t code, bool is_ascii) {
+  static const char names[] = "\"\"\\\\\nn\rr\tt\bb\ff";
+  for (size_t i = 0; i + 1 < sizeof names; i += 2) {
+    if ((uint8_t)names[i] == code) return text_format(out, 16, "\\%c", names[i + 1]);
+  }
+  if (code >= 0x20 && (!is_ascii || code < 0x7f)) return 0;
+  if (is_ascii && code == 0x7f) return 0;
+  static const char hex[] = "0123456789abcdef";
+  uint32_t units[2] = {code, 0};
+  if (code >= 0x10000) {
+    units[0] = 0xd800 + ((code - 0x10000) >> 10);
+    units[1] = 0xdc00 + ((code - 0x10000) & 0x3ff);
+  }
+  size_t size = 0;
+  for (int i = 0; i < 2 && (i == 0 || units[i] != 0); i++) {
+    out[size++] = '\\';
+    out[size++] = 'u';
+    for (int shift = 12; shift >= 0; shift -= 4) out[size++] = hex[units[i] >> shift & 15];
+  }
+  return size;
+}
+
+static void write_json_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
+                              const jinja_json_style *style) {
+  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
+  uint32_t from = 0;
+  for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK;) {
+    char escape[16];
+    uint32_t code = 0;
+    const int bytes =
+        utf8_decode((const uint8_t *)string->bytes + at, string->size_bytes - at, &code);
+    const uint32_t next = at + (bytes > 0 ? (uint32_t)bytes : 1);
+    const size_t size = escape_character(escape, code, style->is_ascii);
+    if (size > 0) {
+      jinja_write_part(run, buffer, string, from, at);
+      jinja_write(run, buffer, escape, size, jinja_string_mark(string, at));
+      from = next;
+    }
+    at = next;
+  }
+  jinja_write_part(run, buffer, string, from, string->size_bytes);
+  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
+}
+
+static void write_line(jinja_run *run, jinja_buffer *buffer, const jinja_json_style *style,
+                       uint32_t depth) {
+  if (style->indent == NULL) return;
+  jinja_write(run, buffer, "\n", 1, JINJA_MARK_CONTENT);
+  for (uint32_t i = 0; i < depth; i++) jinja_write_string(run, buffer, style->indent);
+}
+
+static void write_separator(jinja_run *run, jinja_buffer *buffer, const jinja_json_style *style,
+                            uint32_t depth) {
+  if (style->item_separator != NULL) {
+    jinja_write_string(run, buffer, style->item_separator);
+  } else {
+    jinja_write_text(run, buffer, style->indent == NULL ? ", " : ",", JINJA_MARK_CONTENT);
+  }
+  write_line(run, buffer, style, depth);
+}
+
+static void write_at(jinja_run *run, jinja_buffer *buffer, jinja_value value,
+                     const jinja_json_style *style, uint32_t depth);
+
+static void write_json_list(jinja_run *run, jinja_buffer *buffer, const jinja_list *list,
+                            const jinja_json_style *style, uint32_t depth) {
+  jinja_write(run, buffer, "[", 1, JINJA_MARK_CONTENT);
+  for (uint32_t i = 0; i < list->count && run->status == WICK_OK; i++) {
+    if (i == 0) {
+      write_line(run, buffer, style, depth + 1);
+    } else {
+      write_separator(run, buffer, style, depth + 1);
+    }
+    write_at(run, buffer, list->items[i], style, depth + 1);
+  }
+  if (list->count > 0) write_line(run, buffer, style, depth);
+  jinja_write(run, buffer, "]", 1, JINJA_MARK_CONTENT);
+}
+
+// Indices of the entries in the order of their keys, by merging runs that double.
+static uint32_t *sort_keys(jinja_run *run, const jinja_dict *dict) {
+  uint32_t *order = jinja_take(run, dict->count * sizeof *order);
+  uint32_t *other = jinja_take(run, dict->count * sizeof *other);
+  if (order == NULL || other == NULL) return NULL;
+  for (uint32_t i = 0; i < dict->count; i++) order[i] = i;
+  for (uint32_t width = 1; width < dict->count; width *= 2) {
+    for (uint32_t low = 0; low < dict->count; low += 2 * width) {
+      uint32_t a = low, b = low + width, to = low;
+      const uint32_t a_end = b < dict->count ? b : dict->count;
+      const uint32_t b_end = b + width < dict->count ? b + width : dict->count;
+      while (a < a_end || b < b_end) {
+        const bool takes_b =
+            a >= a_end || (b < b_end && jinja_order(run, dict->entries[order[b]].key,
+                                                    dict->entries[order[a]].key) < 0);
+        other[to++] = takes_b ? order[b++] : order[a++];
+      }
+    }
+    uint32_t *const kept = order;
+    order = other;
+    other = kept;
+  }
+  return order;
+}
+
+// A key that is no text is written as one.
+static void write_key(jinja_run *run, jinja_buffer *buffer, jinja_value key,
+                      const jinja_json_style *style) {
+  if (key.kind == JINJA_STRING) {
+    write_json_string(run, buffer, key.string, style);
+    return;
+  }
+  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
+  write_at(run, buffer, key, style, 0);
+  jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
+}
+
+static void write_json_dict(jinja_run *run, jinja_buffer *buffer, const jinja_dict *dict,
+                            const jinja_json_style *style, uint32_t depth) {
+  const uint32_t *order = style->sorts_keys ? sort_keys(run, dict) : NULL;
+  jinja_write(run, buffer, "{", 1, JINJA_MARK_CONTENT);
+  for (uint32_t i = 0; i < dict->count && run->status == WICK_OK; i++) {
+    const jinja_entry *entry = &dict->entries[order == NULL ? i : order[i]];
+    if (i == 0) {
+      write_line(run, buffer, style, depth + 1);
+    } else {
+      write_separator(run, buffer, style, depth + 1);
+    }
+    write_key(run, buffer, entry->key, style);
+    if (style->key_separator != NULL) {
+      jinja_write_string(run, buffer, style->key_separator);
+    } else {
+      jinja_write(run, buffer, ": ", 2, JINJA_MARK_CONTENT);
+    }
+    write_at(run, buffer, entry->value, style, depth + 1);
+  }
+  if (dict->count > 0) write_line(run, buffer, style, depth);
+  jinja_write(run, buffer, "}", 1, JINJA_MARK_CONTENT);
+}
+
+static void write_json_float(jinja_run *run, jinja_buffer *buffer, double value) {
+  if (!jinja_step_float(run, value)) return;
+  char text[DECIMAL_BYTES];
+  if (value != value) {
+    jinja_write_text(run, buffer, "NaN", JINJA_MARK_CONTENT);
+  } else if (value - value != 0) {
+    jinja_write_text(run, buffer, value > 0 ? "Infinity" : "-Infinity", JINJA_MARK_CONTENT);
+  } else {
+    jinja_write(run, buffer, text, decimal_write_f64(text, value), JINJA_MARK_CONTENT);
+  }
+}
+
+static void write_at(jinja_run *run, jinja_buffer *buffer, jinja_value value,
+                     const jinja_json_style *style, uint32_t depth) {
+  char text[DECIMAL_BYTES];
+  if (!jinja_step(run, 1)) return;
+  if (depth > JSON_DEPTH_MAX) {
+    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    return;
+  }
+  switch (value.kind) {
+    case JINJA_NONE:
+      jinja_write_text(run, buffer, "null", JINJA_MARK_CONTENT);
+      break;
+    case JINJA_BOOL:
+      jinja_write_text(run, buffer, value.truth ? "true" : "false", JINJA_MARK_CONTENT);
+      break;
+    case JINJA_INT:
+      text_format(text, sizeof text, "%lld", (long long)value.integer);
+      jinja_write_text(run, buffer, text, JINJA_MARK_CONTENT);
+      break;
+    case JINJA_FLOAT:
+      write_json_float(run, buffer, value.real);
+      break;
+    case JINJA_STRING:
+      write_json_string(run, buffer, value.string, style);
+      break;
+    case JINJA_LIST:
+    case JINJA_TUPLE:
+      write_json_list(run, buffer, value.list, style, depth);
+      break;
+    case JINJA_DICT:
+      write_json_dict(run, buffer, value.dict, style, depth);
+      break;
+    default:
+      jinja_fail(run, WICK_E_FORMAT, "tojson of what JSON has no form for");
+  }
+}
+
+void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,
+                      const jinja_json_style *style) {
+  write_at(run, buffer, value, style, 0);
+}

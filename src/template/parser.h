@@ -1,0 +1,67 @@
+// template/parser.h — makes a tree of a template. Internal to template/.
+#ifndef WICK_TEMPLATE_PARSER_H
+#define WICK_TEMPLATE_PARSER_H
+
+#include "base/status.h"
+#include "template/lexer.h"
+#include "template/node.h"
+
+typedef struct jinja_parser {
+  jinja_program *program;
+  jinja_lexer lexer;
+  jinja_token token;    // the next one
+  uint32_t depth;       // of what is nested
+  uint32_t loop_depth;  // of for blocks around
+  wick_status status;   // of the first failure; later calls do nothing
+  wick_error *error;
+} jinja_parser;
+
+// Makes the tree of `source`, which must be valid UTF-8 and is needed during the call only; the
+// program's arena is set up. WICK_E_FORMAT with the line, WICK_E_FULL, WICK_E_NOMEM.
+wick_status jinja_parse(jinja_program *program, const char *source, uint32_t size_bytes,
+                        wick_error *error);
+
+// ---- the tree (tree.c): 0 after a failure ----
+uint32_t jinja_add_node(jinja_parser *parser, jinja_node node);
+// A list that is being made: on the stack of C at first.
+enum { LINKS_ON_STACK = 16 };
+typedef struct jinja_links {
+  uint32_t few[LINKS_ON_STACK];
+  uint32_t *items;
+  uint32_t count, capacity;
+} jinja_links;
+void jinja_links_begin(jinja_links *links);
+void jinja_links_add(jinja_parser *parser, jinja_links *links, uint32_t item);
+uint32_t jinja_links_end(jinja_parser *parser, const jinja_links *links);
+uint32_t jinja_add_constant(jinja_parser *parser, jinja_value value);
+// The id of a name; the same text has the same id.
+uint32_t jinja_add_name(jinja_parser *parser, const char *bytes, uint32_t size_bytes);
+
+// ---- tokens ----
+// Keeps the first failure: "line 3: ...".
+void jinja_parse_fail(jinja_parser *parser, const char *problem);
+void jinja_next_token(jinja_parser *parser);
+bool jinja_is_operator(const jinja_parser *parser, uint32_t op);
+bool jinja_is_name(const jinja_parser *parser, const char *name);
+// Takes the token if it is there.
+bool jinja_take_operator(jinja_parser *parser, uint32_t op);
+bool jinja_take_name(jinja_parser *parser, const char *name);
+void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
+// The id of the name that must stand here.
+uint32_t jinja_want_name(jinja_parser *parser);
+// False when too much is nested. Every call is followed by jinja_leave.
+bool jinja_enter(jinja_parser *parser);
+void jinja_leave(jinja_parser *parser);
+
+// ---- expressions (expressions.c) ----
+uint32_t jinja_parse_expression(jinja_parser *parser);
+// Without a ternary at its outermost level: what a for goes over may be followed by if.
+uint32_t jinja_parse_plain(jinja_parser *parser);
+// Expressions with commas between them are a tuple.
+uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary);
+// `name(arguments) | ...` applied to `input` (0: a block's text).
+uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input);
+// Names, tuples of them, and with `has_attribute` name.attribute.
+uint32_t jinja_parse_target(jinja_parser *parser, bool has_attribute);
+
+#endif

@@ -1,0 +1,211 @@
+// template/run.h — the state of one rendering, and what its parts call of each other. Internal to
+// template/.
+//
+// A failure stays in the run: later calls do nothing, and what they return is of no use. All memory
+// comes from the run's arena. Each evaluated node, each item and each 32 bytes of text that are
+// looked at or written are a step; the steps are limited.
+#ifndef WICK_TEMPLATE_RUN_H
+#define WICK_TEMPLATE_RUN_H
+
+#include "base/status.h"
+#include "template/node.h"
+
+enum { STEP_BYTES = 32 };
+
+// A text that grows, with its marks.
+struct jinja_buffer {
+  char *bytes;
+  uint8_t *marks;
+  uint32_t size_bytes, capacity;
+  uint8_t seen;  // a bit for each mark that is there
+};
+
+typedef struct jinja_variable {
+  uint32_t name;
+  jinja_value value;
+} jinja_variable;
+
+typedef struct jinja_scope jinja_scope;
+struct jinja_scope {
+  jinja_scope *parent;
+  jinja_variable *variables;
+  uint32_t count, capacity;
+};
+
+struct jinja_loop {
+  jinja_list *items;
+  uint32_t index0, depth0;
+  uint32_t node;        // the for
+  jinja_scope *scope;   // around it
+  jinja_value changed;  // what changed() was given last
+};
+
+struct jinja_macro {
+  uint32_t name, parameters, body;
+  jinja_scope *scope;  // where it was defined
+};
+
+struct jinja_method {
+  jinja_value self;
+  uint16_t id;
+};
+
+typedef enum jinja_flow { FLOW_GOES_ON, FLOW_BREAK, FLOW_CONTINUE } jinja_flow;
+
+typedef struct jinja_run {
+  const jinja_program *program;
+  jinja_arena *arena;
+  jinja_buffer *out;
+  jinja_scope *scope;
+  jinja_dict *variables;  // given by the caller
+  uint64_t steps, steps_max;
+  uint32_t output_bytes_max;
+  uint32_t depth;
+  uint32_t line;
+  int64_t now_s;  // local time since 1970, for strftime_now
+  bool has_now;
+  bool quotes_arguments;  // arguments of a tool call, which are text, went through tojson ...
+  bool prints_arguments;  // ... or, being a dict, were printed as Python writes dicts
+  wick_status status;
+  wick_error *error;
+} jinja_run;
+
+// Arguments of a call. `names` and `named` go together.
+typedef struct jinja_arguments {
+  const jinja_value *plain;
+  const jinja_string *const *names;
+  const jinja_value *named;
+  uint32_t plain_count, named_count;
+} jinja_arguments;
+
+// ---- the run (run.c) ----
+// Ends the rendering; the message is told with the line. Undefined, to be returned.
+jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+jinja_value jinja_fail_memory(jinja_run *run);
+// Counts steps; false when the run has failed or there were too many.
+bool jinja_step(jinja_run *run, uint64_t steps);
+static inline bool jinja_step_bytes(jinja_run *run, uint64_t bytes) {
+  return jinja_step(run, 1 + bytes / STEP_BYTES);
+}
+// Of reading or writing a number with a fraction; very large and very small ones take long.
+static inline bool jinja_step_float(jinja_run *run, double value) {
+  const double magnitude = value < 0 ? -value : value;
+  return jinja_step(run, magnitude == 0 || (magnitude > 1e-5 && magnitude < 1e15) ? 32 : 512);
+}
+// NULL after a failure.
+void *jinja_take(jinja_run *run, size_t size_bytes);
+jinja_list *jinja_new_list(jinja_run *run, uint32_t capacity);
+void jinja_add_item(jinja_run *run, jinja_list *list, jinja_value item);
+jinja_value jinja_list_value(jinja_list *list);  // NULL: undefined
+jinja_dict *jinja_new_dict(jinja_run *run);
+void jinja_put(jinja_run *run, jinja_dict *dict, jinja_value key, jinja_value value);
+
+// ---- scopes and statements (statements.c) ----
+jinja_scope *jinja_new_scope(jinja_run *run, jinja_scope *parent);
+void jinja_set_variable(jinja_run *run, jinja_scope *scope, uint32_t name, jinja_value value);
+jinja_value jinja_get_variable(jinja_run *run, uint32_t name);
+void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
+jinja_flow jinja_execute(jinja_run *run, uint32_t node);
+// The text of a body, as a string.
+jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
+void jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
+jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
+                             const jinja_arguments *arguments);
+
+// ---- expressions (evaluate.c, operators.c) ----
+jinja_value jinja_evaluate(jinja_run *run, uint32_t node);
+jinja_value jinja_evaluate_call(jinja_run *run, const jinja_node *node, const jinja_value *caller);
+// A filter over the text of a block.
+jinja_value jinja_evaluate_filters(jinja_run *run, uint32_t node, jinja_value input);
+jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments *arguments);
+jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name);
+jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key);
+jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]);
+jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
+bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
+bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
+// Negative, 0 or positive; fails for values that have no order.
+int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
+bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
+// What a for goes over, as a list: not a copy where the value is one. NULL after a failure.
+jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
+
+// ---- names of filters, tests, functions, methods ----
+jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value input,
+                         const jinja_arguments *arguments);
+bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
+                const jinja_arguments *arguments);
+// False: there is none of this name.
+bool jinja_find_function(const jinja_string *name, jinja_value *function);
+jinja_value jinja_call_function(jinja_run *run, uint32_t function,
+                                const jinja_arguments *arguments);
+bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *name,
+                       jinja_value *method);
+jinja_value jinja_call_method(jinja_run *run, const jinja_method *method,
+                              const jinja_arguments *arguments);
+// The argument at a place or of a name; NULL when it is not given.
+const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,
+                                  const char *name);
+// The same, which must be a text: NULL and a failure when it is something else.
+const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments *arguments,
+                                          uint32_t index, const char *name);
+int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uint32_t index,
+                           const char *name, int64_t otherwise);
+bool jinja_bool_argument(const jinja_arguments *arguments, uint32_t index, const char *name,
+                         bool otherwise);
+
+// ---- texts (buffer.c, strings.c) ----
+void jinja_write(jinja_run *run, jinja_buffer *buffer, const char *bytes, size_t size_bytes,
+                 uint8_t mark);
+void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, uint8_t mark);
+void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
+                      uint32_t from, uint32_t to);
+void jinja_write_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string);
+// As Python's str() and repr().
+void jinja_write_value(jinja_run *run, jinja_buffer *buffer, jinja_value value);
+void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value);
+jinja_value jinja_buffer_value(jinja_run *run, const jinja_buffer *buffer);
+// A buffer that begins with a text, and the string of it when more was written. A text that grows
+// piece by piece is not copied for each piece. NULL after a failure.
+jinja_buffer *jinja_begin_append(jinja_run *run, const jinja_string *begin);
+jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer);
+// str() of a value; an empty string after a failure.
+const jinja_string *jinja_text_of(jinja_run *run, jinja_value value);
+jinja_value jinja_text_value(jinja_run *run, const char *text);
+jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from, uint32_t to);
+// Where `part` begins at or after `from`, or UINT32_MAX.
+uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
+                         uint32_t from);
+// The last place before `end` where it lies whole, or UINT32_MAX.
+uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
+                         uint32_t end);
+// Without the characters of `set`, or white space for NULL, at both ends.
+jinja_value jinja_strip(jinja_run *run, const jinja_string *string, const jinja_string *set,
+                        bool left, bool right);
+jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinja_string *from,
+                          const jinja_string *to, int64_t count_max);
+typedef enum jinja_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITAL } jinja_case;
+jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_case kind);
+jinja_value jinja_escape(jinja_run *run, jinja_value value);
+// The same text, which is not escaped any more.
+jinja_value jinja_markup(jinja_run *run, jinja_value text);
+bool jinja_is_space_at(const jinja_string *string, uint32_t at, uint32_t *size_bytes);
+
+// ---- formats (format.c, json_text.c, json_read.c, clock.c) ----
+jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jinja_value values);
+jinja_value jinja_format_braces(jinja_run *run, const jinja_string *format,
+                                const jinja_arguments *arguments);
+typedef struct jinja_json_style {
+  const jinja_string *indent;                          // NULL: one line
+  const jinja_string *item_separator, *key_separator;  // NULL: Python's
+  bool is_ascii, sorts_keys;
+} jinja_json_style;
+void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,
+                      const jinja_json_style *style);
+// The value of a JSON text, whose strings are the content's; with marks of its own where the text
+// is a string of the template language. Fails with WICK_E_FORMAT.
+jinja_value jinja_read_json(jinja_run *run, const char *bytes, size_t size_bytes, uint8_t mark);
+jinja_value jinja_strftime(jinja_run *run, const jinja_string *format);
+
+#endif

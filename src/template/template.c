@@ -1,0 +1,280 @@
+// template/template.c — compiling and rendering, and the two forms of arguments.
+#include "template/template.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "template/parser.h"
+#include "template/run.h"
+
+struct chat_template {
+  memory_gate *memory;
+  jinja_program program;
+};
+
+// ---- compiling ----
+
+// The source with \n at the ends of lines, valid UTF-8, without one such end as its last byte.
+static uint32_t normalise(const char *source, size_t size_bytes, char *out) {
+  uint32_t written = 0;
+  for (size_t at = 0; at < size_bytes;) {
+    if (source[at] == '\r') {
+      out[written++] = '\n';
+      at += at + 1 < size_bytes && source[at + 1] == '\n' ? 2 : 1;
+      continue;
+    }
+    uint32_t code;
+    const int bytes = utf8_decode((const uint8_t *)source + at, size_bytes - at, &code);
+    memcpy(out + written, bytes > 0 ? source + at : "\xef\xbf\xbd", bytes > 0 ? (size_t)bytes : 3);
+    written += bytes > 0 ? (uint32_t)bytes : 3;
+    at += bytes > 0 ? (size_t)bytes : 1;
+  }
+  if (written > 0 && out[written - 1] == '\n') written--;
+  return written;
+}
+
+wick_status template_create(memory_gate *memory, const char *source, size_t size_bytes,
+                            chat_template **out, wick_error *error) {
+  *out = NULL;
+  if (size_bytes > TEMPLATE_SOURCE_BYTES_MAX) {
+    return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
+                     "a chat template of %zu bytes, at most %d are read", size_bytes,
+                     TEMPLATE_SOURCE_BYTES_MAX);
+  }
+  chat_template *made = memory_alloc_zeroed(memory, sizeof *made);
+  char *copy = memory_alloc(memory, 3 * size_bytes + 1);
+  wick_status status = WICK_OK;
+  if (made == NULL || copy == NULL) {
+    status = memory_fail(memory, error, "a chat template", 3 * size_bytes);
+  } else {
+    made->memory = memory;
+    jinja_arena_init(&made->program.arena, memory, TEMPLATE_PROGRAM_BYTES_MAX);
+    const uint32_t copy_bytes = normalise(source, size_bytes, copy);
+    status = jinja_parse(&made->program, copy, copy_bytes, error);
+  }
+  memory_free(memory, copy);
+  if (status == WICK_OK) {
+    *out = made;
+    return WICK_OK;
+  }
+  if (made != NULL && made->memory != NULL) {
+    template_destroy(made);
+  } else {
+    memory_free(memory, made);
+  }
+  return status;
+}
+
+void template_destroy(chat_template *template) {
+  if (template == NULL) return;
+  jinja_arena_free(&template->program.arena);
+  memory_free(template->memory, template);
+}
+
+// ---- the conversation ----
+
+// A usual role may stand in the middle of a control token ('<|' + role + '|>'), so it is as if the
+// template had written it. Other roles are content.
+static bool is_usual_role(const jinja_string *role) {
+  static const char *const roles[] = {
+      "user",    "assistant", "system",        "developer",   "tool",         "function",
+      "model",   "ipython",   "human",         "observation", "environment",  "chatbot",
+      "bot",     "ai",        "tool_response", "tool_result", "tool_results", "tool_call",
+      "context", "documents", "critic"};
+  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+    if (jinja_string_is(role, roles[i])) return true;
+  }
+  return false;
+}
+
+static void trust_role(jinja_run *run, jinja_dict *message) {
+  jinja_value *role = jinja_dict_find_text(message, "role");
+  if (role == NULL || role->kind != JINJA_STRING || !is_usual_role(role->string)) return;
+  jinja_string *trusted = jinja_take(run, sizeof *trusted);
+  if (trusted == NULL) return;
+  *trusted = *role->string;
+  trusted->mark = JINJA_MARK_TEMPLATE;
+  role->string = trusted;
+}
+
+// How the arguments of tool calls are given to the template.
+typedef enum arguments_form { AS_GIVEN, AS_OBJECTS, AS_TEXTS } arguments_form;
+
+typedef struct arguments_seen {
+  bool has_texts, has_objects;
+} arguments_seen;
+
+static void change_arguments(jinja_run *run, jinja_value *arguments, arguments_form form,
+                             arguments_seen *seen) {
+  if (arguments->kind == JINJA_STRING) {
+    seen->has_texts = true;
+    if (form == AS_OBJECTS) {
+      const jinja_string *text = arguments->string;
+      const jinja_value read = jinja_read_json(run, text->bytes, text->size_bytes, text->mark);
+      if (read.kind == JINJA_DICT) *arguments = read;
+    }
+  } else if (arguments->kind == JINJA_DICT) {
+    seen->has_objects = true;
+    if (form == AS_TEXTS) {
+      const jinja_json_style style = {0};
+      jinja_buffer buffer = {0};
+      jinja_write_json(run, &buffer, *arguments, &style);
+      *arguments = jinja_buffer_value(run, &buffer);
+    }
+  }
+  if (arguments->kind == JINJA_DICT) arguments->dict->is_arguments = true;
+  if (arguments->kind == JINJA_STRING) {
+    jinja_string *text = jinja_take(run, sizeof *text);
+    if (text == NULL) return;
+    *text = *arguments->string;
+    text->is_arguments = true;
+    arguments->string = text;
+  }
+}
+
+static void prepare_calls(jinja_run *run, jinja_value calls, arguments_form form,
+                          arguments_seen *seen) {
+  for (uint32_t i = 0; calls.kind == JINJA_LIST && i < calls.list->count; i++) {
+    const jinja_value call = calls.list->items[i];
+    if (call.kind != JINJA_DICT) continue;
+    const jinja_value *function = jinja_dict_find_text(call.dict, "function");
+    const bool is_nested = function != NULL && function->kind == JINJA_DICT;
+    jinja_value *arguments =
+        jinja_dict_find_text(is_nested ? function->dict : call.dict, "arguments");
+    if (arguments != NULL) change_arguments(run, arguments, form, seen);
+  }
+}
+
+static void prepare_messages(jinja_run *run, jinja_value messages, arguments_form form,
+                             arguments_seen *seen) {
+  for (uint32_t i = 0; messages.kind == JINJA_LIST && i < messages.list->count; i++) {
+    const jinja_value message = messages.list->items[i];
+    if (message.kind != JINJA_DICT || run->status != WICK_OK) continue;
+    trust_role(run, message.dict);
+    const jinja_value *calls = jinja_dict_find_text(message.dict, "tool_calls");
+    if (calls != NULL) prepare_calls(run, *calls, form, seen);
+    const jinja_value *call = jinja_dict_find_text(message.dict, "function_call");
+    if (call != NULL && call->kind == JINJA_DICT) {
+      jinja_value *arguments = jinja_dict_find_text(call->dict, "arguments");
+      if (arguments != NULL) change_arguments(run, arguments, form, seen);
+    }
+  }
+}
+
+// Adds the members of a JSON object to the variables.
+static void read_variables(jinja_run *run, const char *json, size_t size_bytes, uint8_t mark) {
+  if (json == NULL || size_bytes == 0) return;
+  const jinja_value object = jinja_read_json(run, json, size_bytes, mark);
+  if (run->status != WICK_OK) return;
+  if (object.kind != JINJA_DICT) {
+    jinja_fail(run, WICK_E_FORMAT, "a template's variables are no JSON object");
+    return;
+  }
+  for (uint32_t i = 0; i < object.dict->count; i++) {
+    jinja_put(run, run->variables, object.dict->entries[i].key, object.dict->entries[i].value);
+  }
+}
+
+// ---- rendering ----
+
+// Copies text and spans into one block that outlives the arena.
+static wick_status finish_text(memory_gate *memory, const jinja_buffer *buffer, template_text *text,
+                               wick_error *error) {
+  size_t span_count = buffer->size_bytes > 0;
+  for (uint32_t i = 1; i < buffer->size_bytes; i++) {
+    span_count += buffer->marks[i] != buffer->marks[i - 1];
+  }
+  const size_t spans_bytes = span_count * sizeof(template_span);
+  char *block = memory_alloc(memory, spans_bytes + buffer->size_bytes + 1);
+  if (block == NULL) {
+    return memory_fail(memory, error, "a rendered template", buffer->size_bytes);
+  }
+  template_span *spans = (template_span *)(void *)block;
+  size_t at = 0;
+  for (uint32_t i = 0; i < buffer->size_bytes; i++) {
+    const bool ends = i + 1 == buffer->size_bytes || buffer->marks[i + 1] != buffer->marks[i];
+    if (ends) spans[at++] = (template_span){i + 1, buffer->marks[i] == JINJA_MARK_CONTENT};
+  }
+  char *bytes = block + spans_bytes;
+  if (buffer->size_bytes > 0) memcpy(bytes, buffer->bytes, buffer->size_bytes);
+  bytes[buffer->size_bytes] = '\0';
+  *text = (template_text){.bytes = bytes,
+                          .size_bytes = buffer->size_bytes,
+                          .spans = spans,
+                          .span_count = span_count,
+                          .memory = block};
+  return WICK_OK;
+}
+
+typedef struct attempt {
+  wick_status status;
+  wick_error error;
+  template_text text;
+  arguments_seen seen;
+  bool is_doubtful;  // arguments were quoted twice or printed as Python does
+} attempt;
+
+static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input *input) {
+  const uint64_t bytes = (uint64_t)input->variables_bytes + input->own_bytes;
+  return fixed + per_byte * bytes;
+}
+
+static void render_once(const chat_template *template, const template_input *input,
+                        arguments_form form, attempt *out) {
+  memory_gate *memory = template->memory;
+  jinja_arena arena;
+  const uint64_t arena_bytes = limit_of(TEMPLATE_BYTES_MAX, TEMPLATE_BYTES_PER_BYTE, input);
+  size_t limit_bytes;
+  if (!checked_to_size(arena_bytes, &limit_bytes)) limit_bytes = SIZE_MAX / 2;
+  jinja_arena_init(&arena, memory, limit_bytes);
+  jinja_buffer buffer = {0};
+  jinja_run run = {.program = &template->program,
+                   .arena = &arena,
+                   .out = &buffer,
+                   .steps_max = limit_of(TEMPLATE_STEPS_MAX, TEMPLATE_STEPS_PER_BYTE, input),
+                   .output_bytes_max = limit_bytes > INT32_MAX ? INT32_MAX : (uint32_t)limit_bytes,
+                   .now_s = input->now_s,
+                   .has_now = input->has_now,
+                   .error = &out->error};
+  *out = (attempt){0};
+  run.variables = jinja_new_dict(&run);
+  run.scope = jinja_new_scope(&run, NULL);
+  read_variables(&run, input->variables, input->variables_bytes, JINJA_MARK_CONTENT);
+  read_variables(&run, input->own, input->own_bytes, JINJA_MARK_TEMPLATE);
+  if (run.status == WICK_OK) {
+    const jinja_value *messages = jinja_dict_find_text(run.variables, "messages");
+    if (messages != NULL) prepare_messages(&run, *messages, form, &out->seen);
+  }
+  if (run.status == WICK_OK) jinja_execute(&run, template->program.body);
+  out->status = run.status;
+  out->is_doubtful = run.quotes_arguments || run.prints_arguments;
+  if (out->status == WICK_OK) {
+    out->status = finish_text(memory, &buffer, &out->text, &out->error);
+  }
+  jinja_arena_free(&arena);
+}
+
+wick_status template_render(const chat_template *template, const template_input *input,
+                            template_text *text, wick_error *error) {
+  attempt given, other;
+  *text = (template_text){0};
+  render_once(template, input, AS_GIVEN, &given);
+  const bool has_other = given.seen.has_texts != given.seen.has_objects && !input->keeps_arguments;
+  const bool is_limit = given.status == WICK_E_FULL || given.status == WICK_E_NOMEM;
+  if (has_other && !is_limit && (given.status != WICK_OK || given.is_doubtful)) {
+    render_once(template, input, given.seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
+    if (other.status == WICK_OK) {
+      template_text_free(template->memory, &given.text);
+      given = other;
+    }
+  }
+  if (given.status != WICK_OK && error != NULL) *error = given.error;
+  *text = given.text;
+  return given.status;
+}
+
+void template_text_free(memory_gate *memory, template_text *text) {
+  memory_free(memory, text->memory);
+  *text = (template_text){0};
+}

@@ -1,0 +1,77 @@
+// template/template.h — chat templates: a program in Jinja's language is compiled once and rendered
+// for conversations. The language is the part of Jinja 3.1 that templates of models use, set up as
+// transformers sets it up (trim_blocks, lstrip_blocks, break and continue, generation, tojson,
+// raise_exception, strftime_now). It follows Python: texts are counted by characters, numbers are
+// whole or double.
+//
+// Each byte of what is rendered is marked: the template wrote it, or it comes from the
+// conversation. A part of a text, and what a filter makes of it, keep the marks.
+//
+// A template is a stranger's program. Each rendering has limits on steps, on memory and on the size
+// of texts, so that it ends soon whatever the template does. Nothing is kept between renderings.
+#ifndef WICK_TEMPLATE_H
+#define WICK_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct chat_template chat_template;
+
+enum {
+  TEMPLATE_SOURCE_BYTES_MAX = 512 << 10,
+  TEMPLATE_PROGRAM_BYTES_MAX = 4 << 20,
+  // of a rendering; for each byte of the conversation there is more
+  TEMPLATE_STEPS_MAX = 400000,
+  TEMPLATE_STEPS_PER_BYTE = 64,
+  TEMPLATE_BYTES_MAX = 8 << 20,
+  TEMPLATE_BYTES_PER_BYTE = 48
+};
+
+// A part of a rendered text that is not marked otherwise than its first byte.
+typedef struct template_span {
+  uint32_t end;     // its bytes reach from the end of the span before to here
+  bool is_content;  // of the conversation
+} template_span;
+
+typedef struct template_text {
+  const char *bytes;  // valid UTF-8
+  size_t size_bytes;
+  const template_span *spans;  // [span_count]; the last ends with the text
+  size_t span_count;
+  void *memory;  // to be given back with template_text_free
+} template_text;
+
+// Compiles; the source is not needed afterwards. Bytes that are not UTF-8 become U+FFFD.
+// WICK_E_FORMAT with the line, WICK_E_FULL for what is too long or nests too deep, WICK_E_NOMEM.
+wick_status template_create(memory_gate *memory, const char *source, size_t size_bytes,
+                            chat_template **out, wick_error *error);
+void template_destroy(chat_template *template);  // NULL is fine
+
+// What a template may look at, as one JSON object of variables: `variables` are the conversation's
+// (messages, tools, ...), so texts in them are content, but for the role of a message where it is a
+// usual one. `own` are as if the template had written them (bos_token, ...); they go before.
+typedef struct template_input {
+  const char *variables;
+  size_t variables_bytes;
+  const char *own;
+  size_t own_bytes;
+  int64_t now_s;  // local time in seconds since 1970, for strftime_now
+  bool has_now;
+  bool keeps_arguments;  // arguments of tool calls stay as they are given
+} template_input;
+
+// Renders. OpenAI's tool calls have their arguments as JSON text, and some templates want objects:
+// where a template fails with what is given, or would quote it twice or print it as Python does,
+// the other form is tried, unless keeps_arguments. WICK_E_ARG: the template raised an exception,
+// with its message. WICK_E_FORMAT: an error in it, or `variables` are no JSON. WICK_E_UNSUPPORTED:
+// a filter or test that is not known. WICK_E_FULL: over a limit. WICK_E_OVERFLOW, WICK_E_NODATA
+// (the time is not known), WICK_E_NOMEM.
+wick_status template_render(const chat_template *template, const template_input *input,
+                            template_text *text, wick_error *error);
+void template_text_free(memory_gate *memory, template_text *text);
+
+#endif

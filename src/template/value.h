@@ -1,0 +1,154 @@
+// template/value.h — the values of a template language that follows Python: what a variable holds,
+// and strings of which each byte is marked as the template's or the content's.
+//
+// Values are small and copied; what they point to lies in the arena of the rendering. Strings are
+// valid UTF-8 and never change. Lists and dicts are shared by reference, as in Python.
+#ifndef WICK_TEMPLATE_VALUE_H
+#define WICK_TEMPLATE_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "template/arena.h"
+
+// Whose a byte of a text is.
+enum { JINJA_MARK_TEMPLATE = 0, JINJA_MARK_CONTENT = 1 };
+
+typedef enum jinja_kind {
+  JINJA_UNDEFINED,
+  JINJA_NONE,
+  JINJA_BOOL,
+  JINJA_INT,
+  JINJA_FLOAT,
+  JINJA_STRING,
+  JINJA_LIST,
+  JINJA_TUPLE,
+  JINJA_DICT,
+  JINJA_NAMESPACE,
+  JINJA_LOOP,
+  JINJA_MACRO,
+  JINJA_FUNCTION,  // a global one
+  JINJA_METHOD     // of a value
+} jinja_kind;
+
+typedef struct jinja_buffer jinja_buffer;
+
+typedef struct jinja_string {
+  const char *bytes;
+  const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
+  uint32_t size_bytes;
+  jinja_buffer *owner;  // it is the beginning of this buffer, which may go on behind it; or NULL
+  uint8_t mark;
+  bool is_arguments;  // of a tool call of the conversation, as JSON text
+  bool is_markup;     // of `safe` or `escape`: what is added to it by + is escaped (MarkupSafe)
+} jinja_string;
+
+typedef struct jinja_list jinja_list;
+typedef struct jinja_dict jinja_dict;
+typedef struct jinja_loop jinja_loop;
+typedef struct jinja_macro jinja_macro;
+typedef struct jinja_method jinja_method;
+
+typedef struct jinja_value {
+  jinja_kind kind;
+  union {
+    bool truth;
+    int64_t integer;
+    double real;
+    const jinja_string *string;  // of UNDEFINED: what was not found, or NULL
+    jinja_list *list;            // of LIST and TUPLE
+    jinja_dict *dict;            // of DICT and NAMESPACE
+    jinja_loop *loop;
+    jinja_macro *macro;
+    jinja_method *method;
+    uint32_t function;
+  };
+} jinja_value;
+
+struct jinja_list {
+  jinja_value *items;  // [count]
+  uint32_t count, capacity;
+};
+
+typedef struct jinja_entry {
+  jinja_value key, value;
+} jinja_entry;
+
+// In the order of insertion. More than a few entries have a hash table.
+struct jinja_dict {
+  jinja_entry *entries;  // [count]
+  uint32_t *slots;       // [slot_count] indices + 1, 0: empty; NULL: few entries
+  uint32_t count, capacity, slot_count;
+  bool is_arguments;  // of a tool call of the conversation
+};
+
+static const jinja_value JINJA_NOTHING = {.kind = JINJA_UNDEFINED, .string = NULL};
+
+static inline jinja_value jinja_none(void) { return (jinja_value){.kind = JINJA_NONE}; }
+static inline jinja_value jinja_bool(bool truth) {
+  return (jinja_value){.kind = JINJA_BOOL, .truth = truth};
+}
+static inline jinja_value jinja_int(int64_t integer) {
+  return (jinja_value){.kind = JINJA_INT, .integer = integer};
+}
+static inline jinja_value jinja_float(double real) {
+  return (jinja_value){.kind = JINJA_FLOAT, .real = real};
+}
+static inline jinja_value jinja_of_string(const jinja_string *string) {
+  return (jinja_value){.kind = JINJA_STRING, .string = string};
+}
+
+// ---- made in an arena: NULL, or undefined, when it gives no memory ----
+
+// Copies the bytes, which must be valid UTF-8.
+const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
+                                      uint8_t mark);
+// Does not copy the bytes; with the marks of `like` where it has some, from its byte `offset` on.
+const jinja_string *jinja_string_view(jinja_arena *arena, const jinja_string *like, uint32_t offset,
+                                      uint32_t size_bytes);
+jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity);
+bool jinja_list_append(jinja_arena *arena, jinja_list *list, jinja_value item);
+jinja_dict *jinja_dict_create(jinja_arena *arena, uint32_t capacity);
+// Replaces the value of a key that is there. The key is a string or a number.
+bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja_value value);
+bool jinja_dict_set_text(jinja_arena *arena, jinja_dict *dict, const char *key, jinja_value value);
+
+// ---- questions ----
+
+// NULL when there is none. O(1).
+jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
+jinja_value *jinja_dict_find_text(const jinja_dict *dict, const char *key);
+void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry);
+
+// The place of a byte in others; NULL when it is not there.
+const char *jinja_find_byte(const char *bytes, char wanted, size_t size_bytes);
+static inline bool jinja_is_one_of(char c, const char *set) {
+  for (; *set != '\0'; set++) {
+    if (*set == c) return true;
+  }
+  return false;
+}
+bool jinja_string_is(const jinja_string *string, const char *text);
+bool jinja_string_equal(const jinja_string *a, const jinja_string *b);
+static inline uint8_t jinja_string_mark(const jinja_string *string, uint32_t at) {
+  return string->marks != NULL ? string->marks[at] : string->mark;
+}
+static inline bool jinja_is_sequence(jinja_value value) {
+  return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
+}
+static inline bool jinja_is_number(jinja_value value) {
+  return value.kind == JINJA_INT || value.kind == JINJA_FLOAT || value.kind == JINJA_BOOL;
+}
+// Of a bool, an int or a float.
+double jinja_real_of(jinja_value value);
+static inline int64_t jinja_int_of(jinja_value value) {  // of a bool or an int
+  return value.kind == JINJA_BOOL ? (int64_t)value.truth : value.integer;
+}
+bool jinja_truth(jinja_value value);
+// The bytes of the UTF-8 character that begins at `at`, at most to the end.
+uint32_t jinja_char_bytes(const jinja_string *string, uint32_t at);
+// Characters, as Python's len() counts them. O(n).
+uint32_t jinja_string_length(const jinja_string *string);
+
+#endif

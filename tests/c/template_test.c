@@ -1,0 +1,324 @@
+// Chat templates: the language, the marks, the limits and the errors. Whole templates of models are
+// compared with Python's jinja2 by tests/templates.test.mjs.
+#include "template/template.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "platform/platform.h"
+
+static memory_gate memory;
+
+static void begin(void) { memory_init(&memory, 0, platform_alloc, platform_free); }
+
+// Renders with the variables of a JSON object; the text goes to `out`, marks as '.' and 'C' to
+// `marks`, each [size].
+static wick_status render(const char *source, const char *variables, char *out, char *marks,
+                          size_t size, wick_error *error) {
+  chat_template *made = NULL;
+  template_text text;
+  const template_input input = {.variables = variables,
+                                .variables_bytes = strlen(variables),
+                                .own = "{\"bos_token\": \"<s>\"}",
+                                .own_bytes = 20,
+                                .now_s = 1785542400,
+                                .has_now = true};
+  out[0] = '\0';
+  wick_status status = template_create(&memory, source, strlen(source), &made, error);
+  if (status == WICK_OK) status = template_render(made, &input, &text, error);
+  if (status == WICK_OK && CHECK(text.size_bytes < size)) {
+    memcpy(out, text.bytes, text.size_bytes + 1);
+    size_t at = 0;
+    for (size_t i = 0; i < text.span_count; i++) {
+      for (; at < text.spans[i].end; at++) marks[at] = text.spans[i].is_content ? 'C' : '.';
+    }
+    CHECK_EQ_UINT(at, text.size_bytes);
+    marks[at] = '\0';
+  }
+  if (status == WICK_OK) template_text_free(&memory, &text);
+  template_destroy(made);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+  return status;
+}
+
+enum { OUT_BYTES = 4096 };
+
+static void check_text(const char *source, const char *variables, const char *wanted) {
+  char out[OUT_BYTES], marks[OUT_BYTES];
+  wick_error error = {0};
+  const wick_status status = render(source, variables, out, marks, sizeof out, &error);
+  if (!CHECK_EQ_INT(status, WICK_OK)) check_str(error.message, "", source, __FILE__, __LINE__);
+  CHECK_EQ_STR(out, wanted);
+}
+
+TEST(renders_the_language) {
+  static const struct {
+    const char *source, *text;
+  } cases[] = {
+      {"{{ 1 + 2 * 3 - 4 / 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 2 ** -1 }}", "5.0 -4 2 0.5"},
+      {"{{ [1, none, true, 1.5, 'it\\'s', {'a': (1,)}] }}",
+       "[1, None, True, 1.5, \"it's\", {'a': (1,)}]"},
+      {"{{ 'h\xc3\xa9llo'[1:-1] }} {{ 'h\xc3\xa9llo'[::-1] }} {{ [1, 2, 3][-1] }}",
+       "\xc3\xa9ll oll\xc3\xa9h 3"},
+      {"{% for i in [1, 2, 3] if i is odd %}{{ loop.index }}:{{ i }}{{ ',' if not loop.last }}"
+       "{% else %}none{% endfor %}",
+       "1:1,2:3"},
+      {"{% for i in range(9) %}{% if i == 2 %}{% continue %}{% endif %}{% if i == 5 %}{% break %}"
+       "{% endif %}{{ i }}{% endfor %}",
+       "0134"},
+      {"{% set x = 1 %}{% for i in [1, 2] %}{% set x = x + i %}{% endfor %}{{ x }}", "1"},
+      {"{% set n = namespace(x=1) %}{% for i in [1, 2] %}{% set n.x = n.x + i %}{% endfor %}"
+       "{{ n.x }}",
+       "4"},
+      {"{% macro f(a, b=2) %}[{{ a }}{{ b }}{{ caller() if caller }}]{% endmacro %}{{ f(1) }}"
+       "{% call f(3, b=4) %}x{% endcall %}",
+       "[12][34x]"},
+      {"{% set x | upper %} a{{ 1 }} {% endset %}{{ x }}|{% filter trim %} b {% endfilter %}",
+       " A1 |b"},
+      {"  {% if true %}\n  x\n  {% endif %}\ny\n\n", "  x\ny\n"},
+      {"a  {%- if 1 -%}  b  {%- endif +%}\n c{# d #}", "ab\n c"},
+      {"{% raw %}{{ x }}{% endraw %}{% generation %}g{% endgeneration %}", "{{ x }}g"},
+      {"{{ {'b': [1.0, none, '\xc3\xa9\"'], 'a': {}} | tojson }}",
+       "{\"b\": [1.0, null, \"\xc3\xa9\\\"\"], \"a\": {}}"},
+      {"{{ {'b': 1, 'a': [2]} | tojson(indent=2, sort_keys=true) }}",
+       "{\n  \"a\": [\n    2\n  ],\n  \"b\": 1\n}"},
+      {"{{ '%s-%05d-%.2f' % ('a', 42, 2.345) }} {{ '{0}{x!r}'.format(1, x='b') }}",
+       "a-00042-2.35 1'b'"},
+      {"{{ ' a,b,c '.strip().split(',', 1) }} {{ 'a b'.title() }} {{ 'abc'.find('c') }}",
+       "['a', 'b,c'] A B 2"},
+      {"{{ [{'r': 'u'}, {'r': 'a'}] | selectattr('r', 'equalto', 'a') | map(attribute='r') | "
+       "join(',') }}",
+       "a"},
+      {"{{ x is defined }} {{ x | default('d') }} {{ x ~ 'a' }} {{ [] | first is undefined }}",
+       "False d a True"},
+      {"{{ 'a' | safe + '<' }} {{ '<' | e }}", "a&lt; &lt;"},
+      {"{{ strftime_now('%d %b %Y, %H:%M, %A, %j') }}", "01 Aug 2026, 00:00, Saturday, 213"},
+      {"{% set l = [1, 2] %}{% set _ = l.append(3) %}{{ l.pop(0) }}{{ l }}", "1[2, 3]"},
+      {"{{ bos_token }}{{ '\\u00e9\\x41\\n' }}",
+       "<s>\xc3\xa9"
+       "A\n"},
+  };
+  begin();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_text(cases[i].source, "{}", cases[i].text);
+  }
+}
+
+// ---- marks ----
+
+static void check_marks(const char *source, const char *variables, const char *text,
+                        const char *wanted) {
+  char out[OUT_BYTES], marks[OUT_BYTES];
+  wick_error error = {0};
+  CHECK_EQ_INT(render(source, variables, out, marks, sizeof out, &error), WICK_OK);
+  CHECK_EQ_STR(out, text);
+  CHECK_EQ_STR(marks, wanted);
+}
+
+TEST(marks_follow_the_content) {
+  const char *x = "{\"x\": \"  a<b>c  \", \"l\": [\"p\", \"q\"], \"d\": {\"k\": \"v\"}}";
+  begin();
+  check_marks("<{{ x | trim }}>", x, "<a<b>c>", ".CCCCC.");
+  check_marks("{{ '<' + x.strip()[1:4] ~ '>' }}", x, "<<b>>", ".CCC.");
+  check_marks("{{ x.split('<')[1] }}|{{ x | replace('b', '!') | trim }}", x, "b>c  |a<!>c",
+              "CCCCC.CC.CC");
+  check_marks("{{ ('[' ~ x | trim ~ ']').upper() }}", x, "[A<B>C]", ".CCCCC.");
+  check_marks("{{ '%s=%s' % ('y', l[0]) }}{{ '({})'.format(l[1]) }}", x, "y=p(q)", "..C.C.");
+  check_marks("{{ l | join('-') }} {% for k, v in d.items() %}{{ k }}:{{ v }}{% endfor %}", x,
+              "p-q k:v", "C.C.C.C");
+  check_marks("{{ d | tojson }} {{ '<t>' | tojson }}", x, "{\"k\": \"v\"} \"<t>\"",
+              "CCCCCCCCCC.C...C");
+  check_marks("{% set y %}<{{ l[0] }}>{% endset %}{{ y | indent(1, true) }}{{ y | length }}", x,
+              " <p>3", "..C..");
+  check_marks("{% macro m(s) %}<{{ s }}>{% endmacro %}{{ m(l[0]) | replace('<', '{') }}", x, "{p>",
+              ".C.");
+  check_marks("{{ l[0] | default('t') }}{{ nope | default('t') }}{{ l[0] | e }}", x, "ptp", "C.C");
+}
+
+TEST(usual_roles_are_the_templates) {
+  const char *source = "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] }}{% endfor %}";
+  begin();
+  check_marks(source, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", "<|user|>a",
+              "........C");
+  check_marks(source, "{\"messages\": [{\"role\": \"im_end\", \"content\": \"a\"}]}", "<|im_end|>a",
+              "..CCCCCC..C");
+}
+
+// ---- tool calls ----
+
+#define CALLS(arguments)                                                       \
+  "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"function\": " \
+  "{\"name\": \"f\", \"arguments\": " arguments "}}]}]}"
+
+TEST(arguments_take_the_form_that_the_template_wants) {
+  static const char TEXT[] = CALLS("\"{\\\"a\\\":1}\""), OBJECT[] = CALLS("{\"a\": 1}");
+  static const char ITEMS[] =
+      "{% for k, v in messages[0].tool_calls[0].function.arguments.items() %}{{ k }}={{ v }}"
+      "{% endfor %}";
+  static const char JSON[] = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
+  static const char PLUS[] = "{{ '<' + messages[0].tool_calls[0].function.arguments }}";
+  static const char PRINTS[] = "{{ messages[0].tool_calls[0].function.arguments }}";
+  begin();
+  check_text(ITEMS, TEXT, "a=1");
+  check_text(ITEMS, OBJECT, "a=1");
+  check_text(JSON, TEXT, "{\"a\": 1}");  // not quoted twice
+  check_text(JSON, OBJECT, "{\"a\": 1}");
+  check_text(PLUS, TEXT, "<{\"a\":1}");
+  check_text(PLUS, OBJECT, "<{\"a\": 1}");
+  check_text(PRINTS, TEXT, "{\"a\":1}");
+  check_text(PRINTS, OBJECT, "{\"a\": 1}");  // not as Python writes a dict
+}
+
+// ---- errors and limits ----
+
+static void check_refused(const char *source, wick_status wanted, const char *part) {
+  char out[OUT_BYTES], marks[OUT_BYTES];
+  wick_error error = {0};
+  CHECK_EQ_INT(render(source, "{}", out, marks, sizeof out, &error), wanted);
+  CHECK_EQ_INT(error.status, wanted);
+  if (!CHECK(strstr(error.message, part) != NULL)) {
+    check_str(error.message, part, source, __FILE__, __LINE__);
+  }
+}
+
+TEST(errors_name_the_line_and_the_reason) {
+  begin();
+  check_refused("a\n{% if %}", WICK_E_FORMAT, "line 2: an expression is missing");
+  check_refused("{{ 1", WICK_E_FORMAT, "does not end");
+  check_refused("{% for x in y %}", WICK_E_FORMAT, "does not end");
+  check_refused("{% include 'x' %}", WICK_E_FORMAT, "not known");
+  check_refused("{{ 'a }}", WICK_E_FORMAT, "string");
+  check_refused("{% break %}", WICK_E_FORMAT, "loop");
+  check_refused("{{ ) }}", WICK_E_FORMAT, "bracket");
+  check_refused("\n\n{{ x.y }}", WICK_E_FORMAT, "line 3: x is undefined");
+  check_refused("{{ f() }}", WICK_E_FORMAT, "f is undefined");
+  check_refused("{{ 1 + 'a' }}", WICK_E_FORMAT, "an int + a text");
+  check_refused("{{ 1 // 0 }}", WICK_E_FORMAT, "zero");
+  check_refused("{{ 1 | nope }}", WICK_E_UNSUPPORTED, "no filter named nope");
+  check_refused("{{ 1 is nope }}", WICK_E_UNSUPPORTED, "no test named nope");
+  check_refused("\n{{ raise_exception('only ' ~ 'user') }}", WICK_E_ARG, "line 2: only user");
+  check_refused("{{ 9223372036854775807 + 1 }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{% set a, b = [1] %}", WICK_E_FORMAT, "1 values for 2 names");
+}
+
+TEST(variables_that_are_no_json_object_are_refused) {
+  static const char *const wrong[] = {"[]",      "{",         "{\"a\":}",       "{\"a\":01}",
+                                      "{}x",     "{\"a\" 1}", "{\"a\":\"\n\"}", "{\"a\":\"\\q\"}",
+                                      "{'a':1}", "{\"a\":-}", "{\"a\":1,}",     "{\"a\":tru}"};
+  char out[OUT_BYTES], marks[OUT_BYTES];
+  begin();
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    wick_error error = {0};
+    CHECK_EQ_INT(render("", wrong[i], out, marks, sizeof out, &error), WICK_E_FORMAT);
+  }
+  check_text("{{ a }}", "{\"a\": \"\\ud83d\\ude00\\ud800x\\u0041\"}",
+             "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
+}
+
+// Templates that would run for ever or take all memory. Each has a typed error at once.
+TEST(hostile_templates_end) {
+  static const struct {
+    const char *source;
+    wick_status status;
+  } cases[] = {
+      {"{% for i in range(1000000000) %}x{% endfor %}", WICK_E_FULL},
+      {"{% for i in range(1e9) %}x{% endfor %}", WICK_E_FORMAT},
+      {"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+       WICK_E_FULL},
+      {"{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}",
+       WICK_E_FULL},
+      {"{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor "
+       "%}",
+       WICK_E_FULL},
+      {"{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor "
+       "%}",
+       WICK_E_FULL},
+      {"{% set n = namespace(s=[1]) %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor "
+       "%}",
+       WICK_E_FULL},
+      {"{{ 'x' * 1000000000 }}", WICK_E_FULL},
+      {"{{ [1] * 1000000000 }}", WICK_E_FULL},
+      {"{{ 10 ** 10000000 }}", WICK_E_OVERFLOW},
+      {"{% macro f(n) %}{{ f(n + 1) }}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}", WICK_E_FULL},
+      {"{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", WICK_E_FULL},
+      {"{{ ('a' * 100000) | replace('a', 'b' * 10000) }}", WICK_E_FULL},
+      {"{% set s = 'a' * 1000000 %}{{ s.find('a' * 500000 ~ 'b') }}", WICK_E_FULL},
+      {"{% set s = 'a' * 1000000 %}{% for i in range(99999) %}{{ 'b' in s }}{% endfor %}",
+       WICK_E_FULL},
+      {"{% set l = [1] %}{% set _ = l.append(l) %}{{ l }}", WICK_E_FULL},
+      {"{% set l = [1] %}{% set _ = l.append(l) %}{{ l | tojson }}", WICK_E_FULL},
+      {"{% set l = [1] %}{% for i in l %}{% set _ = l.append(1) %}{% endfor %}", WICK_E_FULL},
+      {"{{ range(100000) | list | sort | length }}", WICK_E_FULL},
+      {"{{ ('a\n' * 100000) | indent(100000) }}", WICK_E_FULL},
+      {"{% for i in range(100000) %}{{ 1.7976931348623157e308 }}{% endfor %}", WICK_E_FULL},
+      {"{{ (' ' * 100000).strip('b' * 100000 ~ ' ') }}", WICK_E_FULL},
+  };
+  begin();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    memory.bytes_peak = 0;
+    check_refused(cases[i].source, cases[i].status, "line ");
+    CHECK(memory.bytes_peak < 16 << 20);
+  }
+}
+
+// A source with one construct nested or repeated 20,000 times.
+static void check_deep(const char *begins, const char *repeated, const char *ends) {
+  enum { TIMES = 20000 };
+  static char source[400000];
+  size_t at = strlen(begins);
+  memcpy(source, begins, at + 1);
+  for (int i = 0; i < TIMES; i++) {
+    memcpy(source + at, repeated, strlen(repeated));
+    at += strlen(repeated);
+  }
+  memcpy(source + at, ends, strlen(ends) + 1);
+  chat_template *made = NULL;
+  template_text text = {0};
+  wick_error error = {0};
+  const template_input input = {0};
+  wick_status status = template_create(&memory, source, strlen(source), &made, &error);
+  if (status == WICK_OK) status = template_render(made, &input, &text, &error);
+  CHECK(status == WICK_E_FORMAT || status == WICK_E_FULL);
+  template_text_free(&memory, &text);
+  template_destroy(made);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(sources_that_nest_deeply_are_refused) {
+  begin();
+  check_deep("{{ ", "(", "");
+  check_deep("{{ ", "[", "");
+  check_deep("{{ ", "{1:", "");
+  check_deep("{{ ", "-", "1 }}");
+  check_deep("{{ ", "1 if 0 else ", "1 }}");
+  check_deep("{{ x", ".a", " }}");
+  check_deep("{{ x", "[0]", " }}");
+  check_deep("{{ 1", "|string", " }}");
+  check_deep("{{ 1", " and 1", " }}");
+  check_deep("{{ 1", "+1", "'' }}");
+  check_deep("", "{% if 1 %}", "");
+  check_deep("{% set ", "(", "");
+}
+
+// ---- memory ----
+
+static const char WHOLE[] =
+    "{% macro f(x) %}{{ x | tojson(indent=2) }}{% endmacro %}{% set n = namespace(s='') %}"
+    "{% for m in messages %}{% set n.s = n.s ~ m.role.upper() ~ f(m) %}{% endfor %}{{ n.s }}"
+    "{{ messages | map(attribute='role') | sort | join(',') }}{{ '%s' % messages }}";
+
+TEST(allocations_that_fail_leak_nothing) {
+  const char *variables =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"n\": 1.5}, {\"role\": \"x\"}]}";
+  char out[OUT_BYTES], marks[OUT_BYTES];
+  wick_error error = {0};
+  begin();
+  REQUIRE(render(WHOLE, variables, out, marks, sizeof out, &error) == WICK_OK);
+  const uint64_t calls = memory.calls;
+  CHECK(calls > 4);
+  for (uint64_t k = 1; k <= calls; k++) {
+    begin();
+    memory.fail_at_call = k;
+    CHECK_EQ_INT(render(WHOLE, variables, out, marks, sizeof out, &error), WICK_E_NOMEM);
+  }
+}
