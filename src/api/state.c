@@ -71,21 +71,12 @@ static wick_status no_cache(wick_error *error) {
   return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the prefix cache is off");
 }
 
-// In a model with recurrent layers, pages without the states at their ends would bring no hits.
-static wick_status check_cache_saved(const wick_engine *engine, wick_error *error) {
-  if (engine->prefix == NULL) return no_cache(error);
-  if (!store_is_recurrent(engine->store)) return WICK_OK;
-  return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "the prefix cache of a model with recurrent layers is not saved");
-}
-
 wick_status wick_state_bytes(const wick_engine *engine, uint32_t session, uint64_t *size_bytes,
                              wick_error *error) {
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;
   if (session != 0) return session_bytes(&engine->sessions, session, size_bytes, error);
-  const wick_status saved = check_cache_saved(engine, error);
-  if (saved != WICK_OK) return saved;
+  if (engine->prefix == NULL) return no_cache(error);
   *size_bytes = state_cache_bytes(engine->prefix);
   return WICK_OK;
 }
@@ -96,8 +87,7 @@ wick_status wick_state_save(wick_engine *engine, uint32_t session, const wick_st
   const wick_status status = find_salt(engine, &salt, error);
   if (status != WICK_OK) return status;
   if (session != 0) return session_save(&engine->sessions, session, salt, sink, error);
-  const wick_status saved = check_cache_saved(engine, error);
-  if (saved != WICK_OK) return saved;
+  if (engine->prefix == NULL) return no_cache(error);
   return state_save_cache(engine->prefix, salt, sink, error);
 }
 

@@ -66,13 +66,26 @@ typedef struct prefix_stats {
 
 typedef struct prefix_cache prefix_cache;
 
+// What may belong to an entry beside its page, so that a record of the cache holds it, too: parts
+// of several kinds, each of one size (pages of other pools, recurrent states). An entry need not
+// have them.
+enum { PREFIX_PARTS_MAX = 8 };
+typedef struct prefix_parts {
+  uint32_t kinds;
+  uint64_t bytes[PREFIX_PARTS_MAX];
+  const void *(*find)(void *context, prefix_id id, uint32_t kind);  // NULL: the entry has none
+  // Keeps a copy for a new entry, as far as there is room.
+  void (*keep)(void *context, prefix_id id, uint32_t kind, const void *bytes);
+} prefix_parts;
+
 typedef struct prefix_config {
   uint32_t entries_max;      // 0: nothing is ever stored
   uint32_t page_tokens;      // 1..64; the pool's is KERNEL_PAGE_TOKENS
   page_hash_function *hash;  // NULL: page_hash (tests inject collisions)
   // Called before an entry is removed; may be NULL.
   void (*removed)(void *context, prefix_id id);
-  void *context;
+  const prefix_parts *parts;  // NULL: none
+  void *context;              // of these
 } prefix_config;
 
 // config NULL: 100 entries of 16 tokens. The cache becomes the pool's holder; the pool must outlive

@@ -32,7 +32,7 @@ typedef struct state_entry {
 } state_entry;
 
 typedef struct state_node {
-  uint32_t parent, zero;
+  uint32_t parent, parts;
   cache_salt salt;
 } state_node;
 
@@ -180,8 +180,47 @@ static uint64_t node_bytes(const kv_pool *pool) {
   return sizeof(state_node) + KERNEL_PAGE_TOKENS * sizeof(int32_t) + pool->layout.page_bytes;
 }
 
+static const void *find_part(const prefix_cache *cache, prefix_id id, uint32_t kind) {
+  return cache->config.parts->find(cache->config.context, id, kind);
+}
+
+static uint32_t kinds_of(const prefix_cache *cache) {
+  return cache->config.parts == NULL ? 0 : cache->config.parts->kinds;
+}
+
+static bool is_saved(const prefix_cache *cache, prefix_id id) {
+  return prefix_is_live(cache, id) && cache->entries[id].is_linked;
+}
+
+static uint64_t cache_payload_bytes(const prefix_cache *cache) {
+  uint64_t bytes = cache->count * node_bytes(cache->pool);
+  for (uint32_t kind = 0; kind < kinds_of(cache); kind++) {
+    for (prefix_id id = 0; id < cache->place_count; id++) {
+      if (!is_saved(cache, id) || find_part(cache, id, kind) == NULL) continue;
+      bytes += cache->config.parts->bytes[kind];
+    }
+  }
+  return bytes;
+}
+
 uint64_t state_cache_bytes(const prefix_cache *cache) {
-  return sizeof(state_header) + CHECKSUM_BYTES + cache->count * node_bytes(cache->pool);
+  return sizeof(state_header) + CHECKSUM_BYTES + cache_payload_bytes(cache);
+}
+
+static void put_node(state_writer *writer, const prefix_cache *cache, prefix_id id,
+                     uint32_t parent) {
+  const prefix_entry *entry = &cache->entries[id];
+  state_node node = {parent, 0, entry->salt};
+  for (uint32_t kind = 0; kind < kinds_of(cache); kind++) {
+    if (find_part(cache, id, kind) != NULL) node.parts |= 1u << kind;
+  }
+  put(writer, &node, sizeof node);
+  put(writer, prefix_entry_tokens(cache, id), KERNEL_PAGE_TOKENS * sizeof(int32_t));
+  put(writer, cache->pool->pages[entry->page].data.bytes, cache->pool->layout.page_bytes);
+  for (uint32_t kind = 0; kind < kinds_of(cache); kind++) {
+    if ((node.parts >> kind & 1) == 0) continue;
+    put(writer, find_part(cache, id, kind), (size_t)cache->config.parts->bytes[kind]);
+  }
 }
 
 // The entries `depth` pages deep; *written: entries so far, places[id]: where an entry stands.
@@ -189,15 +228,8 @@ static void put_level(state_writer *writer, const prefix_cache *cache, uint32_t 
                       uint32_t *places, uint32_t *written) {
   for (prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
     const prefix_entry *entry = &cache->entries[id];
-    if (!prefix_is_live(cache, id) || !entry->is_linked ||
-        entry->token_count != depth * KERNEL_PAGE_TOKENS) {
-      continue;
-    }
-    const uint32_t parent = entry->parent == PREFIX_NONE ? PREFIX_NONE : places[entry->parent];
-    const state_node node = {parent, 0, entry->salt};
-    put(writer, &node, sizeof node);
-    put(writer, prefix_entry_tokens(cache, id), KERNEL_PAGE_TOKENS * sizeof(int32_t));
-    put(writer, cache->pool->pages[entry->page].data.bytes, cache->pool->layout.page_bytes);
+    if (!is_saved(cache, id) || entry->token_count != depth * KERNEL_PAGE_TOKENS) continue;
+    put_node(writer, cache, id, entry->parent == PREFIX_NONE ? PREFIX_NONE : places[entry->parent]);
     places[id] = (*written)++;
   }
 }
@@ -212,8 +244,8 @@ wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wic
   if (places == NULL) {
     return memory_fail(cache->memory, error, "the order of the cache", cache->place_count);
   }
-  const state_header header = make_header(cache->pool, salt, STATE_CACHE, 0, cache->count,
-                                          cache->count * node_bytes(cache->pool));
+  const state_header header =
+      make_header(cache->pool, salt, STATE_CACHE, 0, cache->count, cache_payload_bytes(cache));
   state_writer writer = begin_writing(sink, &header);
   uint32_t written = 0;
   for (uint32_t depth = 1; written < cache->count && !writer.failed; depth++) {
@@ -275,10 +307,8 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
 }
 
 static bool sizes_agree(const state_header *header, const kv_pool *pool) {
-  if (header->kind == STATE_CACHE) {
-    return header->payload_bytes == header->pages * node_bytes(pool) &&
-           header->payload_bytes / node_bytes(pool) == header->pages;
-  }
+  // parts of a cache's entries are counted as they are read
+  if (header->kind == STATE_CACHE) return header->payload_bytes / node_bytes(pool) >= header->pages;
   // every entry has at least one stored token and at most a page of them
   if (header->pages > header->tokens || header->tokens > INT32_MAX ||
       header->tokens > (uint64_t)header->pages * KERNEL_PAGE_TOKENS) {
@@ -403,8 +433,10 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
 typedef struct cache_reading {
   state_reader *reader;
   prefix_cache *cache;
-  uint8_t *page;   // [page_bytes]
-  prefix_id *ids;  // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
+  uint64_t left_bytes;  // of the payload
+  uint8_t *page;        // [page_bytes]
+  uint8_t *parts;       // one of each kind, one behind the other; NULL: there are none
+  prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it was not there
   uint32_t done, entered;
 } cache_reading;
 
@@ -432,19 +464,50 @@ static prefix_id enter(cache_reading *r, prefix_id parent, const state_node *nod
   return id | IS_NEW;
 }
 
+static wick_status read_parts(cache_reading *r, uint32_t parts, wick_error *error) {
+  const uint32_t kinds = kinds_of(r->cache);
+  if (parts >> kinds != 0) return fail_corrupt(error, "parts of an entry");
+  uint8_t *at = r->parts;
+  for (uint32_t kind = 0; kind < kinds; kind++) {
+    const size_t bytes = (size_t)r->cache->config.parts->bytes[kind];
+    if ((parts >> kind & 1) != 0) {
+      if (bytes > r->left_bytes) return fail_corrupt(error, "its sizes");
+      if (!get(r->reader, at, bytes)) return fail_reading(error);
+      r->left_bytes -= bytes;
+    }
+    at += bytes;
+  }
+  return WICK_OK;
+}
+
+static void keep_parts(const cache_reading *r, prefix_id id, uint32_t parts) {
+  const uint8_t *at = r->parts;
+  for (uint32_t kind = 0; kind < kinds_of(r->cache); kind++) {
+    const prefix_config *config = &r->cache->config;
+    if ((parts >> kind & 1) != 0) config->parts->keep(config->context, id, kind, at);
+    at += config->parts->bytes[kind];
+  }
+}
+
 static wick_status read_node(cache_reading *r, wick_error *error) {
   state_node node;
   int32_t tokens[KERNEL_PAGE_TOKENS];
+  if (node_bytes(r->reader->pool) > r->left_bytes) return fail_corrupt(error, "its sizes");
+  r->left_bytes -= node_bytes(r->reader->pool);
   if (!get(r->reader, &node, sizeof node) || !get(r->reader, tokens, sizeof tokens) ||
       !get(r->reader, r->page, r->reader->pool->layout.page_bytes)) {
     return fail_reading(error);
   }
+  const wick_status status = read_parts(r, node.parts, error);
+  if (status != WICK_OK) return status;
   const bool is_root = node.parent == PREFIX_NONE;
   if (!is_root && node.parent >= r->done) return fail_corrupt(error, "the order of its entries");
   prefix_id parent = is_root ? PREFIX_NONE : r->ids[node.parent];
   const bool is_reachable = is_root || parent != PREFIX_NONE;
   if (parent != PREFIX_NONE) parent &= ~IS_NEW;
-  r->ids[r->done++] = is_reachable ? enter(r, parent, &node, tokens) : PREFIX_NONE;
+  const prefix_id id = is_reachable ? enter(r, parent, &node, tokens) : PREFIX_NONE;
+  r->ids[r->done++] = id;
+  if (id != PREFIX_NONE && (id & IS_NEW) != 0) keep_parts(r, id & ~IS_NEW, node.parts);
   return WICK_OK;
 }
 
@@ -458,6 +521,21 @@ static void end_reading(cache_reading *r, bool keeps) {
   }
   memory_free(r->cache->memory, r->ids);
   memory_free(r->cache->memory, r->page);
+  memory_free(r->cache->memory, r->parts);
+}
+
+static bool allocate_reading(cache_reading *r) {
+  memory_gate *memory = r->cache->memory;
+  uint64_t parts_bytes = 0;
+  size_t size_bytes;
+  for (uint32_t kind = 0; kind < kinds_of(r->cache); kind++) {
+    parts_bytes += r->cache->config.parts->bytes[kind];
+  }
+  if (!checked_to_size(parts_bytes, &size_bytes)) return false;
+  r->ids = memory_alloc_array(memory, r->reader->pages, sizeof *r->ids);
+  r->page = memory_alloc(memory, r->reader->pool->layout.page_bytes);
+  if (size_bytes != 0) r->parts = memory_alloc(memory, size_bytes);
+  return r->ids != NULL && r->page != NULL && (size_bytes == 0 || r->parts != NULL);
 }
 
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
@@ -466,16 +544,14 @@ wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t
       cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of such a cache");
   }
-  memory_gate *memory = cache->memory;
-  cache_reading r = {.reader = reader, .cache = cache};
-  r.ids = memory_alloc_array(memory, reader->pages, sizeof *r.ids);
-  r.page = memory_alloc(memory, reader->pool->layout.page_bytes);
+  cache_reading r = {.reader = reader, .cache = cache, .left_bytes = reader->payload_bytes};
   wick_status status = WICK_OK;
-  if (r.ids == NULL || r.page == NULL) {
-    memory_fail(memory, error, "reading the cache", reader->pool->layout.page_bytes);
-    status = WICK_E_NOMEM;
+  if (!allocate_reading(&r)) {
+    const size_t page_bytes = reader->pool->layout.page_bytes;
+    status = memory_fail(cache->memory, error, "reading the cache", page_bytes);
   }
   while (status == WICK_OK && r.done < reader->pages) status = read_node(&r, error);
+  if (status == WICK_OK && r.left_bytes != 0) status = fail_corrupt(error, "its sizes");
   if (status == WICK_OK) status = check_end(reader, error);
   end_reading(&r, status == WICK_OK);
   if (status == WICK_OK) *entries = r.entered;

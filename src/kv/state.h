@@ -6,9 +6,9 @@
 //           heads, head dim, tokens, pages, payload bytes, checksum of the header
 //   payload of a sequence: tokens [tokens] i32; per page {position u32, delta i32, first u16, last
 //           u16, has_page u32}; then the pages that are there, each page_bytes
-//   payload of a cache: per entry {parent u32 (place in the record or ~0), 0 u32, salt 2 u64,
-//   tokens
-//           [page tokens] i32, page}; parents come first
+//   payload of a cache: per entry {parent u32 (place in the record or ~0), kinds of its parts u32
+//           (bit k: kind k), salt 2 u64, tokens [page tokens] i32, page, its parts in the order of
+//           their kinds (prefix_parts)}; parents come first
 //   checksum u64 of the payload
 // In the record of a sequence, rows after the stored ones are zero. Token ids are not checked: the
 // caller compares them with the vocabulary.

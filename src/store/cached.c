@@ -215,6 +215,12 @@ void cached_reserve(seq_store *store, uint32_t entries) {
   if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
+// Whether the entry may have a state: others give theirs up for it.
+static bool make_state_room(seq_store *store) {
+  if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
+  return store->entry_slot_count < store->config.checkpoints_max;
+}
+
 // The state at the end of the whole pages that the sequence has passed last belongs to their entry.
 static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
                        const int32_t *tokens, uint32_t count) {
@@ -222,9 +228,7 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   if (mark.slot == SLOT_NONE || mark.position > count) return;
   const prefix_id id = prefix_peek(store->prefix, salt, tokens, mark.position);
   if (tokens_of(store, id) != mark.position || !grow_entries(store, id)) return;
-  if (slot_of(store, id) != SLOT_NONE) return;
-  if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
-  if (store->entry_slot_count >= store->config.checkpoints_max) return;
+  if (slot_of(store, id) != SLOT_NONE || !make_state_room(store)) return;
   slot_retain(store, mark.slot);
   store->entry_slots[id] = mark.slot;
   store->entry_slot_count++;
@@ -257,4 +261,53 @@ void store_remember(seq_store *store, kv_seq_id id, cache_salt salt, const int32
   }
   const store_seq *seq = store_find(store, id);
   if (seq != NULL) keep_state(store, seq, salt, tokens, count);
+}
+
+// ---- Records ----
+
+static const void *find_part(void *context, prefix_id id, uint32_t kind) {
+  const seq_store *store = context;
+  if (kind < store->side_count) {
+    const side_pool *side = &store->sides[kind];
+    const kv_page_id page = page_of(side, id);
+    return page == KV_PAGE_NONE ? NULL : kv_page_bytes(side->pool, page);
+  }
+  const slot_id slot = slot_of(store, id);
+  return slot == SLOT_NONE ? NULL : slot_bytes(store, slot);
+}
+
+static void load_state(seq_store *store, prefix_id id, const void *bytes) {
+  if (!make_state_room(store)) return;
+  const slot_id slot = slot_take_spare(store);
+  if (slot == SLOT_NONE) return;
+  memcpy(slot_bytes(store, slot), bytes, (size_t)store->config.state_bytes);
+  store->entry_slots[id] = slot;
+  store->entry_slot_count++;
+}
+
+static void load_page(const side_pool *side, prefix_id id, const void *bytes) {
+  kv_page_id page;
+  if (kv_page_take_held(side->pool, &page, NULL, NULL) != WICK_OK) return;
+  memcpy(kv_page_bytes(side->pool, page), bytes, kv_pool_layout(side->pool)->page_bytes);
+  side->entry_pages[id] = page;
+}
+
+static void keep_part(void *context, prefix_id id, uint32_t kind, const void *bytes) {
+  seq_store *store = context;
+  if (!grow_entries(store, id)) return;
+  if (kind < store->side_count) {
+    load_page(&store->sides[kind], id, bytes);
+  } else {
+    load_state(store, id, bytes);
+  }
+}
+
+const prefix_parts *cached_parts(seq_store *store) {
+  prefix_parts *parts = &store->parts;
+  *parts = (prefix_parts){.kinds = store->side_count, .find = find_part, .keep = keep_part};
+  for (uint32_t i = 0; i < store->side_count; i++) {
+    parts->bytes[i] = kv_pool_layout(store->sides[i].pool)->page_bytes;
+  }
+  if (store_is_recurrent(store)) parts->bytes[parts->kinds++] = store->config.state_bytes;
+  return parts->kinds == 0 ? NULL : parts;
 }

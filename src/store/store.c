@@ -18,6 +18,7 @@ wick_status store_create(memory_gate *memory, const kernel_table *kernels,
     const prefix_config prefix = {.entries_max = config->prefix_entries_max,
                                   .page_tokens = KERNEL_PAGE_TOKENS,
                                   .removed = has_more ? cached_removed : NULL,
+                                  .parts = cached_parts(store),
                                   .context = store};
     status = prefix_cache_init(memory, store->pool, &prefix, &store->prefix, error);
   }

@@ -59,6 +59,7 @@ struct seq_store {
                          // state is kept
   uint32_t entry_capacity;
   uint32_t entry_slot_count;  // that have one
+  prefix_parts parts;         // of entries: a page of each side pool, then a state
 };
 
 store_seq *store_find(const seq_store *store, kv_seq_id id);
@@ -116,6 +117,8 @@ bool cached_evict_state(seq_store *store);
 void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache takes an entry out.
 void cached_removed(void *context, prefix_id id);
+// What records of the cache hold of an entry beside its page; NULL: nothing.
+const prefix_parts *cached_parts(seq_store *store);
 // What a side pool asks of the prefix cache (kv_holder); context: the side_pool.
 uint32_t cached_reclaimable(void *context);
 uint32_t cached_reclaim(void *context, uint32_t pages);
