@@ -1,10 +1,9 @@
-// reference/compaction.c — moves pages of the pool, and tells the prefix cache.
+// reference/compaction.c — moves pages of the pool.
 #include "reference/compaction.h"
 
 #include <string.h>
 
 #include "kv/pool_types.h"
-#include "kv/prefix_types.h"
 
 double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id id) {
   const kv_seq *seq = kv_seq_find(pool, id);
@@ -25,27 +24,16 @@ bool kv_pool_should_defrag(const kv_pool *pool, double threshold) {
   return (uint64_t)pool->page_free * 10 < pool->page_count && frag.holes > 0;
 }
 
-// The pool's one holder is the prefix cache.
-static void tell_cache(const kv_pool *pool, kv_page_id from, kv_page_id to) {
-  prefix_cache *cache = pool->holder.context;
-  for (prefix_id id = 0; id < cache->place_count; id++) {
-    if (cache->entries[id].page == from) cache->entries[id].page = to;
-  }
-}
-
 static void move_page(kv_pool *pool, kv_page_id from_id, kv_page_id to_id) {
   kv_page *from = &pool->pages[from_id], *to = &pool->pages[to_id];
-  const bool is_held = from->hold_count > 0;
   memcpy(to->data.bytes, from->data.bytes, pool->layout.page_bytes);
   to->ref_count = from->ref_count;
-  to->hold_count = from->hold_count;
   to->fill_tokens = from->fill_tokens;
   to->is_sealed = from->is_sealed;
-  from->ref_count = from->hold_count = 0;
+  from->ref_count = 0;
   from->fill_tokens = 0;
   from->is_sealed = false;
   if ((uint32_t)from_id < pool->free_from) pool->free_from = (uint32_t)from_id;
-  if (is_held) tell_cache(pool, from_id, to_id);
 }
 
 static uint32_t compact(kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
@@ -54,8 +42,7 @@ static uint32_t compact(kv_pool *pool, kv_seq *seq, uint32_t moved_max) {
     const kv_page_id page = seq->table[i].page, place = seq->table[i - 1].page + 1;
     if (page < 0 || place <= 0 || page == place || (uint32_t)place >= pool->page_count) continue;
     const kv_page *header = &pool->pages[page];
-    // only this table and the cache use it, and the cache is told
-    if (pool->pages[place].ref_count != 0 || header->ref_count - header->hold_count != 1) continue;
+    if (pool->pages[place].ref_count != 0 || header->ref_count != 1) continue;
     move_page(pool, page, place);
     seq->table[i].page = place;
     moved++;

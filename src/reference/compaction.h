@@ -12,8 +12,8 @@ bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
 // Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
 // the order of their ids, at most pages_moved_max pages. Between steps only. Returns the number.
 uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max);
-// The same for one sequence. A page moves when the place after its neighbour is free and no other
-// sequence shares it. *moved: how many. WICK_E_SEQ.
+// The same for one sequence. A page moves when the place after its neighbour is free, no other
+// sequence shares it, and no cache holds it. *moved: how many. WICK_E_SEQ.
 wick_status kv_seq_compact(kv_pool *pool, kv_seq_id seq, uint32_t *moved, wick_error *error);
 // Pairs that are neighbours in the pool / all pairs; 1 for at most one page or no such sequence.
 double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id seq);
