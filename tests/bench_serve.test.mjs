@@ -94,6 +94,8 @@ describe('requests that arrive by themselves', () => {
     for (const [mix, message] of [
       ['chat:0.5,tiny', /--mix takes classes/],
       ['chat:-1', /--mix takes classes/],
+      ['4-2', /--mix takes classes/],
+      ['4/2/1', /--mix takes classes/],
       ['4000/200', /need 4200 tokens, the context is 4096/],
     ]) {
       const { code, stderr } = await bench('--serve', '--mix', String(mix));
@@ -111,8 +113,28 @@ describe('requests that arrive by themselves', () => {
       }
     }
     const few = ['--serve', '--requests', '2', '--mix', '4/2', '--clock', 'cpu'];
-    const { requests } = await measure(...few, '--rate', '0.001');
+    const { load, requests } = await measure(...few, '--rate', '0.001');
     assert.ok(requests[1].arrival_ms > requests[0].arrival_ms && requests[0].arrival_ms > 1000);
+    // no second is waited for, and the clock still counts them all
+    const last = requests[1].arrival_ms;
+    assert.ok(load.elapsed_ms >= last && load.elapsed_ms < last + 60_000);
+  });
+
+  test('known classes count alike unless told otherwise', async () => {
+    const none = ['--serve', '--requests', '1', '--clock', 'cpu', '--mix', 'short,long'];
+    const { workload } = await measure(...none);
+    assert.deepEqual(
+      workload.mix.map((/** @type {any} */ row) => [row.tokens_in, row.tokens_out, row.share]),
+      [
+        [32, 64, 0.5],
+        [2048, 512, 0.5],
+      ],
+    );
+  });
+
+  test('the help says what each option takes', async () => {
+    const { stdout } = await bench('--serve', '--help');
+    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +cpu: time is what this program/m);
   });
 
   test('more tokens than the context holds are refused, not measured in part', async () => {
@@ -205,6 +227,8 @@ test('saturation: the verdict follows from the raw samples', async () => {
     assert.equal(times.length, 6);
     assert.ok(Math.abs(pass.throughput_tok_s - 18e3 / sum(times)) < 1e-6);
     assert.ok(Math.abs(pass.total_ms_p99 - Math.max(...times)) < 1e-9);
+    assert.deepEqual([pass.result.ttft_ms.length, pass.result.itl_ms.length], [6, 12]);
+    assert.ok(pass.summary.iterations === 6 && pass.result.load_ms > 0);
   }
   const rate = (alone.throughput_tok_s / config.tokens_out) * (config.load_pct / 100);
   assert.ok(Math.abs(verdict.load_rate_per_s - rate) < 1e-6);

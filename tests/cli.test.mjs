@@ -368,6 +368,22 @@ describe('perplexity', { skip: shared.skip }, () => {
     assert.equal(readFileSync(saved, 'utf8'), 'earlier logits');
   });
 
+  test('a reference that is not finite, or too short, ends in words', async () => {
+    const reference = join(temporary, 'reference.f32');
+    await text(['perplexity', stories, '--save', reference], { input });
+    const logits = readFileSync(reference);
+    const wild = Buffer.from(logits);
+    wild.writeFloatLE(Number.NaN, 4 * 700);
+    writeFileSync(reference, wild);
+    const args = ['perplexity', stories, '--kl', reference];
+    await assertRefused(args, 3, /perplexity: .*(finite|NaN)/, { input });
+    writeFileSync(reference, logits.subarray(0, logits.length - 4));
+    await assertRefused(args, 3, /the reference holds fewer positions than the text/, { input });
+    writeFileSync(reference, logits);
+    const { kl_nats_mean } = JSON.parse(await text(args, { input }));
+    assert.ok(Math.abs(kl_nats_mean) < 1e-12);
+  });
+
   test('a file that cannot be written is told after the first window', async () => {
     const long = input.repeat(20);
     const args = ['perplexity', stories, '--ctx', '16', '--save'];

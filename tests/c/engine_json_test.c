@@ -105,7 +105,8 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
   const memory_gate *memory = &engine->memory;
   CHECK_SAYS("\"memory\":{\"bytes_now\":%llu,\"bytes_peak\":%llu,\"budget_bytes\":100000000,",
              (u64)memory->bytes_now, (u64)memory->bytes_peak);
-  CHECK_SAYS("\"calls\":%llu}", (u64)memory->calls);
+  CHECK_SAYS("\"limit_bytes\":%llu,\"calls\":%llu}", (u64)wick_engine_memory_limit(engine),
+             (u64)memory->calls);
   CHECK_SAYS(
       "\"threads\":1,\"kernels\":\"%s\",\"k_type\":\"f16\",\"v_type\":\"f16\","
       "\"batch_tokens\":128",
@@ -220,6 +221,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   CHECK_SAYS(
       "\"sequences\":2,\"forks\":1,\"cow_copies\":0,\"pages_allocated\":4,"
       "\"pages_freed\":1,\"nonfinite_values\":0,");
+  CHECK_SAYS("\"fragmentation\":{\"holes\":0,\"largest_free_region\":%u,", all - 3);
   CHECK_SAYS("\"wasted_capacity\":3,\"ratio\":0,\"avg_tokens_per_page\":15}");
   CHECK_SAYS(
       "\"sessions\":2,\"prefix\":{\"entries\":2,\"capacity\":64,\"hits\":1,\"misses\":1,"

@@ -253,6 +253,59 @@ TEST(errors_name_the_setting_and_its_numbers) {
   wick_engine_destroy(engine);
 }
 
+TEST(a_model_names_its_architecture) {
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = open_engine(&config);
+  REQUIRE(engine != NULL);
+  wick_model_info info;
+  wick_error error;
+  REQUIRE(wick_model_get_info(engine, &info, &error) == WICK_OK);
+  REQUIRE(CHECK_EQ_UINT(info.architecture.size_bytes, 5));
+  CHECK_EQ_MEM(info.architecture.bytes, "llama", 5);
+  CHECK(info.parameters > 2000000 && info.parameters < 3000000);
+  wick_engine_destroy(engine);
+}
+
+TEST(an_engine_without_a_model_has_no_figures_and_drafts_for_nobody) {
+  static const wick_stats none;
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *empty, *engine = open_engine(&config);
+  wick_error error;
+  wick_stats stats;
+  REQUIRE(engine != NULL);
+  REQUIRE(wick_engine_create(&config, &empty, &error) == WICK_OK);
+  memset(&stats, 7, sizeof stats);
+  wick_stats_get(empty, &stats);
+  CHECK_EQ_MEM(&stats, &none, sizeof stats);
+  CHECK_EQ_INT(wick_engine_set_draft(engine, empty, &error), WICK_E_NODATA);
+  CHECK(strstr(error.message, "model is not loaded") != NULL);
+  CHECK_EQ_INT(wick_engine_set_draft(empty, engine, &error), WICK_E_NODATA);
+  wick_engine_destroy(engine);
+  wick_engine_destroy(empty);
+}
+
+TEST(a_plan_over_the_budget_is_refused_with_its_numbers) {
+  wick_config config;
+  wick_config_default(&config);
+  config.memory_bytes_max = 3000000;
+  config.context_tokens = 512;
+  wick_engine *engine;
+  wick_error error;
+  REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);
+  size_t size_bytes;
+  uint8_t *bytes = check_read_file(check_repository(MODEL), &size_bytes);
+  REQUIRE(bytes != NULL);
+  CHECK_EQ_INT(wick_load_bytes(engine, bytes, size_bytes, &error), WICK_E_NOMEM);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_PLAN);
+  CHECK(error.numbers[0] > 3000000);
+  CHECK_EQ_UINT(error.numbers[1], 3000000);
+  CHECK_EQ_UINT(error.numbers[2], 512);
+  free(bytes);
+  wick_engine_destroy(engine);
+}
+
 TEST(figures_are_told) {
   wick_config config;
   wick_config_default(&config);

@@ -71,6 +71,7 @@ TEST(rates_and_lanes_are_exported) {
   json_begin(&json, keep_text, NULL);
   ops_json(&ops, &json, NULL);
   CHECK(strstr(text, "\"kernels\":\"simd128\"") != NULL);
+  CHECK(strstr(text, "\"logits\":{\"count\":1,\"timed\":1,\"time_us\":400,") != NULL);
   CHECK(strstr(text, "\"gb_per_s\":25,\"gmac_per_s\":10,\"share\":1") != NULL);
   CHECK(strstr(text, "\"gb_per_s\":null") != NULL);  // ops that took no time
   CHECK(strstr(text, "\"simd128\":{\"dispatches\":1,\"latency_us_mean\":400") != NULL);
