@@ -40,7 +40,7 @@ setup-dev:
 setup-bench:
 	@tools/setup.sh core browsers bench
 setup-all:
-	@tools/setup.sh core dev browsers edge bench
+	@tools/setup.sh core dev browsers edge text bench
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [bench]        (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [text] [bench]        (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
 #   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
+#   text      tokenizers and sentencepiece (PyPI), which tests compare ids with, by
+#             tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
 #             tools/bench/
 #
@@ -242,6 +244,15 @@ pip_edge() {
     --require-hashes -r tools/edge/requirements.txt
 }
 
+pip_text() {
+  say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece (tools/text/requirements.txt)"
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  rm -rf "$chain/text"
+  run venv python3 -m venv "$chain/text"
+  run pip-text again "$chain/text/bin/pip" install --disable-pip-version-check --only-binary :all: \
+    --require-hashes --no-deps -r tools/text/requirements.txt
+}
+
 # ---- parts --------------------------------------------------------------------------------------
 
 part_core() {
@@ -272,6 +283,11 @@ part_edge() {
   once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge
 }
 
+part_text() {
+  need_files tools/text/requirements.txt
+  once text-pip "$(hash_of tools/text/requirements.txt)" pip_text
+}
+
 part_bench() {
   need_files .npmrc tools/bench/{package.json,package-lock.json}
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
@@ -280,8 +296,8 @@ part_bench() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | bench) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge bench" ;;
+    core | dev | browsers | edge | text | bench) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge text bench" ;;
   esac
 done
 cd "$root"

@@ -101,11 +101,11 @@ bool pattern_is_han(unicode_char c) {
 }
 
 // [一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]
+// The third range begins at U+8C48, not at U+F900 that looks the same.
 bool pattern_is_asian_of_afmoe(unicode_char c) {
-  static const code_range RANGES[] = {
-      {0xe40, 0xeff},   {0x1000, 0x109f}, {0x1100, 0x11ff}, {0x1780, 0x17ff}, {0x2f00, 0x2fdf},
-      {0x3040, 0x30ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xa9e0, 0xa9ff}, {0xaa60, 0xaa7f},
-      {0xac00, 0xd7af}, {0xf900, 0xfaff}, {0xff65, 0xff9f}};
+  static const code_range RANGES[] = {{0xe40, 0xeff},   {0x1000, 0x109f}, {0x1100, 0x11ff},
+                                      {0x1780, 0x17ff}, {0x2f00, 0x2fdf}, {0x3040, 0x30ff},
+                                      {0x3400, 0x4dbf}, {0x4e00, 0xfaff}, {0xff65, 0xff9f}};
   return is_in_ranges(c.code, RANGES, sizeof RANGES / sizeof RANGES[0]);
 }
 

@@ -112,6 +112,45 @@ uint32_t unicode_base(uint32_t code_point) {
                         UNICODE_BASE_STEP_COUNT, code_point);
 }
 
+// The vowel and the last consonant of a Hangul syllable (Unicode, chapter 3.12).
+static size_t hangul_tail(uint32_t code_point, uint32_t tail[2]) {
+  enum { FIRST = 0xac00, VOWELS = 21, LASTS = 28, VOWEL_FIRST = 0x1161, LAST_BEFORE = 0x11a7 };
+  const uint32_t index = code_point - FIRST, last = index % LASTS;
+  tail[0] = VOWEL_FIRST + index / LASTS % VOWELS;
+  tail[1] = LAST_BEFORE + last;
+  return last > 0 ? 2 : 1;
+}
+
+size_t unicode_tail(uint32_t code_point, uint32_t tail[2]) {
+  if (code_point >= 0xac00 && code_point <= 0xd7a3) return hangul_tail(code_point, tail);
+  size_t low = 0, high = UNICODE_TAIL_COUNT;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (UNICODE_TAILS[middle][0] < code_point) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == UNICODE_TAIL_COUNT || UNICODE_TAILS[low][0] != code_point) return 0;
+  tail[0] = UNICODE_TAILS[low][1];
+  tail[1] = UNICODE_TAILS[low][2];
+  return tail[1] != 0 ? 2 : 1;
+}
+
+bool unicode_is_spacing_mark(uint32_t code_point) {
+  const uint8_t *at = UNICODE_SPACING_MARKS;
+  const uint8_t *end = at + sizeof UNICODE_SPACING_MARKS;
+  for (uint32_t first = 0; at < end;) {
+    first += read_number(&at);
+    if (code_point < first) break;
+    const uint32_t length = read_number(&at);
+    if (code_point - first < length) return true;
+    first += length;
+  }
+  return false;
+}
+
 unicode_char unicode_at(const uint8_t *text, size_t at, size_t end) {
   if (at >= end) return (unicode_char){0};
   const uint8_t *p = text + at;

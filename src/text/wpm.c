@@ -1,7 +1,7 @@
 // text/wpm.c — WordPiece as BERT models use it: text is stripped of accents and put in lower case,
 // cut at white space, punctuation and Chinese characters; each word becomes the longest tokens that
-// fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018), as
-// llama.cpp does it.
+// fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018). Where
+// llama.cpp takes less of a decomposition (Hangul) or leaves out vowel signs, this does as BERT.
 #include <string.h>
 
 #include "base/text.h"
@@ -44,33 +44,58 @@ static void put_word(encode_state *state, size_t *word_bytes) {
   }
 }
 
+// What is gathered of the text: the word behind the mark in state->copy.
+typedef struct wpm_word {
+  encode_state *state;
+  size_t size_bytes;
+} wpm_word;
+
+// A code point of the text without accents.
+static void add_character(wpm_word *word, uint32_t code) {
+  const tokenizer *tokenizer = word->state->tokenizer;
+  const uint8_t kind = unicode_class(code);
+  if (tokenizer->strips_accents && kind == UNICODE_MARK && !unicode_is_spacing_mark(code)) return;
+  const bool is_alone = stands_alone(code, kind);
+  if (is_alone) put_word(word->state, &word->size_bytes);
+  const uint32_t form = tokenizer->lowers_case ? unicode_lower(code) : code;
+  word->size_bytes += utf8_encode(form, word->state->copy + word->size_bytes);
+  // the only small letter of two code points
+  if (code == 0x130 && tokenizer->lowers_case && !tokenizer->strips_accents) {
+    word->size_bytes += utf8_encode(0x307, word->state->copy + word->size_bytes);
+  }
+  if (is_alone) put_word(word->state, &word->size_bytes);
+}
+
+// White space parts words; of the controls, only these three are white space.
+static bool is_dropped(uint32_t code, uint8_t kind) {
+  const bool is_tab = code == '\t' || code == '\n' || code == '\r';
+  const bool is_control = kind == UNICODE_CONTROL || code < 0x20 || code == 0x85;
+  return (is_control && !is_tab) || code == 0xfffd;
+}
+
 wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // A character of 2 bytes may have a small letter of 3.
-  const wick_status status = encode_reserve(state, 2 * size_bytes + WORD_MARK_BYTES + 4, error);
+  // A character of 2 bytes may have small letters of 3, one of 3 may be three of 3.
+  const wick_status status = encode_reserve(state, 3 * size_bytes + WORD_MARK_BYTES + 12, error);
   if (status != WICK_OK) return status;
   memcpy(state->copy, WORD_MARK, WORD_MARK_BYTES);
-  size_t word_bytes = WORD_MARK_BYTES;
+  wpm_word word = {state, WORD_MARK_BYTES};
   for (size_t at = 0; at < size_bytes;) {
-    uint32_t code;
+    uint32_t code, tail[2];
     const int length = utf8_decode(text + at, size_bytes - at, &code);
     at += length > 0 ? (size_t)length : 1;
     if (length <= 0) continue;  // no character: left out
-    if (tokenizer->strips_accents) code = unicode_base(code);
     const uint8_t kind = unicode_class(code);
+    if (is_dropped(code, kind)) continue;
     if (kind == UNICODE_SPACE) {
-      put_word(state, &word_bytes);
+      put_word(state, &word.size_bytes);
       continue;
     }
-    if (code == 0xfffd || kind == UNICODE_CONTROL) continue;
-    if (tokenizer->strips_accents && kind == UNICODE_MARK) continue;
-    const bool is_alone = stands_alone(code, kind);
-    if (is_alone) put_word(state, &word_bytes);
-    if (tokenizer->lowers_case) code = unicode_lower(code);
-    word_bytes += utf8_encode(code, state->copy + word_bytes);
-    if (is_alone) put_word(state, &word_bytes);
+    add_character(&word, tokenizer->strips_accents ? unicode_base(code) : code);
+    const size_t more = tokenizer->strips_accents ? unicode_tail(code, tail) : 0;
+    for (size_t i = 0; i < more; i++) add_character(&word, tail[i]);
   }
-  put_word(state, &word_bytes);
+  put_word(state, &word.size_bytes);
   return WICK_OK;
 }

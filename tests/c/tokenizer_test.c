@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "check.h"
 #include "platform/platform.h"
+#include "text/vocabulary.h"
 #include "vocabulary_fixture.h"
 
 enum { TOKENS_TEST_MAX = 700, TEXT_TEST_MAX = 64 };
@@ -519,5 +520,39 @@ TEST(repeated_words_have_the_same_ids) {
   }
   free(ids);
   free(wanted);
+  fixture_close(&fixture);
+}
+
+// BERT's text: small letters without accents. Hangul falls into its letters, vowel signs stay.
+TEST(wordpiece_takes_canonical_decompositions) {
+  static const fixture_token TOKENS[] = {
+      {"[UNK]", TOKEN_UNKNOWN, 0},
+      {"[CLS]", TOKEN_CONTROL, 0},
+      {"[SEP]", TOKEN_CONTROL, 0},
+      {"▁e", TOKEN_NORMAL, 0},
+      {"▁\u1112\u1161\u11ab", TOKEN_NORMAL, 0},
+      {"▁\u1100\u1161", TOKEN_NORMAL, 0},
+      {"▁\u0995\u09c7\u09be", TOKEN_NORMAL, 0},
+      {"▁ab", TOKEN_NORMAL, 0},
+      {"▁;", TOKEN_NORMAL, 0},
+      {"▁i", TOKEN_NORMAL, 0},
+  };
+  static const struct {
+    const char *text;
+    int32_t id;
+  } CASES[] = {{"\u00c9", 3},       {"e\u0301\u0302", 3}, {"\xed\x95\x9c", 4}, {"\uac00", 5},
+               {"\u0995\u09cb", 6}, {"a\vb", 7},          {"a\u00adb", 7},     {"\u037e", 8},
+               {"\u0130", 9},       {"\u4e2d", 0}};
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(
+      &fixture, &(fixture_vocabulary){.model = "bert", .tokens = TOKENS, .token_count = 10});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  fixture.tokenizer->unknown = 0;  // the usual one is 100
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    size_t count = 0;
+    int32_t *ids = fixture_encode(&fixture, CASES[i].text, strlen(CASES[i].text), 0, &count);
+    if (CHECK_EQ_UINT(count, 1)) CHECK_EQ_INT(ids[0], CASES[i].id);
+    free(ids);
+  }
   fixture_close(&fixture);
 }

@@ -50,6 +50,11 @@ const known = {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',
   },
+  // a Python that can import tokenizers and sentencepiece
+  tokenizers: {
+    places: [resolve(root, '.toolchain/text/bin/python')],
+    install: 'tools/setup.sh text',
+  },
   // a Python that can import wasmtime
   wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
 };

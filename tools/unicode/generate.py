@@ -63,6 +63,34 @@ def find_pairs(mapping):
     return pairs
 
 
+def find_spacing_marks():
+    """Runs (first code point, length) of marks that take room: categories Mc and Me."""
+    runs = []
+    for code_point in range(CODE_POINTS):
+        if unicodedata.category(chr(code_point)) not in ("Mc", "Me"):
+            continue
+        if runs and sum(runs[-1]) == code_point:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((code_point, 1))
+    return runs
+
+
+def find_tails():
+    """(code point, second, third): what remains of a canonical decomposition beside its first
+    character and all accents (Mn). Hangul follows from arithmetic."""
+    tails = []
+    for code_point in range(CODE_POINTS):
+        if 0xAC00 <= code_point <= 0xD7A3:
+            continue
+        rest = unicodedata.normalize("NFD", chr(code_point))[1:]
+        rest = [ord(c) for c in rest if unicodedata.category(c) != "Mn"]
+        if rest:
+            assert len(rest) <= 2
+            tails.append((code_point, rest[0], rest[1] if len(rest) > 1 else 0))
+    return tails
+
+
 def group_pairs(pairs):
     """(first, count, stride, value, step): first + k * stride becomes value + k * step."""
     groups = []
@@ -156,6 +184,20 @@ def main():
             print("    {0x%x, %d, 0x%x, 0x%x}," % step)
         print("};")
         print(f"enum {{ UNICODE_{name}_STEP_COUNT = {len(index)} }};")
+    marks = bytearray()
+    end = 0
+    for first, length in find_spacing_marks():
+        marks += encode_number(first - end) + encode_number(length)
+        end = first + length
+    print("// Marks that take room: distance from the end of the last run, length, as such numbers.")
+    print_table("uint8_t", "UNICODE_SPACING_MARKS", list(marks), "%d")
+    tails = find_tails()
+    print("// A code point, and what its decomposition has beside the first character and accents.")
+    print(f"static const uint32_t UNICODE_TAILS[{len(tails)}][3] = {{")
+    for tail in tails:
+        print("    {0x%x, 0x%x, 0x%x}," % tail)
+    print("};")
+    print(f"enum {{ UNICODE_TAIL_COUNT = {len(tails)} }};")
     print("// clang-format on")
 
 
