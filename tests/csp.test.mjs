@@ -79,6 +79,8 @@ const uses = {
     ],
   ],
   bench: [
+    // WebKitGTK tells that it is there before its modules have run
+    ['undefined', "document.readyState === 'complete'"],
     [
       "Object.entries({ threads: '1', prompts: '8', tokens: '4', repetitions: '1' })" +
         '.forEach(([id, value]) => { document.getElementById(id).value = value; }),' +
@@ -156,12 +158,8 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
     after(() => tab?.close());
 
     for (const [page, steps] of Object.entries(uses)) {
-      test(`the ${page} page works, and other scripts do not`, async (t) => {
+      test(`the ${page} page works, and other scripts do not`, async () => {
         await tab.goto(servers[page].url);
-        if (page === 'bench' && (await tab.evaluate('navigator.language')) === 'C') {
-          t.skip('uPlot does not start where the language of WebKitGTK is "C"');
-          return;
-        }
         for (const [step, condition] of steps) {
           await tab.evaluate(`void (${step})`);
           await untilTrue(tab, condition);

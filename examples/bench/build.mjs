@@ -14,7 +14,7 @@ export const site = resolve(root, 'build/bench-page');
 export async function buildBench() {
   rmSync(site, { recursive: true, force: true });
   mkdirSync(site, { recursive: true });
-  for (const name of ['index.html', 'icon.svg']) {
+  for (const name of ['index.html', 'icon.svg', 'language.js']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });

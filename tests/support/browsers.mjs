@@ -175,8 +175,9 @@ async function startWebKit(scriptTimeoutMs) {
     {
       detached: true,
       stdio: 'ignore',
-      // WebKit's sandbox refuses to start as root
-      env: { ...process.env, WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1' },
+      // WebKit's sandbox refuses to start as root; in this locale it says "C" for its language, which
+      // Intl refuses
+      env: { ...process.env, LC_ALL: 'C.UTF-8', WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1' },
     },
   );
   const page = new WebKitPage(driver, `http://127.0.0.1:${port}`);
