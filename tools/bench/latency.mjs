@@ -1,52 +1,59 @@
 // How long a first piece of text takes beside what the engine itself needs (ttftMs), how long a request of
-// one token takes just after another was aborted, and how fast a streamed text comes: medians in this Node.
+// one token takes just after another was aborted, and how fast a streamed text comes: medians in this Node
+// and in Chromium.
 //
-//   node tools/bench/latency.mjs [DIST] [THREADS]      two DISTs are compared by running this in turns
+//   node tools/bench/latency.mjs [DIST] [THREADS] [HOSTS]    HOSTS: node,chromium (both by default)
+//   two DISTs are compared by running this in turns
 
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { median } from './statistics.mjs';
+import { launchChromium } from '../../tests/support/browsers.mjs';
+import { serve } from '../serve.mjs';
+import { measureLatency } from './latency_measure.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const [dist = resolve(root, 'dist'), threads = '1'] = process.argv.slice(2);
-const { createEngine } = await import(pathToFileURL(resolve(dist, 'index.js')).href);
-const file = resolve(dist, 'models/wick-2.6m-q8_0.gguf');
-const engine = await createEngine({ file, threads: Number(threads) });
-const greedy = { temperature: 0, ignoreEnd: true };
+const [dist = resolve(root, 'dist'), threadsText = '1', hosts = 'node,chromium'] =
+  process.argv.slice(2);
+const threads = Number(threadsText);
+const model = 'models/wick-2.6m-q8_0.gguf';
 
-async function firstPieceMs() {
-  const start = performance.now();
-  const text = engine.generate('Hi', { ...greedy, maxTokens: 60 });
-  let ms = 0;
-  for await (const _ of text) ms ||= performance.now() - start;
-  return ms - text.result.timings.ttftMs;
+async function measureInNode() {
+  const { createEngine } = await import(pathToFileURL(resolve(dist, 'index.js')).href);
+  const engine = await createEngine({ file: resolve(dist, model), threads });
+  const found = await measureLatency(engine);
+  await engine.close();
+  return found;
 }
 
-async function afterAbortMs() {
-  let pieces = 0;
-  for await (const _ of engine.generate('Hi', greedy)) if (++pieces === 50) break;
-  const start = performance.now();
-  await engine.generate('Hi', { ...greedy, maxTokens: 1 }).text();
-  return performance.now() - start;
+async function measureInChromium() {
+  const server = await serve({
+    root: {
+      '/': resolve(root, 'tests/support/empty_page'),
+      '/dist/': resolve(dist),
+      '/bench/': resolve(root, 'tools/bench'),
+    },
+  });
+  const browser = await launchChromium();
+  const page = await browser.newPage();
+  page.setDefaultTimeout(0);
+  await page.goto(server.url);
+  const given = { entry: '/dist/index.js', code: '/bench/latency_measure.mjs', model, threads };
+  const found = await page.evaluate(async ({ entry, code, model: name, threads: count }) => {
+    const { createEngine } = await import(entry);
+    const { measureLatency: measure } = await import(code);
+    const engine = await createEngine({ url: `/dist/${name}`, threads: count });
+    return measure(engine);
+  }, given);
+  await browser.close();
+  await server.close();
+  return found;
 }
 
-async function tokensPerSecond() {
-  const start = performance.now();
-  const tokens = 400;
-  const options = { ...greedy, maxTokens: tokens, speculation: false };
-  for await (const _ of engine.generate('Hi', options));
-  return (tokens * 1000) / (performance.now() - start);
+/** @type {Record<string, () => ReturnType<typeof measureLatency>>} */
+const measures = { node: measureInNode, chromium: measureInChromium };
+for (const host of hosts.split(',')) {
+  const { firstPieceMs, afterAbortMs, tokensPerSecond } = await measures[host]();
+  console.log(`${host}: first piece behind its token: ${firstPieceMs.toFixed(2)} ms`);
+  console.log(`${host}: one token after an abort: ${afterAbortMs.toFixed(2)} ms`);
+  console.log(`${host}: streamed: ${tokensPerSecond.toFixed(2)} tokens/s`);
 }
-
-/** @param {() => Promise<number>} measure @param {number} times */
-async function medianOf(measure, times) {
-  await measure();
-  const found = [];
-  for (let i = 0; i < times; i++) found.push(await measure());
-  return median(found).toFixed(2);
-}
-
-console.log(`first piece behind its token: ${await medianOf(firstPieceMs, 40)} ms`);
-console.log(`one token after an abort: ${await medianOf(afterAbortMs, 40)} ms`);
-console.log(`streamed: ${await medianOf(tokensPerSecond, 12)} tokens/s`);
-await engine.close();
