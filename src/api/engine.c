@@ -102,6 +102,7 @@ static wick_status choose_context(wick_engine *engine, wick_error *error) {
   if (engine->context_tokens == 0) {
     engine->context_tokens = trained < MODEL_CONTEXT_DEFAULT ? trained : MODEL_CONTEXT_DEFAULT;
   }
+  engine->model->context_tokens = engine->context_tokens;
   return WICK_OK;
 }
 

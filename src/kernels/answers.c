@@ -206,8 +206,8 @@ static void attention_make(attention_case *a, const kernel_kv_ops *keys,
     values->v_write(a->v[page], slot, row, HEAD_DIM);
   }
   draw_floats(&state, GROUP * HEAD_DIM, a->q);
-  a->pages[0] = (kernel_page){a->k[0], a->v[0], 2, KERNEL_PAGE_TOKENS};
-  a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11};
+  a->pages[0] = (kernel_page){a->k[0], a->v[0], 2, KERNEL_PAGE_TOKENS, 0};
+  a->pages[1] = (kernel_page){a->k[1], a->v[1], 0, 11, KERNEL_PAGE_TOKENS};
 }
 
 static void attention_run(attention_case *a, const kernel_table *kernels, const kernel_needs *needs,

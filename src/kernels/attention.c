@@ -90,6 +90,18 @@ static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page 
   return correction;
 }
 
+// Caps scores of a head, and adds what ALiBi adds.
+static void bend_scores(const kernel_attention *state, uint32_t head, const kernel_page *page,
+                        float *scores) {
+  const kernel_bias *bias = state->biases == NULL ? NULL : &state->biases[head];
+  for (uint32_t t = page->first; t < page->last; t++) {
+    if (state->cap != 0) scores[t] = state->cap * tanh_f32(scores[t] / state->cap);
+    if (bias != NULL) {
+      scores[t] += bias->slope * (float)((int32_t)(page->position + t) - (int32_t)bias->position);
+    }
+  }
+}
+
 // The scores of one head in a page, which are 0 before; and acc += sum over the tokens of a step of
 // p * V.
 typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
@@ -195,6 +207,7 @@ static void attention_step(const kernel_attention *state, const kernel_page *pag
     float scores[KERNEL_STEP_PAGES][KERNEL_PAGE_TOKENS] = {{0}};
     for (uint32_t n = 0; n < count; n++) {
       k_scores(state->q + (size_t)h * dims, dims, &pages[n], scores[n]);
+      bend_scores(state, h, &pages[n], scores[n]);
     }
     const float correction = step_softmax(scores, pages, count, &state->max[h], &state->sum[h]);
     for (uint32_t d = 0; d < dims; d++) acc[d] *= correction;

@@ -250,6 +250,32 @@ static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, u
   }
 }
 
+// Caps 4 scores, adds what ALiBi adds to those from `position` on.
+static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t position) {
+  if (cap != 0) {
+    const v128_t caps = wasm_f32x4_splat(cap);
+    scores = wasm_f32x4_mul(caps, tanh_f32x4(wasm_f32x4_div(scores, caps)));
+  }
+  if (bias == NULL) return scores;
+  const v128_t first = wasm_i32x4_splat((int32_t)position - (int32_t)bias->position);
+  const v128_t back = wasm_f32x4_convert_i32x4(wasm_i32x4_add(first, wasm_i32x4_make(0, 1, 2, 3)));
+  return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
+}
+
+// Of the heads from `head` on. Most models need none of it.
+static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
+                                                  uint32_t heads, const kernel_page *pages,
+                                                  uint32_t count, float *scores) {
+  for (uint32_t h = 0; h < heads; h++) {
+    const kernel_bias *bias = state->biases == NULL ? NULL : &state->biases[head + h];
+    for (uint32_t t = 0; t < count * TOKENS; t += 4) {
+      float *four = scores + (size_t)h * STEP + t;
+      const uint32_t position = pages[t / TOKENS].position + t % TOKENS;
+      wasm_v128_store(four, bend(wasm_v128_load(four), state->cap, bias, position));
+    }
+  }
+}
+
 // Scores of `heads` heads over `count` dims of one piece of K. q: rows q_stride apart.
 SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, size_t q_stride,
                               uint32_t heads, float *scores, simd_flavor flavor) {
@@ -416,6 +442,9 @@ typedef struct page_types {
         scores_f32_##variant(q, dims, heads, pages, count, scores[0], &ahead);                     \
       } else {                                                                                     \
         codes_scores_simd(q, dims, heads, pages, count, types.k, scores[0], &ahead);               \
+      }                                                                                            \
+      if (state->cap != 0 || state->biases != NULL) {                                              \
+        bend_scores(state, h, heads, pages, count, scores[0]);                                     \
       }                                                                                            \
       leave_out(scores[0], heads, pages, count);                                                   \
       softmax_##variant(state, h, heads, scores[0], count *TOKENS);                                \

@@ -2,19 +2,47 @@
 #include "kernels/exp.h"
 #include "kernels/families.h"
 
-// Kept in 16 parts, value i in part i % 16, as SIMD lanes do.
-static float sum_of_squares(const float *x, uint32_t n) {
-  float parts[16] = {0};
-  for (uint32_t i = 0; i < n; i++) parts[i % 16] += x[i] * x[i];
+// Sums are kept in 16 parts, value i in part i % 16, as SIMD lanes do.
+static float sum_of_parts(float parts[16]) {
   for (uint32_t half = 8; half > 0; half /= 2) {
     for (uint32_t i = 0; i < half; i++) parts[i] += parts[i + half];
   }
   return parts[0];
 }
 
+static float sum_of_values(const float *x, uint32_t n) {
+  float parts[16] = {0};
+  for (uint32_t i = 0; i < n; i++) parts[i % 16] += x[i];
+  return sum_of_parts(parts);
+}
+
+// Of (x - mean)^2.
+static float sum_of_squares_about(const float *x, uint32_t n, float mean) {
+  float parts[16] = {0};
+  for (uint32_t i = 0; i < n; i++) parts[i % 16] += (x[i] - mean) * (x[i] - mean);
+  return sum_of_parts(parts);
+}
+
+static float sum_of_squares(const float *x, uint32_t n) { return sum_of_squares_about(x, n, 0); }
+
 void rms_norm_scalar(const float *x, const float *weight, uint32_t n, float epsilon, float *out) {
   const float factor = 1.0f / __builtin_sqrtf(sum_of_squares(x, n) / (float)n + epsilon);
+  if (weight == NULL) {
+    for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor;
+    return;
+  }
   for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor * weight[i];
+}
+
+void layer_norm_scalar(const float *x, const float *weight, const float *bias, uint32_t n,
+                       float epsilon, float *out) {
+  const float mean = sum_of_values(x, n) / (float)n;
+  const float square = sum_of_squares_about(x, n, mean);
+  const float factor = 1.0f / __builtin_sqrtf(square / (float)n + epsilon);
+  for (uint32_t i = 0; i < n; i++) {
+    const float scaled = (x[i] - mean) * factor * weight[i];
+    out[i] = bias == NULL ? scaled : scaled + bias[i];
+  }
 }
 
 void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out) {
@@ -52,6 +80,54 @@ void silu_scalar(float *x, uint32_t n) { sigmoid_mul_scalar(x, x, n); }
 
 void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) x[i] = x[i] / (1.0f + exp_f32(-gate[i]));
+}
+
+// gelu(g) = g / 2 * (1 + tanh(u)) = g / (1 + e^(-2u)), u = sqrt(2 / pi) * (g + 0.044715 g^3)
+void gelu_mul_scalar(float *gate, const float *up, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float g = gate[i], u2 = g * (GELU_LINEAR + GELU_CUBIC * (g * g));
+    const float value = g / (1.0f + exp_f32(-u2));
+    gate[i] = up == NULL ? value : value * up[i];
+  }
+}
+
+void soft_cap_scalar(float *x, float cap, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) x[i] = cap * tanh_f32(x[i] / cap);
+}
+
+void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float v = x[i], low = v > curve->most ? curve->most : v;
+    const float bent = v > 0 ? curve->grow * (v * v) : curve->shrink * ((exp_f32(low) - 1.0f) - v);
+    x[i] = bent + curve->slope * v;
+  }
+}
+
+// These are so short that compilers find the vectors by themselves.
+
+void relu_mul(float *x, const float *up, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float value = x[i] < 0 ? 0 : x[i];  // NaN stays
+    x[i] = up == NULL ? value : value * up[i];
+  }
+}
+
+void relu_square(float *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float value = x[i] < 0 ? 0 : x[i];
+    x[i] = value * value;
+  }
+}
+
+void clamp_values(float *x, float limit, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float value = x[i] > limit ? limit : x[i];
+    x[i] = value < -limit ? -limit : value;
+  }
+}
+
+void multiply_values(float *x, const float *y, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) x[i] *= y[i];
 }
 
 void add_scalar(float *x, const float *y, uint32_t n) {

@@ -5,28 +5,52 @@
 
 #ifdef WICK_SIMD128
 
-// 16 squares added to 16 parts.
-static inline void squares_add(v128_t parts[4], const float *x) {
-  for (uint32_t k = 0; k < 4; k++) {
-    const v128_t values = wasm_v128_load(x + 4 * k);
-    parts[k] = wasm_f32x4_add(parts[k], wasm_f32x4_mul(values, values));
-  }
-}
-
-static float sum_of_squares(const float *x, uint32_t n) {
-  v128_t parts[4] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0), wasm_f32x4_splat(0),
-                     wasm_f32x4_splat(0)};
-  uint32_t i = 0;
-  for (; i + 16 <= n; i += 16) squares_add(parts, x + i);
-  if (i < n) {
-    float padded[16] = {0};
-    memcpy(padded, x + i, (n - i) * sizeof(float));
-    squares_add(parts, padded);
-  }
+static float sum_of_parts(const v128_t parts[4]) {
   const v128_t four =
       wasm_f32x4_add(wasm_f32x4_add(parts[0], parts[2]), wasm_f32x4_add(parts[1], parts[3]));
   const v128_t two = wasm_f32x4_add(four, wasm_i64x2_shuffle(four, four, 1, 0));
   return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
+}
+
+// 16 squares of x - mean added to 16 parts.
+static inline void squares_add(v128_t parts[4], const float *x, v128_t mean) {
+  for (uint32_t k = 0; k < 4; k++) {
+    const v128_t values = wasm_f32x4_sub(wasm_v128_load(x + 4 * k), mean);
+    parts[k] = wasm_f32x4_add(parts[k], wasm_f32x4_mul(values, values));
+  }
+}
+
+static float sum_of_squares_about(const float *x, uint32_t n, float mean) {
+  const v128_t means = wasm_f32x4_splat(mean);
+  v128_t parts[4] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0), wasm_f32x4_splat(0),
+                     wasm_f32x4_splat(0)};
+  uint32_t i = 0;
+  for (; i + 16 <= n; i += 16) squares_add(parts, x + i, means);
+  if (i < n) {
+    float padded[16];
+    for (uint32_t k = 0; k < 16; k++) padded[k] = i + k < n ? x[i + k] : mean;
+    squares_add(parts, padded, means);
+  }
+  return sum_of_parts(parts);
+}
+
+static float sum_of_squares(const float *x, uint32_t n) { return sum_of_squares_about(x, n, 0); }
+
+static float sum_of_values(const float *x, uint32_t n) {
+  v128_t parts[4] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0), wasm_f32x4_splat(0),
+                     wasm_f32x4_splat(0)};
+  for (uint32_t i = 0; i < n; i += 16) {
+    float padded[16] = {0};
+    const float *at = x + i;
+    if (n - i < 16) {
+      memcpy(padded, at, (n - i) * sizeof(float));
+      at = padded;
+    }
+    for (uint32_t k = 0; k < 4; k++) {
+      parts[k] = wasm_f32x4_add(parts[k], wasm_v128_load(at + 4 * k));
+    }
+  }
+  return sum_of_parts(parts);
 }
 
 void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float epsilon, float *out) {
@@ -34,10 +58,30 @@ void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float eps
   const v128_t factors = wasm_f32x4_splat(factor);
   uint32_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    const v128_t scaled = wasm_f32x4_mul(wasm_v128_load(x + i), factors);
-    wasm_v128_store(out + i, wasm_f32x4_mul(scaled, wasm_v128_load(weight + i)));
+    v128_t scaled = wasm_f32x4_mul(wasm_v128_load(x + i), factors);
+    if (weight != NULL) scaled = wasm_f32x4_mul(scaled, wasm_v128_load(weight + i));
+    wasm_v128_store(out + i, scaled);
   }
-  for (; i < n; i++) out[i] = x[i] * factor * weight[i];
+  for (; i < n; i++) out[i] = weight == NULL ? x[i] * factor : x[i] * factor * weight[i];
+}
+
+void layer_norm_simd128(const float *x, const float *weight, const float *bias, uint32_t n,
+                        float epsilon, float *out) {
+  const float mean = sum_of_values(x, n) / (float)n;
+  const float square = sum_of_squares_about(x, n, mean);
+  const float factor = 1.0f / __builtin_sqrtf(square / (float)n + epsilon);
+  const v128_t means = wasm_f32x4_splat(mean), factors = wasm_f32x4_splat(factor);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t centred = wasm_f32x4_sub(wasm_v128_load(x + i), means);
+    v128_t scaled = wasm_f32x4_mul(wasm_f32x4_mul(centred, factors), wasm_v128_load(weight + i));
+    if (bias != NULL) scaled = wasm_f32x4_add(scaled, wasm_v128_load(bias + i));
+    wasm_v128_store(out + i, scaled);
+  }
+  for (; i < n; i++) {
+    const float scaled = (x[i] - mean) * factor * weight[i];
+    out[i] = bias == NULL ? scaled : scaled + bias[i];
+  }
 }
 
 void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out) {
@@ -101,6 +145,45 @@ void silu_mul_simd128(float *gate, const float *up, uint32_t n) {
     wasm_v128_store(gate + i, wasm_f32x4_mul(sigmoid_times(g, g), wasm_v128_load(up + i)));
   }
   silu_mul_scalar(gate + i, up + i, n - i);
+}
+
+void gelu_mul_simd128(float *gate, const float *up, uint32_t n) {
+  const v128_t linear = wasm_f32x4_splat(GELU_LINEAR), cubic = wasm_f32x4_splat(GELU_CUBIC);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t g = wasm_v128_load(gate + i);
+    const v128_t curve = wasm_f32x4_add(linear, wasm_f32x4_mul(cubic, wasm_f32x4_mul(g, g)));
+    v128_t value = sigmoid_times(g, wasm_f32x4_mul(g, curve));
+    if (up != NULL) value = wasm_f32x4_mul(value, wasm_v128_load(up + i));
+    wasm_v128_store(gate + i, value);
+  }
+  gelu_mul_scalar(gate + i, up == NULL ? NULL : up + i, n - i);
+}
+
+void soft_cap_simd128(float *x, float cap, uint32_t n) {
+  const v128_t caps = wasm_f32x4_splat(cap);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t part = wasm_f32x4_div(wasm_v128_load(x + i), caps);
+    wasm_v128_store(x + i, wasm_f32x4_mul(caps, tanh_f32x4(part)));
+  }
+  soft_cap_scalar(x + i, cap, n - i);
+}
+
+void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n) {
+  const v128_t grow = wasm_f32x4_splat(curve->grow), shrink = wasm_f32x4_splat(curve->shrink);
+  const v128_t most = wasm_f32x4_splat(curve->most), slope = wasm_f32x4_splat(curve->slope);
+  const v128_t zero = wasm_f32x4_splat(0), one = wasm_f32x4_splat(1);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t v = wasm_v128_load(x + i);
+    const v128_t low = wasm_v128_bitselect(most, v, wasm_f32x4_gt(v, most));
+    const v128_t below = wasm_f32x4_sub(wasm_f32x4_sub(exp_f32x4(low), one), v);
+    const v128_t bent = wasm_v128_bitselect(wasm_f32x4_mul(grow, wasm_f32x4_mul(v, v)),
+                                            wasm_f32x4_mul(shrink, below), wasm_f32x4_gt(v, zero));
+    wasm_v128_store(x + i, wasm_f32x4_add(bent, wasm_f32x4_mul(slope, v)));
+  }
+  xielu_scalar(x + i, curve, n - i);
 }
 
 void silu_simd128(float *x, uint32_t n) { sigmoid_mul_simd128(x, x, n); }

@@ -1,4 +1,4 @@
-// kernels/exp.h — e^x for one float, as the SIMD kernels compute it.
+// kernels/exp.h — e^x and what is made of it for one float, as the SIMD kernels compute it.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, ln 2 in two parts), e^r by a polynomial of
 // degree 6 (minimax coefficients of Cephes' expf), scaled by 2^n. Relative error below 3e-7 for
@@ -35,5 +35,12 @@ static inline float exp_f32(float x) {
   // The low bits of `rounded` are n; adding n to the exponent of p multiplies by 2^n.
   return f32_of_bits(bits_of_f32(p) + (bits_of_f32(rounded) << 23));
 }
+
+// Absolute error below 3e-7.
+static inline float tanh_f32(float x) { return 1.0f - 2.0f / (1.0f + exp_f32(2.0f * x)); }
+
+// 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the form with tanh).
+#define GELU_LINEAR 1.5957691216057308f
+#define GELU_CUBIC 0.0713548162726f
 
 #endif

@@ -43,5 +43,11 @@ SIMD_INLINE v128_t exp_f32x4(v128_t x) {
                              wasm_f32x4_gt(x, wasm_f32x4_splat(EXP_MOST)));
 }
 
+SIMD_INLINE v128_t tanh_f32x4(v128_t x) {
+  const v128_t one = wasm_f32x4_splat(1), two = wasm_f32x4_splat(2);
+  const v128_t e = exp_f32x4(wasm_f32x4_mul(two, x));
+  return wasm_f32x4_sub(one, wasm_f32x4_div(two, wasm_f32x4_add(one, e)));
+}
+
 #endif
 #endif

@@ -24,6 +24,10 @@
 #define silu_simd128 SIMD_NAME(silu_simd128)
 #define sigmoid_mul_simd128 SIMD_NAME(sigmoid_mul_simd128)
 #define l2_norm_simd128 SIMD_NAME(l2_norm_simd128)
+#define layer_norm_simd128 SIMD_NAME(layer_norm_simd128)
+#define gelu_mul_simd128 SIMD_NAME(gelu_mul_simd128)
+#define soft_cap_simd128 SIMD_NAME(soft_cap_simd128)
+#define xielu_simd128 SIMD_NAME(xielu_simd128)
 #define conv_simd128 SIMD_NAME(conv_simd128)
 #define delta_simd128 SIMD_NAME(delta_simd128)
 #define tile_matmul SIMD_NAME(tile_matmul)
@@ -166,6 +170,15 @@ void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n);
 void add_scalar(float *x, const float *y, uint32_t n);
 void scale_scalar(float *x, float factor, uint32_t n);
 void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out);
+void layer_norm_scalar(const float *x, const float *weight, const float *bias, uint32_t n,
+                       float epsilon, float *out);
+void gelu_mul_scalar(float *gate, const float *up, uint32_t n);
+void soft_cap_scalar(float *x, float cap, uint32_t n);
+void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n);
+void relu_mul(float *x, const float *up, uint32_t n);
+void relu_square(float *x, uint32_t n);
+void clamp_values(float *x, float limit, uint32_t n);
+void multiply_values(float *x, const float *y, uint32_t n);
 
 void rms_norm_simd128(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
 void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
@@ -176,6 +189,11 @@ void sigmoid_mul_simd128(float *x, const float *gate, uint32_t n);
 void add_simd128(float *x, const float *y, uint32_t n);
 void scale_simd128(float *x, float factor, uint32_t n);
 void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out);
+void layer_norm_simd128(const float *x, const float *weight, const float *bias, uint32_t n,
+                        float epsilon, float *out);
+void gelu_mul_simd128(float *gate, const float *up, uint32_t n);
+void soft_cap_simd128(float *x, float cap, uint32_t n);
+void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n);
 
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 void delta_scalar(const kernel_delta *delta);

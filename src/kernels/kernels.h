@@ -89,7 +89,14 @@ typedef struct kernel_ahead {
 typedef struct kernel_page {
   const uint8_t *k, *v;
   uint32_t first, last;
+  uint32_t position;  // of place 0, where a state has biases
 } kernel_page;
+
+// ALiBi (Press et al. 2021): slope * (position of a token - the query's) is added to its score.
+typedef struct kernel_bias {
+  float slope;
+  uint32_t position;  // of the query
+} kernel_bias;
 
 // Attention of the query heads that share one KV head, online softmax over steps of pages (Milakov
 // and Gimelshein 2018; FlashAttention's recurrence, Dao et al. 2022).
@@ -101,6 +108,8 @@ typedef struct kernel_attention {
   float *acc;         // [group][head_dim], sum of p * V
   float *max;         // [group], running maximum
   float *sum;         // [group], running sum of p
+  float cap;          // not 0: scores become cap * tanh(score / cap)
+  const kernel_bias *biases;  // [group] or NULL; added behind the cap
   kernel_ahead ahead;
 } kernel_attention;
 
@@ -156,6 +165,10 @@ typedef struct kernel_delta {
   size_t y_stride;
 } kernel_delta;
 
+typedef struct kernel_xielu {
+  float grow, shrink, slope, most;
+} kernel_xielu;
+
 enum { KERNEL_DOTS = 100 };
 
 typedef struct kernel_table {
@@ -178,14 +191,30 @@ typedef struct kernel_table {
   void (*attention_merge)(const kernel_attention *state, const kernel_attention *part);
   void (*attention_end)(const kernel_attention *state, float *out);  // out = acc / sum
 
-  // out[n] = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). out may be x.
+  // out[n] = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). out may be x, weight
+  // NULL.
   void (*rms_norm)(const float *x, const float *weight, uint32_t n, float epsilon, float *out);
+  // out[n] = (x - mean(x)) / sqrt(variance(x) + epsilon) * weight + bias (Ba et al. 2016). bias may
+  // be NULL, out may be x.
+  void (*layer_norm)(const float *x, const float *weight, const float *bias, uint32_t n,
+                     float epsilon, float *out);
   // Rotates the first n_rot values of each head (RoFormer, Su et al. 2021). cos_sin holds n_rot / 2
   // pairs (cos, sin). interleaved: pairs are (2i, 2i+1), else (i, i + n_rot/2).
   void (*rope)(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, const float *cos_sin,
                bool interleaved);
   // gate[i] = silu(gate[i]) * up[i]. Relative error of the sigmoid below 1e-6.
   void (*silu_mul)(float *gate, const float *up, uint32_t n);
+  // x[i] = gelu(x[i]) * up[i], in the form with tanh; relu(x) * up. Without up, NULL, the function
+  // alone.
+  void (*gelu_mul)(float *x, const float *up, uint32_t n);
+  void (*relu_mul)(float *x, const float *up, uint32_t n);
+  void (*relu_square)(float *x, uint32_t n);  // x = relu(x)^2
+  // x > 0: grow x^2 + slope x; else shrink (e^min(x, most) - 1 - x) + slope x (xIELU, Huang and
+  // Schlag 2024).
+  void (*xielu)(float *x, const kernel_xielu *curve, uint32_t n);
+  void (*soft_cap)(float *x, float cap, uint32_t n);             // x = cap * tanh(x / cap)
+  void (*clamp)(float *x, float limit, uint32_t n);              // to [-limit, limit]
+  void (*multiply)(float *x, const float *y, uint32_t n);        // x *= y
   void (*silu)(float *x, uint32_t n);                            // x *= sigmoid(x)
   void (*sigmoid_mul)(float *x, const float *gate, uint32_t n);  // x *= sigmoid(gate)
   void (*add)(float *x, const float *y, uint32_t n);             // x += y

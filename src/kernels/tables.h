@@ -15,12 +15,13 @@
    kv_##name##_k_copy,  kv_##name##_v_copy, queries}
 
 // The entries that all tables share.
-#define TABLE_COMMON                                                      \
-  .attention_begin = attention_begin, .attention_merge = attention_merge, \
-  .attention_end = attention_end,                                         \
-  .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                             \
-         [KERNEL_KV_F16] = KV_OPS(f16, NULL),                             \
-         [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                    \
+#define TABLE_COMMON                                                                \
+  .attention_begin = attention_begin, .attention_merge = attention_merge,           \
+  .attention_end = attention_end, .relu_mul = relu_mul, .relu_square = relu_square, \
+  .clamp = clamp_values, .multiply = multiply_values,                               \
+  .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                                       \
+         [KERNEL_KV_F16] = KV_OPS(f16, NULL),                                       \
+         [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                              \
          [KERNEL_KV_Q4] = KV_OPS(q4, kv_queries_make)}
 
 // Attention over keys of one type with values of each type.
@@ -36,11 +37,12 @@
                      [KERNEL_KV_Q8] = ATTENTION_STEPS(q8, variant),   \
                      [KERNEL_KV_Q4] = ATTENTION_STEPS(q4, variant)}
 
-#define TABLE_ROWS(variant)                                                               \
-  .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant, \
-  .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,     \
-  .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,         \
-  .delta = delta_##variant
+#define TABLE_ROWS(variant)                                                                     \
+  .rms_norm = rms_norm_##variant, .rope = rope_##variant, .silu_mul = silu_mul_##variant,       \
+  .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,           \
+  .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,               \
+  .delta = delta_##variant, .layer_norm = layer_norm_##variant, .gelu_mul = gelu_mul_##variant, \
+  .soft_cap = soft_cap_##variant, .xielu = xielu_##variant
 
 // Signed codes of 8 bits may use another variant (block_kind).
 #define TABLE_TYPES(floats, integers, signeds)                               \

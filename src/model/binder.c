@@ -117,17 +117,46 @@ void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t
   bind_stack(binder, name, 1, rows, cols, need, matrix);
 }
 
+// The name of what stands beside `name`, which ends in ".weight": ".bias", ".scale". False when it
+// does not end so.
+static bool name_beside(const char *name, const char *suffix,
+                        char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
+  static const char WEIGHT[] = ".weight";
+  const size_t length = strlen(name), end = sizeof WEIGHT - 1;
+  if (length <= end || memcmp(name + length - end, WEIGHT, end) != 0) return false;
+  text_format(out, GGUF_TENSOR_NAME_BYTES_MAX, "%.*s%s", (int)(length - end), name, suffix);
+  return true;
+}
+
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack) {
   const tensor_wish wish = {name, rows, cols, count, need};
-  bind_tensor(binder, &wish, stack);
+  char scales[GGUF_TENSOR_NAME_BYTES_MAX];
+  if (bind_tensor(binder, &wish, stack) == NULL || !name_beside(name, ".scale", scales)) return;
+  bind_vector(binder, scales, count, BINDING_OPTIONAL, &stack->scales);
 }
 
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector) {
-  const tensor_wish wish = {name, 1, count, 1, need};
+  bind_table(binder, name, 1, count, need, vector);
+}
+
+void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                binding_need need, float **out) {
+  const tensor_wish wish = {name, rows, cols, 1, need};
   model_binding *binding = bind_tensor(binder, &wish, NULL);
-  if (binding != NULL) binding->vector = vector;
+  if (binding == NULL) return;
+  binding->vector = out;
+  binding->cols = cols;
+}
+
+void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
+               float **weight, float **bias) {
+  char beside[GGUF_TENSOR_NAME_BYTES_MAX];
+  if (name == NULL) return;
+  bind_vector(binder, name, count, need, weight);
+  if (!name_beside(name, ".bias", beside)) return;
+  bind_vector(binder, beside, count, BINDING_OPTIONAL, bias);
 }
 
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,

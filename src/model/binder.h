@@ -21,8 +21,9 @@ struct model_binder {
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 
-// A weight matrix [rows, cols], which streams into the kernels' layout. An optional one that is
-// absent keeps dims of 0 (tensor_is_present).
+// A weight matrix [rows, cols], which streams into the kernels' layout, with the factor that some
+// files have beside it (".scale"). An optional one that is absent keeps dims of 0
+// (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
 // The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
@@ -31,6 +32,13 @@ void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t
 // Floats [count], of F32, F16 or BF16. An optional one that is absent keeps NULL.
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);
+// A norm's weight `name`, which ends in ".weight", and its bias if the file has one. A NULL name:
+// no norm.
+void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
+               float **weight, float **bias);
+// Floats [rows, cols].
+void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                binding_need need, float **out);
 // Floats [rows, cols] of a file, turned over: out[col * rows + row] (filters of a convolution).
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out);

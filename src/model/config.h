@@ -3,6 +3,7 @@
 #ifndef WICK_MODEL_CONFIG_H
 #define WICK_MODEL_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Limits: several times what is in use today, small enough that products fit 32 bits.
@@ -21,6 +22,10 @@ typedef struct model_config {
   uint32_t layers, hidden, vocab;
   uint32_t context_trained;  // tokens
   float norm_epsilon;
+  bool has_layer_norms;   // norms subtract the mean (Ba et al. 2016), else RMS norms
+  float embedding_scale;  // of the rows that are looked up
+  float logit_scale;      // of the logits
+  float logit_cap;        // not 0: logits become cap * tanh(logit / cap), behind the scale
   // For people to read: of the first layer that has them, 0 when none has.
   uint32_t heads, kv_heads, head_dim, ffn;
 } model_config;

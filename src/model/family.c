@@ -1,12 +1,11 @@
 // model/family.c — the list of families, and what they plan layers with.
 #include "model/family.h"
 
+#include "base/math.h"
 #include "model/families/families.h"
 
-static const model_family *const FAMILIES[] = {
-    &FAMILY_LFM2,  &FAMILY_LLAMA,  &FAMILY_QWEN2,    &FAMILY_QWEN2MOE,
-    &FAMILY_QWEN3, &FAMILY_QWEN35, &FAMILY_QWEN3MOE,
-};
+#define FAMILY_ADDRESS(name) &FAMILY_##name,
+static const model_family *const FAMILIES[] = {MODEL_FAMILIES(FAMILY_ADDRESS)};
 
 const model_family *family_find(gguf_string name) {
   for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
@@ -31,19 +30,41 @@ void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_bloc
   plan->model->layers[layer] = (model_layer){mixer, feed_forward};
 }
 
-static double read_rope_scale(model_keys *keys) {
+static bool is_text(gguf_string text, const char *wanted) {
+  return gguf_string_equals(text, wanted);
+}
+
+static void read_yarn(model_keys *keys, model_rope *rope) {
+  rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 0, 32),
+                            keys_number(keys, "rope.scaling.yarn_beta_slow", 0, 1)};
+  if (keys->status == WICK_OK && rope->original_context == 0) {
+    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.scaling.type"),
+                             "the key '%s.rope.scaling.original_context_length' is missing",
+                             keys->architecture);
+  }
+  if (keys->status == WICK_OK) rope->magnitude *= 1 + 0.1 * math_log(rope->scale);
+}
+
+// "rope.scaling.*": linear, YaRN, or factors of the file (LongRoPE).
+static void read_rope_scale(model_keys *keys, model_rope *rope) {
   gguf_string type = {"none", 4};
   const bool has_type = keys_text(keys, "rope.scaling.type", &type);
-  if (keys->status != WICK_OK) return 1.0;
-  if (!has_type) return keys_number(keys, "rope.scale_linear", 0, 1);  // older files
-  if (gguf_string_equals(type, "linear")) return keys_number(keys, "rope.scaling.factor", 0, 1);
-  if (!gguf_string_equals(type, "none")) {
+  rope->scale = rope->magnitude = 1;
+  rope->original_context =
+      keys_count_or_none(keys, "rope.scaling.original_context_length", UINT32_MAX);
+  if (keys->status != WICK_OK) return;
+  if (!has_type) {  // older files
+    rope->scale = keys_number(keys, "rope.scale_linear", 0, 1);
+  } else if (is_text(type, "linear") || is_text(type, "yarn")) {
+    rope->scale = keys_number(keys, "rope.scaling.factor", 0, 1);
+  } else if (!is_text(type, "none") && !is_text(type, "longrope")) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
                   "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
                   type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
   }
-  return 1.0;
+  rope->magnitude = keys_number(keys, "rope.scaling.attn_factor", 0, 1);
+  if (keys->status == WICK_OK && is_text(type, "yarn")) read_yarn(keys, rope);
 }
 
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
@@ -52,7 +73,7 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   model_rope rope = {.is_interleaved = is_interleaved};
   rope.theta = keys_number(keys, "rope.freq_base", 0, 10000.0);
   rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
-  rope.scale = read_rope_scale(keys);
+  read_rope_scale(keys, &rope);
   if (keys->status != WICK_OK) return 0;
   if (rope.dims % 2 != 0 || rope.dims > head_dim) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
@@ -92,6 +113,28 @@ uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {
   const uint64_t begin = plan->model->state_bytes, line = CACHE_LINE_BYTES;
   plan->model->state_bytes += (size_bytes + line - 1) / line * line;
   return begin;
+}
+
+bool plan_has_tensor(const model_plan *plan, const char *name) {
+  return plan->tensors->find(plan->tensors->context, name) >= 0;
+}
+
+void plan_leave_out_predictors(model_plan *plan) {
+  model_config *config = &plan->model->config;
+  const uint32_t predictors =
+      keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
+  if (plan->keys->status == WICK_OK) config->layers -= predictors;
+}
+
+void plan_refuse_window(model_plan *plan) {
+  model_keys *keys = plan->keys;
+  const uint32_t window = keys_count_or_none(keys, "attention.sliding_window", UINT32_MAX);
+  if (keys->status != WICK_OK || window == 0) return;
+  keys->status =
+      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.sliding_window"),
+                "sliding windows ('%s.attention.sliding_window' is %u) are not supported in this "
+                "architecture",
+                keys->architecture, window);
 }
 
 void plan_refuse_experts(model_plan *plan) {

@@ -10,6 +10,7 @@
 typedef struct model_plan {
   loaded_model *model;
   model_keys *keys;  // plan functions keep their failures there
+  const model_tensors *tensors;
 } model_plan;
 
 struct model_family {
@@ -32,6 +33,12 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
 // Room in the recurrent state of a sequence. Returns where it begins, in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
+// Whether the file has a tensor of that whole name: where files of one architecture differ.
+bool plan_has_tensor(const model_plan *plan, const char *name);
+// The last "nextn_predict_layers" layers are for predicting further tokens: they take no memory.
+void plan_leave_out_predictors(model_plan *plan);
+// Refuses windows by the name of their key.
+void plan_refuse_window(model_plan *plan);
 // Refuses a mixture of experts by the name of its key.
 void plan_refuse_experts(model_plan *plan);
 

@@ -33,6 +33,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   pass->wanted = arena_take_bytes(arena, rows * sizeof(uint32_t));
   pass->hidden = arena_take_floats(arena, rows * pass->hidden_stride);
   pass->normed = arena_take_floats(arena, rows * pass->hidden_stride);
+  if (model->keeps_inputs) pass->aside = arena_take_floats(arena, rows * pass->hidden_stride);
   for (uint32_t i = 0; i < model->rope_count; i++) {
     pass->cos_sin[i] = arena_take_floats(arena, rows * model->ropes[i].dims);
   }
@@ -114,13 +115,46 @@ static void turn_positions(void *context, uint32_t first, uint32_t last, uint32_
   }
 }
 
-// The file's factors arrive with the first layer's weights.
 static void fill_ropes(model_pass *pass) {
-  for (uint32_t i = 0; !pass->has_frequencies && i < pass->model->rope_count; i++) {
-    rope_fill(&pass->model->ropes[i]);
+  const loaded_model *model = pass->model;
+  for (uint32_t i = 0; !pass->has_frequencies && i < model->rope_count; i++) {
+    rope_fill(&model->ropes[i], model->context_tokens);
   }
   pass->has_frequencies = true;
   thread_pool_for(pass->threads, pass->count, turn_positions, pass);
+}
+
+// hidden[t] = norm(scale * hidden[t] + positions[position])
+static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const model_pass *pass = context;
+  const loaded_model *model = pass->model;
+  const uint32_t hidden = model->config.hidden;
+  const kernel_matrix positions = tensor_matrix(&model->positions, 0);
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *row = pass->hidden + (size_t)t * pass->hidden_stride;
+    float *other = pass->normed + (size_t)t * pass->hidden_stride;
+    if (model->config.embedding_scale != 1) {
+      pass->kernels->scale(row, model->config.embedding_scale, hidden);
+    }
+    if (model->has_positions) {
+      pass->kernels->types[positions.type].row_dequant(&positions, pass->inputs[t].position, other);
+      pass->kernels->add(row, other, hidden);
+    }
+    if (model->embedding_norm != NULL) {
+      norm_row(pass, row, model->embedding_norm, model->embedding_norm_bias, hidden, row);
+    }
+  }
+}
+
+// What the first layer needs has arrived with its weights.
+static void begin_layers(model_pass *pass) {
+  const loaded_model *model = pass->model;
+  fill_ropes(pass);
+  if (model->config.embedding_scale != 1 || model->has_positions || model->embedding_norm != NULL) {
+    thread_pool_for(pass->threads, pass->count, begin_rows, pass);
+    measure_rows(pass->ops, OP_EMBED, pass->count, model->config.hidden);
+  }
 }
 
 // ---- The pass ----
@@ -143,7 +177,7 @@ uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_layer *layer = &pass->model->layers[pass->layer];
-  if (pass->layer == 0) fill_ropes(pass);
+  if (pass->layer == 0) begin_layers(pass);
   const wick_status status = layer->mixer->ops->run(layer->mixer, pass, error);
   if (status != WICK_OK) return status;
   if (pass->count != 0) {
@@ -183,6 +217,16 @@ uint32_t forward_threads(const forward_pass *forward, uint32_t tokens) {
 
 uint32_t forward_logits_count(const forward_pass *forward) { return forward->pass.wanted_count; }
 
+static void bend_logits(forward_pass *forward, uint32_t rows) {
+  const model_pass *pass = &forward->pass;
+  const model_config *config = &pass->model->config;
+  for (uint32_t i = 0; i < rows; i++) {
+    float *row = forward->logits + (size_t)i * forward->vocab_stride;
+    if (config->logit_scale != 1) pass->kernels->scale(row, config->logit_scale, config->vocab);
+    if (config->logit_cap != 0) pass->kernels->soft_cap(row, config->logit_cap, config->vocab);
+  }
+}
+
 uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   model_pass *pass = &forward->pass;
   const loaded_model *model = pass->model;
@@ -192,8 +236,8 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   const size_t at = (size_t)first * pass->hidden_stride;
   for (uint32_t i = 0; i < rows; i++) {
     const size_t row = at + (size_t)i * pass->hidden_stride;
-    pass->kernels->rms_norm(pass->hidden + row, model->output_norm, model->config.hidden,
-                            model->config.norm_epsilon, pass->normed + row);
+    norm_row(pass, pass->hidden + row, model->output_norm, model->output_norm_bias,
+             model->config.hidden, pass->normed + row);
   }
   measure_rows(pass->ops, OP_NORM, rows, 2ull * model->config.hidden);
   model_product logits =
@@ -201,6 +245,7 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   logits.tokens = rows;
   product_add(&logits, &model->output, model->output_bias, forward->logits, forward->vocab_stride);
   product_run(&logits);
+  bend_logits(forward, rows);
   measure_product(pass->ops, OP_LOGITS, &logits);
   arena_release(&pass->arena, begin);
   return rows;

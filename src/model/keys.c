@@ -98,6 +98,22 @@ double keys_number(model_keys *keys, const char *name, double least, double fall
   return value;
 }
 
+double keys_number_or_none(model_keys *keys, const char *name) {
+  if (keys->status != WICK_OK || keys_offset(keys, name) == WICK_NO_OFFSET) return 0;
+  const double value = keys_number(keys, name, -1e-300, 0);
+  return value > 0 ? value : 0;
+}
+
+bool keys_flag(model_keys *keys, const char *name, bool fallback) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  bool value = fallback;
+  if (keys->status != WICK_OK) return value;
+  const wick_status status = gguf_get_bool(keys->directory, key, &value, keys->error);
+  if (status != WICK_OK && status != WICK_E_NODATA) keys->status = status;
+  return value;
+}
+
 bool keys_text(model_keys *keys, const char *name, gguf_string *text) {
   char key[KEY_BYTES];
   make_key(keys, name, key);

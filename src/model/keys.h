@@ -27,6 +27,10 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
                              uint32_t most, uint32_t fallback);
 // A finite number above `least`. Absent: `fallback`, or an error when that is 0.
 double keys_number(model_keys *keys, const char *name, double least, double fallback);
+// The same above 0, or 0 when it is absent.
+double keys_number_or_none(model_keys *keys, const char *name);
+// True or false. Absent: `fallback`.
+bool keys_flag(model_keys *keys, const char *name, bool fallback);
 // *text is unchanged and the answer false when it is absent.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 // Where the key stands in the file, WICK_NO_OFFSET when it is absent.

@@ -13,13 +13,18 @@ static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
   return arena_line_floats(heads * head_dim) + 2 * arena_line_floats(heads);
 }
 
+// Biases of `heads` heads.
+static uint32_t bias_floats(uint32_t heads) {
+  return arena_line_floats(heads * (uint32_t)(sizeof(kernel_bias) / sizeof(float)));
+}
+
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
-                                 uint32_t batch_tokens) {
+                                 uint32_t batch_tokens, bool has_biases) {
   const uint32_t tokens =
       batch_tokens < ATTENTION_TILE_TOKENS ? batch_tokens : ATTENTION_TILE_TOKENS;
   const uint32_t group_heads = tokens * (heads / kv_heads);
   return arena_line_floats(group_heads * head_dim) + arena_line_floats(head_dim) +
-         2 * state_floats(group_heads, head_dim);
+         (has_biases ? bias_floats(group_heads) : 0) + 2 * state_floats(group_heads, head_dim);
 }
 
 // A rotation takes at most head_dim floats: that of a thread lies behind its queries.
@@ -45,6 +50,13 @@ static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
                    cos_sin, a->rope->is_interleaved);
 }
 
+static void multiply_heads(const paged_attention *a, float *x, const float *weight,
+                           uint32_t heads) {
+  for (uint32_t h = 0; weight != NULL && h < heads; h++, x += a->head_dim) {
+    a->kernels->multiply(x, weight, a->head_dim);
+  }
+}
+
 static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   store_job *job = context;
   const paged_attention *a = job->attention;
@@ -53,6 +65,7 @@ static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   for (uint32_t t = first; t < last; t++) {
     const model_input *input = &a->inputs[t];
     if (a->rope != NULL) rotate_key(a, t, shifted);
+    multiply_heads(a, a->k + (size_t)t * a->kv_stride, a->k_weight, a->kv_heads);
     bad += kv_row_write(a->pool, input->sequence, a->layer, input->position,
                         a->k + (size_t)t * a->kv_stride, a->v + (size_t)t * a->kv_stride);
   }
@@ -90,6 +103,8 @@ typedef struct attention_tile {
   kernel_attention state;  // [kv_count, token_count, group], of the chunk at hand
   float *rotated;          // state.q
   float *cos_sin;          // [rope_dims]
+  kernel_bias *biases;     // of `state`, or NULL
+  float *rest;             // scratch behind them
   int32_t delta;           // of the rotation of all queries now; DELTA_NONE: of no one
 } attention_tile;
 
@@ -106,7 +121,9 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
                             .q = all->q + value,
                             .acc = all->acc + value,
                             .max = all->max + head,
-                            .sum = all->sum + head};
+                            .sum = all->sum + head,
+                            .cap = tile->attention->cap,
+                            .biases = tile->biases == NULL ? NULL : tile->biases + head};
 }
 
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
@@ -126,6 +143,7 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
       a->kernels->rope(rotated, tile->group, a->head_dim, a->rope->dims, cos_sin,
                        a->rope->is_interleaved);
     }
+    multiply_heads(a, rotated, a->q_weight, tile->group);
     a->kernels->scale(rotated, a->scale, values);
     if (keys->queries_make != NULL) keys->queries_make(rotated, tile->group, a->head_dim);
   }
@@ -179,7 +197,8 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t first, uint32_t 
         (kernel_page){.k = k,
                       .v = k + tile->pages.k_bytes,
                       .first = kv_entry_begin(entry) < from ? from - entry->position : entry->first,
-                      .last = seen < entry->last ? seen : entry->last};
+                      .last = seen < entry->last ? seen : entry->last,
+                      .position = entry->position};
   }
   return count;
 }
@@ -229,6 +248,7 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
     state.acc += values;
     state.max += heads;
     state.sum += heads;
+    if (state.biases != NULL) state.biases += heads;
   }
 }
 
@@ -316,6 +336,19 @@ static tile_pages make_pages(const paged_attention *a) {
   return pages;
 }
 
+static void make_biases(const attention_tile *tile) {
+  const paged_attention *a = tile->attention;
+  kernel_bias *bias = tile->biases;
+  for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
+    for (uint32_t t = 0; t < tile->token_count; t++) {
+      for (uint32_t h = 0; h < tile->group; h++) {
+        *bias++ = (kernel_bias){a->slopes[(tile->kv_first + kv) * tile->group + h],
+                                a->inputs[tile->token_first + t].position};
+      }
+    }
+  }
+}
+
 // Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
 static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
                                 uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
@@ -331,7 +364,14 @@ static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
                          .delta = DELTA_NONE,
                          .pages = make_pages(a)};
   tile.table = kv_seq_table(a->pool, a->inputs[token_first].sequence, &tile.entries);
-  tile.cos_sin = rotated + arena_line_floats(kv_count * token_count * group * a->head_dim);
+  const uint32_t heads = kv_count * token_count * group;
+  tile.cos_sin = rotated + arena_line_floats(heads * a->head_dim);
+  tile.rest = tile.cos_sin + arena_line_floats(a->head_dim);
+  if (a->slopes != NULL) {
+    tile.biases = (kernel_bias *)(void *)tile.rest;
+    tile.rest += bias_floats(heads);
+    make_biases(&tile);
+  }
   return tile;
 }
 
@@ -374,9 +414,9 @@ static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t 
   const kernel_table *kernels = a->kernels;
   attention_tile tile = make_tile(a, token_first, token_count, kv_first, kv_count, at);
   const uint32_t heads = kv_count * token_count * tile.group;
-  float *states = tile.cos_sin + arena_line_floats(a->head_dim);
-  const kernel_attention total = state_at(&tile, heads, states);
-  const kernel_attention part = state_at(&tile, heads, states + state_floats(heads, a->head_dim));
+  const kernel_attention total = state_at(&tile, heads, tile.rest);
+  const kernel_attention part =
+      state_at(&tile, heads, tile.rest + state_floats(heads, a->head_dim));
   const uint32_t last = last_position(&tile), begin = first_entry(&tile);
   for (uint32_t i = begin; i < tile.entries && kv_entry_begin(&tile.table[i]) <= last;) {
     const bool is_first = i == begin;

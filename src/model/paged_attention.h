@@ -24,10 +24,13 @@ typedef struct paged_attention {
   kv_pool *pool;   // of the layer's group
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
-  uint32_t window;         // positions that a token sees, its own included; 0: all
-  float scale;             // of q k^T
-  const model_rope *rope;  // NULL: positions do not turn queries and keys
-  const float *cos_sin;    // [count, rope->dims]
+  uint32_t window;                   // positions that a token sees, its own included; 0: all
+  float scale;                       // of q k^T
+  float cap;                         // of scores, see kernel_attention; 0: none
+  const float *slopes;               // [heads] of ALiBi or NULL
+  const float *q_weight, *k_weight;  // [head_dim] or NULL: factors behind the rotation
+  const model_rope *rope;            // NULL: positions do not turn queries and keys
+  const float *cos_sin;              // [count, rope->dims]
   const model_input *inputs;
   uint32_t count, batch_tokens;
   float *q;      // [batch_tokens, heads, head_dim], q_stride floats apart
@@ -44,9 +47,10 @@ static inline uint32_t attention_first(const paged_attention *attention, uint32_
   return window == 0 || position < window ? 0 : position + 1 - window;
 }
 
-// Floats that a thread needs: rotated queries, one rotation of a shifted page, and two states.
+// Floats that a thread needs: rotated queries, one rotation of a shifted page, biases of scores,
+// and two states.
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
-                                 uint32_t batch_tokens);
+                                 uint32_t batch_tokens, bool has_biases);
 // Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE when
 // one of them is not finite; `model_layer` is named then.
 wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,

@@ -7,25 +7,49 @@
 
 typedef struct norm_job {
   const model_pass *pass;
-  const float *weight;
+  const float *rows, *weight, *bias;
+  float scale;
 } norm_job;
 
 static void norm_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const norm_job *job = context;
   const model_pass *pass = job->pass;
-  const model_config *config = &pass->model->config;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * pass->hidden_stride;
-    pass->kernels->rms_norm(pass->hidden + at, job->weight, config->hidden, config->norm_epsilon,
-                            pass->normed + at);
+    norm_row(pass, job->rows + at, job->weight, job->bias, pass->model->config.hidden,
+             pass->normed + at);
   }
 }
 
-void pass_norm(model_pass *pass, const float *weight) {
-  norm_job job = {pass, weight};
+void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias) {
+  norm_job job = {pass, rows, weight, bias, 1};
   thread_pool_for(pass->threads, pass->count, norm_tokens, &job);
   measure_rows(pass->ops, OP_NORM, pass->count, 2ull * pass->model->config.hidden);
+}
+
+static void add_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const norm_job *job = context;
+  const model_pass *pass = job->pass;
+  const uint32_t hidden = pass->model->config.hidden;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t at = (size_t)t * pass->hidden_stride;
+    float *row = pass->normed + at;
+    if (job->weight != NULL) norm_row(pass, row, job->weight, NULL, hidden, row);
+    if (job->scale != 1) pass->kernels->scale(row, job->scale, hidden);
+    pass->kernels->add(pass->hidden + at, row, hidden);
+  }
+}
+
+void pass_add_normed(model_pass *pass, const float *weight, float scale) {
+  norm_job job = {pass, NULL, weight, NULL, scale};
+  thread_pool_for(pass->threads, pass->count, add_tokens, &job);
+  measure_rows(pass->ops, OP_NORM, pass->count, 3ull * pass->model->config.hidden);
+}
+
+void pass_set_aside(model_pass *pass, const float *rows) {
+  memcpy(pass->aside, rows, (size_t)pass->count * pass->hidden_stride * sizeof(float));
 }
 
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols) {
@@ -45,6 +69,10 @@ bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t w
     if (from == to) continue;
     memcpy(pass->hidden + to * pass->hidden_stride, pass->hidden + from * pass->hidden_stride,
            pass->model->config.hidden * sizeof(float));
+    if (pass->aside != NULL) {
+      memcpy(pass->aside + to * pass->hidden_stride, pass->aside + from * pass->hidden_stride,
+             pass->model->config.hidden * sizeof(float));
+    }
     memcpy(rows + to * stride, rows + from * stride, width * sizeof(float));
   }
   pass->count = pass->wanted_count;

@@ -35,13 +35,29 @@ struct model_pass {
   uint32_t hidden_stride;
   float *hidden;                    // [batch_tokens, hidden], the residual stream
   float *normed;                    // [batch_tokens, hidden]
+  float *aside;                     // [batch_tokens, hidden] when the model keeps_inputs, or NULL
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
   scratch_arena arena;              // what blocks take their buffers from
 };
 
-// normed[t] = rms_norm(hidden[t], weight)   [tokens, hidden]
-void pass_norm(model_pass *pass, const float *weight);
+// out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.
+static inline void norm_row(const model_pass *pass, const float *x, const float *weight,
+                            const float *bias, uint32_t n, float *out) {
+  const model_config *config = &pass->model->config;
+  if (config->has_layer_norms) {
+    pass->kernels->layer_norm(x, weight, bias, n, config->norm_epsilon, out);
+  } else {
+    pass->kernels->rms_norm(x, weight, n, config->norm_epsilon, out);
+    if (bias != NULL) pass->kernels->add(out, bias, n);
+  }
+}
+// normed[t] = norm(rows[t])   [tokens, hidden]; `rows` are hidden_stride apart
+void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias);
+// hidden[t] += scale * norm(normed[t]); a NULL weight: without a norm
+void pass_add_normed(model_pass *pass, const float *weight, float scale);
+// Keeps rows [tokens, hidden] for the feed-forward of the layer, which runs beside the mixer then.
+void pass_set_aside(model_pass *pass, const float *rows);
 // A product over the rows of `x`, whose activations come from the arena: give them back with
 // arena_release.
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);

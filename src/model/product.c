@@ -14,22 +14,38 @@ static void add_target(model_product *product, const product_target *target) {
   targets[product->target_count++] = *target;
 }
 
+static product_target whole_target(const model_product *product, const weight_tensor *matrix,
+                                   const float *bias, float *y, size_t y_stride) {
+  return (product_target){.matrix = tensor_matrix(matrix, 0),
+                          .scale = matrix->scales,
+                          .bias = bias,
+                          .y = y,
+                          .y_stride = y_stride,
+                          .count = product->tokens};
+}
+
 void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride) {
-  add_target(product, &(product_target){tensor_matrix(matrix, 0), bias, y, y_stride, NULL, 0,
-                                        product->tokens});
+  const product_target target = whole_target(product, matrix, bias, y, y_stride);
+  add_target(product, &target);
 }
 
 void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride) {
-  add_target(product, &(product_target){tensor_matrix(matrix, 0), bias, y, stride, residual, 0,
-                                        product->tokens});
+  product_target target = whole_target(product, matrix, bias, y, stride);
+  target.residual = residual;
+  add_target(product, &target);
 }
 
 void product_add_rows(model_product *product, const weight_tensor *stack, uint32_t index,
                       uint32_t first, uint32_t count, float *y, size_t y_stride) {
-  add_target(product,
-             &(product_target){tensor_matrix(stack, index), NULL, y, y_stride, NULL, first, count});
+  const product_target target = {.matrix = tensor_matrix(stack, index),
+                                 .scale = stack->scales == NULL ? NULL : stack->scales + index,
+                                 .y = y,
+                                 .y_stride = y_stride,
+                                 .first = first,
+                                 .count = count};
+  add_target(product, &target);
 }
 
 static void make_activations(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -57,6 +73,7 @@ static void run_strip(const model_product *product, const product_target *target
   const uint32_t rows = row_last - row_first;
   for (uint32_t t = 0; t < target->count; t++) {
     float *y = target->y + t * target->y_stride + row_first;
+    if (target->scale != NULL) product->kernels->scale(y, *target->scale, rows);
     if (target->bias != NULL) product->kernels->add(y, target->bias + row_first, rows);
     if (target->residual != NULL) {
       product->kernels->add(target->residual + t * target->y_stride + row_first, y, rows);

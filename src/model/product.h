@@ -13,8 +13,9 @@ enum { PRODUCT_MATRICES_MAX = 4 };
 
 typedef struct product_target {
   kernel_matrix matrix;
-  const float *bias;  // [rows] or NULL
-  float *y;           // [count, rows], y_stride floats apart
+  const float *scale;  // a factor, or NULL
+  const float *bias;   // [rows] or NULL, added behind it
+  float *y;            // [count, rows], y_stride floats apart
   size_t y_stride;
   float *residual;        // += y when not NULL, same stride
   uint32_t first, count;  // rows of x that it multiplies

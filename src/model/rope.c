@@ -14,11 +14,44 @@ void rope_destroy(memory_gate *memory, model_rope *rope) {
   rope->frequencies = NULL;
 }
 
-void rope_fill(const model_rope *rope) {
+// The pair whose rotation makes so many turns within the original context.
+static double yarn_pair(const model_rope *rope, double turns) {
+  const double turn_tokens = turns * 2 * 3.14159265358979323846;
+  return rope->dims * math_log(rope->original_context / turn_tokens) / (2 * math_log(rope->theta));
+}
+
+// How far pair i is interpolated, 0: not at all, 1: by the whole scale. From the first whole pair
+// on whose turns are fewer than `fast` to the one behind the last that has `slow`.
+static double yarn_share(const model_rope *rope, uint32_t i) {
+  const double low = yarn_pair(rope, rope->yarn.fast), high = yarn_pair(rope, rope->yarn.slow);
+  int32_t first = (int32_t)low, last = (int32_t)high;
+  if (first > low) first--;
+  if (last < high) last++;
+  if (first < 0) first = 0;
+  if (last > (int32_t)rope->dims - 1) last = (int32_t)rope->dims - 1;
+  const double width = last > first ? last - first : 0.001;
+  const double share = ((double)i - first) / width;
+  return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+static const float *chosen_factors(const model_rope *rope, uint32_t context_tokens) {
+  const float *chosen =
+      context_tokens > rope->original_context ? rope->long_factors : rope->short_factors;
+  return chosen == NULL ? rope->factors : chosen;
+}
+
+void rope_fill(const model_rope *rope, uint32_t context_tokens) {
+  const float *factors = chosen_factors(rope, context_tokens);
   for (uint32_t i = 0; i < rope->dims / 2; i++) {
     const double exponent = -2.0 * (double)i / (double)rope->dims;
-    double frequency = math_pow(rope->theta, exponent) / rope->scale;
-    if (rope->factors != NULL) frequency /= (double)rope->factors[i];
+    double frequency = math_pow(rope->theta, exponent);
+    if (factors != NULL) frequency /= (double)factors[i];
+    if (rope->yarn.is_on) {
+      const double share = yarn_share(rope, i);
+      frequency = frequency / rope->scale * share + frequency * (1 - share);
+    } else {
+      frequency /= rope->scale;
+    }
     rope->frequencies[i] = frequency;
   }
 }
@@ -27,7 +60,7 @@ void rope_table(const model_rope *rope, int64_t position, float *cos_sin) {
   for (uint32_t i = 0; i < rope->dims / 2; i++) {
     double sine, cosine;
     math_sin_cos((double)position * rope->frequencies[i], &sine, &cosine);
-    cos_sin[2 * i] = (float)cosine;
-    cos_sin[2 * i + 1] = (float)sine;
+    cos_sin[2 * i] = (float)(cosine * rope->magnitude);
+    cos_sin[2 * i + 1] = (float)(sine * rope->magnitude);
   }
 }

@@ -9,20 +9,32 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+// YaRN (Peng et al. 2023): slow rotations are interpolated, fast ones stay. The ramp between them
+// lies where a rotation turns `slow` to `fast` times within the original context.
+typedef struct model_yarn {
+  bool is_on;
+  double fast, slow;  // turns
+} model_yarn;
+
 typedef struct model_rope {
   uint32_t dims;        // of a head, the first ones; even
   bool is_interleaved;  // pairs are (2i, 2i + 1), else (i, i + dims / 2)
   double theta;         // frequency i = theta^(-2i / dims)
   double scale;         // positions are divided by it (linear scaling), 1: none
-  float *factors;       // [dims / 2], divide the frequencies; NULL: none
+  double magnitude;     // of cosines and sines, 1: a rotation alone
+  model_yarn yarn;
+  uint32_t original_context;  // tokens, 0: the file does not say
+  float *factors;             // [dims / 2], divide the frequencies; NULL: none
+  // LongRoPE (Ding et al. 2024): as `factors`, for contexts up to the original one and longer ones
+  float *short_factors, *long_factors;
   double *frequencies;  // [dims / 2], radians a position
 } model_rope;
 
 // Room for the frequencies.
 wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error);
 void rope_destroy(memory_gate *memory, model_rope *rope);
-// Fills the frequencies in; the factors have arrived.
-void rope_fill(const model_rope *rope);
+// Fills the frequencies in, for contexts of so many tokens; the factors have arrived.
+void rope_fill(const model_rope *rope, uint32_t context_tokens);
 // Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double.
 void rope_table(const model_rope *rope, int64_t position, float *cos_sin);
 

@@ -56,7 +56,14 @@ static void read_config(loaded_model *model, model_keys *keys, const model_tenso
   config->hidden = keys_count(keys, "embedding_length", 1, MODEL_HIDDEN_MAX, 0);
   config->layers = keys_count(keys, "block_count", 1, MODEL_LAYERS_MAX, 0);
   config->context_trained = keys_count(keys, "context_length", 1, UINT32_MAX, 0);
-  config->norm_epsilon = (float)keys_number(keys, "attention.layer_norm_rms_epsilon", 0, 0);
+  config->has_layer_norms =
+      keys_offset(keys, "attention.layer_norm_rms_epsilon") == WICK_NO_OFFSET &&
+      keys_offset(keys, "attention.layer_norm_epsilon") != WICK_NO_OFFSET;
+  config->norm_epsilon = (float)keys_number(
+      keys,
+      config->has_layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+      0, 0);
+  config->embedding_scale = config->logit_scale = 1;
   read_vocab(keys, embedding, config);
   check_layers(keys, config->layers, tensors->count);
 }
@@ -75,23 +82,37 @@ static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_er
   return WICK_OK;
 }
 
-// The first layer waits for the factors: a pass turns positions before it.
-static void bind_ropes(model_binder *binder) {
+// The first layer waits for what a pass needs before it: factors of rotary positions, and what is
+// made of the embeddings.
+static void bind_beginning(model_binder *binder) {
   loaded_model *model = binder->model;
+  const uint32_t hidden = model->config.hidden;
+  binder->waits = 0;
+  if (model->has_positions) {
+    bind_matrix(binder, "position_embd.weight", model->config.context_trained, hidden,
+                BINDING_REQUIRED, &model->positions);
+  }
+  bind_norm(binder, model->embedding_norm_name, hidden, BINDING_REQUIRED, &model->embedding_norm,
+            &model->embedding_norm_bias);
   if (model->rope_count == 0) return;
   model_rope *rope = &model->ropes[0];
-  binder->waits = 0;
   bind_vector(binder, "rope_freqs.weight", rope->dims / 2, BINDING_OPTIONAL, &rope->factors);
+  if (rope->original_context == 0) return;
+  bind_vector(binder, "rope_factors_short.weight", rope->dims / 2, BINDING_OPTIONAL,
+              &rope->short_factors);
+  bind_vector(binder, "rope_factors_long.weight", rope->dims / 2, BINDING_OPTIONAL,
+              &rope->long_factors);
 }
 
 static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
   model_binder binder = {model, tensors, MODEL_LAYER_NONE, MODEL_LAYER_NONE, error, WICK_OK};
   bind_matrix(&binder, "token_embd.weight", vocab, hidden, BINDING_REQUIRED, &model->embedding);
-  bind_vector(&binder, model->output_norm_name, hidden, BINDING_REQUIRED, &model->output_norm);
+  bind_norm(&binder, model->output_norm_name, hidden, BINDING_REQUIRED, &model->output_norm,
+            &model->output_norm_bias);
   bind_matrix(&binder, "output.weight", vocab, hidden, BINDING_OPTIONAL, &model->output);
   bind_vector(&binder, "output.bias", vocab, BINDING_OPTIONAL, &model->output_bias);
-  bind_ropes(&binder);
+  bind_beginning(&binder);
   for (uint32_t layer = 0; layer < model->config.layers && binder.status == WICK_OK; layer++) {
     binder.layer = binder.waits = (int32_t)layer;
     const model_layer *blocks = &model->layers[layer];
@@ -113,7 +134,7 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
   wick_status status = read_family(model, directory, error);
   if (status == WICK_OK) {
     model_keys keys = {directory, model->family->name, error, WICK_OK};
-    model_plan plan = {model, &keys};
+    model_plan plan = {model, &keys, tensors};
     read_config(model, &keys, tensors);
     if (keys.status == WICK_OK) keys.status = allocate_lists(model, tensors->count, error);
     if (keys.status == WICK_OK) model->family->plan(&plan);
@@ -183,7 +204,8 @@ static void place_vector(const model_binding *binding, uint32_t type, uint32_t r
                          uint32_t count, const uint8_t *bytes) {
   float *out = *binding->vector;
   const size_t stride = binding->turned_rows == 0 ? 1 : binding->turned_rows;
-  const size_t at = binding->turned_rows == 0 ? first : first * stride + row;
+  const size_t at =
+      binding->turned_rows == 0 ? (size_t)row * binding->cols + first : first * stride + row;
   if (type == GGML_TYPE_F32 && stride == 1) {
     memcpy(out + at, bytes, count * sizeof *out);
     return;

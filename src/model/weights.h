@@ -22,6 +22,7 @@ typedef struct model_binding {
   weight_tensor *matrix;
   float **vector;
   uint64_t size_bytes;   // in the weights segment, a multiple of a cache line
+  uint32_t cols;         // of a vector's rows
   uint32_t turned_rows;  // not 0: a vector's [rows, cols] are turned over
   int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
 } model_binding;
@@ -52,8 +53,14 @@ typedef struct loaded_model {
   uint64_t state_bytes;     // recurrent state of a sequence, all layers; 0: none
   weight_tensor embedding;  // [vocab, hidden]
   weight_tensor output;     // [vocab, hidden]; the embedding itself when tied
-  float *output_norm;       // [hidden]
+  weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
+  bool has_positions;       // the family wants them
+  float *embedding_norm, *embedding_norm_bias;  // [hidden] or NULL
+  const char *embedding_norm_name;              // NULL: none
+  float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;
+  bool keeps_inputs;  // feed-forwards read what the mixer of their layer read (pass_set_aside)
+  uint32_t context_tokens;  // that the engine runs with, 0 until it is chosen
   float *output_bias;
   bool is_tied;
   uint8_t *weights;  // the segment

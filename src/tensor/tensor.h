@@ -33,6 +33,7 @@ typedef struct weight_tensor {
   bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
   uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
   uint64_t matrix_bytes;  // there, from one matrix to the next: a multiple of a cache line
+  float *scales;          // [matrices], factors of the products; NULL: none
 } weight_tensor;
 
 // WICK_E_SHAPE unless the bytes are those of so many values of the type.

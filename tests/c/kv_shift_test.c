@@ -166,8 +166,12 @@ static void compare_attention(twins *t) {
   const uint32_t count = kv_seq_tokens(t->paged.pool, t->shifted);
   const uint32_t queries = count < QUERIES ? count : QUERIES;
   double frequencies[DIM / 2];
-  const model_rope rope = {
-      .dims = DIM, .is_interleaved = true, .theta = 10000, .scale = 1, .frequencies = frequencies};
+  const model_rope rope = {.magnitude = 1,
+                           .dims = DIM,
+                           .is_interleaved = true,
+                           .theta = 10000,
+                           .scale = 1,
+                           .frequencies = frequencies};
   model_input inputs[QUERIES];
   static float q[QUERIES][HEADS * DIM], out[QUERIES][HEADS * DIM], cos_sin[QUERIES][DIM];
   _Alignas(64) static float per_thread[PER_THREAD];
@@ -194,7 +198,7 @@ static void compare_attention(twins *t) {
       .q_stride = HEADS * DIM,
       .out_stride = HEADS * DIM,
       .per_thread = per_thread,
-      .per_thread_stride = attention_thread_floats(HEADS, KV_HEADS, DIM, QUERIES)};
+      .per_thread_stride = attention_thread_floats(HEADS, KV_HEADS, DIM, QUERIES, false)};
   REQUIRE(attention.per_thread_stride <= PER_THREAD);
   for (attention.layer = 0; attention.layer < LAYERS; attention.layer++) {
     attention_run(&attention, engine->threads);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/math.h"
 #include "model/binder.h"
 #include "model/measure.h"
 #include "model/paged_attention.h"
@@ -15,7 +16,9 @@ typedef struct attention_block {
   uint32_t hidden;
   model_pages pages;
   attention_weights weights;  // queries with a gate have twice the rows
-  qkv_rows rows;              // of the projections
+  float *sub_norm, *sub_norm_bias;
+  qkv_rows rows;   // of the projections
+  float slopes[];  // [heads] of ALiBi, or none
 } attention_block;
 
 // ---- Tensors ----
@@ -51,19 +54,37 @@ static void bind_projections(attention_block *attention, model_binder *binder) {
                              &attention->rows, binder->error);
 }
 
+static void bind_qk_norms(attention_block *attention, model_binder *binder) {
+  const attention_settings *is = &attention->is;
+  attention_weights *weights = &attention->weights;
+  const uint32_t q = is->heads, kv = is->kv_heads, dim = is->head_dim;
+  if (is->qk_norms == ATTENTION_NO_NORMS) return;
+  if (is->qk_norms == ATTENTION_NORMS_OF_HEADS) {
+    bind_table(binder, "attn_q_norm.weight", q, dim, BINDING_OPTIONAL, &weights->q_norm);
+    bind_table(binder, "attn_k_norm.weight", kv, dim, BINDING_OPTIONAL, &weights->k_norm);
+    return;
+  }
+  const bool is_row = is->qk_norms == ATTENTION_ROW_NORMS;
+  const uint32_t q_count = is_row ? q * dim : dim, k_count = is_row ? kv * dim : dim;
+  bind_vector(binder, "attn_q_norm.weight", q_count, BINDING_REQUIRED, &weights->q_norm);
+  bind_vector(binder, "attn_k_norm.weight", k_count, BINDING_REQUIRED, &weights->k_norm);
+}
+
 static void bind(model_block *block, model_binder *binder) {
   attention_block *attention = (attention_block *)block;
+  const attention_settings *is = &attention->is;
   attention_weights *weights = &attention->weights;
-  const uint32_t hidden = attention->hidden, head_dim = attention->is.head_dim;
-  bind_vector(binder, attention->is.norm, hidden, BINDING_REQUIRED, &weights->norm);
+  const uint32_t hidden = attention->hidden;
+  bind_norm(binder, is->norm, hidden, BINDING_REQUIRED, &weights->norm, &weights->norm_bias);
   bind_projections(attention, binder);
-  if (attention->is.has_head_norms) {
-    bind_vector(binder, "attn_q_norm.weight", head_dim, BINDING_REQUIRED, &weights->q_norm);
-    bind_vector(binder, "attn_k_norm.weight", head_dim, BINDING_REQUIRED, &weights->k_norm);
-  }
+  bind_qk_norms(attention, binder);
+  bind_norm(binder, is->sub_norm, q_dim(attention), BINDING_REQUIRED, &attention->sub_norm,
+            &attention->sub_norm_bias);
   bind_matrix(binder, "attn_output.weight", hidden, q_dim(attention), BINDING_REQUIRED,
               &weights->output);
   bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &weights->output_bias);
+  if (is->post_norm == NULL) return;
+  bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }
 
 // ---- Scratch ----
@@ -111,7 +132,8 @@ static attention_buffers take_buffers(const attention_block *attention, scratch_
 
 static uint32_t thread_floats(const attention_block *attention, const scratch_arena *arena) {
   return attention_thread_floats(attention->is.heads, attention->is.kv_heads,
-                                 attention->is.head_dim, arena->batch_tokens);
+                                 attention->is.head_dim, arena->batch_tokens,
+                                 attention->is.alibi != 0);
 }
 
 static void reserve(const model_block *block, scratch_arena *arena) {
@@ -134,7 +156,8 @@ static void project(const attention_block *attention, model_pass *pass,
                     const attention_buffers *buffers) {
   const attention_weights *weights = &attention->weights;
   const uint64_t begin = arena_mark(&pass->arena);
-  model_product qkv = pass_product(pass, pass->normed, pass->hidden_stride, attention->hidden);
+  const float *input = weights->norm == NULL ? pass->hidden : pass->normed;
+  model_product qkv = pass_product(pass, input, pass->hidden_stride, attention->hidden);
   if (weights->qkv.is_fused) {
     product_add(&qkv, &weights->qkv.fused, weights->fused_bias, buffers->rows,
                 buffers->rows_stride);
@@ -154,42 +177,91 @@ typedef struct head_job {
   const attention_buffers *buffers;
 } head_job;
 
+// Of the queries or the keys of a token.
 static void norm_heads(const head_job *job, float *row, const float *weight, uint32_t heads) {
-  const uint32_t head_dim = job->attention->is.head_dim;
-  for (uint32_t h = 0; h < heads; h++, row += head_dim) {
-    job->pass->kernels->rms_norm(row, weight, head_dim, job->pass->model->config.norm_epsilon, row);
+  const uint32_t dim = job->attention->is.head_dim;
+  const attention_qk_norms norms = job->attention->is.qk_norms;
+  if (norms == ATTENTION_ROW_NORMS) {
+    norm_row(job->pass, row, weight, NULL, heads * dim, row);
+    return;
+  }
+  for (uint32_t h = 0; h < heads; h++, row += dim) {
+    if (norms == ATTENTION_NORMS_BEHIND) {  // a rotation keeps the length: the weights come behind
+      job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
+    } else {
+      norm_row(job->pass, row, weight, NULL, dim, row);
+      if (norms == ATTENTION_NORMS_OF_HEADS) weight += dim;
+    }
   }
 }
 
-// Takes queries and gates apart, and normalises heads.
+static void take_gate(const head_job *job, uint32_t t, float *q) {
+  const uint32_t heads = job->attention->is.heads, dim = job->attention->is.head_dim;
+  const attention_buffers *buffers = job->buffers;
+  const float *pair = buffers->rows + (size_t)t * buffers->rows_stride;
+  float *gate = buffers->gate + (size_t)t * buffers->q_stride;
+  for (uint32_t h = 0; h < heads; h++, pair += 2 * dim) {
+    memcpy(q + h * dim, pair, dim * sizeof(float));
+    memcpy(gate + h * dim, pair + dim, dim * sizeof(float));
+  }
+}
+
+static float temperature_of(const attention_settings *is, uint32_t position) {
+  const uint32_t times = position / is->temperature_tokens;
+  return (float)(1 + (double)is->temperature * math_log(1.0 + times));
+}
+
+// What is done with queries, keys and values before they are rotated: gates taken apart, values
+// clamped, heads normalised, queries scaled by their position.
 static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const head_job *job = context;
-  const attention_settings *is = &job->attention->is;
-  const attention_buffers *buffers = job->buffers;
-  const size_t head_bytes = is->head_dim * sizeof(float);
+  const attention_block *attention = job->attention;
+  const attention_settings *is = &attention->is;
+  const kernel_table *kernels = job->pass->kernels;
+  const uint32_t q_count = is->heads * is->head_dim, kv_count = is->kv_heads * is->head_dim;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
-    float *q = buffers->q + (size_t)t * buffers->q_stride;
-    for (uint32_t h = 0; is->is_gated && h < is->heads; h++) {
-      const float *pair = buffers->rows + (size_t)t * buffers->rows_stride + 2 * h * is->head_dim;
-      memcpy(q + h * is->head_dim, pair, head_bytes);
-      memcpy(buffers->gate + (size_t)t * buffers->q_stride + h * is->head_dim, pair + is->head_dim,
-             head_bytes);
+    float *q = job->buffers->q + (size_t)t * job->buffers->q_stride;
+    float *k = job->buffers->k + (size_t)t * job->buffers->kv_stride;
+    if (is->is_gated) take_gate(job, t, q);
+    if (is->clamp != 0) {
+      kernels->clamp(q, is->clamp, q_count);
+      kernels->clamp(k, is->clamp, kv_count);
+      kernels->clamp(job->buffers->v + (size_t)t * job->buffers->kv_stride, is->clamp, kv_count);
     }
-    if (!is->has_head_norms) continue;
-    norm_heads(job, q, job->attention->weights.q_norm, is->heads);
-    norm_heads(job, buffers->k + (size_t)t * buffers->kv_stride, job->attention->weights.k_norm,
-               is->kv_heads);
+    if (attention->weights.q_norm != NULL) {
+      norm_heads(job, q, attention->weights.q_norm, is->heads);
+    }
+    if (attention->weights.k_norm != NULL) {
+      norm_heads(job, k, attention->weights.k_norm, is->kv_heads);
+    }
+    if (is->temperature != 0) {
+      kernels->scale(q, temperature_of(is, job->pass->inputs[t].position), q_count);
+    }
   }
 }
 
-static void gate_output(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+static bool needs_preparing(const attention_block *attention) {
+  const attention_settings *is = &attention->is;
+  return is->is_gated || is->clamp != 0 || is->temperature != 0 ||
+         attention->weights.q_norm != NULL;
+}
+
+// The gate and the norm between attention and output projection.
+static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const head_job *job = context;
+  const attention_block *attention = job->attention;
+  const uint32_t count = q_dim(attention);
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
-    job->pass->kernels->sigmoid_mul(job->buffers->out + (size_t)t * job->buffers->out_stride,
-                                    job->buffers->gate + (size_t)t * job->buffers->q_stride,
-                                    q_dim(job->attention));
+    float *out = job->buffers->out + (size_t)t * job->buffers->out_stride;
+    if (attention->is.is_gated) {
+      const float *gate = job->buffers->gate + (size_t)t * job->buffers->q_stride;
+      job->pass->kernels->sigmoid_mul(out, gate, count);
+    }
+    if (attention->sub_norm != NULL) {
+      norm_row(job->pass, out, attention->sub_norm, attention->sub_norm_bias, count, out);
+    }
   }
 }
 
@@ -197,6 +269,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
                           const attention_buffers *buffers, wick_error *error) {
   const attention_settings *is = &attention->is;
   const uint64_t begin = arena_mark(&pass->arena);
+  const bool is_behind = is->qk_norms == ATTENTION_NORMS_BEHIND;
   const uint32_t per_thread = thread_floats(attention, &pass->arena);
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
@@ -206,7 +279,11 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,
                          .head_dim = is->head_dim,
-                         .scale = 1.0f / __builtin_sqrtf((float)is->head_dim),
+                         .scale = is->scale,
+                         .cap = is->score_cap,
+                         .slopes = is->alibi == 0 ? NULL : attention->slopes,
+                         .q_weight = is_behind ? attention->weights.q_norm : NULL,
+                         .k_weight = is_behind ? attention->weights.k_norm : NULL,
                          .rope = rope,
                          .cos_sin = rope == NULL ? NULL : pass->cos_sin[is->rope],
                          .inputs = pass->inputs,
@@ -234,11 +311,26 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
 // hidden += out Wo   [tokens, hidden]
 static void add_output(const attention_block *attention, model_pass *pass,
                        const attention_buffers *buffers) {
+  const attention_weights *weights = &attention->weights;
+  const float scale = attention->is.residual_scale;
+  const bool is_direct = weights->post_norm == NULL && scale == 1;
   model_product output = pass_product(pass, buffers->out, buffers->out_stride, q_dim(attention));
-  product_add_residual(&output, &attention->weights.output, attention->weights.output_bias,
-                       pass->normed, pass->hidden, pass->hidden_stride);
+  if (is_direct) {
+    product_add_residual(&output, &weights->output, weights->output_bias, pass->normed,
+                         pass->hidden, pass->hidden_stride);
+  } else {
+    product_add(&output, &weights->output, weights->output_bias, pass->normed, pass->hidden_stride);
+  }
   product_run(&output);
   measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
+  if (!is_direct) pass_add_normed(pass, weights->post_norm, scale);
+}
+
+static void norm_input(const attention_block *attention, model_pass *pass) {
+  const attention_weights *weights = &attention->weights;
+  if (attention->is.aside == ATTENTION_ASIDE_INPUT) pass_set_aside(pass, pass->hidden);
+  if (weights->norm != NULL) pass_norm(pass, pass->hidden, weights->norm, weights->norm_bias);
+  if (attention->is.aside == ATTENTION_ASIDE_NORMED) pass_set_aside(pass, pass->normed);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
@@ -246,15 +338,13 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const uint64_t begin = arena_mark(&pass->arena);
   const attention_buffers buffers = take_buffers(attention, &pass->arena);
   head_job job = {attention, pass, &buffers};
-  pass_norm(pass, attention->weights.norm);
+  norm_input(attention, pass);
   project(attention, pass, &buffers);
-  if (attention->is.is_gated || attention->is.has_head_norms) {
-    thread_pool_for(pass->threads, pass->count, prepare_heads, &job);
-  }
+  if (needs_preparing(attention)) thread_pool_for(pass->threads, pass->count, prepare_heads, &job);
   const wick_status status = attend(attention, pass, &buffers, error);
   if (status == WICK_OK) {
-    if (attention->is.is_gated) {
-      thread_pool_for(pass->threads, pass->count, gate_output, &job);
+    if (attention->is.is_gated || attention->sub_norm != NULL) {
+      thread_pool_for(pass->threads, pass->count, finish_output, &job);
     }
     if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
       add_output(attention, pass, &buffers);
@@ -285,7 +375,8 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
 attention_settings attention_read(model_plan *plan, uint32_t layer) {
   model_keys *keys = plan->keys;
   const model_config *config = &plan->model->config;
-  attention_settings is = {.norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE};
+  attention_settings is = {
+      .norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE, .residual_scale = 1};
   is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
   is.kv_heads = keys_count_of_layer(keys, "attention.head_count_kv", layer, config->layers,
                                     MODEL_HEADS_MAX, is.heads);
@@ -312,11 +403,28 @@ static void note_heads(model_config *config, const attention_settings *is) {
   config->head_dim = is->head_dim;
 }
 
+// Slopes fall by half octaves or so: 2^(-alibi / n), 2^(-2 alibi / n) ... of n heads, the greatest
+// power of 2; further heads lie between them.
+static void make_slopes(float alibi, uint32_t heads, float *slopes) {
+  uint32_t whole = 1;
+  while (whole <= heads / 2) whole *= 2;
+  for (uint32_t h = 0; h < heads; h++) {
+    const double steps = h < whole ? h + 1.0 : (2.0 * (h - whole) + 1) / 2;
+    slopes[h] = (float)math_pow(2, -(double)alibi / whole * steps);
+  }
+}
+
 model_block *attention_make(model_plan *plan, const attention_settings *settings) {
   static const model_block_ops OPS = {"attention", bind, reserve, run};
-  attention_block *attention = plan_block(plan, &OPS, sizeof *attention);
+  const uint32_t slopes = settings->alibi == 0 ? 0 : settings->heads;
+  attention_block *attention = plan_block(plan, &OPS, sizeof *attention + slopes * sizeof(float));
   if (attention == NULL) return NULL;
   attention->is = *settings;
+  if (attention->is.scale == 0) {
+    attention->is.scale = 1.0f / __builtin_sqrtf((float)settings->head_dim);
+  }
+  if (slopes != 0) make_slopes(settings->alibi, slopes, attention->slopes);
+  if (settings->aside != ATTENTION_FIRST) plan->model->keeps_inputs = true;
   attention->hidden = plan->model->config.hidden;
   attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
   note_heads(&plan->model->config, settings);

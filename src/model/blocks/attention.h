@@ -7,22 +7,51 @@
 #include "model/family.h"
 
 enum { ATTENTION_ROPE_NONE = MODEL_ROPES_MAX };
+#define ATTENTION_ALIBI_DEFAULT 8.0f
+
+// Norms of queries and keys: attn_q_norm, attn_k_norm.
+typedef enum attention_qk_norms {
+  ATTENTION_NO_NORMS = 0,
+  ATTENTION_HEAD_NORMS,      // of each head, [head_dim]
+  ATTENTION_NORMS_BEHIND,    // the same behind the rotation
+  ATTENTION_ROW_NORMS,       // of all heads together, [heads * head_dim]
+  ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
+} attention_qk_norms;
+
+// What the feed-forward of the same layer is to read where it runs beside the attention.
+typedef enum attention_aside {
+  ATTENTION_FIRST = 0,    // nothing: it runs behind
+  ATTENTION_ASIDE_INPUT,  // what came into the layer
+  ATTENTION_ASIDE_NORMED  // that, normalised for the attention
+} attention_aside;
 
 typedef struct attention_settings {
-  const char *norm;  // of the norm before it, "attn_norm.weight"
+  const char *norm;       // of the norm before it, "attn_norm.weight"; NULL: none
+  const char *post_norm;  // of the norm of what it adds; NULL: none
+  const char *sub_norm;   // of the norm before the output projection; NULL: none
   uint32_t heads, kv_heads, head_dim;
-  uint32_t rope;        // a number of plan_rope, or ATTENTION_ROPE_NONE
-  bool has_head_norms;  // q and k are normalised head by head before they are rotated
-  bool is_gated;        // attn_q has a gate behind each head's query: the output is multiplied by
-                        // its sigmoid
-  uint32_t window;      // tokens that are looked back on, 0: all
+  uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
+  attention_qk_norms qk_norms;  // before they are rotated
+  attention_aside aside;
+  bool is_gated;    // attn_q has a gate behind each head's query: the output is multiplied by its
+                    // sigmoid
+  uint32_t window;  // tokens that are looked back on, 0: all
+  float scale;      // of q k^T, 0: 1 / sqrt(head_dim)
+  float score_cap;  // not 0: scores become cap * tanh(score / cap)
+  float clamp;      // not 0: queries, keys and values stay within [-clamp, clamp]
+  float alibi;      // not 0: ALiBi with slopes from 2^(-alibi / heads) on (Press et al. 2021)
+  float residual_scale;  // of what it adds
+  // not 0: queries grow by 1 + temperature * ln(1 + floor(position / temperature_tokens))
+  float temperature;
+  uint32_t temperature_tokens;
 } attention_settings;
 
 // Reads "attention.head_count", "attention.head_count_kv" (of `layer`), "attention.key_length" and
 // "attention.value_length", and checks that they go together. rope: ATTENTION_ROPE_NONE.
+// Everything else is off.
 attention_settings attention_read(model_plan *plan, uint32_t layer);
 // Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an
-// optional bias; with has_head_norms attn_q_norm and attn_k_norm [head_dim].
+// optional bias; the norms of qk_norms.
 model_block *attention_make(model_plan *plan, const attention_settings *settings);
 
 #endif

@@ -212,7 +212,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
                                          .rows = buffers.qkv,
                                          .stride = buffers.stride};
   atomic_init(&job.nonfinite, 0);
-  pass_norm(pass, net->norm);
+  pass_norm(pass, pass->hidden, net->norm, NULL);
   project(net, pass, &buffers);
   convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);

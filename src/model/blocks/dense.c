@@ -8,44 +8,49 @@
 
 typedef struct dense_block {
   model_block block;
+  dense_settings is;
   layer_dims dims;
-  const char *norm_name;
-  bool may_fuse_gate;
   ffn_weights weights;
+  float *sub_norm, *sub_norm_bias;  // [ffn] or NULL
 } dense_block;
 
 static void bind(model_block *block, model_binder *binder) {
   dense_block *dense = (dense_block *)block;
+  const dense_settings *is = &dense->is;
   ffn_weights *weights = &dense->weights;
-  const uint32_t hidden = dense->dims.hidden, ffn = dense->dims.ffn;
-  weights->has_gate = !dense->may_fuse_gate || binder_has(binder, "ffn_gate.weight");
+  const uint32_t hidden = dense->dims.hidden, ffn = is->ffn;
+  const bool is_fused = is->may_fuse_gate && !binder_has(binder, "ffn_gate.weight");
+  weights->has_gate = !is->is_plain && !is_fused;
   const uint32_t up = layer_up_rows(&dense->dims, weights->has_gate);
-  bind_vector(binder, dense->norm_name, hidden, BINDING_REQUIRED, &weights->norm);
+  bind_norm(binder, is->norm, hidden, BINDING_REQUIRED, &weights->norm, &weights->norm_bias);
   if (weights->has_gate) {
     bind_matrix(binder, "ffn_gate.weight", ffn, hidden, BINDING_REQUIRED, &weights->gate);
     bind_vector(binder, "ffn_gate.bias", ffn, BINDING_OPTIONAL, &weights->gate_bias);
   }
   bind_matrix(binder, "ffn_up.weight", up, hidden, BINDING_REQUIRED, &weights->up);
   bind_vector(binder, "ffn_up.bias", up, BINDING_OPTIONAL, &weights->up_bias);
+  bind_norm(binder, is->sub_norm, ffn, BINDING_REQUIRED, &dense->sub_norm, &dense->sub_norm_bias);
   bind_matrix(binder, "ffn_down.weight", hidden, ffn, BINDING_REQUIRED, &weights->down);
   bind_vector(binder, "ffn_down.bias", hidden, BINDING_OPTIONAL, &weights->down_bias);
+  if (is->post_norm == NULL) return;
+  bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }
 
 typedef struct dense_buffers {
   uint32_t stride;   // floats
-  float *gate, *up;  // [batch_tokens, ffn]; of one product where the gate is fused
+  float *gate, *up;  // [batch_tokens, ffn]; of one product where the gate is fused. Without a gate
+                     // `gate` is the product of ffn_up, and `up` is NULL.
 } dense_buffers;
 
 static dense_buffers take_buffers(const dense_block *dense, scratch_arena *arena) {
-  const uint32_t ffn = dense->dims.ffn;
-  const bool is_fused = !dense->weights.has_gate;
-  dense_buffers buffers = {.stride = arena_line_floats(is_fused ? 2 * ffn : ffn)};
+  const bool has_gate = dense->weights.has_gate;
+  dense_buffers buffers = {.stride = arena_line_floats(layer_up_rows(&dense->dims, has_gate))};
   const uint64_t floats = (uint64_t)arena->batch_tokens * buffers.stride;
   buffers.gate = arena_take_floats(arena, floats);
-  if (!is_fused) {
+  if (has_gate) {
     buffers.up = arena_take_floats(arena, floats);
-  } else if (buffers.gate != NULL) {
-    buffers.up = buffers.gate + ffn;
+  } else if (!dense->is.is_plain && buffers.gate != NULL) {
+    buffers.up = buffers.gate + dense->is.ffn;
   }
   return buffers;
 }
@@ -57,65 +62,122 @@ static void reserve(const model_block *block, scratch_arena *arena) {
   const uint64_t products = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, dense->dims.hidden);
   arena_release(arena, products);
-  arena_take_act(arena, arena->batch_tokens, dense->dims.ffn);
+  arena_take_act(arena, arena->batch_tokens, dense->is.ffn);
   arena_release(arena, begin);
 }
 
 typedef struct gate_job {
+  const dense_block *dense;
   const model_pass *pass;
   const dense_buffers *buffers;
-  uint32_t ffn;
 } gate_job;
 
-static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+// gate[n] = act(gate) * up, or act(gate) where up is NULL
+static void activate(const kernel_table *kernels, const dense_settings *is, float *gate,
+                     const float *up) {
+  const uint32_t n = is->ffn;
+  if (is->activation == DENSE_GELU) {
+    kernels->gelu_mul(gate, up, n);
+  } else if (is->activation == DENSE_RELU_SQUARE || is->activation == DENSE_XIELU) {
+    if (is->activation == DENSE_XIELU) {
+      kernels->xielu(gate, &is->xielu, n);
+    } else {
+      kernels->relu_square(gate, n);
+    }
+    if (up != NULL) kernels->multiply(gate, up, n);
+  } else if (up != NULL) {
+    kernels->silu_mul(gate, up, n);
+  } else {
+    kernels->silu(gate, n);
+  }
+}
+
+static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const gate_job *job = context;
+  const dense_settings *is = &job->dense->is;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * job->buffers->stride;
-    job->pass->kernels->silu_mul(job->buffers->gate + at, job->buffers->up + at, job->ffn);
+    const float *up = job->buffers->up == NULL ? NULL : job->buffers->up + at;
+    float *gate = job->buffers->gate + at;
+    activate(job->pass->kernels, is, gate, up);
+    if (job->dense->sub_norm != NULL) {
+      norm_row(job->pass, gate, job->dense->sub_norm, job->dense->sub_norm_bias, is->ffn, gate);
+    }
   }
+}
+
+// Where the block reads from: [tokens, hidden], normalised.
+static const float *norm_input(const dense_block *dense, model_pass *pass) {
+  const float *rows = dense->is.is_aside ? pass->aside : pass->hidden;
+  if (dense->weights.norm == NULL) return rows;
+  pass_norm(pass, rows, dense->weights.norm, dense->weights.norm_bias);
+  return pass->normed;
+}
+
+// gate, up [tokens, ffn]
+static void project(const dense_block *dense, model_pass *pass, const dense_buffers *buffers) {
+  const ffn_weights *weights = &dense->weights;
+  const float *input = norm_input(dense, pass);
+  model_product up = pass_product(pass, input, pass->hidden_stride, dense->dims.hidden);
+  if (weights->has_gate) {
+    product_add(&up, &weights->gate, weights->gate_bias, buffers->gate, buffers->stride);
+    product_add(&up, &weights->up, weights->up_bias, buffers->up, buffers->stride);
+  } else {
+    product_add(&up, &weights->up, weights->up_bias, buffers->gate, buffers->stride);
+  }
+  product_run(&up);
+  measure_product(pass->ops, OP_GATE_UP, &up);
+}
+
+// hidden += gate Wdown [tokens, hidden]
+static void add_output(const dense_block *dense, model_pass *pass, const dense_buffers *buffers) {
+  const ffn_weights *weights = &dense->weights;
+  const float scale = dense->is.residual_scale;
+  const bool is_direct = weights->post_norm == NULL && scale == 1;
+  model_product down = pass_product(pass, buffers->gate, buffers->stride, dense->is.ffn);
+  if (is_direct) {
+    product_add_residual(&down, &weights->down, weights->down_bias, pass->normed, pass->hidden,
+                         pass->hidden_stride);
+  } else {
+    product_add(&down, &weights->down, weights->down_bias, pass->normed, pass->hidden_stride);
+  }
+  product_run(&down);
+  measure_product(pass->ops, OP_DOWN, &down);
+  if (!is_direct) pass_add_normed(pass, weights->post_norm, scale);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const dense_block *dense = (const dense_block *)block;
-  const ffn_weights *weights = &dense->weights;
-  const uint32_t ffn = dense->dims.ffn;
   (void)error;
   const uint64_t begin = arena_mark(&pass->arena);
   const dense_buffers buffers = take_buffers(dense, &pass->arena);
   const uint64_t products = arena_mark(&pass->arena);
-  pass_norm(pass, weights->norm);
-  // gate, up [tokens, ffn]
-  model_product up = pass_product(pass, pass->normed, pass->hidden_stride, dense->dims.hidden);
-  if (weights->has_gate) {
-    product_add(&up, &weights->gate, weights->gate_bias, buffers.gate, buffers.stride);
-    product_add(&up, &weights->up, weights->up_bias, buffers.up, buffers.stride);
-  } else {
-    product_add(&up, &weights->up, weights->up_bias, buffers.gate, buffers.stride);
-  }
-  product_run(&up);
-  measure_product(pass->ops, OP_GATE_UP, &up);
+  project(dense, pass, &buffers);
   arena_release(&pass->arena, products);
-  // gate[t] = silu(gate[t]) * up[t]
-  gate_job job = {pass, &buffers, ffn};
-  thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
-  measure_rows(pass->ops, OP_SILU, pass->count, 3ull * ffn);
-  // hidden += gate Wdown [tokens, hidden]
-  model_product down = pass_product(pass, buffers.gate, buffers.stride, ffn);
-  product_add_residual(&down, &weights->down, weights->down_bias, pass->normed, pass->hidden,
-                       pass->hidden_stride);
-  product_run(&down);
-  measure_product(pass->ops, OP_DOWN, &down);
+  gate_job job = {dense, pass, &buffers};
+  thread_pool_for(pass->threads, pass->count, activate_tokens, &job);
+  measure_rows(pass->ops, OP_SILU, pass->count, 3ull * dense->is.ffn);
+  add_output(dense, pass, &buffers);
   arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 
-model_block *dense_make(model_plan *plan, const char *norm, uint32_t ffn) {
+// ---- Planning ----
+
+dense_settings dense_read(model_plan *plan) {
+  return (dense_settings){.norm = "ffn_norm.weight",
+                          .ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0),
+                          .residual_scale = 1};
+}
+
+model_block *dense_make(model_plan *plan, const dense_settings *settings) {
   static const model_block_ops OPS = {"dense", bind, reserve, run};
   dense_block *dense = plan_block(plan, &OPS, sizeof *dense);
   if (dense == NULL) return NULL;
-  dense->dims = (layer_dims){.hidden = plan->model->config.hidden, .ffn = ffn, .is_gated = true};
-  dense->norm_name = norm;
-  if (plan->model->config.ffn == 0) plan->model->config.ffn = ffn;
+  dense->is = *settings;
+  dense->dims = (layer_dims){
+      .hidden = plan->model->config.hidden, .ffn = settings->ffn, .is_gated = !settings->is_plain};
+  if (plan->model->config.ffn == 0) plan->model->config.ffn = settings->ffn;
   return &dense->block;
 }

@@ -1,12 +1,33 @@
-// model/blocks/dense.h — the feed-forward with a gate: hidden += down(silu(gate(x)) * up(x))
-// (SwiGLU, Shazeer 2020).
+// model/blocks/dense.h — the feed-forward: hidden += down(act(gate(x)) * up(x)) with a gate (GLU
+// variants: Shazeer 2020), or hidden += down(act(up(x))).
 #ifndef WICK_MODEL_BLOCKS_DENSE_H
 #define WICK_MODEL_BLOCKS_DENSE_H
 
 #include "model/family.h"
 
-// `norm`: the name of the norm before it, "ffn_norm.weight". Tensors ffn_gate, ffn_up [ffn, hidden]
-// and ffn_down [hidden, ffn], each with an optional bias.
-model_block *dense_make(model_plan *plan, const char *norm, uint32_t ffn);
+typedef enum dense_activation {
+  DENSE_SILU = 0,
+  DENSE_GELU,
+  DENSE_RELU_SQUARE,
+  DENSE_XIELU
+} dense_activation;
+
+typedef struct dense_settings {
+  const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
+  const char *post_norm;  // of the norm of what it adds; NULL: none
+  const char *sub_norm;   // of the norm before ffn_down; NULL: none
+  uint32_t ffn;
+  dense_activation activation;
+  kernel_xielu xielu;    // with DENSE_XIELU
+  bool is_plain;         // without a gate
+  bool may_fuse_gate;    // the rows of the gate may come first in ffn_up
+  bool is_aside;         // reads what the mixer set aside (attention_settings.aside)
+  float residual_scale;  // of what it adds
+} dense_settings;
+
+// Reads "feed_forward_length". A gated SiLU with "ffn_norm.weight", all else off.
+dense_settings dense_read(model_plan *plan);
+// Tensors: ffn_gate, ffn_up [ffn, hidden] and ffn_down [hidden, ffn], each with an optional bias.
+model_block *dense_make(model_plan *plan, const dense_settings *settings);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct experts_block {
   model_block block;
   experts_settings is;
   uint32_t hidden;
-  float *norm;                   // [hidden]
+  float *norm, *norm_bias;       // [hidden]
   weight_tensor router;          // [experts, hidden]
   float *choice_bias;            // [experts] or NULL
   weight_tensor gate, up;        // [experts][expert_ffn, hidden]
@@ -54,14 +54,13 @@ static void bind(model_block *block, model_binder *binder) {
   const uint32_t hidden = experts->hidden, count = experts->is.experts,
                  ffn = experts->is.expert_ffn;
   refuse_apart(binder);
-  bind_vector(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm);
+  bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
+            &experts->norm_bias);
   bind_matrix(binder, "ffn_gate_inp.weight", count, hidden, BINDING_REQUIRED, &experts->router);
   bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->gate);
   bind_stack(binder, "ffn_up_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->up);
   bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
-  if (experts->is.gating == EXPERTS_SIGMOID) {
-    bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
-  }
+  bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
   if (experts->is.shared_ffn != 0) bind_shared(experts, binder);
 }
 
@@ -406,6 +405,9 @@ static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t th
       if (i != 0) kernels->add(sum, row, hidden);
     }
     if (job->experts->is.shared_ffn != 0) add_shared(job, t, sum);
+    if (job->experts->is.residual_scale != 1) {
+      kernels->scale(sum, job->experts->is.residual_scale, hidden);
+    }
     kernels->add(job->pass->hidden + t * stride, sum, hidden);
   }
 }
@@ -416,7 +418,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const expert_buffers buffers = take_buffers(experts, &pass->arena);
   experts_job job = {experts, pass, &buffers};
   (void)error;
-  pass_norm(pass, experts->norm);
+  pass_norm(pass, pass->hidden, experts->norm, experts->norm_bias);
   route(experts, pass, &buffers);
   run_experts(experts, pass, &buffers);
   if (experts->is.shared_ffn != 0) run_shared(experts, pass, &buffers);
@@ -431,11 +433,14 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 experts_settings experts_read(model_plan *plan, bool is_required) {
   model_keys *keys = plan->keys;
-  experts_settings is = {.norm = "ffn_norm.weight", .gating = EXPERTS_SOFTMAX, .scale = 1};
+  experts_settings is = {
+      .norm = "ffn_norm.weight", .gating = EXPERTS_SOFTMAX, .scale = 1, .residual_scale = 1};
   is.experts = is_required ? keys_count(keys, "expert_count", 1, MODEL_EXPERTS_MAX, 0)
                            : keys_count_or_none(keys, "expert_count", MODEL_EXPERTS_MAX);
   if (keys->status != WICK_OK || is.experts == 0) return is;
   is.used = keys_count(keys, "expert_used_count", 1, is.experts, 0);
+  is.gating = (experts_gating)keys_count(keys, "expert_gating_func", EXPERTS_SOFTMAX,
+                                         EXPERTS_SOFTMAX_OF_CHOSEN, EXPERTS_SOFTMAX);
   is.scale = (float)keys_number(keys, "expert_weights_scale", -1, 1);
   if (is.scale == 0) is.scale = 1;  // what older files say for none
   return is;

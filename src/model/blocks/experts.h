@@ -22,16 +22,18 @@ typedef struct experts_settings {
   uint32_t shared_ffn;  // 0: no shared expert
   bool has_shared_gate;
   experts_gating gating;
-  bool is_normalised;  // the weights of a token's experts are made to sum 1
-  float scale;         // of the weights
+  bool is_normalised;    // the weights of a token's experts are made to sum 1
+  float scale;           // of the weights
+  float residual_scale;  // of what the block adds
 } experts_settings;
 
-// Reads "expert_count", "expert_used_count" and "expert_weights_scale". Without "expert_count" the
-// model has no experts, unless they are required. The widths are the caller's to read.
+// Reads "expert_count", "expert_used_count", "expert_gating_func" and "expert_weights_scale".
+// Without "expert_count" the model has no experts, unless they are required. The widths are the
+// caller's to read.
 experts_settings experts_read(model_plan *plan, bool is_required);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
-// hidden], ffn_down_exps [experts, hidden, expert_ffn]; with EXPERTS_SIGMOID optionally
-// exp_probs_b.bias [experts]. A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for
+// hidden], ffn_down_exps [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts],
+// added for the choice alone. A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for
 // its gate ffn_gate_inp_shexp [hidden].
 model_block *experts_make(model_plan *plan, const experts_settings *settings);
 

@@ -115,7 +115,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
                                          .rows = buffers.out,
                                          .stride = buffers.out_stride};
   atomic_init(&job.nonfinite, 0);
-  pass_norm(pass, conv->norm);
+  pass_norm(pass, pass->hidden, conv->norm, NULL);
   project(conv, pass, &buffers);
   thread_pool_for(pass->threads, pass->count, gate_inputs, &job);
   convolution_run(&convolution);

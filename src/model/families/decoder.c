@@ -1,21 +1,23 @@
 // model/families/decoder.c — see decoder.h.
 #include "model/families/decoder.h"
 
-#include "model/blocks/dense.h"
-
-void plan_dense_decoder(model_plan *plan, const attention_settings *attention, uint32_t ffn) {
+void plan_dense_decoder(model_plan *plan, const attention_settings *attention,
+                        const dense_settings *dense) {
   const uint32_t layers = plan->model->config.layers;
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
     model_block *mixer = attention_make(plan, attention);
-    plan_layer(plan, layer, mixer, dense_make(plan, "ffn_norm.weight", ffn));
+    plan_layer(plan, layer, mixer, dense_make(plan, dense));
   }
 }
 
 void plan_experts_decoder(model_plan *plan, const attention_settings *attention,
-                          const experts_settings *experts) {
+                          const experts_settings *experts, const dense_settings *dense) {
   const uint32_t layers = plan->model->config.layers;
+  const uint32_t leading =
+      dense == NULL ? 0 : keys_count_or_none(plan->keys, "leading_dense_block_count", layers);
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
     model_block *mixer = attention_make(plan, attention);
-    plan_layer(plan, layer, mixer, experts_make(plan, experts));
+    plan_layer(plan, layer, mixer,
+               layer < leading ? dense_make(plan, dense) : experts_make(plan, experts));
   }
 }

@@ -3,13 +3,16 @@
 #define WICK_MODEL_FAMILIES_DECODER_H
 
 #include "model/blocks/attention.h"
+#include "model/blocks/dense.h"
 #include "model/blocks/experts.h"
 #include "model/family.h"
 
-// config.layers layers of attention and a dense feed-forward of width `ffn`.
-void plan_dense_decoder(model_plan *plan, const attention_settings *attention, uint32_t ffn);
-// The same with a mixture of experts in place of the dense feed-forward.
+// config.layers layers of attention and a dense feed-forward.
+void plan_dense_decoder(model_plan *plan, const attention_settings *attention,
+                        const dense_settings *dense);
+// The same with a mixture of experts in place of the dense feed-forward, but in the first
+// "leading_dense_block_count" layers, which `dense` is for; NULL: there are none.
 void plan_experts_decoder(model_plan *plan, const attention_settings *attention,
-                          const experts_settings *experts);
+                          const experts_settings *experts, const dense_settings *dense);
 
 #endif

@@ -1,13 +1,16 @@
-// model/families/lfm2.c — LFM2 (Liquid AI 2025): layers whose "attention.head_count_kv" is 0 mix
-// tokens by a short convolution, the others by attention with normalised heads.
+// model/families/lfm2.c — LFM2 (Liquid AI 2025), dense and with experts: layers whose
+// "attention.head_count_kv" is 0 mix tokens by a short convolution, the others by attention with
+// normalised heads.
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
+#include "model/blocks/experts.h"
 #include "model/blocks/short_conv.h"
 #include "model/families/families.h"
 
-static void plan_lfm2(model_plan *plan) {
+// `experts` behind the first `leading` layers, NULL: none.
+static void plan_layers(model_plan *plan, const experts_settings *experts, uint32_t leading) {
   const model_config *config = &plan->model->config;
-  const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  const dense_settings dense = dense_read(plan);
   const uint32_t taps = keys_count(plan->keys, "shortconv.l_cache", 2, KERNEL_CONV_WIDTH_MAX, 0);
   uint32_t rope = ATTENTION_ROPE_NONE;
   plan->model->output_norm_name = "token_embd_norm.weight";
@@ -19,13 +22,26 @@ static void plan_lfm2(model_plan *plan) {
       mixer = short_conv_make(plan, taps);
     } else {
       attention_settings attention = attention_read(plan, layer);
-      attention.has_head_norms = true;
+      attention.qk_norms = ATTENTION_HEAD_NORMS;
       if (rope == ATTENTION_ROPE_NONE) rope = plan_rope(plan, attention.head_dim, false);
       attention.rope = rope;
       mixer = attention_make(plan, &attention);
     }
-    plan_layer(plan, layer, mixer, dense_make(plan, "ffn_norm.weight", ffn));
+    const bool is_dense = experts == NULL || layer < leading;
+    plan_layer(plan, layer, mixer,
+               is_dense ? dense_make(plan, &dense) : experts_make(plan, experts));
   }
 }
 
+static void plan_lfm2(model_plan *plan) { plan_layers(plan, NULL, 0); }
+
+static void plan_lfm2moe(model_plan *plan) {
+  experts_settings experts = experts_read(plan, true);
+  experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.is_normalised = true;
+  plan_layers(plan, &experts,
+              keys_count_or_none(plan->keys, "leading_dense_block_count", MODEL_LAYERS_MAX));
+}
+
 const model_family FAMILY_LFM2 = {"lfm2", plan_lfm2};
+const model_family FAMILY_LFM2MOE = {"lfm2moe", plan_lfm2moe};

@@ -6,15 +6,15 @@
 
 static void plan_llama(model_plan *plan) {
   attention_settings attention = attention_read(plan, 0);
-  const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, false);
   experts.is_normalised = true;
-  experts.expert_ffn = ffn;
+  experts.expert_ffn = dense.ffn;
   attention.rope = plan_rope(plan, attention.head_dim, true);
   if (experts.experts == 0) {
-    plan_dense_decoder(plan, &attention, ffn);
+    plan_dense_decoder(plan, &attention, &dense);
   } else {
-    plan_experts_decoder(plan, &attention, &experts);
+    plan_experts_decoder(plan, &attention, &experts, NULL);
   }
 }
 

@@ -11,7 +11,7 @@ static void plan_qwen2moe(model_plan *plan) {
       keys_count(plan->keys, "expert_shared_feed_forward_length", 1, MODEL_FFN_MAX, 0);
   experts.has_shared_gate = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  plan_experts_decoder(plan, &attention, &experts);
+  plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
 const model_family FAMILY_QWEN2MOE = {"qwen2moe", plan_qwen2moe};

@@ -5,11 +5,11 @@
 
 static void plan_qwen3(model_plan *plan) {
   attention_settings attention = attention_read(plan, 0);
-  const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  const dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
-  attention.has_head_norms = true;
+  attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  plan_dense_decoder(plan, &attention, ffn);
+  plan_dense_decoder(plan, &attention, &dense);
 }
 
 const model_family FAMILY_QWEN3 = {"qwen3", plan_qwen3};

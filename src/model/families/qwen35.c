@@ -1,33 +1,45 @@
-// model/families/qwen35.c — Qwen3.5: gated delta nets, and attention with a gate in every
-// "full_attention_interval"th layer. Layers that predict several tokens ahead are left out.
+// model/families/qwen35.c — Qwen3.5, dense and with experts: gated delta nets, and attention with a
+// gate in every "full_attention_interval"th layer. Layers that predict several tokens ahead are
+// left out.
 #include "model/blocks/attention.h"
 #include "model/blocks/delta_net.h"
 #include "model/blocks/dense.h"
+#include "model/blocks/experts.h"
 #include "model/families/families.h"
 
-// The last layers are for predicting further tokens: they take no memory.
-static void leave_out_predictors(model_plan *plan) {
-  model_config *config = &plan->model->config;
-  const uint32_t predictors =
-      keys_count_or_none(plan->keys, "nextn_predict_layers", config->layers - 1);
-  if (plan->keys->status == WICK_OK) config->layers -= predictors;
-}
-
-static void plan_qwen35(model_plan *plan) {
+// `experts` NULL: dense layers.
+static void plan_layers(model_plan *plan, const experts_settings *experts) {
   const model_config *config = &plan->model->config;
-  const uint32_t ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  dense_settings dense = {.ffn = 0};
   const uint32_t interval =
       keys_count(plan->keys, "full_attention_interval", 1, MODEL_LAYERS_MAX, 4);
   const delta_net_settings net = delta_net_read(plan);
   attention_settings attention = attention_read(plan, 0);
-  attention.has_head_norms = attention.is_gated = true;
+  attention.qk_norms = ATTENTION_HEAD_NORMS;
+  attention.is_gated = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  leave_out_predictors(plan);
+  if (experts == NULL) dense = dense_read(plan);
+  dense.norm = "post_attention_norm.weight";
+  plan_leave_out_predictors(plan);
   for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
     model_block *mixer =
         (layer + 1) % interval == 0 ? attention_make(plan, &attention) : delta_net_make(plan, &net);
-    plan_layer(plan, layer, mixer, dense_make(plan, "post_attention_norm.weight", ffn));
+    plan_layer(plan, layer, mixer,
+               experts == NULL ? dense_make(plan, &dense) : experts_make(plan, experts));
   }
 }
 
+static void plan_qwen35(model_plan *plan) { plan_layers(plan, NULL); }
+
+static void plan_qwen35moe(model_plan *plan) {
+  model_keys *keys = plan->keys;
+  experts_settings experts = experts_read(plan, true);
+  experts.norm = "post_attention_norm.weight";
+  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.shared_ffn = keys_count(keys, "expert_shared_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.has_shared_gate = experts.is_normalised = true;
+  plan_layers(plan, &experts);
+}
+
 const model_family FAMILY_QWEN35 = {"qwen35", plan_qwen35};
+const model_family FAMILY_QWEN35MOE = {"qwen35moe", plan_qwen35moe};

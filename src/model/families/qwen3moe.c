@@ -8,9 +8,9 @@ static void plan_qwen3moe(model_plan *plan) {
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
   experts.is_normalised = true;
-  attention.has_head_norms = true;
+  attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.rope = plan_rope(plan, attention.head_dim, false);
-  plan_experts_decoder(plan, &attention, &experts);
+  plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
 const model_family FAMILY_QWEN3MOE = {"qwen3moe", plan_qwen3moe};

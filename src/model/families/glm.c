@@ -1,0 +1,42 @@
+// model/families/glm.c — ChatGLM 3 and GLM-4 (GLM team 2024): half of a head is rotated, neighbours
+// together; gate and up are one tensor; GLM-4-0414 also normalises what its blocks add. GLM-4.5
+// (GLM team 2025): experts chosen by sigmoids, with a shared one.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  dense.may_fuse_gate = true;
+  attention.post_norm = attention_norm;
+  dense.post_norm = ffn_norm;
+  attention.rope = plan_rope(plan, attention.head_dim, true);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_chatglm(model_plan *plan) { plan_glm(plan, NULL, NULL); }
+
+static void plan_glm4(model_plan *plan) {
+  plan_glm(plan, "post_attention_norm.weight", "post_ffw_norm.weight");
+}
+
+static void plan_glm4moe(model_plan *plan) {
+  model_keys *keys = plan->keys;
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  experts_settings experts = experts_read(plan, true);
+  if (keys_offset(keys, "expert_gating_func") == WICK_NO_OFFSET) experts.gating = EXPERTS_SIGMOID;
+  experts.norm = dense.norm = "post_attention_norm.weight";
+  experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.shared_ffn =
+      experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
+  experts.is_normalised = keys_flag(keys, "expert_weights_norm", true);
+  if (plan_has_tensor(plan, "blk.0.attn_q_norm.weight")) attention.qk_norms = ATTENTION_HEAD_NORMS;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_leave_out_predictors(plan);
+  plan_experts_decoder(plan, &attention, &experts, &dense);
+}
+
+const model_family FAMILY_CHATGLM = {"chatglm", plan_chatglm};
+const model_family FAMILY_GLM4 = {"glm4", plan_glm4};
+const model_family FAMILY_GLM4MOE = {"glm4moe", plan_glm4moe};

@@ -1,0 +1,30 @@
+// model/families/hunyuan.c — Hunyuan (Tencent 2025), dense and with experts: heads are normalised
+// behind the rotation.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static attention_settings read_attention(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  attention.qk_norms = ATTENTION_NORMS_BEHIND;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  return attention;
+}
+
+static void plan_dense(model_plan *plan) {
+  const attention_settings attention = read_attention(plan);
+  const dense_settings dense = dense_read(plan);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_moe(model_plan *plan) {
+  const attention_settings attention = read_attention(plan);
+  experts_settings experts = experts_read(plan, true);
+  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.shared_ffn =
+      keys_count_or_none(plan->keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
+  experts.is_normalised = true;
+  plan_experts_decoder(plan, &attention, &experts, NULL);
+}
+
+const model_family FAMILY_HUNYUAN_DENSE = {"hunyuan-dense", plan_dense};
+const model_family FAMILY_HUNYUAN_MOE = {"hunyuan-moe", plan_moe};

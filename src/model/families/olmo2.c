@@ -1,0 +1,39 @@
+// model/families/olmo2.c — OLMo 2 (OLMo team 2025) and EXAONE 4 (LG AI 2025): no norms before the
+// blocks, but of what they add; OLMoE (Muennighoff et al. 2024): norms before the blocks, and
+// experts whose weights do not sum 1. OLMo normalises queries and keys of all heads together.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static void plan_behind(model_plan *plan, attention_qk_norms qk_norms) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  attention.norm = dense.norm = NULL;
+  attention.post_norm = "post_attention_norm.weight";
+  dense.post_norm = "post_ffw_norm.weight";
+  attention.qk_norms = qk_norms;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_olmo2(model_plan *plan) {
+  plan_refuse_window(plan);
+  plan_behind(plan, ATTENTION_ROW_NORMS);
+}
+
+static void plan_exaone4(model_plan *plan) {
+  plan_refuse_window(plan);
+  plan_behind(plan, ATTENTION_HEAD_NORMS);
+}
+
+static void plan_olmoe(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  experts_settings experts = experts_read(plan, true);
+  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  attention.qk_norms = ATTENTION_ROW_NORMS;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_experts_decoder(plan, &attention, &experts, NULL);
+}
+
+const model_family FAMILY_EXAONE4 = {"exaone4", plan_exaone4};
+const model_family FAMILY_OLMO2 = {"olmo2", plan_olmo2};
+const model_family FAMILY_OLMOE = {"olmoe", plan_olmoe};

@@ -1,0 +1,63 @@
+// model/families/parallel.c — decoders whose attention and feed-forward stand side by side: Falcon
+// (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R (Cohere 2024), and
+// StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one behind the other.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static void plan_falcon(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  dense.is_aside = dense.is_plain = true;
+  dense.activation = DENSE_GELU;
+  if (plan_has_tensor(plan, "blk.0.attn_norm_2.weight")) {  // 40B: a norm for each
+    attention.norm = "attn_norm_2.weight";
+    attention.aside = ATTENTION_ASIDE_INPUT;
+    dense.norm = "attn_norm.weight";
+  } else {
+    attention.aside = ATTENTION_ASIDE_NORMED;
+    dense.norm = NULL;
+  }
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_gptneox(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  dense.is_plain = true;
+  dense.activation = DENSE_GELU;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  dense.is_aside = keys_flag(plan->keys, "use_parallel_residual", true);
+  if (dense.is_aside) attention.aside = ATTENTION_ASIDE_INPUT;
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_command_r(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  attention.qk_norms = ATTENTION_NORMS_OF_HEADS;
+  attention.aside = ATTENTION_ASIDE_NORMED;
+  attention.rope = plan_rope(plan, attention.head_dim, true);
+  dense.is_aside = true;
+  dense.norm = NULL;
+  plan->model->config.logit_scale = (float)keys_number(plan->keys, "logit_scale", 0, 1);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_stablelm(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  attention.qk_norms = ATTENTION_NORMS_OF_HEADS;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  if (!plan_has_tensor(plan, "blk.0.ffn_norm.weight")) {
+    attention.aside = ATTENTION_ASIDE_NORMED;
+    dense.is_aside = true;
+    dense.norm = NULL;
+  }
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+const model_family FAMILY_COMMAND_R = {"command-r", plan_command_r};
+const model_family FAMILY_FALCON = {"falcon", plan_falcon};
+const model_family FAMILY_GPTNEOX = {"gptneox", plan_gptneox};
+const model_family FAMILY_STABLELM = {"stablelm", plan_stablelm};

@@ -1,0 +1,37 @@
+// model/families/phi.c — Phi-3, 3.5 and 4-mini (Abdin et al. 2024): LLaMA's shape with q, k, v in
+// one tensor, gate and up in another, and LongRoPE; Phi-3.5-MoE. Phi-2 (Javaheripi et al. 2023):
+// attention and a plain feed-forward side by side behind one layer norm.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static void plan_phi2(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  attention.aside = ATTENTION_ASIDE_NORMED;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  dense.norm = NULL;
+  dense.is_aside = dense.is_plain = true;
+  dense.activation = DENSE_GELU;
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_phi3(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  dense.may_fuse_gate = true;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_phimoe(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  experts_settings experts = experts_read(plan, true);
+  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.is_normalised = true;
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_experts_decoder(plan, &attention, &experts, NULL);
+}
+
+const model_family FAMILY_PHI2 = {"phi2", plan_phi2};
+const model_family FAMILY_PHI3 = {"phi3", plan_phi3};
+const model_family FAMILY_PHIMOE = {"phimoe", plan_phimoe};
