@@ -417,7 +417,10 @@ enum {
   WICK_STOP_BYTES_MAX = 256,  // of one stop string
   WICK_PRIORITY_MIN = -100,
   WICK_PRIORITY_MAX = 100,
-  WICK_COMPLETIONS_MAX = 16  // of one prompt
+  WICK_COMPLETIONS_MAX = 16,  // of one prompt
+  // A request that has waited for so many passes goes before all that came later, whatever their
+  // priority.
+  WICK_PASSES_WAITED_MAX = 512
 };
 
 typedef struct wick_bias {
@@ -451,7 +454,10 @@ typedef struct wick_request {
   const int32_t *tokens;
   size_t token_count;
 
-  int32_t priority;      // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
+  int32_t priority;  // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
+  // Passes that it has waited for in a queue of the host. They count as waited for here: of
+  // requests that have waited for long, the one that has waited longest goes first.
+  uint32_t passes_waited;
   uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
                          // their seeds, too
   bool no_speculation;   // never proposes what may follow

@@ -26,8 +26,10 @@ import { settingsOf } from '../js/page/request_options.js';
 import { Session } from '../js/page/session.js';
 import { storageError, writeFile } from '../js/storage/browser_files.js';
 import { SwapFile } from '../js/storage/swap_file.js';
+import { configWords, requestWords } from '../js/wasm/engine_records.js';
 import { decodeEvents } from '../js/wasm/event_records.js';
 import { Heap, Passed } from '../js/wasm/heap.js';
+import * as layout from '../js/wasm/layout.js';
 import { StateBytes } from '../js/wasm/state_transfer.js';
 import { answerCall } from '../js/worker/answers.js';
 import { root } from './support/locate.mjs';
@@ -453,7 +455,7 @@ describe('memory', () => {
     assert.deepEqual([text.sizeBytes, [...heap.read(text.address, 4)]], [3, [97, 195, 182, 0]]);
     const ints = passed.ints([1, -2]);
     assert.deepEqual([...heap.readInts(ints, 2)], [1, -2]);
-    const record = passed.record({ a: 0, b: 1, c: 0 }, { c: 1, b: 0.5, a: 0xffffffff });
+    const record = passed.words(Uint32Array.of(0xffffffff, 0x3f000000, 1));
     assert.deepEqual([...heap.readInts(record, 3)], [-1, 0x3f000000, 1]);
     passed.free();
     passed.free();
@@ -465,6 +467,50 @@ describe('memory', () => {
     const small = new Passed(heapOf(4100).heap);
     assert.equal(small.room(4), 4096);
     assert.throws(() => small.room(1), /no room for 1 bytes in linear memory/);
+  });
+
+  test('every field of a request and of a configuration is filled', () => {
+    const { heap } = heapOf();
+    const passed = new Passed(heap);
+    const counts = { maxTokens: 7, topK: 8, penaltyLast: 9, logprobs: 10, tokenizeFlags: 3 };
+    const floats = { temperature: 0.5, topP: 0.25, minP: 0.125, repeatPenalty: 1.5 };
+    /** @type {import('../js/wasm/engine_records.js').NativeRequest} */
+    const request = {
+      ...{ ...counts, ...floats, frequencyPenalty: 2, presencePenalty: 4, prompt: 'text' },
+      ...{ seed: (5n << 32n) | 6n, logitBias: [[11, -0.5]], logprob: true, stop: ['a', 'bc'] },
+      ...{ ignoreEnd: true, printSpecial: true, session: 12, prefillOnly: true, drop: [13, 14] },
+      ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
+      completions: 2,
+    };
+    const byText = requestWords(request, passed);
+    const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed);
+    const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
+    const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
+    assert.deepEqual(empty, []);
+    const asFloats = new Float32Array(byText.buffer);
+    for (const [value, at] of [
+      [0.5, layout.REQUEST_TEMPERATURE_FLOAT],
+      [0.25, layout.REQUEST_TOP_P_FLOAT],
+      [0.125, layout.REQUEST_MIN_P_FLOAT],
+      [1.5, layout.REQUEST_REPEAT_PENALTY_FLOAT],
+      [2, layout.REQUEST_FREQUENCY_PENALTY_FLOAT],
+      [4, layout.REQUEST_PRESENCE_PENALTY_FLOAT],
+    ]) {
+      assert.equal(asFloats[at], value);
+    }
+    const seed = [byText[layout.REQUEST_SEED_LOW], byText[layout.REQUEST_SEED_HIGH]];
+    assert.deepEqual(seed, [6, 5]);
+    assert.equal(byText[layout.REQUEST_PRIORITY] | 0, -1);
+    assert.deepEqual([...heap.readInts(byText[layout.REQUEST_STOP_BYTES], 2)], [1, 2]);
+    const [token, bias] = heap.readInts(byText[layout.REQUEST_BIAS], 2);
+    assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
+
+    const config = configWords({
+      ...{ threads: 2, contextSize: 3, batchSize: 4, kType: 'f16', vType: 'q4', kvTokens: 5 },
+      ...{ memoryLimit: 2 ** 33 + 7, directoryOnly: true, metrics: true, timerGrainUs: 6 },
+      ...{ chooseThreads: true, noPrefixCache: true, swap: 2 },
+    });
+    assert.deepEqual([...config], [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 2]);
   });
 
   test('events, each with its alternatives and its text', () => {
@@ -806,6 +852,7 @@ describe('cancelling', () => {
       },
       cancel: (/** @type {number} */ request) => void cancelled.push(request),
       takeEvents: () => done.splice(0),
+      passes: () => 0,
       pause() {},
     };
     /** @type {{request: number, kind: number, finish: number, text: string}[]} */

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { WickError as SourceError } from '../js/base/errors.js';
 import { EVENT_DONE, EVENT_TOKEN } from '../js/wasm/layout.js';
 import { RequestTable } from '../js/worker/request_table.js';
 import { serve } from '../tools/serve.mjs';
@@ -296,6 +297,7 @@ describe('what nobody reads', () => {
     let paused = 0;
     const native = {
       submit: () => ++submitted,
+      passes: () => 0,
       pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
         paused += isPaused ? 1 : -1;
       },
@@ -389,6 +391,146 @@ describe('a draft model', () => {
   });
 });
 
+describe('more requests than the engine takes', () => {
+  const short = { temperature: 0, maxTokens: 2, ignoreEnd: true };
+
+  test('the most urgent of 201 starts first, and equals in the order of their calls', async (t) => {
+    // pages for one at a time: they end in the order of their start
+    const { engine, release } = await openHeldEngine(t, { kvTokens: 32, prefixCache: false });
+    /** @type {string[]} */
+    const ended = [];
+    const ask = async (/** @type {string} */ name, priority = 0) => {
+      await engine.generate(`${name} ${prompt}`, { ...short, priority }).text();
+      ended.push(name);
+    };
+    const asked = Array.from({ length: 199 }, (_, i) => ask(`Usual ${i}`));
+    asked.push(ask('Later', -5), ask('Urgent', 100));
+    const { requests } = await engine.stats();
+    assert.equal(requests.running + requests.waiting, 201);
+    release();
+    await Promise.all(asked);
+    const usual = ended.filter((name) => name.startsWith('Usual'));
+    assert.deepEqual(ended, ['Urgent', ...usual, 'Later']);
+    assert.deepEqual(
+      usual,
+      Array.from({ length: 199 }, (_, i) => `Usual ${i}`),
+    );
+  });
+
+  /** A table over an engine of no more than a list. */
+  function tableOf() {
+    /** @type {any[]} */
+    const submitted = [];
+    /** @type {{request: number, kind: number, finish: number, text: string}[]} */
+    const events = [];
+    const engine = { passes: 0, room: Number.POSITIVE_INFINITY };
+    const native = {
+      submit(/** @type {any} */ request) {
+        if (submitted.length >= engine.room) throw new SourceError('NOMEM', 'no room');
+        submitted.push(request);
+        return submitted.length;
+      },
+      passes: () => engine.passes,
+      takeEvents: () => events.splice(0),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    let id = 0;
+    const add = (/** @type {string} */ name, priority = 0) =>
+      table.add(++id, /** @type {any} */ ({ name, priority }), false);
+    const end = (/** @type {number} */ request) => {
+      events.push({ request, kind: EVENT_DONE, finish: 2, text: '' });
+      return table.collect();
+    };
+    const names = (from = 64) => submitted.slice(from).map(({ name }) => name);
+    for (let i = 0; i < 64; i++) add(`${i}`);
+    return { table, engine, submitted, add, end, names };
+  }
+
+  test('one waits only for 64 that precede it', () => {
+    const { add, end, names } = tableOf();
+    add('usual');
+    add('low', -1);
+    assert.deepEqual(names(), []);
+    for (let i = 0; i < 66; i++) add(`high ${i}`, 1);
+    assert.deepEqual([names().length, names().at(-1)], [64, 'high 63']);
+    add('urgent', 100);
+    assert.equal(names().at(-1), 'urgent');
+    end(65); // leaves 64 before the next: 63 and the urgent one
+    assert.equal(names().at(-1), 'urgent');
+    end(66);
+    assert.equal(names().at(-1), 'high 64');
+    for (let request = 1; request <= 64; request++) end(request);
+    assert.equal(names().at(-1), 'high 64');
+    for (let request = 67; request <= 69; request++) end(request);
+    assert.deepEqual(names().slice(-3), ['high 65', 'usual', 'low']);
+  });
+
+  test('one that has waited for 512 passes goes before those that came later', () => {
+    const { add, engine, end, names, submitted } = tableOf();
+    engine.passes = 10;
+    add('low', -100);
+    engine.passes = 11;
+    for (let i = 0; i < 65; i++) add(`high ${i}`, 100);
+    engine.passes = 521;
+    end(1);
+    assert.equal(names().at(-1), 'high 63');
+    engine.passes = 522;
+    end(2);
+    assert.equal(names().at(-1), 'low');
+    assert.equal(submitted.at(-1).passesWaited, 512);
+  });
+
+  test('without memory for more than 64 the urgent one waits for an end, and is not refused', () => {
+    const { table, add, engine, end, names } = tableOf();
+    engine.room = 64;
+    add('urgent', 100);
+    assert.deepEqual([names(), table.collect()], [[], []]);
+    engine.room = 65;
+    assert.deepEqual(table.collect(), []);
+    end(1);
+    assert.deepEqual(names(), ['urgent']);
+    // one that has a place is refused
+    end(2);
+    add('usual');
+    assert.equal(table.collect()[0].error?.code, 'NOMEM');
+  });
+
+  test('of those that wait some are aborted: the others end, and nobody listens any more', async (t) => {
+    const { engine, release } = await openHeldEngine(t);
+    let listening = 0;
+    const controllers = Array.from({ length: 150 }, () => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const { addEventListener, removeEventListener } = signal;
+      signal.addEventListener = (/** @type {[any, any]} */ ...args) => {
+        listening++;
+        addEventListener.apply(signal, args);
+      };
+      signal.removeEventListener = (/** @type {[any, any]} */ ...args) => {
+        listening--;
+        removeEventListener.apply(signal, args);
+      };
+      return controller;
+    });
+    const asked = controllers.map(({ signal }, i) =>
+      engine.generate(`${i} ${prompt}`, { ...short, signal, priority: i % 3 }).text(),
+    );
+    const settled = Promise.allSettled(asked);
+    const before = (await engine.stats()).requests;
+    assert.equal(before.running + before.waiting, 150);
+    assert.equal(listening, 150);
+    for (const [i, controller] of controllers.entries()) if (i % 2 === 1) controller.abort();
+    release();
+    for (const [i, one] of (await settled).entries()) {
+      assert.equal(one.status, i % 2 === 1 ? 'rejected' : 'fulfilled', `${i}`);
+      if (one.status === 'rejected') assert.equal(one.reason.name, 'AbortError');
+    }
+    assert.equal(listening, 0);
+    const { requests } = await engine.stats();
+    assert.equal(requests.running + requests.waiting, 0);
+  });
+});
+
 describe('a queue with a limit', () => {
   test('one too many is refused at once, by name, and room is room again', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 3 });
@@ -453,7 +595,10 @@ describe('what the page is told', () => {
   /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
   function tableOf(events) {
     let submitted = 0;
-    const native = { submit: () => ++submitted, pause() {}, takeEvents: () => events.splice(0) };
+    const native = {
+      ...{ submit: () => ++submitted, pause() {}, passes: () => 0 },
+      takeEvents: () => events.splice(0),
+    };
     return new RequestTable(/** @type {any} */ (native));
   }
 

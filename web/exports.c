@@ -299,6 +299,7 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.drop_first = from->drop_first;
   request.drop_last = from->drop_last;
   request.priority = from->priority;
+  request.passes_waited = from->passes_waited;
   request.completions = from->completions;
   request.no_speculation = from->speculation == 1;
   request.always_speculates = from->speculation == 2;
@@ -325,6 +326,13 @@ wick_status web_request_pause(wick_engine *engine, uint32_t id, uint32_t is_paus
 
 WEB_EXPORT("step") wick_step_result web_step(wick_engine *engine, uint32_t budget_us) {
   return wick_step(engine, budget_us);
+}
+
+// Passes that have begun.
+WEB_EXPORT("passes") double web_passes(const wick_engine *engine) {
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
+  return (double)stats.passes;
 }
 
 // Returns the address of the records; numbers: their bytes.

@@ -73,6 +73,7 @@ typedef struct web_request {
   uint32_t drop_first;
   uint32_t drop_last;
   int32_t priority;
+  uint32_t passes_waited;
   uint32_t completions;
   uint32_t speculation;
   uint32_t forced;
@@ -110,13 +111,14 @@ _Static_assert(offsetof(web_request, prefill_only) == 104 && sizeof(((web_reques
 _Static_assert(offsetof(web_request, drop_first) == 108 && sizeof(((web_request *)0)->drop_first) == 4, "web_request.drop_first");
 _Static_assert(offsetof(web_request, drop_last) == 112 && sizeof(((web_request *)0)->drop_last) == 4, "web_request.drop_last");
 _Static_assert(offsetof(web_request, priority) == 116 && sizeof(((web_request *)0)->priority) == 4, "web_request.priority");
-_Static_assert(offsetof(web_request, completions) == 120 && sizeof(((web_request *)0)->completions) == 4, "web_request.completions");
-_Static_assert(offsetof(web_request, speculation) == 124 && sizeof(((web_request *)0)->speculation) == 4, "web_request.speculation");
-_Static_assert(offsetof(web_request, forced) == 128 && sizeof(((web_request *)0)->forced) == 4, "web_request.forced");
-_Static_assert(offsetof(web_request, forced_count) == 132 && sizeof(((web_request *)0)->forced_count) == 4, "web_request.forced_count");
-_Static_assert(offsetof(web_request, salt) == 136 && sizeof(((web_request *)0)->salt) == 4, "web_request.salt");
-_Static_assert(offsetof(web_request, salt_bytes) == 140 && sizeof(((web_request *)0)->salt_bytes) == 4, "web_request.salt_bytes");
-_Static_assert(sizeof(web_request) == 144, "web_request");
+_Static_assert(offsetof(web_request, passes_waited) == 120 && sizeof(((web_request *)0)->passes_waited) == 4, "web_request.passes_waited");
+_Static_assert(offsetof(web_request, completions) == 124 && sizeof(((web_request *)0)->completions) == 4, "web_request.completions");
+_Static_assert(offsetof(web_request, speculation) == 128 && sizeof(((web_request *)0)->speculation) == 4, "web_request.speculation");
+_Static_assert(offsetof(web_request, forced) == 132 && sizeof(((web_request *)0)->forced) == 4, "web_request.forced");
+_Static_assert(offsetof(web_request, forced_count) == 136 && sizeof(((web_request *)0)->forced_count) == 4, "web_request.forced_count");
+_Static_assert(offsetof(web_request, salt) == 140 && sizeof(((web_request *)0)->salt) == 4, "web_request.salt");
+_Static_assert(offsetof(web_request, salt_bytes) == 144 && sizeof(((web_request *)0)->salt_bytes) == 4, "web_request.salt_bytes");
+_Static_assert(sizeof(web_request) == 148, "web_request");
 
 _Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
 _Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
@@ -181,6 +183,7 @@ _Static_assert((int64_t)WICK_E_FULL == 10, "WICK_E_FULL");
 _Static_assert((int64_t)WICK_COMPLETIONS_MAX == 16, "WICK_COMPLETIONS_MAX");
 _Static_assert((int64_t)WICK_PRIORITY_MIN == -100, "WICK_PRIORITY_MIN");
 _Static_assert((int64_t)WICK_PRIORITY_MAX == 100, "WICK_PRIORITY_MAX");
+_Static_assert((int64_t)WICK_PASSES_WAITED_MAX == 512, "WICK_PASSES_WAITED_MAX");
 _Static_assert((int64_t)WEB_HELPER_STACK_BYTES == 131072, "WEB_HELPER_STACK_BYTES");
 
 #endif

@@ -57,6 +57,7 @@ export const filled = {
     drop_first: 'u32',
     drop_last: 'u32',
     priority: 'i32',
+    passes_waited: 'u32',
     completions: 'u32',
     speculation: 'u32', // 0: where it pays, 1: never, 2: always
     forced: 'u32',
@@ -154,6 +155,7 @@ export const constants = {
   WICK_COMPLETIONS_MAX: 16,
   WICK_PRIORITY_MIN: -100,
   WICK_PRIORITY_MAX: 100,
+  WICK_PASSES_WAITED_MAX: 512,
   WEB_HELPER_STACK_BYTES: 131072,
 };
 

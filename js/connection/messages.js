@@ -29,7 +29,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>}} Input
  *
- * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags'>} Settings
+ * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags' | 'passesWaited'>} Settings
  *
  * The completions of one prompt have the ids from `id` on.
  * @typedef {{type: 'generate', id: number, completions: number, input: Input, settings: Settings,

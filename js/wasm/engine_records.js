@@ -1,11 +1,16 @@
 // js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
 // web/exports.c takes.
 
-import { biasFields, configFields, KV_F16, KV_F32, KV_Q4, KV_Q8, requestFields } from './layout.js';
+import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
 
-const kvTypes = { f32: KV_F32, f16: KV_F16, q8: KV_Q8, q4: KV_Q4 };
+const kvTypes = {
+  f32: layout.KV_F32,
+  f16: layout.KV_F16,
+  q8: layout.KV_Q8,
+  q4: layout.KV_Q4,
+};
 /** @typedef {keyof typeof kvTypes} KvType */
 
 /**
@@ -54,91 +59,113 @@ const kvTypes = { f32: KV_F32, f16: KV_F16, q8: KV_Q8, q4: KV_Q4 };
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] from its session, which is read first
  * @property {number} priority higher ones go first
+ * @property {number} [passesWaited] passes that have begun since it came, before it was submitted
  * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
  * @property {string} [salt] of its tenant, '' or left out: of those without one
  * @property {number[]} [forced] what comes out, whatever the logits say
  * @property {number} [completions] of the prompt, which is read once
  */
 
-/** @param {NativeConfig} config @param {Passed} passed @returns {number} the address of a web_config */
-export function passConfig(config, passed) {
-  return passed.record(configFields, {
-    memoryBytesMaxLow: config.memoryLimit,
-    memoryBytesMaxHigh: config.memoryLimit / 2 ** 32,
-    threads: config.threads,
-    contextTokens: config.contextSize,
-    batchTokens: config.batchSize,
-    kType: kvTypes[config.kType],
-    vType: kvTypes[config.vType],
-    directoryOnly: Number(config.directoryOnly),
-    metrics: Number(config.metrics ?? false),
-    timerGrainUs: config.timerGrainUs ?? 0,
-    chooseThreads: Number(config.chooseThreads ?? false),
-    kvTokensMax: config.kvTokens ?? 0,
-    noPrefixCache: Number(config.noPrefixCache ?? false),
-    swap: config.swap ?? 0,
-  });
+/** @param {NativeConfig} config @returns {Uint32Array<ArrayBuffer>} a web_config */
+export function configWords(config) {
+  const words = new Uint32Array(layout.CONFIG_FIELDS);
+  words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit;
+  words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = config.memoryLimit / 2 ** 32;
+  words[layout.CONFIG_THREADS] = config.threads;
+  words[layout.CONFIG_CONTEXT_TOKENS] = config.contextSize;
+  words[layout.CONFIG_BATCH_TOKENS] = config.batchSize;
+  words[layout.CONFIG_K_TYPE] = kvTypes[config.kType];
+  words[layout.CONFIG_V_TYPE] = kvTypes[config.vType];
+  words[layout.CONFIG_DIRECTORY_ONLY] = Number(config.directoryOnly);
+  words[layout.CONFIG_METRICS] = Number(config.metrics ?? false);
+  words[layout.CONFIG_TIMER_GRAIN_US] = config.timerGrainUs ?? 0;
+  words[layout.CONFIG_CHOOSE_THREADS] = Number(config.chooseThreads ?? false);
+  words[layout.CONFIG_KV_TOKENS_MAX] = config.kvTokens ?? 0;
+  words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
+  words[layout.CONFIG_SWAP] = config.swap ?? 0;
+  return words;
 }
 
-/** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a web_request */
-export function passRequest(request, passed) {
-  const isText = typeof request.prompt === 'string';
-  const text = passText(isText ? String(request.prompt) : '', passed);
-  const tokens = isText ? [] : /** @type {ArrayLike<number>} */ (request.prompt);
-  const salt = passText(request.salt, passed);
-  const stops = request.stop.map((stop) => passed.text(stop));
-  const bias = request.logitBias.map(([token, value]) => ({ token, bias: value }));
-  const [dropFirst, dropLast] = request.drop ?? [0, 0];
-  return passed.record(requestFields, {
-    text: text.address,
-    textBytes: text.sizeBytes,
-    tokens: passInts(tokens, passed),
-    tokenCount: tokens.length,
-    tokenizeFlags: request.tokenizeFlags,
-    maxTokens: request.maxTokens,
-    temperature: request.temperature,
-    topK: request.topK,
-    topP: request.topP,
-    minP: request.minP,
-    repeatPenalty: request.repeatPenalty,
-    frequencyPenalty: request.frequencyPenalty,
-    presencePenalty: request.presencePenalty,
-    penaltyLast: request.penaltyLast,
-    seedLow: Number(request.seed & 0xffffffffn),
-    seedHigh: Number((request.seed >> 32n) & 0xffffffffn),
-    bias: bias.length > 0 ? passed.records(biasFields, bias) : 0,
-    biasCount: bias.length,
-    logprob: Number(request.logprob),
-    logprobs: request.logprobs,
-    stops: passInts(
-      stops.map(({ address }) => address),
-      passed,
-    ),
-    stopBytes: passInts(
-      stops.map(({ sizeBytes }) => sizeBytes),
-      passed,
-    ),
-    stopCount: stops.length,
-    ignoreEnd: Number(request.ignoreEnd),
-    printSpecial: Number(request.printSpecial),
-    session: request.session ?? 0,
-    prefillOnly: Number(request.prefillOnly ?? false),
-    dropFirst,
-    dropLast,
-    priority: request.priority,
-    completions: request.completions ?? 1,
-    speculation: request.speculation === 'always' ? 2 : Number(!request.speculation),
-    forced: passInts(request.forced ?? [], passed),
-    forcedCount: request.forced?.length ?? 0,
-    salt: salt.address,
-    saltBytes: salt.sizeBytes,
-  });
+/**
+ * @param {NativeRequest} request
+ * @param {Passed} passed takes the arrays and texts that the record points to
+ * @returns {Uint32Array<ArrayBuffer>} a web_request
+ */
+export function requestWords(request, passed) {
+  const words = new Uint32Array(layout.REQUEST_FIELDS);
+  passPrompt(words, request, passed);
+  passSampling(words, request, passed);
+  passStops(words, request, passed);
+  const { forced, drop } = request;
+  words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
+  words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
+  words[layout.REQUEST_PRINT_SPECIAL] = Number(request.printSpecial);
+  words[layout.REQUEST_SESSION] = request.session ?? 0;
+  words[layout.REQUEST_PREFILL_ONLY] = Number(request.prefillOnly ?? false);
+  words[layout.REQUEST_DROP_FIRST] = drop?.[0] ?? 0;
+  words[layout.REQUEST_DROP_LAST] = drop?.[1] ?? 0;
+  words[layout.REQUEST_PRIORITY] = request.priority;
+  words[layout.REQUEST_PASSES_WAITED] = request.passesWaited ?? 0;
+  words[layout.REQUEST_COMPLETIONS] = request.completions ?? 1;
+  words[layout.REQUEST_SPECULATION] =
+    request.speculation === 'always' ? 2 : Number(!request.speculation);
+  if (forced?.length) {
+    words[layout.REQUEST_FORCED] = passed.ints(forced);
+    words[layout.REQUEST_FORCED_COUNT] = forced.length;
+  }
+  return words;
 }
 
-const nothing = { address: 0, sizeBytes: 0 };
+/** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
+function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
+  if (typeof prompt === 'string') {
+    const { address, sizeBytes } = passed.text(prompt);
+    words[layout.REQUEST_TEXT] = address;
+    words[layout.REQUEST_TEXT_BYTES] = sizeBytes;
+  } else if (prompt.length > 0) {
+    words[layout.REQUEST_TOKENS] = passed.ints(prompt);
+    words[layout.REQUEST_TOKEN_COUNT] = prompt.length;
+  }
+  words[layout.REQUEST_TOKENIZE_FLAGS] = tokenizeFlags;
+  if (salt) {
+    const { address, sizeBytes } = passed.text(salt);
+    words[layout.REQUEST_SALT] = address;
+    words[layout.REQUEST_SALT_BYTES] = sizeBytes;
+  }
+}
 
-/** @param {string | undefined} text @param {Passed} passed */
-const passText = (text, passed) => (text ? passed.text(text) : nothing);
+/** @param {Uint32Array<ArrayBuffer>} words @param {NativeRequest} request @param {Passed} passed */
+function passSampling(words, request, passed) {
+  const floats = new Float32Array(words.buffer);
+  floats[layout.REQUEST_TEMPERATURE_FLOAT] = request.temperature;
+  words[layout.REQUEST_TOP_K] = request.topK;
+  floats[layout.REQUEST_TOP_P_FLOAT] = request.topP;
+  floats[layout.REQUEST_MIN_P_FLOAT] = request.minP;
+  floats[layout.REQUEST_REPEAT_PENALTY_FLOAT] = request.repeatPenalty;
+  floats[layout.REQUEST_FREQUENCY_PENALTY_FLOAT] = request.frequencyPenalty;
+  floats[layout.REQUEST_PRESENCE_PENALTY_FLOAT] = request.presencePenalty;
+  words[layout.REQUEST_PENALTY_LAST] = request.penaltyLast;
+  words[layout.REQUEST_SEED_LOW] = Number(request.seed & 0xffffffffn);
+  words[layout.REQUEST_SEED_HIGH] = Number((request.seed >> 32n) & 0xffffffffn);
+  words[layout.REQUEST_LOGPROB] = Number(request.logprob);
+  words[layout.REQUEST_LOGPROBS] = request.logprobs;
+  const { logitBias } = request;
+  if (logitBias.length === 0) return;
+  const pairs = new Uint32Array(logitBias.length * layout.BIAS_FIELDS);
+  const values = new Float32Array(pairs.buffer);
+  for (const [index, [token, bias]] of logitBias.entries()) {
+    pairs[index * layout.BIAS_FIELDS + layout.BIAS_TOKEN] = token;
+    values[index * layout.BIAS_FIELDS + layout.BIAS_BIAS_FLOAT] = bias;
+  }
+  words[layout.REQUEST_BIAS] = passed.words(pairs);
+  words[layout.REQUEST_BIAS_COUNT] = logitBias.length;
+}
 
-/** @param {ArrayLike<number>} ints @param {Passed} passed @returns {number} 0 where there are none */
-const passInts = (ints, passed) => (ints.length > 0 ? passed.ints(ints) : 0);
+/** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
+function passStops(words, { stop }, passed) {
+  if (stop.length === 0) return;
+  const stops = stop.map((one) => passed.text(one));
+  words[layout.REQUEST_STOPS] = passed.ints(stops.map(({ address }) => address));
+  words[layout.REQUEST_STOP_BYTES] = passed.ints(stops.map(({ sizeBytes }) => sizeBytes));
+  words[layout.REQUEST_STOP_COUNT] = stops.length;
+}

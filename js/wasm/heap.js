@@ -151,32 +151,11 @@ export class Passed {
   }
 
   /**
-   * A record of 32-bit fields.
-   * @template {Record<string, number>} Fields
-   * @param {Fields} fields in the order of the struct (js/wasm/layout.js)
-   * @param {{[Name in keyof Fields]: number}} values each field's
+   * 32-bit fields, or an array of such records. Every host of WebAssembly is little-endian, as modules are.
+   * @param {Uint32Array<ArrayBuffer>} words
    * @returns {number}
    */
-  record(fields, values) {
-    return this.records(fields, [values]);
-  }
-
-  /**
-   * An array of records.
-   * @template {Record<string, number>} Fields
-   * @param {Fields} fields
-   * @param {{[Name in keyof Fields]: number}[]} list
-   * @returns {number}
-   */
-  records(fields, list) {
-    const names = Object.keys(fields);
-    // little-endian, as every host of WebAssembly and the module itself
-    const words = new Uint32Array(names.length * list.length);
-    const floats = new Float32Array(words.buffer);
-    let at = 0;
-    for (const values of list) {
-      for (const name of names) (fields[name] ? floats : words)[at++] = values[name];
-    }
+  words(words) {
     return this.bytes(new Uint8Array(words.buffer));
   }
 

@@ -1,6 +1,64 @@
 // js/wasm/layout.js — what C and JavaScript of a browser build both know of memory.
 // `make layout` makes it of web/layout.mjs: changes go there.
 
+// Records that are filled here: how many 32-bit fields they have, and the place of each.
+export const CONFIG_FIELDS = 14;
+export const CONFIG_MEMORY_BYTES_MAX_LOW = 0;
+export const CONFIG_MEMORY_BYTES_MAX_HIGH = 1;
+export const CONFIG_THREADS = 2;
+export const CONFIG_CONTEXT_TOKENS = 3;
+export const CONFIG_BATCH_TOKENS = 4;
+export const CONFIG_K_TYPE = 5;
+export const CONFIG_V_TYPE = 6;
+export const CONFIG_DIRECTORY_ONLY = 7;
+export const CONFIG_METRICS = 8;
+export const CONFIG_TIMER_GRAIN_US = 9;
+export const CONFIG_CHOOSE_THREADS = 10;
+export const CONFIG_KV_TOKENS_MAX = 11;
+export const CONFIG_NO_PREFIX_CACHE = 12;
+export const CONFIG_SWAP = 13;
+export const REQUEST_FIELDS = 37;
+export const REQUEST_TEXT = 0;
+export const REQUEST_TEXT_BYTES = 1;
+export const REQUEST_TOKENS = 2;
+export const REQUEST_TOKEN_COUNT = 3;
+export const REQUEST_TOKENIZE_FLAGS = 4;
+export const REQUEST_MAX_TOKENS = 5;
+export const REQUEST_TEMPERATURE_FLOAT = 6;
+export const REQUEST_TOP_K = 7;
+export const REQUEST_TOP_P_FLOAT = 8;
+export const REQUEST_MIN_P_FLOAT = 9;
+export const REQUEST_REPEAT_PENALTY_FLOAT = 10;
+export const REQUEST_FREQUENCY_PENALTY_FLOAT = 11;
+export const REQUEST_PRESENCE_PENALTY_FLOAT = 12;
+export const REQUEST_PENALTY_LAST = 13;
+export const REQUEST_SEED_LOW = 14;
+export const REQUEST_SEED_HIGH = 15;
+export const REQUEST_BIAS = 16;
+export const REQUEST_BIAS_COUNT = 17;
+export const REQUEST_LOGPROB = 18;
+export const REQUEST_LOGPROBS = 19;
+export const REQUEST_STOPS = 20;
+export const REQUEST_STOP_BYTES = 21;
+export const REQUEST_STOP_COUNT = 22;
+export const REQUEST_IGNORE_END = 23;
+export const REQUEST_PRINT_SPECIAL = 24;
+export const REQUEST_SESSION = 25;
+export const REQUEST_PREFILL_ONLY = 26;
+export const REQUEST_DROP_FIRST = 27;
+export const REQUEST_DROP_LAST = 28;
+export const REQUEST_PRIORITY = 29;
+export const REQUEST_PASSES_WAITED = 30;
+export const REQUEST_COMPLETIONS = 31;
+export const REQUEST_SPECULATION = 32;
+export const REQUEST_FORCED = 33;
+export const REQUEST_FORCED_COUNT = 34;
+export const REQUEST_SALT = 35;
+export const REQUEST_SALT_BYTES = 36;
+export const BIAS_FIELDS = 2;
+export const BIAS_TOKEN = 0;
+export const BIAS_BIAS_FLOAT = 1;
+
 // Records that are read here: their sizes, and where fields begin.
 export const EVENT_BYTES = 80;
 export const EVENT_SIZE_BYTES_AT = 0;
@@ -77,65 +135,6 @@ export const E_FULL = 10;
 export const COMPLETIONS_MAX = 16;
 export const PRIORITY_MIN = -100;
 export const PRIORITY_MAX = 100;
+export const PASSES_WAITED_MAX = 512;
 export const HELPER_STACK_BYTES = 131072;
 export const REQUESTS_MAX = 1024;
-
-// Records that are filled here: 32-bit fields in the order of the struct. 1: a float, 0: a whole number.
-export const configFields = {
-  memoryBytesMaxLow: 0,
-  memoryBytesMaxHigh: 0,
-  threads: 0,
-  contextTokens: 0,
-  batchTokens: 0,
-  kType: 0,
-  vType: 0,
-  directoryOnly: 0,
-  metrics: 0,
-  timerGrainUs: 0,
-  chooseThreads: 0,
-  kvTokensMax: 0,
-  noPrefixCache: 0,
-  swap: 0,
-};
-export const requestFields = {
-  text: 0,
-  textBytes: 0,
-  tokens: 0,
-  tokenCount: 0,
-  tokenizeFlags: 0,
-  maxTokens: 0,
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 1,
-  repeatPenalty: 1,
-  frequencyPenalty: 1,
-  presencePenalty: 1,
-  penaltyLast: 0,
-  seedLow: 0,
-  seedHigh: 0,
-  bias: 0,
-  biasCount: 0,
-  logprob: 0,
-  logprobs: 0,
-  stops: 0,
-  stopBytes: 0,
-  stopCount: 0,
-  ignoreEnd: 0,
-  printSpecial: 0,
-  session: 0,
-  prefillOnly: 0,
-  dropFirst: 0,
-  dropLast: 0,
-  priority: 0,
-  completions: 0,
-  speculation: 0,
-  forced: 0,
-  forcedCount: 0,
-  salt: 0,
-  saltBytes: 0,
-};
-export const biasFields = {
-  token: 0,
-  bias: 1,
-};

@@ -4,7 +4,7 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
-import { passConfig, passRequest } from './engine_records.js';
+import { configWords, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed } from './heap.js';
 import {
@@ -326,7 +326,10 @@ export class NativeEngine {
   /** @param {NativeRequest} request @returns {number} its number, the first one of its completions' */
   submit(request) {
     return this.#with((passed) => {
-      const id = this.#exports.request_submit(this.#engine, passRequest(request, passed));
+      const id = this.#exports.request_submit(
+        this.#engine,
+        passed.words(requestWords(request, passed)),
+      );
       if (id === 0) throw this.#lastError();
       return id >>> 0;
     });
@@ -340,6 +343,11 @@ export class NativeEngine {
   /** @param {number} id @param {boolean} isPaused whether it takes part in no step */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
+  }
+
+  /** @returns {number} passes that have begun */
+  passes() {
+    return this.#exports.passes(this.#engine);
   }
 
   /** @returns {any} include/wick.h's wick_stats_json */
@@ -455,7 +463,7 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const engine = exports.engine_create(passConfig(config, passed)) >>> 0;
+  const engine = exports.engine_create(passed.words(configWords(config))) >>> 0;
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;

@@ -266,7 +266,10 @@ export class EngineWorker {
     try {
       this.#finishCancelled(settings.session);
       // no copy by spreading: V8 makes a hidden class of each, which keeps the request for a while
-      const request = Object.assign(settings, this.#prompt(input), { completions });
+      const request = Object.assign(settings, this.#prompt(input), {
+        completions,
+        passesWaited: 0,
+      });
       requests.add(id, request, wantsTokens);
       this.#wake();
     } catch (error) {

@@ -1,5 +1,5 @@
-// js/worker/request_table.js — the requests under way in the engine's worker, in the order of arrival, from the
-// page's numbers to the engine's and from its events to what the page is told.
+// js/worker/request_table.js — the requests in the engine's worker: those that wait, those that the engine has, and
+// what the page is told of them. The page's numbers become the engine's here, and its events become outputs.
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -10,13 +10,17 @@ import {
   FINISH_ERROR,
   REQUESTS_MAX,
 } from '../wasm/layout.js';
+import { precedes, WaitingRequests } from './waiting_requests.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('../wasm/event_records.js').EngineEvent} EngineEvent */
 /** @typedef {import('../connection/messages.js').Output} Output */
 
-/** So many are in the engine's hands beside those that rest; more wait here. */
+/**
+ * A request is submitted when fewer than so many of those that the engine has, and that do not rest, precede it.
+ * More wait here: what a request needs until its end is allocated when it is submitted.
+ */
 const AWAKE_MAX = 64;
 /** So many pieces may lie unread before a request rests. */
 const UNREAD_MAX = 256;
@@ -27,14 +31,18 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 
 /**
  * One completion of a request.
- * @typedef {{id: number, request: NativeRequest, wantsTokens: boolean, number: number,
- *   unread: number, isResting: boolean, isCancelled: boolean, hasSpoken: boolean}} Entry
+ * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
+ *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
+ *   isCancelled: boolean, hasSpoken: boolean}} Entry
  */
 
 export class RequestTable {
   #native;
-  /** Those of one request together. @type {Entry[][]} */
-  #waiting = [];
+  /** @type {WaitingRequests<Entry>} */
+  #waiting = new WaitingRequests();
+  #arrivals = 0;
+  /** Memory was refused to one that is more than AWAKE_MAX: no more of those until a request has ended. */
+  #isTight = false;
   /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
   /** Of those. */
@@ -47,7 +55,6 @@ export class RequestTable {
   #limit;
   /** Turned away, as the queue was full. */
   #refusals = 0;
-  #waitingCount = 0;
   #waitingMax = 0;
 
   /** @param {NativeEngine} native @param {number} [limit] of all that run and wait */
@@ -61,7 +68,7 @@ export class RequestTable {
    * @param {any} stats wick_stats_json
    */
   addTo({ requests, ...stats }) {
-    const waiting = requests.waiting + this.#waitingCount;
+    const waiting = requests.waiting + this.#waiting.count;
     this.#waitingMax = Math.max(this.#waitingMax, requests.waiting_max, waiting);
     const refused = requests.refused + this.#refusals;
     return { ...stats, requests: { ...requests, waiting, waiting_max: this.#waitingMax, refused } };
@@ -74,14 +81,19 @@ export class RequestTable {
    */
   add(id, request, wantsTokens) {
     const { completions = 1 } = request;
-    const count = this.#submitted.size + this.#waitingCount;
+    const count = this.#submitted.size + this.#waiting.count;
     if (count + completions > this.#limit) {
       this.#refusals += completions;
       const words = `${count} requests run or wait, the most there may be is ${this.#limit}`;
       throw new WickError('QUEUE_FULL', words);
     }
+    const arrival = this.#arrivals++;
+    const passesBefore = this.#native.passes();
     const entries = Array.from({ length: completions }, (_, index) => ({
       id: id + index,
+      priority: request.priority,
+      arrival,
+      passesBefore,
       request,
       wantsTokens,
       number: 0,
@@ -90,25 +102,45 @@ export class RequestTable {
       isCancelled: false,
       hasSpoken: false,
     }));
-    this.#waiting.push(entries);
-    this.#waitingCount += completions;
+    this.#waiting.add(entries);
     this.#submitWaiting();
-    this.#waitingMax = Math.max(this.#waitingMax, this.#waitingCount);
+    this.#waitingMax = Math.max(this.#waitingMax, this.#waiting.count);
   }
 
   #submitWaiting() {
-    for (let entries = this.#waiting[0]; entries; entries = this.#waiting[0]) {
-      const submitted = this.#submitted.size + entries.length;
-      if (submitted - this.#resting > AWAKE_MAX || submitted > REQUESTS_MAX) return;
-      this.#waiting.shift();
-      this.#waitingCount -= entries.length;
+    while (this.#waiting.count > 0) {
+      const passes = this.#native.passes();
+      const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
+      if (!this.#hasPlace(entries, passes)) return;
       try {
+        entries[0].request.passesWaited = passes - entries[0].passesBefore;
         this.#submit(entries);
       } catch (error) {
-        const plain = toPlainError(inWords(refusalOf(error)));
+        const refusal = refusalOf(error);
+        const isMore = this.#awake + entries.length > AWAKE_MAX;
+        this.#isTight = isMore && refusal.code === 'NOMEM';
+        if (this.#isTight) return;
+        const plain = toPlainError(inWords(refusal));
         for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
       }
+      this.#waiting.take(entries);
     }
+  }
+
+  get #awake() {
+    return this.#submitted.size - this.#resting;
+  }
+
+  /** @param {Entry[]} entries @param {number} passes begun by now */
+  #hasPlace(entries, passes) {
+    if (this.#submitted.size + entries.length > REQUESTS_MAX) return false;
+    if (this.#awake + entries.length <= AWAKE_MAX) return true;
+    if (this.#isTight) return false;
+    let before = entries.length;
+    for (const entry of this.#submitted.values()) {
+      if (!entry.isResting && precedes(entry, entries[0], passes)) before++;
+    }
+    return before <= AWAKE_MAX;
   }
 
   /** @param {Entry[]} entries */
@@ -127,10 +159,7 @@ export class RequestTable {
     if (!entry || entry.isCancelled) return;
     entry.isCancelled = true;
     if (entry.number !== 0) this.#native.cancel(entry.number);
-    else {
-      this.#waiting = this.#waiting.filter((entries) => !entries.every((one) => one.isCancelled));
-      this.#waitingCount = this.#waiting.flat().length;
-    }
+    else this.#waiting.leave(id);
   }
 
   /** @param {number} session @returns {boolean} whether a cancelled request is still on it */
@@ -165,7 +194,7 @@ export class RequestTable {
   /** @param {number} id */
   #find(id) {
     for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
-    return this.#waiting.flat().find((entry) => entry.id === id);
+    return this.#waiting.find(id);
   }
 
   /** @returns {boolean} whether somebody would read what a step brings */
@@ -212,6 +241,7 @@ export class RequestTable {
       this.#addToken(event, entry, output);
     } else if (event.kind === EVENT_DONE) {
       this.#submitted.delete(event.request);
+      this.#isTight = false;
       this.#isUrgent = true;
       this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);

@@ -24,6 +24,9 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
   const bool b_long = admission_has_waited_long(scheduler, b);
   if (a_long != b_long) return a_long;
   if (!a_long && a->priority != b->priority) return a->priority > b->priority;
+  if (a_long && a->pass_submitted != b->pass_submitted) {
+    return a->pass_submitted < b->pass_submitted;
+  }
   return a->id < b->id;
 }
 

@@ -23,7 +23,7 @@ typedef struct request {
   uint32_t id;
   request_phase phase;
   int32_t priority;
-  uint64_t pass_submitted;  // passes begun before it came
+  uint64_t pass_submitted;  // passes begun before it came, to the host's queue if it has one
   bool is_cancelled;
   bool is_paused;      // keeps its pages and takes part in no pass
   bool was_preempted;  // has lost its pages at least once

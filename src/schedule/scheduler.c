@@ -152,9 +152,10 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
 }
 
 // The last request of the list.
-static void enqueue(scheduler *scheduler, request *made) {
+static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited) {
+  const uint64_t passes = scheduler->stats.passes;
   made->id = scheduler->id_next++;
-  made->pass_submitted = scheduler->stats.passes;
+  made->pass_submitted = passes > passes_waited ? passes - passes_waited : 0;
   made->submitted_us = scheduler->parts.now_us();
   if (scheduler->last == NULL) {
     scheduler->first = made;
@@ -200,7 +201,7 @@ static void destroy_list(memory_gate *memory, request *list) {
 }
 
 // They are made from last to first and queued from first to last.
-static void enqueue_followers(scheduler *scheduler, request *followers) {
+static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t passes_waited) {
   request *reversed = NULL;
   while (followers != NULL) {
     request *next = followers->next;
@@ -211,7 +212,7 @@ static void enqueue_followers(scheduler *scheduler, request *followers) {
   while (reversed != NULL) {
     request *next = reversed->next;
     reversed->next = NULL;
-    enqueue(scheduler, reversed);
+    enqueue(scheduler, reversed, passes_waited);
     reversed = next;
   }
 }
@@ -238,8 +239,8 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
     return status;
   }
   if (session != NULL) session->is_busy = true;
-  enqueue(scheduler, made);
-  enqueue_followers(scheduler, followers);
+  enqueue(scheduler, made, wanted->passes_waited);
+  enqueue_followers(scheduler, followers, wanted->passes_waited);
   *id = made->id;
   return WICK_OK;
 }

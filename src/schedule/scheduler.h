@@ -53,7 +53,7 @@ enum {
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,
   // A request that has waited for so many passes goes before all that came later, whatever their
   // priority. This bounds waiting, besides the time that the running requests take.
-  SCHEDULER_PASSES_WAITED_MAX = 512
+  SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
 wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick_error *error);

@@ -160,14 +160,18 @@ static void arrive(simulation *s, traffic *t) {
   if (!is_full) t->to_come -= count < t->to_come ? count : t->to_come;
 }
 
-static void submit_short(traffic *t, int32_t priority) {
+static uint32_t submit_waited(traffic *t, int32_t priority, uint32_t passes_waited) {
   int32_t tokens[32];
-  wick_request wanted = {.tokens = tokens, .max_tokens = 16, .priority = priority};
+  wick_request wanted = {
+      .tokens = tokens, .max_tokens = 16, .priority = priority, .passes_waited = passes_waited};
   wanted.token_count = add_letters(t, tokens, 1 + sim_below(&t->random, 30));
   choose_sampling(t, &wanted.sampling);
-  uint32_t id;
+  uint32_t id = 0;
   CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  return id;
 }
+
+static void submit_short(traffic *t, int32_t priority) { submit_waited(t, priority, 0); }
 
 // Arrivals that are due; when nothing runs, the clock goes to the next one.
 static void let_arrive(simulation *s, traffic *t) {
@@ -519,4 +523,33 @@ TEST(nobody_waits_longer_than_the_bound) {
   simulation_setup tight = ORDERED;
   tight.pages = 8;
   check_bound(&tight);
+}
+
+static bool has_started(uint32_t id) {
+  const request *found = find_request(id);
+  return found != NULL && found->started_us != 0;
+}
+
+// Of four that may run, two have waited for long in a queue of the host.
+TEST(what_was_waited_for_in_a_queue_of_the_host_counts) {
+  REQUIRE(simulation_open(&sim, &ORDERED));
+  traffic t = {.random = 13};
+  while (sim.forward.passes < SCHEDULER_PASSES_WAITED_MAX + 100) {
+    while (sim.live_count < 8) submit_short(&t, 0);
+    simulation_step(&sim);
+  }
+  CHECK(simulation_run(&sim, 100000));
+  const uint32_t first = sim.scheduler->id_next;
+  for (int i = 0; i < 20; i++) submit_short(&t, 50);
+  const uint32_t less = submit_waited(&t, -50, SCHEDULER_PASSES_WAITED_MAX - 100);
+  const uint32_t longer = submit_waited(&t, -50, SCHEDULER_PASSES_WAITED_MAX);
+  const uint32_t longest = submit_waited(&t, -50, SCHEDULER_PASSES_WAITED_MAX + 50);
+  CHECK(admission_precedes(sim.scheduler, find_request(longest), find_request(longer)));
+  CHECK(admission_precedes(sim.scheduler, find_request(longer), find_request(first)));
+  CHECK(admission_precedes(sim.scheduler, find_request(first), find_request(less)));
+  while (sim.scheduler->running < 4 && sim.steps < 100000) simulation_step(&sim);
+  CHECK(has_started(longest) && has_started(longer) && !has_started(less));
+  CHECK(has_started(first) && has_started(first + 1) && !has_started(first + 2));
+  CHECK(simulation_run(&sim, 100000));
+  simulation_close(&sim);
 }

@@ -11,8 +11,6 @@ const cTypes = { u32: 'uint32_t', i32: 'int32_t', f32: 'float' };
 
 /** @param {string} name */
 const upper = (name) => name.toUpperCase();
-/** @param {string} name */
-const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 /** @param {string} name of C @returns {string} the one of JavaScript */
 const bare = (name) => name.replace(/^(WICK|WEB)_/, '');
 
@@ -74,13 +72,21 @@ function linesOfC() {
   ];
 }
 
-/** Numbers stand before objects: so the bundler puts them where their names are. @returns {string[]} */
+/** Nothing but constants: the bundler puts them where their names are. @returns {string[]} */
 function linesOfJs() {
   /** @param {string} name @param {number} value */
   const constant = (name, value) => `export const ${name} = ${value};`;
   return [
     '// js/wasm/layout.js — what C and JavaScript of a browser build both know of memory.',
     '// `make layout` makes it of web/layout.mjs: changes go there.',
+    '',
+    '// Records that are filled here: how many 32-bit fields they have, and the place of each.',
+    ...Object.entries(filled).flatMap(([record, fields]) => [
+      constant(`${bare(upper(record))}_FIELDS`, Object.keys(fields).length),
+      ...Object.entries(fields).map(([name, type], index) =>
+        constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, index),
+      ),
+    ]),
     '',
     '// Records that are read here: their sizes, and where fields begin.',
     ...Object.values(read).flatMap(({ as, sizeBytes, fields }) => [
@@ -98,15 +104,6 @@ function linesOfJs() {
     '',
     '// Numbers.',
     ...Object.entries({ ...constants, ...own }).map(([name, value]) => constant(bare(name), value)),
-    '',
-    '// Records that are filled here: 32-bit fields in the order of the struct. 1: a float, 0: a whole number.',
-    ...Object.entries(filled).flatMap(([record, fields]) => [
-      `export const ${camel(record.replace(/^(wick|web)_/, ''))}Fields = {`,
-      ...Object.entries(fields).map(
-        ([name, type]) => `  ${camel(name)}: ${Number(type === 'f32')},`,
-      ),
-      '};',
-    ]),
   ];
 }
 
