@@ -32,7 +32,9 @@ CHECKED := -O1 -g
 # soon loaded and compiled, is worth more.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/% src/base/json src/base/salt src/base/text src/bench/% src/cli/% \
-  src/format/% src/kernels/answers src/kernels/recurrent src/kv/% src/load/directories \
+  src/format/% $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program) \
+  $(patsubst %,src/grammar/%,regex schema schema_cases schema_items schema_members schema_refs) \
+  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/recurrent src/kv/% src/load/directories \
   src/load/loader src/load/ranges src/metrics/% src/model/binder src/model/blocks/attention \
   src/model/blocks/delta_net src/model/blocks/dense src/model/blocks/experts \
   src/model/families/% src/model/family src/model/forward src/model/keys src/model/measure \

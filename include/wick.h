@@ -446,6 +446,49 @@ typedef struct wick_sampling {
   bool logprob;       // report the chosen token's, also without alternatives
 } wick_sampling;
 
+// ---- Grammars: what a text may be ----
+
+typedef enum wick_grammar_kind {
+  WICK_GRAMMAR_NONE = 0,
+  WICK_GRAMMAR_GBNF = 1,         // as llama.cpp has it, from its rule "root"
+  WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
+  WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
+  WICK_GRAMMAR_CHOICE = 4        // a JSON array of texts
+} wick_grammar_kind;
+
+typedef struct wick_grammar {
+  wick_grammar_kind kind;
+  const char *text;
+  size_t text_bytes;
+  // Every way to write what the grammar means: white space, escapes and numbers as JSON has them,
+  // members that a schema neither declares nor forbids; a regular expression is searched in the
+  // text. Else one way, which takes the fewest tokens: to check texts this is set, to write them
+  // not.
+  bool any_spelling;
+  // Free text before: the constraint holds from behind this text on, each time that it comes. None:
+  // from the beginning.
+  const char *trigger;
+  size_t trigger_bytes;
+  // This text follows the constraint, and then free text again. None: nothing follows.
+  const char *marker;
+  size_t marker_bytes;
+} wick_grammar;
+
+// A grammar by itself, to check texts with.
+typedef struct wick_constraint wick_constraint;
+
+// `engine` gives its vocabulary and its memory; NULL: there is none, and no token can be named.
+// WICK_E_ARG (the grammar is broken; the message names the place), WICK_E_UNSUPPORTED (it cannot be
+// honoured; the message names what), WICK_E_FULL (it is too large), WICK_E_NOMEM.
+wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
+                                   wick_constraint **out, wick_error *error);
+void wick_constraint_destroy(wick_constraint *constraint);
+// `texts` is a JSON array. Writes a JSON array: is each text a complete one? With an engine, texts
+// are taken as their tokens, and an item may be an array of token ids instead, control tokens among
+// them. WICK_E_ARG for what is no such array, WICK_E_NOMEM.
+wick_status wick_constraint_check(wick_constraint *constraint, const char *texts, size_t text_bytes,
+                                  wick_text_sink sink, void *context, wick_error *error);
+
 typedef struct wick_request {
   // The prompt: text (tokenised with `tokenize_flags`), or ids when `tokens` is not NULL.
   const char *text;

@@ -14,6 +14,7 @@ static const command commands[] = {
     {"bench", "measures prefill and decode", command_bench},
     {"perplexity", "how well a model predicts a text", command_perplexity},
     {"quantize", "writes a model file anew in another type", command_quantize},
+    {"constrain", "checks texts against a grammar", command_constrain},
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
 

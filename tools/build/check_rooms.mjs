@@ -10,7 +10,18 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = [
   ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'store'],
-  ...['quantize', 'text', 'template', 'model', 'sample', 'load', 'schedule', 'api', 'bench'],
+  ...[
+    'quantize',
+    'text',
+    'template',
+    'model',
+    'sample',
+    'grammar',
+    'load',
+    'schedule',
+    'api',
+    'bench',
+  ],
   ...['reference', 'cli'],
 ];
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];

@@ -1,0 +1,100 @@
+// cli/constrain.c — checks texts against a grammar.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/input.h"
+#include "cli/model_file.h"
+
+typedef struct constrain_options {
+  const char *schema, *grammar, *regex, *choices, *model, *texts;
+  bool one_spelling;
+} constrain_options;
+
+static void put_text(void *context, const char *bytes, size_t size_bytes) {
+  (void)context;
+  output_put(OUTPUT_TEXT, bytes, size_bytes);
+}
+
+// The grammar that was asked for; exactly one.
+static exit_code read_grammar(const constrain_options *given, input_text *text,
+                              wick_grammar *grammar) {
+  const char *const paths[] = {given->grammar, given->schema, NULL, given->choices};
+  uint32_t count = given->regex != NULL;
+  for (uint32_t i = 0; i < 4; i++) count += paths[i] != NULL;
+  if (count != 1) {
+    report("one of --json-schema, --grammar, --regex and --choices is needed");
+    return EXIT_USAGE;
+  }
+  *grammar = (wick_grammar){.kind = WICK_GRAMMAR_REGEX, .any_spelling = !given->one_spelling};
+  const char *path = NULL;
+  for (uint32_t i = 0; i < 4; i++) {
+    if (paths[i] == NULL) continue;
+    path = paths[i];
+    grammar->kind = (wick_grammar_kind)(i + 1);
+  }
+  const exit_code code = input_read(given->regex, path, "", text);
+  grammar->text = text->bytes;
+  grammar->text_bytes = text->size_bytes;
+  return code;
+}
+
+static exit_code check(wick_constraint *constraint, const char *path) {
+  input_text texts;
+  wick_error error;
+  const exit_code code = input_read(NULL, path, "", &texts);
+  if (code != EXIT_DONE) return code;
+  const wick_status status =
+      wick_constraint_check(constraint, texts.bytes, texts.size_bytes, put_text, NULL, &error);
+  input_free(&texts);
+  if (status != WICK_OK) {
+    output_end();
+    return report_error(path, &error) == EXIT_MEMORY ? EXIT_MEMORY : EXIT_FILE;
+  }
+  output_put(OUTPUT_TEXT, "\n", 1);
+  return output_end();
+}
+
+static exit_code constrain(const constrain_options *given, wick_engine *engine) {
+  input_text text = {0};
+  wick_grammar grammar;
+  wick_constraint *constraint;
+  wick_error error;
+  exit_code code = read_grammar(given, &text, &grammar);
+  if (code != EXIT_DONE) return code;
+  if (wick_constraint_create(engine, &grammar, &constraint, &error) != WICK_OK) {
+    code = report_error("the grammar", &error) == EXIT_MEMORY ? EXIT_MEMORY : EXIT_USAGE;
+  } else {
+    code = given->texts == NULL ? EXIT_DONE : check(constraint, given->texts);
+    wick_constraint_destroy(constraint);
+  }
+  input_free(&text);
+  return code;
+}
+
+exit_code command_constrain(int argc, char **argv) {
+  constrain_options given = {0};
+  const args_option options[] = {
+      args_string("--json-schema", &given.schema, "FILE", "the JSON schema"),
+      args_string("--grammar", &given.grammar, "FILE", "the GBNF grammar"),
+      args_string("--regex", &given.regex, "TEXT", "the regular expression"),
+      args_string("--choices", &given.choices, "FILE", "a JSON array of texts"),
+      args_string("--model", &given.model, "MODEL", "texts are checked by this model's tokens"),
+      args_string("--check", &given.texts, "FILE", "a JSON array of texts to check"),
+      args_flag("--one-spelling", &given.one_spelling,
+                "the one spelling that decoding writes, not all that mean the same"),
+  };
+  const args_spec spec = {
+      "wick constrain (--json-schema FILE | --grammar FILE | --regex TEXT) --check FILE [options]",
+      "Prints a JSON array: is each text a complete one? A grammar that is refused: exit status 2.",
+      options, sizeof options / sizeof options[0], 0};
+  const char *none[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, none);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  wick_engine *engine = NULL;
+  exit_code code = EXIT_DONE;
+  if (given.model != NULL) code = model_open_vocabulary(given.model, &engine);
+  if (code == EXIT_DONE) code = constrain(&given, engine);
+  if (engine != NULL) wick_engine_destroy(engine);
+  return code;
+}

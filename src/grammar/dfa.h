@@ -1,0 +1,60 @@
+// grammar/dfa.h — sets of texts as deterministic automata over code points: patterns, formats,
+// ranges of numbers, names of members. They never change; every state can reach an end.
+#ifndef WICK_GRAMMAR_DFA_H
+#define WICK_GRAMMAR_DFA_H
+
+#include "grammar/work.h"
+
+enum { DFA_STATES_MAX = 200000, CODE_POINT_MAX = 0x10ffff };
+
+typedef struct dfa_edge {
+  uint32_t low, high, to;
+} dfa_edge;
+
+// State 0 is the start; none: the empty set. The edges of a state are sorted and do not overlap.
+typedef struct dfa {
+  uint32_t count;
+  uint32_t *first;  // [count + 1] edges of a state
+  dfa_edge *edges;
+  bool *accepts;
+} dfa;
+
+typedef enum dfa_operation { DFA_AND, DFA_OR, DFA_WITHOUT } dfa_operation;
+
+// NULL after a failure, and where an argument is NULL.
+const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation);
+const dfa *dfa_none(grammar_work *work);
+const dfa *dfa_any_text(grammar_work *work);
+// One text, valid UTF-8; texts are joined with dfa_of_texts, in any order.
+const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes);
+// Texts of so many characters; most may be UINT32_MAX.
+const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
+bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes);
+static inline bool dfa_is_empty(const dfa *set) { return set != NULL && set->count == 0; }
+
+// ---- from automata that are not deterministic ----
+
+// Edges are read or skipped; AT_START and AT_END are skipped at the beginning and the end of the
+// text only.
+typedef enum nfa_kind { NFA_RANGE, NFA_SKIP, NFA_AT_START, NFA_AT_END } nfa_kind;
+
+typedef struct nfa {
+  grammar_work *work;
+  struct {
+    struct {
+      uint32_t next, low, high, to;
+      nfa_kind kind;
+    } *items;
+    uint32_t count, capacity;
+  } edges;
+  work_u32_list first;  // of a state; edge + 1
+} nfa;
+
+void nfa_begin(nfa *nfa, grammar_work *work);
+uint32_t nfa_state(nfa *nfa);
+void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to);
+void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
+// No edge leads to `start`: so the beginning of a text is told from the rest.
+const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
+
+#endif

@@ -1,0 +1,53 @@
+// grammar/document.h — a JSON document (RFC 8259) as a tree, read once, for schemas.
+#ifndef WICK_GRAMMAR_DOCUMENT_H
+#define WICK_GRAMMAR_DOCUMENT_H
+
+#include "grammar/work.h"
+
+typedef enum json_kind {
+  JSON_NULL,
+  JSON_FALSE,
+  JSON_TRUE,
+  JSON_NUMBER,
+  JSON_STRING,
+  JSON_ARRAY,
+  JSON_OBJECT
+} json_kind;
+
+typedef struct document_text {
+  const uint8_t *bytes;
+  uint32_t size_bytes;
+} document_text;
+
+// Nodes have numbers; 0 stands for none, 1 is the root.
+typedef struct json_node {
+  json_kind kind;
+  uint32_t parent, first, next, count;  // children, and the next child of the same parent
+  uint32_t index;                       // among them
+  size_t at, end;                       // in the source
+  document_text key;                    // of a member, decoded
+  document_text text;                   // a string, decoded; a number as it is written
+} json_node;
+
+typedef struct json_document {
+  struct {
+    json_node *items;
+    uint32_t count, capacity;
+  } nodes;
+} json_document;
+
+// WICK_E_ARG naming the place; WICK_E_FULL when it is nested too deeply. Of members with the same
+// name the last one counts, as in JSON.parse.
+bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
+                   json_document *out);
+
+static inline const json_node *document_node(const json_document *document, uint32_t node) {
+  return &document->nodes.items[node];
+}
+bool text_is(document_text text, const char *wanted);
+bool text_is_same(document_text a, document_text b);
+// A member of an object; 0: none, or no object.
+uint32_t document_member(const json_document *document, uint32_t node, document_text name);
+uint32_t document_find(const json_document *document, uint32_t node, const char *name);
+
+#endif

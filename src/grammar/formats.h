@@ -1,0 +1,24 @@
+// grammar/formats.h — the formats of JSON Schema (2020-12, 7.3) as sets of texts.
+#ifndef WICK_GRAMMAR_FORMATS_H
+#define WICK_GRAMMAR_FORMATS_H
+
+#include "grammar/dfa.h"
+#include "grammar/document.h"
+
+typedef enum format_kind {
+  FORMAT_UNKNOWN,  // means nothing, as the standard has it
+  FORMAT_TEXTS,    // *texts
+  FORMAT_REFUSED,  // of the standard, and not held here
+  FORMAT_INT32,    // numbers; of OpenAPI
+} format_kind;
+
+typedef enum format_level {
+  FORMAT_AGREED,   // what common validators agree about
+  FORMAT_EVERY,    // everything that the format allows
+  FORMAT_AT_MOST,  // the same and maybe more
+} format_level;
+
+format_kind format_find(grammar_work *work, document_text name, format_level level,
+                        const dfa **texts);
+
+#endif

@@ -1,0 +1,19 @@
+// grammar/gbnf.h — GBNF, the grammars of llama.cpp (grammars/README.md there): rules, literals,
+// classes, groups, repetition, tokens by id or text.
+#ifndef WICK_GRAMMAR_GBNF_H
+#define WICK_GRAMMAR_GBNF_H
+
+#include "grammar/program.h"
+#include "text/tokenizer.h"
+
+// What names a rule for messages.
+typedef struct gbnf_names gbnf_names;
+
+// Builds the rules; `tokens` may be NULL: grammars that name tokens are refused then. Answers the
+// rule "root", 0 after a failure: WICK_E_ARG with the line and the place, WICK_E_FULL.
+uint32_t gbnf_build(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
+                    size_t size_bytes, gbnf_names **names);
+// A program_namer; the context is a gbnf_names.
+const char *gbnf_name(void *names, uint32_t rule);
+
+#endif

@@ -1,0 +1,227 @@
+// grammar/grammar.c — from a caller's wish to a machine, and matching by bytes.
+#include "grammar/grammar.h"
+
+#include <string.h>
+
+#include "grammar/document.h"
+#include "grammar/gbnf.h"
+#include "grammar/regex.h"
+#include "grammar/schema.h"
+#include "grammar/spell.h"
+
+static uint32_t build_set(program_builder *builder, const dfa *set) {
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  spell_set(builder, set, SPELL_RAW, program_start(builder, rule), end);
+  program_end(builder, end);
+  return rule;
+}
+
+static uint32_t build_regex(program_builder *builder, const wick_grammar *wanted) {
+  return build_set(builder, regex_compile(builder->work, (const uint8_t *)wanted->text,
+                                          wanted->text_bytes, !wanted->any_spelling));
+}
+
+static uint32_t build_choice(program_builder *builder, const wick_grammar *wanted) {
+  json_document document;
+  const uint8_t *text = (const uint8_t *)wanted->text;
+  if (!document_read(builder->work, text, wanted->text_bytes, &document)) return 0;
+  const json_node *list = document_node(&document, 1);
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  if (list->kind != JSON_ARRAY || list->count == 0) {
+    work_fail(builder->work, WICK_E_ARG, 0, "choices: an array of texts is expected");
+  }
+  for (uint32_t child = list->first; child != 0;) {
+    const json_node *one = document_node(&document, child);
+    if (one->kind != JSON_STRING) {
+      work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is no text", one->index);
+    }
+    const uint32_t behind =
+        program_text(builder, program_start(builder, rule), one->text.bytes, one->text.size_bytes);
+    program_skip(builder, behind, end);
+    child = one->next;
+  }
+  program_end(builder, end);
+  return rule;
+}
+
+// ---- free text around ----
+
+// Any bytes up to and with the first `marker` (Knuth, Morris and Pratt 1977); the text may end
+// before, too, if `optional`: `end` is the place behind everything then.
+static uint32_t build_free(program_builder *builder, uint32_t from, const uint8_t *marker,
+                           size_t count, uint32_t end) {
+  uint32_t *places = work_alloc(builder->work, count + 1, sizeof *places);
+  uint32_t *border = work_alloc(builder->work, count + 1, sizeof *border);
+  if (places == NULL || border == NULL) return 0;
+  for (size_t i = 0; i <= count; i++) places[i] = program_place(builder);
+  for (size_t i = 1, k = 0; i < count; i++) {
+    while (k > 0 && marker[i] != marker[k]) k = border[k - 1];
+    if (marker[i] == marker[k]) k++;
+    border[i] = (uint32_t)k;
+  }
+  program_skip(builder, from, places[0]);
+  for (size_t i = 0; i < count && work_is_ok(builder->work); i++) {
+    if (end != 0) program_skip(builder, places[i], end);
+    for (uint32_t byte = 0; byte < 256; byte++) {
+      size_t k = i;
+      while (k > 0 && marker[k] != byte) k = border[k - 1];
+      if (marker[k] == byte) k++;
+      program_bytes(builder, places[i], (uint8_t)byte, (uint8_t)byte, places[k]);
+    }
+  }
+  return places[count];
+}
+
+// free (trigger constraint (marker free)?)*
+static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted, uint32_t inside) {
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  const uint32_t free = program_start(builder, rule), behind = program_place(builder);
+  const uint8_t *trigger = (const uint8_t *)wanted->trigger;
+  uint32_t at = free;
+  if (wanted->trigger_bytes != 0) {
+    at = build_free(builder, free, trigger, wanted->trigger_bytes, end);
+  }
+  program_call(builder, at, inside, behind);
+  if (wanted->marker_bytes == 0) {
+    program_skip(builder, behind, end);
+  } else {
+    const uint32_t again = program_text(builder, behind, wanted->marker, wanted->marker_bytes);
+    const uint32_t rest = program_place(builder);
+    program_skip(builder, again, wanted->trigger_bytes != 0 ? free : rest);
+    program_bytes(builder, rest, 0, 255, rest);
+    program_skip(builder, rest, end);
+  }
+  program_end(builder, end);
+  return rule;
+}
+
+// ---- compiling ----
+
+static uint32_t build_wanted(program_builder *builder, const tokenizer *tokens,
+                             const wick_grammar *wanted, gbnf_names **names) {
+  const uint8_t *text = (const uint8_t *)wanted->text;
+  switch (wanted->kind) {
+    case WICK_GRAMMAR_GBNF:
+      return gbnf_build(builder, tokens, text, wanted->text_bytes, names);
+    case WICK_GRAMMAR_JSON_SCHEMA:
+      return schema_build(builder, text, wanted->text_bytes, wanted->any_spelling);
+    case WICK_GRAMMAR_REGEX:
+      return build_regex(builder, wanted);
+    case WICK_GRAMMAR_CHOICE:
+      return build_choice(builder, wanted);
+    case WICK_GRAMMAR_NONE:
+      break;
+  }
+  work_fail(builder->work, WICK_E_ARG, WICK_NO_OFFSET, "there is no grammar of kind %d",
+            (int)wanted->kind);
+  return 0;
+}
+
+static wick_status compile(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
+                           grammar_program *out) {
+  program_builder builder;
+  gbnf_names *names = NULL;
+  if (!program_begin(&builder, work)) return work->status;
+  uint32_t root = build_wanted(&builder, tokens, wanted, &names);
+  if (work_is_ok(work) && (wanted->trigger_bytes != 0 || wanted->marker_bytes != 0)) {
+    root = build_parts(&builder, wanted, root);
+  }
+  return program_finish(&builder, root, names == NULL ? NULL : gbnf_name, names, out);
+}
+
+wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
+                           grammar **out, wick_error *error) {
+  grammar *made = memory_alloc_zeroed(memory, sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "a grammar", sizeof *made);
+  made->memory = memory;
+  made->users = 1;
+  grammar_work work;
+  work_begin(&work, memory);
+  wick_status status = compile(&work, tokens, wanted, &made->program);
+  if (status != WICK_OK && error != NULL) *error = work.error;
+  work_end(&work);
+  if (status == WICK_OK) status = machine_create(memory, &made->program, &made->machine, error);
+  if (status != WICK_OK) {
+    grammar_release(made);
+    return status;
+  }
+  *out = made;
+  return WICK_OK;
+}
+
+void grammar_hold(grammar *grammar) { grammar->users++; }
+
+void grammar_release(grammar *grammar) {
+  if (grammar == NULL || --grammar->users != 0) return;
+  machine_destroy(grammar->machine);
+  program_destroy(grammar->memory, &grammar->program);
+  memory_free(grammar->memory, grammar);
+}
+
+// ---- matching ----
+
+void matcher_begin(grammar *grammar, grammar_matcher *matcher) {
+  matcher->grammar = grammar;
+  machine_mark_begin(grammar->machine, &matcher->mark);
+}
+
+void matcher_copy(const grammar_matcher *from, grammar_matcher *to) {
+  to->grammar = from->grammar;
+  if (from->grammar != NULL) machine_mark_copy(&from->mark, &to->mark);
+}
+
+void matcher_end(grammar_matcher *matcher) {
+  if (matcher->grammar != NULL) machine_mark_end(&matcher->mark);
+  matcher->grammar = NULL;
+}
+
+// The configuration behind bytes, with a mark on the one before them.
+static uint32_t walk(machine *machine, uint32_t state, const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < count && state != MACHINE_DEAD; i++) {
+    state = machine_step(machine, state, bytes[i]);
+  }
+  return state;
+}
+
+bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count) {
+  machine *machine = matcher->grammar->machine;
+  grammar_matcher next;
+  matcher_copy(matcher, &next);
+  for (size_t i = 0; i < count && next.mark.state != MACHINE_DEAD; i++) {
+    uint32_t state = machine_step(machine, next.mark.state, bytes[i]);
+    if (machine_is_full(machine)) {
+      machine_make_room(machine);
+      state = machine_step(machine, next.mark.state, bytes[i]);
+    }
+    next.mark.state = state;
+  }
+  const bool fits = next.mark.state != MACHINE_DEAD;
+  if (fits) matcher->mark.state = next.mark.state;
+  matcher_end(&next);
+  return fits;
+}
+
+bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
+                        uint8_t *scratch) {
+  machine *machine = matcher->grammar->machine;
+  const uint8_t *bytes = scratch;
+  const size_t count = tokenizer_piece(tokens, token, false, scratch, &bytes);
+  for (int tries = 0; tries < 2; tries++) {
+    uint32_t state = MACHINE_DEAD;
+    if (count != 0) state = walk(machine, matcher->mark.state, bytes, count);
+    if (matcher->grammar->program.has_tokens) {
+      state = machine_step_token(machine, matcher->mark.state, (uint32_t)token, state);
+    }
+    if (state != MACHINE_DEAD) {
+      matcher->mark.state = state;
+      return true;
+    }
+    if (!machine_is_full(machine)) return false;
+    machine_make_room(machine);
+  }
+  return false;
+}
+
+bool matcher_accepts(const grammar_matcher *matcher) {
+  return machine_accepts(matcher->grammar->machine, matcher->mark.state);
+}

@@ -1,0 +1,48 @@
+// grammar/grammar.h — constraints on text: what a caller may ask for, compiled, and matched byte by
+// byte. This room knows tokens (text/) and nothing of models, requests or logits.
+//
+// Begin reading at program.h (the compiled form), machine.h (how it runs), mask.h (tokens).
+#ifndef WICK_GRAMMAR_GRAMMAR_H
+#define WICK_GRAMMAR_GRAMMAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "grammar/machine.h"
+#include "text/tokenizer.h"
+
+typedef struct grammar {
+  memory_gate *memory;
+  grammar_program program;
+  machine *machine;
+  uint32_t users;  // who hold it: grammar_release
+} grammar;
+
+// Compiles; `tokens` may be NULL (then no token can be named). WICK_E_ARG (broken, with the place),
+// WICK_E_UNSUPPORTED (cannot be honoured; named), WICK_E_FULL (too large), WICK_E_NOMEM.
+wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
+                           grammar **out, wick_error *error);
+void grammar_hold(grammar *grammar);
+void grammar_release(grammar *grammar);
+
+// A place in a text. Copies are independent.
+typedef struct grammar_matcher {
+  grammar *grammar;  // NULL: none
+  machine_mark mark;
+} grammar_matcher;
+
+void matcher_begin(grammar *grammar, grammar_matcher *matcher);
+void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
+void matcher_end(grammar_matcher *matcher);
+// False when the text cannot go on so; the place is as before then.
+bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
+// The same of a token: its bytes, or what the grammar says of the token itself.
+bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
+                        uint8_t *scratch);
+// The text may end here.
+bool matcher_accepts(const grammar_matcher *matcher);
+
+#endif

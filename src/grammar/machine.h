@@ -1,0 +1,67 @@
+// grammar/machine.h — runs a program on bytes. A configuration is a set of pairs: a place, and the
+// set of places to return to, which are of the same kind (a graph-structured stack, Tomita 1987).
+// Equal sets have one number, so what follows a byte is computed once and then looked up.
+//
+// All is in memory of a fixed size. When it is full, only what the marks still need is kept.
+#ifndef WICK_GRAMMAR_MACHINE_H
+#define WICK_GRAMMAR_MACHINE_H
+
+#include "grammar/program.h"
+
+enum {
+  MACHINE_BYTES = 6 << 20,
+  MACHINE_DEPTH_MAX = 1000,  // of places to return to
+  MACHINE_DEAD = 0,          // the empty set
+  MACHINE_MARKS_MAX = 64,
+};
+
+typedef struct machine machine;
+
+// A configuration that is kept: while it is in the machine's list its number stays right.
+typedef struct machine_mark {
+  struct machine_mark *next, *previous;
+  machine *machine;
+  uint32_t state;
+} machine_mark;
+
+wick_status machine_create(memory_gate *memory, const grammar_program *program, machine **out,
+                           wick_error *error);
+void machine_destroy(machine *machine);
+
+// Sets the mark to the beginning.
+void machine_mark_begin(machine *machine, machine_mark *mark);
+void machine_mark_copy(const machine_mark *from, machine_mark *to);
+void machine_mark_end(machine_mark *mark);
+
+// The configuration after a byte: MACHINE_DEAD when there is none, or when it takes more than the
+// machine has (machine_is_full tells). Numbers without a mark are valid until the next collection,
+// which only machine_make_room does.
+uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
+// The configuration after the token alone as edges of tokens have it, united with `bytes`, the one
+// after its bytes (MACHINE_DEAD: none).
+uint32_t machine_step_token(machine *machine, uint32_t state, uint32_t token, uint32_t bytes);
+// Makes room so that a mask or a token can be computed; marks are renumbered. False: there is none.
+bool machine_make_room(machine *machine);
+
+bool machine_accepts(const machine *machine, uint32_t state);
+// Whether the text may go on.
+bool machine_continues(const machine *machine, uint32_t state);
+// So many plain characters may follow at least (program.h).
+uint32_t machine_plain(const machine *machine, uint32_t state);
+// The one byte that may follow, or -1: several, or a token, or the end.
+int machine_only_byte(machine *machine, uint32_t state);
+// Whether something did not fit since the machine was made.
+bool machine_is_full(const machine *machine);
+
+// The edges of tokens of a configuration, one after the other: `at` begins with 0.
+typedef struct machine_token_edge {
+  uint32_t token;
+  bool is_not;
+} machine_token_edge;
+bool machine_next_token_edge(const machine *machine, uint32_t state, uint64_t *at,
+                             machine_token_edge *edge);
+
+// The number of collections so far: state numbers of others are not valid any more.
+uint32_t machine_generation(const machine *machine);
+
+#endif

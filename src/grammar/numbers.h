@@ -1,0 +1,29 @@
+// grammar/numbers.h — sets of JSON numbers by their value, as texts without an exponent: with one
+// spelling of a value such a set has all of them (1, 1.0, 1.00).
+#ifndef WICK_GRAMMAR_NUMBERS_H
+#define WICK_GRAMMAR_NUMBERS_H
+
+#include "grammar/dfa.h"
+#include "grammar/document.h"
+
+typedef enum number_bound {
+  NUMBER_AT_LEAST,
+  NUMBER_ABOVE,
+  NUMBER_AT_MOST,
+  NUMBER_BELOW
+} number_bound;
+
+const dfa *numbers_all(grammar_work *work);
+const dfa *numbers_integers(grammar_work *work);
+// WICK_E_UNSUPPORTED for a number with too many digits.
+const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind);
+const dfa *numbers_equal(grammar_work *work, document_text value);
+// Multiples of a positive number: one with few digits, else WICK_E_UNSUPPORTED.
+const dfa *numbers_multiple(grammar_work *work, document_text divisor);
+// Texts that have no digit too many: no ".0" at the end, no "-0", and at most 15 digits, so that
+// doubles tell them apart.
+const dfa *numbers_short(grammar_work *work);
+// The value as a count: UINT32_MAX when it is negative, broken or too large.
+uint32_t numbers_count(document_text value);
+
+#endif

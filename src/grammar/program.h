@@ -1,0 +1,102 @@
+// grammar/program.h — the compiled form of every grammar: rules, each an automaton over bytes whose
+// edges may call other rules. A place is a state of such an automaton; 0 is never used.
+#ifndef WICK_GRAMMAR_PROGRAM_H
+#define WICK_GRAMMAR_PROGRAM_H
+
+#include "grammar/work.h"
+
+enum {
+  GRAMMAR_PLACES_MAX = 1 << 21,
+  GRAMMAR_PLAIN_ENDLESS = 255,  // any number of plain characters may follow
+};
+
+typedef enum grammar_edge_kind {
+  EDGE_BYTES,      // a byte of [low, high]
+  EDGE_SKIP,       // nothing
+  EDGE_CALL,       // what rule `value` says
+  EDGE_END,        // the end of the rule
+  EDGE_TOKEN,      // the token `value`
+  EDGE_NOT_TOKEN,  // any token but `value`
+} grammar_edge_kind;
+
+typedef struct grammar_edge {
+  uint32_t next;  // of the same place; 0: none
+  uint32_t to, value;
+  uint8_t kind, low, high;
+} grammar_edge;
+
+// How many plain characters (valid UTF-8, no control, no quote, no backslash) may follow here
+// whatever they are, at least: what the masks may take for granted.
+typedef struct grammar_place {
+  uint32_t edges;  // the first; 0: none
+  uint8_t plain;
+} grammar_place;
+
+typedef struct grammar_program {
+  grammar_place *places;
+  uint32_t place_count;
+  grammar_edge *edges;  // [0] is not used
+  uint32_t edge_count;
+  uint32_t *rules;  // where each starts
+  uint32_t rule_count;
+  uint32_t root;         // a rule
+  uint8_t classes[256];  // bytes of one class are the same to every edge
+  uint32_t class_count;
+  bool has_tokens;  // there are edges of tokens
+} grammar_program;
+
+// ---- building, in working memory ----
+
+typedef struct program_builder {
+  grammar_work *work;
+  struct {
+    grammar_place *items;
+    uint32_t count, capacity;
+  } places;
+  struct {
+    grammar_edge *items;
+    uint32_t count, capacity;
+  } edges;
+  work_u32_list rules;
+  uint32_t utf8_rule, above_ascii_rule;  // any character; any beyond ASCII; 0: not made yet
+  uint32_t escaped_above_ascii_rule;     // as it is or as JSON escapes it
+  uint32_t json_char_rule[2];            // of a string; [1]: in any spelling
+  bool has_tokens;
+} program_builder;
+
+bool program_begin(program_builder *builder, grammar_work *work);
+uint32_t program_place(program_builder *builder);
+// A rule without edges: the place where it starts is program_start.
+uint32_t program_rule(program_builder *builder);
+static inline uint32_t program_start(const program_builder *builder, uint32_t rule) {
+  return builder->rules.count > rule ? builder->rules.items[rule] : 0;
+}
+void program_bytes(program_builder *builder, uint32_t from, uint8_t low, uint8_t high, uint32_t to);
+void program_skip(program_builder *builder, uint32_t from, uint32_t to);
+void program_call(program_builder *builder, uint32_t from, uint32_t rule, uint32_t to);
+void program_end(program_builder *builder, uint32_t from);
+void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
+                   uint32_t to);
+// Bytes one after the other. Returns the place behind them.
+uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes, size_t count);
+// Characters of [low, high] as UTF-8 (RFC 3629; surrogates are left out).
+void program_range(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
+                   uint32_t to);
+// Between `least` and `most` times the rule (most UINT32_MAX: any number), with the rule
+// `separator` between (0: none). Places of `plain` are those of characters. Many times take
+// places in the order of the root of their number.
+void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint32_t separator,
+                    uint32_t least, uint32_t most, bool is_plain, uint32_t to);
+// Any character.
+uint32_t program_utf8_rule(program_builder *builder);
+uint32_t program_above_ascii_rule(program_builder *builder);
+
+// Drops what leads nowhere, refuses what calls itself before anything is read (WICK_E_UNSUPPORTED)
+// and what has no end at all (WICK_E_ARG). `name_of` names a rule for messages; it may be NULL.
+// The program is of the gate's memory: program_destroy.
+typedef const char *(*program_namer)(void *context, uint32_t rule);
+wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
+                           void *context, grammar_program *out);
+void program_destroy(memory_gate *memory, grammar_program *program);
+
+#endif

@@ -1,0 +1,204 @@
+// grammar/schema.c — a rule for each set of terms, and what all rules share.
+#include "grammar/schema.h"
+
+#include <string.h>
+
+#include "grammar/numbers.h"
+#include "grammar/schema_parts.h"
+
+uint32_t schema_rule(schema_compiler *c, uint32_t set) {
+  if (set == UINT32_MAX || !work_is_ok(c->work)) return 0;
+  if (c->rules.items[set] == 0) c->rules.items[set] = program_rule(&c->builder);
+  return c->rules.items[set];
+}
+
+uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule) {
+  const uint32_t to = program_place(&c->builder);
+  program_call(&c->builder, from, rule, to);
+  return to;
+}
+
+uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket) {
+  return schema_call(c, program_text(&c->builder, from, bracket, 1), c->space);
+}
+
+uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket) {
+  return program_text(&c->builder, schema_call(c, from, c->space), bracket, 1);
+}
+
+// ---- what all rules share ----
+
+static uint32_t space_rule(schema_compiler *c) {
+  const uint32_t rule = program_rule(&c->builder), start = program_start(&c->builder, rule);
+  if (c->any) {
+    program_bytes(&c->builder, start, ' ', ' ', start);
+    program_bytes(&c->builder, start, '\t', '\n', start);
+    program_bytes(&c->builder, start, '\r', '\r', start);
+  }
+  program_end(&c->builder, start);
+  return rule;
+}
+
+static uint32_t separator_rule(schema_compiler *c, const char *text) {
+  const uint32_t rule = program_rule(&c->builder);
+  uint32_t at = schema_call(c, program_start(&c->builder, rule), c->space);
+  at = program_text(&c->builder, at, text, c->any ? 1 : 2);
+  program_end(&c->builder, schema_call(c, at, c->space));
+  return rule;
+}
+
+static uint32_t number_rule(schema_compiler *c) {
+  if (c->number_rule != 0) return c->number_rule;
+  program_builder *builder = &c->builder;
+  c->number_rule = program_rule(builder);
+  const uint32_t start = program_start(builder, c->number_rule), end = program_place(builder);
+  spell_set(builder, c->any ? c->all_numbers : c->short_numbers, SPELL_RAW, start, end);
+  program_end(builder, end);
+  if (!c->any) return c->number_rule;
+  const uint32_t mark = program_place(builder), sign = program_place(builder);
+  const uint32_t digits = program_place(builder);
+  program_bytes(builder, end, 'E', 'E', mark);
+  program_bytes(builder, end, 'e', 'e', mark);
+  program_bytes(builder, mark, '+', '+', sign);
+  program_bytes(builder, mark, '-', '-', sign);
+  program_skip(builder, mark, sign);
+  program_bytes(builder, sign, '0', '9', digits);
+  program_bytes(builder, digits, '0', '9', digits);
+  program_end(builder, digits);
+  return c->number_rule;
+}
+
+static uint32_t text_rule(schema_compiler *c) {
+  if (c->text_rule != 0) return c->text_rule;
+  program_builder *builder = &c->builder;
+  c->text_rule = program_rule(builder);
+  const uint32_t start = program_start(builder, c->text_rule), behind = program_place(builder);
+  const uint32_t from = program_text(builder, start, "\"", 1);
+  program_repeat(builder, from, spell_json_char(builder, c->spelling), 0, 0, UINT32_MAX, true,
+                 behind);
+  program_end(builder, program_text(builder, behind, "\"", 1));
+  return c->text_rule;
+}
+
+// ---- one case ----
+
+static void build_number(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
+  const dfa *set = value->numbers;
+  if (set == NULL) {
+    program_call(&c->builder, from, number_rule(c), to);
+    return;
+  }
+  if (!c->any) {
+    const dfa *few = dfa_combine(c->work, set, c->short_numbers, DFA_AND);
+    if (!dfa_is_empty(few)) set = few;
+  }
+  spell_set(&c->builder, set, SPELL_RAW, from, to);
+}
+
+// The rule of a set of texts; sets that are used again have theirs.
+static uint32_t set_rule(schema_compiler *c, const dfa *set) {
+  for (uint32_t i = 0; i < c->set_rules.count; i++) {
+    if (c->set_rules.items[i].set == set) return c->set_rules.items[i].rule;
+  }
+  const set_rule_entry made = {set, program_rule(&c->builder)};
+  const uint32_t behind = program_place(&c->builder);
+  spell_set(&c->builder, set, c->spelling, program_start(&c->builder, made.rule), behind);
+  program_end(&c->builder, behind);
+  (void)WORK_PUSH(c->work, &c->set_rules, made);
+  return made.rule;
+}
+
+static void build_text(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
+  program_builder *builder = &c->builder;
+  const uint32_t least = value->length_least, most = value->length_most;
+  const bool has_lengths = least != 0 || most != UINT32_MAX;
+  if (value->texts == NULL && !has_lengths) {
+    program_call(builder, from, text_rule(c), to);
+    return;
+  }
+  const uint32_t behind = program_place(builder);
+  from = program_text(builder, from, "\"", 1);
+  if (value->texts == NULL) {
+    program_repeat(builder, from, spell_json_char(builder, c->spelling), 0, least, most, true,
+                   behind);
+  } else {
+    const dfa *set = value->texts;
+    if (has_lengths) {
+      set = dfa_combine(c->work, set, dfa_of_lengths(c->work, least, most), DFA_AND);
+    }
+    program_call(builder, from, set_rule(c, set), behind);
+  }
+  program_skip(builder, program_text(builder, behind, "\"", 1), to);
+}
+
+static void build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
+  static const char *const WORDS[] = {"null", "true", "false"};
+  for (uint32_t i = 0; i < 3; i++) {
+    if ((value->types >> i & 1) == 0) continue;
+    const uint32_t behind = program_text(&c->builder, from, WORDS[i], strlen(WORDS[i]));
+    program_skip(&c->builder, behind, to);
+  }
+  if ((value->types & TYPE_NUMBER) != 0) build_number(c, value, from, to);
+  if ((value->types & TYPE_STRING) != 0) build_text(c, value, from, to);
+  if ((value->types & TYPE_ARRAY) != 0) schema_build_array(c, value, from, to);
+  if ((value->types & TYPE_OBJECT) != 0) schema_build_object(c, value, from, to);
+}
+
+static void build_set(schema_compiler *c, uint32_t set) {
+  case_list cases;
+  if (!schema_expand(c, set, &cases)) return;
+  const uint32_t start = program_start(&c->builder, c->rules.items[set]);
+  const uint32_t end = program_place(&c->builder);
+  for (uint32_t i = 0; i < cases.count && work_is_ok(c->work); i++) {
+    build_case(c, &cases.items[i], start, end);
+  }
+  program_end(&c->builder, end);
+}
+
+// ---- all ----
+
+static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
+  const json_node nothing = {.kind = JSON_FALSE};
+  if (!document_read(c->work, text, size_bytes, &c->document)) return false;
+  c->nothing = c->document.nodes.count;
+  if (!WORK_PUSH(c->work, &c->document.nodes, nothing)) return false;
+  c->names = work_alloc(c->work, c->document.nodes.count, sizeof *c->names);
+  if (c->names == NULL) return false;
+  schema_find_dialect(c);
+  c->all_numbers = numbers_all(c->work);
+  c->short_numbers = numbers_short(c->work);
+  c->space = space_rule(c);
+  c->comma = separator_rule(c, ", ");
+  c->colon = separator_rule(c, ": ");
+  return work_is_ok(c->work);
+}
+
+// Rules are built until none is asked for that is not there.
+static void build_all(schema_compiler *c) {
+  work_u32_list built = {0};
+  for (bool goes_on = true; goes_on && work_is_ok(c->work);) {
+    goes_on = false;
+    for (uint32_t i = 0; i < c->rules.count && work_is_ok(c->work); i++) {
+      if (built.count <= i && !WORK_PUSH(c->work, &built, 0)) return;
+      if (c->rules.items[i] == 0 || built.items[i] != 0) continue;
+      built.items[i] = 1;
+      goes_on = true;
+      build_set(c, i);
+    }
+  }
+}
+
+uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any) {
+  schema_compiler c = {.work = builder->work, .builder = *builder, .any = any};
+  c.spelling = any ? SPELL_JSON_ANY : SPELL_JSON;
+  if (!begin(&c, text, size_bytes)) return 0;
+  schema_term root = term_of(TERM_SCHEMA, 1);
+  const uint32_t set = schema_set(&c, &root, 1);
+  const uint32_t rule = program_rule(&c.builder);
+  uint32_t at = schema_call(&c, program_start(&c.builder, rule), c.space);
+  at = schema_call(&c, at, schema_rule(&c, set));
+  program_end(&c.builder, schema_call(&c, at, c.space));
+  build_all(&c);
+  *builder = c.builder;
+  return work_is_ok(builder->work) ? rule : 0;
+}

@@ -1,0 +1,448 @@
+// grammar/schema_members.c — objects: declared members in their order, others behind them.
+#include <string.h>
+
+#include "grammar/schema_parts.h"
+
+enum { TERMS_MAX = 256, GRID_MAX = 200000, ANY_ORDER_MAX = 5 };
+
+static const json_node *node_of(const schema_compiler *c, uint32_t node) {
+  return document_node(&c->document, node);
+}
+
+static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
+  if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
+  return document_find(&c->document, term_node(part->term), name);
+}
+
+// ---- patterns ----
+
+typedef struct name_patterns {
+  uint32_t nodes[PATTERNS_MAX];  // members of patternProperties
+  const dfa *sets[PATTERNS_MAX];
+  uint32_t count;
+} name_patterns;
+
+static bool find_patterns(schema_compiler *c, const schema_case *value, name_patterns *out) {
+  out->count = 0;
+  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
+    const uint32_t list = keyword_of(c, part, "patternProperties");
+    if (list == 0) continue;
+    for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+      if (out->count == PATTERNS_MAX)
+        return schema_refuse(c, list, "more than 7 patterns of names");
+      out->nodes[out->count] = child;
+      out->sets[out->count] = schema_pattern(c, node_of(c, child)->key);
+      if (out->sets[out->count++] == NULL) return false;
+    }
+  }
+  return true;
+}
+
+static uint32_t patterns_of(const name_patterns *patterns, document_text name) {
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i < patterns->count; i++) {
+    if (dfa_holds(patterns->sets[i], name.bytes, name.size_bytes)) bits |= 1u << i;
+  }
+  return bits;
+}
+
+const dfa *schema_names(schema_compiler *c, uint32_t node) {
+  if (c->names[node] != NULL) return c->names[node];
+  schema_term term = term_of(TERM_SCHEMA, node);
+  const uint32_t set = schema_set(c, &term, 1);
+  case_list cases;
+  const dfa *names = dfa_none(c->work);
+  if (set == UINT32_MAX || !schema_expand(c, set, &cases)) return NULL;
+  for (uint32_t i = 0; i < cases.count; i++) {
+    const schema_case *value = &cases.items[i];
+    if ((value->types & TYPE_STRING) == 0) continue;
+    const dfa *some = dfa_of_lengths(c->work, value->length_least, value->length_most);
+    if (value->texts != NULL) some = dfa_combine(c->work, some, value->texts, DFA_AND);
+    names = dfa_combine(c->work, names, some, DFA_OR);
+  }
+  c->names[node] = names;
+  return names;
+}
+
+// ---- what is said of one member ----
+
+typedef struct term_list {
+  schema_term terms[TERMS_MAX];
+  uint32_t count;
+} term_list;
+
+static void add_term(schema_compiler *c, term_list *list, term_kind kind, uint32_t node) {
+  if (list->count == TERMS_MAX) {
+    schema_refuse(c, node, "too many schemas for one value");
+    return;
+  }
+  list->terms[list->count++] = term_of(kind, node);
+}
+
+// Names that no part declares have no bytes; `bits` are the patterns that they match.
+typedef struct member_name {
+  document_text name;
+  bool is_declared;
+  uint32_t bits;
+  const name_patterns *patterns;
+} member_name;
+
+static bool matches_pattern(const schema_compiler *c, const member_name *name, uint32_t list,
+                            term_list *terms) {
+  bool matches = false;
+  for (uint32_t i = 0; list != 0 && i < name->patterns->count; i++) {
+    const uint32_t node = name->patterns->nodes[i];
+    if ((name->bits >> i & 1) == 0 || node_of(c, node)->parent != list) continue;
+    matches = true;
+    if (terms != NULL && terms->count < TERMS_MAX) {
+      terms->terms[terms->count++] = term_of(TERM_SCHEMA, node);
+    }
+  }
+  return matches;
+}
+
+static bool part_evaluates(schema_compiler *c, const case_part *part, const member_name *name) {
+  if (term_kind_of(part->term) == TERM_CONST) return true;
+  const uint32_t properties = keyword_of(c, part, "properties");
+  if (name->is_declared && properties != 0 &&
+      document_member(&c->document, properties, name->name) != 0) {
+    return true;
+  }
+  return keyword_of(c, part, "additionalProperties") != 0 ||
+         matches_pattern(c, name, keyword_of(c, part, "patternProperties"), NULL);
+}
+
+static bool is_evaluated(schema_compiler *c, const schema_case *value, const case_part *by,
+                         const member_name *name) {
+  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
+    if (!part_is_within(part, term_node(by->term))) continue;
+    if (part_evaluates(c, part, name)) return true;
+    if (part != by && keyword_of(c, part, "unevaluatedProperties") != 0) return true;
+  }
+  return false;
+}
+
+static void part_terms(schema_compiler *c, const schema_case *value, const case_part *part,
+                       const member_name *name, term_list *terms) {
+  if (term_kind_of(part->term) == TERM_CONST) {
+    const uint32_t child =
+        name->is_declared ? document_member(&c->document, term_node(part->term), name->name) : 0;
+    add_term(c, terms, child == 0 ? TERM_SCHEMA : TERM_CONST, child == 0 ? c->nothing : child);
+    return;
+  }
+  const uint32_t properties = keyword_of(c, part, "properties");
+  const uint32_t child = !name->is_declared || properties == 0
+                             ? 0
+                             : document_member(&c->document, properties, name->name);
+  if (child != 0) add_term(c, terms, TERM_SCHEMA, child);
+  const bool matches = matches_pattern(c, name, keyword_of(c, part, "patternProperties"), terms);
+  const uint32_t others = keyword_of(c, part, "additionalProperties");
+  if (child == 0 && !matches && others != 0) add_term(c, terms, TERM_SCHEMA, others);
+  const uint32_t rest = keyword_of(c, part, "unevaluatedProperties");
+  if (rest != 0 && c->dialect >= 2019 && !is_evaluated(c, value, part, name)) {
+    add_term(c, terms, TERM_SCHEMA, rest);
+  }
+  const uint32_t names = keyword_of(c, part, "propertyNames");
+  if (names == 0 || !name->is_declared) return;
+  const dfa *set = schema_names(c, names);
+  if (!dfa_holds(set, name->name.bytes, name->name.size_bytes)) {
+    add_term(c, terms, TERM_SCHEMA, c->nothing);
+  }
+}
+
+static uint32_t set_of_name(schema_compiler *c, const schema_case *value, const member_name *name) {
+  term_list *terms = work_alloc(c->work, 1, sizeof *terms);
+  if (terms == NULL) return UINT32_MAX;
+  for (const case_part *part = value->parts; part != NULL; part = part->previous) {
+    part_terms(c, value, part, name, terms);
+  }
+  for (const case_member *at = value->members; at != NULL && name->is_declared; at = at->previous) {
+    if (at->is_item || !text_is_same(at->name, name->name)) continue;
+    if (at->is_forbidden) add_term(c, terms, TERM_SCHEMA, c->nothing);
+    if (at->term != 0) add_term(c, terms, term_kind_of(at->term), term_node(at->term));
+  }
+  return work_is_ok(c->work) ? schema_set(c, terms->terms, terms->count) : UINT32_MAX;
+}
+
+uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name) {
+  name_patterns patterns;
+  if (!find_patterns(c, value, &patterns)) return UINT32_MAX;
+  const member_name one = {name, true, patterns_of(&patterns, name), &patterns};
+  return set_of_name(c, value, &one);
+}
+
+// ---- all declared members ----
+
+typedef struct member {
+  document_text name;
+  bool is_required;
+  uint32_t rule;  // the name, the colon and the value
+} member;
+
+typedef struct object_plan {
+  const schema_case *value;
+  name_patterns patterns;
+  struct {
+    member *items;
+    uint32_t count, capacity;
+  } members;
+  uint32_t declared;  // of `members`, by "properties"
+  bool allows_others;
+  uint32_t other;  // the rule of a member that nobody declared; 0: none
+} object_plan;
+
+static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {
+  const member made = {.name = name, .is_required = is_required};
+  for (uint32_t i = 0; i < plan->members.count; i++) {
+    member *known = &plan->members.items[i];
+    if (!work_step(c->work, 1)) return;
+    if (!text_is_same(known->name, name)) continue;
+    known->is_required = known->is_required || is_required;
+    return;
+  }
+  (void)WORK_PUSH(c->work, &plan->members, made);
+}
+
+static void declare_part(schema_compiler *c, object_plan *plan, const case_part *part) {
+  if (part == NULL) return;
+  declare_part(c, plan, part->previous);
+  const uint32_t list = term_kind_of(part->term) == TERM_CONST ? term_node(part->term)
+                                                               : keyword_of(c, part, "properties");
+  if (list == 0 || node_of(c, list)->kind != JSON_OBJECT) return;
+  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+    declare(c, plan, node_of(c, child)->key, term_kind_of(part->term) == TERM_CONST);
+  }
+}
+
+static void declare_all(schema_compiler *c, object_plan *plan) {
+  declare_part(c, plan, plan->value->parts);
+  plan->declared = plan->members.count;
+  for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
+    if (!at->is_item) declare(c, plan, at->name, at->is_required);
+  }
+}
+
+static void build_members(schema_compiler *c, object_plan *plan) {
+  program_builder *builder = &c->builder;
+  for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
+    member *member = &plan->members.items[i];
+    const member_name name = {member->name, true, patterns_of(&plan->patterns, member->name),
+                              &plan->patterns};
+    const uint32_t set = set_of_name(c, plan->value, &name);
+    member->rule = program_rule(builder);
+    uint32_t at = program_start(builder, member->rule);
+    at = spell_text(builder, c->spelling, at, member->name.bytes, member->name.size_bytes);
+    at = schema_call(c, at, c->colon);
+    program_end(builder, schema_call(c, at, schema_rule(c, set)));
+  }
+}
+
+// ---- other members ----
+
+// Names that no part declares.
+static const dfa *other_names(schema_compiler *c, object_plan *plan) {
+  nfa known;
+  nfa_begin(&known, c->work);
+  const uint32_t start = nfa_state(&known), end = nfa_state(&known);
+  for (uint32_t i = 0; i < plan->members.count; i++) {
+    const document_text name = plan->members.items[i].name;
+    const dfa *one = dfa_of_text(c->work, name.bytes, name.size_bytes);
+    uint32_t from = start;
+    for (uint32_t j = 0; one != NULL && j + 1 < one->count; j++) {
+      const uint32_t next = nfa_state(&known);
+      nfa_range(&known, from, one->edges[j].low, one->edges[j].high, next);
+      from = next;
+    }
+    nfa_skip(&known, from, NFA_SKIP, end);
+  }
+  const dfa *names = dfa_any_text(c->work);
+  if (plan->members.count != 0) {
+    names = dfa_combine(c->work, names, dfa_of_nfa(&known, start, end), DFA_WITHOUT);
+  }
+  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
+    const uint32_t allowed = keyword_of(c, part, "propertyNames");
+    if (allowed == 0) continue;
+    names = dfa_combine(c->work, names, schema_names(c, allowed), DFA_AND);
+  }
+  return names;
+}
+
+// Whether decoding offers members that neither a name nor a pattern declares.
+static bool offers_others(schema_compiler *c, const object_plan *plan) {
+  if (c->any || (plan->declared == 0 && plan->patterns.count == 0)) return true;
+  if (plan->value->members_least > plan->members.count) return true;
+  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
+    if (keyword_of(c, part, "additionalProperties") != 0 ||
+        keyword_of(c, part, "unevaluatedProperties") != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void add_others(schema_compiler *c, object_plan *plan, const dfa *names, uint32_t bits,
+                       uint32_t end) {
+  program_builder *builder = &c->builder;
+  for (uint32_t i = 0; i < plan->patterns.count; i++) {
+    const dfa_operation operation = (bits >> i & 1) != 0 ? DFA_AND : DFA_WITHOUT;
+    names = dfa_combine(c->work, names, plan->patterns.sets[i], operation);
+    if (names == NULL || names->count == 0) return;
+  }
+  if (names == NULL || names->count == 0) return;
+  const member_name name = {.bits = bits, .patterns = &plan->patterns};
+  const uint32_t set = set_of_name(c, plan->value, &name);
+  if (set == UINT32_MAX || schema_set_is_empty(c, set, 3)) return;
+  const uint32_t quote = program_place(builder), behind = program_place(builder);
+  program_bytes(builder, program_start(builder, plan->other), '"', '"', quote);
+  spell_set(builder, names, c->spelling, quote, behind);
+  const uint32_t at = schema_call(c, program_text(builder, behind, "\"", 1), c->colon);
+  program_skip(builder, schema_call(c, at, schema_rule(c, set)), end);
+  plan->allows_others = true;
+}
+
+static void build_others(schema_compiler *c, object_plan *plan) {
+  plan->other = program_rule(&c->builder);
+  const uint32_t end = program_place(&c->builder);
+  program_end(&c->builder, end);
+  for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
+    if (term_kind_of(part->term) == TERM_CONST) return;
+  }
+  const bool offers = offers_others(c, plan);
+  if (!offers && plan->patterns.count == 0) return;
+  const dfa *names = other_names(c, plan);
+  for (uint32_t bits = offers ? 0 : 1; bits < 1u << plan->patterns.count; bits++) {
+    if (!work_is_ok(c->work)) return;
+    add_others(c, plan, names, bits, end);
+  }
+}
+
+// ---- the object ----
+
+// Places by the number of members so far, up to `cap`; with no limit those above are one.
+typedef struct member_grid {
+  uint32_t *places;
+  uint32_t cap;
+  bool is_limited;
+} member_grid;
+
+static uint32_t *new_row(schema_compiler *c, const member_grid *grid) {
+  uint32_t *row = work_alloc(c->work, grid->cap + 1, sizeof *row);
+  for (uint32_t i = 0; row != NULL && i <= grid->cap; i++) row[i] = program_place(&c->builder);
+  return row;
+}
+
+// Adds one member behind `count` others; false where there may be no more.
+static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t from, uint32_t count,
+                       uint32_t rule, const uint32_t *to) {
+  if (grid->is_limited && count == grid->cap) return false;
+  const uint32_t next = count < grid->cap ? count + 1 : count;
+  const uint32_t at = count == 0 ? from : schema_call(c, from, c->comma);
+  program_call(&c->builder, at, rule, to[next]);
+  return true;
+}
+
+// What may stand behind the declared members. Members that nobody declared may have one name, so
+// they count as one.
+static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
+                       const uint32_t *row, uint32_t to) {
+  const uint32_t least = plan->value->members_least;
+  uint32_t *others = plan->allows_others ? new_row(c, grid) : NULL;
+  for (uint32_t count = 0; count <= grid->cap && work_is_ok(c->work); count++) {
+    if (count >= least) program_skip(&c->builder, row[count], to);
+    if (others == NULL) continue;
+    if (c->any || count + 1 >= least) {
+      add_to_row(c, grid, row[count], count, plan->other, others);
+    }
+    if (count == 0) continue;
+    add_to_row(c, grid, others[count], count, plan->other, others);
+    if (!c->any || count >= least) program_skip(&c->builder, others[count], to);
+  }
+}
+
+static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *grid) {
+  const schema_case *value = plan->value;
+  uint32_t required = 0;
+  for (uint32_t i = 0; i < plan->members.count; i++) required += plan->members.items[i].is_required;
+  grid->is_limited = value->members_most != UINT32_MAX &&
+                     (plan->allows_others || value->members_most < plan->members.count);
+  grid->cap =
+      value->members_least > required || value->members_least > 1 ? value->members_least : 1;
+  if (grid->is_limited) grid->cap = value->members_most;
+  if (grid->cap == 0 && !grid->is_limited) grid->cap = 1;
+  if ((uint64_t)(grid->cap + 1) * (plan->members.count + 1) > GRID_MAX) {
+    const uint32_t node = value->parts == NULL ? 1 : term_node(value->parts->term);
+    return schema_refuse(c, node, "a number of members this large");
+  }
+  return true;
+}
+
+// Members in any order, which takes a place for each set of them: where every spelling is known,
+// and they are few.
+static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t from,
+                            uint32_t to) {
+  const uint32_t count = plan->members.count;
+  uint32_t places[1 << ANY_ORDER_MAX], required = 0, others = 0;
+  for (uint32_t set = 0; set < 1u << count; set++) places[set] = program_place(&c->builder);
+  for (uint32_t i = 0; i < count; i++) {
+    if (plan->members.items[i].is_required) required |= 1u << i;
+  }
+  for (uint32_t set = 0; set < 1u << count && work_is_ok(c->work); set++) {
+    const uint32_t place = places[set];
+    const uint32_t at = program_place(&c->builder);
+    if (set == 0) {
+      // behind others alone there is a comma, too
+      others = program_place(&c->builder);
+      program_skip(&c->builder, from, at);
+      if (required == 0) program_skip(&c->builder, from, to);
+      program_skip(&c->builder, schema_call(c, others, c->comma), at);
+      if (required == 0) program_skip(&c->builder, others, to);
+      if (plan->allows_others) program_call(&c->builder, at, plan->other, others);
+    } else {
+      program_skip(&c->builder, schema_call(c, place, c->comma), at);
+      if ((set & required) == required) program_skip(&c->builder, place, to);
+      if (plan->allows_others) program_call(&c->builder, at, plan->other, place);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+      if ((set >> i & 1) != 0) continue;
+      program_call(&c->builder, at, plan->members.items[i].rule, places[set | 1u << i]);
+    }
+  }
+  return work_is_ok(c->work);
+}
+
+static bool build_in_order(schema_compiler *c, const object_plan *plan, uint32_t from,
+                           uint32_t to) {
+  member_grid grid = {0};
+  if (!plan_grid(c, plan, &grid)) return false;
+  uint32_t *row = new_row(c, &grid);
+  if (row == NULL) return false;
+  program_skip(&c->builder, from, row[0]);
+  for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
+    const member *member = &plan->members.items[i];
+    uint32_t *next = new_row(c, &grid);
+    for (uint32_t count = 0; next != NULL && count <= grid.cap; count++) {
+      if (!member->is_required) program_skip(&c->builder, row[count], next[count]);
+      add_to_row(c, &grid, row[count], count, member->rule, next);
+    }
+    row = next;
+  }
+  if (row == NULL) return false;
+  end_object(c, plan, &grid, row, to);
+  return work_is_ok(c->work);
+}
+
+bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
+  object_plan plan = {.value = value};
+  if (!find_patterns(c, value, &plan.patterns)) return false;
+  declare_all(c, &plan);
+  build_members(c, &plan);
+  build_others(c, &plan);
+  if (!work_is_ok(c->work)) return false;
+  const uint32_t inside = schema_open(c, from, "{"), behind = program_place(&c->builder);
+  const bool any_order = c->any && plan.members.count <= ANY_ORDER_MAX && plan.members.count > 0 &&
+                         value->members_least == 0 && value->members_most == UINT32_MAX;
+  const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
+                                  : build_in_order(c, &plan, inside, behind);
+  program_skip(&c->builder, schema_close(c, behind, "}"), to);
+  return is_built;
+}

@@ -1,0 +1,164 @@
+// grammar/schema_parts.h — inside the compiler of JSON schemas.
+//
+// A value has to satisfy several schemas at once: a set of terms. Each set becomes a rule. A set is
+// first expanded into cases, in which no choice is left (anyOf, if, not, ...): for each case it is
+// known which types there are, which numbers and texts, and which schemas speak about members and
+// items. Members and items are sets of terms again.
+#ifndef WICK_GRAMMAR_SCHEMA_PARTS_H
+#define WICK_GRAMMAR_SCHEMA_PARTS_H
+
+#include "grammar/dfa.h"
+#include "grammar/document.h"
+#include "grammar/program.h"
+#include "grammar/schema.h"
+#include "grammar/spell.h"
+
+enum {
+  TYPE_NULL = 1,
+  TYPE_TRUE = 2,
+  TYPE_FALSE = 4,
+  TYPE_NUMBER = 8,
+  TYPE_STRING = 16,
+  TYPE_ARRAY = 32,
+  TYPE_OBJECT = 64,
+  TYPE_ANY = 127,
+  CASES_MAX = 512,  // of a set of terms
+  CHOICE_DEPTH_MAX = 100,
+  PATTERNS_MAX = 7,  // that speak about the names of one object
+};
+
+// A node of the document and what is said of it.
+typedef enum term_kind { TERM_SCHEMA, TERM_NOT, TERM_CONST, TERM_NOT_CONST } term_kind;
+typedef uint32_t schema_term;
+static inline schema_term term_of(term_kind kind, uint32_t node) {
+  return node << 2 | (uint32_t)kind;
+}
+static inline term_kind term_kind_of(schema_term term) { return (term_kind)(term & 3); }
+static inline uint32_t term_node(schema_term term) { return term >> 2; }
+
+// A schema with unevaluatedProperties or unevaluatedItems, around what speaks about the same value.
+typedef struct term_scope {
+  uint32_t node;
+  const struct term_scope *outer;
+} term_scope;
+
+// A term that speaks about members or items.
+typedef struct case_part {
+  schema_term term;
+  const term_scope *scope;
+  const struct case_part *previous;
+} case_part;
+
+// What is said of one member (by name) or one item (by index).
+typedef struct case_member {
+  document_text name;
+  uint32_t index;
+  bool is_item, is_any_item, is_required, is_forbidden;
+  schema_term term;  // 0: none
+  const struct case_member *previous;
+} case_member;
+
+typedef struct seen_term {
+  schema_term term;
+  const struct seen_term *previous;
+} seen_term;
+
+typedef struct schema_case {
+  uint32_t types;
+  const dfa *numbers, *texts;  // NULL: all
+  uint32_t length_least, length_most, items_least, items_most, members_least, members_most;
+  const case_part *parts;
+  const case_member *members;
+  const seen_term *seen;
+} schema_case;
+
+typedef struct case_list {
+  schema_case *items;
+  uint32_t count, capacity;
+} case_list;
+
+// Patterns and formats that were compiled before.
+enum { KNOWN_PATTERN = 100 };  // beside format_level
+typedef struct known_set {
+  document_text text;
+  uint32_t level;
+  const dfa *set;
+} known_set;
+
+typedef struct set_rule_entry {
+  const dfa *set;
+  uint32_t rule;
+} set_rule_entry;
+
+typedef struct schema_compiler {
+  grammar_work *work;
+  program_builder builder;
+  json_document document;
+  bool any;
+  spelling spelling;
+  uint32_t dialect;         // 4, 6, 7, 2019, 2020
+  work_sets sets;           // of terms
+  work_u32_list rules;      // [sets] 0: not made yet
+  work_u32_list emptiness;  // [sets] 0: unknown, else of schema_types
+  const dfa *all_numbers, *short_numbers;
+  uint32_t nothing;                 // a node that says false
+  uint32_t number_rule, text_rule;  // of all numbers and texts; 0: not made yet
+  const dfa **names;                // [nodes] of a schema for names; NULL: not made yet
+  struct {
+    known_set *items;
+    uint32_t count, capacity;
+  } known;
+  struct {
+    set_rule_entry *items;
+    uint32_t count, capacity;
+  } set_rules;
+  uint32_t space, comma, colon;  // rules
+} schema_compiler;
+
+// Refuses a keyword at its place.
+bool schema_refuse(schema_compiler *c, uint32_t node, const char *what);
+// WICK_E_ARG at a node: the schema is broken.
+bool schema_fail(schema_compiler *c, uint32_t node, const char *what);
+
+// ---- schema_refs.c ----
+// The schema that "$ref" (the node of its text) names; 0 after a failure.
+uint32_t schema_resolve(schema_compiler *c, uint32_t reference);
+void schema_find_dialect(schema_compiler *c);
+
+// ---- schema_cases.c ----
+// The number of a set of terms, in any order; UINT32_MAX after a failure.
+uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
+// All cases of a set that are not obviously empty.
+bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
+// True only when nothing can satisfy the set.
+bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
+const dfa *schema_pattern(schema_compiler *c, document_text pattern);
+// The types of values that may satisfy the set.
+uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
+// A schema that says nothing: true, or an object of annotations alone.
+bool schema_is_true(const schema_compiler *c, uint32_t node);
+
+// ---- schema_members.c, schema_items.c: what the parts of a case say of a member or an item ----
+// The set of terms for a member with this name, or an item; UINT32_MAX after a failure.
+uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name);
+uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index);
+// The texts that a schema for names allows.
+const dfa *schema_names(schema_compiler *c, uint32_t node);
+// Whether a part is within the reach of the unevaluated... keyword of a schema.
+static inline bool part_is_within(const case_part *part, uint32_t node) {
+  const term_scope *scope = part->scope;
+  while (scope != NULL && scope->node != node) scope = scope->outer;
+  return scope != NULL;
+}
+bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
+bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
+
+// ---- schema.c ----
+// The rule of a set; it is built later.
+uint32_t schema_rule(schema_compiler *c, uint32_t set);
+// A bracket and the white space inside of it. Returns the place behind.
+uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
+uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
+uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
+
+#endif

@@ -1,0 +1,274 @@
+// grammar/spell.c — sets of texts as bytes of a program.
+#include "grammar/spell.h"
+
+#include "base/text.h"
+
+static const char ESCAPED[] = "\"\\/\b\f\n\r\t", ESCAPES[] = "\"\\/bfnrt";
+enum { ESCAPE_COUNT = 8, ASCII_LAST = 0x7f, CONTROL_LAST = 0x1f };
+
+// ---- \uXXXX ----
+
+static void add_digits(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
+                       uint32_t to) {
+  const uint32_t last = high < 9 ? high : 9;
+  if (low <= 9) program_bytes(builder, from, (uint8_t)('0' + low), (uint8_t)('0' + last), to);
+  if (high < 10) return;
+  const uint32_t first = low > 10 ? low : 10;
+  for (uint32_t letter = 'A'; letter <= 'a'; letter += 'a' - 'A') {
+    program_bytes(builder, from, (uint8_t)(letter + first - 10), (uint8_t)(letter + high - 10), to);
+  }
+}
+
+// Numbers of [low, high] with so many hexadecimal digits.
+static void add_hex(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
+                    uint32_t digits, uint32_t to) {
+  if (digits == 1) {
+    add_digits(builder, from, low, high, to);
+    return;
+  }
+  const uint32_t bits = 4 * (digits - 1), rest = (1u << bits) - 1;
+  uint32_t first = low >> bits, last = high >> bits;
+  const bool has_first = (low & rest) != 0, has_last = (high & rest) != rest;
+  if (first == last || has_first) {
+    const uint32_t next = program_place(builder);
+    add_digits(builder, from, first, first, next);
+    add_hex(builder, next, low & rest, first == last ? high & rest : rest, digits - 1, to);
+    if (first == last) return;
+    first++;
+  }
+  if (has_last) {
+    const uint32_t next = program_place(builder);
+    add_digits(builder, from, last, last, next);
+    add_hex(builder, next, 0, high & rest, digits - 1, to);
+    last--;
+  }
+  if (first > last) return;
+  const uint32_t next = program_place(builder);
+  add_digits(builder, from, first, last, next);
+  add_hex(builder, next, 0, rest, digits - 1, to);
+}
+
+static void add_pairs(program_builder *builder, uint32_t from, uint32_t high_first,
+                      uint32_t high_last, uint32_t low_first, uint32_t low_last, uint32_t to) {
+  if (high_first > high_last) return;
+  const uint32_t high = program_place(builder);
+  add_hex(builder, from, high_first, high_last, 4, high);
+  add_hex(builder, program_text(builder, high, "\\u", 2), low_first, low_last, 4, to);
+}
+
+// Behind "\u": characters of [low, high], those beyond U+FFFF as two surrogates.
+static void add_unicode(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
+                        uint32_t to) {
+  if (low < 0xd800) add_hex(builder, from, low, high < 0xd800 ? high : 0xd7ff, 4, to);
+  if (high >= 0xe000 && low < 0x10000) {
+    add_hex(builder, from, low > 0xe000 ? low : 0xe000, high < 0x10000 ? high : 0xffff, 4, to);
+  }
+  if (high < 0x10000) return;
+  const uint32_t first = (low < 0x10000 ? 0x10000 : low) - 0x10000, last = high - 0x10000;
+  uint32_t top = 0xd800 + (first >> 10), top_last = 0xd800 + (last >> 10);
+  if (top == top_last) {
+    add_pairs(builder, from, top, top, 0xdc00 + (first & 1023), 0xdc00 + (last & 1023), to);
+    return;
+  }
+  if ((first & 1023) != 0) {
+    add_pairs(builder, from, top, top, 0xdc00 + (first & 1023), 0xdfff, to);
+    top++;
+  }
+  if ((last & 1023) != 1023) {
+    add_pairs(builder, from, top_last, top_last, 0xdc00, 0xdc00 + (last & 1023), to);
+    top_last--;
+  }
+  add_pairs(builder, from, top, top_last, 0xdc00, 0xdfff, to);
+}
+
+// ---- characters of a state ----
+
+typedef struct state_speller {
+  program_builder *builder;
+  spelling spelling;
+  uint32_t from;
+  uint32_t escape, unicode;  // behind "\" and "\u"; 0: not made yet
+} state_speller;
+
+static uint32_t escape_place(state_speller *s) {
+  if (s->escape == 0) {
+    s->escape = program_place(s->builder);
+    program_bytes(s->builder, s->from, '\\', '\\', s->escape);
+  }
+  return s->escape;
+}
+
+static uint32_t unicode_place(state_speller *s) {
+  if (s->unicode == 0) {
+    s->unicode = program_place(s->builder);
+    program_bytes(s->builder, escape_place(s), 'u', 'u', s->unicode);
+  }
+  return s->unicode;
+}
+
+// A range that holds every character beyond ASCII: there is a rule for them.
+static bool is_above_ascii(uint32_t low, uint32_t high) {
+  return low <= ASCII_LAST + 1 && high == CODE_POINT_MAX;
+}
+
+static void spell_escapes(state_speller *s, uint32_t low, uint32_t high, uint32_t to) {
+  const bool any = s->spelling == SPELL_JSON_ANY;
+  for (uint32_t i = 0; i < ESCAPE_COUNT; i++) {
+    const uint32_t code = (uint8_t)ESCAPED[i];
+    if (code < low || code > high || (code == '/' && !any)) continue;
+    program_bytes(s->builder, escape_place(s), (uint8_t)ESCAPES[i], (uint8_t)ESCAPES[i], to);
+  }
+  if (any) {
+    if (is_above_ascii(low, high)) high = ASCII_LAST;
+    if (low <= high) add_unicode(s->builder, unicode_place(s), low, high, to);
+    return;
+  }
+  // controls without a short escape
+  static const uint8_t FIRST[] = {0, 11, 14}, LAST[] = {7, 11, CONTROL_LAST};
+  for (uint32_t i = 0; i < 3; i++) {
+    const uint32_t first = low > FIRST[i] ? low : FIRST[i], last = high < LAST[i] ? high : LAST[i];
+    if (first <= last) add_unicode(s->builder, unicode_place(s), first, last, to);
+  }
+}
+
+static void spell_ascii(state_speller *s, uint32_t low, uint32_t high, uint32_t to) {
+  if (s->spelling == SPELL_RAW) {
+    program_bytes(s->builder, s->from, (uint8_t)low, (uint8_t)high, to);
+    return;
+  }
+  static const uint8_t FIRST[] = {CONTROL_LAST + 1, '"' + 1, '\\' + 1};
+  static const uint8_t LAST[] = {'"' - 1, '\\' - 1, ASCII_LAST};
+  for (uint32_t i = 0; i < 3; i++) {
+    const uint32_t first = low > FIRST[i] ? low : FIRST[i], last = high < LAST[i] ? high : LAST[i];
+    if (first > last) continue;
+    program_bytes(s->builder, s->from, (uint8_t)first, (uint8_t)last, to);
+  }
+}
+
+// A character beyond ASCII, as it is or escaped.
+static uint32_t escaped_above_ascii_rule(program_builder *builder) {
+  if (builder->escaped_above_ascii_rule != 0) return builder->escaped_above_ascii_rule;
+  const uint32_t rule = program_rule(builder), start = program_start(builder, rule);
+  const uint32_t end = program_place(builder);
+  builder->escaped_above_ascii_rule = rule;
+  program_range(builder, start, ASCII_LAST + 1, CODE_POINT_MAX, end);
+  add_unicode(builder, program_text(builder, start, "\\u", 2), ASCII_LAST + 1, CODE_POINT_MAX, end);
+  program_end(builder, end);
+  return rule;
+}
+
+static void spell_range(state_speller *s, uint32_t low, uint32_t high, uint32_t to) {
+  program_builder *builder = s->builder;
+  if (s->spelling != SPELL_RAW) spell_escapes(s, low, high, to);
+  if (low <= ASCII_LAST) spell_ascii(s, low, high < ASCII_LAST ? high : ASCII_LAST, to);
+  if (high <= ASCII_LAST) return;
+  if (is_above_ascii(low, high)) {
+    const uint32_t rule = s->spelling == SPELL_JSON_ANY ? escaped_above_ascii_rule(builder)
+                                                        : program_above_ascii_rule(builder);
+    program_call(builder, s->from, rule, to);
+  } else {
+    program_range(builder, s->from, low > ASCII_LAST ? low : ASCII_LAST + 1, high, to);
+  }
+}
+
+uint32_t spell_json_char(program_builder *builder, spelling spelling) {
+  uint32_t *rule = &builder->json_char_rule[spelling == SPELL_JSON_ANY];
+  if (*rule != 0) return *rule;
+  *rule = program_rule(builder);
+  const uint32_t end = program_place(builder);
+  state_speller s = {.builder = builder, .spelling = spelling};
+  s.from = program_start(builder, *rule);
+  spell_range(&s, 0, CODE_POINT_MAX, end);
+  program_end(builder, end);
+  return *rule;
+}
+
+// ---- sets ----
+
+static bool is_plain_range(uint32_t *next, const dfa_edge *edge) {
+  if (edge->low > *next) return false;
+  *next = edge->high + 1 > *next ? edge->high + 1 : *next;
+  if (*next == '"' || *next == '\\') (*next)++;
+  if (*next >= 0xd800 && *next < 0xe000) *next = 0xe000;
+  return true;
+}
+
+// Whether every plain character leads from the state to one that `endless` marks.
+static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
+  uint32_t next = CONTROL_LAST + 1;
+  for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
+    if (set->edges[i].high < next) continue;
+    if (!endless[set->edges[i].to] || !is_plain_range(&next, &set->edges[i])) return false;
+  }
+  return next > CODE_POINT_MAX;
+}
+
+// The states that any plain characters never leave: the greatest set that is closed.
+static bool *find_endless(grammar_work *work, const dfa *set) {
+  bool *endless = work_alloc(work, set->count, sizeof *endless);
+  if (endless == NULL) return NULL;
+  for (uint32_t i = 0; i < set->count; i++) endless[i] = true;
+  bool changed = true;
+  // few rounds do for what is written by hand; what is not settled then is not marked
+  for (uint32_t round = 0; changed && round < 16; round++) {
+    changed = false;
+    for (uint32_t i = set->count; i-- != 0 && work_step(work, 1);) {
+      if (!endless[i] || is_endless(set, i, endless)) continue;
+      endless[i] = false;
+      changed = true;
+    }
+  }
+  for (uint32_t i = 0; changed && i < set->count; i++) endless[i] = false;
+  return endless;
+}
+
+static void spell_state(program_builder *builder, const dfa *set, spelling spelling, uint32_t state,
+                        const uint32_t *places) {
+  state_speller s = {.builder = builder, .spelling = spelling, .from = places[state]};
+  const uint32_t first = set->first[state], last = set->first[state + 1];
+  if (spelling != SPELL_RAW && last == first + 1 && set->edges[first].low == 0 &&
+      set->edges[first].high == CODE_POINT_MAX) {
+    const uint32_t rule = spell_json_char(builder, spelling);
+    program_call(builder, s.from, rule, places[set->edges[first].to]);
+    return;
+  }
+  for (uint32_t i = first; i < last && work_is_ok(builder->work); i++) {
+    spell_range(&s, set->edges[i].low, set->edges[i].high, places[set->edges[i].to]);
+  }
+}
+
+void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint32_t from,
+               uint32_t to) {
+  if (set == NULL || set->count == 0) return;
+  uint32_t *places = work_alloc(builder->work, set->count, sizeof *places);
+  const bool *endless = places == NULL ? NULL : find_endless(builder->work, set);
+  if (endless == NULL) return;
+  for (uint32_t i = 0; i < set->count; i++) {
+    places[i] = program_place(builder);
+    if (endless[i] && work_is_ok(builder->work)) {
+      builder->places.items[places[i]].plain = GRAMMAR_PLAIN_ENDLESS;
+    }
+  }
+  program_skip(builder, from, places[0]);
+  for (uint32_t i = 0; i < set->count && work_is_ok(builder->work); i++) {
+    spell_state(builder, set, spelling, i, places);
+    if (set->accepts[i]) program_skip(builder, places[i], to);
+  }
+}
+
+uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,
+                    size_t size_bytes) {
+  if (spelling == SPELL_RAW) return program_text(builder, from, text, size_bytes);
+  from = program_text(builder, from, "\"", 1);
+  for (size_t at = 0; at < size_bytes && work_is_ok(builder->work);) {
+    uint32_t code = 0;
+    const int count = utf8_decode(text + at, size_bytes - at, &code);
+    if (count <= 0) return from;
+    const uint32_t next = program_place(builder);
+    state_speller s = {.builder = builder, .spelling = spelling, .from = from};
+    spell_range(&s, code, code, next);
+    from = next;
+    at += (size_t)count;
+  }
+  return program_text(builder, from, "\"", 1);
+}

@@ -1,0 +1,23 @@
+// grammar/spell.h — how texts are spelled in bytes: as they are, or as JSON strings (RFC 8259).
+#ifndef WICK_GRAMMAR_SPELL_H
+#define WICK_GRAMMAR_SPELL_H
+
+#include "grammar/dfa.h"
+#include "grammar/program.h"
+
+typedef enum spelling {
+  SPELL_RAW,
+  SPELL_JSON,      // one way for each character: escaped where it must be, the shortest escape
+  SPELL_JSON_ANY,  // every way that JSON has
+} spelling;
+
+// The texts of a set, from `from` to `to`; without quotes.
+void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint32_t from,
+               uint32_t to);
+// One text, valid UTF-8, in quotes for JSON. Returns the place behind it.
+uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,
+                    size_t size_bytes);
+// The rule of one character of a JSON string.
+uint32_t spell_json_char(program_builder *builder, spelling spelling);
+
+#endif

@@ -1,0 +1,69 @@
+// grammar/work.h — the working memory of a compilation: freed as a whole, limited in bytes and in
+// steps, with the first failure kept. After a failure calls answer NULL or 0 and change nothing
+// that matters, so that callers may check once at their end.
+#ifndef WICK_GRAMMAR_WORK_H
+#define WICK_GRAMMAR_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { GRAMMAR_WORK_BYTES_MAX = 192 << 20, GRAMMAR_WORK_STEPS_MAX = 60000000 };
+
+typedef struct work_chunk work_chunk;
+
+typedef struct grammar_work {
+  memory_gate *memory;
+  work_chunk *chunks;
+  uint8_t *at;
+  size_t left, used;
+  uint64_t steps;
+  wick_status status;  // WICK_OK until the first failure
+  wick_error error;
+} grammar_work;
+
+void work_begin(grammar_work *work, memory_gate *memory);
+void work_end(grammar_work *work);
+
+// Zeroed, aligned to 8 bytes; NULL after a failure, which this may be (WICK_E_NOMEM, WICK_E_FULL).
+void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
+// A larger copy of `old`; the old one stays valid.
+void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
+                size_t item_bytes);
+// Counts steps; false when there were too many, or after another failure.
+bool work_step(grammar_work *work, uint32_t steps);
+// Keeps the first failure. Always false.
+bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,
+               ...) __attribute__((format(printf, 4, 5)));
+static inline bool work_is_ok(const grammar_work *work) { return work->status == WICK_OK; }
+
+// A growing list of items of one type: `list` has fields items, count, capacity. False: no memory.
+#define WORK_PUSH(work, list, item)                                                               \
+  (((list)->count < (list)->capacity ||                                                           \
+    work_grow_list((work), (void **)&(list)->items, &(list)->capacity, sizeof *(list)->items)) && \
+   ((list)->items[(list)->count++] = (item), true))
+bool work_grow_list(grammar_work *work, void **items, uint32_t *capacity, size_t item_bytes);
+
+typedef struct work_u32_list {
+  uint32_t *items;
+  uint32_t count, capacity;
+} work_u32_list;
+
+// Gives lists of numbers an id; equal lists have the same one.
+typedef struct work_sets {
+  struct {
+    uint32_t first, count;
+  } *sets;
+  uint32_t set_count, set_capacity;
+  uint32_t *slots;  // set + 1, or 0
+  uint32_t slot_count;
+  work_u32_list values;
+} work_sets;
+
+// UINT32_MAX after a failure.
+uint32_t work_intern(grammar_work *work, work_sets *sets, const uint32_t *values, uint32_t count);
+
+#endif

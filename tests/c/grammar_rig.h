@@ -1,0 +1,49 @@
+// tests/c/grammar_rig.h — grammars in tests: compiled without a model, texts matched byte by byte.
+#ifndef WICK_TESTS_GRAMMAR_RIG_H
+#define WICK_TESTS_GRAMMAR_RIG_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "grammar/grammar.h"
+#include "platform/platform.h"
+
+typedef struct grammar_rig {
+  memory_gate memory;
+  grammar *grammar;
+  wick_status status;
+  wick_error error;
+} grammar_rig;
+
+static inline void rig_open_text(grammar_rig *rig, wick_grammar_kind kind, const void *text,
+                                 size_t size_bytes, bool any) {
+  memset(rig, 0, sizeof *rig);
+  memory_init(&rig->memory, 0, platform_alloc, platform_free);
+  const wick_grammar wanted = {
+      .kind = kind, .text = text, .text_bytes = size_bytes, .any_spelling = any};
+  rig->status = grammar_create(&rig->memory, NULL, &wanted, &rig->grammar, &rig->error);
+}
+
+static inline void rig_open(grammar_rig *rig, wick_grammar_kind kind, const char *text, bool any) {
+  rig_open_text(rig, kind, text, strlen(text), any);
+}
+
+static inline void rig_close(grammar_rig *rig) {
+  grammar_release(rig->grammar);
+  CHECK_EQ_UINT(rig->memory.blocks_now, 0);
+}
+
+static inline bool rig_holds_bytes(grammar_rig *rig, const void *text, size_t size_bytes) {
+  grammar_matcher matcher;
+  matcher_begin(rig->grammar, &matcher);
+  const bool fits = matcher_take_bytes(&matcher, text, size_bytes) && matcher_accepts(&matcher);
+  matcher_end(&matcher);
+  return fits;
+}
+
+static inline bool rig_holds(grammar_rig *rig, const char *text) {
+  return rig_holds_bytes(rig, text, strlen(text));
+}
+
+#endif

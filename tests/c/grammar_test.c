@@ -1,0 +1,203 @@
+// tests/c/grammar_test.c — grammars of every kind: what they hold, what they refuse and how they
+// say it, and what a machine of fixed size does with texts that are longer than it.
+#include <stdlib.h>
+
+#include "grammar_rig.h"
+
+static void check_holds(grammar_rig *rig, const char *const *texts, bool wanted) {
+  for (; *texts != NULL; texts++) {
+    if (!CHECK(rig_holds(rig, *texts) == wanted)) printf("# %s\n", *texts);
+  }
+}
+
+typedef struct grammar_case {
+  wick_grammar_kind kind;
+  bool any;
+  const char *text;
+  const char *accept[8], *reject[8];
+} grammar_case;
+
+static const grammar_case CASES[] = {
+    {WICK_GRAMMAR_GBNF,
+     true,
+     "root ::= \"a\" b{2,3} | [^a\\n]\nb ::= \"b\" | \"\\u00e9\"",
+     {"abb", "abéb", "x", "é"},
+     {"ab", "abbbb", "", "a", "\n"}},
+    {WICK_GRAMMAR_REGEX, true, "b+c", {"abbcd", "bc"}, {"bd", "", "cb"}},
+    {WICK_GRAMMAR_REGEX, false, "b+c", {"bc", "bbc"}, {"abbcd", "b"}},
+    {WICK_GRAMMAR_CHOICE,
+     false,
+     "[\"yes\", \"no\", \"n\\u00e9\"]",
+     {"yes", "no", "né"},
+     {"y", "", "yesno"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     false,
+     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":-3,\"maximum\":"
+     "12},"
+     "\"b\":{\"enum\":[\"x\",null]}},\"required\":[\"b\"]}",
+     {"{\"a\": -3, \"b\": \"x\"}", "{\"b\": null}", "{\"a\": 12, \"b\": null}"},
+     {"{\"a\": 13, \"b\": null}", "{\"a\":1,\"b\":null}", "{\"b\": null, \"c\": 1}", "{\"a\": 1}",
+      "{\"a\": -0, \"b\": null}"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     true,
+     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\",\"exclusiveMinimum\":0.25}}}",
+     {"{ \"\\u0061\" : 0.26 }", "{\"a\":1.0}", "{\"c\":[],\"a\":3}", "{}"},
+     {"{\"a\":0.25}", "{\"a\":0.250}", "{\"a\":-1}", "{\"a\":1,}"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     true,
+     "{\"$defs\":{\"t\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/t\"}}},\"$ref\":\"#/"
+     "$defs/t\"}",
+     {"[]", "[[],[[]]]", "[ [ ] ]"},
+     {"[1]", "[", "[[]", "{}"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     true,
+     "{\"oneOf\":[{\"type\":\"integer\",\"multipleOf\":3},{\"type\":\"integer\",\"multipleOf\":5}]"
+     "}",
+     {"3", "5", "6", "-10"},
+     {"15", "0", "1", "-30", "4"}},
+    {WICK_GRAMMAR_JSON_SCHEMA,
+     true,
+     "{\"not\":{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":{\"const\":1}}}}",
+     {"{\"a\":2}", "{}", "1", "[{\"a\":1}]"},
+     {"{\"a\":1}", "{\"a\":1.0,\"b\":2}"}},
+};
+
+TEST(holds_what_each_kind_means) {
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    grammar_rig rig;
+    rig_open(&rig, CASES[i].kind, CASES[i].text, CASES[i].any);
+    if (CHECK_EQ_INT(rig.status, WICK_OK)) {
+      check_holds(&rig, CASES[i].accept, true);
+      check_holds(&rig, CASES[i].reject, false);
+    } else {
+      printf("# %s: %s\n", CASES[i].text, rig.error.message);
+    }
+    rig_close(&rig);
+  }
+}
+
+static void check_refused(wick_grammar_kind kind, const char *text, wick_status status,
+                          const char *part) {
+  grammar_rig rig;
+  rig_open(&rig, kind, text, true);
+  CHECK_EQ_INT(rig.status, status);
+  if (!CHECK(strstr(rig.error.message, part) != NULL)) printf("# %s\n", rig.error.message);
+  rig_close(&rig);
+}
+
+TEST(refuses_by_name_and_place) {
+  const wick_grammar_kind schema = WICK_GRAMMAR_JSON_SCHEMA, gbnf = WICK_GRAMMAR_GBNF;
+  check_refused(schema, "{\"properties\":{\"a\":{\"uniqueItems\":true}}}", WICK_E_UNSUPPORTED,
+                "#/properties/a/uniqueItems");
+  check_refused(schema, "{\"items\":{\"format\":\"iri\"}}", WICK_E_UNSUPPORTED, "#/items/format");
+  check_refused(schema, "{\"$ref\":\"http://example.com/x\"}", WICK_E_UNSUPPORTED, "#/$ref");
+  check_refused(schema, "{\"$ref\":\"#/$defs/none\"}", WICK_E_ARG, "not there");
+  check_refused(schema, "{\"type\":\"strin\"}", WICK_E_ARG, "#/type");
+  check_refused(schema, "{\"type\":", WICK_E_ARG, "byte 8");
+  check_refused(schema, "{\"pattern\":\"(?=a)\"}", WICK_E_UNSUPPORTED, "look-ahead");
+  check_refused(schema, "{\"type\":\"string\",\"enum\":[1]}", WICK_E_ARG, "no text");
+  check_refused(gbnf, "root ::= \"a\"\nb ::= c", WICK_E_ARG, "line 2: there is no rule c");
+  check_refused(gbnf, "root ::= x\nx ::= y? x", WICK_E_ARG, "no rule y");
+  check_refused(gbnf, "root ::= x | \"a\"\nx ::= root \"b\"", WICK_E_UNSUPPORTED, "left recursion");
+  check_refused(gbnf, "root ::= <|im_start|>", WICK_E_ARG, "vocabulary");
+  check_refused(gbnf, "root ::= \"a\" root", WICK_E_ARG, "no text");
+  check_refused(WICK_GRAMMAR_CHOICE, "[]", WICK_E_ARG, "array of texts");
+  check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
+}
+
+TEST(hostile_grammars_end_in_a_status) {
+  static char text[1 << 16];
+  memset(text, '[', sizeof text);
+  grammar_rig rig;
+  rig_open_text(&rig, WICK_GRAMMAR_JSON_SCHEMA, text, sizeof text, true);
+  CHECK_EQ_INT(rig.status, WICK_E_FULL);
+  rig_close(&rig);
+  memset(text, '(', sizeof text);
+  rig_open_text(&rig, WICK_GRAMMAR_REGEX, text, sizeof text, true);
+  CHECK_EQ_INT(rig.status, WICK_E_FULL);
+  rig_close(&rig);
+  check_refused(WICK_GRAMMAR_REGEX, "((a{1000}){1000}){1000}", WICK_E_FULL, "more than");
+  check_refused(WICK_GRAMMAR_REGEX, "(a|b)*a(a|b){40}", WICK_E_FULL, "more than");
+  // many times take few places
+  rig_open(&rig, WICK_GRAMMAR_GBNF, "root ::= ((((\"a\"{9999}){9999}){9999}){9999})", true);
+  CHECK_EQ_INT(rig.status, WICK_OK);
+  CHECK(rig.grammar != NULL && rig.grammar->program.place_count < 20000);
+  rig_close(&rig);
+}
+
+TEST(free_text_around_a_constraint) {
+  grammar_rig rig = {0};
+  memory_init(&rig.memory, 0, platform_alloc, platform_free);
+  const wick_grammar wanted = {.kind = WICK_GRAMMAR_REGEX,
+                               .text = "[0-9]+",
+                               .text_bytes = 6,
+                               .trigger = "<n>",
+                               .trigger_bytes = 3,
+                               .marker = "</n>",
+                               .marker_bytes = 4};
+  rig.status = grammar_create(&rig.memory, NULL, &wanted, &rig.grammar, &rig.error);
+  if (!CHECK_EQ_INT(rig.status, WICK_OK)) return;
+  static const char *const ACCEPT[] = {"", "free <n", "a<n>12</n>b", "<<n>1</n><n>2</n>", NULL};
+  static const char *const REJECT[] = {"<n>", "<n>x", "<n>1", "<n>1</n><n>a</n>", NULL};
+  check_holds(&rig, ACCEPT, true);
+  check_holds(&rig, REJECT, false);
+  rig_close(&rig);
+}
+
+// Two ways at each letter: the stacks are shared, and so their number does not double.
+TEST(ambiguous_grammars_take_little) {
+  grammar_rig rig;
+  rig_open(&rig, WICK_GRAMMAR_GBNF,
+           "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"a\" root | \"d\"", true);
+  if (!CHECK_EQ_INT(rig.status, WICK_OK)) return;
+  char text[202];
+  memset(text, 'a', 100);
+  text[100] = 'd';
+  for (int i = 0; i < 100; i++) text[101 + i] = i % 3 == 0 ? 'b' : 'c';
+  text[201] = 0;
+  CHECK(rig_holds(&rig, text));
+  text[200] = 'a';
+  CHECK(!rig_holds(&rig, text));
+  rig_close(&rig);
+}
+
+// Texts need more states than the machine has at once.
+TEST(long_texts_fit_by_collection) {
+  grammar_rig rig;
+  rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA,
+           "{\"maxItems\": 100000, \"items\": {\"type\": \"integer\"}}", true);
+  if (!CHECK_EQ_INT(rig.status, WICK_OK)) return;
+  grammar_matcher matcher;
+  matcher_begin(rig.grammar, &matcher);
+  CHECK(matcher_take_bytes(&matcher, (const uint8_t *)"[0", 2));
+  bool fits = true;
+  for (uint32_t i = 1; i < 100000 && fits; i++) {
+    fits = matcher_take_bytes(&matcher, (const uint8_t *)",7", 2);
+  }
+  CHECK(fits);
+  CHECK(machine_generation(rig.grammar->machine) > 0);
+  CHECK(!matcher_take_bytes(&matcher, (const uint8_t *)",7", 2));
+  CHECK(matcher_take_bytes(&matcher, (const uint8_t *)"]", 1));
+  CHECK(matcher_accepts(&matcher));
+  matcher_end(&matcher);
+  rig_close(&rig);
+}
+
+TEST(an_allocation_that_fails_is_a_status) {
+  static const char SCHEMA[] =
+      "{\"properties\":{\"a\":{\"pattern\":\"^x+$\"},\"b\":{\"items\":{\"minimum\":1}}}}";
+  for (uint64_t call = 1; call < 100; call++) {
+    grammar_rig rig = {0};
+    memory_init(&rig.memory, 0, platform_alloc, platform_free);
+    rig.memory.fail_at_call = call;
+    const wick_grammar wanted = {
+        .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = SCHEMA, .text_bytes = sizeof SCHEMA - 1};
+    rig.status = grammar_create(&rig.memory, NULL, &wanted, &rig.grammar, &rig.error);
+    const bool is_done = rig.status == WICK_OK;
+    CHECK(is_done || rig.status == WICK_E_NOMEM);
+    if (!is_done) rig.grammar = NULL;
+    rig_close(&rig);
+    if (is_done) return;
+  }
+  CHECK(false);
+}

@@ -1,0 +1,180 @@
+// tests/c/grammar_vectors_test.c — every case of the shared folder's structure/: JSON schemas, GBNF
+// and regular expressions, whose instances are fed byte by byte.
+#include <stdlib.h>
+
+#include "grammar/document.h"
+#include "grammar_rig.h"
+
+typedef struct vectors {
+  memory_gate memory;
+  grammar_work work;
+  json_document document;
+  uint8_t *source;
+  size_t size_bytes;
+} vectors;
+
+static bool open_vectors(vectors *v, const char *name) {
+  memset(v, 0, sizeof *v);
+  const char *path = check_shared(name);
+  if (path == NULL) return false;
+  v->source = check_read_file(path, &v->size_bytes);
+  memory_init(&v->memory, 0, platform_alloc, platform_free);
+  work_begin(&v->work, &v->memory);
+  return CHECK(v->source != NULL) &&
+         CHECK(document_read(&v->work, v->source, v->size_bytes, &v->document));
+}
+
+static void close_vectors(vectors *v) {
+  work_end(&v->work);
+  free(v->source);
+}
+
+static const json_node *node_of(const vectors *v, uint32_t node) {
+  return document_node(&v->document, node);
+}
+
+static document_text text_of(const vectors *v, uint32_t node, const char *name) {
+  const uint32_t found = document_find(&v->document, node, name);
+  const document_text none = {0};
+  return found == 0 ? none : node_of(v, found)->text;
+}
+
+// Whether a case's list of reasons, by index, has one for this instance.
+static bool is_noted(const vectors *v, uint32_t one, uint32_t index) {
+  char name[12];
+  const int count = snprintf(name, sizeof name, "%u", index);
+  const document_text key = {(const uint8_t *)name, (uint32_t)count};
+  return document_member(&v->document, document_find(&v->document, one, "accept_notes"), key) != 0;
+}
+
+static bool lists_index(const vectors *v, uint32_t list, uint32_t index) {
+  for (uint32_t at = node_of(v, list)->first; list != 0 && at != 0; at = node_of(v, at)->next) {
+    if ((uint32_t)strtoul((const char *)node_of(v, at)->text.bytes, NULL, 10) == index) return true;
+  }
+  return false;
+}
+
+static bool is_excused(const vectors *v, uint32_t one, uint32_t index) {
+  const uint32_t differs = document_find(&v->document, one, "llguidance_differs");
+  return lists_index(v, document_find(&v->document, one, "reject_needs_format"), index) ||
+         lists_index(v, document_find(&v->document, differs, "reject"), index);
+}
+
+typedef struct tally {
+  unsigned compiled, refused, accepts, rejects, noted, excused;
+} tally;
+
+// The instances of a list; `wanted`: they are accepted.
+static void check_instances(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted,
+                            tally *tally) {
+  const document_text name = text_of(v, one, "name");
+  const uint32_t list = document_find(&v->document, one, wanted ? "accept" : "reject");
+  for (uint32_t at = node_of(v, list)->first; at != 0; at = node_of(v, at)->next) {
+    const json_node *item = node_of(v, at);
+    const bool holds = rig_holds_bytes(rig, v->source + item->at, item->end - item->at);
+    *(wanted ? &tally->accepts : &tally->rejects) += 1;
+    if (holds == wanted) continue;
+    if (wanted ? is_noted(v, one, item->index) : is_excused(v, one, item->index)) {
+      *(wanted ? &tally->noted : &tally->excused) += 1;
+    } else if (!CHECK(holds == wanted)) {
+      printf("# %.*s: instance %u should be %s\n", (int)name.size_bytes, (const char *)name.bytes,
+             item->index, wanted ? "accepted" : "rejected");
+    }
+  }
+}
+
+// Schemas that should be honoured and are refused: too large, or a oneOf whose schemas overlap.
+static const char *const REFUSED[] = {
+    "Github_trivial---o25751", "Github_hard---o84330",  "Github_ultra---o83932",
+    "Github_ultra---o19343",   "Github_ultra---o21136", "Github_ultra---o62059",
+};
+
+static bool is_known_to_be_refused(document_text name) {
+  for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++) {
+    if (text_is(name, REFUSED[i])) return true;
+  }
+  return false;
+}
+
+static void check_schema(const vectors *v, uint32_t one, tally *tally) {
+  const document_text name = text_of(v, one, "name");
+  const json_node *schema = node_of(v, document_find(&v->document, one, "schema"));
+  grammar_rig rig;
+  rig_open_text(&rig, WICK_GRAMMAR_JSON_SCHEMA, v->source + schema->at, schema->end - schema->at,
+                true);
+  if (rig.status == WICK_OK) {
+    tally->compiled++;
+    CHECK(!is_known_to_be_refused(name));
+    check_instances(v, one, &rig, true, tally);
+    check_instances(v, one, &rig, false, tally);
+  } else {
+    const bool should = text_is(text_of(v, one, "policy"), "honour");
+    tally->refused++;
+    if (!CHECK(!should || is_known_to_be_refused(name))) {
+      printf("# %.*s: %s\n", (int)name.size_bytes, (const char *)name.bytes, rig.error.message);
+    }
+  }
+  rig_close(&rig);
+}
+
+static void check_schemas(const char *file, unsigned schemas) {
+  vectors v;
+  tally tally = {0};
+  if (!open_vectors(&v, file)) SKIP("no shared folder");
+  for (uint32_t one = node_of(&v, 1)->first; one != 0; one = node_of(&v, one)->next) {
+    check_schema(&v, one, &tally);
+  }
+  CHECK_EQ_UINT(tally.compiled + tally.refused, schemas);
+  printf(
+      "# %u compiled, %u refused; %u to accept (%u noted ones are not), %u to reject (%u excused "
+      "ones are not)\n",
+      tally.compiled, tally.refused, tally.accepts, tally.noted, tally.rejects, tally.excused);
+  close_vectors(&v);
+}
+
+TEST(decides_the_suite_of_schemas) { check_schemas("vectors/structure/schema/suite.json", 393); }
+
+TEST(decides_real_schemas) { check_schemas("vectors/structure/schema/real.json", 465); }
+
+// Instances are texts themselves here.
+static void check_texts(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted) {
+  const uint32_t list = document_find(&v->document, one, wanted ? "accept" : "reject");
+  for (uint32_t at = node_of(v, list)->first; at != 0; at = node_of(v, at)->next) {
+    const document_text text = node_of(v, at)->text;
+    if (CHECK(rig_holds_bytes(rig, text.bytes, text.size_bytes) == wanted)) continue;
+    const document_text name = text_of(v, one, "name");
+    printf("# %.*s: %.*s\n", (int)name.size_bytes, (const char *)name.bytes, (int)text.size_bytes,
+           (const char *)text.bytes);
+  }
+}
+
+static void check_file(const char *file, wick_grammar_kind kind, const char *key, unsigned wanted) {
+  vectors v;
+  unsigned count = 0;
+  if (!open_vectors(&v, file)) SKIP("no shared folder");
+  for (uint32_t one = node_of(&v, 1)->first; one != 0; one = node_of(&v, one)->next) {
+    const document_text source = text_of(&v, one, key), expect = text_of(&v, one, "expect");
+    if (document_find(&v.document, one, "vocab") != 0) continue;
+    grammar_rig rig;
+    rig_open_text(&rig, kind, source.bytes, source.size_bytes, true);
+    count++;
+    if (rig.status == WICK_OK) {
+      CHECK(!text_is(expect, "refuse") && !text_is(expect, "invalid"));
+      check_texts(&v, one, &rig, true);
+      check_texts(&v, one, &rig, false);
+    } else if (!CHECK(!text_is(expect, "support"))) {
+      printf("# %.*s: %s\n", (int)source.size_bytes, (const char *)source.bytes, rig.error.message);
+    }
+    rig_close(&rig);
+  }
+  CHECK_EQ_UINT(count, wanted);
+  close_vectors(&v);
+}
+
+TEST(decides_gbnf) {
+  check_file("vectors/structure/gbnf/cases.json", WICK_GRAMMAR_GBNF, "grammar", 49);
+}
+
+TEST(decides_regular_expressions) {
+  check_file("vectors/structure/regex/cases.json", WICK_GRAMMAR_REGEX, "pattern", 81);
+}
