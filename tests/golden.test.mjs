@@ -20,7 +20,7 @@ const hosts = [native, plainHosts[0], relaxedHosts[0]];
 // Delta nets: llama.cpp itself is off by up to 5.2e-4 there, as the manifests say.
 const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe'];
 /** Architectures that do not run yet: their files are refused before the weights are read. */
-const refusedArchitectures = ['cohere2', 'deepseek2', 'falcon-h1', 'gemma2', 'gemma3'].concat([
+const refusedArchitectures = ['cohere2', 'deepseek2', 'falcon-h1'].concat([
   'gemma3n',
   'gemma4',
   'gpt-oss',

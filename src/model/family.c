@@ -67,13 +67,9 @@ static void read_rope_scale(model_keys *keys, model_rope *rope) {
   if (keys->status == WICK_OK && is_text(type, "yarn")) read_yarn(keys, rope);
 }
 
-uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
+static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
   model_keys *keys = plan->keys;
   loaded_model *model = plan->model;
-  model_rope rope = {.is_interleaved = is_interleaved};
-  rope.theta = keys_number(keys, "rope.freq_base", 0, 10000.0);
-  rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
-  read_rope_scale(keys, &rope);
   if (keys->status != WICK_OK) return 0;
   if (rope.dims % 2 != 0 || rope.dims > head_dim) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
@@ -85,6 +81,23 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
   if (keys->status != WICK_OK) return 0;
   model->ropes[model->rope_count] = rope;
   return model->rope_count++;
+}
+
+uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
+  model_keys *keys = plan->keys;
+  model_rope rope = {.is_interleaved = is_interleaved};
+  rope.theta = keys_number(keys, "rope.freq_base", 0, 10000.0);
+  rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
+  read_rope_scale(keys, &rope);
+  return add_rope(plan, rope, head_dim);
+}
+
+uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved) {
+  model_keys *keys = plan->keys;
+  model_rope rope = {.is_interleaved = is_interleaved, .scale = 1, .magnitude = 1};
+  rope.theta = keys_number(keys, "rope.freq_base_swa", 0, 10000.0);
+  rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
+  return add_rope(plan, rope, head_dim);
 }
 
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window) {

@@ -29,6 +29,9 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
 // Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
+// The same for layers with a sliding window, where these have a base of their own
+// ("rope.freq_base_swa", else 10000) and no scaling.
+uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // One more layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
 // Room in the recurrent state of a sequence. Returns where it begins, in bytes.

@@ -129,7 +129,6 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
   const model_pass *pass = context;
   const loaded_model *model = pass->model;
   const uint32_t hidden = model->config.hidden;
-  const kernel_matrix positions = tensor_matrix(&model->positions, 0);
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     float *row = pass->hidden + (size_t)t * pass->hidden_stride;
@@ -138,6 +137,7 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
       pass->kernels->scale(row, model->config.embedding_scale, hidden);
     }
     if (model->has_positions) {
+      const kernel_matrix positions = tensor_matrix(&model->positions, 0);
       pass->kernels->types[positions.type].row_dequant(&positions, pass->inputs[t].position, other);
       pass->kernels->add(row, other, hidden);
     }

@@ -34,16 +34,19 @@ typedef struct fixture_experts {
 // (Qwen3.5). The numbers are what the file says; the tensors are those of FIXTURE_LFM2 and
 // FIXTURE_QWEN35.
 typedef struct fixture_hybrid {
-  const char *architecture;                                      // "lfm2" or "qwen35"
+  const char *architecture;                                      // "lfm2", "qwen35", "gemma3"
   uint32_t taps;                                                 // of the convolution
   uint32_t state, key_heads, value_heads, interval, predictors;  // qwen35
   uint32_t kv_heads, kv_count;                                   // lfm2: of an odd layer; layers
   const char *left_out;                                          // a tensor that is not there
   const char *poisoned;                                          // the tensor of the shape's poison
+  uint32_t window;  // gemma3: every layer but the odd ones sees so many tokens
 } fixture_hybrid;
 
-static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL};
-static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3, NULL, NULL};
+static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0};
+static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3, NULL, NULL, 0};
+static const fixture_hybrid FIXTURE_GEMMA3 = {
+    .architecture = "gemma3", .kv_heads = 1, .interval = 2, .window = 21};
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
@@ -135,6 +138,11 @@ static inline void fixture_hybrid_numbers(gguf_writer *w, const fixture_shape *s
     return;
   }
   fixture_number(w, architecture, "attention.head_count_kv", hybrid->kv_heads);
+  if (hybrid->window != 0) {
+    fixture_number(w, architecture, "attention.sliding_window", hybrid->window);
+    fixture_number(w, architecture, "attention.sliding_window_pattern", hybrid->interval);
+    return;
+  }
   fixture_number(w, architecture, "ssm.conv_kernel", hybrid->taps);
   fixture_number(w, architecture, "ssm.state_size", hybrid->state);
   fixture_number(w, architecture, "ssm.group_count", hybrid->key_heads);
@@ -270,15 +278,17 @@ static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
 
 static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hybrid *hybrid,
                                        fixture_tensors *list) {
-  const bool is_lfm2 = strcmp(hybrid->architecture, "lfm2") == 0;
+  const bool is_lfm2 = strcmp(hybrid->architecture, "lfm2") == 0, is_gemma = hybrid->window != 0;
   const uint64_t hidden = s->hidden, ffn = s->ffn;
   list->count = 1;
   list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
   for (uint32_t i = 0; i < s->layers; i++) {
     fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
-    if (i % 2 == 1) fixture_add_odd(list, s, !is_lfm2, i);
+    if (i % 2 == 1 || is_gemma) fixture_add_odd(list, s, !is_lfm2 && !is_gemma, i);
     if (i % 2 == 0 && is_lfm2) fixture_add_conv(list, s, i);
-    if (i % 2 == 0 && !is_lfm2) fixture_add_delta(list, s, i);
+    if (i % 2 == 0 && !is_lfm2 && !is_gemma) fixture_add_delta(list, s, i);
+    if (is_gemma) fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "post_ffw_norm.weight");
+    if (is_gemma) fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "ffn_norm.weight");
     fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i,
                 is_lfm2 ? "ffn_norm.weight" : "post_attention_norm.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");

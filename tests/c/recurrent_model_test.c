@@ -1,4 +1,4 @@
-// Models with recurrent layers, through the engine: their text after forks, cuts, cached
+// Models with recurrent layers or windows, through the engine: their text after forks, cuts, cached
 // beginnings, preemption, saving and proposals is bit for bit that of a fresh sequence.
 #include <stdio.h>
 
@@ -7,9 +7,11 @@
 
 enum { TEXT_MAX = 1200, SAID_MAX = 64, RECORD_BYTES_MAX = 1 << 18 };
 
-static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2, &FIXTURE_QWEN35, &FIXTURE_LFM2};
-// The last one has a single layer, which is recurrent: no layer has keys and values.
-enum { HYBRIDS_COUNT = 3, WITH_ATTENTION_COUNT = 2 };
+static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2, &FIXTURE_QWEN35, &FIXTURE_LFM2,
+                                                &FIXTURE_GEMMA3};
+// The third has a single layer, which is recurrent: no layer has keys and values. The last one has
+// windows.
+enum { HYBRIDS_COUNT = 4, WITH_ATTENTION_COUNT = 2, WITHOUT_ATTENTION = 2 };
 
 static int32_t text[TEXT_MAX];
 static fixture_file files[HYBRIDS_COUNT];
@@ -20,7 +22,7 @@ static void make_files(void) {
   for (int i = 0; i < HYBRIDS_COUNT; i++) {
     fixture_shape shape = FIXTURE_ODD;
     fixture_hybrid hybrid = *HYBRIDS[i];
-    if (i >= WITH_ATTENTION_COUNT) shape.layers = hybrid.kv_count = 1;
+    if (i == WITHOUT_ATTENTION) shape.layers = hybrid.kv_count = 1;
     if (files[i].bytes == NULL) files[i] = fixture_make_hybrid(&shape, &hybrid);
   }
 }
@@ -444,7 +446,7 @@ static void check_damaged_cache(wick_engine *engine) {
 TEST(a_saved_prefix_cache_brings_its_hits_and_a_damaged_one_none) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
-    wick_engine *engine = open_engine(which, 64), *other = open_engine(which, 16),
+    wick_engine *engine = open_engine(which, 64), *other = open_engine(which, 64),
                 *stranger = open_engine((which + 1) % HYBRIDS_COUNT, 64);
     ask(engine, 0, text, 70, 4);
     ask(engine, 0, text + 200, 40, 4);

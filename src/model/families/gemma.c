@@ -1,5 +1,8 @@
 // model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, heads of their own
 // size, halves rotated, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
+// Gemma 2 (2024): norms also of what blocks add, a window in every other layer, scores and logits
+// capped. Gemma 3 (2025): a window in five of six layers, where positions have a base of their own,
+// and norms of queries and keys in place of the caps.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -13,4 +16,61 @@ static void plan_gemma(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
+// What Gemma 2 and 3 have in common. The largest model of either scales scores by its width.
+static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
+                                        uint32_t layers_largest) {
+  model_config *config = &plan->model->config;
+  attention_settings attention = attention_read(plan, 0);
+  *dense = dense_read(plan);
+  dense->activation = DENSE_GELU;
+  dense->post_norm = "post_ffw_norm.weight";
+  attention.post_norm = "post_attention_norm.weight";
+  config->embedding_scale = __builtin_sqrtf((float)config->hidden);
+  config->logit_cap = (float)keys_number_or_none(plan->keys, "final_logit_softcapping");
+  if (plan->keys->status == WICK_OK && config->layers == layers_largest) {
+    attention.scale = 1.0f / __builtin_sqrtf((float)(config->hidden / attention.heads));
+  }
+  return attention;
+}
+
+// Of each `pattern` layers the last one sees everything.
+static void plan_alternating(model_plan *plan, const attention_settings *whole,
+                             const attention_settings *windowed, const dense_settings *dense,
+                             uint32_t pattern) {
+  const uint32_t layers = plan->model->config.layers;
+  for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
+    const bool is_whole = layer % pattern == pattern - 1;
+    model_block *mixer = attention_make(plan, is_whole ? whole : windowed);
+    plan_layer(plan, layer, mixer, dense_make(plan, dense));
+  }
+}
+
+static void plan_gemma2(model_plan *plan) {
+  enum { PATTERN = 2, LAYERS_27B = 46, WINDOW = 4096 };
+  dense_settings dense;
+  attention_settings whole = read_sandwich(plan, &dense, LAYERS_27B);
+  plan->model->config.logit_cap = (float)keys_number(plan->keys, "final_logit_softcapping", 0, 30);
+  whole.score_cap = (float)keys_number(plan->keys, "attn_logit_softcapping", 0, 50);
+  whole.rope = plan_rope(plan, whole.head_dim, false);
+  attention_settings windowed = whole;
+  windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, WINDOW);
+  plan_alternating(plan, &whole, &windowed, &dense, PATTERN);
+}
+
+static void plan_gemma3(model_plan *plan) {
+  enum { PATTERN = 6, LAYERS_27B = 62 };
+  dense_settings dense;
+  attention_settings whole = read_sandwich(plan, &dense, LAYERS_27B);
+  whole.qk_norms = ATTENTION_HEAD_NORMS;
+  whole.rope = plan_rope(plan, whole.head_dim, false);
+  attention_settings windowed = whole;
+  windowed.rope = plan_window_rope(plan, whole.head_dim, false);
+  windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, 0);
+  const uint32_t pattern =
+      keys_count(plan->keys, "attention.sliding_window_pattern", 1, MODEL_LAYERS_MAX, PATTERN);
+  plan_alternating(plan, &whole, &windowed, &dense, pattern);
+}
+
+const model_family FAMILY_GEMMA2 = {"gemma2", plan_gemma2};
+const model_family FAMILY_GEMMA3 = {"gemma3", plan_gemma3};
 const model_family FAMILY_GEMMA = {"gemma", plan_gemma};
