@@ -180,7 +180,12 @@ $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,tests/c,\
   build/test/wasi-fast/libwick.a,$(WASM_CC),$(WASI_LINK),$(UNIT_TESTS)))
 
 .PHONY: test test-programs test-native test-wasi fuzz-programs conformance fuzz check format layout
-test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%)
+test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%) \
+  build/test/host_shim.so
+# For LD_PRELOAD: a host without memory, and a fast clock.
+build/test/host_shim.so: tests/support/host_shim.c | setup-dev
+	@mkdir -p $(@D)
+	$(Q)$(NATIVE_CC) -O1 -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 test-wasi: $(UNIT_TESTS:%=build/test/wasi/%.wasm) $(UNIT_TESTS:%=build/test/wasi-relaxed/%.wasm)
 fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
 test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
@@ -211,7 +216,7 @@ coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branc
 # Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
 # JOBS and RESUME are. It takes hours; CI does not run it.
 .PHONY: mutants
-mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
+mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.so ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
 	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
 	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \

@@ -2,12 +2,15 @@
 // of small runs on the built-in model. Nothing is asserted about time.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { root } from './support/locate.mjs';
+import { temporaryFolder } from './support/cli.mjs';
+import { built, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 
 const wick = resolve(root, 'build/native/wick');
+const temporary = temporaryFolder();
 const model = 'examples/models/wick-2.6m-q8_0.gguf';
 
 const bench = (/** @type {string[]} */ ...options) => run(wick, ['bench', model, ...options]);
@@ -243,4 +246,42 @@ test('saturation: the verdict follows from the raw samples', async () => {
     stdout.toString(),
     /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
   );
+});
+
+test('memory that runs out in any allocation of the measurements is told', async () => {
+  const counted = resolve(temporary, 'callocs');
+  const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CALLOC_COUNT: counted };
+  const serve = ['--serve', '--requests', '3', '--rate', '1000', '--mix', '8/3'];
+  const convoy = ['--convoy', '--long', '1x20/3', '--short', '2x4/3', '--rate', '500'];
+  const saturation = ['--saturation', '--short', '2x4/3'];
+  for (const options of [serve, convoy, saturation]) {
+    // until a run ends before it comes to that call
+    let call = 1;
+    for (; call <= 60; call++) {
+      const env = { ...shim, SHIM_CALLOC_FAILS: String(call) };
+      const { code, signal, stderr } = await run(wick, ['bench', model, ...options], { env });
+      const about = `${options[0]}, call ${call}: ${stderr}`;
+      assert.equal(signal, null, about);
+      const reached = Number(readFileSync(counted, 'utf8'));
+      if (reached < call) break;
+      assert.equal(code, 4, about);
+      assert.match(stderr, /^wick: out of memory for /, about);
+    }
+    assert.ok(call > 4, `${options[0]} ended after ${call} calls`);
+  }
+});
+
+test('percentiles are those of the samples, where each per mille counts', async () => {
+  const { classes, result } = await measure(
+    ...['--serve', '--requests', '40', '--mix', '2/41', '--rate', '0', '--clock', 'cpu'],
+  );
+  assert.equal(result.itl_ms.length, 1600);
+  for (const [name, share] of /** @type {const} */ ([
+    ['p50', 0.5],
+    ['p95', 0.95],
+    ['p99', 0.99],
+  ])) {
+    const wanted = percentile(result.itl_ms, share);
+    assert.ok(Math.abs(classes[0].itl_ms[name] - wanted) < 1e-9, name);
+  }
 });

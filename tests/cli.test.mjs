@@ -384,6 +384,16 @@ describe('perplexity', { skip: shared.skip }, () => {
     assert.ok(Math.abs(kl_nats_mean) < 1e-12);
   });
 
+  test('how far it is is told every ten seconds', async () => {
+    const env = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CLOCK_MS: '11000' };
+    const { stdout, stderr } = await run(program, ['perplexity', stories], { input, env });
+    const { tokens } = JSON.parse(stdout.toString());
+    assert.ok(
+      stderr.startsWith(`wick: 1 of ${tokens} tokens\nwick: 2 of ${tokens} tokens\n`),
+      stderr,
+    );
+  });
+
   test('a file that cannot be written is told after the first window', async () => {
     const long = input.repeat(20);
     const args = ['perplexity', stories, '--ctx', '16', '--save'];

@@ -97,7 +97,8 @@ exit_code workload_parse_group(const char *option, const char *text, uint32_t *c
 }
 
 static exit_code allocate(size_t count, workload *out) {
-  *out = (workload){.items = calloc(count + 1, sizeof *out->items), .count = count};
+  *out = (workload){.items = calloc(count + 1, sizeof *out->items)};
+  out->count = out->items == NULL ? 0 : count;
   if (out->items != NULL) return EXIT_DONE;
   report("out of memory for %zu requests", count);
   return EXIT_MEMORY;
