@@ -26,7 +26,7 @@ static void take_one(void *context, const wick_event *event, const uint8_t *behi
 static wick_engine *open_with_token(built_vocabulary vocabulary, size_t index, const char *text,
                                     size_t size_bytes) {
   static model_builder model;
-  const built_choice choice = {vocabulary, false, GGML_TYPE_F32, 1, 64};
+  const built_choice choice = {vocabulary, BUILT_LLAMA, GGML_TYPE_F32, 1, 64};
   builder_init(&model, &choice);
   value_set_item(builder_find(&model, "tokenizer.ggml.tokens"), index, text, size_bytes);
   const memory_file built = builder_write(&model);

@@ -8,7 +8,12 @@
 #include "base/text.h"
 #include "random.h"
 
-enum { ALIGNMENT = 32, HEADS = 2 };
+// A delta net has twice as many heads of values as of keys; the values are as wide as the hidden
+// rows.
+enum { ALIGNMENT = 32, HEADS = 2, EXPERTS = 4, TAPS = 3, KEY_HEADS = 1 };
+
+static const char *const ARCHITECTURES[BUILT_FAMILIES] = {"llama",    "qwen2", "llama",
+                                                          "qwen3moe", "lfm2",  "qwen35"};
 
 static const char *const SPECIALS[BUILT_SPECIALS] = {"<unk>", "<s>", "</s>", "<|im_start|>"};
 static const int32_t SPECIAL_KINDS[BUILT_SPECIALS] = {TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_CONTROL,
@@ -186,7 +191,7 @@ static size_t put_vocabulary(model_builder *builder) {
 
 static void put_number(model_builder *builder, const char *name, uint32_t number) {
   char key[BUILT_KEY_BYTES];
-  text_format(key, sizeof key, "%s.%s", builder->choice.is_qwen2 ? "qwen2" : "llama", name);
+  text_format(key, sizeof key, "%s.%s", ARCHITECTURES[builder->choice.family], name);
   builder_put_u32(builder, key, number);
 }
 
@@ -203,19 +208,111 @@ static void add_tensor(model_builder *builder, ggml_type type, uint64_t columns,
   }
 }
 
-static void add_layer(model_builder *builder, uint32_t layer, uint64_t hidden) {
-  static const char *const MATRICES[] = {"attn_q.weight",      "attn_k.weight",   "attn_v.weight",
-                                         "attn_output.weight", "ffn_gate.weight", "ffn_up.weight",
-                                         "ffn_down.weight"};
-  static const char *const BIASES[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
+static void add_vector(model_builder *builder, uint64_t columns, const char *name, uint32_t layer) {
+  add_tensor(builder, GGML_TYPE_F32, columns, 1, name, layer);
+}
+
+static void add_stack(model_builder *builder, uint64_t hidden, const char *name, uint32_t layer) {
+  add_tensor(builder, builder->choice.type, hidden, hidden, name, layer);
+  built_tensor *tensor = &builder->tensors[builder->tensor_count - 1];
+  tensor->dims[2] = EXPERTS;
+  tensor->dim_count = 3;
+}
+
+static void add_attention(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const built_family family = builder->choice.family;
   const ggml_type type = builder->choice.type;
-  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "attn_norm.weight", layer);
-  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "ffn_norm.weight", layer);
-  for (size_t i = 0; i < LENGTH(MATRICES); i++) {
-    add_tensor(builder, type, hidden, hidden, MATRICES[i], layer);
+  // of qwen35 each head's queries are followed by its gate
+  const uint64_t q_rows = family == BUILT_QWEN35 ? 2 * hidden : hidden;
+  add_tensor(builder, type, hidden, q_rows, "attn_q.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "attn_k.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "attn_v.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "attn_output.weight", layer);
+  if (family == BUILT_QWEN2) {
+    add_vector(builder, hidden, "attn_q.bias", layer);
+    add_vector(builder, hidden, "attn_k.bias", layer);
+    add_vector(builder, hidden, "attn_v.bias", layer);
   }
-  for (size_t i = 0; i < LENGTH(BIASES) && builder->choice.is_qwen2; i++) {
-    add_tensor(builder, GGML_TYPE_F32, hidden, 1, BIASES[i], layer);
+  if (family == BUILT_QWEN3MOE || family == BUILT_LFM2 || family == BUILT_QWEN35) {
+    add_vector(builder, hidden / HEADS, "attn_q_norm.weight", layer);
+    add_vector(builder, hidden / HEADS, "attn_k_norm.weight", layer);
+  }
+}
+
+static void add_convolution(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const ggml_type type = builder->choice.type;
+  add_tensor(builder, type, hidden, 3 * hidden, "shortconv.in_proj.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, TAPS, hidden, "shortconv.conv.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "shortconv.out_proj.weight", layer);
+}
+
+static void add_delta_net(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const ggml_type type = builder->choice.type;
+  const uint64_t head_dim = hidden / HEADS, channels = 2 * KEY_HEADS * head_dim + hidden;
+  add_tensor(builder, type, hidden, channels, "attn_qkv.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "attn_gate.weight", layer);
+  add_tensor(builder, type, hidden, HEADS, "ssm_beta.weight", layer);
+  add_tensor(builder, type, hidden, HEADS, "ssm_alpha.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, TAPS, channels, "ssm_conv1d.weight", layer);
+  add_vector(builder, HEADS, "ssm_dt.bias", layer);
+  add_vector(builder, HEADS, "ssm_a", layer);
+  add_vector(builder, head_dim, "ssm_norm.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "ssm_out.weight", layer);
+}
+
+static void add_feed_forward(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const built_family family = builder->choice.family;
+  const ggml_type type = builder->choice.type;
+  add_vector(builder, hidden,
+             family == BUILT_QWEN35 ? "post_attention_norm.weight" : "ffn_norm.weight", layer);
+  if (family == BUILT_LLAMA_EXPERTS || family == BUILT_QWEN3MOE) {
+    add_tensor(builder, GGML_TYPE_F32, hidden, EXPERTS, "ffn_gate_inp.weight", layer);
+    add_stack(builder, hidden, "ffn_gate_exps.weight", layer);
+    add_stack(builder, hidden, "ffn_up_exps.weight", layer);
+    add_stack(builder, hidden, "ffn_down_exps.weight", layer);
+    return;
+  }
+  add_tensor(builder, type, hidden, hidden, "ffn_gate.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "ffn_up.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "ffn_down.weight", layer);
+}
+
+static void add_layer(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  add_vector(builder, hidden, "attn_norm.weight", layer);
+  const bool is_recurrent = layer % 2 == 0;
+  if (builder->choice.family == BUILT_LFM2 && is_recurrent) {
+    add_convolution(builder, layer, hidden);
+  } else if (builder->choice.family == BUILT_QWEN35 && is_recurrent) {
+    add_delta_net(builder, layer, hidden);
+  } else {
+    add_attention(builder, layer, hidden);
+  }
+  add_feed_forward(builder, layer, hidden);
+}
+
+static void put_family(model_builder *builder, uint32_t hidden) {
+  const built_family family = builder->choice.family;
+  char key[BUILT_KEY_BYTES];
+  put_number(builder, "attention.head_count_kv", HEADS);
+  if (family == BUILT_LLAMA_EXPERTS || family == BUILT_QWEN3MOE) {
+    put_number(builder, "expert_count", EXPERTS);
+    put_number(builder, "expert_used_count", 2);
+    put_number(builder, "expert_feed_forward_length", hidden);
+  }
+  if (family == BUILT_LFM2) {
+    text_format(key, sizeof key, "%s.attention.head_count_kv", ARCHITECTURES[family]);
+    built_value *kv_heads = put_array(builder, key, GGUF_U32);
+    for (uint32_t i = 0; i < builder->choice.layers; i++) {
+      value_set_i32(kv_heads, i, i % 2 == 0 ? 0 : HEADS);
+    }
+    put_number(builder, "shortconv.l_cache", TAPS);
+  }
+  if (family == BUILT_QWEN35) {
+    put_number(builder, "ssm.conv_kernel", TAPS);
+    put_number(builder, "ssm.state_size", hidden / HEADS);
+    put_number(builder, "ssm.group_count", KEY_HEADS);
+    put_number(builder, "ssm.time_step_rank", HEADS);
+    put_number(builder, "full_attention_interval", 2);
   }
 }
 
@@ -223,7 +320,7 @@ void builder_init(model_builder *builder, const built_choice *choice) {
   *builder = (model_builder){.choice = *choice};
   const ggml_type_facts *facts = type_facts(choice->type);
   const uint32_t hidden = facts->block_values > 32 ? facts->block_values : 32;
-  const char *architecture = choice->is_qwen2 ? "qwen2" : "llama";
+  const char *architecture = ARCHITECTURES[choice->family];
   builder_put_text(builder, "general.architecture", architecture);
   builder_put_text(builder, "general.name", "built");
   put_number(builder, "block_count", choice->layers);
@@ -231,7 +328,7 @@ void builder_init(model_builder *builder, const built_choice *choice) {
   put_number(builder, "embedding_length", hidden);
   put_number(builder, "feed_forward_length", hidden);
   put_number(builder, "attention.head_count", HEADS);
-  put_number(builder, "attention.head_count_kv", HEADS);
+  put_family(builder, hidden);
   char key[BUILT_KEY_BYTES];
   text_format(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", architecture);
   builder_put_f32(builder, key, 1e-5f);
@@ -240,7 +337,9 @@ void builder_init(model_builder *builder, const built_choice *choice) {
   const size_t vocab = put_vocabulary(builder);
   add_tensor(builder, choice->type, hidden, vocab, "token_embd.weight", UINT32_MAX);
   for (uint32_t layer = 0; layer < choice->layers; layer++) add_layer(builder, layer, hidden);
-  add_tensor(builder, GGML_TYPE_F32, hidden, 1, "output_norm.weight", UINT32_MAX);
+  add_vector(builder, hidden,
+             choice->family == BUILT_LFM2 ? "token_embd_norm.weight" : "output_norm.weight",
+             UINT32_MAX);
 }
 
 void builder_free(model_builder *builder) {
@@ -282,18 +381,19 @@ static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t ty
   if (type == GGML_TYPE_MXFP4) block[0] = 118;
 }
 
-static float any_weight(const model_builder *builder, uint64_t *state, bool is_norm) {
+// Norms are about 1, a delta net's decays about -1.
+static float any_weight(const model_builder *builder, uint64_t *state, float middle) {
   const uint64_t random = random_u64(state);
   if (builder->poison != 0 && random % 97 == 0) return builder->poison;
-  return (float)(random >> 40) / 16777216.0f * 0.4f - 0.2f + (is_norm ? 1.0f : 0.0f);
+  return (float)(random >> 40) / 16777216.0f * 0.4f - 0.2f + middle;
 }
 
 static void write_row(const model_builder *builder, memory_file *file, uint32_t type,
-                      uint64_t columns, bool is_norm, uint64_t *state) {
+                      uint64_t columns, float middle, uint64_t *state) {
   const ggml_type_facts *facts = type_facts(type);
   for (uint64_t at = 0; at < columns; at += facts->block_values) {
     uint8_t block[GGML_TYPE_BLOCK_BYTES_MAX];
-    const float weight = any_weight(builder, state, is_norm);
+    const float weight = any_weight(builder, state, middle);
     const uint16_t half = f16_of_f32(weight);
     const uint16_t brain = (uint16_t)(bits_of_f32(weight) >> 16);
     if (type == GGML_TYPE_F32) {
@@ -311,7 +411,7 @@ static void write_row(const model_builder *builder, memory_file *file, uint32_t 
 static bool has_data(const built_tensor *tensor, uint64_t *row_bytes) {
   enum { ROW_MOST = 4096, ROWS_MOST = 4096 };
   return tensor->dims[0] <= ROW_MOST && tensor->dims[1] <= ROWS_MOST && tensor->dims[1] > 0 &&
-         type_row_bytes(tensor->type, tensor->dims[0], row_bytes);
+         tensor->dims[2] <= EXPERTS && type_row_bytes(tensor->type, tensor->dims[0], row_bytes);
 }
 
 static void write_alignment(memory_file *file, size_t from) {
@@ -325,8 +425,10 @@ memory_file builder_write(const model_builder *builder) {
     const built_tensor *tensor = &builder->tensors[i];
     offsets[i] = data.size_bytes;
     if (!has_data(tensor, &row_bytes)) continue;
-    for (uint64_t row = 0; row < tensor->dims[1]; row++) {
-      write_row(builder, &data, tensor->type, tensor->dims[0], tensor->dims[1] == 1, &state);
+    const bool is_decay = strstr(tensor->name, "ssm_a") != NULL && tensor->dims[1] == 1;
+    const float middle = is_decay ? -1.0f : tensor->dims[1] == 1 ? 1.0f : 0.0f;
+    for (uint64_t row = 0; row < tensor->dims[1] * tensor->dims[2]; row++) {
+      write_row(builder, &data, tensor->type, tensor->dims[0], middle, &state);
     }
     write_alignment(&data, 0);
   }

@@ -14,9 +14,19 @@ typedef enum built_vocabulary {
   BUILT_VOCABULARIES
 } built_vocabulary;
 
+typedef enum built_family {
+  BUILT_LLAMA,
+  BUILT_QWEN2,
+  BUILT_LLAMA_EXPERTS,
+  BUILT_QWEN3MOE,
+  BUILT_LFM2,    // convolutions, and attention in the second layer
+  BUILT_QWEN35,  // delta nets, and attention in the second layer
+  BUILT_FAMILIES
+} built_family;
+
 typedef struct built_choice {
   built_vocabulary vocabulary;
-  bool is_qwen2;   // else llama
+  built_family family;
   ggml_type type;  // of the matrices; the hidden size is a multiple of its block
   uint32_t layers, context;
 } built_choice;

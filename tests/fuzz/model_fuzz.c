@@ -85,6 +85,14 @@ static void put_optional(model_builder *model, input *in) {
                                      "llama.attention.key_length",
                                      "llama.attention.value_length",
                                      "llama.expert_count",
+                                     "llama.expert_used_count",
+                                     "llama.expert_weights_scale",
+                                     "qwen3moe.expert_count",
+                                     "lfm2.shortconv.l_cache",
+                                     "lfm2.attention.head_count_kv",
+                                     "qwen35.ssm.group_count",
+                                     "qwen35.full_attention_interval",
+                                     "qwen35.nextn_predict_layers",
                                      "llama.vocab_size",
                                      "general.alignment",
                                      "split.count",
@@ -243,9 +251,14 @@ static memory_file make_file(input *in) {
   static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q8_0,
                                     GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TYPE_MXFP4,
                                     GGML_TYPE_BF16, GGML_TYPE_Q4_K};
+  // by the two highest bits and the one of 16
+  static const built_family FAMILIES[4][2] = {{BUILT_LLAMA, BUILT_QWEN2},
+                                              {BUILT_LLAMA_EXPERTS, BUILT_QWEN3MOE},
+                                              {BUILT_LFM2, BUILT_QWEN35},
+                                              {BUILT_LLAMA, BUILT_QWEN2}};
   const uint32_t choice = next_u8(in);
   const built_choice chosen = {.vocabulary = (built_vocabulary)(choice % BUILT_VOCABULARIES),
-                               .is_qwen2 = (choice & 16) != 0,
+                               .family = FAMILIES[choice >> 6][choice >> 4 & 1],
                                .type = TYPES[next_u8(in) % 8],
                                .layers = 1 + (choice >> 5 & 1),
                                .context = CONTEXT};
@@ -641,7 +654,7 @@ static void check_pages(const fuzz_run *run) {
   const kv_pool *pages = run->engine->kv;
   if (pages == NULL) return;
   wick_error error;
-  REQUIRE(kv_pool_check(pages, &error) == WICK_OK);
+  REQUIRE(store_check(run->engine->store, &error) == WICK_OK);
   const kv_stats stats = kv_pool_stats(pages);
   REQUIRE(stats.active_sequences == 0 && stats.used_pages == stats.pages_held_prefix);
 }
