@@ -20,10 +20,9 @@ const hosts = [native, plainHosts[0], relaxedHosts[0]];
 // Delta nets: llama.cpp itself is off by up to 5.2e-4 there, as the manifests say.
 const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe'];
 /** Architectures that do not run yet: their files are refused before the weights are read. */
-const refusedArchitectures = ['cohere2', 'deepseek2', 'falcon-h1'].concat([
+const refusedArchitectures = ['deepseek2', 'falcon-h1'].concat([
   'gemma3n',
   'gemma4',
-  'gpt-oss',
   'granitehybrid',
   'jamba',
   'mamba',
@@ -34,7 +33,6 @@ const refusedArchitectures = ['cohere2', 'deepseek2', 'falcon-h1'].concat([
   'plamo2',
   'qwen3next',
   'rwkv7',
-  'smallthinker',
 ]);
 /** Files of architectures that run, refused for what they ask. @type {Record<string, RegExp>} */
 const refusedFiles = {
@@ -90,9 +88,11 @@ const readLogits = (testCase, folder = reference) =>
  * @param {string} model
  * @param {number[]} tokens
  * @param {string} [folder]
+ * @param {number} [threads]
  */
-async function computeLogits(host, model, tokens, folder = reference) {
+async function computeLogits(host, model, tokens, folder = reference, threads = 1) {
   const args = ['logits', join(folder, model), '--tokens', tokens.join(','), '--out', '-'];
+  if (threads !== 1) args.push('--threads', `${threads}`);
   const { code, stdout, stderr } = await wick(host, args, { folders: [temporary] });
   assert.equal(code, 0, stderr);
   return floatsOf(stdout);
@@ -186,6 +186,20 @@ for (const host of hosts) {
     }
   });
 }
+
+describe('the same bits, native', { concurrency: 2, skip: shared.skip }, () => {
+  for (const { id, model, cases, folder } of runningModels) {
+    test(`${id}: for a beginning alone, and with two threads`, async () => {
+      const { tokens, greedy } = cases[cases.length - 1];
+      const fed = [...tokens, ...greedy];
+      const whole = await computeLogits(native, model, fed, folder);
+      const count = Math.ceil(fed.length / 2) + 1;
+      const part = await computeLogits(native, model, fed.slice(0, count), folder, 2);
+      assert.equal(part.length, (whole.length / fed.length) * count);
+      assert.deepEqual(part, whole.subarray(0, part.length));
+    });
+  }
+});
 
 test('what of the references runs, and what is refused', { skip: shared.skip }, (t) => {
   const all = new Set(floatModels.map(({ arch }) => arch));

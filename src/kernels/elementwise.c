@@ -95,6 +95,15 @@ void soft_cap_scalar(float *x, float cap, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) x[i] = cap * tanh_f32(x[i] / cap);
 }
 
+void swiglu_clamped_scalar(float *gate, const float *up, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float g = gate[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : gate[i];
+    const float below = up[i] > SWIGLU_LIMIT ? SWIGLU_LIMIT : up[i];
+    const float u = below < -SWIGLU_LIMIT ? -SWIGLU_LIMIT : below;
+    gate[i] = g / (1.0f + exp_f32(-(SWIGLU_SLOPE * g))) * (u + 1.0f);
+  }
+}
+
 void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     const float v = x[i], low = v > curve->most ? curve->most : v;

@@ -170,6 +170,20 @@ void soft_cap_simd128(float *x, float cap, uint32_t n) {
   soft_cap_scalar(x + i, cap, n - i);
 }
 
+void swiglu_clamped_simd128(float *gate, const float *up, uint32_t n) {
+  const v128_t limit = wasm_f32x4_splat(SWIGLU_LIMIT), least = wasm_f32x4_splat(-SWIGLU_LIMIT);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    v128_t g = wasm_v128_load(gate + i), u = wasm_v128_load(up + i);
+    g = wasm_v128_bitselect(limit, g, wasm_f32x4_gt(g, limit));
+    u = wasm_v128_bitselect(limit, u, wasm_f32x4_gt(u, limit));
+    u = wasm_v128_bitselect(least, u, wasm_f32x4_lt(u, least));
+    const v128_t value = sigmoid_times(g, wasm_f32x4_mul(wasm_f32x4_splat(SWIGLU_SLOPE), g));
+    wasm_v128_store(gate + i, wasm_f32x4_mul(value, wasm_f32x4_add(u, wasm_f32x4_splat(1))));
+  }
+  swiglu_clamped_scalar(gate + i, up + i, n - i);
+}
+
 void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n) {
   const v128_t grow = wasm_f32x4_splat(curve->grow), shrink = wasm_f32x4_splat(curve->shrink);
   const v128_t most = wasm_f32x4_splat(curve->most), slope = wasm_f32x4_splat(curve->slope);

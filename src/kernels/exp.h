@@ -43,4 +43,8 @@ static inline float tanh_f32(float x) { return 1.0f - 2.0f / (1.0f + exp_f32(2.0
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f
 
+// gpt-oss (OpenAI 2025)
+#define SWIGLU_LIMIT 7.0f
+#define SWIGLU_SLOPE 1.702f
+
 #endif

@@ -28,6 +28,7 @@
 #define gelu_mul_simd128 SIMD_NAME(gelu_mul_simd128)
 #define soft_cap_simd128 SIMD_NAME(soft_cap_simd128)
 #define xielu_simd128 SIMD_NAME(xielu_simd128)
+#define swiglu_clamped_simd128 SIMD_NAME(swiglu_clamped_simd128)
 #define conv_simd128 SIMD_NAME(conv_simd128)
 #define delta_simd128 SIMD_NAME(delta_simd128)
 #define tile_matmul SIMD_NAME(tile_matmul)
@@ -174,6 +175,7 @@ void layer_norm_scalar(const float *x, const float *weight, const float *bias, u
                        float epsilon, float *out);
 void gelu_mul_scalar(float *gate, const float *up, uint32_t n);
 void soft_cap_scalar(float *x, float cap, uint32_t n);
+void swiglu_clamped_scalar(float *gate, const float *up, uint32_t n);
 void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n);
 void relu_mul(float *x, const float *up, uint32_t n);
 void relu_square(float *x, uint32_t n);
@@ -193,6 +195,7 @@ void layer_norm_simd128(const float *x, const float *weight, const float *bias, 
                         float epsilon, float *out);
 void gelu_mul_simd128(float *gate, const float *up, uint32_t n);
 void soft_cap_simd128(float *x, float cap, uint32_t n);
+void swiglu_clamped_simd128(float *gate, const float *up, uint32_t n);
 void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n);
 
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);

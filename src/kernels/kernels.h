@@ -208,6 +208,8 @@ typedef struct kernel_table {
   // alone.
   void (*gelu_mul)(float *x, const float *up, uint32_t n);
   void (*relu_mul)(float *x, const float *up, uint32_t n);
+  // gpt-oss: g sigmoid(1.702 g) * (u + 1), g = min(gate, 7), u = up clamped to [-7, 7].
+  void (*swiglu_clamped)(float *gate, const float *up, uint32_t n);
   void (*relu_square)(float *x, uint32_t n);  // x = relu(x)^2
   // x > 0: grow x^2 + slope x; else shrink (e^min(x, most) - 1 - x) + slope x (xIELU, Huang and
   // Schlag 2024).

@@ -42,7 +42,8 @@
   .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,           \
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,               \
   .delta = delta_##variant, .layer_norm = layer_norm_##variant, .gelu_mul = gelu_mul_##variant, \
-  .soft_cap = soft_cap_##variant, .xielu = xielu_##variant
+  .soft_cap = soft_cap_##variant, .xielu = xielu_##variant,                                     \
+  .swiglu_clamped = swiglu_clamped_##variant
 
 // Signed codes of 8 bits may use another variant (block_kind).
 #define TABLE_TYPES(floats, integers, signeds)                               \

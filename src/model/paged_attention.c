@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/math.h"
+#include "kernels/exp.h"
 
 // An attention state of `heads` heads: accumulators, maxima and sums.
 static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
@@ -387,12 +388,19 @@ static kernel_attention state_at(const attention_tile *tile, uint32_t heads, flo
                             .sum = max + arena_line_floats(heads)};
 }
 
+// A score without a value adds to the sum of probabilities alone.
+static void add_sinks(const attention_tile *tile, const kernel_attention *state, uint32_t kv) {
+  const float *sinks = tile->attention->sinks + (size_t)(tile->kv_first + kv) * tile->group;
+  for (uint32_t h = 0; h < tile->group; h++) state->sum[h] += exp_f32(sinks[h] - state->max[h]);
+}
+
 static void write_tile(const attention_tile *tile) {
   const paged_attention *a = tile->attention;
   const uint32_t head_dim = a->head_dim;
   for (uint32_t kv = 0; kv < tile->kv_count; kv++) {
     for (uint32_t t = 0; t < tile->token_count; t++) {
       const kernel_attention state = part_state(tile, kv, t, 1);
+      if (a->sinks != NULL) add_sinks(tile, &state, kv);
       float *row = a->out + (size_t)(tile->token_first + t) * a->out_stride;
       a->kernels->attention_end(&state,
                                 row + (size_t)(tile->kv_first + kv) * tile->group * head_dim);

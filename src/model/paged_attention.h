@@ -28,6 +28,7 @@ typedef struct paged_attention {
   float scale;                       // of q k^T
   float cap;                         // of scores, see kernel_attention; 0: none
   const float *slopes;               // [heads] of ALiBi or NULL
+  const float *sinks;                // [heads] or NULL: scores that take part without a value
   const float *q_weight, *k_weight;  // [head_dim] or NULL: factors behind the rotation
   const model_rope *rope;            // NULL: positions do not turn queries and keys
   const float *cos_sin;              // [count, rope->dims]

@@ -38,8 +38,10 @@ void product_add_residual(model_product *product, const weight_tensor *matrix, c
 }
 
 void product_add_rows(model_product *product, const weight_tensor *stack, uint32_t index,
-                      uint32_t first, uint32_t count, float *y, size_t y_stride) {
+                      const float *bias, uint32_t first, uint32_t count, float *y,
+                      size_t y_stride) {
   const product_target target = {.matrix = tensor_matrix(stack, index),
+                                 .bias = bias,
                                  .scale = stack->scales == NULL ? NULL : stack->scales + index,
                                  .y = y,
                                  .y_stride = y_stride,

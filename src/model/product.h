@@ -43,10 +43,10 @@ void product_add(model_product *product, const weight_tensor *matrix, const floa
 // residual += x W^T + bias; `y` is room for the product.
 void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride);
-// y = x[first ... first + count] W^T with matrix `index` of a stack: a mixture's expert and the
-// rows that are routed to it. Several targets may have the same rows.
+// y = x[first ... first + count] W^T + bias with matrix `index` of a stack: a mixture's expert and
+// the rows that are routed to it. Several targets may have the same rows.
 void product_add_rows(model_product *product, const weight_tensor *stack, uint32_t index,
-                      uint32_t first, uint32_t count, float *y, size_t y_stride);
+                      const float *bias, uint32_t first, uint32_t count, float *y, size_t y_stride);
 void product_run(model_product *product);
 
 #endif

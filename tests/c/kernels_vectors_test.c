@@ -370,6 +370,24 @@ TEST(xielu_is_what_it_says) {
   }
 }
 
+TEST(clamped_swiglu_is_what_it_says) {
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  float gate[99], up[99], out[VARIANTS_MAX][99];
+  random_floats(gate, 99, 6.0f);
+  random_floats(up, 99, 6.0f);
+  for (size_t v = 0; v < count; v++) {
+    memcpy(out[v], gate, sizeof gate);
+    list[v]->swiglu_clamped(out[v], up, 99);
+    for (uint32_t i = 0; i < 99; i++) {
+      const double g = fmin((double)gate[i], 7), u = fmax(fmin((double)up[i], 7), -7);
+      const double wanted = g / (1 + exp(-(double)SWIGLU_SLOPE * g)) * (u + 1);
+      CHECK_NEAR((double)out[v][i], wanted, 2e-6 * (fabs(wanted) + 1e-6));
+      if (is_exact(list[v])) CHECK_EQ_F32(out[v][i], out[0][i]);
+    }
+  }
+}
+
 TEST(further_activation_functions) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);

@@ -17,6 +17,7 @@ typedef struct attention_block {
   model_pages pages;
   attention_weights weights;  // queries with a gate have twice the rows
   float *sub_norm, *sub_norm_bias;
+  float *sinks;    // [heads] or NULL
   qkv_rows rows;   // of the projections
   float slopes[];  // [heads] of ALiBi, or none
 } attention_block;
@@ -78,6 +79,9 @@ static void bind(model_block *block, model_binder *binder) {
   bind_norm(binder, is->norm, hidden, BINDING_REQUIRED, &weights->norm, &weights->norm_bias);
   bind_projections(attention, binder);
   bind_qk_norms(attention, binder);
+  if (is->has_sinks) {
+    bind_vector(binder, "attn_sinks.weight", is->heads, BINDING_REQUIRED, &attention->sinks);
+  }
   bind_norm(binder, is->sub_norm, q_dim(attention), BINDING_REQUIRED, &attention->sub_norm,
             &attention->sub_norm_bias);
   bind_matrix(binder, "attn_output.weight", hidden, q_dim(attention), BINDING_REQUIRED,
@@ -281,6 +285,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
                          .head_dim = is->head_dim,
                          .scale = is->scale,
                          .cap = is->score_cap,
+                         .sinks = attention->sinks,
                          .slopes = is->alibi == 0 ? NULL : attention->slopes,
                          .q_weight = is_behind ? attention->weights.q_norm : NULL,
                          .k_weight = is_behind ? attention->weights.k_norm : NULL,

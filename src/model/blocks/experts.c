@@ -18,7 +18,10 @@ typedef struct experts_block {
   uint32_t hidden;
   float *norm, *norm_bias;       // [hidden]
   weight_tensor router;          // [experts, hidden]
+  float *router_bias;            // [experts] or NULL
   float *choice_bias;            // [experts] or NULL
+  float *gate_bias, *up_bias;    // [experts, expert_ffn] or NULL
+  float *down_bias;              // [experts, hidden] or NULL
   weight_tensor gate, up;        // [experts][expert_ffn, hidden]
   weight_tensor down;            // [experts][hidden, expert_ffn]
   weight_tensor sh_gate, sh_up;  // [shared_ffn, hidden]; or no shared expert
@@ -60,6 +63,10 @@ static void bind(model_block *block, model_binder *binder) {
   bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->gate);
   bind_stack(binder, "ffn_up_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->up);
   bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
+  bind_vector(binder, "ffn_gate_inp.bias", count, BINDING_OPTIONAL, &experts->router_bias);
+  bind_table(binder, "ffn_gate_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->gate_bias);
+  bind_table(binder, "ffn_up_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->up_bias);
+  bind_table(binder, "ffn_down_exps.bias", count, hidden, BINDING_OPTIONAL, &experts->down_bias);
   bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
   if (experts->is.shared_ffn != 0) bind_shared(experts, binder);
 }
@@ -258,8 +265,10 @@ static void route(const experts_block *experts, model_pass *pass, const expert_b
   const uint64_t begin = arena_mark(&pass->arena);
   const routing *routing = &buffers->routing;
   experts_job job = {experts, pass, buffers};
-  model_product scores = pass_product(pass, pass->normed, pass->hidden_stride, experts->hidden);
-  product_add(&scores, &experts->router, NULL, routing->scores, routing->scores_stride);
+  const float *input = experts->is.routes_aside ? pass->aside : pass->normed;
+  model_product scores = pass_product(pass, input, pass->hidden_stride, experts->hidden);
+  product_add(&scores, &experts->router, experts->router_bias, routing->scores,
+              routing->scores_stride);
   if (tensor_is_present(&experts->sh_router)) {
     product_add(&scores, &experts->sh_router, NULL, buffers->sh_weight, 1);
   }
@@ -283,13 +292,24 @@ static void gather_rows(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
+// gate[n] = act(gate) * up
+static void activate(const experts_job *job, float *gate, const float *up, uint32_t n) {
+  const kernel_table *kernels = job->pass->kernels;
+  if (job->experts->is.activation == EXPERTS_RELU) {
+    kernels->relu_mul(gate, up, n);
+  } else if (job->experts->is.activation == EXPERTS_SWIGLU_CLAMPED) {
+    kernels->swiglu_clamped(gate, up, n);
+  } else {
+    kernels->silu_mul(gate, up, n);
+  }
+}
+
 static void gate_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const experts_job *job = context;
   (void)thread;
   for (uint32_t row = first; row < last; row++) {
     const size_t at = (size_t)row * job->buffers->ffn_stride;
-    job->pass->kernels->silu_mul(job->buffers->gate + at, job->buffers->up + at,
-                                 job->experts->is.expert_ffn);
+    activate(job, job->buffers->gate + at, job->buffers->up + at, job->experts->is.expert_ffn);
   }
 }
 
@@ -308,11 +328,13 @@ static model_product rows_product(model_pass *pass, const expert_buffers *buffer
 
 // Adds each expert in use as a target. is_shared: all of them read row 0.
 static void add_experts(model_product *product, const expert_buffers *buffers,
-                        const weight_tensor *stack, bool is_shared, float *y, uint32_t y_stride) {
+                        const weight_tensor *stack, const float *biases, bool is_shared, float *y,
+                        uint32_t y_stride) {
   const uint32_t *ends = buffers->routing.ends;
   for (uint32_t e = 0, row = 0; e < stack->dims[2]; row = ends[e], e++) {
     if (ends[e] == row) continue;
-    product_add_rows(product, stack, e, is_shared ? 0 : row, ends[e] - row,
+    const float *bias = biases == NULL ? NULL : biases + (size_t)e * stack->dims[1];
+    product_add_rows(product, stack, e, bias, is_shared ? 0 : row, ends[e] - row,
                      y + (size_t)row * y_stride, y_stride);
   }
 }
@@ -327,15 +349,18 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
   model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,
                                   pass->hidden_stride, experts->hidden, is_alone ? 1 : rows);
-  add_experts(&up, buffers, &experts->gate, is_alone, buffers->gate, buffers->ffn_stride);
-  add_experts(&up, buffers, &experts->up, is_alone, buffers->up, buffers->ffn_stride);
+  add_experts(&up, buffers, &experts->gate, experts->gate_bias, is_alone, buffers->gate,
+              buffers->ffn_stride);
+  add_experts(&up, buffers, &experts->up, experts->up_bias, is_alone, buffers->up,
+              buffers->ffn_stride);
   product_run(&up);
   measure_product(pass->ops, OP_EXPERTS, &up);
   arena_release(&pass->arena, begin);
   thread_pool_for(pass->threads, rows, gate_rows, &job);
   measure_rows(pass->ops, OP_SILU, rows, 3ull * ffn);
   model_product down = rows_product(pass, buffers, buffers->gate, buffers->ffn_stride, ffn, rows);
-  add_experts(&down, buffers, &experts->down, false, buffers->wide, pass->hidden_stride);
+  add_experts(&down, buffers, &experts->down, experts->down_bias, false, buffers->wide,
+              pass->hidden_stride);
   product_run(&down);
   measure_product(pass->ops, OP_EXPERTS, &down);
   arena_release(&pass->arena, begin);
@@ -348,8 +373,8 @@ static void gate_shared(void *context, uint32_t first, uint32_t last, uint32_t t
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * job->buffers->shared_stride;
-    job->pass->kernels->silu_mul(job->buffers->sh_gate + at, job->buffers->sh_up + at,
-                                 job->experts->is.shared_ffn);
+    activate(job, job->buffers->sh_gate + at, job->buffers->sh_up + at,
+             job->experts->is.shared_ffn);
   }
 }
 

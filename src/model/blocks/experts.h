@@ -16,11 +16,19 @@ typedef enum experts_gating {
   EXPERTS_SOFTMAX_OF_CHOSEN = 3
 } experts_gating;
 
+typedef enum experts_activation {
+  EXPERTS_SILU = 0,
+  EXPERTS_RELU,
+  EXPERTS_SWIGLU_CLAMPED  // gpt-oss's: kernel_table.swiglu_clamped
+} experts_activation;
+
 typedef struct experts_settings {
   const char *norm;  // of the norm before it, "ffn_norm.weight"
   uint32_t experts, used, expert_ffn;
   uint32_t shared_ffn;  // 0: no shared expert
   bool has_shared_gate;
+  experts_activation activation;
+  bool routes_aside;  // the router reads what the mixer set aside (attention_settings.aside)
   experts_gating gating;
   bool is_normalised;    // the weights of a token's experts are made to sum 1
   float scale;           // of the weights
@@ -34,7 +42,7 @@ experts_settings experts_read(model_plan *plan, bool is_required);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
 // hidden], ffn_down_exps [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts],
 // added for the choice alone. A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for
-// its gate ffn_gate_inp_shexp [hidden].
+// its gate ffn_gate_inp_shexp [hidden]. Router and experts may have biases.
 model_block *experts_make(model_plan *plan, const experts_settings *settings);
 
 #endif

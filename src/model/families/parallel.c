@@ -1,6 +1,7 @@
 // model/families/parallel.c — decoders whose attention and feed-forward stand side by side: Falcon
-// (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R (Cohere 2024), and
-// StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one behind the other.
+// (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R and R7B (Cohere
+// 2024), and StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one behind
+// the other.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -44,6 +45,28 @@ static void plan_command_r(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
+// Cohere2: as Command R; each fourth layer sees everything and knows no positions, the others see a
+// window.
+static void plan_cohere2(model_plan *plan) {
+  enum { WHOLE_EVERY = 4 };
+  model_config *config = &plan->model->config;
+  attention_settings attention = attention_read(plan, 0);
+  dense_settings dense = dense_read(plan);
+  const uint32_t rope = plan_rope(plan, attention.head_dim, true);
+  const uint32_t window = keys_count(plan->keys, "attention.sliding_window", 1, UINT32_MAX, 0);
+  attention.aside = ATTENTION_ASIDE_NORMED;
+  dense.is_aside = true;
+  dense.norm = NULL;
+  config->logit_scale = (float)keys_number(plan->keys, "logit_scale", 0, 1);
+  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
+    const bool is_whole = (layer + 1) % WHOLE_EVERY == 0;
+    attention.rope = is_whole ? ATTENTION_ROPE_NONE : rope;
+    attention.window = is_whole ? 0 : window;
+    model_block *mixer = attention_make(plan, &attention);
+    plan_layer(plan, layer, mixer, dense_make(plan, &dense));
+  }
+}
+
 static void plan_stablelm(model_plan *plan) {
   attention_settings attention = attention_read(plan, 0);
   dense_settings dense = dense_read(plan);
@@ -57,6 +80,7 @@ static void plan_stablelm(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
+const model_family FAMILY_COHERE2 = {"cohere2", plan_cohere2};
 const model_family FAMILY_COMMAND_R = {"command-r", plan_command_r};
 const model_family FAMILY_FALCON = {"falcon", plan_falcon};
 const model_family FAMILY_GPTNEOX = {"gptneox", plan_gptneox};
