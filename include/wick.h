@@ -121,12 +121,13 @@ typedef enum wick_subject {
   WICK_SUBJECT_REPEAT_PENALTY = 19,
   WICK_SUBJECT_FREQUENCY_PENALTY = 20,
   WICK_SUBJECT_PRESENCE_PENALTY = 21,
-  WICK_SUBJECT_PENALTY_LAST = 22,  // wanted, at most
-  WICK_SUBJECT_LOGPROBS = 23,      // wanted, at most
-  WICK_SUBJECT_BIAS = 24,          // wanted, at most; or the token and the vocabulary
-  WICK_SUBJECT_KERNELS = 25,       // wick_config.kernels
-  WICK_SUBJECT_HOST = 26,          // context_tokens: bytes planned, the host's limit, tokens
-  WICK_SUBJECT_COUNT = 27
+  WICK_SUBJECT_PENALTY_LAST = 22,   // wanted, at most
+  WICK_SUBJECT_LOGPROBS = 23,       // wanted, at most
+  WICK_SUBJECT_BIAS = 24,           // wanted, at most; or the token and the vocabulary
+  WICK_SUBJECT_KERNELS = 25,        // wick_config.kernels
+  WICK_SUBJECT_HOST = 26,           // context_tokens: bytes planned, the host's limit, tokens
+  WICK_SUBJECT_PRE_TOKENIZER = 27,  // wick_config.pre_tokenizer
+  WICK_SUBJECT_COUNT = 28
 } wick_subject;
 
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
@@ -203,6 +204,8 @@ typedef struct wick_config {
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
   const char *kernels;         // by name (wick_kernels_name); NULL: the best of this processor
+  const char *pre_tokenizer;   // in place of the file's tokenizer.ggml.pre, for files whose name is
+                               // missing, wrong or not known here; copied; NULL: the file's
   bool directory_only;         // metadata, tensor list and tokenizer, no weights
   bool metrics;                // ops are timed: wick_metrics_json
   uint32_t timer_grain_us;     // how fine the host's clock is, told with the metrics; 0: 1

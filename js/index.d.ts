@@ -116,6 +116,11 @@ export interface EngineOptions extends ModelSource {
   metrics?: boolean;
   /** Reads metadata and tokenizer alone: for inspect() and tokenize(), not for generate(). */
   directoryOnly?: boolean;
+  /**
+   * In place of the file's `tokenizer.ggml.pre`, for files whose name is missing, wrong or not known
+   * here: `'qwen2'`, `'llama-bpe'`, `'gpt-2'` and the other names of llama.cpp.
+   */
+  preTokenizer?: string;
   /** Jinja text that replaces the model's own template, or `'chatml'`. */
   chatTemplate?: 'chatml' | (string & {});
   /**

@@ -31,6 +31,21 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
 
+  test('a pre-tokenizer is one of those that are known', async (t) => {
+    const unknown = createEngine({ file: modelPath, directoryOnly: true, preTokenizer: 'nope' });
+    await assert.rejects(unknown, (/** @type {any} */ error) => {
+      assert.match(error.message, /'nope' is not supported/);
+      return hasCode('ARG')(error);
+    });
+    const number = /** @type {any} */ (5);
+    await assert.rejects(createEngine({ file: modelPath, preTokenizer: number }), hasCode('ARG'));
+    const options = { file: modelPath, directoryOnly: true };
+    const engine = await openEngine(t, { ...options, preTokenizer: 'whitespace' });
+    // its words are merged from characters: a space is no token of this vocabulary
+    const own = await openEngine(t, options);
+    assert.notDeepEqual(await engine.tokenize('a fox'), await own.tokenize('a fox'));
+  });
+
   test('a source of the wrong kind', async () => {
     const wrong = [{ stream: {} }, { stream: 5 }, { blob: 'a' }, { url: 'http://a', fetch: 5 }];
     for (const options of [...wrong, { url: 'http://a', headers: 5 }]) {

@@ -72,6 +72,8 @@ static const wick_swap_host SWAP_ALWAYS = {NULL, open_swap, write_swap, read_swa
 
 // ---- Engine ----
 
+enum { WEB_NAME_BYTES_MAX = 63 };
+
 WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *from) {
   wick_config config;
   wick_config_default(&config);
@@ -90,6 +92,14 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.requests_max = WEB_REQUESTS_MAX;
   config.no_prefix_cache = from->no_prefix_cache != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
+  char pre_tokenizer[WEB_NAME_BYTES_MAX + 1] = "";
+  if (from->pre_tokenizer_bytes > 0) {
+    const uint32_t size_bytes = from->pre_tokenizer_bytes < WEB_NAME_BYTES_MAX
+                                    ? from->pre_tokenizer_bytes
+                                    : (uint32_t)WEB_NAME_BYTES_MAX;
+    memcpy(pre_tokenizer, (const void *)(uintptr_t)from->pre_tokenizer, size_bytes);
+    config.pre_tokenizer = pre_tokenizer;
+  }
   wick_engine *engine = NULL;
   return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
 }

@@ -24,6 +24,8 @@ export const filled = {
     kv_tokens_max: 'u32',
     no_prefix_cache: 'u32',
     swap: 'u32', // 0: never, 1: where it pays, 2: always
+    pre_tokenizer: 'u32', // a name's address and its bytes
+    pre_tokenizer_bytes: 'u32',
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes
   web_request: {

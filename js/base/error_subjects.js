@@ -30,6 +30,7 @@ export const subjects = [
   ['bias', 'logitBias'],
   ['kernels'],
   ['host', 'contextSize'],
+  ['pre_tokenizer', 'preTokenizer'],
 ];
 
 /**

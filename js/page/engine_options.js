@@ -36,6 +36,7 @@ const engineNames = {
   onLead: true,
   metrics: true,
   directoryOnly: true,
+  preTokenizer: true,
   chatTemplate: true,
   worker: true,
   wasm: true,
@@ -101,6 +102,13 @@ function queueLimitOf(limit) {
   return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
 }
 
+/** @param {unknown} name @returns {string | undefined} */
+function preTokenizerOf(name) {
+  if (name === undefined || name === null) return undefined;
+  if (typeof name === 'string' && name !== '') return name;
+  throw argumentError("preTokenizer is not a name such as 'qwen2'");
+}
+
 /**
  * @param {EngineOptions} options
  * @param {number} threads
@@ -120,6 +128,7 @@ export function configOf(options, threads) {
     ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
     directoryOnly: options.directoryOnly === true,
+    preTokenizer: preTokenizerOf(options.preTokenizer),
     metrics: options.metrics === true,
     timerGrainUs: timerGrainUs(),
     chooseThreads: options.threads === undefined,

@@ -29,6 +29,7 @@ const kvTypes = {
  * @property {string} [swapFolder] of that file
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
+ * @property {string} [preTokenizer] in place of the file's
  * @property {boolean} [metrics] whether ops are timed
  * @property {number} [timerGrainUs] how fine the clock is
  * @property {boolean} [chooseThreads] use as many threads as prove fastest, not always all
@@ -66,8 +67,8 @@ const kvTypes = {
  * @property {number} [completions] of the prompt, which is read once
  */
 
-/** @param {NativeConfig} config @returns {Uint32Array<ArrayBuffer>} a web_config */
-export function configWords(config) {
+/** @param {NativeConfig} config @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_config */
+export function configWords(config, passed) {
   const words = new Uint32Array(layout.CONFIG_FIELDS);
   words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit;
   words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = config.memoryLimit / 2 ** 32;
@@ -83,6 +84,11 @@ export function configWords(config) {
   words[layout.CONFIG_KV_TOKENS_MAX] = config.kvTokens ?? 0;
   words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
+  if (config.preTokenizer) {
+    const name = passed.text(config.preTokenizer);
+    words[layout.CONFIG_PRE_TOKENIZER] = name.address;
+    words[layout.CONFIG_PRE_TOKENIZER_BYTES] = name.sizeBytes;
+  }
   return words;
 }
 

@@ -463,7 +463,7 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const engine = exports.engine_create(passed.words(configWords(config))) >>> 0;
+  const engine = exports.engine_create(passed.words(configWords(config, passed))) >>> 0;
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;

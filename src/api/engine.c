@@ -76,7 +76,20 @@ static wick_status check_config(wick_config *config, wick_error *error) {
               "this processor or build has no kernels '%s'", config->kernels);
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KERNELS, 0, 0);
   }
+  if (config->pre_tokenizer != NULL && !tokenizer_knows_pre(config->pre_tokenizer)) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "pre-tokenizer '%.64s' is not supported",
+              config->pre_tokenizer);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PRE_TOKENIZER, 0, 0);
+  }
   return WICK_OK;
+}
+
+// Copies the name, which is of the list of those that are built in.
+static void keep_pre_tokenizer(wick_engine *engine) {
+  const char *name = engine->config.pre_tokenizer;
+  if (name == NULL) return;
+  memcpy(engine->pre_tokenizer, name, strlen(name) + 1);
+  engine->config.pre_tokenizer = engine->pre_tokenizer;
 }
 
 // ---- What happens when the directory is complete ----
@@ -240,8 +253,8 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
 
 static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
   const gguf_directory *directory = loader_directory(engine->loader);
-  const wick_status status =
-      tokenizer_create(&engine->memory, directory, &engine->tokenizer, error);
+  const wick_status status = tokenizer_create(
+      &engine->memory, directory, engine->config.pre_tokenizer, &engine->tokenizer, error);
   if (status != WICK_E_NODATA) return status;
   return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET,
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
@@ -334,6 +347,7 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   engine->config = chosen;
   engine->kernels = hooks->kernels != NULL ? hooks->kernels : kernels_named(chosen.kernels);
   engine->config.kernels = engine->kernels->name;
+  keep_pre_tokenizer(engine);
   status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {

@@ -14,6 +14,7 @@
 struct wick_engine {
   memory_gate memory;
   wick_config config;
+  char pre_tokenizer[64];  // what the configuration points to
   const kernel_table *kernels;
   thread_pool *threads;
   loader *loader;

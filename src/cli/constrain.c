@@ -93,7 +93,7 @@ exit_code command_constrain(int argc, char **argv) {
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
   wick_engine *engine = NULL;
   exit_code code = EXIT_DONE;
-  if (given.model != NULL) code = model_open_vocabulary(given.model, &engine);
+  if (given.model != NULL) code = model_open_vocabulary(given.model, NULL, &engine);
   if (code == EXIT_DONE) code = constrain(&given, engine);
   if (engine != NULL) wick_engine_destroy(engine);
   return code;

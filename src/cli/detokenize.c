@@ -3,6 +3,7 @@
 
 #include "cli/args.h"
 #include "cli/model_file.h"
+#include "cli/settings.h"
 
 static bool are_in_vocabulary(const args_tokens *tokens, uint32_t vocab) {
   for (size_t i = 0; i < tokens->count; i++) {
@@ -32,9 +33,11 @@ static exit_code decode(wick_engine *engine, const args_tokens *tokens, bool spe
 exit_code command_detokenize(int argc, char **argv) {
   args_tokens tokens = {0};
   bool special = false;
+  const char *pre_tokenizer = NULL;
   const args_option options[] = {
       args_token_list("--tokens", &tokens, "1,2,3", "token ids, separated by commas or spaces"),
       args_flag("--special", &special, "print control tokens, too"),
+      settings_pre_tokenizer(&pre_tokenizer),
   };
   const args_spec spec = {"wick detokenize MODEL --tokens 1,2,3 [--special]",
                           "Prints the text and no newline behind it. An id that is not in the "
@@ -49,7 +52,9 @@ exit_code command_detokenize(int argc, char **argv) {
     code = EXIT_USAGE;
   }
   wick_engine *engine = NULL;
-  if (parsed == ARGS_OK && code == EXIT_DONE) code = model_open_vocabulary(model[0], &engine);
+  if (parsed == ARGS_OK && code == EXIT_DONE) {
+    code = model_open_vocabulary(model[0], pre_tokenizer, &engine);
+  }
   if (engine != NULL) {
     code = decode(engine, &tokens, special);
     wick_engine_destroy(engine);

@@ -196,10 +196,11 @@ exit_code model_open(const char *path, const wick_config *config, wick_engine **
   return code;
 }
 
-exit_code model_open_vocabulary(const char *path, wick_engine **engine) {
+exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wick_engine **engine) {
   wick_config config;
   wick_config_default(&config);
   config.directory_only = true;
+  config.pre_tokenizer = pre_tokenizer;
   exit_code code = model_open(path, &config, engine);
   wick_error error;
   if (code != EXIT_DONE || wick_tokenizer_status(*engine, &error) == WICK_OK) return code;

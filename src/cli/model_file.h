@@ -11,6 +11,7 @@
 // *engine is then NULL.
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
 // The same for metadata and tokenizer alone. A file without a tokenizer is an error.
-exit_code model_open_vocabulary(const char *path, wick_engine **engine);
+// `pre_tokenizer` takes the place of the file's; NULL: the file's.
+exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wick_engine **engine);
 
 #endif

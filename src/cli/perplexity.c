@@ -222,7 +222,7 @@ exit_code command_perplexity(int argc, char **argv) {
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
       "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
-      options, 4 + settings_list(&given.model, SETTINGS_ALL, options + 4), 1};
+      options, 4 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_PRE, options + 4), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -48,7 +48,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
-  return count + settings_list(&run->model, SETTINGS_ALL, list + count);
+  return count + settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + count);
 }
 
 static void write_token_fields(const run_options *run, wick_engine *engine, json_writer *json,

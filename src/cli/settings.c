@@ -13,6 +13,10 @@ model_settings settings_default(void) {
   return (model_settings){.kv = {WICK_KV_F16, WICK_KV_F16}, .threads = 1};
 }
 
+args_option settings_pre_tokenizer(const char **name) {
+  return args_string("--pre-tokenizer", name, "NAME", "in place of the file's tokenizer.ggml.pre");
+}
+
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
   size_t count = 0;
   if (which & SETTINGS_CTX) {
@@ -28,6 +32,7 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
     options[count++] = args_u32("--threads", &settings->threads, "N", 1, WICK_THREADS_MAX,
                                 "threads to compute with (default: 1)");
   }
+  if (which & SETTINGS_PRE) options[count++] = settings_pre_tokenizer(&settings->pre_tokenizer);
   return count;
 }
 
@@ -53,6 +58,7 @@ static const char *choose_kernels(void) {
 exit_code settings_apply(const model_settings *settings, wick_config *config) {
   wick_config_default(config);
   config->kernels = choose_kernels();
+  config->pre_tokenizer = settings->pre_tokenizer;
   config->context_tokens = settings->context_tokens;
   config->threads = settings->threads;
   config->k_type = (wick_kv_type)settings->kv[0];

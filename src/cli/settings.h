@@ -6,15 +6,24 @@
 #include "cli/command.h"
 
 typedef struct model_settings {
-  uint32_t context_tokens;  // --ctx, 0: the engine's default
-  uint32_t kv[2];           // --kv, of keys and of values: each a wick_kv_type
-  uint32_t threads;         // --threads
+  uint32_t context_tokens;    // --ctx, 0: the engine's default
+  uint32_t kv[2];             // --kv, of keys and of values: each a wick_kv_type
+  uint32_t threads;           // --threads
+  const char *pre_tokenizer;  // --pre-tokenizer, or NULL
 } model_settings;
 
-enum { SETTINGS_CTX = 1, SETTINGS_KV = 2, SETTINGS_THREADS = 4, SETTINGS_ALL = 7 };
+enum {
+  SETTINGS_CTX = 1,
+  SETTINGS_KV = 2,
+  SETTINGS_THREADS = 4,
+  SETTINGS_ALL = 7,
+  SETTINGS_PRE = 8
+};
 
 model_settings settings_default(void);
-// Appends the options that `which` names; returns how many (at most 3).
+// --pre-tokenizer alone.
+args_option settings_pre_tokenizer(const char **name);
+// Appends the options that `which` names; returns how many (at most 4).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
 // A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);

@@ -5,9 +5,10 @@
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/model_file.h"
+#include "cli/settings.h"
 
 typedef struct tokenize_options {
-  const char *text, *path;
+  const char *text, *path, *pre_tokenizer;
   bool no_special, no_bos;
 } tokenize_options;
 
@@ -51,6 +52,7 @@ exit_code command_tokenize(int argc, char **argv) {
       args_string("-f", &given.path, "FILE", "the text of a file, byte for byte"),
       args_flag("--no-special", &given.no_special, "special tokens in the text are plain text"),
       args_flag("--no-bos", &given.no_bos, "add no special tokens around the text"),
+      settings_pre_tokenizer(&given.pre_tokenizer),
   };
   const args_spec spec = {"wick tokenize MODEL [-p TEXT | -f FILE] [options]",
                           "Prints token ids separated by spaces. A GGUF without tensors will do.",
@@ -63,7 +65,7 @@ exit_code command_tokenize(int argc, char **argv) {
   exit_code code = input_read(given.text, given.path, model[0], &text);
   if (code != EXIT_DONE) return code;
   wick_engine *engine;
-  code = model_open_vocabulary(model[0], &engine);
+  code = model_open_vocabulary(model[0], given.pre_tokenizer, &engine);
   if (code == EXIT_DONE) {
     const uint32_t flags = (given.no_bos ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL) |
                            (given.no_special ? 0 : (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL);

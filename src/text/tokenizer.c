@@ -213,8 +213,9 @@ static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
 
-static wick_status read_family(const gguf_directory *directory, tokenizer_family *family,
-                               const pretokenizer **pre, wick_error *error) {
+static wick_status read_family(const gguf_directory *directory, const char *wanted_pre,
+                               tokenizer_family *family, const pretokenizer **pre,
+                               wick_error *error) {
   const bool has_tokens = gguf_find(directory, "tokenizer.ggml.tokens") != NULL;
   gguf_string model, name = {"default", 7};
   wick_status status = gguf_get_string(directory, "tokenizer.ggml.model", &model, error);
@@ -244,14 +245,17 @@ static wick_status read_family(const gguf_directory *directory, tokenizer_family
   }
   if (is_gemma4) {
     name = (gguf_string){"gemma4", 6};
+  } else if (wanted_pre != NULL) {
+    name = (gguf_string){wanted_pre, strlen(wanted_pre)};
   } else {
     status = gguf_get_string(directory, "tokenizer.ggml.pre", &name, error);
     if (status != WICK_OK && status != WICK_E_NODATA) return status;
   }
   *pre = pretokenizer_find(name);
   if (*pre == NULL) {
+    const gguf_value *value = gguf_find(directory, "tokenizer.ggml.pre");
     return fail_with(error, WICK_E_UNSUPPORTED,
-                     gguf_find(directory, "tokenizer.ggml.pre")->offset_bytes,
+                     value != NULL ? value->offset_bytes : WICK_NO_OFFSET,
                      "pre-tokenizer '%.*s' is not supported", shown_bytes(name), name.bytes);
   }
   *family = (*pre)->is_raw ? FAMILY_CHARACTER_BPE : FAMILY_BPE;
@@ -396,13 +400,17 @@ static void set_defaults(tokenizer *tokenizer) {
   }
 }
 
-wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory, tokenizer **out,
-                             wick_error *error) {
+bool tokenizer_knows_pre(const char *pre_tokenizer) {
+  return pretokenizer_find((gguf_string){pre_tokenizer, strlen(pre_tokenizer)}) != NULL;
+}
+
+wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory,
+                             const char *pre_tokenizer, tokenizer **out, wick_error *error) {
   tokenizer_family family;
   const pretokenizer *pre;
   vocabulary_lists lists;
   *out = NULL;
-  wick_status status = read_family(directory, &family, &pre, error);
+  wick_status status = read_family(directory, pre_tokenizer, &family, &pre, error);
   if (status == WICK_OK) status = read_lists(directory, family, &lists, error);
   if (status != WICK_OK) return status;
   tokenizer *made = alloc_tokenizer(memory, &lists, error);

@@ -31,8 +31,11 @@ typedef enum token_kind {  // tokenizer.ggml.token_type
 // WICK_E_NODATA when the file has no tokenizer,
 // WICK_E_UNSUPPORTED for a model or pre-tokenizer that is not built in (named in the error),
 // WICK_E_FORMAT for lists of unequal length and the like.
-wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory, tokenizer **out,
-                             wick_error *error);
+// `pre_tokenizer` takes the place of the file's (BPE); NULL: the file's.
+wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory,
+                             const char *pre_tokenizer, tokenizer **out, wick_error *error);
+// Whether a pre-tokenizer of that name is built in.
+bool tokenizer_knows_pre(const char *pre_tokenizer);
 void tokenizer_destroy(tokenizer *tokenizer);
 // Upper bound of the bytes that tokenizer_create will take, from the directory alone.
 uint64_t tokenizer_plan_bytes(const gguf_directory *directory);

@@ -46,7 +46,7 @@ static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_byte
   wick_error error;
   tokenizer *made;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  REQUIRE(tokenizer_create(&memory, fixture->directory, &made, &error) == WICK_OK);
+  REQUIRE(tokenizer_create(&memory, fixture->directory, NULL, &made, &error) == WICK_OK);
   const uint64_t plan = tokenizer_plan_bytes(fixture->directory);
   CHECK(memory.bytes_peak <= plan);
   CHECK(memory.bytes_peak * 10 >= plan * 9);
@@ -96,7 +96,7 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
     int32_t ids[512];
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = k;
-    wick_status status = tokenizer_create(&memory, fixture.directory, &made, &error);
+    wick_status status = tokenizer_create(&memory, fixture.directory, NULL, &made, &error);
     if (status == WICK_OK) {
       const uint64_t blocks = memory.blocks_now;
       status = tokenizer_encode(made, text, strlen(text), WICK_TOKENIZE_PARSE_SPECIAL, ids, 512,
@@ -490,4 +490,39 @@ TEST(odd_vocabularies_are_read_or_refused_in_words) {
     }
     fixture_close(&fixture);
   }
+}
+
+TEST(another_pretokenizer_takes_the_place_of_an_unknown_one) {
+  fixture_token tokens[FIXTURE_ALPHABET + 1];
+  fixture_add_alphabet(tokens);
+  tokens[FIXTURE_ALPHABET] = (fixture_token){"11", TOKEN_NORMAL, 0};
+  static const char *const MERGES[] = {"1 1"};
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
+                                                          .pre = "no-such-thing",
+                                                          .tokens = tokens,
+                                                          .token_count = FIXTURE_ALPHABET + 1,
+                                                          .merges = MERGES,
+                                                          .merge_count = 1});
+  CHECK_EQ_INT(fixture.status, WICK_E_UNSUPPORTED);
+  static const struct {
+    const char *pre;
+    size_t count;
+  } CASES[] = {{"gpt-2", 1}, {"qwen2", 2}};
+  for (size_t i = 0; i < 2; i++) {
+    fixture.status = tokenizer_create(&fixture.memory, fixture.directory, CASES[i].pre,
+                                      &fixture.tokenizer, &fixture.error);
+    REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+    size_t count = 0;
+    int32_t *ids = fixture_encode(&fixture, "11", 2, 0, &count);
+    CHECK_EQ_UINT(count, CASES[i].count);
+    free(ids);
+    tokenizer_destroy(fixture.tokenizer);
+    fixture.tokenizer = NULL;
+  }
+  CHECK_EQ_INT(tokenizer_create(&fixture.memory, fixture.directory, "neither", &fixture.tokenizer,
+                                &fixture.error),
+               WICK_E_UNSUPPORTED);
+  CHECK(strstr(fixture.error.message, "neither") != NULL);
+  fixture_close(&fixture);
 }

@@ -21,8 +21,8 @@ void fixture_open_bytes(vocabulary_fixture *fixture, const void *bytes, size_t s
   if (fixture->status != WICK_OK) return;
   fixture->status = gguf_directory_finish(fixture->directory, &fixture->error);
   if (fixture->status != WICK_OK) return;
-  fixture->status =
-      tokenizer_create(&fixture->memory, fixture->directory, &fixture->tokenizer, &fixture->error);
+  fixture->status = tokenizer_create(&fixture->memory, fixture->directory, NULL,
+                                     &fixture->tokenizer, &fixture->error);
 }
 
 void fixture_open_file(vocabulary_fixture *fixture, const char *path) {
