@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// js/cli.js — the package's command, `wick`: the command line's WebAssembly under node:wasi. That build
-// has one thread, so `run --threads 2` and more goes through the package's engine instead, with the
-// same options, output and exit codes.
+// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That build
+// has one thread. So `run --threads 2` (or more) uses the package's engine, with the same options, output and exit
+// codes.
 
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -18,7 +18,7 @@ const EXIT_FILE = 3;
 const EXIT_MEMORY = 4;
 const EXIT_INTERNAL = 5;
 
-/** Options without a value; all others have one. */
+/** The options without a value. All others have one. */
 const flags = new Set([
   ...['--adaptive', '--convoy', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
   ...['--no-speculation', '--saturation', '--serve', '--special', '--stats'],
@@ -29,7 +29,7 @@ const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
  * @typedef {{option: string, value: string | undefined} | {positional: string}} Argument
  */
 
-/** @param {string[]} args behind the command @returns {Argument[]} as src/cli/args.c takes them apart */
+/** @param {string[]} args behind the command @returns {Argument[]} parsed as src/cli/args.c does */
 function takeApart(args) {
   /** @type {Argument[]} */
   const found = [];
@@ -63,7 +63,7 @@ function putTogether(found) {
   return [...options, '--', ...positionals];
 }
 
-/** The package's files: beside this one, or in the repository where `make` has put them. */
+/** The folder of the package's files: that of this file, or in the repository dist/. */
 const home = new URL(
   existsSync(new URL('wasi', import.meta.url)) ? './' : '../dist/',
   import.meta.url,
@@ -73,7 +73,7 @@ const home = new URL(
 
 const { root } = parse(resolve('.'));
 
-/** @param {string} path @returns {string} as the module sees it: it has the whole disk at / */
+/** @param {string} path @returns {string} the same path for the module, which has the disk at / */
 const guestPath = (path) => `/${relative(root, resolve(path)).replaceAll(sep, '/')}`;
 
 /** @param {string} command @param {Argument[]} found @returns {Argument[]} */
@@ -316,7 +316,7 @@ async function main(argv) {
   const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];
   const threads = threadsOf(found);
   if (command !== 'run' || isHelp || threads < 2) return runWasi(guestArgs);
-  // The options are checked by the program that knows them: its help comes when all are right.
+  // The WASI program checks the options; with valid ones it prints its help.
   const nowhere = openSync(devNull, 'w');
   const checked = await runWasi([...guestArgs.slice(0, guestArgs.indexOf('--')), '--help'], {
     stdout: nowhere,

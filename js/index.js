@@ -1,4 +1,4 @@
-// js/index.js — what `import 'wick-llm'` gives.
+// js/index.js — the exports of `wick-llm`.
 
 export { WickError } from './base/errors.js';
 export { createEngine } from './page/create_engine.js';

@@ -1,4 +1,4 @@
-// js/model.js — `wick-llm/model`: where the built-in model's files lie, for createEngine({url}).
+// js/model.js — `wick-llm/model`: addresses of the built-in model, for createEngine({url}).
 
 /** 2.6 million parameters in Q8_0. */
 export const modelUrl = new URL('./models/wick-2.6m-q8_0.gguf', import.meta.url);

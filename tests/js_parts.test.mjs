@@ -278,7 +278,7 @@ describe('errors', () => {
     assert.equal(toPlainError(new TypeError('t')).message, 'TypeError: t');
     assert.deepEqual(toPlainError(5), { code: 'INTERNAL', message: '5', cause: 5 });
     const silent = Object.create(null);
-    assert.equal(toPlainError(silent).message, 'something without words');
+    assert.equal(toPlainError(silent).message, 'a value that has no text');
     assert.match(String(toPlainError(new WickError('A', 'b', () => 1)).cause), /=> 1/);
   });
 

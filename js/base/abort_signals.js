@@ -1,9 +1,9 @@
-// js/base/abort_signals.js — what is done when an AbortSignal aborts, and listened to no longer than somebody waits:
-// one signal may be given to every call that a program ever makes.
+// js/base/abort_signals.js — actions that run when an AbortSignal aborts. A listener is removed as soon as nobody waits:
+// a program may pass one signal to all of its calls.
 
 import { abortError } from './errors.js';
 
-/** One listener a signal, whatever waits for it: Node warns of more than ten. */
+/** One listener for each signal, however many actions wait for it: Node warns about more than ten. */
 class Listener {
   #signal;
   #abort = () => {
@@ -48,7 +48,7 @@ export function onAbort(signal, action) {
 }
 
 /**
- * What is made for somebody who may give up waiting, and is then nobody's.
+ * Waits for a value unless the signal aborts first. A value that comes after the abort is undone.
  * @template T
  * @param {Promise<T>} made
  * @param {AbortSignal | null | undefined} signal

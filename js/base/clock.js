@@ -1,4 +1,4 @@
-// js/base/clock.js — the time, for durations: of this thread only, from a moment that nobody knows.
+// js/base/clock.js — a clock for durations. Times of different threads cannot be compared.
 
 const hrtime = globalThis.process?.hrtime;
 
@@ -8,7 +8,7 @@ function hrtimeMs() {
 }
 
 /**
- * Node loads node:perf_hooks, 1.4 ms, when somebody says performance; its own clock takes less a call, too.
+ * The first use of `performance` makes Node load node:perf_hooks, which takes 1.4 ms. process.hrtime is also faster.
  * @type {() => number} milliseconds
  */
 export const nowMs = typeof hrtime === 'function' ? hrtimeMs : () => performance.now();

@@ -1,5 +1,5 @@
-// js/base/error_subjects.js — what an error of the engine is about (include/wick.h, wick_subject), and the option that a
-// caller of this package would change.
+// js/base/error_subjects.js — the subject of an engine's error (include/wick.h, wick_subject) and the option of this
+// package that it is about.
 
 /** The subjects in the order of their numbers, each with its option. @type {[string, string?][]} */
 export const subjects = [
@@ -34,8 +34,8 @@ export const subjects = [
 ];
 
 /**
- * The engine's message with the name of the option, unless that is its name in C, which messages say. Where it
- * is another, both are said: a request of chat.completions has the setting as in C.
+ * Adds the option's name to the engine's message, which has the name in C. The message keeps both names, because
+ * chat.completions uses those of C. Example: "top_p is 2" becomes "top_p (topP) is 2".
  * @param {string} message
  * @param {number} number of the error's subject
  * @returns {string}

@@ -1,9 +1,9 @@
-// js/base/errors.js — the one error class of the package, and its way through messages between threads.
-// Aborted work rejects with a DOMException named AbortError instead, as everywhere on the web.
+// js/base/errors.js — the error class of the package, and how errors are sent between threads.
+// Aborted calls reject with a DOMException named AbortError, as elsewhere on the web.
 
 /**
- * What went wrong: `code` for programs, `message` for people, `cause` for whoever wants to look
- * deeper (another error, or plain facts such as an HTTP status or the place in the file).
+ * Programs read `code`, people read `message`. `cause` is another error, or an object with details such as an HTTP
+ * status or an offset in the file.
  */
 export class WickError extends Error {
   /** @param {string} code @param {string} message @param {unknown} [cause] */
@@ -24,8 +24,8 @@ const statusCodes = [
 ];
 
 /**
- * What a call asked for wrongly (a TypeError, before the engine has begun) is told to whoever called;
- * anything else is no refusal but a trap, and thrown on.
+ * A wrong argument gives a WickError, or a TypeError before the engine is called. Both are the answer to the call.
+ * Any other error is a trap of the module and is thrown again.
  * @param {unknown} error
  * @returns {WickError}
  */
@@ -59,17 +59,17 @@ export function throwIfAborted(signal) {
   if (signal?.aborted) throw abortError(signal.reason);
 }
 
-/** @param {unknown} error whatever was thrown, which need not be an Error @returns {string} */
+/** @param {unknown} error any value that was thrown @returns {string} */
 export function wordsOf(error) {
   try {
     return String(error);
   } catch {
-    return 'something without words';
+    return 'a value that has no text';
   }
 }
 
 /**
- * An error as a plain object: what structured cloning would lose is kept.
+ * An error as a plain object. Structured cloning would lose its code and its class.
  * @typedef {{code: string, message: string, cause?: unknown}} PlainError
  */
 

@@ -1,4 +1,4 @@
-// js/base/host_features.js — what this place can run, each feature found out by itself: engines have any
+// js/base/host_features.js — what the host supports. Each feature is tested by itself, since hosts have any
 // combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
 
 import { WickError } from './errors.js';
@@ -39,12 +39,12 @@ export function hasSharedMemory() {
   }
 }
 
-/** So many dots are tried; engines translate anew what is called often. */
+/** Many dot products are tested, because hosts compile a function again when it is called often. */
 const PROBE = { calls: 200, dots: 50, x: -3, y: 5 };
 
 /**
- * Whether relaxed SIMD is there and adds up: V8 11 (Node 20 with its flag) doubles the dot and loses
- * the sum where both lie in one register.
+ * Whether relaxed SIMD exists and computes the right sums. V8 11 (Node 20 with its flag) doubles the dot product and
+ * loses the accumulator when both are in one register.
  * @returns {boolean}
  */
 function isRelaxedRight() {
@@ -62,7 +62,7 @@ function isRelaxedRight() {
   }
 }
 
-/** What was found out, which stays so. @type {boolean | undefined} */
+/** The result of the first test. @type {boolean | undefined} */
 let relaxedIsRight;
 
 /** @returns {'relaxed' | 'simd128'} */
@@ -77,7 +77,7 @@ export function detectSimd() {
   return relaxedIsRight ? 'relaxed' : 'simd128';
 }
 
-/** @returns {number} logical processors, 1 when nobody tells */
+/** @returns {number} logical processors, 1 if they are not known */
 function countProcessors() {
   const told = globalThis.navigator?.hardwareConcurrency;
   if (told) return told;
@@ -86,12 +86,12 @@ function countProcessors() {
 }
 
 const DEFAULT_THREADS_MAX = 8;
-/** So many may be asked for anywhere: some browsers tell of fewer processors than there are. */
+/** This many threads are allowed on every host, because some browsers report fewer processors than there are. */
 const ANYWHERE_THREADS_MAX = 8;
 
 /**
- * Half of the logical processors when there are many: two of them often share one core's arithmetic,
- * and the page wants some, too.
+ * Half of the logical processors if there are more than two. Two logical processors often share the arithmetic units
+ * of one core, and the page needs processors as well.
  * @returns {number}
  */
 export function defaultThreads() {
@@ -101,8 +101,8 @@ export function defaultThreads() {
 }
 
 /**
- * What a caller may ask for. Of more, all wait at every step for those that have no processor, and each
- * worker takes its start from the others.
+ * The most threads that a caller may ask for. With more, all threads would wait at every barrier for those that have
+ * no processor.
  * @returns {number}
  */
 export const mostThreads = () => Math.max(ANYWHERE_THREADS_MAX, 2 * countProcessors());

@@ -1,5 +1,5 @@
-// js/base/random.js — random numbers from a stock: Node makes an object with a finalizer for each call that
-// asks the system, and that outlives its request.
+// js/base/random.js — random numbers, 256 at a time from the system. Each call of crypto.getRandomValues makes
+// an object with a finalizer in Node, which would outlive its request.
 
 const stock = new Uint32Array(256);
 let used = stock.length;

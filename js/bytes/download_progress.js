@@ -1,10 +1,9 @@
-// js/bytes/download_progress.js — how far a download is, how fast it goes and how long it will take, told now and
-// then: not once a piece.
+// js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most every 100 ms.
 
 import { nowMs } from '../base/clock.js';
 
 const INTERVAL_MS = 100;
-/** The speed is that of the last few seconds. */
+/** The speed is an average over this time. */
 const WINDOW_MS = 4000;
 const WINDOW_MS_MIN = 250;
 
@@ -27,7 +26,7 @@ export class ProgressMeter {
   /**
    * @param {number} loaded bytes
    * @param {number | undefined} total
-   * @param {Progress['phase']} [phase] any but 'loading' is told at once
+   * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once
    */
   update(loaded, total, phase = 'loading') {
     const ms = nowMs();

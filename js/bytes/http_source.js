@@ -1,5 +1,5 @@
-// js/bytes/http_source.js — models by address, over a network as it really is: no length, a compressed body,
-// redirects, a server that ignores Range, a connection that breaks, a page instead of a file.
+// js/bytes/http_source.js — models over HTTP. It copes with a missing length, a compressed body, redirects, a server that
+// ignores Range, a connection that breaks, and a web page in place of the file.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError, wordsOf } from '../base/errors.js';
@@ -7,22 +7,22 @@ import { nameOfFile } from './split_files.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
-/** What is read at once, into a buffer of this size. */
+/** The size of the buffer that one read fills. */
 const PIECE_BYTES = 1 << 20;
-/** So long a title is waited for that only makes an error's words better. */
+/** How long the title of a web page may take. It only improves the text of an error. */
 const TITLE_MS = 30_000;
 
 /**
  * @typedef {object} HttpOptions
  * @property {string[]} urls absolute
  * @property {Record<string, string>} headers
- * @property {number} retries how often in a row a broken download is taken up again
- * @property {number} stallMs a connection that gives no byte for so long is taken for broken; 0: never
+ * @property {number} retries how often in a row a broken download is resumed
+ * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
  * @property {(attempt: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
  */
 
-/** One request for the rest of a file. */
+/** Files over HTTP. A stream is one request from its offset to the end of the file. */
 export class HttpSource {
   canSeek = true;
   #urls;
@@ -31,7 +31,7 @@ export class HttpSource {
   #stallMs;
   #onRetry;
   #fetch;
-  /** Until they are cancelled. @type {Set<HttpStream>} */
+  /** Streams that are not cancelled. @type {Set<HttpStream>} */
   #streams = new Set();
 
   /** @param {HttpOptions} options */
@@ -70,23 +70,23 @@ class HttpStream {
   position = 0;
   /** @type {number | undefined} */
   size;
-  /** Unless the server has shown that it ignores them. */
+  /** True until the server has ignored a range. */
   takesRanges = true;
   #url;
   #options;
   #attempts = 0;
   #controller = new AbortController();
-  /** Nobody wants the rest: what is waited for ends, and nothing is tried again. */
+  /** Aborts when the rest is not needed: pending reads end, and nothing is tried again. */
   #cancelled = new AbortController();
   /** @type {PieceReader | undefined} */
   #reader;
-  /** Bytes to read over: the response began before `position`. */
+  /** Bytes to skip, because the response began before `position`. */
   #ignored = 0;
-  /** @type {string | null} what tells this version of the file from another */
+  /** @type {string | null} the ETag or date of this version of the file */
   #validator = null;
   #isCompressed = false;
   #hasBytes = false;
-  /** Behind the last byte that is there already, a server may know no range: that byte is asked for again. */
+  /** 1 when the last byte is requested again: a server may refuse a range that begins behind the last byte. */
   #overlap = 0;
 
   /**
@@ -102,7 +102,7 @@ class HttpStream {
   async start(offset) {
     this.position = offset;
     await this.#withRetries(() => this.#request());
-    // A server that ignores ranges: what comes before is passed on, the loader knows what it has.
+    // A server that ignores ranges sends the bytes before `offset` as well. The loader skips them.
     this.position -= this.#ignored;
     this.#ignored = 0;
   }
@@ -137,7 +137,7 @@ class HttpStream {
     this.#controller.abort();
   }
 
-  /** @returns {Promise<Uint8Array | null>} what the connection gives next */
+  /** @returns {Promise<Uint8Array | null>} the next bytes of the connection */
   async #readPiece() {
     const reader = /** @type {PieceReader} */ (this.#reader);
     const bytes = await withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
@@ -151,11 +151,11 @@ class HttpStream {
   async #request() {
     this.#controller = new AbortController();
     const headers = new Headers(this.#options.headers);
-    // A range of a compressed body means other bytes: that download begins again.
+    // A range of a compressed body counts compressed bytes, so such a download starts again.
     const isRange = this.position > 0 && !this.#isCompressed;
     if (isRange) headers.set('Range', `bytes=${this.position - this.#overlap}-`);
-    // Elsewhere If-Range would need the server's leave (a CORS preflight): there the response's own
-    // validator is compared afterwards.
+    // On another origin If-Range would need a CORS preflight. There the response's validator is compared
+    // afterwards.
     if (isRange && this.#validator && isSameOrigin(this.#url)) {
       headers.set('If-Range', this.#validator);
     }
@@ -173,7 +173,7 @@ class HttpStream {
     try {
       return await withTimeout(asked, stallMs, this.#cancelled.signal);
     } catch (error) {
-      // what comes too late would hold its connection
+      // a response that comes too late would keep its connection open
       asked.then((response) => response.body?.cancel()).catch(() => {});
       const isAgain = error instanceof Interrupted || this.#hasBytes;
       if (isAgain) throw new Interrupted(wordsOf(error), error);
@@ -181,7 +181,7 @@ class HttpStream {
     }
   }
 
-  /** @param {Response} response takes what its status and headers tell */
+  /** @param {Response} response whose status and headers are read */
   async #accept(response) {
     const { status } = response ?? {};
     if (typeof status !== 'number') throw new WickError('ARG', 'fetch gave no Response');
@@ -216,8 +216,8 @@ class HttpStream {
   }
 
   /**
-   * The file's size, when it can be trusted: a compressed body's length is another, and a server of
-   * another origin may hide that it is compressed.
+   * The file's size if it is known for certain. The length of a compressed body is a different number, and a server of
+   * another origin may hide that its body is compressed.
    * @param {Response} response
    * @param {number} start the offset of the response's first byte
    */
@@ -225,7 +225,7 @@ class HttpStream {
     const length = Number(response.headers.get('Content-Length') ?? Number.NaN);
     const isHidden = response.type === 'cors';
     if (this.#isCompressed || isHidden || !Number.isSafeInteger(length)) return this.size;
-    // a part need not be all of the rest: some servers give no more than so much at once
+    // the part may be less than the rest: some servers limit the size of a part
     const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
     const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
     if (this.#hasBytes && this.size !== undefined && size !== this.size) {
@@ -255,7 +255,7 @@ class HttpStream {
     }
   }
 
-  /** @param {unknown} error @returns {number | undefined} nothing when it is not worth trying */
+  /** @param {unknown} error @returns {number | undefined} undefined if another try would not help */
   #msToWait(error) {
     if (this.#cancelled.signal.aborted || this.#attempts >= this.#options.retries) return undefined;
     const backoff = BACKOFF_MS[this.#attempts] ?? BACKOFF_MS_MAX;
@@ -279,9 +279,9 @@ class HttpStream {
 }
 
 /**
- * Reads a body into one buffer again and again where the stream allows it (not so in Safari): a new
- * buffer for each piece is as much fresh memory as the model is long, which the system has to clear.
- * What was read is there until the next call.
+ * Reads a body into one buffer, where the stream supports that (Safari does not). A new buffer for each piece would
+ * take as much fresh memory as the model has bytes, and the system has to clear fresh memory. The bytes of a read are
+ * valid until the next one.
  */
 class PieceReader {
   /** @type {ReadableStreamBYOBReader | undefined} */
@@ -318,7 +318,7 @@ class PieceReader {
   }
 }
 
-/** The connection is worth another try. */
+/** A broken connection: another try may succeed. */
 class Interrupted extends Error {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -327,7 +327,7 @@ class Interrupted extends Error {
   }
 }
 
-/** 429 and 5xx: worth another try after a while. */
+/** 429 and 5xx: another try may succeed after a while. */
 class BusyServer extends WickError {
   /** @param {string} message @param {object} cause @param {number} waitMs */
   constructor(message, cause, waitMs) {
@@ -336,7 +336,7 @@ class BusyServer extends WickError {
   }
 }
 
-/** 416: after a connection that broke it may be a server that counts differently, or for a while. */
+/** 416: after a broken connection the server may count bytes differently, or may recover. */
 class NoSuchRange extends WickError {
   /** @param {string} message */
   constructor(message) {
@@ -348,7 +348,7 @@ class NoSuchRange extends WickError {
  * @template T
  * @param {Promise<T>} promise
  * @param {number} limitMs 0: none
- * @param {AbortSignal} [cancelled] ends the waiting, too
+ * @param {AbortSignal} [cancelled] ends the waiting as well
  * @returns {Promise<T>}
  */
 async function withTimeout(promise, limitMs, cancelled) {
@@ -369,7 +369,7 @@ async function withTimeout(promise, limitMs, cancelled) {
   }
 }
 
-/** @param {number} ms @param {AbortSignal} cancelled ends it, too @returns {Promise<void>} */
+/** @param {number} ms @param {AbortSignal} cancelled ends the waiting as well @returns {Promise<void>} */
 function sleep(ms, cancelled) {
   return new Promise((settle) => {
     const timer = setTimeout(() => end(), ms);
@@ -433,8 +433,8 @@ async function startOfText(response) {
 }
 
 /**
- * A fetch that failed without an answer: browsers do not say why, but a request that asks for
- * nothing (no-cors) tells a server that refuses this page from one that is not there.
+ * A fetch that failed without an answer. Browsers do not say why. A second request in the mode no-cors shows whether
+ * the server refuses this page or cannot be reached.
  * @param {string} url
  * @param {unknown} error
  */
@@ -452,16 +452,16 @@ async function explainFailure(url, error) {
         error,
       );
     } catch {
-      // not there at all
+      // the server cannot be reached
     }
   }
-  // An isolated page may not even ask so: there the two cannot be told apart.
+  // An isolated page may not send such a request, so it cannot tell the two cases apart.
   const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
   const or = isUnclear ? ', or does not let this page read (no Access-Control-Allow-Origin)' : '';
   return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
 }
 
-/** @param {unknown} error @returns {string} Node tells why in the cause */
+/** @param {unknown} error @returns {string} Node has the reason in the cause */
 function causeOf(error) {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && cause.message ? `: ${cause.message}` : '';

@@ -1,13 +1,12 @@
-// js/bytes/model_sources.js — where a model's bytes come from: addresses, blobs, files of the disk, a stream. A
-// source opens any of its files at an offset and gives a stream of bytes from there on.
+// js/bytes/model_sources.js — the sources of a model's bytes: addresses, blobs, files of the disk, a stream. A source
+// opens any of its files at an offset and returns a stream of the bytes from there.
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { HttpSource } from './http_source.js';
 import { fileIsMissing, nameOfFile } from './split_files.js';
 
 /**
- * A file being read. `position` is the offset of the next byte, `size` the file's when it is known
- * for sure.
+ * A file that is being read. `position` is the offset of the next byte. `size` is the file's, if it is known.
  * @typedef {object} ByteStream
  * @property {number} position
  * @property {number | undefined} size
@@ -17,15 +16,15 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
 
 /**
  * @typedef {object} Source
- * @property {number} files how many are known by name
+ * @property {number} files number of files with a known name
  * @property {boolean} canSeek whether a file can be opened again, and at an offset
  * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
- *   `offset`, never behind it
- * @property {() => void} [close] ends what is open, or about to be
+ *   `offset`, but not behind it
+ * @property {() => void} [close] ends open streams and those that are being opened
  */
 
 /**
- * A source as it travels to the worker.
+ * A source as it is sent to the worker.
  * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number,
  *     stallMs: number} |
  *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
@@ -49,12 +48,12 @@ export function createSource(description, onRetry) {
 }
 
 const PIECE_BYTES = 1 << 20;
-/** A file of the disk that is no longer is read without waiting: its bytes are there sooner than turns. */
+/** Smaller files are read synchronously: that is faster than turns of the event loop. */
 const SMALL_FILE_BYTES = 16 << 20;
-/** Its pieces stay in the processor's cache on their way into the module. */
+/** Pieces of this size stay in the processor's cache until they are copied into the module. */
 const SMALL_PIECE_BYTES = 1 << 18;
 
-/** Blobs and Files, read piece by piece: a whole model never lies in JavaScript's memory. */
+/** Blobs and Files. They are read in pieces, so that JavaScript never holds a whole model. */
 export class BlobSource {
   canSeek = true;
   #blobs;
@@ -98,12 +97,12 @@ async function readBlob(blob) {
   try {
     return await blob.arrayBuffer();
   } catch (error) {
-    // a File whose file was changed or removed after it was chosen
+    // the file of a File was changed or removed after the user chose it
     throw new WickError('IO', `The file could not be read: ${error}`, error);
   }
 }
 
-/** Files of the disk, where there is node:fs (Node, Deno, Bun). */
+/** Files of the disk, on hosts with node:fs (Node, Deno, Bun). */
 class PathSource {
   canSeek = true;
   #paths;
@@ -167,7 +166,7 @@ class PathStream {
   constructor(handle, position, size) {
     this.#handle = handle;
     this.position = position;
-    // a pipe has no size, and nothing but the order it comes in
+    // a pipe has no size and can only be read in order
     this.size = size > 0 ? size : undefined;
   }
 
@@ -183,7 +182,7 @@ class PathStream {
   }
 }
 
-/** A stream: one file, once, from its beginning. */
+/** A stream is one file, which can be read once, from its beginning. */
 export class StreamSource {
   canSeek = false;
   files = 1;
@@ -222,7 +221,7 @@ class IteratorStream {
     const { done, value } = await readStream(this.#iterator);
     if (done) return null;
     if (!ArrayBuffer.isView(value)) {
-      throw new WickError('ARG', 'The stream gives something else than bytes (Uint8Array)');
+      throw new WickError('ARG', 'The stream must give bytes (Uint8Array)');
     }
     this.position += value.byteLength;
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
@@ -233,7 +232,7 @@ class IteratorStream {
   }
 }
 
-/** What a stream of the caller's says to that is nobody's concern. @param {AsyncIterator<Uint8Array>} iterator */
+/** Ends an iterator of the caller's. Its errors are ignored. @param {AsyncIterator<Uint8Array>} iterator */
 async function leave(iterator) {
   try {
     await iterator.return?.();
@@ -252,8 +251,8 @@ async function readStream(iterator) {
 }
 
 /**
- * Leaving an iterator waits for the piece that was asked for last, which a stream that stalls never
- * gives: those of the web and of Node can be ended otherwise.
+ * An async iterator ends only after its pending piece, which a stalled stream never delivers. Streams of the web and
+ * of Node can be cancelled instead.
  * @param {any} stream
  * @returns {AsyncIterator<Uint8Array>}
  */

@@ -1,11 +1,11 @@
-// js/bytes/split_files.js — the files of a split model: model-00001-of-00003.gguf and its fellows.
+// js/bytes/split_files.js — the files of a split model, such as model-00001-of-00003.gguf.
 
 import { WickError } from '../base/errors.js';
 
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})(\.gguf)/i;
 
 /**
- * The names of all files of a split model, from the name of any of them; one name otherwise.
+ * The names of all files of a split model, from the name of any one of them. For other models that name alone.
  * @param {string} name a path or an address
  * @returns {string[]}
  */

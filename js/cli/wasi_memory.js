@@ -1,9 +1,9 @@
-// js/cli/wasi_memory.js — node:wasi and a memory that grows: for the command line, and for tests that run the WASI
-// module.
+// js/cli/wasi_memory.js — makes node:wasi follow a memory that grows. The command line uses it, and tests that run the
+// WASI module.
 
 /**
- * node:wasi keeps the address of the memory that it saw at the start: after memory.grow it would write
- * to freed memory (nodejs/node#51303). So it is told of each new buffer before the next call.
+ * node:wasi keeps the address of the memory of the start. After memory.grow it would write to freed memory
+ * (nodejs/node#51303). So it gets each new buffer before the next call.
  * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
  * @returns {(memory: WebAssembly.Memory) => void} to be called with the instance's memory
  */

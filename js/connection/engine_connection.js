@@ -1,5 +1,5 @@
-// js/connection/engine_connection.js — the page's end of the line to the engine's workers: calls and their answers, streams of
-// output, and what becomes of all of them when a worker dies or the engine is closed.
+// js/connection/engine_connection.js — the page's connection to the engine's workers: calls and their answers, output of
+// requests, and their end when a worker crashes or the engine is closed.
 
 import { onAbort } from '../base/abort_signals.js';
 import {
@@ -18,38 +18,38 @@ import { startThread } from './start_worker.js';
 /** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
 
 /**
- * Somebody who waits for messages with an id.
+ * The receiver of messages with one id.
  * @typedef {{onOutput?: (output: Output) => void, settle: (value: any) => void,
  *   fail: (error: unknown) => void}} Waiter
  */
 
-/** So long a worker may take to let its helpers go and to remove its file, before all are ended anyway. */
+/** How long the worker may take to end its helpers and remove its file. After that all workers are terminated. */
 const CLOSE_MS_MAX = 5000;
 
 const ignore = () => {};
 
 export class EngineConnection {
-  /** The engine's worker, and its helpers as soon as they are started. @type {import('./start_worker.js').Thread[]} */
+  /** The engine's worker, then the helpers that were started. @type {import('./start_worker.js').Thread[]} */
   #threads = [];
-  /** Starts helpers that have not been started yet. @type {(() => void)[]} */
+  /** Functions that start the helpers which were not started yet. @type {(() => void)[]} */
   #late = [];
   /** @type {() => import('./start_worker.js').Thread} */
   #startThread = () => {
-    throw new WickError('INTERNAL', 'This engine starts no workers');
+    throw new WickError('INTERNAL', 'This engine has no workers of its own');
   };
   /** @type {Map<number, Waiter>} */
   #waiters = new Map();
   #lastId = 0;
-  /** Why nothing can be asked any more. @type {WickError | undefined} */
+  /** The error of every later call. @type {WickError | undefined} */
   #end;
-  /** The workers are being ended. @type {Promise<void> | undefined} */
+  /** Settles when the workers have ended. @type {Promise<void> | undefined} */
   #ending;
   /** @type {Waiter | undefined} */
   #start;
   /** @type {(() => void) | undefined} */
   #onClosed;
   #hasFile = false;
-  /** Progress was told of: the next time that is some time ago. */
+  /** Progress was reported before. */
   #isLoading = false;
   /** @type {((info: any) => void) | undefined} */
   #onReadyAgain;
@@ -60,7 +60,7 @@ export class EngineConnection {
 
   /**
    * @param {(progress: import('./messages.js').Progress) => void} onProgress
-   * @param {(error: WickError) => void} [onEnd] hears why nothing can be asked any more
+   * @param {(error: WickError) => void} [onEnd] gets the error of every later call
    */
   constructor(onProgress, onEnd) {
     this.#onProgress = onProgress;
@@ -68,8 +68,8 @@ export class EngineConnection {
   }
 
   /**
-   * Starts the engine's worker. Its helpers follow when it is ready, or has been loading for a while: on
-   * few cores they would only hold it up, and it takes them whenever they come.
+   * Starts the engine's worker. Its helpers start when it is ready or has loaded for a while: on few cores they would
+   * slow down the start. The engine uses a helper as soon as it is there.
    * @param {import('./start_worker.js').WorkerOption} option
    */
   startWorker(option) {
@@ -82,7 +82,7 @@ export class EngineConnection {
     this.#threads.push(this.#startThread());
   }
 
-  /** In a turn of its own: starting one takes this thread milliseconds. */
+  /** In its own turn of the event loop: starting helpers takes this thread some milliseconds. */
   #startHelpersSoon() {
     if (this.#late.length === 0) return;
     setTimeout(() => {
@@ -103,10 +103,10 @@ export class EngineConnection {
   }
 
   /**
-   * In place of workers of its own: a part in an engine that another tab may have.
+   * Uses an engine that tabs share, in place of own workers.
    * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
-   * @param {(info: any) => void} onReadyAgain hears of the engine that followed one that has gone
-   * @returns {Promise<object>} when the model is there: what the engine knows of it
+   * @param {(info: any) => void} onReadyAgain is called when another tab's engine has replaced a lost one
+   * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
    */
   share(take, onReadyAgain) {
     this.#onReadyAgain = onReadyAgain;
@@ -118,8 +118,8 @@ export class EngineConnection {
 
   /**
    * @param {Omit<import('./messages.js').InitMessage, 'helpers'>} message
-   * @param {Source | undefined} pageSource what the worker reads through this page
-   * @returns {Promise<object>} when the model is there: what the engine knows of it
+   * @param {Source | undefined} pageSource bytes that the worker reads through this page
+   * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
    */
   init(message, pageSource) {
     this.#pageSource = pageSource && new PageSource(pageSource);
@@ -157,7 +157,7 @@ export class EngineConnection {
   /** @param {FromWorker} message */
   #receive(message) {
     if (message.type === 'log') console.warn(message.text);
-    if (this.#end && message.type !== 'closed') return; // it was on its way
+    if (this.#end && message.type !== 'closed') return; // it was sent before the end
     switch (message.type) {
       case 'progress':
         if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
@@ -225,7 +225,7 @@ export class EngineConnection {
     return waiter;
   }
 
-  /** An engine that nobody waits for does not keep a Node process alive. */
+  /** An engine without pending calls does not keep a Node process alive. */
   #rest() {
     if (this.#waiters.size === 0 && !this.#end) this.#threads[0].keepAlive(false);
   }
@@ -257,7 +257,7 @@ export class EngineConnection {
       });
     } finally {
       stop();
-      this.#take(id); // still there if it could not be sent
+      this.#take(id); // it is still there if the message could not be sent
     }
   }
 
@@ -269,7 +269,7 @@ export class EngineConnection {
    */
   generate(message, waiters) {
     this.check();
-    // spelt out: V8 makes a hidden class of each copy by spreading, which keeps what it leads to for a while
+    // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
     const ids = waiters.map(({ onOutput, fail }) => this.#wait({ onOutput, fail, settle: ignore }));
     try {
       this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });
@@ -295,7 +295,7 @@ export class EngineConnection {
 
   // ---- the end ----
 
-  /** @param {unknown} error why there is no model; of an eager engine, after its start */
+  /** @param {unknown} error an error of loading; an eager engine may have started already */
   #fail(error) {
     if (this.#start) this.#start.fail(error);
     else this.#stop(/** @type {WickError} */ (error));
@@ -303,16 +303,16 @@ export class EngineConnection {
 
   /** @param {string} reason @param {unknown} [cause] */
   #crash(reason, cause) {
-    const isTold = cause instanceof WickError; // it never began
+    const isTold = cause instanceof WickError; // the worker could not be started
     const crash = () =>
       new WickError('WORKER_CRASHED', `The engine's worker crashed: ${reason}`, cause);
     this.#stop(isTold ? cause : crash());
   }
 
   /**
-   * @param {WickError} error what every pending and every later call gets
+   * @param {WickError} error the error of every pending and every later call
    * @param {{isPolite?: boolean}} [options] whether the workers are asked first
-   * @returns {Promise<void> | undefined} of the first end, which is the only one
+   * @returns {Promise<void> | undefined} the promise of the first call of #stop
    */
   #stop(error, options = {}) {
     if (!this.#end) this.#ending = this.#endAll(error, options);
@@ -336,7 +336,7 @@ export class EngineConnection {
     await Promise.all(threads.map((thread) => thread.terminate()));
   }
 
-  /** Helpers that wait cannot be ended everywhere; a swap file is removed. @param {import('./start_worker.js').Thread} engine */
+  /** Not every host can terminate helpers that wait. The worker also removes the swap file. @param {import('./start_worker.js').Thread} engine */
   #askToClose(engine) {
     return new Promise((settle) => {
       const timer = setTimeout(settle, CLOSE_MS_MAX);
@@ -349,7 +349,7 @@ export class EngineConnection {
     });
   }
 
-  /** Ends the workers and with them the memory. Closing twice is fine. */
+  /** Ends the workers, which frees the memory. It may be called twice. */
   async close() {
     await this.#stop(new WickError('CLOSED', 'The engine is closed'), { isPolite: true });
   }
@@ -357,12 +357,12 @@ export class EngineConnection {
 
 /**
  * @typedef {object} RunningRequest
- * @property {(count: number) => void} acknowledge so many pieces were read
- * @property {() => void} forget it has ended
+ * @property {(count: number) => void} acknowledge tells how many further pieces were read
+ * @property {() => void} forget the request has ended
  * @property {() => void} cancel
  */
 
-/** Bytes that only the page has (a stream, its own fetch), read when the worker asks for them. */
+/** Bytes that only the page can read (a stream, the caller's fetch). The worker asks for them. */
 class PageSource {
   #source;
   /** @type {Map<number, ByteStream>} */
@@ -380,8 +380,8 @@ class PageSource {
     const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
     if (method === 'read') {
       const bytes = await stream?.read();
-      // a copy of its own: what is passed on is taken away from whoever made the stream (and the
-      // slice of a Node Buffer is no copy)
+      // a copy, because sending transfers the buffer, which the caller may still use (the slice of a Node Buffer
+      // is no copy)
       return bytes ? new Uint8Array(bytes) : null;
     }
     stream?.cancel();

@@ -1,5 +1,5 @@
-// js/connection/messages.js — the shapes of the messages between the page and its workers, and whether something
-// that came from anywhere has one of them.
+// js/connection/messages.js — the messages between the page and its workers, and checks of messages that come over
+// channels which other scripts can write to.
 
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
@@ -7,14 +7,14 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 /** @typedef {import('../wasm/engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
-/** What a worker reads by itself. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
+/** A source that a worker reads without the page. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
 /** @typedef {import('../bytes/download_progress.js').Progress} Progress */
 /** A message of a conversation. @typedef {{role: string, content: string} & Record<string, unknown>} PlainMessage */
 
 /**
- * The first message makes a worker what it is: a helper hears nothing after it.
- * Helpers ask the engine's worker for the memory through ports of their own: the page never has it, so
- * that it is gone with the workers.
+ * The first message says whether a worker is the engine's or a helper. A helper receives no other message.
+ * Helpers get the memory from the engine's worker through a port each. The page never holds the memory, so that it is
+ * freed when the workers end.
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage
  *
@@ -25,7 +25,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * What is generated from: a prompt, or a conversation that the worker renders.
+ * The input of a request: a prompt, or a conversation that the worker renders.
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>}} Input
  *
@@ -37,7 +37,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * To the engine's worker. `ack` says how many pieces of a request's text were taken by its reader.
+ * Messages to the engine's worker. `ack` says how many further pieces the reader of a request has taken.
  * @typedef {HelperMessage | InitMessage | GenerateMessage |
  *   {type: 'cancel', id: number} |
  *   {type: 'close'} |
@@ -49,7 +49,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
- * Without its own logprob, unless it was asked for.
+ * `logprob` is there only if it was asked for.
  * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
  *
  * @typedef {{finish: 'stop' | 'length' | 'abort', promptTokens: number, cachedTokens: number,
@@ -58,16 +58,16 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * What one step of the engine brought a request: `texts` are the pieces that can be shown, `tokens`
- * (when asked for) as many details.
+ * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
+ * were asked for.
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[],
  *   prefill: {done: number, total: number} | undefined, done: Done | undefined,
  *   error: PlainError | undefined}} Output
  */
 
 /**
- * From the engine's worker. `ask` calls the page (bytes of a stream that only the page has), `log` is
- * for its console where the worker has none.
+ * Messages from the engine's worker. `ask` asks the page for bytes of a stream that only the page has. `log` is text
+ * for the page's console, where the worker has none.
  * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |
  *   {type: 'closed'} |
@@ -80,10 +80,10 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   {type: 'ask', id: number, method: string, args: number[]}} FromWorker
  */
 
-/** The package's: tabs of another one may know other messages. */
+/** The version of the package. Tabs with another version may use other messages. */
 export const VERSION = '0.1.0';
 
-// ---- what comes over a channel that every script of the origin can write to ----
+// ---- checks of messages from channels, which every script of the origin can write to ----
 
 /** @param {any} value @returns {boolean} */
 const isObject = (value) => typeof value === 'object' && value !== null;
@@ -95,7 +95,7 @@ const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 const isPlainError = (error) =>
   isObject(error) && typeof error.code === 'string' && typeof error.message === 'string';
 
-/** @param {any} progress whether there is none, or one of a prompt @returns {boolean} */
+/** @param {any} progress undefined, or the progress of a prompt @returns {boolean} */
 const isPrefill = (progress) =>
   progress === undefined ||
   (isObject(progress) && isCount(progress.done) && isCount(progress.total));
@@ -140,11 +140,11 @@ const toLeader = {
 const isOneOf = (message, kinds) =>
   isObject(message) && Object.hasOwn(kinds, message.type) && kinds[message.type](message);
 
-/** @param {unknown} message @returns {message is FromWorker} of those that a leader sends its clients */
+/** @param {unknown} message @returns {message is FromWorker} a message that a leader may send to its clients */
 export const isFromLeader = (message) => isOneOf(message, fromLeader);
 
-/** @param {unknown} message @returns {message is ToWorker} of those that a client sends its leader */
+/** @param {unknown} message @returns {message is ToWorker} a message that a client may send to its leader */
 export const isToLeader = (message) => isOneOf(message, toLeader);
 
-/** @param {any} value @returns {boolean} whether it could be a client's name */
+/** @param {any} value @returns {boolean} whether it may be a client's name */
 export const isClientName = (value) => typeof value === 'string' && value !== '';

@@ -1,4 +1,4 @@
-// js/connection/start_worker.js — starts workers, web ones and Node's, and makes one kind of them.
+// js/connection/start_worker.js — starts web workers and Node's workers, with one interface for both.
 
 import { WickError } from '../base/errors.js';
 
@@ -6,7 +6,7 @@ import { WickError } from '../base/errors.js';
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
 
 /**
- * A worker of either kind. `onEnd` hears of a worker that failed or went away by itself.
+ * A worker of either kind. `onEnd` is called when a worker failed or ended by itself.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
  * @property {() => Promise<void>} terminate
@@ -35,16 +35,15 @@ function startWorker(option) {
   if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
-  // Flags of the process need not be ones that a worker takes (--input-type).
+  // A worker refuses some flags of the process (--input-type).
   if (made) return new threads.Worker(addressOf(made), { execArgv: [] });
   return startQuickly(threads);
 }
 
 /**
- * The package's own file for Node, read as a script: by the loader of modules it comes up 6 ms later.
- * Where a bundler has left that file behind, it is the one that browsers take. Its standard streams
- * lead nowhere, and what it has to say comes as messages: those of this thread, which would be made
- * for it, and its own input take 3 ms.
+ * Starts the package's file for Node as a script, which is 6 ms faster than as a module. If a bundler has left that file
+ * out, the file for browsers is started. The worker's standard streams are not connected, because making them takes
+ * 3 ms. Its warnings come as messages instead.
  * @param {typeof import('node:worker_threads')} threads
  * @returns {NodeWorker}
  */
@@ -61,7 +60,7 @@ from('node:vm').runInThisContext(fs.readFileSync(name, 'utf8'), name);`;
   const folder = common.slice(0, common.search(/[^\\/]*$/));
   const workerData = { own: `${folder}node/worker.js`, jinja: `${folder}node/jinja.js`, common };
   const streams = { stdin: true, stdout: true, stderr: true };
-  // what a token and a request leave is collected often; V8 would take up to 48 MB for it instead
+  // a small young generation is collected often; V8 would let it grow to 48 MB
   const resourceLimits = { maxYoungGenerationSizeMb: 6 };
   return new threads.Worker(text, {
     eval: true,
@@ -89,21 +88,21 @@ function startWebWorker(option) {
     return allowed(() => new Worker(url, { type: 'module' }), "'self'");
   }
   if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());
-  // Bundlers look for exactly this expression.
+  // Bundlers search for exactly this expression.
   const start = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
   return allowed(start, "'self'");
 }
 
-/** Some browsers refuse at once, some tell the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
+/** Some browsers throw at once, others send an error event to the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
 const refusals = new WeakMap();
 
-/** What a worker reads is refused where only it can hear of it. @type {WeakMap<Worker, string>} */
+/** The origins of workers that import their file. If that is refused, only the worker gets an event. @type {WeakMap<Worker, string>} */
 const imports = new WeakMap();
 
 /**
  * A worker that the page's Content Security Policy may refuse.
  * @param {() => Worker} start
- * @param {string} source what worker-src has to allow
+ * @param {string} source the source that worker-src has to allow
  * @returns {Worker}
  */
 function allowed(start, source) {
@@ -137,9 +136,9 @@ function watchPolicy(source) {
 
 /**
  * @param {string} words an error's, or the directive
- * @param {string} source what worker-src has to allow
+ * @param {string} source the source that worker-src has to allow
  * @param {unknown} [cause]
- * @returns {WickError | undefined} nothing if it was no policy
+ * @returns {WickError | undefined} undefined if no policy was the reason
  */
 function refusedBy(words, source, cause) {
   const page = "The page's Content Security Policy";
@@ -191,7 +190,7 @@ function adaptWeb(worker, onMessage, onEnd) {
     event.preventDefault();
     const { message, error } = event;
     if (message) return onEnd(message, error ?? undefined);
-    // what the policy has to say may come after it
+    // the event of the policy may come later
     const origin = imports.get(worker);
     const or = origin
       ? `, or worker-src of the Content Security Policy does not allow ${origin}`

@@ -1,5 +1,5 @@
-// js/page/beam_search.js — beam search on sessions: a beam is a fork, so what beams have in common is in memory
-// once, and the beams of a step run as one batch.
+// js/page/beam_search.js — beam search on sessions. A beam is a fork, so the common beginning of beams is in memory
+// once. The beams of a step run as one batch.
 
 import { argumentError } from '../base/errors.js';
 import { checkCount, shown } from './option_checks.js';
@@ -10,11 +10,11 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../index.js').Beam} Beam */
 /** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
 
-/** The engine tells of so many alternatives at the most. */
+/** The most alternatives of a token that the engine returns. */
 const ALTERNATIVES_MAX = 20;
 
 /**
- * A continuation: its session holds all of its tokens but `next`.
+ * A continuation. Its session holds all of its tokens but `next`.
  * @typedef {{session: Session, tokens: number[], logprob: number, next: string | number[]}} Live
  * @typedef {{beam: Live, token: number, logprob: number}} Candidate
  */
@@ -75,7 +75,7 @@ class Search {
     this.#live = [{ session, tokens: [], logprob: 0, next: prompt }];
     for (let step = 0; step < maxTokens && this.#live.length > 0; step++) {
       const extended = await Promise.allSettled(this.#live.map((beam) => this.#extend(beam)));
-      // all have ended: sessions can be closed
+      // all requests have ended, so their sessions can be closed
       const refused = extended.find((one) => one.status === 'rejected');
       if (step > 0 && refused?.reason?.code === 'PROMPT_TOO_LONG') return; // the context is full
       if (refused) throw refused.reason;
@@ -92,7 +92,7 @@ class Search {
    */
   async best(textOf) {
     const { width, lengthPenalty } = this.#settings;
-    // what still goes on where enough have ended is no whole text
+    // texts that have not ended count only if fewer than `width` have ended
     const cut = this.#ended.length >= width ? [] : this.#live;
     const live = cut.map(({ tokens, logprob }) => ({
       tokens,
@@ -110,7 +110,7 @@ class Search {
   }
 
   /**
-   * The beam's likeliest next tokens.
+   * The most likely next tokens of a beam.
    * @param {Live} beam
    * @returns {Promise<Candidate[]>}
    */
@@ -129,7 +129,7 @@ class Search {
       priority: priority ?? 0,
     });
     await generation.text();
-    // the token that was sampled is one of the candidates, and not yet part of the text
+    // the sampled token is only one of the candidates, so it is taken back
     const tokens = await beam.session.tokens();
     await beam.session.truncate(tokens.length - 1);
     return details[0].top.map(({ token, logprob }) => ({
@@ -140,7 +140,7 @@ class Search {
   }
 
   /**
-   * What goes on gets a fork; the last child of a beam takes its session over.
+   * Each chosen candidate gets a fork of its beam's session. The last one of a beam takes the session itself.
    * @param {Candidate[]} chosen
    */
   async #follow(chosen) {

@@ -1,5 +1,5 @@
-// js/page/best_of.js — best-of: several completions of one prompt, which share its pages, in the order of how
-// likely the model finds them.
+// js/page/best_of.js — best-of: several completions of one prompt, which share its pages, ordered by their mean
+// logprob.
 
 import { checkCompletions } from './option_checks.js';
 import { readersOf } from './piece_reader.js';
@@ -16,7 +16,7 @@ async function read(reader) {
   const tokens = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     text += piece.text;
-    // text that was held back is no token's
+    // held-back text belongs to no token
     if (!piece.token || piece.token.token < 0) continue;
     tokens.push(piece.token.token);
     logprob += piece.token.logprob ?? 0;
@@ -25,7 +25,7 @@ async function read(reader) {
   return { text, tokens, logprob, finishReason: finish === 'length' ? 'length' : 'stop' };
 }
 
-/** A short text is not likelier for being short. @param {Beam} completion */
+/** The mean, so that short texts are not preferred. @param {Beam} completion */
 const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 
 /**

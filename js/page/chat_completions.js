@@ -1,5 +1,4 @@
-// js/page/chat_completions.js — conversations in the shape of OpenAI's chat completions, as openai-node gives them:
-// whoever knows that interface needs no other.
+// js/page/chat_completions.js — OpenAI's chat completions, with the interface of openai-node.
 
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
@@ -18,13 +17,13 @@ import { settingsOf } from './request_options.js';
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 
-/** Fields that change the answer and are not there yet: refused, not ignored. */
+/** Fields that would change the answer and are not supported. They are refused. */
 const unsupported = [
   ...['tools', 'functions', 'tool_choice', 'function_call', 'audio', 'modalities'],
   'web_search_options',
 ];
 
-/** Of ChatCompletionRequest, what has an effect. */
+/** Fields of ChatCompletionRequest that are used. */
 const bodyNames = /** @type {const} */ ([
   ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
   ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
@@ -33,29 +32,32 @@ const bodyNames = /** @type {const} */ ([
   ...['top_logprobs', 'chat_template_kwargs', 'signal', 'onPrefill'],
 ]);
 
-/** OpenAI's own that concern its service, or abilities that no model here has. */
+/** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
 const withoutEffect = [
   ...['model', 'user', 'store', 'metadata', 'service_tier', 'parallel_tool_calls', 'prediction'],
   ...['reasoning_effort', 'verbosity', 'safety_identifier'],
   ...['prompt_cache_key', 'prompt_cache_retention', 'response_format'],
 ];
 
-/** What openai-node knows besides for one call, for its requests over the network. */
+/** Further options of a call in openai-node, which concern the network. They are ignored. */
 const callWithoutEffect = ['headers', 'query', 'maxRetries', 'idempotencyKey'];
 
 /** @param {Record<string, any>} body */
 function checkBody(body) {
   if (typeof body !== 'object' || body === null) {
-    throw argumentError('A chat completion wants an object of settings');
+    throw argumentError('A chat completion needs an object of settings');
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
-  if (found) throw new WickError('UNSUPPORTED', `Chat completions know no ${found} yet`);
+  if (found) throw new WickError('UNSUPPORTED', `Chat completions do not support ${found} yet`);
   if (typeof (body.stream ?? false) !== 'boolean') {
     throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
   }
   const format = body.response_format?.type ?? 'text';
   if (format !== 'text') {
-    throw new WickError('UNSUPPORTED', `Chat completions know no response_format ${format} yet`);
+    throw new WickError(
+      'UNSUPPORTED',
+      `Chat completions do not support response_format ${format} yet`,
+    );
   }
   checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
 }
@@ -206,7 +208,7 @@ async function choiceOf(reader, index, body) {
 /** @param {PieceReader[]} readers that have ended @returns {Done[]} */
 const donesOf = (readers) => readers.map((reader) => /** @type {Done} */ (reader.done));
 
-/** A streamed answer: an async iterable of chunks, read once. */
+/** A streamed answer: an async iterable of chunks that can be read once. */
 export class ChatStream {
   #readers;
   #head;
@@ -261,7 +263,7 @@ export class ChatStream {
     }
   }
 
-  /** @param {number} index @param {Piece | undefined} piece nothing: the choice has ended */
+  /** @param {number} index @param {Piece | undefined} piece undefined: the choice has ended */
   #piece(index, piece) {
     if (!piece) {
       const done = /** @type {Done} */ (this.#readers[index].done);
@@ -307,7 +309,7 @@ async function* merged(readers) {
   /** @param {number} index */
   const nextOf = (index) => {
     const next = readers[index].next().then((piece) => ({ index, piece }));
-    next.catch(() => {}); // who leaves the stream does not wait for it any more
+    next.catch(() => {}); // nobody waits for it after the stream was left
     return next;
   };
   const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));

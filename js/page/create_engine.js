@@ -15,7 +15,7 @@ import { checkCallback } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 
-/** Bundlers look for exactly these expressions. @type {Record<string, () => URL>} */
+/** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
 const moduleUrls = {
   'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
   'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
@@ -23,7 +23,7 @@ const moduleUrls = {
   'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
 };
 
-/** Compiled modules of the package's own files: a second engine needs not compile again. */
+/** Compiled modules of the package, which further engines use again. */
 const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
 
 /** @param {string} build */
@@ -102,11 +102,11 @@ export async function createEngine(options) {
     const load = async () => {
       if (shared === undefined) return start(connection);
       const isPossible = await canShare();
-      connection.check(); // it may have been given up meanwhile
+      connection.check(); // the caller may have aborted meanwhile
       if (!isPossible) return start(connection);
       return connection.share(
         (onMessage) => new TabThread(shared, start, onMessage),
-        // what it throws is the page's, and no call's
+        // its errors go to the page, not to a call
         ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
       );
     };
@@ -134,7 +134,7 @@ async function startEngine(connection, options, config, from) {
   } catch (error) {
     const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
     if (!isRefused) throw error;
-    // phones: less can be reserved than what helpers would need
+    // some phones cannot reserve the memory that helpers need
     return loadEngine(connection, options, { ...config, threads: 1 }, from);
   }
 }

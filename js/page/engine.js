@@ -1,5 +1,4 @@
-// js/page/engine.js — the Engine that callers have: it checks what is passed in and passes calls on to the
-// worker.
+// js/page/engine.js — the Engine of the public interface. It checks arguments and sends calls to the worker.
 
 import { argumentError } from '../base/errors.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
@@ -45,8 +44,8 @@ export class Engine {
   }
 
   /**
-   * Several continuations of one prompt, which is read once. They run together; each is read for
-   * itself, and all of them start when the first one is.
+   * Several completions of one prompt, which is processed once. They run together. All of them start when the first
+   * one is read.
    * @param {string | ArrayLike<number>} prompt
    * @param {GenerateOptions & {n?: number}} [options] `seed` is the first one's, the others follow
    * @returns {Generation[]}
@@ -71,7 +70,7 @@ export class Engine {
   }
 
   /**
-   * Several continuations, by how likely the model finds them.
+   * Several completions, ordered by their mean logprob.
    * @param {string | ArrayLike<number>} prompt
    * @param {GenerateOptions & {n?: number}} [options]
    */
@@ -87,7 +86,7 @@ export class Engine {
   async tokenize(text, options = {}) {
     checkNames(options, ['addSpecial', 'parseSpecial', 'signal']);
     const { addSpecial = true, parseSpecial = true, signal } = options;
-    if (typeof text !== 'string') throw argumentError('tokenize wants a string');
+    if (typeof text !== 'string') throw argumentError('tokenize needs a string');
     const flags =
       (addSpecial ? TOKENIZE_ADD_SPECIAL : 0) | (parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0);
     return this.#connection.call('tokenize', [text, flags], signal);
@@ -125,7 +124,7 @@ export class Engine {
     return this.#connection.call('applyTemplate', [messagesOf(messages), given], signal);
   }
 
-  /** What the model is and what it takes, memory and threads as they are now. */
+  /** Facts about the model, and the memory and threads in use now. */
   async info() {
     this.#info = infoOf(await this.#connection.call('info', []));
     return this.#info;
@@ -137,7 +136,7 @@ export class Engine {
   }
 
   /**
-   * What the ops of the forward passes took so far.
+   * Times and counts of the ops of the forward passes.
    * @param {{format?: 'json' | 'prometheus', reset?: boolean, signal?: AbortSignal | null}} [options]
    * @returns {Promise<any>}
    */
@@ -156,7 +155,7 @@ export class Engine {
   }
 
   /**
-   * The prefix cache, to be loaded again by an engine with the same model.
+   * Saves the prefix cache. An engine with the same model can load it.
    * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
@@ -165,7 +164,7 @@ export class Engine {
   }
 
   /**
-   * What saveState or a session's save has written.
+   * Loads what saveState or a session's save has written.
    * @param {string | Blob | ArrayBuffer | Uint8Array} from a path or name as above, or the bytes
    * @returns {Promise<{session: Session | undefined, entries: number}>}
    */
@@ -174,8 +173,8 @@ export class Engine {
   }
 
   /**
-   * The pages of keys and values, who has them, and what is running.
-   * @param {{map?: boolean}} [options] with a letter a page
+   * The pages of keys and values and their use.
+   * @param {{map?: boolean}} [options] map: adds a text with one letter for each page
    */
   async kvStats(options = {}) {
     const { map = false } = checkNames(options, ['map']);
@@ -183,7 +182,7 @@ export class Engine {
   }
 
   /**
-   * Who runs, who waits, and what came of those before.
+   * Counts of requests (running, waiting, ended), tokens and passes.
    * @param {{format?: 'json' | 'prometheus'}} [options]
    * @returns {Promise<any>}
    */

@@ -9,10 +9,10 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 
-/** Of the model's source. @type {Record<keyof import('../index.js').ModelSource, true>} */
+/** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, true>} */
 const sourceNames = { url: true, file: true, blob: true, stream: true };
 
-/** All of them, too. @type {Record<keyof EngineOptions, true>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, true>} */
 const engineNames = {
   ...sourceNames,
   headers: true,
@@ -45,7 +45,7 @@ const engineNames = {
 /** @param {EngineOptions} options */
 export function checkEngineNames(options) {
   if (typeof options !== 'object' || options === null) {
-    throw argumentError('createEngine wants an object of options');
+    throw argumentError('createEngine needs an object of options');
   }
   checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
   const { chatTemplate, worker } = options;
@@ -58,7 +58,7 @@ export function checkEngineNames(options) {
   downloadOf(options);
 }
 
-/** How fine performance.now() is (High Resolution Time): browsers coarsen it. */
+/** The resolution of performance.now(), which browsers coarsen (W3C High Resolution Time). */
 function timerGrainUs() {
   if (globalThis.process?.versions?.node) return 1;
   return globalThis.crossOriginIsolated ? 5 : 100;
@@ -143,8 +143,8 @@ export function checkThreads(threads) {
 }
 
 /**
- * The name of a shared engine among all of the origin: with what makes answers differ, so that tabs
- * which want different ones do not meet, nor tabs whose versions know other messages.
+ * The name of a shared engine within the origin. It contains the model, the options that change answers and the version
+ * of the package, so that only tabs with the same of each share an engine.
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
  * @param {SourceDescription} description

@@ -1,4 +1,4 @@
-// js/page/engine_reports.js — the engine's JSON about itself (include/wick.h) in the package's names.
+// js/page/engine_reports.js — the engine's JSON reports (include/wick.h) with the names of this package.
 
 /** @typedef {import('../index.js').EngineInfo} EngineInfo */
 /** @typedef {import('../index.js').KvStats} KvStats */
@@ -7,7 +7,7 @@
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 /**
- * Renames the members of one object, not of those inside.
+ * Renames the members of one object, but not of objects within it.
  * @param {Record<string, any> | null | undefined} object
  * @returns {any}
  */
@@ -68,7 +68,7 @@ export function statsOf(raw) {
 }
 
 /**
- * Name, help, type, value and labels of each line. Prometheus wants base units and `_total` on counters.
+ * Name, help, type, value and labels of each line. Prometheus asks for base units, and for `_total` in names of counters.
  * @param {EngineStats} stats
  * @returns {[name: string, help: string, type: 'gauge' | 'counter', values: Record<string, number>][]}
  */

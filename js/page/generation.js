@@ -1,5 +1,4 @@
-// js/page/generation.js — one request as its caller sees it: an async iterable of text that tells in the end
-// how it went.
+// js/page/generation.js — the object that generate() returns: an async iterable of text, with a result at the end.
 
 import { argumentError } from '../base/errors.js';
 import { leavable } from './piece_reader.js';
@@ -8,7 +7,7 @@ import { leavable } from './piece_reader.js';
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 
 /**
- * What engine.generate gives.
+ * A running request and its text.
  * @implements {AsyncIterable<string>}
  */
 export class Generation {
@@ -21,7 +20,7 @@ export class Generation {
     reader.heldBy(this);
   }
 
-  /** How it went; undefined until it has ended, and after an error. */
+  /** Finish reason, usage and timings. Undefined until the request has ended, and after an error. */
   get result() {
     const done = this.#reader.done ?? this.#reader.left;
     return done && resultOf(done);

@@ -1,4 +1,4 @@
-// js/page/model_options.js — where a model's bytes come from, as createEngine is told: addresses, files of the
+// js/page/model_options.js — the options of createEngine that say where the model is: addresses, files of the
 // disk, blobs or a stream.
 
 import { argumentError, wordsOf } from '../base/errors.js';
@@ -14,11 +14,11 @@ import { checkNames } from './option_names.js';
 
 const RETRIES = 5;
 const STALL_MS = 30_000;
-/** What a timer can wait. */
+/** The longest time of a timer. */
 const STALL_MS_MAX = 2 ** 31 - 1;
 
 /**
- * How a download is done. Checked for any source: what is wrong is told before a byte is fetched.
+ * The options of downloads. They are checked for every source, before a byte is fetched.
  * @param {EngineOptions} options
  */
 export function downloadOf(options) {
@@ -35,8 +35,8 @@ export function downloadOf(options) {
 }
 
 /**
- * Where the model comes from: `description` travels to the worker, `source` (if any) stays here and
- * is read through messages.
+ * The model's source. `description` is sent to the worker. `source`, if there is one, stays here, and the worker reads it
+ * through messages.
  * @param {EngineOptions} options
  * @returns {{description: SourceDescription, source: Source | undefined}}
  */
@@ -46,7 +46,7 @@ export function sourceOf(options) {
   );
   if (given.length !== 1) {
     const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
-    throw argumentError(`createEngine wants one of url, file, blob and stream: ${found}`);
+    throw argumentError(`createEngine needs one of url, file, blob and stream: ${found}`);
   }
   if (given[0] === 'url') return urlSource(options);
   if (given[0] === 'stream') {
@@ -102,7 +102,7 @@ function urlSource(options) {
 }
 
 /**
- * Headers would make a text of anything: of undefined, too.
+ * Headers would convert any value to text, even undefined. So values are checked.
  * @param {unknown} headers
  * @returns {Record<string, string>}
  */
@@ -138,7 +138,7 @@ function headerOf(pair) {
 function absoluteUrl(url) {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   const text = wordsOf(url);
-  // a drive's letter would be taken for a scheme
+  // URL would take the letter of a drive for a scheme
   if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
   const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
   const hint = isPath
@@ -176,8 +176,8 @@ function blobSource(files) {
 export const nameOfBlob = (blob) => ('name' in blob ? String(blob.name) : '');
 
 /**
- * Whether the worker can read it by itself. Not so in Node: it clones no File, and Node 20 crashes when
- * a worker reads a Blob of a file.
+ * Whether the worker can read it without the page. Not in Node, which cannot clone a File; Node 20 crashes when a worker
+ * reads a Blob of a file.
  * @param {Blob} blob
  */
 function canSend(blob) {

@@ -3,7 +3,7 @@
 import { argumentError, wordsOf } from '../base/errors.js';
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
-/** @param {unknown} value @returns {string} so that '2' is not taken for 2 */
+/** @param {unknown} value @returns {string} strings in quotes, so that '2' differs from 2 */
 export const shown = (value) =>
   typeof value === 'string' ? `the string ${JSON.stringify(value)}` : wordsOf(value);
 

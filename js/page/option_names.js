@@ -1,10 +1,10 @@
-// js/page/option_names.js — the names of options: one that is none is refused with the nearest that is, for a
-// misspelt setting that did nothing would be found late.
+// js/page/option_names.js — checks the names of options. An unknown name is an error that proposes the nearest known one:
+// a misspelt option that was ignored would be noticed late.
 
 import { WickError } from '../base/errors.js';
 
 /**
- * How many letters have to be put in, left out or replaced to make one word of the other (Levenshtein).
+ * The number of letters to insert, remove or replace to turn one word into the other (Levenshtein).
  * @param {string} from
  * @param {string} to
  */
@@ -21,10 +21,10 @@ function distanceOf(from, to) {
   return row[to.length];
 }
 
-/** What two ways to write a name have in common. @param {string} name */
+/** The letters and digits of a name: max_tokens and maxTokens have the same. @param {string} name */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
 
-/** @param {string} name @param {string[]} known @returns {string | undefined} the one that may be meant */
+/** @param {string} name @param {string[]} known @returns {string | undefined} the name that was probably meant */
 function nearestOf(name, known) {
   const ranked = known
     .map((one) => ({ one, distance: distanceOf(bare(name), bare(one)) }))
@@ -33,12 +33,11 @@ function nearestOf(name, known) {
 }
 
 /**
- * Gives `options` back, and throws unless they are an object with no other names than these. One that
- * is undefined counts as left out.
+ * Returns `options`. Throws if they are not an object, or have another name than these. undefined counts as left out.
  * @template {object} T
  * @param {T} options
  * @param {(keyof T & string)[]} names
- * @param {string[]} [silent] names that are fine, too, and are never proposed
+ * @param {string[]} [silent] further known names, which are never proposed
  * @returns {T}
  */
 export function checkNames(options, names, silent = []) {

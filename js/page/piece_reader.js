@@ -1,5 +1,5 @@
-// js/page/piece_reader.js — reads the pieces of one request: it starts when somebody reads, and stops when
-// nobody does any more.
+// js/page/piece_reader.js — reads the pieces of one request. The request starts with the first read, and is cancelled
+// when nobody reads any more.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
@@ -11,12 +11,12 @@ import { checkCallback } from './option_checks.js';
 /** @typedef {import('../connection/messages.js').Done} Done */
 /** @typedef {import('../connection/messages.js').TokenDetail} TokenDetail */
 
-/** A piece of text, with its token's details when those were asked for. */
+/** A piece of text, with the details of its token if they were asked for. */
 /** @typedef {{text: string, token: TokenDetail | undefined}} Piece */
 
-/** The engine hears of what was read in batches. */
+/** The worker is told after this many pieces that they were read. */
 const ACKNOWLEDGE_EVERY = 32;
-/** So many pieces lie unread when it is asked whether anybody could still read them. */
+/** With this many unread pieces the reader checks whether their holder was collected as garbage. */
 const UNREAD_PIECES_WATCHED = 64;
 const aborted = /** @type {const} */ ('abort');
 
@@ -40,18 +40,18 @@ export class PieceReader {
   #promptTokens = 0;
   #piecesCount = 0;
   /**
-   * Wakes the reader that waits for the next piece. No function written out where it is assigned: V8
-   * puts such closures where only its big collections come by, with all that they lead to.
+   * Wakes the reader that waits for the next piece. No function literal is assigned to it: V8 allocates such closures in
+   * the old generation, where only major collections free them and all that they refer to.
    * @type {((nothing?: undefined) => void) | undefined}
    */
   #wake;
-  /** Whoever has the pieces to read. @type {WeakRef<object> | undefined} */
+  /** The object through which the caller reads. @type {WeakRef<object> | undefined} */
   #holder;
   #isWatched = false;
 
   /**
-   * @param {() => void} launch has `begin` called
-   * @param {() => void} onEnd called once: nothing comes any more, however it went
+   * @param {() => void} launch submits the request and calls `begin`
+   * @param {() => void} onEnd called once, when the request has ended in any way
    * @param {{signal?: AbortSignal | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
    *   onToken?: ((token: TokenDetail) => void) | undefined}} options
@@ -67,12 +67,12 @@ export class PieceReader {
     this.#onToken = onToken;
   }
 
-  /** @returns {Done | undefined} how it went, once it has ended well */
+  /** @returns {Done | undefined} the result, after a good end */
   get done() {
     return this.#done;
   }
 
-  /** @returns {Done | undefined} of one that was aborted, or left: what had come by then */
+  /** @returns {Done | undefined} the result of an aborted request: what had come by then */
   get left() {
     if (!this.#isAborted) return undefined;
     const [promptTokens, completionTokens] = [this.#promptTokens, this.#piecesCount];
@@ -83,12 +83,12 @@ export class PieceReader {
     );
   }
 
-  /** @returns {boolean} whether nothing comes any more */
+  /** @returns {boolean} whether the request has ended */
   get isOver() {
     return this.#failure !== undefined || this.#done !== undefined;
   }
 
-  /** Queues the request, once. */
+  /** Submits the request, once. */
   start() {
     if (this.#isStarted) return;
     if (this.#signal?.aborted) this.abort(abortError(this.#signal.reason));
@@ -96,7 +96,7 @@ export class PieceReader {
     this.#launch();
   }
 
-  /** What is called with what comes. */
+  /** The functions that receive output and errors. */
   get waiter() {
     return {
       onOutput: (/** @type {Output} */ output) => this.#receiveSafely(output),
@@ -107,11 +107,11 @@ export class PieceReader {
   /** @param {RunningRequest} running */
   begin(running) {
     this.#running = running;
-    if (this.#failure) running.cancel(); // nobody wants it any more
+    if (this.#failure) running.cancel(); // it was aborted before it began
     this.#isStarted = true;
   }
 
-  /** @param {unknown} error what whoever reads on gets; what is under way is cancelled */
+  /** @param {unknown} error thrown to the reader; the request is cancelled */
   abort(error) {
     this.#isStarted = true;
     this.#isAborted ||= !this.isOver;
@@ -133,15 +133,15 @@ export class PieceReader {
     this.#wake?.();
   }
 
-  /** @param {object} holder an object that is gone reads nothing any more */
+  /** @param {object} holder when it is collected as garbage, nobody can read */
   heldBy(holder) {
     this.#unwatch();
     if (!this.isOver) this.#holder = new WeakRef(holder);
   }
 
   /**
-   * Not each request from its start: what was ever in a FinalizationRegistry survives V8's small
-   * collections, with all that it leads to, and makes the heap of a page that asks much four times as big.
+   * Only requests with many unread pieces are registered. An object that was in a FinalizationRegistry survives V8's
+   * minor collections with all that it refers to: the heap of a page with many requests would be four times as large.
    */
   #watch() {
     if (this.#isWatched || !this.#holder) return;
@@ -156,7 +156,7 @@ export class PieceReader {
     this.#isWatched = false;
   }
 
-  /** What a caller's own functions throw ends their request, and no other. @param {Output} output */
+  /** An error of the caller's callbacks ends their request only. @param {Output} output */
   #receiveSafely(output) {
     try {
       this.#receive(output);
@@ -182,7 +182,7 @@ export class PieceReader {
     this.#wake?.();
   }
 
-  /** @returns {Promise<Piece | undefined>} nothing when it has ended */
+  /** @returns {Promise<Piece | undefined>} undefined at the end */
   async next() {
     this.start();
     for (;;) {
@@ -205,14 +205,14 @@ export class PieceReader {
     this.#unacknowledged = 0;
   }
 
-  /** Nobody reads on. */
+  /** Cancels the request, because nobody reads on. */
   cancel() {
     if (!this.isOver) this.abort(abortError());
   }
 }
 
 /**
- * The readers of a prompt's completions, which start together when the first of them is read.
+ * The readers of a prompt's completions. All completions start when the first of them is read.
  * @param {EngineConnection} connection
  * @param {Parameters<EngineConnection['generate']>[0]} message
  * @param {ConstructorParameters<typeof PieceReader>[2]} options
@@ -242,8 +242,8 @@ export function readersOf(connection, message, options, completions = 1) {
 }
 
 /**
- * The generator, with a way out that works at any time: one that has not begun would run no `finally`,
- * and one that waits for the next piece would leave only after that.
+ * The generator with a `return` that cancels at any time. By itself a generator that has not begun would not run its
+ * `finally`, and one that waits for a piece would return only after that piece.
  * @template T
  * @param {AsyncGenerator<T, void, void>} generator
  * @param {() => void} cancel
@@ -281,7 +281,7 @@ export function leavable(generator, cancel) {
   };
 }
 
-/** What nobody can read any more, because nobody has it, is cancelled as if it had been left. */
+/** Cancels requests whose holder was collected as garbage. */
 const unread = new FinalizationRegistry((/** @type {PieceReader} */ reader) => reader.cancel());
 
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */

@@ -10,10 +10,10 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Settings} Settings */
 
-/** llama.cpp's defaults, which GGUF models are made and tried with. */
+/** The defaults of llama.cpp, which most GGUF models are tested with. */
 const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
 
-/** All of them: a new one is missed by the types here. @type {Record<keyof GenerateOptions, true>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, true>} */
 const generateNames = {
   maxTokens: true,
   temperature: true,
@@ -47,7 +47,7 @@ export function settingsOf(options) {
   const count = { min: 0, max: U32_MAX, whole: true };
   const some = { ...count, min: 1 };
   return {
-    // 0 is the engine's word for none given
+    // 0 means no limit to the engine
     maxTokens: (options.maxTokens ?? undefined) === undefined ? 0 : number('maxTokens', 0, some),
     temperature: number('temperature', defaults.temperature, { min: 0 }),
     topK: number('topK', defaults.topK, count),
@@ -72,9 +72,9 @@ export function settingsOf(options) {
 }
 
 /**
- * Text that is no text (half of a surrogate pair) would become the same bytes as another.
+ * The salt must be well-formed: a lone surrogate would be encoded as the same bytes as another one.
  * @param {unknown} salt
- * @returns {string} '' when there is none
+ * @returns {string} '' if there is none
  */
 export function saltOf(salt) {
   if (salt === undefined || salt === null) return '';
@@ -130,11 +130,11 @@ function stopsOf(stop) {
   throw argumentError('stop must be a string or an array of strings');
 }
 
-/** @param {unknown} tokens @returns {number[] | undefined} nothing if they are no list of token ids */
+/** @param {unknown} tokens @returns {number[] | undefined} undefined if they are not a list of token ids */
 function idsOf(tokens) {
   if (!Array.isArray(tokens) && !ArrayBuffer.isView(tokens)) return undefined;
   const ids = Array.from(/** @type {any} */ (tokens));
-  // as int32 they are passed on: what is no such number would be another token there
+  // they are passed as int32: any other number would become another token
   return ids.every((token) => Number.isInteger(token) && (token | 0) === token) ? ids : undefined;
 }
 
@@ -147,7 +147,7 @@ export function tokensOf(tokens) {
 
 /**
  * @param {unknown} prompt
- * @param {boolean} [mayBeEmpty] an empty array is no prompt by itself
+ * @param {boolean} [mayBeEmpty] whether an empty array is allowed
  * @returns {string | number[]}
  */
 export function promptOf(prompt, mayBeEmpty = false) {

@@ -1,5 +1,5 @@
-// js/page/session.js — a text that goes on from call to call, its keys and values kept in the engine: what
-// was read once is not read again, and forks share it.
+// js/page/session.js — a text that continues from call to call. The engine keeps its keys and values, so nothing is
+// computed twice. Forks share them.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
@@ -38,7 +38,7 @@ export class Session {
   }
 
   /**
-   * @param {string | ArrayLike<number>} prompt what comes next
+   * @param {string | ArrayLike<number>} prompt the continuation
    * @param {GenerateOptions} [options]
    * @returns {Generation}
    */
@@ -55,7 +55,7 @@ export class Session {
   }
 
   /**
-   * Reads text (or tokens) without answering.
+   * Appends text (or tokens) without an answer.
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
    */
@@ -66,7 +66,7 @@ export class Session {
   /**
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} options
-   * @param {[first: number, last: number]} [drop] what is dropped as soon as all that stays has seen it
+   * @param {[first: number, last: number]} [drop] tokens to drop as soon as all others are computed
    */
   async #read(text, options, drop) {
     const message = {
@@ -80,7 +80,7 @@ export class Session {
     return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };
   }
 
-  /** @returns {Promise<Session>} one with the same text, which shares what was read */
+  /** @returns {Promise<Session>} a session with the same text, which shares pages */
   async fork() {
     return new Session(this.#connection, await this.#connection.call('forkSession', [this.#id]));
   }
@@ -91,8 +91,8 @@ export class Session {
   }
 
   /**
-   * Drops tokens from the middle; what follows keeps its keys and values. It has seen what goes, though
-   * it need not have been read, or others may have taken its pages: the engine reads it first.
+   * Drops tokens from the middle. The tokens behind them keep their keys and values, which depend on the dropped ones.
+   * If these are not computed, or their pages were taken, the engine computes them first.
    * @param {number} first
    * @param {number} last the first that stays again
    */
@@ -115,7 +115,7 @@ export class Session {
     return saveState(this.#connection, this.#id, to);
   }
 
-  /** Gives its pages back. Closing twice is fine, and so is closing after the engine. */
+  /** Frees its pages. It may be called twice, and after the engine was closed. */
   close() {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -126,7 +126,7 @@ export class Session {
       if (!this.#connection.isEnded) await this.#connection.call('closeSession', [this.#id]);
     } catch (error) {
       const isGone = error instanceof WickError && error.code === 'LEADER_GONE';
-      if (isGone || this.#connection.isEnded) return; // and its pages with it
+      if (isGone || this.#connection.isEnded) return; // its pages were freed with the engine
       this.#closing = undefined;
       throw error;
     }

@@ -1,16 +1,16 @@
-// js/storage/browser_files.js — files in a folder of ours in the origin private file system. Pages read them everywhere,
-// but not every browser lets a page write (Safari before 26 does not): there the worker does.
+// js/storage/browser_files.js — files in the origin private file system. All pages can read them. Some browsers let
+// only workers write them (Safari before 26).
 
 import { WickError } from '../base/errors.js';
 
 const FOLDER = 'wick-llm';
-/** Apart from the states, whose names are anybody's choice. */
+/** Swapped pages have their own folder, because callers choose the names of states. */
 const SWAP_FOLDER = 'wick-llm-swap';
 
 /**
  * @param {string} name
  * @param {unknown} error
- * @param {string} [missing] what is not there, if something is not
+ * @param {string} [missing] the message if a file or folder is missing
  * @returns {WickError}
  */
 export function storageError(name, error, missing = `There is no saved state ${name}`) {
@@ -42,7 +42,7 @@ export async function readFile(name) {
   return new Uint8Array(await file.arrayBuffer());
 }
 
-/** @returns {boolean} whether writeFile can do its work on this thread, if any can */
+/** @returns {boolean} whether this thread can use writeFile; true also where no thread can */
 export function canWriteHere() {
   const { prototype } = globalThis.FileSystemFileHandle ?? {};
   return prototype === undefined || typeof prototype.createWritable === 'function';
@@ -56,14 +56,14 @@ export async function writeFile(name, bytes) {
   try {
     await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
   } catch (error) {
-    // half of a state is none, nor is the file that was made for it
+    // a state that is written in part is useless, and so is an empty file
     const isEmpty = isCopied && (await file.getFile()).size === 0;
     if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
     throw error;
   }
 }
 
-/** What was there stays until the copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
+/** The old file stays until the new copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
 async function writeCopy(file, bytes) {
   const writable = await file.createWritable();
   try {
@@ -75,7 +75,7 @@ async function writeCopy(file, bytes) {
   }
 }
 
-/** What workers have instead, which does not wait. @param {any} file @param {Uint8Array} bytes */
+/** Workers have this synchronous interface instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
     throw new WickError('NO_STORAGE', 'This browser lets no page write files');
@@ -95,8 +95,8 @@ async function writeInPlace(file, bytes) {
 }
 
 /**
- * A new file for a worker to read and write without waiting. Those that a tab which has died left
- * behind go; those that are open elsewhere cannot be removed.
+ * A new file that a worker reads and writes synchronously. Files that a crashed tab has left behind are removed. Files
+ * that are open in another tab cannot be removed.
  * @returns {Promise<{access: any, remove: () => Promise<void>}>}
  */
 export async function openSyncFile() {
@@ -108,7 +108,7 @@ export async function openSyncFile() {
   return { access, remove: () => removeClosed(folder, name) };
 }
 
-/** Chromium lets go of a file a little after its access was closed. @param {any} folder @param {string} name */
+/** In Chromium a file can be removed only some time after its access was closed. @param {any} folder @param {string} name */
 async function removeClosed(folder, name) {
   for (let tries = 0; tries < 100; tries++) {
     try {

@@ -1,5 +1,5 @@
-// js/storage/saved_states.js — where saved states are kept: in browsers in the origin private file system, in Node and
-// Deno in files. What was there stays until the new bytes are whole, wherever the system offers that.
+// js/storage/saved_states.js — saved states: in browsers in the origin private file system, in Node and Deno in files.
+// The old file stays until the new one is complete, if the system supports that.
 
 import { argumentError } from '../base/errors.js';
 import { canWriteHere, readFile, storageError, writeFile } from './browser_files.js';
@@ -8,7 +8,8 @@ const fs = () => globalThis.process?.getBuiltinModule?.('node:fs');
 
 /** @param {string} name */
 function checkName(name) {
-  if (typeof name !== 'string' || name === '') throw argumentError('A state is kept under a name');
+  if (typeof name !== 'string' || name === '')
+    throw argumentError('A state needs a name to be kept under');
   if (!fs() && /[/\\]|^\.+$/.test(name)) {
     throw argumentError(`${name} is no name for a state: in browsers it is not a path`);
   }
@@ -17,7 +18,7 @@ function checkName(name) {
 /**
  * @param {string} name
  * @param {Uint8Array<ArrayBuffer>} bytes
- * @param {() => Promise<void>} askWorker to keep them where this thread cannot
+ * @param {() => Promise<void>} askWorker writes them where this thread cannot
  */
 export async function keepBytes(name, bytes, askWorker) {
   checkName(name);

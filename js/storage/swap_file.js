@@ -1,19 +1,19 @@
-// js/storage/swap_file.js — one temporary file for the pages of requests that gave way (src/schedule/swap.h): in
-// browsers in the origin private file system, in Node and Deno in a folder. All of it is synchronous,
-// so it is for workers; whatever fails is refused, and the engine reads those tokens again.
+// js/storage/swap_file.js — a temporary file for the pages of preempted requests (src/schedule/swap.h). In browsers it is
+// in the origin private file system, in Node and Deno in a folder. Everything is synchronous, so only workers use it.
+// If a read or write fails, the engine computes those tokens again.
 
 import { openSyncFile } from './browser_files.js';
 
 /**
- * Reading and writing answer how many bytes they did.
+ * Reading and writing return the number of bytes.
  * @typedef {{read: (bytes: Uint8Array, at: number) => number,
  *   write: (bytes: Uint8Array, at: number) => number, close: () => Promise<void> | void}} SyncFile
  */
 
-/** Records in a file, each in the first gap that it fits into. */
+/** Records in a file. A new record goes into the first gap that is large enough. */
 export class SwapFile {
   #file;
-  /** In their order in the file. @type {{id: number, at: number, size: number}[]} */
+  /** Records in the order of their offsets. @type {{id: number, at: number, size: number}[]} */
   #records = [];
 
   /** @param {SyncFile} file */
@@ -49,7 +49,7 @@ export class SwapFile {
     this.#records = this.#records.filter((record) => record.id !== id);
   }
 
-  /** @returns {number} records that are kept now */
+  /** @returns {number} number of records in the file */
   get count() {
     return this.#records.length;
   }
@@ -65,14 +65,14 @@ export class SwapFile {
     try {
       return this.#file[how](bytes, record.at + offset) === bytes.byteLength;
     } catch {
-      return false; // the disk is full, or gone
+      return false; // the disk is full or was removed
     }
   }
 }
 
 /**
- * @param {string | undefined} folder in Node and Deno, the system's temporary one by default
- * @returns {Promise<SwapFile | undefined>} nothing where no file can be had
+ * @param {string | undefined} folder for Node and Deno; the system's temporary folder by default
+ * @returns {Promise<SwapFile | undefined>} undefined if no file can be opened
  */
 export async function openSwap(folder) {
   try {
@@ -93,9 +93,9 @@ function openNodeFile(folder) {
   const file = fs.openSync(name, 'wx+', 0o600);
   const remove = () => fs.rmSync(name, { force: true });
   try {
-    remove(); // so that nothing stays behind, whatever becomes of the process
+    remove(); // so that the file disappears however the process ends
   } catch {
-    // Windows removes no file that is open
+    // Windows cannot remove an open file
   }
   return {
     read: (bytes, at) => fs.readSync(file, bytes, 0, bytes.byteLength, at),
@@ -114,7 +114,7 @@ async function openBrowserFile() {
     read: (bytes, at) => access.read(bytes, { at }),
     write: (bytes, at) => access.write(bytes, { at }),
     close: () => {
-      access.truncate(0); // if it cannot be removed, it takes no room
+      access.truncate(0); // if the file cannot be removed, it is empty
       access.close();
       return remove();
     },

@@ -1,5 +1,5 @@
-// js/tabs/shared_engine.js — the leading tab's side of a shared engine: what its clients (other tabs, and this one) ask
-// is asked of the one engine in their names, and when a client goes, nothing of it stays.
+// js/tabs/shared_engine.js — the leading tab's side of a shared engine. It passes the calls of its clients (other tabs,
+// and this one) to the engine. When a client goes, its requests are cancelled and its sessions closed.
 
 import { toPlainError, WickError } from '../base/errors.js';
 import { callNamed, usesSession } from '../connection/calls.js';
@@ -15,7 +15,7 @@ import { EngineConnection } from '../connection/engine_connection.js';
 export const leaderGone = (what) =>
   new WickError('LEADER_GONE', `The tab that had the engine was closed: ${what}`);
 
-/** @param {ToWorker} message @returns {number} the session that it is about, 0: none */
+/** @param {ToWorker} message @returns {number} the session that it uses, 0: none */
 export function sessionOf(message) {
   if (message.type === 'generate') return message.settings.session ?? 0;
   if (message.type !== 'call' || !usesSession(callNamed(message.method))) return 0;
@@ -26,24 +26,24 @@ export class Hub {
   /** @type {Map<string, Client>} */
   #clients = new Map();
   #engine;
-  /** What came of loading. @type {{info: object} | {error: import('../base/errors.js').PlainError} | undefined} */
+  /** The result of loading. @type {{info: object} | {error: import('../base/errors.js').PlainError} | undefined} */
   #loaded;
-  /** Sessions are told apart from those of the leader before, whose numbers may still be about. */
+  /** Clients may still use session numbers of an earlier leader. This number is added so that they differ. */
   #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
 
   constructor() {
-    /** This tab last: when it hears of an end it closes the hub. @param {FromWorker} message */
+    /** This tab is told last: at the engine's end it closes the hub. @param {FromWorker} message */
     const tell = (message) => {
       for (const client of [...this.#clients.values()].reverse()) client.post(message);
     };
     this.#engine = new EngineConnection(
       (progress) => tell({ type: 'progress', progress }),
-      // an engine that has crashed is nobody's: each tab ends its part, and who opens one anew leads
+      // after a crash each tab ends its part; the next tab that opens the engine leads
       (error) => tell({ type: 'failed', error: toPlainError(error) }),
     );
   }
 
-  /** @param {(connection: EngineConnection) => Promise<object>} load starts the engine and tells what it is */
+  /** @param {(connection: EngineConnection) => Promise<object>} load starts the engine and returns its info */
   async start(load) {
     try {
       this.#loaded = { info: await load(this.#engine) };
@@ -61,7 +61,7 @@ export class Hub {
   }
 
   /**
-   * @param {string} id one that is known already is not added again
+   * @param {string} id a known client is not added twice
    * @param {'leader' | 'follower'} sharing
    * @param {(message: FromWorker) => void} post
    */
@@ -77,13 +77,13 @@ export class Hub {
     this.#clients.get(id)?.receive(message);
   }
 
-  /** @param {string} id of a client that has gone */
+  /** @param {string} id a client that has gone */
   remove(id) {
     this.#clients.get(id)?.leave();
     this.#clients.delete(id);
   }
 
-  /** Ends the engine. The clients hear nothing: another leader takes up what they have asked. */
+  /** Ends the engine. Clients get no message: they send their open calls to the next leader. */
   async close() {
     for (const id of [...this.#clients.keys()]) this.remove(id);
     await this.#engine.close();
@@ -119,7 +119,7 @@ class Client {
     if (!this.#isGone) this.#tell(message);
   }
 
-  /** @param {object} info the engine's @returns {object} as this client hears it */
+  /** @param {object} info the engine's @returns {object} the same with this client's role */
   told(info) {
     return { ...info, sharing: this.#sharing };
   }
@@ -148,10 +148,10 @@ class Client {
 
   /** @param {number} session the engine's */
   #closeSession(session) {
-    this.#engine.call('closeSession', [session]).catch(() => {}); // it went with the engine
+    this.#engine.call('closeSession', [session]).catch(() => {}); // the engine has ended
   }
 
-  /** @param {ToWorker} message @returns {number} the engine's number of the session that it is about */
+  /** @param {ToWorker} message @returns {number} the engine's number of the session that it uses */
   #session(message) {
     const session = sessionOf(message);
     if (session === 0) return 0;
@@ -179,7 +179,7 @@ class Client {
     }
   }
 
-  /** @param {string} method @param {any} value @returns {unknown} as this client hears it */
+  /** @param {string} method @param {any} value @returns {unknown} the value with this client's session numbers */
   #valueOf(method, value) {
     if (method === 'info') return this.told(value);
     const rule = callNamed(method)?.session;

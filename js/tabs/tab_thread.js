@@ -1,8 +1,8 @@
-// js/tabs/tab_thread.js — tabs of one origin share an engine. Web Locks elect the tab that has it; the others talk
-// to it over BroadcastChannels, one a tab, in the messages of js/connection/messages.js. To its EngineConnection a tab's
-// place among them looks like a worker. When the leader goes, the next in the queue for the lock
-// loads the model, and every tab asks it what is still open. Every script of the origin can write to
-// these channels: what has no shape of ours is passed by.
+// js/tabs/tab_thread.js — one engine for all tabs of an origin. A Web Lock elects the leader, the tab that has the
+// engine. Each other tab sends it the messages of js/connection/messages.js over a BroadcastChannel of its own. An
+// EngineConnection uses a TabThread like a worker. When the leader goes, the next tab in the queue for the lock loads
+// the model, and every tab sends it its open calls. Every script of the origin can write to these channels, so messages
+// of another form are ignored.
 
 import { toPlainError } from '../base/errors.js';
 import { isClientName, isFromLeader, isToLeader } from '../connection/messages.js';
@@ -14,14 +14,14 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
 /** @typedef {import('../connection/start_worker.js').Thread} Thread */
 
 /**
- * A call, or one completion of a request, that is open: how many pieces of text have come, how many of
- * them were read, and how many come once more because another leader began anew.
+ * An open call, or an open completion of a request. `received` pieces have come and `acknowledged` of them were read.
+ * `repeated` pieces come a second time, because another leader has started the request again.
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
 /**
- * Node's locks and channels would keep its process alive; and it has no tabs. A page that may keep
- * nothing (its user blocks it, or a sandbox does) has the interfaces, but is refused.
+ * Not in Node: it has no tabs, and locks and channels would keep its process alive. A page whose storage is blocked (by
+ * the user or a sandbox) has these interfaces, but they refuse.
  * @returns {Promise<boolean>}
  */
 export async function canShare() {
@@ -40,7 +40,7 @@ export async function canShare() {
 
 /**
  * @param {string} name
- * @param {AbortSignal} signal releases it, or leaves the queue
+ * @param {AbortSignal} signal releases the lock, or leaves the queue
  * @returns {Promise<void>} settles when the lock is held
  */
 function hold(name, signal) {
@@ -62,11 +62,11 @@ export class TabThread {
   #load;
   #onMessage;
   #end = new AbortController();
-  /** Where leaders say that they lead, and clients that they are there. */
+  /** The channel where leaders and clients announce themselves. */
   #hall;
-  /** Between this client and its leader. */
+  /** The channel between this client and its leader. */
   #channel;
-  /** Of a leader: its clients' channels. @type {Map<string, BroadcastChannel>} */
+  /** A leader's channels to its clients. @type {Map<string, BroadcastChannel>} */
   #channels = new Map();
   /** @type {Hub | undefined} */
   #hub;
@@ -79,7 +79,7 @@ export class TabThread {
 
   /**
    * @param {string} name of the engine, for all tabs of the origin
-   * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called if this tab is to lead
+   * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called when this tab becomes the leader
    * @param {(message: FromWorker) => void} onMessage
    */
   constructor(name, load, onMessage) {
@@ -98,7 +98,7 @@ export class TabThread {
     });
   }
 
-  /** @param {string} client @returns {string} of its channel, and of the lock that says it is there */
+  /** @param {string} client @returns {string} the name of its channel, and of the lock that it holds while it exists */
   #nameOf(client) {
     return `${this.#name} ${client}`;
   }
@@ -116,7 +116,7 @@ export class TabThread {
   #hear(heard) {
     const { join, lead } = heard ?? {};
     if (isClientName(join) && this.#hub) this.#admit(this.#hub, /** @type {string} */ (join));
-    // a leader may have greeted this client before: channels have no order among them
+    // the leader's greeting may have come first: messages of different channels have no order
     if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
       this.#follow(/** @type {string} */ (lead));
       this.#hall.postMessage({ join: this.#id });
@@ -143,7 +143,7 @@ export class TabThread {
       if (isToLeader(data?.message)) hub.receive(client, data.message);
     };
     hub.add(client, 'follower', (message) => channel.postMessage({ leader: this.#id, message }));
-    // whoever gets the lock of a client learns that it has gone, closed or crashed
+    // the leader gets a client's lock when the client was closed or has crashed
     const gone = () => {
       hub.remove(client);
       channel.close();
@@ -155,7 +155,7 @@ export class TabThread {
 
   // ---- following (a leader follows itself) ----
 
-  /** @param {string} leader that is about to load the model */
+  /** @param {string} leader the tab that loads the model */
   #follow(leader) {
     this.#leader = leader;
     this.#isReady = false;
@@ -176,7 +176,7 @@ export class TabThread {
   #receive(leader, message) {
     if (this.#hub && leader !== this.#id) return;
     const isAnswer = message.type === 'step' || 'id' in message;
-    if (isAnswer && leader !== this.#leader) return; // of one that is gone: the next is asked again
+    if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the next one is asked again
     if (message.type === 'ready') this.#meet(leader, message);
     else if (message.type === 'step') this.#step(message.outputs);
     else {
@@ -200,11 +200,11 @@ export class TabThread {
     }
   }
 
-  /** @param {ToWorker} message that no answer has come to, or not all of it */
+  /** @param {ToWorker} message a call without an answer, or a request that has not ended */
   #ask(message) {
     this.#send(message);
     if (message.type !== 'generate') return;
-    // the same settings give the same text again, and so the same pieces
+    // the same settings give the same text, and so the same pieces
     for (let id = message.id; id < message.id + message.completions; id++) {
       const open = this.#open.get(id);
       if (open) {
@@ -239,10 +239,10 @@ export class TabThread {
 
   // ---- what a EngineConnection calls ----
 
-  /** @param {any} message What a leader that is gone does not hear is asked again of the next one. */
+  /** Messages that a lost leader has not answered are sent to the next one. @param {any} message */
   post(message) {
     const { type, id } = message;
-    if (!this.#isReady) structuredClone(message); // throws now what could not be sent later
+    if (!this.#isReady) structuredClone(message); // throws now if the message could not be sent later
     if (type === 'call' || type === 'generate') {
       for (let i = 0; i < (message.completions ?? 1); i++) {
         this.#open.set(id + i, { message, received: 0, acknowledged: 0, repeated: 0 });
@@ -261,7 +261,7 @@ export class TabThread {
     }
   }
 
-  /** Gives the lock on, when the memory is given back. */
+  /** Releases the lock after the engine's memory is freed. */
   async terminate() {
     this.#hall.close();
     this.#channel.close();

@@ -15,28 +15,28 @@ const kvTypes = {
 
 /**
  * @typedef {object} NativeConfig
- * @property {number} threads with the engine's own
+ * @property {number} threads including the engine's own
  * @property {number} contextSize tokens, 0: the default
  * @property {number} batchSize tokens of a prefill step, 0: the default
  * @property {KvType} kType
  * @property {KvType} vType
  * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
  *   default
- * @property {number} [queueLimit] of requests that run and wait: the worker's
+ * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
  * @property {boolean} [noPrefixCache]
- * @property {number} [swap] pages of requests that give way are kept in a file: 0 never, 1 where that
- *   pays, 2 always
- * @property {string} [swapFolder] of that file
+ * @property {number} [swap] pages of preempted requests go to a file: 0 never, 1 where that is
+ *   faster, 2 always
+ * @property {string} [swapFolder] the folder of that file
  * @property {number} memoryLimit bytes, 0: none
  * @property {boolean} directoryOnly
  * @property {string} [preTokenizer] in place of the file's
  * @property {boolean} [metrics] whether ops are timed
- * @property {number} [timerGrainUs] how fine the clock is
- * @property {boolean} [chooseThreads] use as many threads as prove fastest, not always all
+ * @property {number} [timerGrainUs] resolution of the clock
+ * @property {boolean} [chooseThreads] measure how many threads are fastest, and use so many
  */
 
 /**
- * What is asked of the engine, every setting given.
+ * A request to the engine, with every setting.
  * @typedef {object} NativeRequest
  * @property {string | ArrayLike<number>} prompt
  * @property {number} tokenizeFlags
@@ -51,20 +51,20 @@ const kvTypes = {
  * @property {number} penaltyLast
  * @property {bigint} seed
  * @property {[token: number, bias: number][]} logitBias
- * @property {boolean} logprob each token's own is wanted
- * @property {number} logprobs alternatives of each token
+ * @property {boolean} logprob whether the logprob of each token is returned
+ * @property {number} logprobs number of alternatives of each token
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} printSpecial
- * @property {number} [session] that the text goes on from and stays in
+ * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
- * @property {[first: number, last: number] | undefined} [drop] from its session, which is read first
+ * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read
  * @property {number} priority higher ones go first
  * @property {number} [passesWaited] passes that have begun since it came, before it was submitted
- * @property {boolean | 'always'} speculation whether what may follow is proposed and checked
- * @property {string} [salt] of its tenant, '' or left out: of those without one
- * @property {number[]} [forced] what comes out, whatever the logits say
- * @property {number} [completions] of the prompt, which is read once
+ * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
+ * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
+ * @property {number[]} [forced] these tokens come out in place of sampled ones
+ * @property {number} [completions] number of completions; the prompt is read once for all
  */
 
 /** @param {NativeConfig} config @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_config */
@@ -94,7 +94,7 @@ export function configWords(config, passed) {
 
 /**
  * @param {NativeRequest} request
- * @param {Passed} passed takes the arrays and texts that the record points to
+ * @param {Passed} passed allocates the arrays and texts that the record points to
  * @returns {Uint32Array<ArrayBuffer>} a web_request
  */
 export function requestWords(request, passed) {

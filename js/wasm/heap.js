@@ -1,6 +1,6 @@
-// js/wasm/heap.js — the only file that touches the module's memory. Addresses are unsigned here (a heap
-// may lie above 2 GiB), views are made anew after the memory has grown, and bytes are copied out
-// before anything else sees them (TextDecoder refuses shared memory).
+// js/wasm/heap.js — the only file that reads and writes the module's memory. Addresses are unsigned, because a
+// heap may reach above 2 GiB. Views are made again after the memory has grown. Other files get copies of bytes, because
+// TextDecoder refuses shared memory.
 
 import {
   ERROR_MESSAGE_AT,
@@ -111,8 +111,7 @@ export class Heap {
 }
 
 /**
- * What a call passes in besides numbers. The room is taken at once and freed with the call's end:
- * decoding allocates nothing, submitting a request does.
+ * The texts, arrays and records that one call passes to the module. Their memory is freed when the call has ended.
  */
 export class Passed {
   #heap;

@@ -1,6 +1,5 @@
 // js/wasm/native_engine.js — web/exports.c with JavaScript's types: one engine in one instance of the module.
-// Knows calls, not memory (js/wasm/heap.js), not what records look like (js/wasm/engine_records.js), and no messages
-// (js/worker/worker.js).
+// js/wasm/heap.js reads and writes the memory, js/wasm/engine_records.js fills the records.
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
@@ -34,7 +33,7 @@ import {
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
 
-/** Bytes go into the module through a buffer of this size. */
+/** The size of the buffer that bytes of the model are copied into. */
 const STAGING_BYTES = 262144;
 
 const TEXT_SLACK_BYTES = 64;
@@ -79,8 +78,8 @@ export class NativeEngine {
    * @param {NativeConfig} config
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
    *   wasteBytes?: number, swap?: import('../storage/swap_file.js').SwapFile}} [options]
-   *   `onMemory` hears of the memory as soon as it is there (helpers want it), `onLog` what is for the
-   *   console; `wasteBytes` puts the heap this much higher, for tests of addresses
+   *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
+   *   `wasteBytes` allocates so many bytes first: tests of high addresses use it.
    * @returns {Promise<NativeEngine>}
    */
   static async create(module, config, { onMemory, onLog, wasteBytes = 0, swap } = {}) {
@@ -88,7 +87,7 @@ export class NativeEngine {
     const created = createMemory({ shared: isThreaded(module), helpers });
     if (!created) {
       const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
-      throw new WickError(code, 'There is no room for the engine: memory was refused');
+      throw new WickError(code, 'The host refused memory for the engine');
     }
     const { memory, maximum } = created;
     onMemory?.(memory);
@@ -109,7 +108,7 @@ export class NativeEngine {
   }
 
   /**
-   * A second engine in the same memory, for a smaller model that is going to propose (useDraft).
+   * A second engine in the same memory, for a smaller model that proposes tokens (useDraft).
    * @param {NativeConfig} config
    * @returns {NativeEngine}
    */
@@ -118,13 +117,13 @@ export class NativeEngine {
     return new NativeEngine(this.#heap, this.#exports, engine, this.#state);
   }
 
-  /** From now on the sibling, which is loaded, proposes what may follow. @param {NativeEngine} draft */
+  /** From now on this loaded sibling proposes tokens. @param {NativeEngine} draft */
   useDraft(draft) {
     this.#check(this.#exports.engine_set_draft(this.#engine, draft.#engine), 'The draft model');
     this.#draft = draft;
   }
 
-  /** The last call: frees everything and lets the helpers go. */
+  /** The last call. It frees everything and ends the loops of the helpers. */
   destroy() {
     this.#exports.engine_destroy(this.#engine);
     if (this.#draft) this.#exports.engine_destroy(this.#draft.#engine);
@@ -132,7 +131,7 @@ export class NativeEngine {
     this.#exports.helpers_dismiss?.();
   }
 
-  /** @param {number} status @param {string} [context] what was tried, to stand before the message */
+  /** @param {number} status @param {string} [context] a text that is put before the message */
   #check(status, context) {
     if (status !== 0) throw this.#lastError(context);
   }
@@ -161,7 +160,7 @@ export class NativeEngine {
 
   // ---- loading ----
 
-  /** @returns {{file: number, offset: number, length: number}} length 0: nothing more is wanted */
+  /** @returns {{file: number, offset: number, length: number}} length 0: the engine needs no more bytes */
   nextRange() {
     this.#exports.load_next_range(this.#engine);
     const heap = this.#heap;
@@ -239,7 +238,7 @@ export class NativeEngine {
     this.#exports.metrics_reset(this.#engine);
   }
 
-  /** @param {WriteText} write @param {number[]} [more] what it takes besides */
+  /** @param {WriteText} write @param {number[]} [more] further arguments */
   #json(write, more) {
     return JSON.parse(this.#text(write, more));
   }
@@ -247,7 +246,7 @@ export class NativeEngine {
   /** @param {WriteText} write @param {number[]} [more] @returns {string} */
   #text(write, more = []) {
     return this.#with((passed) => {
-      // a number may have become longer between the two calls
+      // numbers in the text may become longer between the two calls
       const sizeBytes = (write(this.#engine, 0, 0, ...more) >>> 0) + TEXT_SLACK_BYTES;
       const out = passed.room(sizeBytes);
       const writtenBytes = write(this.#engine, out, sizeBytes, ...more) >>> 0;
@@ -255,7 +254,7 @@ export class NativeEngine {
     });
   }
 
-  /** What the gate counts (src/base/memory.h), and the linear memory around it. */
+  /** The counters of the engine's allocator (src/base/memory.h), its threads, and the size of the linear memory. */
   counters() {
     this.#exports.engine_counters(this.#engine);
     const heap = this.#heap;
@@ -312,7 +311,7 @@ export class NativeEngine {
     });
   }
 
-  /** @param {number} token @returns {Uint8Array} its bytes, which need not be whole characters */
+  /** @param {number} token @returns {Uint8Array} its bytes, which may end within a character */
   tokenBytes(token) {
     return this.#with((passed) => {
       const scratch = passed.room(this.#exports.detokenize_bytes_max(this.#engine, 1) >>> 0);
@@ -323,7 +322,7 @@ export class NativeEngine {
 
   // ---- requests ----
 
-  /** @param {NativeRequest} request @returns {number} its number, the first one of its completions' */
+  /** @param {NativeRequest} request @returns {number} the number of its first completion */
   submit(request) {
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
@@ -340,7 +339,7 @@ export class NativeEngine {
     this.#exports.request_cancel(this.#engine, id);
   }
 
-  /** @param {number} id @param {boolean} isPaused whether it takes part in no step */
+  /** @param {number} id @param {boolean} isPaused paused requests take part in no step */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
@@ -360,7 +359,7 @@ export class NativeEngine {
     return this.#json(this.#exports.kv_json, [0]);
   }
 
-  // ---- calls that need nothing but their row ----
+  // ---- calls that are described by their row ----
 
   /**
    * @param {NativeCall} call
@@ -394,7 +393,7 @@ export class NativeEngine {
   saveState(session) {
     this.#check(this.#exports.state_bytes(this.#engine, session));
     return this.#with(() => {
-      this.#state.begin(new Uint8Array(this.#heap.number(0))); // may be more than there is room for
+      this.#state.begin(new Uint8Array(this.#heap.number(0))); // this allocation may fail
       const status = this.#exports.state_save(this.#engine, session);
       const bytes = this.#state.end();
       this.#check(status);

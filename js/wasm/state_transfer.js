@@ -1,5 +1,5 @@
-// js/wasm/state_transfer.js — the bytes of a saved state between the engine, which writes and reads them in pieces,
-// and one array.
+// js/wasm/state_transfer.js — copies a saved state between the engine, which writes and reads it in pieces, and one
+// array.
 
 /** @typedef {import('./heap.js').Heap} Heap */
 
@@ -16,20 +16,20 @@ export class StateBytes {
     this.#heap = heap;
   }
 
-  /** @param {Uint8Array<ArrayBuffer>} bytes to be filled, or to be read */
+  /** @param {Uint8Array<ArrayBuffer>} bytes filled by `take`, or read by `give` */
   begin(bytes) {
     this.#bytes = bytes;
     this.#done = 0;
   }
 
-  /** @returns {Uint8Array<ArrayBuffer>} what was written */
+  /** @returns {Uint8Array<ArrayBuffer>} the bytes that were written */
   end() {
     const bytes = this.#bytes.subarray(0, this.#done);
     this.#bytes = none;
     return bytes;
   }
 
-  /** @param {number} address @param {number} size @returns {boolean} whether they fit */
+  /** @param {number} address @param {number} size @returns {boolean} false if the array is full */
   take(address, size) {
     if (this.#bytes.byteLength - this.#done < size >>> 0) return false;
     this.#bytes.set(this.#heap().read(address, size >>> 0), this.#done);
@@ -37,7 +37,7 @@ export class StateBytes {
     return true;
   }
 
-  /** @param {number} address @param {number} size @returns {boolean} whether there are so many */
+  /** @param {number} address @param {number} size @returns {boolean} false if the array has fewer */
   give(address, size) {
     const end = this.#done + (size >>> 0);
     if (end > this.#bytes.byteLength) return false;

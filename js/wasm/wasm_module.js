@@ -1,4 +1,4 @@
-// js/wasm/wasm_module.js — from a URL, response, bytes or module to a running instance of the engine's code.
+// js/wasm/wasm_module.js — compiles the engine's module and makes an instance of it.
 
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
@@ -7,7 +7,7 @@ import { HELPER_STACK_BYTES } from './layout.js';
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
-/** 4, 2, 1 and 0.5 GiB: phones refuse the first ones. */
+/** 4, 2, 1 and 0.5 GiB. Phones refuse the larger ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
 
 /**
@@ -20,7 +20,7 @@ export async function compileModule(source) {
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
       return await WebAssembly.compile(/** @type {BufferSource} */ (source));
     }
-    // Asked only of objects: Node loads its whole fetch, 30 ms, when somebody says Response.
+    // Only objects are compared with Response: the first use of that name makes Node load fetch, which takes 30 ms.
     const isObject = typeof source === 'object' && !(source instanceof URL);
     if (isObject && typeof Response === 'function' && source instanceof Response) {
       return await compileResponse(source);
@@ -36,7 +36,7 @@ export async function compileModule(source) {
 async function compileUrl(url) {
   if (url.protocol === 'file:') {
     const fs = globalThis.process?.getBuiltinModule?.('node:fs');
-    // a fraction of a millisecond, less than the turns of a thread pool that workers start beside
+    // a synchronous read takes less than a millisecond; the thread pool is busy while workers start
     if (fs) return WebAssembly.compile(fs.readFileSync(url));
   }
   return compileResponse(await fetch(url, { credentials: 'same-origin' }));
@@ -67,10 +67,10 @@ export function isThreaded(module) {
 }
 
 /**
- * The largest memory that is granted; it is reserved, not used.
+ * The largest memory that the host grants. It is reserved, and used only as far as it grows.
  * @param {{shared: boolean, helpers: number}} options
- * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} nothing when even the smallest
- *   was refused; `maximum` in pages
+ * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} undefined if the host
+ *   refused the smallest, too; `maximum` is in pages
  */
 export function createMemory({ shared, helpers }) {
   const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
@@ -78,7 +78,7 @@ export function createMemory({ shared, helpers }) {
     try {
       return { memory: new WebAssembly.Memory({ initial, maximum, shared }), maximum };
     } catch {
-      // the next one is smaller
+      // try the next, which is smaller
     }
   }
   return undefined;
@@ -91,7 +91,7 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * What the module calls. Those of states and of swapping answer whether they could.
+ * The functions that the module calls. Those of saved states and of swapping return false after a failure.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   stateWrite: (address: number, size: number) => boolean,
@@ -103,15 +103,15 @@ export function createMemory({ shared, helpers }) {
  */
 
 /**
- * At once: workers may, and a promise would wait for its turn behind what else is starting.
+ * Synchronous, as workers may do. A promise would wait for its turn behind other tasks of the start.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
- * @param {Partial<Host>} host what it lacks says nothing, and refuses
+ * @param {Partial<Host>} host a function that is missing does nothing and returns false
  * @returns {Exports}
  */
 export function instantiate(module, memory, host) {
   const now_us = () => nowMs() * 1000;
-  // With as many parameters as the module passes: V8 compiles a wrapper more for others.
+  // These have as many parameters as the module passes: V8 compiles a further wrapper for other numbers.
   const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
   const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
   const unswapped = (
@@ -137,7 +137,7 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * A helper's whole life: this thread is one from now on and hears no messages any more.
+ * Makes this thread a helper until it ends. It receives no messages any more.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
  * @param {number} index from 0

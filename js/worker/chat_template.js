@@ -30,7 +30,7 @@ export class ChatTemplate {
 
   /**
    * @param {PlainMessage[]} messages
-   * @param {Record<string, unknown>} [variables] what the template may look at besides
+   * @param {Record<string, unknown>} [variables] further variables of the template
    * @returns {string}
    */
   render(messages, { add_generation_prompt = true, ...variables } = {}) {

@@ -1,5 +1,5 @@
-// js/worker/engine_worker.js — the engine in its worker: it answers messages, steps the engine and lets
-// messages in between. It never waits.
+// js/worker/engine_worker.js — the engine in its worker. It answers messages and steps the engine, with a turn of the
+// event loop between steps. It never blocks.
 
 import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -23,13 +23,13 @@ import { RequestTable } from './request_table.js';
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 
-/** How long a step may take: what comes meanwhile (a cancel, the next request) waits for its end. */
+/** How long a step may take. Messages that come meanwhile (a cancel, the next request) wait for its end. */
 const STEP_BUDGET_US = 1000;
-/** … until the first piece of every request is there. */
+/** The same while a request has no first piece yet. */
 const FIRST_STEP_BUDGET_US = 250;
-/** A request's first piece and its end are told of at once, what lies between so often: messages cost. */
+/** The first piece and the end of a request are sent at once, the pieces between at this interval: messages cost time. */
 const TELL_MS = 15;
-/** How long bytes may keep messages and steps out of an engine that is asked already. */
+/** How long loading may delay messages and steps when requests are there already. */
 const FEED_MS_MAX = 8;
 
 export class EngineWorker {
@@ -52,14 +52,14 @@ export class EngineWorker {
   #letIn;
   #letInMs = 0;
   #toldMs = 0;
-  /** What waits until messages and steps have been let in. */
+  /** Continues loading after messages and steps have had their turn. */
   #goOn = () => {};
   #pageBytes;
   #log;
 
   /**
    * @param {(message: FromWorker) => void} post
-   * @param {(text: string) => void} log takes what is for the console
+   * @param {(text: string) => void} log takes text for the console
    */
   constructor(post, log) {
     this.#post = post;
@@ -108,7 +108,7 @@ export class EngineWorker {
   }
 
   /**
-   * A trap leaves the module's memory in no state that anybody could go on with.
+   * After a trap the module's memory is in an unknown state, so the engine cannot continue.
    * @param {() => void} action
    */
   #guard(action) {
@@ -161,8 +161,8 @@ export class EngineWorker {
   }
 
   /**
-   * A stream that always has bytes is read without a turn of the event loop: nothing else would be
-   * heard of, and no layer computed, until the model is whole.
+   * A stream that always has bytes is read without a turn of the event loop. Without this pause no message would be
+   * handled and no layer computed until the model is complete.
    * @returns {Promise<void> | undefined}
    */
   #breathe() {
@@ -198,7 +198,7 @@ export class EngineWorker {
     if (!this.#isClosed) native.useDraft(drafting);
   }
 
-  /** Requests can come from now on: the directory is there, perhaps not yet the weights. */
+  /** From now on requests are accepted. The directory is there; the weights may still be loading. */
   #beReady() {
     if (this.#isReady) return;
     this.#isReady = true;
@@ -218,7 +218,7 @@ export class EngineWorker {
     else this.#post({ type: 'crashed', message: String(error) });
   }
 
-  /** The helpers wait somewhere in the module: they must be let go before they can be ended. */
+  /** Helpers wait within the module. They must leave it before every host can terminate them. */
   async #close() {
     this.#isClosed = true;
     this.#native?.destroy();
@@ -244,7 +244,7 @@ export class EngineWorker {
     }
   }
 
-  /** What calls are answered from. @returns {Parameters<typeof answerCall>[2]} */
+  /** The parts that calls use. @returns {Parameters<typeof answerCall>[2]} */
   #parts() {
     const native = /** @type {NativeEngine} */ (this.#native);
     const requests = /** @type {RequestTable} */ (this.#requests);
@@ -265,7 +265,7 @@ export class EngineWorker {
     const requests = /** @type {RequestTable} */ (this.#requests);
     try {
       this.#finishCancelled(settings.session);
-      // no copy by spreading: V8 makes a hidden class of each, which keeps the request for a while
+      // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
       const request = Object.assign(settings, this.#prompt(input), {
         completions,
         passesWaited: 0,
@@ -283,23 +283,23 @@ export class EngineWorker {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
     const prompt = this.#chat().render(input.messages, input.variables);
-    // Most templates begin with the BOS that the tokenizer would add, too.
+    // Most templates begin with the BOS token that the tokenizer would add a second time.
     const bos = this.#specialTexts.bos_token;
     const hasBos = bos !== '' && prompt.startsWith(bos);
     return { prompt, tokenizeFlags: hasBos ? TOKENIZE_PARSE_SPECIAL : all };
   }
 
-  /** Goes on stepping, unless it does already. */
+  /** Starts to step, unless it steps already. */
   #wake() {
     if (this.#isStepping || !this.#requests?.canStep()) return;
     this.#isStepping = true;
     this.#yield();
   }
 
-  /** Whoever was cancelled is still on its session until the next step. @param {unknown} session */
+  /** A cancelled request stays on its session until the next step. @param {unknown} session */
   #finishCancelled(session) {
     while (typeof session === 'number' && this.#requests?.isLeaving(session)) {
-      // it leaves when the bytes have come, which are messages, too
+      // the step needs bytes of the model, which come as messages
       if (this.#stepOnce() === STEP_WAIT_BYTES) return;
     }
   }
@@ -325,19 +325,19 @@ export class EngineWorker {
     if (this.#isClosed) return;
     const requests = /** @type {RequestTable} */ (this.#requests);
     const result = this.#stepOnce();
-    // an idle engine has just been given what waited for a place in its queue, or nobody wants it
+    // an idle engine got the waiting requests just now, or there are none
     this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     if (this.#isStepping) this.#yield();
   }
 }
 
 /**
- * A function that has `action` run after the messages that have arrived meanwhile.
+ * Returns a function that runs `action` after the messages which have arrived.
  * @param {() => void} action
  * @returns {() => void}
  */
 function makeYield(action) {
-  // Node handles up to a thousand messages of one port in a row, posted by their own handler or not.
+  // Node handles up to a thousand messages of a port in one turn, also those that a handler has posted.
   if (typeof setImmediate === 'function') return () => void setImmediate(action);
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = action;

@@ -1,4 +1,4 @@
-// js/worker/helper.js — a helper of the engine's worker: a thread that computes and hears no messages.
+// js/worker/helper.js — a helper of the engine's worker: a thread that computes and receives no messages.
 
 import { runHelper } from '../wasm/wasm_module.js';
 
@@ -6,10 +6,10 @@ import { runHelper } from '../wasm/wasm_module.js';
 export function becomeHelper({ module, index, port }) {
   const ask = () => port.postMessage('memory?');
   port.onmessage = ({ data }) => {
-    // an exception of a task, not of a promise, is heard outside
+    // an error of a task reaches the page's error event, one of a promise does not
     runHelper(module, data, index).catch((error) => setTimeout(() => raise(error)));
   };
-  // Firefox loses shared memory that is sent while the port is still on its way.
+  // Firefox loses shared memory that is sent while the port is being transferred.
   port.onmessageerror = ask;
   ask();
 }

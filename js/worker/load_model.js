@@ -1,13 +1,13 @@
-// js/worker/load_model.js — feeds an engine with the bytes that it asks for: what it wants next is read on an open
-// stream when that is near, by a new request when it is not.
+// js/worker/load_model.js — reads the bytes that the engine asks for. An open stream is read on if the next bytes are
+// near; otherwise a new stream is opened.
 
 import { WickError } from '../base/errors.js';
 
 /**
- * So many unwanted bytes are rather read over than asked around: a new request costs a round trip.
+ * Up to this many bytes are skipped on an open stream: a new request would cost a round trip.
  */
 const GAP_BYTES_MAX = 4 << 20;
-/** Browsers open six connections to a host; a paused stream holds one. */
+/** Most open streams. Browsers open six connections to a host, and a paused stream holds one. */
 const STREAMS_MAX = 3;
 
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
@@ -15,7 +15,7 @@ const STREAMS_MAX = 3;
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
 /**
- * The open streams of a model's files, the one used last at the end.
+ * The open streams of a model's files, with the last used one at the end.
  */
 class Streams {
   /** @type {Map<number, ByteStream>} */
@@ -69,11 +69,11 @@ class Streams {
 }
 
 /**
- * Reads until the engine wants nothing more.
+ * Reads until the engine needs no more bytes.
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {{onBytes?: () => Promise<void> | void, isClosed?: () => boolean}} [options] `onBytes` is
- *   called after each piece and waited for; `isClosed` tells that the engine is gone, and nobody wants the rest
+ *   called after each piece and waited for; `isClosed` is true when the engine was closed, and ends loading
  * @returns {Promise<void>}
  */
 export async function loadModel(native, source, { onBytes, isClosed = () => false } = {}) {
@@ -87,7 +87,10 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
       if (isClosed()) return;
       if (bytes === null) {
         native.endFile(want.file, position);
-        throw new WickError('TRUNCATED', `The model ends at byte ${position}: more is wanted`);
+        throw new WickError(
+          'TRUNCATED',
+          `The model's file ends at byte ${position}, before all tensors were read`,
+        );
       }
       if (position === 0) refuseOthers(bytes);
       native.feed(want.file, stream.position - bytes.byteLength, bytes);
@@ -99,7 +102,7 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
   }
 }
 
-/** @param {Uint8Array} bytes the first ones of a file; throws when they are something else's that is often met */
+/** @param {Uint8Array} bytes the first ones of a file; throws if they are those of a web page or a Git LFS pointer */
 function refuseOthers(bytes) {
   const start = new TextDecoder().decode(bytes.slice(0, 64));
   if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {

@@ -1,5 +1,5 @@
-// js/worker/node_jinja.js — stands for @huggingface/jinja in Node's worker: the library is more than half of the
-// worker's code, so there it is a file of its own, read when the first template is asked for.
+// js/worker/node_jinja.js — replaces @huggingface/jinja in Node's worker. The library is more than half of the worker's
+// code, so in Node it is a separate file that is read with the first template.
 
 /** @typedef {typeof import('@huggingface/jinja')} Library */
 

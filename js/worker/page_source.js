@@ -1,5 +1,5 @@
-// js/worker/page_source.js — the worker's side of bytes that only the page has (its blobs, streams, handles): the
-// worker asks, the page reads (js/connection/engine_connection.js).
+// js/worker/page_source.js — bytes that only the page can read (its blobs, streams and handles). The worker asks for
+// them, and js/connection/engine_connection.js answers.
 
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
@@ -62,7 +62,7 @@ export class PageBytes {
  *   canSeek: boolean}} OpenedStream
  */
 
-/** A stream that the page reads; the next piece is asked for while this one is being used. */
+/** A stream that the page reads. The next piece is requested while the current one is used. */
 class PageStream {
   #id;
   #ask;
@@ -83,7 +83,7 @@ class PageStream {
 
   #readAhead() {
     const next = /** @type {Promise<Uint8Array | null>} */ (this.#ask('read', [this.#id]));
-    next.catch(() => {}); // whoever reads it hears of it
+    next.catch(() => {}); // `read` throws it
     return next;
   }
 

@@ -18,11 +18,11 @@ import { precedes, WaitingRequests } from './waiting_requests.js';
 /** @typedef {import('../connection/messages.js').Output} Output */
 
 /**
- * A request is submitted when fewer than so many of those that the engine has, and that do not rest, precede it.
- * More wait here: what a request needs until its end is allocated when it is submitted.
+ * A request is submitted when fewer than this many requests of the engine precede it; those that rest do not count.
+ * Others wait, because all memory that a request needs is allocated when it is submitted.
  */
 const AWAKE_MAX = 64;
-/** So many pieces may lie unread before a request rests. */
+/** A request rests when this many of its pieces are unread. */
 const UNREAD_MAX = 256;
 
 const decoder = new TextDecoder();
@@ -41,30 +41,30 @@ export class RequestTable {
   /** @type {WaitingRequests<Entry>} */
   #waiting = new WaitingRequests();
   #arrivals = 0;
-  /** Memory was refused to one that is more than AWAKE_MAX: no more of those until a request has ended. */
+  /** There was no memory for a request beyond AWAKE_MAX. No further one is submitted until a request has ended. */
   #isTight = false;
-  /** Submitted ones, by the engine's numbers. @type {Map<number, Entry>} */
+  /** The submitted requests, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
-  /** Of those. */
+  /** How many of them rest. */
   #resting = 0;
-  /** What is to be told, by the page's numbers. @type {Map<number, Output>} */
+  /** Results for the page, by its numbers. @type {Map<number, Output>} */
   #outputs = new Map();
   #isUrgent = false;
-  /** @type {Output[]} what is to be told besides the engine's events */
+  /** Results of requests that the engine refused. @type {Output[]} */
   #refused = [];
   #limit;
-  /** Turned away, as the queue was full. */
+  /** How many were refused because the queue was full. */
   #refusals = 0;
   #waitingMax = 0;
 
-  /** @param {NativeEngine} native @param {number} [limit] of all that run and wait */
+  /** @param {NativeEngine} native @param {number} [limit] the most that may run and wait */
   constructor(native, limit = Number.POSITIVE_INFINITY) {
     this.#native = native;
     this.#limit = limit;
   }
 
   /**
-   * The engine's stats, with those that wait here.
+   * Adds the requests that wait here to the engine's stats.
    * @param {any} stats wick_stats_json
    */
   addTo({ requests, ...stats }) {
@@ -75,7 +75,7 @@ export class RequestTable {
   }
 
   /**
-   * @param {number} id the page's, of the first of request.completions
+   * @param {number} id the page's number of the first of request.completions
    * @param {NativeRequest} request
    * @param {boolean} wantsTokens
    */
@@ -153,7 +153,7 @@ export class RequestTable {
     }
   }
 
-  /** @param {number} id unknown ones have ended meanwhile */
+  /** @param {number} id an unknown one has ended already */
   cancel(id) {
     const entry = this.#find(id);
     if (!entry || entry.isCancelled) return;
@@ -162,7 +162,7 @@ export class RequestTable {
     else this.#waiting.leave(id);
   }
 
-  /** @param {number} session @returns {boolean} whether a cancelled request is still on it */
+  /** @param {number} session @returns {boolean} whether a cancelled request still uses it */
   isLeaving(session) {
     for (const { request, isCancelled } of this.#submitted.values()) {
       if (isCancelled && session !== 0 && request.session === session) return true;
@@ -170,14 +170,14 @@ export class RequestTable {
     return false;
   }
 
-  /** @param {number} id @param {number} count pieces that were read */
+  /** @param {number} id @param {number} count further pieces that were read */
   acknowledge(id, count) {
     const entry = this.#find(id);
     if (!entry) return;
     this.#count(entry, -count);
   }
 
-  /** Who does not read on does not hold up the others: its request rests. @param {Entry} entry @param {number} pieces */
+  /** A request rests while its reader does not continue, so that it does not delay others. @param {Entry} entry @param {number} pieces */
   #count(entry, pieces) {
     entry.unread += pieces;
     this.#rest(entry, entry.unread >= UNREAD_MAX);
@@ -197,7 +197,7 @@ export class RequestTable {
     return this.#waiting.find(id);
   }
 
-  /** @returns {boolean} whether somebody would read what a step brings */
+  /** @returns {boolean} whether a step would bring a result that somebody reads */
   canStep() {
     if (this.#refused.length > 0) return true;
     for (const { isResting, isCancelled } of this.#submitted.values()) {
@@ -206,20 +206,20 @@ export class RequestTable {
     return false;
   }
 
-  /** @returns {boolean} whether a request is under way that has said nothing yet */
+  /** @returns {boolean} whether a submitted request has no first piece yet */
   awaitsFirst() {
     for (const { hasSpoken } of this.#submitted.values()) if (!hasSpoken) return true;
     return false;
   }
 
-  /** Takes what a step brought. @returns {boolean} whether somebody waits for it: a first piece, an end */
+  /** Takes the events of a step. @returns {boolean} whether there is a first piece or an end, which is sent at once */
   hear() {
     for (const event of this.#native.takeEvents()) this.#add(event);
     this.#submitWaiting();
     return this.#isUrgent || this.#refused.length > 0;
   }
 
-  /** @returns {Output[]} what the steps brought since the last time, an entry a request */
+  /** @returns {Output[]} the results of the steps since the last call, one for each request */
   collect() {
     this.hear();
     const outputs = [...this.#outputs.values(), ...this.#refused];
@@ -260,7 +260,7 @@ export class RequestTable {
       Object.assign(this.#token(token), { logprob }),
     );
     const token = Object.assign(this.#token(event.token), { top });
-    // one that was not asked for is not reckoned, and 0 would be a certain token's
+    // if it was not asked for it was not computed; 0 would mean a probability of 1
     const { logprob } = entry.request;
     output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
   }
@@ -274,7 +274,7 @@ export class RequestTable {
       output.error = toPlainError(inWords(error));
       return;
     }
-    // what was held back while it could have become a stop string
+    // text that was held back because it could be the beginning of a stop string
     if (event.text !== '') {
       output.texts.push(event.text);
       if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
@@ -303,7 +303,7 @@ function emptyOutput(id) {
   return { id, texts: [], tokens: [], prefill: undefined, done: undefined, error: undefined };
 }
 
-/** @param {WickError} error the queue is never full, so it was the prompt @returns {WickError} */
+/** @param {WickError} error FULL can only mean the prompt, as the engine's queue is never full @returns {WickError} */
 function inWords(error) {
   if (error.code !== 'FULL') return error;
   return new WickError('PROMPT_TOO_LONG', error.message, error.cause);

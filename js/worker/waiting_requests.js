@@ -1,11 +1,11 @@
-// js/worker/waiting_requests.js — requests that the engine has no place for yet, in the order of its own
-// scheduler (src/schedule/admission.c): first those that have waited for long, by arrival; then by priority, and
-// equals by arrival.
+// js/worker/waiting_requests.js — requests that are not submitted yet, in the order of the engine's scheduler
+// (src/schedule/admission.c): requests that have waited for 512 passes come first, in the order of arrival; then higher
+// priorities; equal ones in the order of arrival.
 
 import { PASSES_WAITED_MAX } from '../wasm/layout.js';
 
 /**
- * Where a request stands: its priority, the number of its arrival, and the passes that the engine had begun then.
+ * What the order depends on: the priority, the number of the arrival, and the passes that had begun at the arrival.
  * @typedef {{priority: number, arrival: number, passesBefore: number}} Place
  */
 
@@ -19,13 +19,13 @@ export function precedes(a, b, passes) {
 }
 
 /**
- * The completions of one request wait, and leave, together.
+ * The completions of one request wait together and are submitted together.
  * @template {Place & {id: number, isCancelled: boolean}} Entry
  */
 export class WaitingRequests {
-  /** A line for each priority, in the order of arrival. @type {Map<number, Entry[][]>} */
+  /** The requests of each priority, in the order of arrival. @type {Map<number, Entry[][]>} */
   #lines = new Map();
-  /** Completions that wait. */
+  /** Number of completions that wait. */
   count = 0;
 
   /** @param {Entry[]} entries the last to arrive */
@@ -61,7 +61,7 @@ export class WaitingRequests {
     return this.#requestOf(id)?.find((entry) => entry.id === id);
   }
 
-  /** Takes the request of this completion out if nobody waits for any of its completions. @param {number} id */
+  /** Removes the request of this completion if all of its completions are cancelled. @param {number} id */
   leave(id) {
     const entries = this.#requestOf(id);
     if (entries?.every((entry) => entry.isCancelled)) this.take(entries);

@@ -1,5 +1,5 @@
-// js/worker/worker.js — the file that workers run, as the engine's worker or as a helper of it (the first
-// message says which): one bundled script, classic and module, in browsers, Deno and Node.
+// js/worker/worker.js — the file that workers run. The first message says whether a worker is the engine's or a
+// helper. The bundle is a classic script and a module, for browsers, Deno and Node.
 
 import { EngineWorker } from './engine_worker.js';
 import { becomeHelper } from './helper.js';
@@ -22,8 +22,8 @@ function listen() {
 }
 
 /**
- * The same in Node, where messages come from a port to the thread that started this one, and words for
- * the console go there, too: the standard streams of a worker that started quickly lead nowhere.
+ * The same in Node. Messages come from the port to the thread that started this one. Text for the console goes there as
+ * well, because the worker's standard streams are not connected.
  */
 function listenInNode() {
   const { parentPort, receiveMessageOnPort } =
@@ -32,7 +32,7 @@ function listenInNode() {
   const log = (/** @type {string} */ text) => port.postMessage({ type: 'log', text });
   worker = new EngineWorker((message) => port.postMessage(message), log);
   port.on('message', receive);
-  // What has come already is taken without an event: the first event costs Node 24 some 30 ms.
+  // Messages that have come are received synchronously: the first event costs Node 24 some 30 ms.
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
     receive(next.message);
   }
