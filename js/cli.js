@@ -8,15 +8,12 @@ import { devNull } from 'node:os';
 import { parse, relative, resolve, sep } from 'node:path';
 import process from 'node:process';
 import { detectSimd } from './base/host_features.js';
+import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit } from './cli/exit.js';
+import { serveModel } from './cli/serve_command.js';
 import { followMemory } from './cli/wasi_memory.js';
 
 /** @typedef {import('./index.js').Engine} Engine */
 /** @typedef {import('./index.js').GenerateOptions} GenerateOptions */
-
-const EXIT_USAGE = 2;
-const EXIT_FILE = 3;
-const EXIT_MEMORY = 4;
-const EXIT_INTERNAL = 5;
 
 /** The options without a value. All others have one. */
 const flags = new Set([
@@ -25,9 +22,7 @@ const flags = new Set([
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 
-/**
- * @typedef {{option: string, value: string | undefined} | {positional: string}} Argument
- */
+/** @typedef {import('./cli/exit.js').Argument} Argument */
 
 /** @param {string[]} args behind the command @returns {Argument[]} parsed as src/cli/args.c does */
 function takeApart(args) {
@@ -135,15 +130,6 @@ const settings = {
   '--presence-penalty': 'presencePenalty',
   '--logprobs': 'logprobs',
 };
-
-/** Ends the command with a message. */
-class Exit extends Error {
-  /** @param {number} code @param {string} [message] */
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-}
 
 /** @param {Argument[]} found options that the WASI build has checked */
 function readRunOptions(found) {
@@ -307,12 +293,22 @@ function threadsOf(found) {
   return /^\d+$/.test(value ?? '') ? Number(value) : 0;
 }
 
+/** Printed after the WASI program's list of commands. */
+const SERVE_LINE = "This package also has 'wick serve MODEL': a server that OpenAI's clients know.";
+
 /** @param {string[]} argv @returns {Promise<number>} the exit code */
 async function main(argv) {
   const [command, ...args] = argv;
-  if (command === undefined || ['help', '-h', '--help'].includes(command)) return runWasi(argv);
+  if (['help', '-h', '--help'].includes(command)) {
+    if (args[0] === 'serve') return serveModel([{ option: '--help', value: undefined }], home);
+    const code = await runWasi(argv);
+    if (args.length === 0) process.stdout.write(`${SERVE_LINE}\n`);
+    return code;
+  }
+  if (command === undefined) return runWasi(argv);
   const found = takeApart(args);
   const isHelp = found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option));
+  if (command === 'serve') return serveModel(found, home);
   const guestArgs = [command, ...putTogether(withGuestPaths(command, found))];
   const threads = threadsOf(found);
   if (command !== 'run' || isHelp || threads < 2) return runWasi(guestArgs);

@@ -15,6 +15,7 @@ test('-h, --help and help say what there is', async () => {
     told.push(String(stdout));
   }
   assert.match(told[0], /^wick runs GGUF language models/);
+  assert.match(told[0], /'wick serve MODEL'/);
   assert.deepEqual(told, [told[0], told[0], told[0]]);
 });
 

@@ -30,7 +30,8 @@ describe('files', () => {
     const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
     const files = npm[0].files.map((/** @type {any} */ { path }) => path);
     for (const name of [
-      ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'cli.js'],
+      ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
+      ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
       ...['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'],
@@ -49,7 +50,8 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const names = ['wick-llm', 'wick-llm/worker', 'wick-llm/model', 'wick-llm/package.json'].concat(
+    const modules = ['worker', 'model', 'openai', 'package.json'].map((name) => `wick-llm/${name}`);
+    const names = ['wick-llm', ...modules].concat(
       builds.map((build) => `wick-llm/wasm/wick-${build}.wasm`),
     );
     const script = `for (const name of ${JSON.stringify(names)})

@@ -9,6 +9,7 @@ import type {
 } from 'wick-llm';
 import { createEngine, type Engine, WickError } from 'wick-llm';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
+import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -86,4 +87,13 @@ export async function rest(error: unknown) {
   await engine.generate('', { onToken }).text();
   if (error instanceof WickError && error.code === 'NOMEM') return error.cause;
   return [plan?.totalBytes, shape?.layers, memory.linearBytes, metadata[0].key];
+}
+
+export async function answers(engine: Engine, request: Request) {
+  const options: HandlerOptions = { keys: ['a'], cors: '*', queueLimit: 5 };
+  const handle = createHandler(engine, options);
+  check<Same<ReturnType<typeof handle>, Promise<Response>>>();
+  await createHandler(engine)(request);
+  // @ts-expect-error no such option
+  createHandler(engine, { key: 'a' });
 }

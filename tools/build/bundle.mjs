@@ -1,4 +1,4 @@
-// Puts the npm package together in dist/: two bundles (the page's and the worker's), types, the
+// Puts the npm package together in dist/: three bundles (the page's, the worker's, the handler's), types, the
 // engine's WebAssembly, the command line, the built-in models. Prints the JavaScript's sizes.
 
 import {
@@ -35,7 +35,7 @@ async function bundle() {
   await build({
     ...common,
     format: 'esm',
-    entryPoints: [join(root, 'js/index.js'), join(root, 'js/model.js')],
+    entryPoints: ['index.js', 'openai.js', 'model.js'].map((name) => join(root, 'js', name)),
     outdir: dist,
   });
   // A classic script as well as a module: no import, no export, no import.meta.

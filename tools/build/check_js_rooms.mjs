@@ -17,18 +17,21 @@ const rooms = {
   tabs: ['base', 'connection'],
   worker: ['base', 'bytes', 'storage', 'wasm', 'connection'],
   page: ['base', 'bytes', 'storage', 'wasm', 'connection', 'tabs'],
+  handler: ['base'],
   cli: [],
 };
 /** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
   'js/index.d.ts': [],
+  'js/openai.js': ['handler'],
+  'js/openai.d.ts': [],
   'js/model.js': [],
   'js/model.d.ts': [],
   'js/cli.js': ['base', 'cli'],
 };
 /** The types of the public interface, which every room may name. */
-const publicTypes = 'js/index.js';
+const publicTypes = ['js/index.js', 'js/openai.js'];
 /** Rooms whose code nobody else's bundle may hold. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 
@@ -44,14 +47,17 @@ function faultOf(file, target, isType) {
   if (own !== undefined && !rooms[own]) return `js/${own} is not a room of docs/architecture.md`;
   if (own === undefined && !entries[file]) return `${file} lies in no room`;
   if (!target.startsWith('.')) {
-    const isNode = target.startsWith('node:') && (isType || file === 'js/cli.js');
+    const runsInNode = own === 'cli' || file === 'js/cli.js';
+    const isNode = target.startsWith('node:') && (isType || runsInNode);
     if (isNode || (own && libraries[own]?.includes(target))) return undefined;
     return `'${target}' is neither a file of js/ nor a library of this room`;
   }
   const found = relative(root, resolve(root, dirname(file), target));
   const [, to, below] = found.split('/');
   if (below === undefined) {
-    return isType && found === publicTypes ? undefined : `${found} is not for rooms to import`;
+    return isType && publicTypes.includes(found)
+      ? undefined
+      : `${found} is not for rooms to import`;
   }
   const allowed = own === undefined ? entries[file] : [own, ...rooms[own]];
   if (allowed.includes(to)) return undefined;

@@ -1,0 +1,118 @@
+// js/cli/http_server.js — a function from Request to Response behind node:http. A slow client holds its answer up, and
+// one that goes aborts its request's signal.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+/** @typedef {import('node:http').IncomingMessage} IncomingMessage */
+/** @typedef {import('node:http').ServerResponse} ServerResponse */
+/** @typedef {(request: Request) => Promise<Response>} Handle */
+
+/**
+ * The body as it comes, read no faster than it is asked for. Where its reader leaves, the rest is dropped
+ * and the connection closes behind the answer.
+ * @param {IncomingMessage} incoming
+ * @param {ServerResponse} outgoing
+ * @returns {ReadableStream<Uint8Array>}
+ */
+function bodyOf(incoming, outgoing) {
+  /** @param {Buffer} bytes */
+  let take = (bytes) => void bytes;
+  return new ReadableStream(
+    {
+      start(controller) {
+        take = (bytes) => {
+          controller.enqueue(bytes);
+          incoming.pause();
+        };
+        incoming.on('data', take);
+        incoming.once('end', () => controller.close());
+        incoming.once('error', (error) => controller.error(error));
+        incoming.pause();
+      },
+      pull: () => void incoming.resume(),
+      cancel() {
+        incoming.removeAllListeners('end').off('data', take).resume();
+        outgoing.setHeader('Connection', 'close');
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * @param {IncomingMessage} incoming
+ * @param {ServerResponse} outgoing
+ * @param {AbortSignal} signal
+ * @returns {Request}
+ */
+function requestOf(incoming, outgoing, signal) {
+  const { method = 'GET', url = '/', headersDistinct } = incoming;
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  const init = { method, headers, signal, ...(hasBody && { duplex: 'half' }) };
+  const body = hasBody ? bodyOf(incoming, outgoing) : null;
+  return new Request(new URL(url, 'http://localhost'), { ...init, body });
+}
+
+/** @param {ReadableStream<Uint8Array>} body @param {ServerResponse} outgoing */
+async function send(body, outgoing) {
+  const reader = body.getReader();
+  outgoing.once('close', () => reader.cancel().catch(() => {})); // nothing is left to cancel
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || outgoing.destroyed) break;
+    if (outgoing.write(value)) continue;
+    await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')]);
+  }
+  outgoing.end();
+}
+
+/** @param {IncomingMessage} incoming @param {ServerResponse} outgoing @param {Handle} handle */
+async function answer(incoming, outgoing, handle) {
+  const controller = new AbortController();
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) controller.abort();
+  });
+  let request;
+  try {
+    request = requestOf(incoming, outgoing, controller.signal);
+  } catch {
+    outgoing.writeHead(400).end(); // an address or a method that no Request has
+    return;
+  }
+  const response = await handle(request);
+  if (outgoing.destroyed) {
+    await response.body?.cancel();
+    return;
+  }
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null || incoming.method === 'HEAD') outgoing.end();
+  else await send(response.body, outgoing);
+}
+
+/**
+ * @param {Handle} handle
+ * @param {{host: string, port: number}} where port 0: any that is free
+ * @returns {Promise<{url: string, close: () => Promise<void>}>} `url` without a slash at its end
+ */
+export async function listen(handle, { host, port }) {
+  const server = createServer((incoming, outgoing) => {
+    answer(incoming, outgoing, handle).catch(() => outgoing.destroy());
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

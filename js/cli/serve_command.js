@@ -1,0 +1,148 @@
+// js/cli/serve_command.js — `wick serve MODEL`: the model behind HTTP, for clients that know OpenAI's interface.
+
+import { once } from 'node:events';
+import process from 'node:process';
+import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
+import { listen } from './http_server.js';
+
+/** @typedef {import('./exit.js').Argument} Argument */
+
+const USAGE = 'usage: wick serve MODEL [options]';
+const HELP = `${USAGE}
+serves a model to clients that know OpenAI's interface
+  --port N            where it listens, 8080 by default; 0 takes any that is free
+  --host NAME         127.0.0.1 by default: this machine alone
+  --key KEY           what clients have to send; may be given several times
+  --metrics-key KEY   what /metrics wants, where there are keys; by default the first of them
+                      if it is the only one
+  --cors ORIGIN       an origin whose pages may ask, or *; may be given several times
+  --queue N           requests that may run and wait together, 256 by default
+  --name NAME         the model's name in answers, by default the file's
+  --ctx N             tokens of prompt and answer together
+  --kv TYPE           f32, f16, q8 or q4
+  --threads N         threads that compute
+`;
+
+const PORT = 8080;
+const HOST = '127.0.0.1';
+const PORT_MAX = 65_535;
+
+const options = [
+  ...['--port', '--host', '--key', '--metrics-key', '--cors', '--queue', '--name'],
+  ...['--ctx', '--kv', '--threads'],
+];
+
+/** @param {string} problem */
+const misused = (problem) => new Exit(EXIT_USAGE, `${problem} (${USAGE})`);
+
+/** @param {Argument[]} found */
+function readArguments(found) {
+  /** @type {Map<string, string[]>} */
+  const given = new Map(options.map((name) => [name, []]));
+  /** @type {string[]} */
+  const models = [];
+  for (const one of found) {
+    if ('positional' in one) models.push(one.positional);
+    else if (!given.has(one.option)) throw misused(`there is no option ${one.option}`);
+    else if (!one.value) throw misused(`${one.option} wants a value`);
+    else given.get(one.option)?.push(one.value);
+  }
+  if (models.length === 0) throw misused('MODEL is missing');
+  if (models.length > 1) throw misused(`unexpected argument '${models[1]}'`);
+  return { given, model: models[0] };
+}
+
+/** @param {Map<string, string[]>} given @param {string} option @param {number} max @param {number} [min] */
+function numberOf(given, option, max, min = 0) {
+  const text = given.get(option)?.at(-1);
+  if (text === undefined) return undefined;
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw misused(`${option} must be a whole number from ${min} to ${max}, not '${text}'`);
+}
+
+const COUNT_MAX = 2 ** 31;
+
+/** @param {Map<string, string[]>} given what createHandler is told */
+function handlerOptionsOf(given) {
+  const keys = given.get('--key') ?? [];
+  const origins = given.get('--cors') ?? [];
+  const metricsKey =
+    given.get('--metrics-key')?.at(-1) ?? (keys.length === 1 ? keys[0] : undefined);
+  const queueLimit = numberOf(given, '--queue', COUNT_MAX, 1);
+  const model = given.get('--name')?.at(-1);
+  return {
+    ...(keys.length > 0 && { keys }),
+    ...(metricsKey !== undefined && { metricsKey }),
+    ...(origins.length > 0 && { cors: origins }),
+    ...(queueLimit !== undefined && { queueLimit }),
+    ...(model !== undefined && { model }),
+    onError: (/** @type {any} */ error) => {
+      process.stderr.write(`wick: ${error?.code ?? error?.name}: ${error?.message}\n`);
+    },
+  };
+}
+
+/** @param {Map<string, string[]>} given what createEngine is told beside the model */
+function engineOptionsOf(given) {
+  const contextSize = numberOf(given, '--ctx', COUNT_MAX, 1);
+  const threads = numberOf(given, '--threads', COUNT_MAX, 1);
+  const [k, v = k] = given.get('--kv')?.at(-1)?.split(':') ?? [];
+  return {
+    ...(contextSize !== undefined && { contextSize }),
+    ...(threads !== undefined && { threads }),
+    ...(k !== undefined && { kvType: /** @type {any} */ ({ k, v }) }),
+  };
+}
+
+/** @param {unknown} error of createHandler @returns {never} */
+function failOption(error) {
+  if (error instanceof TypeError) throw misused(error.message.replace(/^createHandler: /, ''));
+  throw error;
+}
+
+/**
+ * @param {Argument[]} found
+ * @param {URL} home the package's files
+ * @returns {Promise<number>} the exit code, when a signal has ended it
+ */
+export async function serveModel(found, home) {
+  if (found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option))) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const { given, model } = readArguments(found);
+  const [host, port] = [given.get('--host')?.at(-1) ?? HOST, numberOf(given, '--port', PORT_MAX)];
+  const [ofHandler, ofEngine] = [handlerOptionsOf(given), engineOptionsOf(given)];
+  /** @type {typeof import('../index.js')} */
+  const { createEngine } = await import(new URL('index.js', home).href);
+  /** @type {typeof import('../openai.js')} */
+  const { createHandler } = await import(new URL('openai.js', home).href);
+  const source = model === '-' ? { stream: process.stdin } : { file: model };
+  const engine = await createEngine({ ...source, ...ofEngine });
+  try {
+    const handle = handlerOf(createHandler, engine, ofHandler);
+    const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {
+      throw new Exit(EXIT_FILE, `cannot listen at ${host}: ${error.message}`);
+    });
+    process.stdout.write(`${server.url}/v1\n`);
+    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    await server.close();
+  } finally {
+    await engine.close();
+  }
+  return 0;
+}
+
+/**
+ * @param {typeof import('../openai.js').createHandler} createHandler
+ * @param {import('../index.js').Engine} engine
+ * @param {import('../openai.js').HandlerOptions} ofHandler
+ */
+function handlerOf(createHandler, engine, ofHandler) {
+  try {
+    return createHandler(engine, ofHandler);
+  } catch (error) {
+    return failOption(error);
+  }
+}

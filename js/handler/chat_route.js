@@ -1,0 +1,150 @@
+// js/handler/chat_route.js — POST /v1/chat/completions: the body's fields and messages, checked, and the engine's
+// answer to them.
+
+import {
+  boolean,
+  checkFields,
+  checkTogether,
+  commonFields,
+  idleFields,
+  ignored,
+  isObject,
+  missing,
+  object,
+  pickFields,
+  whole,
+} from './fields.js';
+import { HttpError, invalidField } from './http_errors.js';
+import { saltWithin } from './keys.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('./event_stream.js').Chunks} Chunks */
+
+/** @param {any} list @returns {boolean} */
+const isEmptyArray = (list) => Array.isArray(list) && list.length === 0;
+/** @param {...unknown} values @returns {(value: unknown) => boolean} */
+const isOneOf =
+  (...values) =>
+  (value) =>
+    values.includes(value);
+
+/** The engine's. */
+const LOGPROBS_MAX = 20;
+
+/** What the engine is told of. @type {Record<string, import('./fields.js').Check>} */
+const effective = {
+  ...commonFields,
+  messages: checkMessages,
+  max_completion_tokens: whole(1),
+  logprobs: boolean,
+  top_logprobs: whole(0, LOGPROBS_MAX),
+  chat_template_kwargs: object,
+};
+/** @type {Record<string, import('./fields.js').Check>} */
+const fields = {
+  ...effective,
+  ...idleFields,
+  ...{ store: ignored, metadata: ignored, service_tier: ignored, prediction: ignored },
+  ...{ safety_identifier: ignored, prompt_cache_key: ignored, prompt_cache_retention: ignored },
+  parallel_tool_calls: ignored, // there are no tools
+  tools: missing(isEmptyArray),
+  functions: missing(isEmptyArray),
+  tool_choice: missing(isOneOf('none', 'auto')),
+  function_call: missing(isOneOf('none', 'auto')),
+  response_format: missing((format) => format?.type === 'text'),
+  modalities: missing((kinds) => Array.isArray(kinds) && kinds.every(isOneOf('text'))),
+  reasoning_effort: missing(isOneOf('none')),
+  verbosity: missing(isOneOf('medium')),
+  audio: missing(),
+  web_search_options: missing(),
+};
+export const chatFields = new Set(Object.keys(fields));
+
+const roles = ['system', 'developer', 'user', 'assistant'];
+
+/** @type {import('./fields.js').Check} */
+function checkMessages(messages, name) {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalidField(name, `${name} must be an array of at least one message`);
+  }
+  for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
+}
+
+/** @param {any} message @param {string} at */
+function checkMessage(message, at) {
+  if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
+  checkFields(
+    message,
+    {
+      role: checkRole,
+      content: checkContent,
+      name: ignored, // templates that know names write them
+      tool_calls: missing(isEmptyArray),
+      ...{ function_call: missing(), audio: missing(), refusal: missing() },
+    },
+    `${at}.`,
+  );
+  for (const name of ['role', 'content']) {
+    if (message[name] === undefined || message[name] === null) {
+      throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
+    }
+  }
+}
+
+/** @type {import('./fields.js').Check} */
+function checkRole(role, name) {
+  if (roles.includes(role)) return;
+  if (role === 'tool' || role === 'function') return missing()(role, name);
+  throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
+}
+
+/** @type {import('./fields.js').Check} */
+function checkContent(content, name) {
+  if (typeof content === 'string') return;
+  if (!Array.isArray(content)) {
+    throw invalidField(name, `${name} must be a string or an array of parts`);
+  }
+  for (const [index, part] of content.entries()) {
+    const at = `${name}[${index}]`;
+    if (part?.type === 'text' && typeof part.text === 'string') continue;
+    if (typeof part?.type !== 'string' || part.type === 'text') {
+      throw invalidField(at, `${at} is no part with a type and a text`);
+    }
+    const message = `${at} is of type ${part.type.slice(0, 40)}: only text is understood`;
+    throw new HttpError(400, 'unsupported_value', message, { param: at });
+  }
+}
+
+/** Templates know of a system's messages only. @param {any} message */
+const messageOf = (message) =>
+  message.role === 'developer' ? { ...message, role: 'system' } : message;
+
+/**
+ * @param {Engine} engine
+ * @param {Record<string, any>} body
+ * @param {import('./create_handler.js').Asked} asked
+ * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
+ */
+export async function answerChat(engine, body, { signal, salt, model }) {
+  checkFields(body, fields);
+  checkTogether(body, 'messages');
+  if (body.top_logprobs && !body.logprobs) {
+    throw invalidField('top_logprobs', 'top_logprobs needs logprobs: true');
+  }
+  const wanted = /** @type {any} */ (pickFields(body, effective));
+  wanted.messages = body.messages.map(messageOf);
+  wanted.salt = saltWithin(salt, body.salt);
+  const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
+  if (!body.stream) return Object.assign(answer, { model });
+  const chunks = answer[Symbol.asyncIterator]();
+  return {
+    // each choice begins with its role, before the engine has begun
+    leading: body.n ?? 1,
+    async next() {
+      const next = await chunks.next();
+      if (next.value) next.value.model = model;
+      return next;
+    },
+    leave: () => void chunks.return(),
+  };
+}

@@ -1,0 +1,309 @@
+// js/handler/completion_route.js — POST /v1/completions: prompts that are continued, each with one or several choices.
+
+import {
+  checkFields,
+  checkTogether,
+  commonFields,
+  idleFields,
+  isObject,
+  missing,
+  pickFields,
+  whole,
+} from './fields.js';
+import { invalidField } from './http_errors.js';
+import { saltWithin } from './keys.js';
+import { randomName } from './random_name.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('../index.js').Generation} Generation */
+/** @typedef {import('../index.js').TokenDetail} TokenDetail */
+/** @typedef {import('./event_stream.js').Chunks} Chunks */
+
+/** OpenAI's, where none is given. */
+const MAX_TOKENS = 16;
+/** Of all prompts of a request together. */
+const CHOICES_MAX = 16;
+
+/** @type {Record<string, import('./fields.js').Check>} */
+const fields = {
+  ...commonFields,
+  ...idleFields,
+  prompt: () => {},
+  logprobs: whole(0),
+  best_of: missing((value) => value === 1),
+  echo: missing((value) => value === false),
+  suffix: missing((value) => value === ''),
+};
+export const completionFields = new Set(Object.keys(fields));
+
+/** The engine's names of the fields that it is told of. @type {Record<string, string>} */
+const optionNames = {
+  stop: 'stop',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  min_p: 'minP',
+  repeat_penalty: 'repeatPenalty',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  logit_bias: 'logitBias',
+  logprobs: 'logprobs',
+};
+
+/** @param {unknown} list @returns {boolean} */
+const areTokens = (list) =>
+  Array.isArray(list) && list.length > 0 && list.every((id) => Number.isSafeInteger(id));
+
+/** @param {any} prompt a text, token ids, or an array of either @returns {(string | number[])[]} */
+function promptsOf(prompt) {
+  if (typeof prompt === 'string' || areTokens(prompt)) return [prompt];
+  const isList = Array.isArray(prompt) && prompt.length > 0;
+  if (isList && prompt.every((one) => typeof one === 'string' || areTokens(one))) return prompt;
+  const message = 'prompt must be a string, an array of token ids, or an array of these';
+  throw invalidField('prompt', message);
+}
+
+const encoder = new TextEncoder();
+
+/** One choice: its text as it comes, and the details of its tokens. */
+class Choice {
+  #texts;
+  #offset = 0;
+  /** Bytes of the text that was told, and of the tokens. */
+  #textBytes = 0;
+  #tokenBytes = 0;
+  /** Tokens that no chunk has told of yet. @type {TokenDetail[]} */
+  tokens = [];
+
+  /** @param {Generation} generation */
+  constructor(generation) {
+    this.generation = generation;
+    this.#texts = generation[Symbol.asyncIterator]();
+  }
+
+  next() {
+    return this.#texts.next();
+  }
+
+  leave() {
+    this.#texts.return();
+  }
+
+  /** @returns {string} how it ended */
+  get finish() {
+    return this.generation.result?.finishReason === 'length' ? 'length' : 'stop';
+  }
+
+  /**
+   * The engine tells of tokens ahead of their text, which is read as it is asked for.
+   * @param {string} text of the chunk
+   * @param {boolean} isLast
+   * @returns {TokenDetail[]} the tokens that the text is made of
+   */
+  #takeTokens(text, isLast) {
+    this.#textBytes += encoder.encode(text).length;
+    let count = 0;
+    while (count < this.tokens.length && (isLast || this.#tokenBytes < this.#textBytes)) {
+      this.#tokenBytes += this.tokens[count++].bytes.length;
+    }
+    return this.tokens.splice(0, count);
+  }
+
+  /**
+   * @param {string} chunk its text
+   * @param {boolean} isLast
+   * @param {number} alternatives of each token
+   */
+  takeLogprobs(chunk, isLast, alternatives) {
+    const tokens = this.#takeTokens(chunk, isLast);
+    const textOffsets = tokens.map(({ text }) => {
+      this.#offset += text.length;
+      return this.#offset - text.length;
+    });
+    return {
+      tokens: tokens.map(({ text }) => text),
+      token_logprobs: tokens.map(({ logprob }) => logprob ?? null),
+      top_logprobs: tokens.map(({ top }) =>
+        Object.fromEntries(top.slice(0, alternatives).map((one) => [one.text, one.logprob])),
+      ),
+      text_offset: textOffsets,
+    };
+  }
+}
+
+/**
+ * @param {Engine} engine
+ * @param {string | number[]} prompt
+ * @param {Record<string, any>} options
+ * @param {{n: number, seed: number | undefined}} choices the seeds of the others follow the first's
+ * @returns {Choice[]}
+ */
+function choicesOf(engine, prompt, options, { n, seed }) {
+  if (options.logprobs === undefined) {
+    return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one));
+  }
+  // each hears of its own tokens, so each is a request
+  return Array.from({ length: n }, (_, index) => {
+    const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
+    const own = seed === undefined ? undefined : seed + index;
+    const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }));
+    return choice;
+  });
+}
+
+/** The choices of a request, and the shape of their chunks. */
+class Completion {
+  #head;
+  #alternatives;
+
+  /** @param {Choice[][]} prompts the choices of each @param {object} head @param {number | undefined} alternatives */
+  constructor(prompts, head, alternatives) {
+    this.prompts = prompts;
+    this.choices = prompts.flat();
+    this.#head = head;
+    this.#alternatives = alternatives;
+  }
+
+  leave() {
+    for (const choice of this.choices) choice.leave();
+  }
+
+  /** @param {number} index @param {string} text @param {string | null} finish */
+  shapeOf(index, text, finish) {
+    const logprobs =
+      this.#alternatives === undefined
+        ? null
+        : this.choices[index].takeLogprobs(text, finish !== null, this.#alternatives);
+    return { index, text, logprobs, finish_reason: finish };
+  }
+
+  /** @param {object[]} choices @param {object} [more] */
+  bodyOf(choices, more) {
+    return Object.assign({}, this.#head, { choices }, more);
+  }
+
+  /** @returns {object} when all have ended */
+  get usage() {
+    let [promptTokens, cachedTokens, completionTokens] = [0, 0, 0];
+    for (const choices of this.prompts) {
+      for (const [index, { generation }] of choices.entries()) {
+        const usage = generation.result?.usage;
+        if (!usage) continue;
+        completionTokens += usage.completionTokens;
+        if (index > 0) continue; // the choices of a prompt share it
+        promptTokens += usage.promptTokens;
+        cachedTokens += usage.cachedTokens;
+      }
+    }
+    return {
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: promptTokens + completionTokens,
+      prompt_tokens_details: { cached_tokens: cachedTokens },
+    };
+  }
+}
+
+/** @param {Completion} completion @returns {Promise<object>} all of it */
+async function collect(completion) {
+  const read = completion.choices.map(async (choice, index) => {
+    let text = '';
+    for (let next = await choice.next(); !next.done; next = await choice.next()) text += next.value;
+    return completion.shapeOf(index, text, choice.finish);
+  });
+  try {
+    return completion.bodyOf(await Promise.all(read), { usage: completion.usage });
+  } catch (error) {
+    completion.leave();
+    throw error;
+  }
+}
+
+/**
+ * The pieces of the choices as they come, and the end of each. One piece of each is asked for ahead.
+ * @param {Choice[]} choices
+ */
+async function* merged(choices) {
+  /** @type {{index: number, next?: IteratorResult<string, void>, error?: unknown}[]} */
+  const ready = [];
+  let wake = () => {};
+  /** @param {(typeof ready)[number]} come */
+  const put = (come) => {
+    ready.push(come);
+    wake();
+  };
+  const ask = (/** @type {number} */ index) =>
+    choices[index].next().then(
+      (next) => put({ index, next }),
+      (error) => put({ index, error }),
+    );
+  for (const index of choices.keys()) ask(index);
+  for (let open = choices.length; open > 0; ) {
+    const come = ready.shift();
+    if (!come) {
+      await new Promise((settle) => {
+        wake = () => settle(undefined);
+      });
+      continue;
+    }
+    const { index, next, error } = come;
+    if (!next) throw error;
+    yield { index, text: next.value };
+    if (next.done) open--;
+    else ask(index);
+  }
+}
+
+/** @param {Completion} completion @param {boolean} wantsUsage @returns {AsyncGenerator<object, void, void>} */
+async function* chunksOf(completion, wantsUsage) {
+  for await (const { index, text } of merged(completion.choices)) {
+    const finish = typeof text === 'string' ? null : completion.choices[index].finish;
+    yield completion.bodyOf([completion.shapeOf(index, text ?? '', finish)]);
+  }
+  if (wantsUsage) yield completion.bodyOf([], { usage: completion.usage });
+}
+
+/** @param {Record<string, any>} body @param {import('./create_handler.js').Asked} asked */
+function optionsOf(body, { signal, salt }) {
+  /** @type {Record<string, any>} */
+  const options = {
+    maxTokens: body.max_tokens ?? MAX_TOKENS,
+    signal,
+    salt: saltWithin(salt, body.salt),
+  };
+  for (const [name, value] of Object.entries(pickFields(body, fields))) {
+    if (Object.hasOwn(optionNames, name)) options[optionNames[name]] = value;
+  }
+  return options;
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Record<string, any>} body
+ * @param {import('./create_handler.js').Asked} asked
+ * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
+ */
+export async function answerCompletion(engine, body, asked) {
+  checkFields(body, fields);
+  checkTogether(body, 'prompt');
+  const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
+  if (prompts.length * n > CHOICES_MAX) {
+    const param = prompts.length > 1 ? 'prompt' : 'n';
+    throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
+  }
+  const options = optionsOf(body, asked);
+  const head = {
+    id: `cmpl-${randomName()}`,
+    object: 'text_completion',
+    created: Math.floor(Date.now() / 1000),
+    model: asked.model,
+  };
+  const choices = prompts.map((prompt) =>
+    choicesOf(engine, prompt, options, { n, seed: body.seed ?? undefined }),
+  );
+  const completion = new Completion(choices, head, body.logprobs ?? undefined);
+  if (!body.stream) return collect(completion);
+  const wantsUsage = isObject(body.stream_options) && body.stream_options.include_usage === true;
+  const chunks = chunksOf(completion, wantsUsage);
+  return { leading: 0, next: () => chunks.next(), leave: () => completion.leave() };
+}

@@ -1,0 +1,31 @@
+// js/handler/cors.js — which origins' pages may read the answers (Fetch standard, "CORS protocol").
+
+/** What an answer's headers are beside those that pages may always read. */
+const EXPOSED = 'Retry-After, X-Request-Id';
+const PREFLIGHT_SECONDS = '600';
+
+export class Cors {
+  #origins;
+
+  /** @param {string[]} origins '*' is any */
+  constructor(origins) {
+    this.#origins = new Set(origins);
+  }
+
+  /** @param {Request} request @param {Headers} headers of its answer */
+  addTo(request, headers) {
+    if (this.#origins.size === 0) return;
+    const isAny = this.#origins.has('*');
+    if (!isAny) headers.append('Vary', 'Origin');
+    const origin = request.headers.get('origin');
+    if (origin === null || !(isAny || this.#origins.has(origin))) return;
+    headers.set('Access-Control-Allow-Origin', isAny ? '*' : origin);
+    headers.set('Access-Control-Expose-Headers', EXPOSED);
+    if (request.method !== 'OPTIONS') return;
+    // OpenAI's clients send headers of their own
+    const asked = request.headers.get('access-control-request-headers');
+    if (asked !== null) headers.set('Access-Control-Allow-Headers', asked);
+    headers.set('Access-Control-Allow-Methods', headers.get('Allow') ?? '');
+    headers.set('Access-Control-Max-Age', PREFLIGHT_SECONDS);
+  }
+}

@@ -1,0 +1,223 @@
+// js/handler/create_handler.js — one function from a request to its answer, for any server that knows the Fetch
+// standard's: routes, and what all of them share.
+
+import { answerChat, chatFields } from './chat_route.js';
+import { answerCompletion, completionFields } from './completion_route.js';
+import { Cors } from './cors.js';
+import { streamResponseOf } from './event_stream.js';
+import { handlerOptionsOf } from './handler_options.js';
+import { clientGone, errorResponseOf, HttpError, httpErrorOf, queueFull } from './http_errors.js';
+import { HttpMetrics } from './http_metrics.js';
+import { Keys } from './keys.js';
+import { randomName } from './random_name.js';
+import { readBody } from './request_body.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('./event_stream.js').Chunks} Chunks */
+
+/**
+ * What a route for text is told besides the body.
+ * @typedef {{signal: AbortSignal, salt: string | undefined, model: string}} Asked
+ */
+
+/**
+ * @typedef {object} TextRoute
+ * @property {(engine: Engine, body: Record<string, any>, asked: Asked) => Promise<object | Chunks>} answer
+ * @property {Set<string>} fields of its body
+ */
+
+/** @type {Record<string, TextRoute>} */
+const textRoutes = {
+  '/v1/chat/completions': { answer: answerChat, fields: chatFields },
+  '/v1/completions': { answer: answerCompletion, fields: completionFields },
+};
+
+/** What is not there yet. @type {Record<string, string>} */
+const missingRoutes = {
+  '/v1/embeddings': 'the engine computes no embeddings yet',
+  '/v1/rerank': 'the engine scores no documents yet',
+  '/v1/responses': 'ask /v1/chat/completions instead',
+};
+
+const MODELS = '/v1/models';
+
+class Handler {
+  #engine;
+  #options;
+  #keys;
+  #metricsKeys;
+  #cors;
+  #metrics = new HttpMetrics();
+  #generations = 0;
+  #created = Math.floor(Date.now() / 1000);
+  /** @type {string | undefined} */
+  #model;
+
+  /** @param {Engine} engine @param {ReturnType<typeof handlerOptionsOf>} options */
+  constructor(engine, options) {
+    this.#engine = engine;
+    this.#options = options;
+    this.#model = options.model;
+    this.#keys = new Keys(options.keys);
+    this.#metricsKeys = new Keys(options.metricsKeys);
+    this.#cors = new Cors(options.origins);
+  }
+
+  /** @param {Request} request @returns {Promise<Response>} */
+  async handle(request) {
+    const { pathname } = new URL(request.url);
+    const route = this.#routeOf(pathname);
+    let response;
+    try {
+      response = await this.#answer(request, pathname, route);
+    } catch (error) {
+      const isGone = request.signal.aborted;
+      response = this.#refusalOf(isGone ? clientGone() : error, textRoutes[route ?? '']?.fields);
+    }
+    response.headers.set('X-Request-Id', `req-${randomName()}`);
+    this.#cors.addTo(request, response.headers);
+    this.#metrics.count(route ?? 'none', response.status);
+    return response;
+  }
+
+  /** @param {string} pathname @returns {string | undefined} */
+  #routeOf(pathname) {
+    if (pathname.startsWith(`${MODELS}/`)) return `${MODELS}/`;
+    const own = ['/health', '/metrics', MODELS];
+    const isKnown =
+      own.includes(pathname) ||
+      Object.hasOwn(textRoutes, pathname) ||
+      Object.hasOwn(missingRoutes, pathname);
+    return isKnown ? pathname : undefined;
+  }
+
+  /** @param {unknown} error @param {Set<string>} [fields] @returns {Response} */
+  #refusalOf(error, fields) {
+    const told = httpErrorOf(error, fields);
+    if (told.status >= 500 && told.status !== 501) this.#options.onError(error);
+    return errorResponseOf(told);
+  }
+
+  /**
+   * @param {Request} request
+   * @param {string} pathname
+   * @param {string | undefined} route
+   * @returns {Promise<Response>}
+   */
+  async #answer(request, pathname, route) {
+    if (route === undefined) {
+      throw new HttpError(404, 'not_found', `There is nothing at ${pathname.slice(0, 200)}`);
+    }
+    const { method, headers } = request;
+    const isText = Object.hasOwn(textRoutes, route);
+    const isMissing = Object.hasOwn(missingRoutes, route);
+    const methods = isText || isMissing ? ['POST', 'OPTIONS'] : ['GET', 'HEAD', 'OPTIONS'];
+    const allow = { Allow: methods.join(', ') };
+    if (method === 'OPTIONS') return new Response(null, { status: 204, headers: allow });
+    if (!methods.includes(method)) {
+      const message = `${pathname} knows no ${method}`;
+      throw new HttpError(405, 'method_not_allowed', message, { headers: allow });
+    }
+    if (route === '/health') return this.#health();
+    if (route === '/metrics') return this.#metricsPage(headers);
+    const salt = await this.#keys.saltFor(headers);
+    if (isText) return this.#text(request, textRoutes[route], salt);
+    if (isMissing) return this.#missing(route);
+    return this.#models(pathname);
+  }
+
+  /** Answers as long as the engine does. */
+  async #health() {
+    await this.#engine.info();
+    return Response.json({ status: 'ok' });
+  }
+
+  /** @param {Headers} headers */
+  async #metricsPage(headers) {
+    const { keys, metricsKeys } = this.#options;
+    if (keys.length > 0 && metricsKeys.length === 0) {
+      const message = 'Metrics count the requests of all keys: they need a metricsKey of their own';
+      throw new HttpError(403, 'metrics_closed', message);
+    }
+    await this.#metricsKeys.saltFor(headers);
+    const pages = [this.#metrics.text(this.#generations)];
+    pages.push(await this.#engine.stats({ format: 'prometheus' }));
+    try {
+      pages.push(await this.#engine.metrics({ format: 'prometheus' }));
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // nothing is timed
+    }
+    const type = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+    return new Response(pages.join(''), { headers: type });
+  }
+
+  async #modelName() {
+    if (this.#model === undefined) {
+      const { name, architecture } = await this.#engine.info();
+      this.#model = name ?? architecture ?? 'model';
+    }
+    return this.#model;
+  }
+
+  /** @param {string} pathname */
+  async #models(pathname) {
+    const id = await this.#modelName();
+    const model = { id, object: 'model', created: this.#created, owned_by: 'wick-llm' };
+    if (pathname === MODELS) return Response.json({ object: 'list', data: [model] });
+    const asked = pathname.slice(MODELS.length + 1);
+    if (asked === id || asked === encodeURIComponent(id) || asked === encodeURI(id)) {
+      return Response.json(model);
+    }
+    throw new HttpError(404, 'model_not_found', `The model here is ${id}`, { param: 'model' });
+  }
+
+  /** @param {string} route @returns {never} */
+  #missing(route) {
+    const headers = { 'X-Should-Retry': 'false' }; // OpenAI's clients try again otherwise
+    const message = `${route} is not there: ${missingRoutes[route]}`;
+    throw new HttpError(501, 'not_implemented', message, { headers });
+  }
+
+  /** @param {Request} request @param {TextRoute} route @param {string | undefined} salt */
+  async #text(request, route, salt) {
+    const { queueLimit, bodyBytesMax, onError } = this.#options;
+    if (this.#generations >= queueLimit) throw queueFull(queueLimit);
+    this.#generations++;
+    const { signal } = request;
+    const end = this.#endsOnce();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      const body = await readBody(request, bodyBytesMax);
+      const asked = { signal, salt, model: await this.#modelName() };
+      const answer = await route.answer(this.#engine, body, asked);
+      if ('leave' in answer) return await streamResponseOf(answer, { signal, end, onError });
+      end();
+      return Response.json(answer);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** @returns {() => void} gives a place of the queue back, once */
+  #endsOnce() {
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#generations--;
+      isOver = true;
+    };
+  }
+}
+
+/**
+ * @param {Engine} engine
+ * @param {import('../openai.js').HandlerOptions} [options]
+ * @returns {(request: Request) => Promise<Response>}
+ */
+export function createHandler(engine, options = {}) {
+  if (typeof engine?.generate !== 'function') {
+    throw new TypeError('createHandler wants an engine of createEngine');
+  }
+  const handler = new Handler(engine, handlerOptionsOf(options));
+  return (request) => handler.handle(request);
+}

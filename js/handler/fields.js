@@ -1,0 +1,145 @@
+// js/handler/fields.js — the fields of a request's body. A field that is unknown, or that asks for what is not there,
+// is refused by name: an answer that ignores it would be another answer than was asked for.
+
+import { HttpError, invalidField } from './http_errors.js';
+
+/**
+ * Throws where a field's value, which is not null, is none. Upper limits that depend on the engine are the
+ * engine's to check.
+ * @typedef {(value: any, name: string) => void} Check
+ */
+
+const SHOWN_CHARACTERS_MAX = 60;
+
+/** @param {unknown} value of JSON @returns {string} */
+function shown(value) {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
+}
+
+/** @param {(value: any) => boolean} fits @param {string} wanted @returns {Check} */
+export const must = (fits, wanted) => (value, name) => {
+  if (!fits(value)) throw invalidField(name, `${name} must be ${wanted}, not ${shown(value)}`);
+};
+
+/** @param {unknown} value @returns {boolean} */
+export const isObject = (value) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @param {unknown} value @returns {boolean} */
+const isText = (value) => typeof value === 'string';
+
+export const text = must(isText, 'a string');
+export const boolean = must((value) => typeof value === 'boolean', 'true or false');
+export const object = must(isObject, 'an object');
+
+/** @param {number} min @param {number} [max] @returns {Check} */
+export const number = (min, max = Number.MAX_VALUE) =>
+  must(
+    (value) => typeof value === 'number' && value >= min && value <= max,
+    max === Number.MAX_VALUE ? `a number of at least ${min}` : `a number from ${min} to ${max}`,
+  );
+
+/** @param {number} min @param {number} [max] @returns {Check} */
+export const whole = (min, max = Number.MAX_SAFE_INTEGER) =>
+  must(
+    (value) => Number.isSafeInteger(value) && value >= min && value <= max,
+    max === Number.MAX_SAFE_INTEGER
+      ? `a whole number of at least ${min}`
+      : `a whole number from ${min} to ${max}`,
+  );
+
+const stops = must(
+  (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
+  'a string or an array of strings',
+);
+
+const bias = must(
+  (value) =>
+    isObject(value) &&
+    Object.entries(value).every(([id, one]) => /^\d+$/.test(id) && typeof one === 'number'),
+  'an object of token ids and numbers',
+);
+
+/** @type {Check} */
+function streamOptions(value, name) {
+  object(value, name);
+  checkFields(value, { include_usage: boolean, include_obfuscation: boolean }, `${name}.`);
+}
+
+/** Concerns OpenAI's service alone, whatever its value. @type {Check} */
+export const ignored = () => {};
+
+/**
+ * Asks for what is not there, unless it asks for what is so anyway.
+ * @param {(value: any) => boolean} [isIdle]
+ * @returns {Check}
+ */
+export const missing =
+  (isIdle = () => false) =>
+  (value, name) => {
+    if (isIdle(value)) return;
+    const message = `${name}: ${shown(value)} is not supported`;
+    throw new HttpError(400, 'unsupported_parameter', message, { param: name });
+  };
+
+/** What chats and completions have both. @type {Record<string, Check>} */
+export const commonFields = {
+  stream: boolean,
+  stream_options: streamOptions,
+  max_tokens: whole(1),
+  n: whole(1),
+  stop: stops,
+  seed: must(Number.isSafeInteger, 'a whole number'),
+  temperature: number(0),
+  top_p: number(0, 1),
+  top_k: whole(0),
+  min_p: number(0, 1),
+  repeat_penalty: number(0),
+  frequency_penalty: number(-100, 100),
+  presence_penalty: number(-100, 100),
+  logit_bias: bias,
+  salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
+};
+/** What both have that changes no answer. @type {Record<string, Check>} */
+export const idleFields = { model: text, user: ignored };
+
+/**
+ * @param {Record<string, unknown>} body
+ * @param {Record<string, Check>} fields
+ * @param {string} [prefix] of their names
+ */
+export function checkFields(body, fields, prefix = '') {
+  for (const [name, value] of Object.entries(body)) {
+    const full = `${prefix}${name}`;
+    if (!Object.hasOwn(fields, name)) {
+      const message = `${shown(full)} is no field that is known here`;
+      throw new HttpError(400, 'unknown_parameter', message, { param: full });
+    }
+    if (value !== null) fields[name](value, full);
+  }
+}
+
+/**
+ * @param {Record<string, unknown>} body
+ * @param {Record<string, Check>} fields
+ * @returns {Record<string, unknown>} the body's fields that are of these, and not null
+ */
+export function pickFields(body, fields) {
+  const picked = Object.entries(body).filter(
+    ([name, value]) => value !== null && Object.hasOwn(fields, name),
+  );
+  return Object.fromEntries(picked);
+}
+
+/** @param {Record<string, any>} body @param {string} needed the name of a field */
+export function checkTogether(body, needed) {
+  if ((body[needed] ?? undefined) === undefined) {
+    throw new HttpError(400, 'missing_required_parameter', `${needed} is missing`, {
+      param: needed,
+    });
+  }
+  if (isObject(body.stream_options) && !body.stream) {
+    throw invalidField('stream_options', 'stream_options needs stream: true');
+  }
+}

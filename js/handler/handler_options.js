@@ -1,0 +1,55 @@
+// js/handler/handler_options.js — the options of createHandler, checked and completed.
+
+/** @typedef {import('../openai.js').HandlerOptions} HandlerOptions */
+
+const QUEUE_LIMIT = 256;
+const BODY_BYTES_MAX = 1 << 20;
+
+const names = ['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'cors', 'model', 'onError'];
+
+/** What can stand in a header behind `Bearer`. */
+const isKey = /^[\x21-\x7e]+$/;
+
+/** @param {unknown} value @param {string} name @returns {string[]} none where nothing was given */
+function textsOf(value, name) {
+  if (value === undefined) return [];
+  const texts = [value].flat();
+  // an empty list of keys would open what was to be closed
+  if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) {
+    return /** @type {string[]} */ (texts);
+  }
+  throw new TypeError(`createHandler: ${name} must be a text or an array of at least one`);
+}
+
+/** @param {unknown} value @param {string} name @returns {string[]} */
+function keysOf(value, name) {
+  const keys = textsOf(value, name);
+  if (keys.every((key) => isKey.test(key))) return keys;
+  throw new TypeError(`createHandler: ${name} must be visible ASCII characters without spaces`);
+}
+
+/** @param {unknown} value @param {string} name @returns {number} */
+function countOf(value, name) {
+  if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
+  throw new TypeError(`createHandler: ${name} must be a whole number of at least 1`);
+}
+
+/** @param {HandlerOptions} options */
+export function handlerOptionsOf(options) {
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`createHandler: ${unknown} is no option`);
+  const { onError = () => {}, metricsKey } = options;
+  if (typeof onError !== 'function') {
+    throw new TypeError('createHandler: onError must be a function');
+  }
+  const keys = keysOf(options.keys, 'keys');
+  return {
+    keys,
+    metricsKeys: keysOf(metricsKey, 'metricsKey'),
+    queueLimit: countOf(options.queueLimit ?? QUEUE_LIMIT, 'queueLimit'),
+    bodyBytesMax: countOf(options.bodyBytesMax ?? BODY_BYTES_MAX, 'bodyBytesMax'),
+    origins: textsOf(options.cors, 'cors'),
+    model: textsOf(options.model, 'model')[0],
+    onError,
+  };
+}

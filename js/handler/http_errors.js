@@ -1,0 +1,104 @@
+// js/handler/http_errors.js — errors as answers of HTTP, in OpenAI's shape: {error: {message, type, param, code}}.
+
+/** What a request is refused with. */
+export class HttpError extends Error {
+  /**
+   * @param {number} status of HTTP
+   * @param {string} code for programs
+   * @param {string} message for people
+   * @param {{param?: string | null, headers?: Record<string, string>}} [more] the field of the body that is
+   *   wrong, and headers of the answer
+   */
+  constructor(status, code, message, { param = null, headers = {} } = {}) {
+    super(message);
+    this.name = 'HttpError';
+    this.status = status;
+    this.code = code;
+    this.param = param;
+    this.headers = headers;
+  }
+}
+
+/** @param {string} param a field of the body @param {string} message */
+export const invalidField = (param, message) =>
+  new HttpError(400, 'invalid_value', message, { param });
+
+/** Seconds after which a client may try again. */
+const RETRY_AFTER = { 'Retry-After': '1' };
+
+/** @param {number} limit */
+export const queueFull = (limit) =>
+  new HttpError(429, 'queue_full', `${limit} requests run and wait already`, {
+    headers: RETRY_AFTER,
+  });
+
+/** A client that has gone reads no status; nginx logs this one. */
+export const clientGone = () => new HttpError(499, 'client_gone', 'The client has gone');
+
+/**
+ * The statuses of WickError's codes. The others are defects: 500, and the message stays here.
+ * @type {Record<string, {status: number, code?: string, headers?: Record<string, string>}>}
+ */
+const answers = {
+  ARG: { status: 400, code: 'invalid_value' },
+  RANGE: { status: 400, code: 'invalid_value' },
+  UNSUPPORTED: { status: 400, code: 'unsupported_value' },
+  PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
+  TEMPLATE: { status: 400 },
+  NO_TEMPLATE: { status: 400 },
+  QUEUE_FULL: { status: 429, headers: RETRY_AFTER },
+  PAGES: { status: 503, headers: RETRY_AFTER },
+  NOMEM: { status: 503, headers: RETRY_AFTER },
+  CLOSED: { status: 503 },
+  WORKER_CRASHED: { status: 503 },
+  LEADER_GONE: { status: 503, headers: RETRY_AFTER },
+  NODATA: { status: 501 },
+};
+
+/** @param {string} name @returns {string} maxTokens as max_tokens */
+const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/**
+ * @param {any} error of the engine
+ * @param {Set<string>} fields of the body
+ * @returns {string | null} the field that it is about, as far as its facts or its message say
+ */
+function paramOf(error, fields) {
+  if (error.code === 'PROMPT_TOO_LONG') return fields.has('messages') ? 'messages' : 'prompt';
+  const named = [error.cause?.option, /^\w+/.exec(error.message)?.[0]];
+  const found = named.filter((name) => typeof name === 'string').map(snake);
+  return found.find((name) => fields.has(name)) ?? null;
+}
+
+/**
+ * @param {any} error whatever was thrown
+ * @param {Set<string>} [fields] of the body, for `param`
+ * @returns {HttpError}
+ */
+export function httpErrorOf(error, fields = new Set()) {
+  if (error instanceof HttpError) return error;
+  const answer = error?.name === 'WickError' ? answers[error.code] : undefined;
+  if (!answer) return new HttpError(500, 'internal_error', 'The server failed at this request');
+  const { status, headers, code = error.code.toLowerCase() } = answer;
+  return new HttpError(status, code, error.message, {
+    param: paramOf(error, fields),
+    headers: headers ?? {},
+  });
+}
+
+/** @param {number} status @returns {string} */
+function typeOf(status) {
+  if (status === 429) return 'rate_limit_error';
+  if (status === 501) return 'not_implemented_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+/** @param {HttpError} error */
+export function errorBodyOf({ status, code, message, param }) {
+  return { error: { message, type: typeOf(status), param, code } };
+}
+
+/** @param {HttpError} error @returns {Response} */
+export function errorResponseOf(error) {
+  return Response.json(errorBodyOf(error), { status: error.status, headers: error.headers });
+}

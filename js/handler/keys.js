@@ -1,0 +1,73 @@
+// js/handler/keys.js — who asks: the keys of clients, compared without telling how much of one was right, and
+// the salt that each key's requests have.
+
+import { HttpError } from './http_errors.js';
+
+const encoder = new TextEncoder();
+
+/** @param {string} text @returns {Promise<Uint8Array>} its SHA-256, 32 bytes */
+const digestOf = async (text) =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
+
+/**
+ * Takes as long for any two digests. They are digests of what was sent and of what is right, so that
+ * neither length nor beginning of a key shows.
+ * @param {Uint8Array} a
+ * @param {Uint8Array} b of the same length
+ */
+function isSame(a, b) {
+  let difference = 0;
+  for (let at = 0; at < a.length; at++) difference |= a[at] ^ b[at];
+  return difference === 0;
+}
+
+/** @param {Uint8Array} bytes @returns {string} */
+const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/**
+ * The engine keeps of a salt its hash, which saved states contain; this one leads to no key.
+ * @param {string} key
+ * @returns {Promise<{digest: Uint8Array, salt: string}>}
+ */
+const tenantOf = async (key) => ({
+  digest: await digestOf(key),
+  salt: hexOf(await digestOf(`wick-llm/openai tenant\n${key}`)),
+});
+
+export class Keys {
+  #tenants;
+
+  /** @param {string[]} keys none: everybody may ask */
+  constructor(keys) {
+    this.#tenants = keys.length > 0 ? Promise.all(keys.map(tenantOf)) : undefined;
+  }
+
+  /**
+   * @param {Headers} headers of a request
+   * @returns {Promise<string | undefined>} the salt of the key's requests; nothing where there are no keys
+   */
+  async saltFor(headers) {
+    if (!this.#tenants) return undefined;
+    const [, sent = ''] = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '') ?? [];
+    const [digest, tenants] = await Promise.all([digestOf(sent), this.#tenants]);
+    let salt = '';
+    for (const tenant of tenants) if (isSame(tenant.digest, digest)) salt = tenant.salt;
+    if (salt !== '') return salt;
+    const problem = sent === '' ? 'A key is needed: Authorization: Bearer KEY' : 'The key is wrong';
+    throw new HttpError(401, 'invalid_api_key', problem, {
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    });
+  }
+}
+
+/**
+ * A client may divide its own requests by salts, too. The salt of a key has one length, so that no client
+ * reaches into another's.
+ * @param {string | undefined} tenant the key's salt
+ * @param {string | null | undefined} own the body's
+ * @returns {string | undefined}
+ */
+export function saltWithin(tenant, own) {
+  if (tenant === undefined) return own ?? undefined;
+  return own ? `${tenant}/${own}` : tenant;
+}

@@ -1,0 +1,83 @@
+// js/handler/request_body.js — a request's body: JSON of limited size, read no further than the limit.
+
+import { HttpError } from './http_errors.js';
+
+/** A page may send other types to any server without asking: JSON makes browsers ask first. */
+const isJson = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i;
+
+/** @param {number} bytesMax */
+const tooLarge = (bytesMax) =>
+  new HttpError(413, 'body_too_large', `The body has more than ${bytesMax} bytes`);
+
+/** @param {string} problem */
+const malformed = (problem) => new HttpError(400, 'invalid_json', problem);
+
+/** @param {Headers} headers @param {number} bytesMax */
+function checkHeaders(headers, bytesMax) {
+  const type = headers.get('content-type') ?? '';
+  if (!isJson.test(type)) {
+    const found = type === '' ? 'none' : type;
+    const message = `The body must be JSON with Content-Type: application/json, not ${found}`;
+    throw new HttpError(415, 'unsupported_media_type', message);
+  }
+  const encoding = headers.get('content-encoding') ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') {
+    const message = `A body with Content-Encoding: ${encoding} is not understood`;
+    throw new HttpError(415, 'unsupported_media_type', message);
+  }
+  if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax);
+}
+
+/**
+ * @param {ReadableStream<Uint8Array>} body
+ * @param {number} bytesMax
+ * @param {AbortSignal} signal a body need not end when its client has gone
+ * @returns {Promise<string>}
+ */
+async function readText(body, bytesMax, signal) {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const reader = body.getReader();
+  const leave = () => void reader.cancel().catch(() => {}); // nothing is left to cancel
+  if (signal.aborted) leave();
+  signal.addEventListener('abort', leave, { once: true });
+  let text = '';
+  let bytesCount = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    bytesCount += value.byteLength;
+    if (bytesCount > bytesMax) {
+      leave();
+      throw tooLarge(bytesMax);
+    }
+    text += decode(decoder, value);
+  }
+  return text + decode(decoder);
+}
+
+/** @param {TextDecoder} decoder @param {Uint8Array} [bytes] none at the end @returns {string} */
+function decode(decoder, bytes) {
+  try {
+    return decoder.decode(bytes, { stream: bytes !== undefined });
+  } catch {
+    throw malformed('The body is not UTF-8');
+  }
+}
+
+/**
+ * @param {Request} request
+ * @param {number} bytesMax
+ * @returns {Promise<Record<string, unknown>>}
+ */
+export async function readBody(request, bytesMax) {
+  checkHeaders(request.headers, bytesMax);
+  const text = request.body ? await readText(request.body, bytesMax, request.signal) : '';
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw malformed(`The body is not JSON: ${/** @type {Error} */ (error).message}`);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw malformed('The body must be a JSON object');
+}
