@@ -133,6 +133,7 @@ describe('of an engine', () => {
     assert.deepEqual(config({}), {
       ...{ threads: 3, contextSize: 0, batchSize: 0, kType: 'f16', vType: 'f16', kvTokens: 0 },
       ...{ queueLimit: undefined, noPrefixCache: false, swap: 0, memoryLimit: 0 },
+      preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
     });
     assert.equal(config({ threads: 3 }).chooseThreads, false);
