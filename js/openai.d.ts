@@ -26,9 +26,9 @@ export interface HandlerOptions {
 }
 
 /**
- * Answers OpenAI's requests from an engine. It never rejects: errors are answers in OpenAI's shape.
- * Whoever serves the answer cancels its body, or aborts the request's signal, when the client is gone.
- * Throws a TypeError where an option is wrong.
+ * Makes a function that answers requests of OpenAI's interface. The function never rejects: errors become
+ * answers in OpenAI's shape. The server must cancel the answer's body, or abort the request's signal, when the
+ * client disconnects. createHandler throws a TypeError if an option is not valid.
  */
 export function createHandler(
   engine: Engine,

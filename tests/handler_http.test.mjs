@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import OpenAI from 'openai';
+import { listen } from '../js/cli/http_server.js';
 import { createEngine, dist, modelPath, waitUntil } from './support/package.mjs';
 import { run } from './support/process.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
@@ -148,6 +149,38 @@ describe('connections', () => {
       assert.match(answer, /^HTTP\/1\.1 400 /);
     }
     assert.equal((await fetch(`${server.origin}/health`)).status, 200);
+  });
+
+  test('a client that reads slowly gets all of a long answer, and nothing piles up', async (t) => {
+    /** @type {Error[]} */
+    const warnings = [];
+    const note = (/** @type {Error} */ warning) => warnings.push(warning);
+    process.on('warning', note);
+    t.after(() => process.off('warning', note));
+    let pulled = 0;
+    const pull = (/** @type {ReadableStreamDefaultController} */ controller) => {
+      if (pulled++ < 400) controller.enqueue(new Uint8Array(1 << 16));
+      else controller.close();
+    };
+    const own = await listen(async () => new Response(new ReadableStream({ pull })), {
+      host: '127.0.0.1',
+      port: 0,
+    });
+    t.after(own.close);
+    const reader = (await fetch(own.url)).body?.getReader();
+    let bytesCount = (await reader?.read())?.value?.length ?? 0;
+    let before = -1;
+    await waitUntil(() => {
+      const isAtRest = pulled === before;
+      before = pulled;
+      return isAtRest;
+    }, 'the server to wait for the client');
+    assert.ok(pulled < 400, `${pulled} pieces were made for a client that does not read`);
+    for (let next = await reader?.read(); next?.value; next = await reader?.read()) {
+      bytesCount += next.value.length;
+    }
+    assert.equal(bytesCount, 400 << 16);
+    assert.deepEqual(warnings, []);
   });
 
   test('HEAD has the headers alone', async () => {

@@ -1,4 +1,4 @@
-// js/cli/exit.js — how a command ends, and what its arguments are taken apart into.
+// js/cli/exit.js — exit codes, and the type of parsed arguments.
 
 export const EXIT_USAGE = 2;
 export const EXIT_FILE = 3;

@@ -1,5 +1,5 @@
-// js/cli/http_server.js — a function from Request to Response behind node:http. A slow client holds its answer up, and
-// one that goes aborts its request's signal.
+// js/cli/http_server.js — serves a function from Request to Response with node:http. A slow client slows its own answer
+// down. The request's signal aborts when the client disconnects.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -9,8 +9,8 @@ import { createServer } from 'node:http';
 /** @typedef {(request: Request) => Promise<Response>} Handle */
 
 /**
- * The body as it comes, read no faster than it is asked for. Where its reader leaves, the rest is dropped
- * and the connection closes behind the answer.
+ * The body, received no faster than it is read. After cancel() the rest is discarded, and the connection is
+ * closed after the answer.
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @returns {ReadableStream<Uint8Array>}
@@ -61,12 +61,19 @@ function requestOf(incoming, outgoing, signal) {
 /** @param {ReadableStream<Uint8Array>} body @param {ServerResponse} outgoing */
 async function send(body, outgoing) {
   const reader = body.getReader();
-  outgoing.once('close', () => reader.cancel().catch(() => {})); // nothing is left to cancel
+  let wake = () => {};
+  outgoing.once('close', () => {
+    reader.cancel().catch(() => {}); // nothing is left to cancel
+    wake();
+  });
   for (;;) {
     const { done, value } = await reader.read();
     if (done || outgoing.destroyed) break;
     if (outgoing.write(value)) continue;
-    await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')]);
+    await new Promise((settle) => {
+      wake = () => settle(undefined);
+      outgoing.once('drain', wake);
+    });
   }
   outgoing.end();
 }
@@ -81,7 +88,7 @@ async function answer(incoming, outgoing, handle) {
   try {
     request = requestOf(incoming, outgoing, controller.signal);
   } catch {
-    outgoing.writeHead(400).end(); // an address or a method that no Request has
+    outgoing.writeHead(400).end(); // Request allows neither the address nor the method
     return;
   }
   const response = await handle(request);

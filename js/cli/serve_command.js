@@ -1,4 +1,4 @@
-// js/cli/serve_command.js — `wick serve MODEL`: the model behind HTTP, for clients that know OpenAI's interface.
+// js/cli/serve_command.js — `wick serve MODEL`: serves a model over HTTP with OpenAI's interface.
 
 import { once } from 'node:events';
 import process from 'node:process';
@@ -63,7 +63,7 @@ function numberOf(given, option, max, min = 0) {
 
 const COUNT_MAX = 2 ** 31;
 
-/** @param {Map<string, string[]>} given what createHandler is told */
+/** @param {Map<string, string[]>} given @returns {Record<string, any>} the options of createHandler */
 function handlerOptionsOf(given) {
   const keys = given.get('--key') ?? [];
   const origins = given.get('--cors') ?? [];
@@ -83,7 +83,7 @@ function handlerOptionsOf(given) {
   };
 }
 
-/** @param {Map<string, string[]>} given what createEngine is told beside the model */
+/** @param {Map<string, string[]>} given @returns {Record<string, any>} the options of createEngine beside the model */
 function engineOptionsOf(given) {
   const contextSize = numberOf(given, '--ctx', COUNT_MAX, 1);
   const threads = numberOf(given, '--threads', COUNT_MAX, 1);

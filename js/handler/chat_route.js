@@ -31,7 +31,7 @@ const isOneOf =
 /** The engine's. */
 const LOGPROBS_MAX = 20;
 
-/** What the engine is told of. @type {Record<string, import('./fields.js').Check>} */
+/** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {
   ...commonFields,
   messages: checkMessages,
@@ -115,7 +115,7 @@ function checkContent(content, name) {
   }
 }
 
-/** Templates know of a system's messages only. @param {any} message */
+/** Chat templates know the role system, not developer. @param {any} message */
 const messageOf = (message) =>
   message.role === 'developer' ? { ...message, role: 'system' } : message;
 
@@ -138,7 +138,7 @@ export async function answerChat(engine, body, { signal, salt, model }) {
   if (!body.stream) return Object.assign(answer, { model });
   const chunks = answer[Symbol.asyncIterator]();
   return {
-    // each choice begins with its role, before the engine has begun
+    // one chunk with the role for each choice
     leading: body.n ?? 1,
     async next() {
       const next = await chunks.next();

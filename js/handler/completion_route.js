@@ -1,4 +1,4 @@
-// js/handler/completion_route.js — POST /v1/completions: prompts that are continued, each with one or several choices.
+// js/handler/completion_route.js — POST /v1/completions: continues prompts, each with one or several choices.
 
 import {
   checkFields,
@@ -19,7 +19,7 @@ import { randomName } from './random_name.js';
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
-/** OpenAI's, where none is given. */
+/** OpenAI's default. */
 const MAX_TOKENS = 16;
 /** Of all prompts of a request together. */
 const CHOICES_MAX = 16;
@@ -36,7 +36,7 @@ const fields = {
 };
 export const completionFields = new Set(Object.keys(fields));
 
-/** The engine's names of the fields that it is told of. @type {Record<string, string>} */
+/** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
 const optionNames = {
   stop: 'stop',
   temperature: 'temperature',
@@ -69,10 +69,10 @@ const encoder = new TextEncoder();
 class Choice {
   #texts;
   #offset = 0;
-  /** Bytes of the text that was told, and of the tokens. */
+  /** Bytes of the text that was sent, and of the tokens. */
   #textBytes = 0;
   #tokenBytes = 0;
-  /** Tokens that no chunk has told of yet. @type {TokenDetail[]} */
+  /** Tokens that are in no chunk yet. @type {TokenDetail[]} */
   tokens = [];
 
   /** @param {Generation} generation */
@@ -95,7 +95,7 @@ class Choice {
   }
 
   /**
-   * The engine tells of tokens ahead of their text, which is read as it is asked for.
+   * Tokens arrive before their text, which waits until it is read.
    * @param {string} text of the chunk
    * @param {boolean} isLast
    * @returns {TokenDetail[]} the tokens that the text is made of
@@ -142,7 +142,7 @@ function choicesOf(engine, prompt, options, { n, seed }) {
   if (options.logprobs === undefined) {
     return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one));
   }
-  // each hears of its own tokens, so each is a request
+  // generateMany does not tell whose token it is, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const own = seed === undefined ? undefined : seed + index;
@@ -220,7 +220,7 @@ async function collect(completion) {
 }
 
 /**
- * The pieces of the choices as they come, and the end of each. One piece of each is asked for ahead.
+ * The pieces of all choices in order of arrival, and the end of each. One piece of each is read ahead.
  * @param {Choice[]} choices
  */
 async function* merged(choices) {

@@ -1,6 +1,6 @@
 // js/handler/cors.js — which origins' pages may read the answers (Fetch standard, "CORS protocol").
 
-/** What an answer's headers are beside those that pages may always read. */
+/** The headers of answers that pages may read, beside those that they always may. */
 const EXPOSED = 'Retry-After, X-Request-Id';
 const PREFLIGHT_SECONDS = '600';
 
@@ -22,7 +22,7 @@ export class Cors {
     headers.set('Access-Control-Allow-Origin', isAny ? '*' : origin);
     headers.set('Access-Control-Expose-Headers', EXPOSED);
     if (request.method !== 'OPTIONS') return;
-    // OpenAI's clients send headers of their own
+    // OpenAI's clients send further headers
     const asked = request.headers.get('access-control-request-headers');
     if (asked !== null) headers.set('Access-Control-Allow-Headers', asked);
     headers.set('Access-Control-Allow-Methods', headers.get('Allow') ?? '');

@@ -1,5 +1,4 @@
-// js/handler/create_handler.js — one function from a request to its answer, for any server that knows the Fetch
-// standard's: routes, and what all of them share.
+// js/handler/create_handler.js — a function from a Request to its Response: the routes, and what all of them share.
 
 import { answerChat, chatFields } from './chat_route.js';
 import { answerCompletion, completionFields } from './completion_route.js';
@@ -16,7 +15,7 @@ import { readBody } from './request_body.js';
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
 /**
- * What a route for text is told besides the body.
+ * What a text route gets beside the body.
  * @typedef {{signal: AbortSignal, salt: string | undefined, model: string}} Asked
  */
 
@@ -32,7 +31,7 @@ const textRoutes = {
   '/v1/completions': { answer: answerCompletion, fields: completionFields },
 };
 
-/** What is not there yet. @type {Record<string, string>} */
+/** Routes that are not implemented, with what is missing. @type {Record<string, string>} */
 const missingRoutes = {
   '/v1/embeddings': 'the engine computes no embeddings yet',
   '/v1/rerank': 'the engine scores no documents yet',
@@ -126,7 +125,7 @@ class Handler {
     return this.#models(pathname);
   }
 
-  /** Answers as long as the engine does. */
+  /** Status 200 while the engine answers calls. */
   async #health() {
     await this.#engine.info();
     return Response.json({ status: 'ok' });
@@ -199,7 +198,7 @@ class Handler {
     }
   }
 
-  /** @returns {() => void} gives a place of the queue back, once */
+  /** @returns {() => void} counts the request as ended; later calls do nothing */
   #endsOnce() {
     let isOver = false;
     return () => {

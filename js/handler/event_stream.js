@@ -1,19 +1,19 @@
-// js/handler/event_stream.js — chunks as server-sent events. The reader of the answer drives: it gets a chunk when it
-// asks for one, and the engine pauses a request whose chunks nobody asks for.
+// js/handler/event_stream.js — chunks as server-sent events. A chunk is read from the engine when the reader of the
+// answer asks for it. The engine pauses a request whose chunks are not read.
 
 import { errorBodyOf, httpErrorOf } from './http_errors.js';
 
 /**
  * @typedef {object} Chunks
- * @property {number} leading so many chunks come before the engine has begun
+ * @property {number} leading number of chunks that come before any of the engine's
  * @property {() => Promise<IteratorResult<object, unknown>>} next
- * @property {() => void} leave nobody reads on; a `next` under way ends
+ * @property {() => void} leave cancels the request; a pending `next` settles
  */
 
 /**
- * Whom the answer is for.
+ * The receiver of the answer.
  * @typedef {object} Reader
- * @property {AbortSignal} signal aborts when it has gone
+ * @property {AbortSignal} signal aborts when it disconnects
  * @property {() => void} end called when nothing comes any more
  * @property {(error: unknown) => void} onError hears of an error that ends the answer
  */
@@ -25,7 +25,7 @@ const END = 'data: [DONE]\n\n';
 const eventOf = (chunk) => `data: ${JSON.stringify(chunk)}\n\n`;
 
 /**
- * Waits for the first chunk that the engine has made: what it refuses is refused with a status of HTTP.
+ * Waits for the first chunk of the engine, so that a refusal still becomes an HTTP status.
  * @param {Chunks} chunks
  * @returns {Promise<string>} the events until then
  */
@@ -104,7 +104,7 @@ class EventSource {
 /**
  * @param {Chunks} chunks
  * @param {Reader} reader
- * @returns {Promise<Response>} when the engine has begun; rejects, after `leave`, if it refuses
+ * @returns {Promise<Response>} when the engine has begun; rejects, after `leave`, if the engine refuses
  */
 export async function streamResponseOf(chunks, reader) {
   let beginning;

@@ -1,11 +1,10 @@
-// js/handler/fields.js — the fields of a request's body. A field that is unknown, or that asks for what is not there,
-// is refused by name: an answer that ignores it would be another answer than was asked for.
+// js/handler/fields.js — the fields of a request's body. A field that is unknown or asks for a missing feature
+// is refused by name, because ignoring it would change the answer.
 
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
- * Throws where a field's value, which is not null, is none. Upper limits that depend on the engine are the
- * engine's to check.
+ * Throws if the value (never null) is not valid. The engine checks limits that depend on it.
  * @typedef {(value: any, name: string) => void} Check
  */
 
@@ -67,11 +66,11 @@ function streamOptions(value, name) {
   checkFields(value, { include_usage: boolean, include_obfuscation: boolean }, `${name}.`);
 }
 
-/** Concerns OpenAI's service alone, whatever its value. @type {Check} */
+/** For fields that concern OpenAI's service only: any value is accepted. @type {Check} */
 export const ignored = () => {};
 
 /**
- * Asks for what is not there, unless it asks for what is so anyway.
+ * For fields of missing features: only values that ask for nothing are accepted.
  * @param {(value: any) => boolean} [isIdle]
  * @returns {Check}
  */
@@ -83,7 +82,7 @@ export const missing =
     throw new HttpError(400, 'unsupported_parameter', message, { param: name });
   };
 
-/** What chats and completions have both. @type {Record<string, Check>} */
+/** The fields that chat completions and completions share. @type {Record<string, Check>} */
 export const commonFields = {
   stream: boolean,
   stream_options: streamOptions,
@@ -101,7 +100,7 @@ export const commonFields = {
   logit_bias: bias,
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
 };
-/** What both have that changes no answer. @type {Record<string, Check>} */
+/** Their shared fields that have no effect. @type {Record<string, Check>} */
 export const idleFields = { model: text, user: ignored };
 
 /**

@@ -7,14 +7,14 @@ const BODY_BYTES_MAX = 1 << 20;
 
 const names = ['keys', 'metricsKey', 'queueLimit', 'bodyBytesMax', 'cors', 'model', 'onError'];
 
-/** What can stand in a header behind `Bearer`. */
+/** The characters that a header can hold after `Bearer`. */
 const isKey = /^[\x21-\x7e]+$/;
 
 /** @param {unknown} value @param {string} name @returns {string[]} none where nothing was given */
 function textsOf(value, name) {
   if (value === undefined) return [];
   const texts = [value].flat();
-  // an empty list of keys would open what was to be closed
+  // an empty list of keys must not mean that no key is needed
   if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) {
     return /** @type {string[]} */ (texts);
   }

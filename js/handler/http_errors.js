@@ -1,6 +1,6 @@
 // js/handler/http_errors.js — errors as answers of HTTP, in OpenAI's shape: {error: {message, type, param, code}}.
 
-/** What a request is refused with. */
+/** An error with the status of the answer that reports it. */
 export class HttpError extends Error {
   /**
    * @param {number} status of HTTP
@@ -32,11 +32,11 @@ export const queueFull = (limit) =>
     headers: RETRY_AFTER,
   });
 
-/** A client that has gone reads no status; nginx logs this one. */
+/** The client never reads this status. It is the one that nginx logs for a closed connection. */
 export const clientGone = () => new HttpError(499, 'client_gone', 'The client has gone');
 
 /**
- * The statuses of WickError's codes. The others are defects: 500, and the message stays here.
+ * The HTTP status of each code of WickError. Other errors become a 500 without their message.
  * @type {Record<string, {status: number, code?: string, headers?: Record<string, string>}>}
  */
 const answers = {
@@ -61,7 +61,7 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
 /**
  * @param {any} error of the engine
  * @param {Set<string>} fields of the body
- * @returns {string | null} the field that it is about, as far as its facts or its message say
+ * @returns {string | null} the field that its cause or the first word of its message names
  */
 function paramOf(error, fields) {
   if (error.code === 'PROMPT_TOO_LONG') return fields.has('messages') ? 'messages' : 'prompt';

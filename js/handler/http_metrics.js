@@ -1,10 +1,10 @@
-// js/handler/http_metrics.js — what the handler counts of its answers, in Prometheus' text format.
+// js/handler/http_metrics.js — counters of the handler's answers, in Prometheus' text format.
 
 export class HttpMetrics {
   /** @type {Map<string, number>} */
   #answers = new Map();
 
-  /** @param {string} route a path of the handler's own, not the client's @param {number} status */
+  /** @param {string} route one of the handler's, not the client's path @param {number} status */
   count(route, status) {
     const labels = `{route="${route}",status="${status}"}`;
     this.#answers.set(labels, (this.#answers.get(labels) ?? 0) + 1);

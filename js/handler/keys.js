@@ -1,5 +1,4 @@
-// js/handler/keys.js — who asks: the keys of clients, compared without telling how much of one was right, and
-// the salt that each key's requests have.
+// js/handler/keys.js — the keys of clients, compared in constant time, and the salt of each key's requests.
 
 import { HttpError } from './http_errors.js';
 
@@ -10,8 +9,8 @@ const digestOf = async (text) =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
 
 /**
- * Takes as long for any two digests. They are digests of what was sent and of what is right, so that
- * neither length nor beginning of a key shows.
+ * The time does not depend on the digests' content. Digests are compared, so the time does not depend on
+ * the length of a key either.
  * @param {Uint8Array} a
  * @param {Uint8Array} b of the same length
  */
@@ -25,7 +24,7 @@ function isSame(a, b) {
 const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /**
- * The engine keeps of a salt its hash, which saved states contain; this one leads to no key.
+ * Saved states contain a hash of the salt. The salt is itself a hash of the key, so a state contains no key.
  * @param {string} key
  * @returns {Promise<{digest: Uint8Array, salt: string}>}
  */
@@ -61,8 +60,8 @@ export class Keys {
 }
 
 /**
- * A client may divide its own requests by salts, too. The salt of a key has one length, so that no client
- * reaches into another's.
+ * A client may also give salts of its own. All salts of keys have the same length, so no salt of a client equals
+ * one of another key.
  * @param {string | undefined} tenant the key's salt
  * @param {string | null | undefined} own the body's
  * @returns {string | undefined}

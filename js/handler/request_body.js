@@ -2,7 +2,7 @@
 
 import { HttpError } from './http_errors.js';
 
-/** A page may send other types to any server without asking: JSON makes browsers ask first. */
+/** Browsers send other types to any origin without a preflight request. */
 const isJson = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i;
 
 /** @param {number} bytesMax */
@@ -31,7 +31,7 @@ function checkHeaders(headers, bytesMax) {
 /**
  * @param {ReadableStream<Uint8Array>} body
  * @param {number} bytesMax
- * @param {AbortSignal} signal a body need not end when its client has gone
+ * @param {AbortSignal} signal ends the reading: a body need not end when its client disconnects
  * @returns {Promise<string>}
  */
 async function readText(body, bytesMax, signal) {
