@@ -9,37 +9,37 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 
-/** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, true>} */
-const sourceNames = { url: true, file: true, blob: true, stream: true };
+/** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, null>} */
+const sourceNames = { url: null, file: null, blob: null, stream: null };
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, true>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, null>} */
 const engineNames = {
   ...sourceNames,
-  headers: true,
-  fetch: true,
-  retries: true,
-  stallMs: true,
-  signal: true,
-  onProgress: true,
-  threads: true,
-  contextSize: true,
-  batchSize: true,
-  kvType: true,
-  kvTokens: true,
-  queueLimit: true,
-  draft: true,
-  prefixCache: true,
-  swap: true,
-  memoryLimit: true,
-  eager: true,
-  shared: true,
-  onLead: true,
-  metrics: true,
-  directoryOnly: true,
-  preTokenizer: true,
-  chatTemplate: true,
-  worker: true,
-  wasm: true,
+  headers: null,
+  fetch: null,
+  retries: null,
+  stallMs: null,
+  signal: null,
+  onProgress: null,
+  threads: null,
+  contextSize: null,
+  batchSize: null,
+  kvType: null,
+  kvTokens: null,
+  queueLimit: null,
+  draft: null,
+  prefixCache: null,
+  swap: null,
+  memoryLimit: null,
+  eager: null,
+  shared: null,
+  onLead: null,
+  metrics: null,
+  directoryOnly: null,
+  preTokenizer: null,
+  chatTemplate: null,
+  worker: null,
+  wasm: null,
 };
 
 /** @param {EngineOptions} options */

@@ -13,30 +13,30 @@ import { checkNames } from './option_names.js';
 /** The defaults of llama.cpp, which most GGUF models are tested with. */
 const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 };
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, true>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, null>} */
 const generateNames = {
-  maxTokens: true,
-  temperature: true,
-  topK: true,
-  topP: true,
-  minP: true,
-  repeatPenalty: true,
-  frequencyPenalty: true,
-  presencePenalty: true,
-  penaltyLast: true,
-  seed: true,
-  logitBias: true,
-  logprobs: true,
-  stop: true,
-  ignoreEnd: true,
-  printSpecial: true,
-  priority: true,
-  speculation: true,
-  salt: true,
-  forced: true,
-  signal: true,
-  onPrefill: true,
-  onToken: true,
+  maxTokens: null,
+  temperature: null,
+  topK: null,
+  topP: null,
+  minP: null,
+  repeatPenalty: null,
+  frequencyPenalty: null,
+  presencePenalty: null,
+  penaltyLast: null,
+  seed: null,
+  logitBias: null,
+  logprobs: null,
+  stop: null,
+  ignoreEnd: null,
+  printSpecial: null,
+  priority: null,
+  speculation: null,
+  salt: null,
+  forced: null,
+  signal: null,
+  onPrefill: null,
+  onToken: null,
 };
 
 /** @param {GenerateOptions} options @returns {Settings} */

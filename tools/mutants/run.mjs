@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { describeMutation, mutate, mutationsOf } from './operators.mjs';
 import { printReport } from './report.mjs';
-import { Place, root } from './trial.mjs';
+import { isOfNode, Place, root } from './trial.mjs';
 
 /** A mutant's tests together, in processor time. */
 const BUDGET_MS = 20_000;
@@ -206,7 +206,7 @@ async function tryMutant(place, mutant, baseline) {
       each.file === file && each.before === described.before && each.after === described.after,
   );
   if (known) return told({ outcome: 'listed', by: known.reason });
-  const isProgram = tests.some((test) => test.endsWith('.mjs'));
+  const isProgram = tests.some(isOfNode);
   const made =
     language === 'c' ? place.buildC(file, source, isProgram) : place.buildJs(file, source);
   try {

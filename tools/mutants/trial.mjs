@@ -126,6 +126,9 @@ function compile(file, source, flags, out) {
   return runTool(compiler, [...args, '-x', 'c', '-c', '-', '-o', out], source).status === 0;
 }
 
+/** @param {string} test */
+export const isOfNode = (test) => /\.mjs( |$)/.test(test);
+
 export class Place {
   /** @param {string} folder */
   constructor(folder) {
@@ -163,15 +166,17 @@ export class Place {
   }
 
   /**
-   * @param {string} test the name of a C test, or a file below tests/
+   * @param {string} test the name of a C test, or a file below tests/ and which of its suites
    * @param {number} limitMs of processor time
    * @param {string} [object] the mutant's archive: C tests are linked with it before the engine's
    * @returns {Promise<Ended>}
    */
   async runTest(test, limitMs, object) {
     const options = { env: this.#env, limitMs };
-    if (test.endsWith('.mjs')) {
-      const args = ['--test-reporter=tap', join(this.tree, test)];
+    if (isOfNode(test)) {
+      const [file, ...words] = test.split(' ');
+      const only = words.length === 0 ? [] : [`--test-name-pattern=${words.join(' ')}`];
+      const args = ['--test-reporter=tap', ...only, join(this.tree, file)];
       return runUntilFailure(process.execPath, args, { ...options, cwd: this.tree });
     }
     const built = join(root, 'build/test/native', test);
