@@ -2,6 +2,7 @@
 // answers with finite logits in each vocabulary and type.
 #include <stdio.h>
 
+#include "base/text.h"
 #include "fixture_model.h"
 #include "model_builder.h"
 
@@ -9,7 +10,39 @@ static void take_end(void *context, const wick_event *event, const uint8_t *behi
   uint32_t *tokens = context;
   (void)behind;
   *tokens += event->kind == WICK_EVENT_TOKEN;
-  if (event->kind == WICK_EVENT_DONE) CHECK_EQ_INT(event->finish, WICK_FINISH_LENGTH);
+  if (event->kind != WICK_EVENT_DONE) return;
+  CHECK_EQ_INT(event->finish, WICK_FINISH_LENGTH);
+  // the first token comes with the end of the prompt
+  CHECK(event->ttft_ms > 0 && event->ttft_ms <= event->queue_ms + event->prefill_ms + 1);
+}
+
+typedef struct told {
+  char text[16384];
+  size_t bytes;
+} told;
+
+static void keep_text(void *context, const char *bytes, size_t size_bytes) {
+  told *to = context;
+  REQUIRE(CHECK(to->bytes + size_bytes < sizeof to->text));
+  memcpy(to->text + to->bytes, bytes, size_bytes);
+  to->bytes += size_bytes;
+  to->text[to->bytes] = '\0';
+}
+
+// Each mixer has an op of its own, counted once for each of its layers in each pass.
+static void check_mixers(const wick_engine *engine, const built_choice *choice) {
+  static told told;
+  told.bytes = 0;
+  wick_metrics_json(engine, keep_text, &told);
+  const uint32_t recurrent = (choice->layers + 1) / 2;
+  char delta[64], conv[64];
+  text_format(delta, sizeof delta, "\"delta\":{\"count\":%u,",
+              choice->family == BUILT_QWEN35 ? recurrent : 0);
+  text_format(conv, sizeof conv, "\"conv\":{\"count\":%u,",
+              choice->family == BUILT_LFM2 || choice->family == BUILT_QWEN35 ? recurrent : 0);
+  // the prompt is one pass of prefill
+  CHECK(strstr(told.text, delta) != NULL);
+  CHECK(strstr(told.text, conv) != NULL);
 }
 
 static void check_answers(const built_choice *choice) {
@@ -20,6 +53,7 @@ static void check_answers(const built_choice *choice) {
   const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
   wick_config config;
   wick_config_default(&config);
+  config.metrics = true;
   wick_engine *engine = NULL;
   wick_error error = {0};
   CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
@@ -31,6 +65,7 @@ static void check_answers(const built_choice *choice) {
   REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
   fixture_run(engine, take_end, &tokens);
   CHECK_EQ_UINT(tokens, 6);
+  check_mixers(engine, choice);
   wick_engine_destroy(engine);
   free(built.bytes);
 }

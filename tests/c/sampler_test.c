@@ -236,6 +236,12 @@ TEST(logits_that_are_no_numbers_are_refused) {
     CHECK_EQ_STR(error.message, i == 0 ? "logits of the model: logit of token 133 is inf"
                                        : "logits of the model: logit of token 133 is nan");
   }
+  logits[0] = NAN;  // the first of several is named
+  sampler_choice none;
+  wick_error first;
+  CHECK_EQ_INT(sampler_choose(s, logits, &none, &first), WICK_E_NONFINITE);
+  CHECK_EQ_STR(first.message, "logits of the model: logit of token 0 is nan");
+  logits[0] = 0;
   logits[133] = -INFINITY;
   for (int i = 0; i < 20; i++) CHECK_EQ_INT(choose(s, logits), choose(same, logits));
   for (int32_t i = 0; i < 200; i++) logits[i] = -INFINITY;

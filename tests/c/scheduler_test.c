@@ -331,3 +331,28 @@ TEST(prompts_that_are_only_read_end_together) {
   CHECK_EQ_UINT(stats.passes, 1);
   simulation_close(&sim);
 }
+
+// ---- What waits ----
+
+TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
+  REQUIRE(simulation_open(&sim, &ROOMY));
+  sim.scheduler->parts.queue_tokens_max = 16;
+  int32_t prompt[8];
+  uint32_t id;
+  for (uint32_t i = 0; i < 2; i++) {
+    fill_prompt(prompt, 8, CHAIN_NEW, i);
+    const wick_request wanted = make_request(prompt, 8, 2);
+    CHECK_EQ_INT(simulation_submit(&sim, &wanted, &id), WICK_OK);
+  }
+  const wick_request third = make_request(prompt, 8, 2);
+  wick_error error = {0};
+  CHECK_EQ_INT(scheduler_submit(sim.scheduler, &third, &id, &error), WICK_E_FULL);
+  CHECK_EQ_INT(error.status, WICK_E_FULL);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_QUEUE_TOKENS);
+  CHECK_EQ_UINT(error.numbers[0], 16);
+  CHECK_EQ_UINT(error.numbers[1], 16);
+  CHECK_EQ_STR(error.message, "prompts of 16 tokens are waiting, the most there may be is 16");
+  CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).refused, 1);
+  CHECK(simulation_run(&sim, 100));
+  simulation_close(&sim);
+}

@@ -556,3 +556,19 @@ TEST(wordpiece_takes_canonical_decompositions) {
   }
   fixture_close(&fixture);
 }
+
+// BERT's ids: [UNK] is 100, [CLS] 101 and [SEP] 102, where the file has no keys for them.
+TEST(word_pieces_have_the_usual_ids_of_special_tokens) {
+  fixture_token tokens[103];
+  for (size_t i = 0; i < 103; i++) tokens[i] = (fixture_token){"▁x", TOKEN_NORMAL, 0};
+  for (size_t count = 101; count <= 103; count++) {
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(
+        &fixture, &(fixture_vocabulary){.model = "bert", .tokens = tokens, .token_count = count});
+    REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+    CHECK_EQ_INT(tokenizer_bos(fixture.tokenizer), count > 101 ? 101 : TOKEN_NONE);
+    CHECK_EQ_INT(fixture.tokenizer->unknown, 100);
+    CHECK_EQ_INT(fixture.tokenizer->separator, count > 102 ? 102 : TOKEN_NONE);
+    fixture_close(&fixture);
+  }
+}
