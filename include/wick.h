@@ -156,6 +156,12 @@ typedef struct wick_text {
   size_t size_bytes;
 } wick_text;
 
+// A part of a rendered conversation: it reaches from the end of the part before to `end`.
+typedef struct wick_span {
+  uint32_t end;         // in bytes
+  uint32_t is_content;  // 1: from the conversation, 0: written by the template
+} wick_span;
+
 // Called for each piece of a text, in order; `bytes` is valid during the call.
 typedef void (*wick_text_sink)(void *context, const char *bytes, size_t size_bytes);
 
@@ -409,6 +415,48 @@ wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t c
 // are valid as long as both.
 wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch, wick_text *bytes,
                              wick_error *error);
+
+// ---- Conversations: a chat template makes a prompt of messages ----
+
+// The template is a stranger's program (Jinja, as transformers sets it up). A rendering has limits
+// on steps and memory, so it ends within a fraction of a second.
+typedef struct wick_chat {
+  // A JSON object of what the template may look at: {"messages": [{"role", "content", ...}],
+  // "tools", "enable_thinking", ...}. "add_generation_prompt" is true unless it says otherwise.
+  const char *json;
+  size_t json_bytes;
+  int64_t now_s;         // local time in seconds since 1970, for templates that write a date
+  bool has_now;          // now_s is given
+  bool parse_special;    // control tokens that stand in the messages count, too
+  bool keeps_arguments;  // arguments of tool calls stay as they are; otherwise a template that
+                         // fails with JSON text gets an object, and the other way round
+} wick_chat;
+
+// All of it 0.
+void wick_chat_default(wick_chat *chat);
+
+// Replaces the model's own template; "chatml" names one that many models share. NULL: the model's
+// own again. WICK_E_FORMAT with the line, WICK_E_FULL (too long, nested too deep), WICK_E_NOMEM.
+wick_status wick_chat_set_template(wick_engine *engine, const char *source, size_t source_bytes,
+                                   wick_error *error);
+
+typedef struct wick_chat_text {
+  wick_text text;
+  const wick_span *spans;  // [span_count]: what of it the messages have brought
+  size_t span_count;
+} wick_chat_text;
+// *out is valid until the next call about conversations. WICK_E_NODATA: there is no template.
+// WICK_E_ARG: the template refuses these messages, with its words. WICK_E_FORMAT: an error in the
+// template or in the JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
+// over a limit. Also WICK_E_OVERFLOW, WICK_E_NOMEM.
+wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_chat_text *out,
+                             wick_error *error);
+// The tokens of the rendered conversation: control tokens that the template writes are control
+// tokens, what stands in the messages is text, whatever it looks like. *tokens [*count] is valid
+// until the next call about conversations, for example as wick_request.tokens. Errors as
+// wick_chat_render and wick_tokenize.
+wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
+                               size_t *count, wick_error *error);
 
 // ---- Requests ----
 

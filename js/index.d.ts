@@ -428,6 +428,11 @@ export interface ChatCompletionRequest {
   top_logprobs?: number | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
+  /**
+   * Control tokens such as `<|im_end|>` that stand in messages are control tokens. False, the default: they are text,
+   * so nothing that a stranger has typed ends a message or begins one.
+   */
+  parseSpecial?: boolean | null;
   signal?: AbortSignal | null;
   onPrefill?: (progress: { done: number; total: number }) => void;
   /** OpenAI's own from here on: accepted, and without effect. */

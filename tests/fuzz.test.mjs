@@ -22,6 +22,7 @@ const inputs = new Map([
   ['model_fuzz', 9_000],
   ['quantize_fuzz', 100_000],
   ['stop_fuzz', 800_000],
+  ['template_fuzz', 60_000],
   ['tokenizer_fuzz', 36_000],
 ]);
 /** For a fuzzer that is not in the list yet. */

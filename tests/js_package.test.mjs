@@ -35,7 +35,6 @@ describe('files', () => {
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
       ...['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'],
-      ...['node/worker.js', 'node/jinja.js'],
     ]) {
       assert.ok(files.includes(`dist/${name}`), `dist/${name} is missing`);
     }
@@ -91,30 +90,6 @@ describe('files', () => {
       const engine = await openEngine(t, { file: modelPath, worker, threads: 2 });
       assert.ok((await engine.countTokens('Hello')) > 0, name);
     }
-  });
-});
-
-describe('in Node', () => {
-  /** Renders a template with the package in `from`. @param {string} from */
-  async function renderWith(from) {
-    const script = `
-      const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(from, 'index.js')).href)});
-      const engine = await createEngine({ file: ${JSON.stringify(modelPath)}, chatTemplate: 'chatml' });
-      console.log(await engine.applyTemplate([{ role: 'user', content: 'Hi' }]));
-      await engine.close();`;
-    return text(process.execPath, ['--input-type=module', '--eval', script]);
-  }
-
-  test('the worker has its templates apart, and without its own file takes the common one', async () => {
-    assert.doesNotMatch(read('node/worker.js'), /namespace/);
-    const bundled = join(folder, 'bundled');
-    mkdirSync(join(bundled, 'wasm'), { recursive: true });
-    for (const name of ['index.js', 'worker.js', ...builds.map((b) => `wasm/wick-${b}.wasm`)]) {
-      copyFileSync(join(dist, name), join(bundled, name));
-    }
-    const own = await renderWith(dist);
-    assert.match(own, /^<\|im_start\|>user\nHi<\|im_end\|>/);
-    assert.equal(await renderWith(bundled), own);
   });
 });
 

@@ -8,8 +8,8 @@
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
 #   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
-#   text      tokenizers and sentencepiece (PyPI), which tests compare ids with, by
-#             tools/text/requirements.txt
+#   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
+#             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
 #             tools/bench/
 #
@@ -245,7 +245,7 @@ pip_edge() {
 }
 
 pip_text() {
-  say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece (tools/text/requirements.txt)"
+  say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2 (tools/text/requirements.txt)"
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
   rm -rf "$chain/text"
   run venv python3 -m venv "$chain/text"

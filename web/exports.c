@@ -267,6 +267,49 @@ wick_status web_token_piece(wick_engine *engine, int32_t token, char *scratch) {
   return status;
 }
 
+// ---- Conversations ----
+
+WEB_EXPORT("chat_set_template")
+wick_status web_chat_set_template(wick_engine *engine, const char *source, size_t source_bytes) {
+  return wick_chat_set_template(engine, source, source_bytes, &last_error);
+}
+
+static wick_chat chat_of(const char *json, size_t json_bytes, double now_s) {
+  wick_chat chat;
+  wick_chat_default(&chat);
+  chat.json = json;
+  chat.json_bytes = json_bytes;
+  chat.now_s = (int64_t)now_s;
+  chat.has_now = true;
+  return chat;
+}
+
+// numbers: the places WEB_ARRAY_* of the text.
+WEB_EXPORT("chat_render")
+wick_status web_chat_render(wick_engine *engine, const char *json, size_t json_bytes,
+                            double now_s) {
+  wick_chat_text text;
+  const wick_chat chat = chat_of(json, json_bytes, now_s);
+  const wick_status status = wick_chat_render(engine, &chat, &text, &last_error);
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)text.text.bytes;
+  numbers[WEB_ARRAY_COUNT] = text.text.size_bytes;
+  return status;
+}
+
+// numbers: the places WEB_ARRAY_* of the tokens.
+WEB_EXPORT("chat_tokenize")
+wick_status web_chat_tokenize(wick_engine *engine, const char *json, size_t json_bytes,
+                              double now_s, uint32_t parse_special) {
+  const int32_t *tokens;
+  size_t count;
+  wick_chat chat = chat_of(json, json_bytes, now_s);
+  chat.parse_special = parse_special != 0;
+  const wick_status status = wick_chat_tokenize(engine, &chat, &tokens, &count, &last_error);
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)tokens;
+  numbers[WEB_ARRAY_COUNT] = count;
+  return status;
+}
+
 // ---- Requests ----
 
 static void read_sampling(const web_request *from, wick_sampling *sampling) {

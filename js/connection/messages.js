@@ -27,7 +27,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 /**
  * The input of a request: a prompt, or a conversation that the worker renders.
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
- *   variables: Record<string, unknown>}} Input
+ *   variables: Record<string, unknown>, parseSpecial?: boolean}} Input
  *
  * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags' | 'passesWaited'>} Settings
  *

@@ -29,7 +29,7 @@ const bodyNames = /** @type {const} */ ([
   ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
   'salt',
   ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
-  ...['top_logprobs', 'chat_template_kwargs', 'signal', 'onPrefill'],
+  ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -139,8 +139,12 @@ export class ChatCompletions {
     this.#connection.check();
     const messages = messagesOf(body.messages);
     const settings = settingsOfBody(body);
+    const parseSpecial = body.parseSpecial ?? false;
+    if (typeof parseSpecial !== 'boolean') {
+      throw argumentError(`parseSpecial must be true or false, not ${shown(parseSpecial)}`);
+    }
     const message = {
-      input: { messages, variables: body.chat_template_kwargs ?? {} },
+      input: { messages, variables: body.chat_template_kwargs ?? {}, parseSpecial },
       settings,
       wantsTokens: body.logprobs === true,
     };

@@ -320,6 +320,40 @@ export class NativeEngine {
     });
   }
 
+  // ---- conversations ----
+
+  /** @param {string} source Jinja, or the name of a template that the engine knows */
+  setChatTemplate(source) {
+    this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(source);
+      this.#check(this.#exports.chat_set_template(this.#engine, address, sizeBytes));
+    });
+  }
+
+  /** @param {string} json what the template may look at @param {number} nowS local time @returns {string} */
+  renderChat(json, nowS) {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(json);
+      this.#check(this.#exports.chat_render(this.#engine, address, sizeBytes, nowS));
+      return this.#heap.readText(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+    });
+  }
+
+  /**
+   * @param {string} json what the template may look at
+   * @param {number} nowS local time
+   * @param {boolean} parseSpecial control tokens in the messages count, too
+   * @returns {Int32Array}
+   */
+  tokenizeChat(json, nowS, parseSpecial) {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(json);
+      const flag = Number(parseSpecial);
+      this.#check(this.#exports.chat_tokenize(this.#engine, address, sizeBytes, nowS, flag));
+      return this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+    });
+  }
+
   // ---- requests ----
 
   /** @param {NativeRequest} request @returns {number} the number of its first completion */

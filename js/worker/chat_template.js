@@ -1,31 +1,21 @@
-// js/worker/chat_template.js — chat templates: the model's own Jinja, rendered in the worker, where one that
-// never ends can be killed.
+// js/worker/chat_template.js — conversations become prompts by the model's own template or by the one of the
+// option chatTemplate. The engine renders it (src/template/), with limits on time and memory.
 
-import { Template } from '@huggingface/jinja';
 import { WickError } from '../base/errors.js';
 
-const CHATML =
-  "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}" +
-  '<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}';
-
-const namedTemplates = new Map([['chatml', CHATML]]);
-
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
 export class ChatTemplate {
-  #template;
-  #tokens;
+  #native;
 
   /**
-   * @param {string} source Jinja, or the name of a built-in template
-   * @param {{bos_token: string, eos_token: string}} tokens
+   * @param {NativeEngine} native
+   * @param {string} [source] Jinja, or the name of a built-in template, in place of the model's own
    */
-  constructor(source, tokens) {
-    this.#tokens = tokens;
-    this.#template = inWords(
-      'is not valid',
-      () => new Template(namedTemplates.get(source) ?? source),
-    );
+  constructor(native, source) {
+    this.#native = native;
+    if (source !== undefined) inWords(() => native.setChatTemplate(source));
   }
 
   /**
@@ -33,24 +23,46 @@ export class ChatTemplate {
    * @param {Record<string, unknown>} [variables] further variables of the template
    * @returns {string}
    */
-  render(messages, { add_generation_prompt = true, ...variables } = {}) {
-    const given = { messages, add_generation_prompt };
-    const context = Object.assign({}, this.#tokens, variables, given);
-    return inWords('refuses these messages', () => this.#template.render(context));
+  render(messages, variables) {
+    const json = JSON.stringify({ ...variables, messages });
+    return inWords(() => this.#native.renderChat(json, localSeconds()));
+  }
+
+  /**
+   * The prompt's tokens: control tokens of the template are control tokens, those in messages are text.
+   * @param {PlainMessage[]} messages
+   * @param {Record<string, unknown>} variables
+   * @param {boolean} parseSpecial those in messages are control tokens, too
+   * @returns {Int32Array}
+   */
+  tokenize(messages, variables, parseSpecial) {
+    const json = JSON.stringify({ ...variables, messages });
+    return inWords(() => this.#native.tokenizeChat(json, localSeconds(), parseSpecial));
   }
 }
 
-/** @template T @param {string} problem @param {() => T} action @returns {T} */
-function inWords(problem, action) {
+/** @returns {number} the local time since 1970, for templates that write a date */
+function localSeconds() {
+  const now = new Date();
+  return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
+}
+
+/** Failures that are not the template's. */
+const otherCodes = ['NOMEM', 'INTERNAL'];
+
+/** @template T @param {() => T} action @returns {T} */
+function inWords(action) {
   try {
     return action();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new WickError('TEMPLATE', `The chat template ${problem}: ${reason}`, error);
+    if (!(error instanceof WickError) || otherCodes.includes(error.code)) throw error;
+    if (error.code === 'NODATA' && /no chat template/.test(error.message)) throw noTemplate();
+    const words = error.message.replace(/^the/, 'The');
+    throw new WickError('TEMPLATE', words, error);
   }
 }
 
-export function noTemplate() {
+function noTemplate() {
   return new WickError(
     'NO_TEMPLATE',
     'The model has no chat template, so it was not made for conversations. Use generate(), or give ' +

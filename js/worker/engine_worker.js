@@ -15,7 +15,7 @@ import {
 } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
 import { answerCall } from './answers.js';
-import { ChatTemplate, noTemplate } from './chat_template.js';
+import { ChatTemplate } from './chat_template.js';
 import { loadModel } from './load_model.js';
 import { PageBytes } from './page_source.js';
 import { RequestTable } from './request_table.js';
@@ -42,7 +42,6 @@ export class EngineWorker {
   #chatTemplate;
   /** @type {ChatTemplate | undefined} */
   #template;
-  #specialTexts = { bos_token: '', eos_token: '' };
   #isStepping = false;
   #isReady = false;
   #isClosed = false;
@@ -204,11 +203,6 @@ export class EngineWorker {
     this.#isReady = true;
     const native = /** @type {NativeEngine} */ (this.#native);
     const info = native.info();
-    this.#chatTemplate ??= info.chat_template ?? undefined;
-    this.#specialTexts = {
-      bos_token: info.tokenizer?.bos?.text ?? '',
-      eos_token: info.tokenizer?.eos?.text ?? '',
-    };
     this.#post({ type: 'ready', info: { ...info, ...native.counters() } });
   }
 
@@ -252,9 +246,8 @@ export class EngineWorker {
   }
 
   #chat() {
-    if (this.#template) return this.#template;
-    if (this.#chatTemplate === undefined) throw noTemplate();
-    this.#template = new ChatTemplate(this.#chatTemplate, this.#specialTexts);
+    const native = /** @type {NativeEngine} */ (this.#native);
+    this.#template ??= new ChatTemplate(native, this.#chatTemplate);
     return this.#template;
   }
 
@@ -282,11 +275,9 @@ export class EngineWorker {
   #prompt(input) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
-    const prompt = this.#chat().render(input.messages, input.variables);
-    // Most templates begin with the BOS token that the tokenizer would add a second time.
-    const bos = this.#specialTexts.bos_token;
-    const hasBos = bos !== '' && prompt.startsWith(bos);
-    return { prompt, tokenizeFlags: hasBos ? TOKENIZE_PARSE_SPECIAL : all };
+    const { messages, variables, parseSpecial } = input;
+    const prompt = this.#chat().tokenize(messages, variables, parseSpecial === true);
+    return { prompt, tokenizeFlags: all };
   }
 
   /** Starts to step, unless it steps already. */

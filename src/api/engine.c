@@ -370,6 +370,7 @@ void wick_engine_destroy(wick_engine *engine) {
   sessions_destroy(&engine->sessions);
   store_destroy(engine->store);
   model_destroy(engine->model);
+  engine_free_chat(engine);
   tokenizer_destroy(engine->tokenizer);
   loader_destroy(engine->loader);
   thread_pool_destroy(engine->threads);

@@ -8,8 +8,19 @@
 #include "schedule/scheduler.h"
 #include "schedule/session.h"
 #include "store/store.h"
+#include "template/template.h"
 #include "thread/pool.h"
 #include "wick.h"
+
+// Conversations: the template, compiled when it is first needed, and what the last call has made.
+typedef struct engine_chat {
+  chat_template *template;
+  char *source;  // of a template that is not the model's own, or NULL
+  size_t source_bytes;
+  bool is_guarded;  // the tokenizer knows the source
+  template_text text;
+  int32_t *tokens;
+} engine_chat;
 
 struct wick_engine {
   memory_gate memory;
@@ -26,6 +37,7 @@ struct wick_engine {
   session_table sessions;
   forward_pass *forward;
   scheduler *scheduler;
+  engine_chat chat;
   bool is_draft;            // it proposes for another engine, which uses its forward pass
   drafter *drafter;         // NULL: no smaller model proposes
   op_records *ops;          // NULL: metrics are off
@@ -59,5 +71,7 @@ wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
+// Gives back what conversations hold.
+void engine_free_chat(wick_engine *engine);
 
 #endif

@@ -10,6 +10,7 @@ static const command commands[] = {
     {"logits", "writes the logits of every position", command_logits},
     {"tokenize", "text to token ids", command_tokenize},
     {"detokenize", "token ids to text", command_detokenize},
+    {"template", "makes a prompt of a conversation", command_template},
     {"inspect", "metadata, tensors and the memory plan", command_inspect},
     {"bench", "measures prefill and decode", command_bench},
     {"perplexity", "how well a model predicts a text", command_perplexity},

@@ -344,7 +344,6 @@ static jinja_value filter_tojson(jinja_run *run, jinja_value input,
     style.item_separator = text_or_null(&separators->list->items[0]);
     style.key_separator = text_or_null(&separators->list->items[1]);
   }
-  if (input.kind == JINJA_STRING && input.string->is_arguments) run->quotes_arguments = true;
   jinja_buffer buffer = {0};
   jinja_write_json(run, &buffer, input, &style);
   return jinja_buffer_value(run, &buffer);

@@ -33,6 +33,7 @@ static size_t escape_character(char out[16], uint32_t code, bool is_ascii) {
 
 static void write_json_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                               const jinja_json_style *style) {
+  if (string->is_arguments) run->quotes_arguments = true;
   jinja_write(run, buffer, "\"", 1, JINJA_MARK_CONTENT);
   uint32_t from = 0;
   for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK;) {

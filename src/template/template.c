@@ -185,16 +185,16 @@ static wick_status finish_text(memory_gate *memory, const jinja_buffer *buffer, 
   for (uint32_t i = 1; i < buffer->size_bytes; i++) {
     span_count += buffer->marks[i] != buffer->marks[i - 1];
   }
-  const size_t spans_bytes = span_count * sizeof(template_span);
+  const size_t spans_bytes = span_count * sizeof(wick_span);
   char *block = memory_alloc(memory, spans_bytes + buffer->size_bytes + 1);
   if (block == NULL) {
     return memory_fail(memory, error, "a rendered template", buffer->size_bytes);
   }
-  template_span *spans = (template_span *)(void *)block;
+  wick_span *spans = (wick_span *)(void *)block;
   size_t at = 0;
   for (uint32_t i = 0; i < buffer->size_bytes; i++) {
     const bool ends = i + 1 == buffer->size_bytes || buffer->marks[i + 1] != buffer->marks[i];
-    if (ends) spans[at++] = (template_span){i + 1, buffer->marks[i] == JINJA_MARK_CONTENT};
+    if (ends) spans[at++] = (wick_span){i + 1, buffer->marks[i] == JINJA_MARK_CONTENT};
   }
   char *bytes = block + spans_bytes;
   if (buffer->size_bytes > 0) memcpy(bytes, buffer->bytes, buffer->size_bytes);
@@ -240,8 +240,8 @@ static void render_once(const chat_template *template, const template_input *inp
   *out = (attempt){0};
   run.variables = jinja_new_dict(&run);
   run.scope = jinja_new_scope(&run, NULL);
-  read_variables(&run, input->variables, input->variables_bytes, JINJA_MARK_CONTENT);
   read_variables(&run, input->own, input->own_bytes, JINJA_MARK_TEMPLATE);
+  read_variables(&run, input->variables, input->variables_bytes, JINJA_MARK_CONTENT);
   if (run.status == WICK_OK) {
     const jinja_value *messages = jinja_dict_find_text(run.variables, "messages");
     if (messages != NULL) prepare_messages(&run, *messages, form, &out->seen);

@@ -31,16 +31,10 @@ enum {
   TEMPLATE_BYTES_PER_BYTE = 48
 };
 
-// A part of a rendered text that is not marked otherwise than its first byte.
-typedef struct template_span {
-  uint32_t end;     // its bytes reach from the end of the span before to here
-  bool is_content;  // of the conversation
-} template_span;
-
 typedef struct template_text {
   const char *bytes;  // valid UTF-8
   size_t size_bytes;
-  const template_span *spans;  // [span_count]; the last ends with the text
+  const wick_span *spans;  // [span_count]; the last ends with the text
   size_t span_count;
   void *memory;  // to be given back with template_text_free
 } template_text;
@@ -53,7 +47,8 @@ void template_destroy(chat_template *template);  // NULL is fine
 
 // What a template may look at, as one JSON object of variables: `variables` are the conversation's
 // (messages, tools, ...), so texts in them are content, but for the role of a message where it is a
-// usual one. `own` are as if the template had written them (bos_token, ...); they go before.
+// usual one. `own` are as if the template had written them (bos_token, ...); `variables` go before
+// them.
 typedef struct template_input {
   const char *variables;
   size_t variables_bytes;

@@ -25,11 +25,9 @@ static uint32_t key_rank(uint64_t key) {
   return (uint32_t)(key >> KEY_PLACE_BITS & ((1u << KEY_RANK_BITS) - 1));
 }
 
-static bool push_candidate(special_search *search, const tokenizer *tokenizer, uint32_t text,
-                           uint32_t place, bool controls) {
-  const special_token *token = &tokenizer->specials.tokens[controls][text];
-  const uint64_t key = key_of(tokenizer, token->rank, place);
-  return heap_push(&search->heap, tokenizer->memory, key);
+static bool push_candidate(special_search *search, const tokenizer *tokenizer, uint32_t rank,
+                           uint32_t place) {
+  return heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, rank, place));
 }
 
 // The text, or where it is not looked for, the next shorter one that is.
@@ -37,20 +35,6 @@ static uint32_t wanted_text(const special_table *table, uint32_t text, bool cont
   if (text == SPECIAL_NONE) return SPECIAL_NONE;
   const special_token *token = &table->tokens[controls][text];
   return token->rank != SPECIAL_NONE ? text : token->shorter;
-}
-
-// The longest one at each place, from the last to the first.
-static bool push_candidates(special_search *search, const tokenizer *tokenizer, const uint8_t *text,
-                            uint32_t size_bytes, bool controls) {
-  const special_table *table = &tokenizer->specials;
-  uint32_t state = 0;
-  for (uint32_t at = size_bytes; at-- > 0;) {
-    state = special_next_state(table, state, text[at], &search->steps);
-    const uint32_t found = wanted_text(table, table->nodes[state].found, controls);
-    if (found == SPECIAL_NONE) continue;
-    if (!push_candidate(search, tokenizer, found, at, controls)) return false;
-  }
-  return true;
 }
 
 // The longest of those that a special text begins with, of at most size_bytes.
@@ -65,6 +49,79 @@ static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer,
     search->steps++;
   }
   return text;
+}
+
+// The bytes from a place to the end of what the template has written there; 0 in content.
+static uint32_t template_room(const special_text *text, uint32_t place) {
+  size_t low = 0, high = text->span_count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (text->spans[middle].end > place) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  if (low == text->span_count || text->spans[low].is_content) return 0;
+  return text->spans[low].end - place;
+}
+
+static bool is_guarded(const tokenizer *tokenizer, uint32_t rank) {
+  return (tokenizer->flags[tokenizer->specials.ids[rank]] & TOKEN_GUARDED) != 0;
+}
+
+// A user-defined token that may stand in content. Where more than a few longer ones are guarded,
+// there is none.
+static uint32_t find_unguarded(special_search *search, const tokenizer *tokenizer, uint32_t text,
+                               uint32_t size_bytes) {
+  enum { GUARDED_MAX = 16 };
+  const special_token *tokens = tokenizer->specials.tokens[false];
+  text = find_shorter(search, tokenizer, wanted_text(&tokenizer->specials, text, false), size_bytes,
+                      false);
+  for (int i = 0; i < GUARDED_MAX && text != SPECIAL_NONE; i++) {
+    if (!is_guarded(tokenizer, tokens[text].rank)) return text;
+    text = tokens[text].shorter;
+    search->steps++;
+  }
+  return SPECIAL_NONE;
+}
+
+// The rank of the longest token of at most free_bytes that may stand at a place, where `found` is
+// the longest special text that begins there; SPECIAL_NONE.
+static uint32_t choose_token(special_search *search, const tokenizer *tokenizer,
+                             const special_text *text, uint32_t found, uint32_t place,
+                             uint32_t free_bytes, bool controls) {
+  const special_table *table = &tokenizer->specials;
+  if (found == SPECIAL_NONE) return SPECIAL_NONE;
+  uint32_t room = free_bytes;
+  if (text->spans != NULL) {
+    room = template_room(text, place);
+    if (room > free_bytes) room = free_bytes;
+  }
+  const uint32_t any =
+      find_shorter(search, tokenizer, wanted_text(table, found, controls), room, controls);
+  const uint32_t rank = any == SPECIAL_NONE ? SPECIAL_NONE : table->tokens[controls][any].rank;
+  if (text->spans == NULL || room == free_bytes) return rank;
+  const uint32_t plain = find_unguarded(search, tokenizer, found, free_bytes);
+  if (plain == SPECIAL_NONE) return rank;
+  const uint32_t plain_rank = table->tokens[false][plain].rank;
+  const bool is_longer = rank == SPECIAL_NONE || text_of(tokenizer, plain_rank).size_bytes >
+                                                     text_of(tokenizer, rank).size_bytes;
+  return is_longer ? plain_rank : rank;
+}
+
+// The longest one at each place, from the last to the first.
+static bool push_candidates(special_search *search, const tokenizer *tokenizer,
+                            const special_text *text, bool controls) {
+  const special_table *table = &tokenizer->specials;
+  uint32_t state = 0;
+  for (uint32_t at = text->size_bytes; at-- > 0;) {
+    state = special_next_state(table, state, text->bytes[at], &search->steps);
+    const uint32_t rank = choose_token(search, tokenizer, text, table->nodes[state].found, at,
+                                       text->size_bytes - at, controls);
+    if (rank != SPECIAL_NONE && !push_candidate(search, tokenizer, rank, at)) return false;
+  }
+  return true;
 }
 
 static bool add_match(special_search *search, memory_gate *memory, special_match match) {
@@ -83,8 +140,7 @@ static bool is_space(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte
 
 // Text in which some bytes are taken.
 typedef struct claim_map {
-  const uint8_t *text;
-  uint32_t size_bytes;
+  const special_text *text;
   uint8_t *taken;  // a bit a byte
 } claim_map;
 
@@ -94,11 +150,11 @@ static special_match claim_token(const claim_map *map, const tokenizer *tokenize
   const uint8_t flags = tokenizer->flags[id];
   for (uint32_t at = begin; at < end; at++) set_bit(map->taken, at);
   while ((flags & TOKEN_STRIPS_LEFT) != 0 && begin > 0 && !has_bit(map->taken, begin - 1) &&
-         is_space(map->text[begin - 1])) {
+         is_space(map->text->bytes[begin - 1])) {
     set_bit(map->taken, --begin);
   }
-  while ((flags & TOKEN_STRIPS_RIGHT) != 0 && end < map->size_bytes && !has_bit(map->taken, end) &&
-         is_space(map->text[end])) {
+  while ((flags & TOKEN_STRIPS_RIGHT) != 0 && end < map->text->size_bytes &&
+         !has_bit(map->taken, end) && is_space(map->text->bytes[end])) {
     set_bit(map->taken, end++);
   }
   return (special_match){begin, end, id};
@@ -131,10 +187,10 @@ static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
     if (has_bit(map->taken, begin)) continue;
     if (has_bit(map->taken, end - 1)) {
       const uint32_t free_bytes = find_taken(search, map, begin, end) - begin;
-      const uint32_t text =
-          find_shorter(search, tokenizer, table->texts[rank], free_bytes, controls);
-      if (text == SPECIAL_NONE) continue;
-      if (!push_candidate(search, tokenizer, text, begin, controls)) return false;
+      const uint32_t shorter = choose_token(search, tokenizer, map->text, table->texts[rank], begin,
+                                            free_bytes, controls);
+      if (shorter == SPECIAL_NONE) continue;
+      if (!push_candidate(search, tokenizer, shorter, begin)) return false;
       continue;
     }
     const special_match match = claim_token(map, tokenizer, (int32_t)table->ids[rank], begin, end);
@@ -147,22 +203,22 @@ static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
   return true;
 }
 
-wick_status special_find(special_search *search, const tokenizer *tokenizer, const uint8_t *text,
-                         uint32_t size_bytes, bool controls, wick_error *error) {
-  if (!push_candidates(search, tokenizer, text, size_bytes, controls)) {
-    return memory_fail(tokenizer->memory, error, "special tokens of a text", size_bytes);
+wick_status special_find(special_search *search, const tokenizer *tokenizer,
+                         const special_text *text, bool controls, wick_error *error) {
+  if (!push_candidates(search, tokenizer, text, controls)) {
+    return memory_fail(tokenizer->memory, error, "special tokens of a text", text->size_bytes);
   }
   if (search->heap.count == 0) return WICK_OK;
-  const size_t map_bytes = size_bytes / 8u + 1;
+  const size_t map_bytes = text->size_bytes / 8u + 1;
   uint8_t *taken = memory_alloc_zeroed(tokenizer->memory, map_bytes);
   if (taken == NULL) {
     return memory_fail(tokenizer->memory, error, "special tokens of a text", map_bytes);
   }
-  const claim_map map = {text, size_bytes, taken};
+  const claim_map map = {text, taken};
   const bool fits = claim_candidates(search, tokenizer, &map, controls);
   memory_free(tokenizer->memory, taken);
   if (fits) return WICK_OK;
-  return memory_fail(tokenizer->memory, error, "special tokens of a text", size_bytes);
+  return memory_fail(tokenizer->memory, error, "special tokens of a text", text->size_bytes);
 }
 
 bool special_next(special_search *search, special_match *out) {
@@ -175,4 +231,46 @@ void special_free(special_search *search, memory_gate *memory) {
   memory_free(memory, search->matches);
   heap_free(&search->heap, memory);
   *search = (special_search){0};
+}
+
+// Marks or brackets: what a word of a language does not have.
+static bool looks_like_markup(gguf_string text) {
+  static const char SIGNS[] = "<>[]{}|";
+  for (uint64_t i = 0; i < text.size_bytes; i++) {
+    for (size_t k = 0; SIGNS[k] != '\0'; k++) {
+      if (text.bytes[i] == SIGNS[k]) return true;
+    }
+  }
+  return false;
+}
+
+// <|name|> and the like, also with the wide bars of DeepSeek.
+static bool is_named_in_bars(gguf_string text) {
+  static const char *const BEGINS[] = {"<|", "<\xef\xbd\x9c"};
+  for (size_t i = 0; i < 2; i++) {
+    const size_t size_bytes = strlen(BEGINS[i]);
+    if (text.size_bytes > size_bytes && memcmp(text.bytes, BEGINS[i], size_bytes) == 0) {
+      return text.bytes[text.size_bytes - 1] == '>';
+    }
+  }
+  return false;
+}
+
+void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes) {
+  const special_table *table = &tokenizer->specials;
+  uint64_t steps = 0;
+  uint32_t state = 0;
+  for (uint32_t i = 0; i < table->count; i++) {
+    uint8_t *flags = &tokenizer->flags[table->ids[i]];
+    *flags &= (uint8_t)~TOKEN_GUARDED;
+    if (is_named_in_bars(text_of(tokenizer, i))) *flags |= TOKEN_GUARDED;
+  }
+  for (size_t at = size_bytes; at-- > 0;) {
+    state = special_next_state(table, state, (uint8_t)text[at], &steps);
+    const uint32_t found = wanted_text(table, table->nodes[state].found, false);
+    if (found == SPECIAL_NONE) continue;
+    const uint32_t rank = table->tokens[false][found].rank;
+    if (!looks_like_markup(text_of(tokenizer, rank))) continue;
+    tokenizer->flags[table->ids[rank]] |= TOKEN_GUARDED;
+  }
 }

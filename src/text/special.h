@@ -21,12 +21,21 @@ typedef struct special_search {
   uint64_t steps;  // states tried and candidates looked at; the time is proportional to them
 } special_search;
 
+// What is searched. In the spans of a conversation's content, and over their borders, only
+// user-defined tokens count, and of these only the ones that are not guarded (tokenizer_guard).
+typedef struct special_text {
+  const uint8_t *bytes;
+  uint32_t size_bytes;
+  const wick_span *spans;  // [span_count], covering the text; NULL: none of it is content
+  size_t span_count;
+} special_text;
+
 // Finds user-defined tokens, and all special tokens if `controls`, as llama.cpp does: first the
 // longest token anywhere in the text, then the next longest in the rest. Cost for any vocabulary:
 // at most 2 steps a byte, 2 for each place where a special token begins, and a heap of these
-// places.
-wick_status special_find(special_search *search, const tokenizer *tokenizer, const uint8_t *text,
-                         uint32_t size_bytes, bool controls, wick_error *error);
+// places. With spans, a search by halving for each place, and 16 steps more.
+wick_status special_find(special_search *search, const tokenizer *tokenizer,
+                         const special_text *text, bool controls, wick_error *error);
 // The next match from left to right; false at the end.
 bool special_next(special_search *search, special_match *out);
 void special_free(special_search *search, memory_gate *memory);

@@ -459,6 +459,11 @@ bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token) {
   return false;
 }
 
+gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token) {
+  if (token < 0 || (uint32_t)token >= tokenizer->token_count) return (gguf_string){0};
+  return vocabulary_text(tokenizer, token);
+}
+
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes) {
   return vocabulary_find(tokenizer, text, size_bytes);
 }

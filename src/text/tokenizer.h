@@ -53,6 +53,9 @@ bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // The id of a token by its exact text as it stands in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
 
+// The text of a token as it stands in the vocabulary; empty for an id that is not in it.
+gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token);
+
 // Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when
 // *count is larger than `capacity`. NULL is an empty text. The text need not be valid UTF-8: SPM
 // writes invalid bytes as byte tokens, BPE and the unigram model read each as U+FFFD, WordPiece
@@ -61,6 +64,18 @@ int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size
 wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);
+
+// The same for a rendered conversation: `spans` [span_count] cover the text and tell what of it is
+// content. There control tokens, and user-defined ones that are guarded, are text whatever the
+// flags; a token that begins or ends in content is none, too.
+wick_status tokenizer_encode_spans(tokenizer *tokenizer, const char *text, size_t size_bytes,
+                                   const wick_span *spans, size_t span_count, uint32_t flags,
+                                   int32_t *tokens, size_t capacity, size_t *count,
+                                   wick_error *error);
+// Guards user-defined tokens of the form <|name|>, and those that stand in a text, the source of a
+// chat template, and look like markup. Others that were guarded before are no longer.
+// O(size_bytes).
+void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes);
 
 // The bytes of a token in the middle of a text (SPM: U+2581 becomes a space). A control token has
 // none unless `special`, an unknown id has none. Returns the number of bytes. *bytes points into

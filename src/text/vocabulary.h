@@ -43,6 +43,7 @@ enum {
   TOKEN_KIND_MASK = 7,
   TOKEN_STRIPS_LEFT = 8,    // found in a text, it removes the white space before it
   TOKEN_STRIPS_RIGHT = 16,  // ... and after it
+  TOKEN_GUARDED = 32,       // a user-defined one that is text in the content of a conversation
 };
 
 typedef enum tokenizer_family {
@@ -197,12 +198,15 @@ typedef struct token_sink {
   int32_t *tokens;
   size_t capacity;
   size_t count;
+  const tokenizer *bars;  // not NULL: text may not become its control tokens
 } token_sink;
 
-static inline void sink_put(token_sink *sink, int32_t token) {
+static inline void sink_put_any(token_sink *sink, int32_t token) {
   if (sink->count < sink->capacity) sink->tokens[sink->count] = token;
   sink->count++;
 }
+// Writes the bytes of a control token as single tokens, as far as there are some for them.
+void sink_put_bytes(token_sink *sink, int32_t token);
 
 // Families that look for tokens at the beginning of a text.
 static inline bool family_has_prefixes(tokenizer_family family) {
@@ -211,6 +215,15 @@ static inline bool family_has_prefixes(tokenizer_family family) {
 
 static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id) {
   return (token_kind)(tokenizer->flags[id] & TOKEN_KIND_MASK);
+}
+
+// Of text. Merges of some vocabularies lead to a control token.
+static inline void sink_put(token_sink *sink, int32_t token) {
+  if (sink->bars != NULL && token >= 0 && vocabulary_kind(sink->bars, token) == TOKEN_CONTROL) {
+    sink_put_bytes(sink, token);
+  } else {
+    sink_put_any(sink, token);
+  }
 }
 
 #endif

@@ -18,6 +18,7 @@ typedef struct plain_search {
   const tokenizer *tokenizer;
   const char *text;
   size_t size_bytes;
+  const bool *is_content;    // [size_bytes], or NULL
   int32_t taken[TEXT_MOST];  // by which token, or TOKEN_NONE
   special_match matches[TEXT_MOST];
   size_t count;
@@ -50,6 +51,20 @@ static bool stands_free(const plain_search *search, size_t at, gguf_string text)
   return true;
 }
 
+// What the template has written may be any token; elsewhere only user-defined ones stand that are
+// not guarded. Of tokens with the same text the last one of its kind counts.
+static bool may_stand(const plain_search *search, size_t at, size_t length, int32_t id,
+                      bool controls) {
+  const tokenizer *tokenizer = search->tokenizer;
+  bool has_content = false;
+  for (size_t i = at; search->is_content != NULL && i < at + length; i++) {
+    has_content = has_content || search->is_content[i];
+  }
+  if (!has_content) return is_last(tokenizer, id, controls);
+  return vocabulary_kind(tokenizer, id) == TOKEN_USER_DEFINED && is_last(tokenizer, id, false) &&
+         (tokenizer->flags[id] & TOKEN_GUARDED) == 0;
+}
+
 static bool is_free_space(const plain_search *search, size_t at) {
   const char c = search->text[at];
   return search->taken[at] == TOKEN_NONE && (c == ' ' || (c >= '\t' && c <= '\r'));
@@ -76,9 +91,10 @@ static void plain_find(plain_search *search, bool controls) {
     for (int32_t id = 0; (uint32_t)id < tokenizer_vocab(tokenizer); id++) {
       const gguf_string text = vocabulary_text(tokenizer, id);
       if (text.size_bytes != length || !is_wanted(tokenizer, id, controls)) continue;
-      if (!is_last(tokenizer, id, controls)) continue;
       for (size_t at = 0; at < search->size_bytes; at++) {
-        if (stands_free(search, at, text)) plain_take(search, at, at + length, id);
+        if (!stands_free(search, at, text) || !may_stand(search, at, length, id, controls))
+          continue;
+        plain_take(search, at, at + length, id);
       }
     }
   }
@@ -87,13 +103,25 @@ static void plain_find(plain_search *search, bool controls) {
 
 // ---- the same ----
 
-static void compare(vocabulary_fixture *fixture, const char *text, size_t size_bytes,
-                    bool controls) {
-  plain_search plain = {.tokenizer = fixture->tokenizer, .text = text, .size_bytes = size_bytes};
+// `is_content` [size_bytes] or NULL.
+static void compare(vocabulary_fixture *fixture, const char *text, size_t size_bytes, bool controls,
+                    const bool *is_content) {
+  plain_search plain = {.tokenizer = fixture->tokenizer,
+                        .text = text,
+                        .size_bytes = size_bytes,
+                        .is_content = is_content};
+  wick_span spans[TEXT_MOST];
+  size_t span_count = 0;
+  for (size_t i = 0; is_content != NULL && i < size_bytes; i++) {
+    if (i == 0 || is_content[i] != is_content[i - 1])
+      spans[span_count++].is_content = is_content[i];
+    spans[span_count - 1].end = (uint32_t)i + 1;
+  }
   plain_find(&plain, controls);
   special_search search = {0};
-  CHECK_EQ_INT(special_find(&search, fixture->tokenizer, (const uint8_t *)text,
-                            (uint32_t)size_bytes, controls, &fixture->error),
+  const special_text searched = {(const uint8_t *)text, (uint32_t)size_bytes,
+                                 is_content != NULL ? spans : NULL, span_count};
+  CHECK_EQ_INT(special_find(&search, fixture->tokenizer, &searched, controls, &fixture->error),
                WICK_OK);
   special_match match;
   size_t count = 0;
@@ -138,10 +166,64 @@ TEST(finds_what_a_plain_search_finds) {
     for (int i = 0; i < 12; i++) {
       const size_t size = (size_t)random_below(&state, TEXT_MOST + 1);
       for (size_t k = 0; k < size; k++) text[k] = "aaabb c"[random_below(&state, 7)];
-      compare(&fixture, text, size, i % 2 == 0);
+      compare(&fixture, text, size, i % 2 == 0, NULL);
     }
     fixture_close(&fixture);
   }
+}
+
+TEST(content_has_only_user_defined_tokens_that_are_not_guarded) {
+  uint64_t state = 31;
+  for (int round = 0; round < 400; round++) {
+    fixture_token tokens[TOKENS_MOST];
+    char texts[TOKENS_MOST][16], text[TEXT_MOST];
+    bool is_content[TEXT_MOST];
+    const size_t count = make_tokens(&state, tokens, texts);
+    vocabulary_fixture fixture;
+    fixture_open_vocabulary(
+        &fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = count});
+    REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+    for (size_t id = 0; id < count; id++) {
+      const bool is_guarded = special_is(tokens[id].kind, false) && random_below(&state, 3) == 0;
+      if (is_guarded) fixture.tokenizer->flags[id] |= TOKEN_GUARDED;
+    }
+    // tokens of the same text are guarded together, as tokenizer_guard does it
+    for (size_t a = 0; a < count; a++) {
+      for (size_t b = 0; b < count; b++) {
+        if (strcmp(texts[a], texts[b]) != 0 || !special_is(tokens[b].kind, false)) continue;
+        if (!special_is(tokens[a].kind, false)) continue;
+        fixture.tokenizer->flags[b] |= fixture.tokenizer->flags[a] & TOKEN_GUARDED;
+      }
+    }
+    for (int i = 0; i < 12; i++) {
+      const size_t size = 1 + (size_t)random_below(&state, TEXT_MOST);
+      for (size_t k = 0; k < size; k++) {
+        text[k] = "aaabb c"[random_below(&state, 7)];
+        is_content[k] = k > 0 && random_below(&state, 6) != 0 ? is_content[k - 1]
+                                                              : random_below(&state, 2) == 0;
+      }
+      compare(&fixture, text, size, true, is_content);
+    }
+    fixture_close(&fixture);
+  }
+}
+
+TEST(guards_what_a_template_writes_and_what_looks_like_a_control_token) {
+  static const fixture_token tokens[] = {
+      {"<think>", TOKEN_USER_DEFINED, 0},     {"<table>", TOKEN_USER_DEFINED, 0},
+      {"<|channel|>", TOKEN_USER_DEFINED, 0}, {"user", TOKEN_USER_DEFINED, 0},
+      {"<|im_end|>", TOKEN_CONTROL, 0},       {"\n\n", TOKEN_USER_DEFINED, 0}};
+  static const bool guarded[] = {true, false, true, false, true, false};
+  static const char template[] = "{{ 'user<think>\n\n' }}<|im_end|>";
+  vocabulary_fixture fixture;
+  fixture_open_vocabulary(
+      &fixture, &(fixture_vocabulary){.model = "llama", .tokens = tokens, .token_count = 6});
+  REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
+  tokenizer_guard(fixture.tokenizer, template, strlen(template));
+  for (size_t id = 0; id < 6; id++) {
+    CHECK_EQ_INT((fixture.tokenizer->flags[id] & TOKEN_GUARDED) != 0, guarded[id]);
+  }
+  fixture_close(&fixture);
 }
 
 // ---- steps ----
@@ -152,7 +234,8 @@ static double steps_of(vocabulary_fixture *fixture, const char *piece, size_t pi
   static uint8_t text[SIZE];
   for (size_t i = 0; i < SIZE; i++) text[i] = (uint8_t)piece[i % piece_bytes];
   special_search search = {0};
-  CHECK_EQ_INT(special_find(&search, fixture->tokenizer, text, SIZE, true, &fixture->error),
+  const special_text searched = {text, SIZE, NULL, 0};
+  CHECK_EQ_INT(special_find(&search, fixture->tokenizer, &searched, true, &fixture->error),
                WICK_OK);
   const double steps = (double)search.steps / (double)SIZE;
   CHECK(search.steps >= SIZE);

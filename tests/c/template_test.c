@@ -156,6 +156,7 @@ TEST(arguments_take_the_form_that_the_template_wants) {
       "{% for k, v in messages[0].tool_calls[0].function.arguments.items() %}{{ k }}={{ v }}"
       "{% endfor %}";
   static const char JSON[] = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
+  static const char CALL[] = "{{ messages[0].tool_calls[0].function | tojson }}";
   static const char PLUS[] = "{{ '<' + messages[0].tool_calls[0].function.arguments }}";
   static const char PRINTS[] = "{{ messages[0].tool_calls[0].function.arguments }}";
   begin();
@@ -163,6 +164,7 @@ TEST(arguments_take_the_form_that_the_template_wants) {
   check_text(ITEMS, OBJECT, "a=1");
   check_text(JSON, TEXT, "{\"a\": 1}");  // not quoted twice
   check_text(JSON, OBJECT, "{\"a\": 1}");
+  check_text(CALL, TEXT, "{\"name\": \"f\", \"arguments\": {\"a\": 1}}");  // nor inside of another
   check_text(PLUS, TEXT, "<{\"a\":1}");
   check_text(PLUS, OBJECT, "<{\"a\": 1}");
   check_text(PRINTS, TEXT, "{\"a\":1}");

@@ -50,7 +50,7 @@ const known = {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',
   },
-  // a Python that can import tokenizers and sentencepiece
+  // a Python that can import tokenizers, sentencepiece and jinja2
   tokenizers: {
     places: [resolve(root, '.toolchain/text/bin/python')],
     install: 'tools/setup.sh text',

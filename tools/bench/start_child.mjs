@@ -113,7 +113,7 @@ function work({ name, dist }) {
     }
     postMessage.call(port, message);
   };
-  const file = fileURLToPath(new URL('node/worker.js', dist));
+  const file = fileURLToPath(new URL('worker.js', dist));
   runInThisContext(readFileSync(file, 'utf8'), file);
   seen.push([`${name} has its code`, now()]);
 }

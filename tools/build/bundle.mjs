@@ -45,7 +45,6 @@ async function bundle() {
     entryPoints: [join(root, 'js/worker/worker.js')],
     outfile: join(dist, 'worker.js'),
   });
-  await bundleForNode();
   await build({
     ...common,
     minify: false,
@@ -53,25 +52,6 @@ async function bundle() {
     platform: 'node',
     entryPoints: [join(root, 'js/cli.js')],
     outfile: join(dist, 'cli.js'),
-  });
-}
-
-/** The worker for Node: without templates, which it reads when it needs them. */
-async function bundleForNode() {
-  await build({
-    ...common,
-    format: 'iife',
-    entryPoints: [join(root, 'js/worker/worker.js')],
-    alias: { '@huggingface/jinja': join(root, 'js/worker/node_jinja.js') },
-    outfile: join(dist, 'node/worker.js'),
-  });
-  await build({
-    ...common,
-    format: 'iife',
-    globalName: 'jinja',
-    footer: { js: 'jinja;' }, // the script's value
-    stdin: { contents: "export { Template } from '@huggingface/jinja';", resolveDir: root },
-    outfile: join(dist, 'node/jinja.js'),
   });
 }
 
@@ -104,4 +84,4 @@ for (const name of ['index.js', 'worker.js']) {
     `  dist/${name.padEnd(10)} ${kb(bytes.byteLength).padStart(9)}  ${kb(small)} gzipped`,
   );
 }
-console.log(`  JavaScript, with templates: ${kb(gzipped)} gzipped`);
+console.log(`  JavaScript: ${kb(gzipped)} gzipped`);

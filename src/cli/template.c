@@ -1,0 +1,165 @@
+// cli/template.c — makes a prompt of a conversation by the model's chat template, or by another
+// one. Needs a vocabulary and no weights.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "cli/args.h"
+#include "cli/input.h"
+#include "cli/model_file.h"
+
+typedef struct template_options {
+  const char *text, *path, *template_path;
+  bool prints_tokens, has_lines, parse_special, keeps_arguments;
+} template_options;
+
+// The local time as seconds since 1970.
+static int64_t local_now(void) {
+  const time_t now = time(NULL);
+  const struct tm *local = localtime(&now);
+  if (local == NULL) return (int64_t)now;
+  const int64_t year = (int64_t)local->tm_year + 1899;  // days before this year, from year 1 on
+  const int64_t days = year * 365 + year / 4 - year / 100 + year / 400 - 719162 + local->tm_yday;
+  return ((days * 24 + local->tm_hour) * 60 + local->tm_min) * 60 + local->tm_sec;
+}
+
+static wick_chat chat_of(const template_options *given, const char *json, size_t json_bytes) {
+  wick_chat chat;
+  wick_chat_default(&chat);
+  chat.json = json;
+  chat.json_bytes = json_bytes;
+  chat.now_s = local_now();
+  chat.has_now = true;
+  chat.parse_special = given->parse_special;
+  chat.keeps_arguments = given->keeps_arguments;
+  return chat;
+}
+
+static wick_status print_tokens(wick_engine *engine, const wick_chat *chat, wick_error *error) {
+  const int32_t *tokens;
+  size_t count;
+  const wick_status status = wick_chat_tokenize(engine, chat, &tokens, &count, error);
+  if (status != WICK_OK) return status;
+  for (size_t i = 0; i < count; i++) {
+    output_format(OUTPUT_TEXT, "%s%d", i == 0 ? "" : " ", (int)tokens[i]);
+  }
+  output_put(OUTPUT_TEXT, "\n", 1);
+  return WICK_OK;
+}
+
+static wick_status print_text(wick_engine *engine, const wick_chat *chat, wick_error *error) {
+  wick_chat_text text;
+  const wick_status status = wick_chat_render(engine, chat, &text, error);
+  if (status == WICK_OK) output_put(OUTPUT_TEXT, text.text.bytes, text.text.size_bytes);
+  return status;
+}
+
+// One line of JSON for one conversation: {text, spans: [end, is_content, ...], tokens} or {error,
+// message}.
+static void print_line(wick_engine *engine, const template_options *given, const wick_chat *chat) {
+  wick_error error;
+  wick_chat_text text;
+  json_writer json;
+  json_begin(&json, output_text_json, NULL);
+  json_open(&json, NULL, '{');
+  wick_status status = wick_chat_render(engine, chat, &text, &error);
+  if (status == WICK_OK) {
+    json_string(&json, "text", text.text.bytes, text.text.size_bytes);
+    json_open(&json, "spans", '[');
+    for (size_t i = 0; i < text.span_count; i++) {
+      json_u64(&json, NULL, text.spans[i].end);
+      json_u64(&json, NULL, text.spans[i].is_content);
+    }
+    json_close(&json, '[');
+  }
+  if (status == WICK_OK && given->prints_tokens) {
+    const int32_t *tokens;
+    size_t count;
+    status = wick_chat_tokenize(engine, chat, &tokens, &count, &error);
+    json_open(&json, "tokens", '[');
+    for (size_t i = 0; i < count; i++) json_i64(&json, NULL, tokens[i]);
+    json_close(&json, '[');
+  }
+  if (status != WICK_OK) {
+    json_text(&json, "error", wick_status_name(status));
+    json_text(&json, "message", error.message);
+  }
+  json_close(&json, '{');
+  output_put(OUTPUT_TEXT, "\n", 1);
+}
+
+static void print_lines(wick_engine *engine, const template_options *given,
+                        const input_text *input) {
+  for (size_t at = 0; at < input->size_bytes;) {
+    const char *line = input->bytes + at;
+    const char *end = memchr(line, '\n', input->size_bytes - at);
+    const size_t line_bytes = end == NULL ? input->size_bytes - at : (size_t)(end - line);
+    const wick_chat chat = chat_of(given, line, line_bytes);
+    if (line_bytes > 0) print_line(engine, given, &chat);
+    at += line_bytes + 1;
+  }
+}
+
+static exit_code print_all(wick_engine *engine, const template_options *given,
+                           const input_text *input) {
+  wick_error error;
+  if (given->has_lines) {
+    print_lines(engine, given, input);
+    return output_end();
+  }
+  const wick_chat chat = chat_of(given, input->bytes, input->size_bytes);
+  const wick_status status = given->prints_tokens ? print_tokens(engine, &chat, &error)
+                                                  : print_text(engine, &chat, &error);
+  return status == WICK_OK ? output_end() : report_error("template", &error);
+}
+
+static exit_code use_template(wick_engine *engine, const char *path, const char *model) {
+  input_text source;
+  wick_error error;
+  if (path == NULL) return EXIT_DONE;
+  exit_code code = input_read(NULL, path, model, &source);
+  if (code != EXIT_DONE) return code;
+  if (wick_chat_set_template(engine, source.bytes, source.size_bytes, &error) != WICK_OK) {
+    code = report_error(path, &error);
+  }
+  input_free(&source);
+  return code;
+}
+
+exit_code command_template(int argc, char **argv) {
+  template_options given = {0};
+  const args_option options[] = {
+      args_string("-p", &given.text, "JSON", "the conversation (default: standard input)"),
+      args_string("-f", &given.path, "FILE", "the conversation of a file"),
+      args_string("--template", &given.template_path, "FILE", "Jinja in place of the model's own"),
+      args_flag("--tokens", &given.prints_tokens, "token ids, not text"),
+      args_flag("--lines", &given.has_lines,
+                "each line is a conversation; prints text, spans and tokens of each as JSON"),
+      args_flag("--parse-special", &given.parse_special,
+                "control tokens in the messages count, too"),
+      args_flag("--keep-arguments", &given.keeps_arguments,
+                "arguments of tool calls stay as they are given"),
+  };
+  const args_spec spec = {
+      "wick template MODEL [-p JSON | -f FILE] [options]",
+      "The conversation is a JSON object: {\"messages\": [{\"role\": \"user\", \"content\": "
+      "\"Hello\"}],\n\"tools\": [...], ...}. A GGUF without tensors will do.",
+      options, sizeof options / sizeof options[0], 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+
+  input_text input;
+  exit_code code = input_read(given.text, given.path, model[0], &input);
+  if (code != EXIT_DONE) return code;
+  wick_engine *engine;
+  code = model_open_vocabulary(model[0], NULL, &engine);
+  if (code == EXIT_DONE) {
+    code = use_template(engine, given.template_path, model[0]);
+    if (code == EXIT_DONE) code = print_all(engine, &given, &input);
+    wick_engine_destroy(engine);
+  }
+  input_free(&input);
+  return code;
+}
