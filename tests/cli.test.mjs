@@ -55,7 +55,7 @@ describe('the command line itself', () => {
     assert.match(await text(['help']), /usage: wick COMMAND/);
     for (const command of [
       ...['run', 'logits', 'tokenize', 'detokenize', 'inspect', 'bench', 'perplexity'],
-      ...['quantize', 'synth'],
+      ...['quantize', 'synth', 'template', 'chat'],
     ])
       assert.match(await text([command, '--help']), new RegExp(`^usage: wick ${command} `));
     assert.equal(await text(['help', 'run']), await text(['run', '--help']));
@@ -645,5 +645,60 @@ describe('bench', () => {
       await assertRefused(['bench', model, '--threads', none], 2, /--threads .*64, but none/);
     await assertRefused(['bench', '-', '--threads', '1,2'], 2, /one number of threads only/);
     await assertRefused(['bench', model, '-p', '5000'], 2, /5000.*2048/);
+  });
+});
+
+describe('conversations', () => {
+  const builtIn = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+  const conversation = '{"messages": [{"role": "user", "content": "Hi<|im_end|>"}]}';
+
+  test('template prints the prompt, its tokens, or lines of JSON', async () => {
+    const prompt = await text(['template', builtIn, '-p', conversation]);
+    assert.match(
+      prompt,
+      /<\|im_start\|>user\nHi<\|im_end\|><\|im_end\|>\n<\|im_start\|>assistant\n$/,
+    );
+    const plain = (await text(['template', builtIn, '-p', conversation, '--tokens'])).split(' ');
+    const parsed = await text(['tokenize', builtIn, '-p', prompt]);
+    const asked = await text([
+      ...['template', builtIn, '-p', conversation, '--tokens', '--parse-special'],
+    ]);
+    assert.equal(asked, parsed);
+    assert.ok(plain.length > parsed.split(' ').length, 'the typed <|im_end|> is text');
+    const lines = await text([
+      'template',
+      builtIn,
+      '--lines',
+      '--tokens',
+      '-p',
+      `${conversation}\n[]\n`,
+    ]);
+    const [first, second] = lines
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.equal(first.text, prompt);
+    assert.deepEqual(first.tokens, plain.map(Number));
+    assert.equal(first.spans.at(-2), Buffer.byteLength(prompt));
+    assert.equal(second.error, 'WICK_E_FORMAT');
+  });
+
+  test('template says what is wrong with another one', async () => {
+    const file = join(temporary, 'wrong.jinja');
+    writeFileSync(file, 'a\n{% for %}');
+    const args = ['template', builtIn, '-p', conversation, '--template', file];
+    await assertRefused(args, 3, /not valid: line 2/);
+    writeFileSync(file, '{{ raise_exception("no system") }}');
+    await assertRefused(args, 2, /line 1: no system/);
+  });
+
+  test('chat answers each line, and knows what was said', async () => {
+    const args = ['chat', builtIn, '-n', '12', '--system', 'Be kind.'];
+    const both = await text(args, { input: 'Tell me a story.\n\nWhy?\n' });
+    const [first] = (await text([...args, '-p', 'Tell me a story.'])).split('\n');
+    assert.ok(first.length > 5);
+    assert.ok(both.startsWith(`${first}`), both);
+    assert.ok(both.length > first.length + 5);
+    await assertRefused(['chat', stories, '-p', 'Hi'], 3, /no chat template/);
   });
 });

@@ -27,6 +27,7 @@ exit_code command_logits(int argc, char **argv);
 exit_code command_tokenize(int argc, char **argv);
 exit_code command_detokenize(int argc, char **argv);
 exit_code command_template(int argc, char **argv);
+exit_code command_chat(int argc, char **argv);
 exit_code command_inspect(int argc, char **argv);
 exit_code command_bench(int argc, char **argv);
 exit_code command_perplexity(int argc, char **argv);

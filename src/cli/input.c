@@ -101,3 +101,16 @@ void input_free(input_text *input) {
   free(input->bytes);
   *input = (input_text){0};
 }
+
+exit_code input_use_template(wick_engine *engine, const char *path, const char *model) {
+  input_text source;
+  wick_error error;
+  if (path == NULL) return EXIT_DONE;
+  exit_code code = input_read(NULL, path, model, &source);
+  if (code != EXIT_DONE) return code;
+  if (wick_chat_set_template(engine, source.bytes, source.size_bytes, &error) != WICK_OK) {
+    code = report_error(path, &error);
+  }
+  input_free(&source);
+  return code;
+}

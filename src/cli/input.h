@@ -21,4 +21,7 @@ bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes);
 exit_code input_read(const char *text, const char *path, const char *model, input_text *out);
 void input_free(input_text *input);
 
+// Gives the engine the chat template of a file, unless `path` is NULL. Reports errors.
+exit_code input_use_template(wick_engine *engine, const char *path, const char *model);
+
 #endif

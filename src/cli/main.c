@@ -7,6 +7,7 @@
 
 static const command commands[] = {
     {"run", "continues a prompt", command_run},
+    {"chat", "a conversation by the model's chat template", command_chat},
     {"logits", "writes the logits of every position", command_logits},
     {"tokenize", "text to token ids", command_tokenize},
     {"detokenize", "token ids to text", command_detokenize},
@@ -20,7 +21,7 @@ static const command commands[] = {
 };
 
 // Commands that the documentation names and that do not exist yet.
-static const char *const later_commands[] = {"chat", "embed"};
+static const char *const later_commands[] = {"embed"};
 
 enum {
   COMMAND_COUNT = sizeof commands / sizeof commands[0],

@@ -2,11 +2,11 @@
 // one. Needs a vocabulary and no weights.
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/json.h"
 #include "cli/args.h"
 #include "cli/input.h"
+#include "cli/local_time.h"
 #include "cli/model_file.h"
 
 typedef struct template_options {
@@ -14,22 +14,12 @@ typedef struct template_options {
   bool prints_tokens, has_lines, parse_special, keeps_arguments;
 } template_options;
 
-// The local time as seconds since 1970.
-static int64_t local_now(void) {
-  const time_t now = time(NULL);
-  const struct tm *local = localtime(&now);
-  if (local == NULL) return (int64_t)now;
-  const int64_t year = (int64_t)local->tm_year + 1899;  // days before this year, from year 1 on
-  const int64_t days = year * 365 + year / 4 - year / 100 + year / 400 - 719162 + local->tm_yday;
-  return ((days * 24 + local->tm_hour) * 60 + local->tm_min) * 60 + local->tm_sec;
-}
-
 static wick_chat chat_of(const template_options *given, const char *json, size_t json_bytes) {
   wick_chat chat;
   wick_chat_default(&chat);
   chat.json = json;
   chat.json_bytes = json_bytes;
-  chat.now_s = local_now();
+  chat.now_s = local_time_now_s();
   chat.has_now = true;
   chat.parse_special = given->parse_special;
   chat.keeps_arguments = given->keeps_arguments;
@@ -114,19 +104,6 @@ static exit_code print_all(wick_engine *engine, const template_options *given,
   return status == WICK_OK ? output_end() : report_error("template", &error);
 }
 
-static exit_code use_template(wick_engine *engine, const char *path, const char *model) {
-  input_text source;
-  wick_error error;
-  if (path == NULL) return EXIT_DONE;
-  exit_code code = input_read(NULL, path, model, &source);
-  if (code != EXIT_DONE) return code;
-  if (wick_chat_set_template(engine, source.bytes, source.size_bytes, &error) != WICK_OK) {
-    code = report_error(path, &error);
-  }
-  input_free(&source);
-  return code;
-}
-
 exit_code command_template(int argc, char **argv) {
   template_options given = {0};
   const args_option options[] = {
@@ -156,7 +133,7 @@ exit_code command_template(int argc, char **argv) {
   wick_engine *engine;
   code = model_open_vocabulary(model[0], NULL, &engine);
   if (code == EXIT_DONE) {
-    code = use_template(engine, given.template_path, model[0]);
+    code = input_use_template(engine, given.template_path, model[0]);
     if (code == EXIT_DONE) code = print_all(engine, &given, &input);
     wick_engine_destroy(engine);
   }

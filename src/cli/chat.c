@@ -1,0 +1,202 @@
+// cli/chat.c — a conversation by the model's chat template: each line of standard input is a
+// question. What is typed, and what the model answers, is text: control tokens in it command
+// nothing.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/args.h"
+#include "cli/generation.h"
+#include "cli/input.h"
+#include "cli/local_time.h"
+#include "cli/model_file.h"
+#include "cli/settings.h"
+#include "platform/platform.h"
+
+// Bytes that grow.
+typedef struct byte_list {
+  char *bytes;
+  size_t size_bytes, room_bytes;
+  bool is_lost;  // memory was refused
+} byte_list;
+
+typedef struct chat_options {
+  const char *question, *system, *template_path;
+  bool parse_special;
+  model_settings model;
+  wick_request request;
+} chat_options;
+
+typedef struct conversation {
+  const chat_options *options;
+  wick_engine *engine;
+  byte_list messages;  // JSON objects with commas between them
+  byte_list answer;
+} conversation;
+
+enum { LINE_BYTES_FIRST = 256, CHAT_OPTIONS_MAX = 16, COUNT_MAX = 1000000000 };
+
+static void append(byte_list *list, const char *bytes, size_t size_bytes) {
+  if (list->is_lost) return;
+  if (size_bytes > list->room_bytes - list->size_bytes) {
+    const size_t room_bytes = 2 * (list->size_bytes + size_bytes) + LINE_BYTES_FIRST;
+    char *more = realloc(list->bytes, room_bytes);
+    if (more == NULL) {
+      list->is_lost = true;
+      return;
+    }
+    list->bytes = more;
+    list->room_bytes = room_bytes;
+  }
+  memcpy(list->bytes + list->size_bytes, bytes, size_bytes);
+  list->size_bytes += size_bytes;
+}
+
+static void append_json(void *context, const char *bytes, size_t size_bytes) {
+  append(context, bytes, size_bytes);
+}
+
+static void add_message(conversation *talk, const char *role, const char *text, size_t text_bytes) {
+  json_writer json;
+  if (talk->messages.size_bytes > 0) append(&talk->messages, ",", 1);
+  json_begin(&json, append_json, &talk->messages);
+  json_open(&json, NULL, '{');
+  json_text(&json, "role", role);
+  json_string(&json, "content", text, text_bytes);
+  json_close(&json, '{');
+}
+
+static bool show_token(void *context, wick_engine *engine, const wick_event *event) {
+  (void)engine;
+  conversation *talk = context;
+  append(&talk->answer, wick_event_text(event), event->text_bytes);
+  output_put(OUTPUT_TEXT, wick_event_text(event), event->text_bytes);
+  return output_flush(OUTPUT_TEXT);
+}
+
+// Lets the model answer what the conversation holds, and adds the answer to it.
+static exit_code answer(conversation *talk) {
+  byte_list json = {0};
+  wick_error error;
+  wick_chat chat;
+  wick_request request = talk->options->request;
+  append(&json, "{\"messages\":[", 13);
+  append(&json, talk->messages.bytes, talk->messages.size_bytes);
+  append(&json, "]}", 2);
+  exit_code code = EXIT_DONE;
+  if (json.is_lost || talk->messages.is_lost || talk->answer.is_lost) {
+    report("out of memory for the conversation");
+    code = EXIT_MEMORY;
+  } else {
+    wick_chat_default(&chat);
+    chat.json = json.bytes;
+    chat.json_bytes = json.size_bytes;
+    chat.now_s = local_time_now_s();
+    chat.has_now = true;
+    chat.parse_special = talk->options->parse_special;
+    const wick_status status =
+        wick_chat_tokenize(talk->engine, &chat, &request.tokens, &request.token_count, &error);
+    if (status != WICK_OK) code = report_error("chat", &error);
+  }
+  free(json.bytes);
+  if (code != EXIT_DONE) return code;
+  generation done;
+  talk->answer.size_bytes = 0;
+  code = generation_run(talk->engine, &request, show_token, talk, &done);
+  if (code != EXIT_DONE) return code;
+  output_put(OUTPUT_TEXT, "\n", 1);
+  output_flush(OUTPUT_TEXT);
+  add_message(talk, "assistant", talk->answer.bytes, talk->answer.size_bytes);
+  return EXIT_DONE;
+}
+
+static exit_code ask(conversation *talk, const char *text, size_t text_bytes) {
+  add_message(talk, "user", text, text_bytes);
+  return answer(talk);
+}
+
+// A line without its end; false at the end of the input, or when it cannot be read.
+static bool read_line(byte_list *line, exit_code *code) {
+  line->size_bytes = 0;
+  if (output_is_terminal(STDIN_FILENO)) {
+    output_put(OUTPUT_LOG, "> ", 2);
+    output_flush(OUTPUT_LOG);
+  }
+  for (;;) {
+    char c;
+    size_t got;
+    if (!input_read_fd(STDIN_FILENO, &c, 1, &got)) {
+      report("cannot read standard input: %s", strerror(errno));
+      *code = EXIT_FILE;
+      return false;
+    }
+    if (got == 0) return line->size_bytes > 0;
+    if (c == '\n') return true;
+    append(line, &c, 1);
+  }
+}
+
+static exit_code converse(conversation *talk) {
+  const chat_options *options = talk->options;
+  byte_list line = {0};
+  exit_code code = EXIT_DONE;
+  if (options->system != NULL)
+    add_message(talk, "system", options->system, strlen(options->system));
+  if (options->question != NULL) {
+    code = ask(talk, options->question, strlen(options->question));
+  } else {
+    while (code == EXIT_DONE && read_line(&line, &code)) {
+      if (line.size_bytes > 0) code = ask(talk, line.bytes, line.size_bytes);
+    }
+  }
+  free(line.bytes);
+  free(talk->messages.bytes);
+  free(talk->answer.bytes);
+  return code == EXIT_DONE ? output_end() : code;
+}
+
+static exit_code chat_with(const chat_options *options, const char *path) {
+  wick_config config;
+  conversation talk = {.options = options};
+  if (options->question == NULL && strcmp(path, "-") == 0) {
+    report("standard input is the model already: give the question with -p");
+    return EXIT_USAGE;
+  }
+  exit_code code = settings_apply(&options->model, &config);
+  if (code == EXIT_DONE) code = model_open(path, &config, &talk.engine);
+  if (code == EXIT_DONE) code = settings_check_threads(&options->model, talk.engine);
+  if (code == EXIT_DONE) code = input_use_template(talk.engine, options->template_path, path);
+  if (code == EXIT_DONE) code = converse(&talk);
+  if (talk.engine != NULL) wick_engine_destroy(talk.engine);
+  return code;
+}
+
+exit_code command_chat(int argc, char **argv) {
+  chat_options given = {.model = settings_default()};
+  wick_request_default(&given.request);
+  wick_sampling *sampling = &given.request.sampling;
+  platform_random(&sampling->seed, sizeof sampling->seed);
+  args_option options[CHAT_OPTIONS_MAX] = {
+      args_string("-p", &given.question, "TEXT", "one question (default: lines of standard input)"),
+      args_string("--system", &given.system, "TEXT", "the conversation begins with this message"),
+      args_string("--template", &given.template_path, "FILE", "Jinja in place of the model's own"),
+      args_flag("--parse-special", &given.parse_special,
+                "control tokens in what is typed count, too"),
+      args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX, "at most N tokens an answer"),
+      args_f32("--temp", &sampling->temperature, "T", 0, 100,
+               "temperature; 0, the default, is greedy"),
+      args_u32("--top-k", &sampling->top_k, "K", 0, COUNT_MAX, "of the K likeliest; 0: all"),
+      args_f32("--top-p", &sampling->top_p, "P", 0, 1, "of the likeliest that make up P; 1: all"),
+      args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
+  };
+  const size_t own = 9;
+  const size_t count = own + settings_list(&given.model, SETTINGS_ALL, options + own);
+  const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
+                          "A conversation by the model's chat template.", options, count, 1};
+  const char *model[ARGS_POSITIONALS_MAX];
+  const args_result parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  return chat_with(&given, model[0]);
+}

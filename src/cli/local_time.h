@@ -1,0 +1,10 @@
+// cli/local_time.h — what the clock on the wall shows, for templates that write a date.
+#ifndef WICK_CLI_LOCAL_TIME_H
+#define WICK_CLI_LOCAL_TIME_H
+
+#include <stdint.h>
+
+// As seconds since 1970, were the local time the world's.
+int64_t local_time_now_s(void);
+
+#endif
