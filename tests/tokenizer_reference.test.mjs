@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { createEngine } from '../dist/index.js';
 import { locate, root } from './support/locate.mjs';
+import { createEngine } from './support/package.mjs';
 import { run } from './support/process.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
 
