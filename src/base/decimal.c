@@ -107,7 +107,8 @@ static bool read_digits(const char *bytes, size_t size_bytes, decimal_digits *nu
   if (digits == 0) return false;
   if (at < size_bytes && (bytes[at] | 0x20) == 'e') {
     bool is_negative = false;
-    if (++at < size_bytes && (bytes[at] == '-' || bytes[at] == '+')) {
+    at++;
+    if (at < size_bytes && (bytes[at] == '-' || bytes[at] == '+')) {
       is_negative = bytes[at++] == '-';
     }
     if (at == size_bytes) return false;

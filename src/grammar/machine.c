@@ -128,13 +128,13 @@ static uint32_t unite(machine *m, uint32_t a, uint32_t b) {
   while (i < m->sets[a].count || j < m->sets[b].count) {
     const item *left = i < m->sets[a].count ? items_of(m, a) + i : NULL;
     const item *right = j < m->sets[b].count ? items_of(m, b) + j : NULL;
-    if (right == NULL || (left != NULL && left->place < right->place)) {
+    if (left != NULL && (right == NULL || left->place < right->place)) {
       both[count++] = *left;
       i++;
-    } else if (left == NULL || right->place < left->place) {
+    } else if (right != NULL && (left == NULL || right->place < left->place)) {
       both[count++] = *right;
       j++;
-    } else {
+    } else if (left != NULL && right != NULL) {
       const uint32_t place = left->place;
       both[count++] = (item){place, unite(m, left->set, right->set)};
       i++;

@@ -256,6 +256,7 @@ static void yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   }
   enum_scalars(c, list, &scalars);
   add_option(c, &options, scalars);
+  if (options == NULL) return;  // no memory
   push(c, options->next == NULL ? &x->todo : &x->choices,
        (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
 }

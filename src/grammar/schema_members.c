@@ -417,7 +417,7 @@ static bool build_in_order(schema_compiler *c, const object_plan *plan, uint32_t
   uint32_t *row = new_row(c, &grid);
   if (row == NULL) return false;
   program_skip(&c->builder, from, row[0]);
-  for (uint32_t i = 0; i < plan->members.count && work_is_ok(c->work); i++) {
+  for (uint32_t i = 0; i < plan->members.count && row != NULL; i++) {
     const member *member = &plan->members.items[i];
     uint32_t *next = new_row(c, &grid);
     for (uint32_t count = 0; next != NULL && count <= grid.cap; count++) {

@@ -89,6 +89,7 @@ static uint32_t authority_end(const uri *base, uint32_t scheme) {
 static void resolve_uri(uri *base, const char *text, uint32_t count) {
   const uint32_t scheme = scheme_bytes(base->text, base->size_bytes);
   const uint32_t path = authority_end(base, scheme);
+  if (text == NULL) return;  // a reference without an address: the base itself
   if (scheme_bytes(text, count) != 0) {
     base->size_bytes = 0;
   } else if (count >= 2 && memcmp(text, "//", 2) == 0) {

@@ -99,6 +99,14 @@ bool work_grow_list(grammar_work *work, void **items, uint32_t *capacity, size_t
   return true;
 }
 
+bool work_push(grammar_work *work, void **items, uint32_t *count, uint32_t *capacity,
+               const void *item, size_t item_bytes) {
+  if (*count >= *capacity && !work_grow_list(work, items, capacity, item_bytes)) return false;
+  memcpy((uint8_t *)*items + *count * item_bytes, item, item_bytes);
+  *count += 1;
+  return true;
+}
+
 static bool grow_slots(grammar_work *work, work_sets *sets) {
   const uint32_t wanted = sets->slot_count == 0 ? 64 : sets->slot_count * 2;
   uint32_t *slots = work_alloc(work, wanted, sizeof *slots);

@@ -41,10 +41,11 @@ bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, co
 static inline bool work_is_ok(const grammar_work *work) { return work->status == WICK_OK; }
 
 // A growing list of items of one type: `list` has fields items, count, capacity. False: no memory.
-#define WORK_PUSH(work, list, item)                                                               \
-  (((list)->count < (list)->capacity ||                                                           \
-    work_grow_list((work), (void **)&(list)->items, &(list)->capacity, sizeof *(list)->items)) && \
-   ((list)->items[(list)->count++] = (item), true))
+#define WORK_PUSH(work, list, item)                                             \
+  work_push((work), (void **)&(list)->items, &(list)->count, &(list)->capacity, \
+            (__typeof__(*(list)->items)[1]){item}, sizeof *(list)->items)
+bool work_push(grammar_work *work, void **items, uint32_t *count, uint32_t *capacity,
+               const void *item, size_t item_bytes);
 bool work_grow_list(grammar_work *work, void **items, uint32_t *capacity, size_t item_bytes);
 
 typedef struct work_u32_list {

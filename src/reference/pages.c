@@ -171,9 +171,9 @@ wick_status kv_page_mut(kv_pool *pool, kv_seq_id id, uint32_t position, kv_page 
 
 wick_status kv_seq_slot(const kv_pool *pool, kv_seq_id id, uint32_t position, uint64_t *slot,
                         wick_error *error) {
-  const kv_page *page;
+  const kv_page *page = NULL;
   const wick_status status = kv_page_get(pool, id, position, &page, error);
-  if (status != WICK_OK) return status;
+  if (status != WICK_OK || page == NULL) return status;
   const kv_seq *seq = kv_seq_find(pool, id);
   const kv_entry *entry = &seq->table[kv_seq_entry_index(seq, position)];
   *slot = (uint64_t)page->id * KERNEL_PAGE_TOKENS + (position - entry->position);

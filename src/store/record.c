@@ -172,8 +172,9 @@ static wick_status read_side(kv_pool *pool, const state_reader *first, uint64_t 
   if (is_same_size) status = state_load_seq(&reader, again, id, NULL, error);
   if (status != WICK_OK) return status;
   *left_bytes -= state_reader_bytes(&reader);
-  const size_t tokens_bytes = first->tokens * sizeof *tokens;
-  if (is_same_size && memcmp(tokens, again, tokens_bytes) == 0) return WICK_OK;
+  bool is_same = is_same_size;
+  for (uint32_t i = 0; is_same && i < first->tokens; i++) is_same = tokens[i] == again[i];
+  if (is_same) return WICK_OK;
   if (is_same_size) kv_seq_free(pool, *id, NULL);
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
                    "the saved state is damaged: its groups of layers have other tokens");
@@ -190,7 +191,7 @@ static wick_status read_pages(seq_store *store, state_reader *reader, int32_t *t
   if (again == NULL && status == WICK_OK) {
     status = memory_fail(store->memory, error, "a record's tokens", reader->tokens);
   }
-  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
+  for (uint32_t i = 0; i < store->side_count && status == WICK_OK && again != NULL; i++) {
     status = read_side(store->sides[i].pool, reader, &left_bytes, tokens, again, id, error);
     done += status == WICK_OK;
   }

@@ -73,6 +73,6 @@ void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size
     }
   }
   void *moved = jinja_arena_take(arena, new_bytes);
-  if (moved != NULL && old_bytes > 0) memcpy(moved, piece, old_bytes);
+  if (moved != NULL && piece != NULL) memcpy(moved, piece, old_bytes);
   return moved;
 }

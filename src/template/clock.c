@@ -137,7 +137,8 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
       continue;
     }
     bool is_plain = false;
-    if (format[++at] == '-' && at + 1 < size_bytes) {
+    at++;
+    if (format[at] == '-' && at + 1 < size_bytes) {
       is_plain = true;
       at++;
     }

@@ -87,8 +87,7 @@ static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   const int bytes =
       utf8_decode((const uint8_t *)input->bytes + input->at, input->size_bytes - input->at, &code);
   if (bytes <= 0) {
-    memcpy(out + *size_bytes, "\xef\xbf\xbd", 3);
-    *size_bytes += 3;
+    *size_bytes += (uint32_t)utf8_encode(0xfffd, (uint8_t *)out + *size_bytes);
     input->at++;
     return;
   }

@@ -185,7 +185,8 @@ static void bind_named(jinja_run *run, jinja_scope *scope, const uint32_t *links
                        const jinja_arguments *arguments) {
   const jinja_program *program = run->program;
   jinja_dict *others = jinja_new_dict(run);
-  for (uint32_t i = 0; i < arguments->named_count && others != NULL; i++) {
+  const uint32_t count = arguments->named == NULL ? 0 : arguments->named_count;
+  for (uint32_t i = 0; i < count && others != NULL; i++) {
     const jinja_string *name = arguments->names[i];
     if (jinja_string_equal(name, program->names[program->name_caller])) {
       jinja_set_variable(run, scope, program->name_caller, arguments->named[i]);

@@ -113,12 +113,12 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
   const bool leads = (c.kind & (UNICODE_LETTER | UNICODE_NUMBER)) == 0 && !pattern_is_newline(c);
   const size_t begin = leads ? at + c.size_bytes : at;
   const cased_letters letters = match_cased_letters(text, begin, end, stage->letters);
-  size_t after = begin;
+  size_t after;
   if (letters.small_end > begin) {
     after = letters.small_end;
   } else if (leads && (c.kind & stage->letters) != 0) {
-    after = begin;  // a mark before capitals is a word of its own: it is a small letter, too
-    *match = (text_span){at, after + match_own_contraction(stage, text, after, end)};
+    // a mark before capitals is a word of its own: it is a small letter, too
+    *match = (text_span){at, begin + match_own_contraction(stage, text, begin, end)};
     return true;
   } else {
     after = letters.capitals_end;

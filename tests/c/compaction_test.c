@@ -132,7 +132,8 @@ static double attend_us(bench_context *b) {
         kernel_page pages[KERNEL_STEP_PAGES];
         for (uint32_t i = 0; i < KERNEL_STEP_PAGES; i++) {
           const uint8_t *k = kv_page_k(b->pool, table[p + i].page, layer, head);
-          pages[i] = (kernel_page){k, k + layout->k_head_bytes, 0, KERNEL_PAGE_TOKENS};
+          pages[i] = (kernel_page){
+              .k = k, .v = k + layout->k_head_bytes, .first = 0, .last = KERNEL_PAGE_TOKENS};
         }
         layout->kernels->attention_step[SHAPE.k_type][SHAPE.v_type](&b->state, pages,
                                                                     KERNEL_STEP_PAGES);
@@ -164,7 +165,8 @@ BENCH(attention_over_scattered_pages) {
   kv_seq_new(pool, CONTEXT_PAGES * KERNEL_PAGE_TOKENS, &scattered, NULL, NULL);
   float q[GROUP * 64], acc[GROUP * 64], max[GROUP], sum[GROUP];
   for (int i = 0; i < GROUP * 64; i++) q[i] = 0.01f * (float)(i % 7);
-  const kernel_attention state = {GROUP, 64, q, acc, max, sum, {{0}, 0}};
+  const kernel_attention state = {
+      .group = GROUP, .head_dim = 64, .q = q, .acc = acc, .max = max, .sum = sum};
   bench_context sides[2] = {{pool, row, state}, {pool, scattered, state}};
   static double us[2][ROUNDS];
   for (int i = 0; i < ROUNDS; i++) {

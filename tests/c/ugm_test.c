@@ -92,7 +92,7 @@ TEST(no_cut_is_better_than_the_one_that_is_found) {
     size_t count = 3;
     double least = 0;
     for (size_t i = 3; i < TOKENS_MOST; i++) {
-      const size_t length = 1 + random_below(&random, 4);
+      const size_t length = (size_t)(1 + random_below(&random, 4));
       for (size_t j = 0; j < length; j++) texts[count][j] = (char)('a' + random_below(&random, 3));
       texts[count][length] = '\0';
       bool is_new = true;
