@@ -199,7 +199,9 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
 
 // Checks known answers of the kernels that the model uses.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
-  kernel_needs needs = {.k_type = engine->config.k_type, .v_type = engine->config.v_type};
+  kernel_needs needs = {.k_type = engine->config.k_type,
+                        .v_type = engine->config.v_type,
+                        .is_recurrent = engine->model->state_bytes != 0};
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
     const uint32_t type = loader_tensor_at(engine->loader, i)->type;
     if (model_wants(engine->model, i) && type < GGML_TYPE_COUNT) needs.types[type] = true;

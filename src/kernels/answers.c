@@ -261,16 +261,21 @@ static __attribute__((noinline)) wick_status check_attention(const kernel_table 
 
 // ---- rows ----
 
-enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 6 };
+enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 9 };
 
 static const char *const row_ops[ROW_OPS] = {
-    "rms_norm", "rope of halves", "rope of pairs", "silu_mul", "add", "scale"};
+    "rms_norm", "rope of halves", "rope of pairs", "silu_mul",    "add",
+    "scale",    "l2_norm",        "silu",          "sigmoid_mul",
+};
 
 static const kernel_table rows_reference = {.rms_norm = rms_norm_scalar,
                                             .rope = rope_scalar,
                                             .silu_mul = silu_mul_scalar,
                                             .add = add_scalar,
-                                            .scale = scale_scalar};
+                                            .scale = scale_scalar,
+                                            .l2_norm = l2_norm_scalar,
+                                            .silu = silu_scalar,
+                                            .sigmoid_mul = sigmoid_mul_scalar};
 
 static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
   uint32_t state = 3;
@@ -284,6 +289,9 @@ static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
   kernels->silu_mul(out[3], other, VALUES);
   kernels->add(out[4], other, VALUES);
   kernels->scale(out[5], 0.3f, VALUES);
+  kernels->l2_norm(out[6], VALUES, 1e-5f, out[6]);
+  kernels->silu(out[7], VALUES);
+  kernels->sigmoid_mul(out[8], other, VALUES);
 }
 
 static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
@@ -297,12 +305,83 @@ static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
   return WICK_OK;
 }
 
+// ---- recurrent mixers ----
+
+// One more channel, and one more column of the state, than the kernels take at a time.
+enum { STEPS = 5, TAPS = 4, CHANNELS = 2 * KERNEL_CONV_CHANNELS + 1, KEY_DIM = 6, VALUE_DIM = 37 };
+
+// out: y, then the state.
+static void conv_run(const kernel_table *kernels, float *out) {
+  uint32_t state = 5;
+  float weight[TAPS * CHANNELS], before[(TAPS - 1) * CHANNELS], x[STEPS * CHANNELS];
+  draw_floats(&state, TAPS * CHANNELS, weight);
+  draw_floats(&state, (TAPS - 1) * CHANNELS, before);
+  draw_floats(&state, STEPS * CHANNELS, x);
+  const kernel_conv conv = {.tokens = STEPS,
+                            .channels = CHANNELS,
+                            .width = TAPS,
+                            .weight = weight,
+                            .bias = weight,
+                            .state_in = before,
+                            .state_out = out + STEPS * CHANNELS,
+                            .x = x,
+                            .y = out,
+                            .x_stride = CHANNELS,
+                            .y_stride = CHANNELS};
+  kernels->conv(&conv, 0, CHANNELS);
+}
+
+static void delta_run(const kernel_table *kernels, float *out) {
+  uint32_t state = 7;
+  float q[STEPS * KEY_DIM], k[STEPS * KEY_DIM], v[STEPS * VALUE_DIM], gates[2 * STEPS];
+  float before[KEY_DIM * VALUE_DIM];
+  draw_floats(&state, STEPS * KEY_DIM, q);
+  draw_floats(&state, STEPS * KEY_DIM, k);
+  draw_floats(&state, STEPS * VALUE_DIM, v);
+  draw_floats(&state, 2 * STEPS, gates);
+  draw_floats(&state, KEY_DIM * VALUE_DIM, before);
+  for (uint32_t i = 0; i < 2 * STEPS; i++) gates[i] = 0.5f + 0.5f * gates[i];
+  const kernel_delta delta = {.tokens = STEPS,
+                              .key_dim = KEY_DIM,
+                              .value_dim = VALUE_DIM,
+                              .q = q,
+                              .k = k,
+                              .v = v,
+                              .qk_stride = KEY_DIM,
+                              .v_stride = VALUE_DIM,
+                              .decay = gates,
+                              .beta = gates + STEPS,
+                              .gate_stride = 1,
+                              .state_in = before,
+                              .state_out = out + STEPS * VALUE_DIM,
+                              .y = out,
+                              .y_stride = VALUE_DIM};
+  kernels->delta(&delta);
+}
+
+static const kernel_table recurrent_reference = {.conv = conv_scalar, .delta = delta_scalar};
+
+static __attribute__((noinline)) wick_status check_recurrent(const kernel_table *kernels,
+                                                             wick_error *error) {
+  enum { CONV_OUT = (STEPS + TAPS - 1) * CHANNELS, DELTA_OUT = (STEPS + KEY_DIM) * VALUE_DIM };
+  float wanted[DELTA_OUT], found[DELTA_OUT];
+  _Static_assert((int)CONV_OUT <= (int)DELTA_OUT, "one place for both");
+  conv_run(&recurrent_reference, wanted);
+  conv_run(kernels, found);
+  if (!is_near(found, wanted, CONV_OUT, TOLERANCE)) return fail(kernels, error, "conv", "");
+  delta_run(&recurrent_reference, wanted);
+  delta_run(kernels, found);
+  if (!is_near(found, wanted, DELTA_OUT, TOLERANCE)) return fail(kernels, error, "delta", "");
+  return WICK_OK;
+}
+
 wick_status kernels_check(const kernel_table *kernels, const kernel_needs *needs,
                           wick_error *error) {
   if (kernels->dots_are_right != NULL && !kernels->dots_are_right()) {
     return kernels_fail_dots(kernels, error);
   }
   wick_status status = check_rows(kernels, error);
+  if (status == WICK_OK && needs->is_recurrent) status = check_recurrent(kernels, error);
   for (uint32_t type = 0; type < GGML_TYPE_COUNT && status == WICK_OK; type++) {
     if (needs->types[type] && kernels->types[type].matmul != NULL) {
       status = check_product(kernels, type, error);

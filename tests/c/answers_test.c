@@ -11,7 +11,7 @@
 #include "platform/platform.h"
 
 static kernel_needs needs_of_all(void) {
-  kernel_needs needs = {.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16};
+  kernel_needs needs = {.k_type = KERNEL_KV_F16, .v_type = KERNEL_KV_F16, .is_recurrent = true};
   for (uint32_t i = 0; i < TYPE_CASES; i++) needs.types[type_cases[i].type] = true;
   return needs;
 }
@@ -91,11 +91,47 @@ static void attention_wrong(const kernel_attention *state, const kernel_page *pa
 
 static void add_wrong(float *x, const float *y, uint32_t n) { kernels_bind()->add(x, y, n - 1); }
 
+static void silu_wrong(float *x, uint32_t n) {
+  kernels_bind()->silu(x, n);
+  x[n - 1] *= 1.01f;
+}
+
+static void sigmoid_mul_wrong(float *x, const float *gate, uint32_t n) {
+  kernels_bind()->sigmoid_mul(x, gate, n - 1);
+}
+
+static void l2_norm_wrong(const float *x, uint32_t n, float epsilon, float *out) {
+  kernels_bind()->l2_norm(x, n - 1, epsilon, out);
+}
+
+// The last tap is left out.
+static void conv_wrong(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
+  kernels_bind()->conv(conv, channel_first, channel_last);
+  for (uint32_t c = channel_first; c < channel_last; c++) conv->y[c] -= conv->x[c];
+}
+
+static void conv_state_wrong(const kernel_conv *conv, uint32_t channel_first,
+                             uint32_t channel_last) {
+  kernels_bind()->conv(conv, channel_first, channel_last);
+  conv->state_out[conv->channels] += 0.01f;
+}
+
+static void delta_wrong(const kernel_delta *delta) {
+  kernels_bind()->delta(delta);
+  delta->y[delta->value_dim - 1] += 0.01f;
+}
+
+static void delta_state_wrong(const kernel_delta *delta) {
+  kernels_bind()->delta(delta);
+  delta->state_out[delta->value_dim] += 0.01f;
+}
+
 static bool dots_wrong(void) { return false; }
 
 static const kernel_needs NEEDS = {.types = {[GGML_TYPE_Q4_0] = true, [GGML_TYPE_Q8_0] = true},
                                    .k_type = KERNEL_KV_F16,
-                                   .v_type = KERNEL_KV_F16};
+                                   .v_type = KERNEL_KV_F16,
+                                   .is_recurrent = true};
 
 static void check_found(const char *names) {
   wick_error error = {0};
@@ -123,6 +159,33 @@ TEST(each_wrong_kernel_is_found_and_named) {
   wrong = *kernels_bind();
   wrong.dots_are_right = dots_wrong;
   check_found("the relaxed dot");
+}
+
+TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
+  wrong = *kernels_bind();
+  wrong.silu = silu_wrong;
+  check_found("answers for silu");
+  wrong = *kernels_bind();
+  wrong.sigmoid_mul = sigmoid_mul_wrong;
+  check_found("sigmoid_mul");
+  wrong = *kernels_bind();
+  wrong.l2_norm = l2_norm_wrong;
+  check_found("l2_norm");
+  static void (*const CONVS[])(const kernel_conv *, uint32_t, uint32_t) = {conv_wrong,
+                                                                           conv_state_wrong};
+  static void (*const DELTAS[])(const kernel_delta *) = {delta_wrong, delta_state_wrong};
+  for (int i = 0; i < 2; i++) {
+    wrong = *kernels_bind();
+    wrong.conv = CONVS[i];
+    check_found("conv");
+    wrong = *kernels_bind();
+    wrong.delta = DELTAS[i];
+    check_found("delta");
+    // and a model without such layers does not ask for it
+    kernel_needs needs = NEEDS;
+    needs.is_recurrent = false;
+    CHECK_EQ_INT(kernels_check(&wrong, &needs, NULL), WICK_OK);
+  }
 }
 
 TEST(what_a_model_does_not_take_is_not_asked) {
@@ -201,6 +264,24 @@ static ending run_request(const kernel_table *kernels) {
   wick_engine_destroy(engine);
   free(file.bytes);
   return end;
+}
+
+TEST(only_a_model_with_recurrent_layers_needs_their_kernels) {
+  fixture_file plain = fixture_make(&FIXTURE_DEFAULT);
+  fixture_file hybrid = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_LFM2);
+  wick_error error = {0};
+  wick_status status;
+  wrong = *kernels_bind();
+  wrong.conv = conv_wrong;
+  wick_engine *engine = engine_with(&wrong, &plain, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  wick_engine_destroy(engine);
+  engine = engine_with(&wrong, &hybrid, &status, &error);
+  CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
+  CHECK(strstr(error.message, "conv") != NULL);
+  wick_engine_destroy(engine);
+  free(plain.bytes);
+  free(hybrid.bytes);
 }
 
 TEST(a_dot_that_becomes_wrong_ends_the_requests) {
