@@ -10,6 +10,7 @@ import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
 import { built, locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
+import { weightsFile } from './support/weights_file.mjs';
 
 const shared = locate('shared');
 const vectors = join(shared.path, 'vectors');
@@ -498,9 +499,12 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
   });
 
   test('says why a model does not run', async () => {
-    const yarn = join(reference, 'models/llama-rope-yarn.gguf');
-    assert.match(await text(['inspect', yarn]), /does not run here: .*yarn/);
-    const { info } = JSON.parse(await text(['inspect', yarn, '--json']));
+    const unknown = join(temporary, 'unknown.gguf');
+    const weights = { type: /** @type {const} */ ('F32'), dims: [1], values: new Float32Array(1) };
+    const metadata = { 'general.architecture': 'unheard-of' };
+    writeFileSync(unknown, weightsFile(metadata, [{ name: 'any', ...weights }]));
+    assert.match(await text(['inspect', unknown]), /does not run here: .*unheard-of/);
+    const { info } = JSON.parse(await text(['inspect', unknown, '--json']));
     assert.equal(info.plan, null);
     assert.equal(info.error.status, 'WICK_E_UNSUPPORTED');
   });
