@@ -82,6 +82,14 @@ const own = { bos_token: '<BOS>', eos_token: '<EOS>', pad_token: '<PAD>', unk_to
 /** What a template of the vectors (firefunction) does not do without. */
 const demanded = { functions: '[]', datetime: 'now' };
 
+/** The JSON of each line of what was printed. @param {Buffer} stdout @returns {any[]} */
+const linesOf = (stdout) =>
+  stdout
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 /**
  * @param {string} path of a template
  * @param {Record<string, any>[]} conversations
@@ -94,11 +102,7 @@ async function render(path, conversations, ...options) {
   const args = ['template', vocabulary, '--template', path, '--lines', '-f', lines, ...options];
   const { code, stdout, stderr } = await run(wick, args);
   assert.equal(code, 0, stderr.toString());
-  return stdout
-    .toString()
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  return linesOf(stdout);
 }
 
 /** @param {[string, Record<string, any>[]][]} requests @returns {Promise<any[][]>} texts, or {error} */
@@ -107,11 +111,7 @@ async function renderInPython(requests) {
     input: requests.map((request) => JSON.stringify(request)).join('\n'),
   });
   assert.equal(code, 0, stderr.toString());
-  return stdout
-    .toString()
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  return linesOf(stdout);
 }
 
 /**

@@ -81,6 +81,24 @@ static void add_option(schema_compiler *c, const option **options, const task *t
   *options = made;
 }
 
+// An alternative of one term.
+static void add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
+                     const option **options) {
+  const task *tasks = NULL;
+  push_term(c, x, &tasks, kind, node);
+  add_option(c, options, tasks);
+}
+
+// An alternative in which the terms of all items of `list` hold.
+static void add_terms(schema_compiler *c, const expansion *x, term_kind kind, uint32_t list,
+                      const option **options) {
+  const task *tasks = NULL;
+  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+    push_term(c, x, &tasks, kind, child);
+  }
+  add_option(c, options, tasks);
+}
+
 // The term under way speaks about members or items: its part comes in the order of keywords, and so
 // members do.
 static void push_part(schema_compiler *c, expansion *x) {
@@ -250,9 +268,7 @@ static void yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   const task *scalars = NULL;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
     if (node_of(c, child)->kind != JSON_ARRAY && node_of(c, child)->kind != JSON_OBJECT) continue;
-    const task *one = NULL;
-    push_term(c, x, &one, TERM_CONST, child);
-    add_option(c, &options, one);
+    add_term(c, x, TERM_CONST, child, &options);
   }
   enum_scalars(c, list, &scalars);
   add_option(c, &options, scalars);
@@ -263,12 +279,8 @@ static void yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
 
 static void no_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
                     const option **options) {
-  const task *tasks = NULL;
   (void)schema;
-  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
-    push_term(c, x, &tasks, TERM_NOT_CONST, child);
-  }
-  add_option(c, options, tasks);
+  add_terms(c, x, TERM_NOT_CONST, list, options);
 }
 
 static void yes_const(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
@@ -278,10 +290,8 @@ static void yes_const(schema_compiler *c, expansion *x, uint32_t schema, uint32_
 
 static void no_const(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                      const option **options) {
-  const task *tasks = NULL;
   (void)schema;
-  push_term(c, x, &tasks, TERM_NOT_CONST, value);
-  add_option(c, options, tasks);
+  add_term(c, x, TERM_NOT_CONST, value, options);
 }
 
 // ---- types ----
@@ -659,11 +669,8 @@ static void yes_ref(schema_compiler *c, expansion *x, uint32_t schema, uint32_t 
 static void no_ref(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                    const option **options) {
   const uint32_t target = schema_resolve(c, value);
-  const task *tasks = NULL;
   (void)schema;
-  if (target == 0) return;
-  push_term(c, x, &tasks, TERM_NOT, target);
-  add_option(c, options, tasks);
+  if (target != 0) add_term(c, x, TERM_NOT, target, options);
 }
 
 static bool check_list(schema_compiler *c, uint32_t list) {
@@ -682,9 +689,7 @@ static void no_all_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_
                       const option **options) {
   (void)schema;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
-    const task *tasks = NULL;
-    push_term(c, x, &tasks, TERM_NOT, child);
-    add_option(c, options, tasks);
+    add_term(c, x, TERM_NOT, child, options);
   }
 }
 
@@ -715,21 +720,15 @@ static void yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32
   }
   for (uint32_t child = node_of(c, list)->first; child != 0 && !combines;
        child = node_of(c, child)->next) {
-    const task *tasks = NULL;
-    push_term(c, x, &tasks, TERM_SCHEMA, child);
-    add_option(c, &options, tasks);
+    add_term(c, x, TERM_SCHEMA, child, &options);
   }
   push_choice(c, x, options);
 }
 
 static void no_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
                       const option **options) {
-  const task *tasks = NULL;
   (void)schema;
-  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
-    push_term(c, x, &tasks, TERM_NOT, child);
-  }
-  add_option(c, options, tasks);
+  add_terms(c, x, TERM_NOT, list, options);
 }
 
 // The types of values that both schemas may allow.
@@ -797,10 +796,8 @@ static void yes_not(schema_compiler *c, expansion *x, uint32_t schema, uint32_t 
 
 static void no_not(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                    const option **options) {
-  const task *tasks = NULL;
   (void)schema;
-  push_term(c, x, &tasks, TERM_SCHEMA, value);
-  add_option(c, options, tasks);
+  add_term(c, x, TERM_SCHEMA, value, options);
 }
 
 // "if" with "then" and "else"; `turned`: their opposites.

@@ -122,6 +122,10 @@ model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, u
   return (model_pages){model->group_count++, 0};
 }
 
+uint32_t plan_ffn(model_plan *plan) {
+  return keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+}
+
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {
   const uint64_t begin = plan->model->state_bytes, line = CACHE_LINE_BYTES;
   plan->model->state_bytes += (size_bytes + line - 1) / line * line;

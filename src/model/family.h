@@ -34,6 +34,8 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // One more layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
+// "feed_forward_length", which is there.
+uint32_t plan_ffn(model_plan *plan);
 // Room in the recurrent state of a sequence. Returns where it begins, in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 // Whether the file has a tensor of that whole name: where files of one architecture differ.

@@ -3,9 +3,10 @@
 #include <stdio.h>
 
 #include "fixture_model.h"
+#include "kept_record.h"
 #include "swap_keeper.h"
 
-enum { TEXT_MAX = 1200, SAID_MAX = 64, RECORD_BYTES_MAX = 1 << 18 };
+enum { TEXT_MAX = 1200, SAID_MAX = 64 };
 
 static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2, &FIXTURE_QWEN35, &FIXTURE_LFM2,
                                                 &FIXTURE_GEMMA3};
@@ -339,27 +340,6 @@ TEST(who_gives_way_goes_on_as_if_alone) {
 }
 
 // ---- Records ----
-
-typedef struct record {
-  uint8_t bytes[RECORD_BYTES_MAX];
-  size_t size_bytes, at;
-} record;
-
-static bool write_record(void *context, const void *bytes, size_t size_bytes) {
-  record *r = context;
-  if (!CHECK(r->size_bytes + size_bytes <= sizeof r->bytes)) return false;
-  memcpy(r->bytes + r->size_bytes, bytes, size_bytes);
-  r->size_bytes += size_bytes;
-  return true;
-}
-
-static bool read_record(void *context, void *bytes, size_t size_bytes) {
-  record *r = context;
-  if (r->at + size_bytes > r->size_bytes) return false;
-  memcpy(bytes, r->bytes + r->at, size_bytes);
-  r->at += size_bytes;
-  return true;
-}
 
 static void save(wick_engine *engine, uint32_t session, record *r) {
   uint64_t size_bytes = 0;

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "kept_record.h"
 #include "kernels/kernels.h"
 #include "platform/platform.h"
 #include "random.h"
 #include "reference/pages.h"
 #include "store/store.h"
 
-enum { WINDOW = 40, BATCH = 32, DIM = 8, PAGES = 64, TOKENS = 500, RECORD_BYTES = 1 << 17 };
+enum { WINDOW = 40, BATCH = 32, DIM = 8, PAGES = 64, TOKENS = 500 };
 enum { FULL, WINDOWED, WIDE, GROUPS };
 
 static memory_gate memory;
@@ -197,28 +198,7 @@ TEST(a_hit_ends_where_every_window_is_whole) {
 
 // ---- Records ----
 
-typedef struct record {
-  uint8_t bytes[RECORD_BYTES];
-  size_t size_bytes, at;
-} record;
-
 static record saved;
-
-static bool write_record(void *context, const void *bytes, size_t size_bytes) {
-  record *r = context;
-  if (!CHECK(r->size_bytes + size_bytes <= sizeof r->bytes)) return false;
-  memcpy(r->bytes + r->size_bytes, bytes, size_bytes);
-  r->size_bytes += size_bytes;
-  return true;
-}
-
-static bool read_record(void *context, void *bytes, size_t size_bytes) {
-  record *r = context;
-  if (r->at + size_bytes > r->size_bytes) return false;
-  memcpy(bytes, r->bytes + r->at, size_bytes);
-  r->at += size_bytes;
-  return true;
-}
 
 static wick_status load(seq_store *store, kv_seq_id *seq) {
   int32_t tokens[TOKENS];

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "check.h"
 #include "platform/platform.h"
+#include "pretokenizer_names.h"
 #include "text/vocabulary.h"
 #include "vocabulary_fixture.h"
 
@@ -366,29 +367,13 @@ static size_t random_text(uint8_t *text, size_t size) {
   return used;
 }
 
-// One of each pattern.
-static const char *const BUILT_IN[] = {"default",      "gpt-2",
-                                       "llama-bpe",    "qwen2",
-                                       "smollm",       "falcon",
-                                       "qwen35",       "seed-coder",
-                                       "gpt-4o",       "tekken",
-                                       "deepseek-llm", "deepseek-coder",
-                                       "deepseek-v3",  "bloom",
-                                       "viking",       "jais-2",
-                                       "minicpm5",     "ufakzeka",
-                                       "laguna",       "exaone-moe",
-                                       "kimi-k2",      "granite-embed-multi-97m",
-                                       "tiny_aya",     "youtu",
-                                       "spark2_5",     "afmoe",
-                                       "superbpe",     "chameleon"};
-
 TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];
   fixture_add_alphabet(tokens);
-  for (size_t i = 0; i < sizeof BUILT_IN / sizeof BUILT_IN[0]; i++) {
+  for (size_t i = 0; i < PRETOKENIZER_COUNT; i++) {
     vocabulary_fixture fixture;
     fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
-                                                            .pre = BUILT_IN[i],
+                                                            .pre = PRETOKENIZERS[i],
                                                             .tokens = tokens,
                                                             .token_count = FIXTURE_ALPHABET,
                                                             .merges = (const char *[]){"a b"},

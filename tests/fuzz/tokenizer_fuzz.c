@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../c/pretokenizer_names.h"
 #include "base/text.h"
 #include "format/gguf_writer.h"
 #include "platform/platform.h"
@@ -15,22 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TOKENS = 259 + 12, TEXT_MAX = 1 << 16 };
 
-// One of each pattern; then the families that have none.
-static const char *const PRETOKENIZERS[] = {"default",      "gpt-2",
-                                            "llama-bpe",    "qwen2",
-                                            "smollm",       "falcon",
-                                            "qwen35",       "seed-coder",
-                                            "gpt-4o",       "tekken",
-                                            "deepseek-llm", "deepseek-coder",
-                                            "deepseek-v3",  "bloom",
-                                            "viking",       "jais-2",
-                                            "minicpm5",     "ufakzeka",
-                                            "laguna",       "exaone-moe",
-                                            "kimi-k2",      "granite-embed-multi-97m",
-                                            "tiny_aya",     "youtu",
-                                            "spark2_5",     "afmoe",
-                                            "superbpe",     "chameleon"};
-enum { PRETOKENIZER_COUNT = sizeof PRETOKENIZERS / sizeof PRETOKENIZERS[0] };
+// Vocabularies: one of each pattern, then the families that have none.
 enum {
   CHOICE_SPM = PRETOKENIZER_COUNT,
   CHOICE_GEMMA4,

@@ -1,36 +1,9 @@
 // The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without a byte of
 // its weights: what a model that is too large for a host looks like before it is fetched.
 
+import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
+
 const F16 = 1;
-const types = { u32: 4, f32: 6, string: 8, array: 9 };
-
-/** @param {number | bigint} value */
-function u64(value) {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(value));
-  return bytes;
-}
-
-/** @param {number} value */
-function u32(value) {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-/** @param {number} value */
-function f32(value) {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return bytes;
-}
-
-/** @param {string} text */
-const string = (text) => Buffer.concat([u64(Buffer.byteLength(text)), Buffer.from(text)]);
-
-/** @param {string} key @param {number} type @param {Buffer[]} value */
-const pair = (key, type, ...value) => Buffer.concat([string(key), u32(type), ...value]);
-
 /** @param {string} key @param {string[]} items */
 const strings = (key, items) =>
   pair(key, types.array, u32(types.string), u64(items.length), ...items.map(string));

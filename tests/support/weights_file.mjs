@@ -1,25 +1,9 @@
 // Writes small GGUF files with chosen tensors, for the tests of `wick quantize`.
 
-const types = { u32: 4, f32: 6, string: 8 };
+import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
+
 const sizes = { F32: 4, F16: 2 };
 const ids = { F32: 0, F16: 1 };
-
-/** @param {number | bigint} value */
-function u64(value) {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(value));
-  return bytes;
-}
-
-/** @param {number} value */
-function u32(value) {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-/** @param {string} text */
-const string = (text) => Buffer.concat([u64(Buffer.byteLength(text)), Buffer.from(text)]);
 
 /** @param {number} value @returns {number} the bits of the nearest half float */
 export function halfOf(value) {
@@ -39,14 +23,9 @@ export function halfOf(value) {
  */
 export function weightsFile(metadata, tensors) {
   const pairs = Object.entries(metadata).map(([key, value]) => {
-    if (typeof value === 'string') {
-      return Buffer.concat([string(key), u32(types.string), string(value)]);
-    }
-    const [type, bytes] =
-      typeof value === 'number'
-        ? [types.u32, u32(value)]
-        : [types.f32, Buffer.from(value.buffer, value.byteOffset, 4)];
-    return Buffer.concat([string(key), u32(type), bytes]);
+    if (typeof value === 'string') return pair(key, types.string, string(value));
+    if (typeof value === 'number') return pair(key, types.u32, u32(value));
+    return pair(key, types.f32, f32(value[0]));
   });
   const padded = (/** @type {number} */ bytes) => Math.ceil(bytes / 32) * 32;
   let offset = 0;

@@ -166,9 +166,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 // ---- Planning ----
 
 dense_settings dense_read(model_plan *plan) {
-  return (dense_settings){.norm = "ffn_norm.weight",
-                          .ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0),
-                          .residual_scale = 1};
+  return (dense_settings){.norm = "ffn_norm.weight", .ffn = plan_ffn(plan), .residual_scale = 1};
 }
 
 model_block *dense_make(model_plan *plan, const dense_settings *settings) {

@@ -19,7 +19,7 @@ static void plan_dense(model_plan *plan) {
 static void plan_moe(model_plan *plan) {
   const attention_settings attention = read_attention(plan);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = plan_ffn(plan);
   experts.shared_ffn =
       keys_count_or_none(plan->keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;

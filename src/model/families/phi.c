@@ -26,7 +26,7 @@ static void plan_phi3(model_plan *plan) {
 static void plan_phimoe(model_plan *plan) {
   attention_settings attention = attention_read(plan, 0);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = plan_ffn(plan);
   experts.is_normalised = true;
   attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_experts_decoder(plan, &attention, &experts, NULL);

@@ -30,7 +30,7 @@ static void plan_granitemoe(model_plan *plan) {
   attention_settings attention;
   read_granite(plan, &attention);
   experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  experts.expert_ffn = plan_ffn(plan);
   experts.shared_ffn =
       keys_count_or_none(plan->keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;
