@@ -133,12 +133,13 @@ test('a page stays until all of a newer one is kept', { skip }, async (t) => {
   assert.equal(await page.evaluate('globalThis.isNew'), true);
 });
 
-/** Of the one model that is kept, in bytes; nothing while there is none, or two. */
+/** Of the one whole model that is kept, in bytes; nothing while there is none, or two. The mark of a whole one comes last. */
 const sizeKept = `(async () => {
   const sizes = [];
   for (const name of await caches.keys()) {
     if (!name.startsWith('wick-chat-model')) continue;
     const cache = await caches.open(name);
+    if ((await cache.match('/wick-chat-whole-model')) === undefined) continue;
     for (const request of await cache.keys()) {
       if (request.url.endsWith('.gguf')) sizes.push((await (await cache.match(request)).blob()).size);
     }

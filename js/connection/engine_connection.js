@@ -117,7 +117,7 @@ export class EngineConnection {
   }
 
   /**
-   * @param {Omit<import('./messages.js').InitMessage, 'helpers'>} message
+   * @param {Omit<import('./messages.js').InitMessage, 'helpers' | 'sent'>} message
    * @param {Source | undefined} pageSource bytes that the worker reads through this page
    * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
    */
@@ -137,7 +137,8 @@ export class EngineConnection {
         this.#late[index] = () => this.#startHelper({ module, index, port: port1 });
         return port2;
       });
-      this.#threads[0].post({ ...message, helpers: ports }, ports);
+      const { sent } = this.#threads[0];
+      this.#threads[0].post({ ...message, helpers: ports, sent }, ports);
     });
   }
 

@@ -18,9 +18,10 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage
  *
+ * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
  * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
  *   config: NativeConfig, source: SourceDescription, draft: OwnSource | undefined,
- *   isEager: boolean,
+ *   isEager: boolean, sent: Int32Array | undefined,
  *   chatTemplate: string | undefined}} InitMessage
  */
 

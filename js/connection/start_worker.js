@@ -1,6 +1,7 @@
 // js/connection/start_worker.js — starts web workers and Node's workers, with one interface for both.
 
 import { WickError } from '../base/errors.js';
+import { hasSharedMemory } from '../base/host_features.js';
 
 /** @typedef {import('node:worker_threads').Worker} NodeWorker */
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
@@ -9,6 +10,8 @@ import { WickError } from '../base/errors.js';
  * A worker of either kind. `onEnd` is called when a worker failed or ended by itself.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
+ * @property {Int32Array} [sent] how many messages were posted, in shared memory where there is any: a worker that
+ *   computes reads it to see whether a message waits
  * @property {() => Promise<void>} terminate
  * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
  */
@@ -21,9 +24,25 @@ import { WickError } from '../base/errors.js';
  */
 export function startThread(option, onMessage, onEnd) {
   const worker = startWorker(option);
-  return 'addEventListener' in worker
-    ? adaptWeb(worker, onMessage, onEnd)
-    : adaptNode(worker, onMessage, onEnd);
+  const thread =
+    'addEventListener' in worker
+      ? adaptWeb(worker, onMessage, onEnd)
+      : adaptNode(worker, onMessage, onEnd);
+  return hasSharedMemory() ? counted(thread) : thread;
+}
+
+/** @param {Thread} thread @returns {Thread} the same, which counts what it posts */
+function counted(thread) {
+  const sent = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const { post } = thread;
+  return Object.assign(thread, {
+    sent,
+    /** @type {Thread['post']} */
+    post: (message, transfer) => {
+      post(message, transfer); // a message that cannot be copied is not counted
+      Atomics.add(sent, 0, 1);
+    },
+  });
 }
 
 /** @param {WorkerOption} option @returns {Worker | NodeWorker} */

@@ -197,14 +197,16 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
-// Checks known answers of the kernels that the model uses.
+// Checks known answers of the kernels that the model uses. Vectors (norms, biases) are no matrices:
+// nothing is multiplied by them.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = engine->config.k_type,
                         .v_type = engine->config.v_type,
                         .is_recurrent = engine->model->state_bytes != 0};
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
-    const uint32_t type = loader_tensor_at(engine->loader, i)->type;
-    if (model_wants(engine->model, i) && type < GGML_TYPE_COUNT) needs.types[type] = true;
+    const gguf_tensor *tensor = loader_tensor_at(engine->loader, i);
+    if (!model_wants(engine->model, i) || tensor->type >= GGML_TYPE_COUNT) continue;
+    if (tensor->dims[1] > 1) needs.types[tensor->type] = true;
   }
   return kernels_check(engine->kernels, &needs, error);
 }

@@ -102,7 +102,7 @@ static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *
 typedef struct product_case {
   _Alignas(64) uint8_t weights[WEIGHT_BYTES_MAX];
   _Alignas(64) uint8_t act[BATCH * ACT_BYTES_MAX];
-  float x[TOKENS][COLS_MAX], rounded[COLS_MAX];
+  float x[TOKENS][COLS_MAX], rounded[TOKENS][COLS_MAX];
   float wanted[TOKENS * ROWS], found[BATCH * ROWS];
   kernel_matrix matrix;
 } product_case;
@@ -143,23 +143,32 @@ static void product_run(product_case *p, const kernel_table *kernels, uint32_t t
   ops->matmul(&p->matrix, 0, ROWS, p->act, stride, tokens, y, ROWS);
 }
 
-// y[ROWS] for one token of x.
-static void product_want(product_case *p, const kernel_type_ops *ops, uint32_t token, float *y) {
+// rounded[cols]: x as the kernels see it, through the codes of activations where they use them.
+static void product_round(product_case *p, const kernel_type_ops *ops, const float *x,
+                          float *rounded) {
   const uint32_t cols = p->matrix.cols;
-  float weights[COLS_MAX], *x = p->x[token];
-  if (ops->act_form == KERNEL_ACT_Q8) {
-    act_block *blocks = (act_block *)(void *)p->act;
-    act_make_scalar(KERNEL_ACT_Q8, x, cols, blocks);
-    for (uint32_t c = 0; c < cols; c++) {
-      const act_block *block = &blocks[c / ACT_BLOCK];
-      p->rounded[c] = (float)block->codes[c % ACT_BLOCK] * block->scale;
-    }
-    x = p->rounded;
+  memcpy(rounded, x, cols * sizeof *x);
+  if (ops->act_form != KERNEL_ACT_Q8) return;
+  act_block *blocks = (act_block *)(void *)p->act;
+  act_make_scalar(KERNEL_ACT_Q8, x, cols, blocks);
+  for (uint32_t c = 0; c < cols; c++) {
+    const act_block *block = &blocks[c / ACT_BLOCK];
+    rounded[c] = (float)block->codes[c % ACT_BLOCK] * block->scale;
   }
+}
+
+// wanted[TOKENS][ROWS]
+static void product_want(product_case *p, const kernel_type_ops *ops) {
+  const uint32_t cols = p->matrix.cols;
+  float weights[COLS_MAX];
+  for (uint32_t t = 0; t < TOKENS; t++) product_round(p, ops, p->x[t], p->rounded[t]);
   for (uint32_t r = 0; r < ROWS; r++) {
-    y[r] = 0;
     ops->row_dequant(&p->matrix, r, weights);
-    for (uint32_t c = 0; c < cols; c++) y[r] += weights[c] * x[c];
+    for (uint32_t t = 0; t < TOKENS; t++) {
+      float sum = 0;
+      for (uint32_t c = 0; c < cols; c++) sum += weights[c] * p->rounded[t][c];
+      p->wanted[t * ROWS + r] = sum;
+    }
   }
 }
 
@@ -169,9 +178,7 @@ static __attribute__((noinline)) wick_status check_product(const kernel_table *k
   product_case p;
   if (!product_make(&p, type, kernels))
     return fail(kernels, error, "a case of ", type_facts(type)->name);
-  for (uint32_t t = 0; t < TOKENS; t++) {
-    product_want(&p, &kernels->types[type], t, p.wanted + t * ROWS);
-  }
+  product_want(&p, &kernels->types[type]);
   for (uint32_t i = 0; i < sizeof batches; i++) {
     product_run(&p, kernels, batches[i], p.found);
     for (uint32_t t = 0; t < batches[i]; t++) {

@@ -1,6 +1,6 @@
 // Compares the speed of two builds of the package in Node: decode, prefill and createEngine.
 //   node tools/bench/builds.mjs OLD NEW [--pairs 15] [--file model.gguf] [--threads 1]
-//     [--prompt 256] [--tokens 64]
+//     [--prompt 256] [--tokens 256]
 // OLD and NEW are dist folders. A pair is a process of each, one after the other; which comes first
 // alternates. A ratio is the speed of NEW divided by the speed of OLD: 0.9 is a tenth slower. The
 // exit code is 1 when the 95 % interval of a ratio lies wholly below 0.98.
@@ -23,7 +23,7 @@ const { values: options, positionals } = parseArgs({
     file: { type: 'string', default: resolve(root, 'examples/models/wick-2.6m-q8_0.gguf') },
     threads: { type: 'string', default: '1' },
     prompt: { type: 'string', default: '256' },
-    tokens: { type: 'string', default: '64' },
+    tokens: { type: 'string', default: '256' },
   },
 });
 const pairs = Number(options.pairs);
