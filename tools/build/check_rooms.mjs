@@ -1,6 +1,7 @@
 // Checks what is included: that a room under src/ sees only itself and the rooms above it, that engine
 // code takes of the C library only what the freestanding web build has, that include/wick.h reads
-// alone, and that programs (the command line, the web's exports) use the engine through it.
+// alone, that programs (the command line, the web's exports) use the engine through it, and that the
+// table and the picture of docs/architecture.md show these rooms in this order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -8,22 +9,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-const rooms = [
-  ...['base', 'platform', 'metrics', 'thread', 'format', 'kernels', 'tensor', 'kv', 'store'],
-  ...[
-    'quantize',
-    'text',
-    'template',
-    'model',
-    'sample',
-    'grammar',
-    'load',
-    'schedule',
-    'api',
-    'bench',
-  ],
-  ...['reference', 'cli'],
-];
+const rooms = (
+  'base platform metrics thread format kernels tensor kv store quantize text template model ' +
+  'sample grammar load schedule api bench reference cli'
+).split(' ');
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds
 const kernelHeaders = ['wasm_simd128.h', 'simde/'];
@@ -103,4 +92,17 @@ for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
     faults++;
   }
 }
+/** @param {string} file @param {string} text of it @param {RegExp} row which names a room */
+function checkShown(file, text, row) {
+  const shown = [...text.matchAll(row)].map(([, name]) => name);
+  if (String(shown) === String(rooms)) return;
+  console.error(`${file}: shows the rooms ${shown.join(' ')}, but they are ${rooms.join(' ')}`);
+  faults++;
+}
+
+const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf8');
+const page = 'docs/architecture.md';
+const picture = 'docs/architecture.svg';
+checkShown(page, read(page).split('\n## ')[1], /^\| `(\w+)` \|/gm);
+checkShown(picture, read(picture), /class="room".*?class="name"[^>]*>(\w+)</g);
 if (faults > 0) process.exit(1);
