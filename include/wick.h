@@ -773,10 +773,14 @@ typedef struct wick_pages_state {
 // Zeros before the directory is ready.
 void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state);
 // The KV pages, who has them, and what is running: {page_tokens, page_bytes, k_type, v_type, pages:
-// {all, free, shared, cached, used_max, max}, bytes: {used, capacity}, sequences, sessions, forks,
-// cow_copies, fragmentation: {...}, prefix: {...} | null, requests: {running, waiting}
-// and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private, 's' shared, 'c'
-// cached only]}. {} before there is a model.
+// {all, free, available, shared, cached, used_max}, bytes: {used, capacity} (of all groups and
+// states), groups: [{layers, window_tokens, page_bytes, pages: {all, free}, bytes}], states:
+// {state_bytes, slots, free, cached} | null, sequences, forks, cow_copies, pages_allocated,
+// pages_freed, nonfinite_values, fragmentation: {...}, sessions, prefix: {...} | null, requests:
+// {running, waiting} and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private,
+// 's' shared, 'c' cached only]}. A group is layers whose keys and values have one shape and one
+// sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} before
+// there is a model.
 void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, void *context);
 
 // What the ops of the forward pass took since the start or the last reset; empty unless

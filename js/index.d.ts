@@ -355,7 +355,21 @@ export interface KvStats {
     cached: number;
     usedMax: number;
   };
+  /** Of all groups, and of recurrent states. */
   bytes: { used: number; capacity: number };
+  /**
+   * Layers whose keys and values have one shape and one sliding window (`windowTokens`, 0: they look back without an
+   * end). `pageBytes`, `pages` and `map` beside this are those of the pool that keeps all positions.
+   */
+  groups: {
+    layers: number;
+    windowTokens: number;
+    pageBytes: number;
+    pages: { all: number; free: number };
+    bytes: { used: number; capacity: number };
+  }[];
+  /** Recurrent states, one a slot. Null: the model has no recurrent layers. */
+  states: { stateBytes: number; slots: number; free: number; cached: number } | null;
   sequences: number;
   sessions: number;
   forks: number;

@@ -108,6 +108,8 @@ const rawStats = {
     page_tokens: 16,
     pages: { all: 30, free: 5, shared: 6, cached: 7, used_max: 26 },
     bytes: { used: 28, capacity: 29 },
+    groups: [{ layers: 2, window_tokens: 32, page_bytes: 33, pages: { all: 34, free: 35 } }],
+    states: { state_bytes: 36, slots: 37, free: 38, cached: 39 },
     fragmentation: { largest_free_region: 31 },
     prefix: { hits: 32, misses: 33, hit_ratio: 0.5 },
     map: ['pp', '.'],
@@ -125,8 +127,13 @@ describe('stats', () => {
     assert.equal(stats.kv.fragmentation.largestFreeRegion, 31);
     assert.equal(stats.kv.prefix?.hitRatio, 0.5);
     assert.equal(stats.kv.map, 'pp.');
-    const without = kvStatsOf({ ...rawStats.kv, prefix: null, map: undefined });
+    assert.deepEqual(stats.kv.groups, [
+      { layers: 2, windowTokens: 32, pageBytes: 33, pages: { all: 34, free: 35 } },
+    ]);
+    assert.deepEqual(stats.kv.states, { stateBytes: 36, slots: 37, free: 38, cached: 39 });
+    const without = kvStatsOf({ ...rawStats.kv, prefix: null, states: null, map: undefined });
     assert.equal(without.prefix, null);
+    assert.equal(without.states, null);
     assert.equal(without.map, undefined);
   });
 

@@ -51,6 +51,8 @@ export function kvStatsOf(raw) {
   stats.pages = renamed(raw.pages);
   stats.fragmentation = renamed(raw.fragmentation);
   stats.prefix = renamed(raw.prefix);
+  stats.groups = raw.groups.map(renamed);
+  stats.states = renamed(raw.states);
   if (raw.map) stats.map = raw.map.join('');
   return stats;
 }

@@ -37,9 +37,57 @@ static void write_pages(json_writer *json, const kv_pool *pool) {
   json_u64(json, "cached", cached);
   json_u64(json, "used_max", kv_pool_stats(pool).used_pages_max);
   json_close(json, '{');
+}
+
+static void write_bytes(json_writer *json, uint64_t used, uint64_t capacity) {
   json_open(json, "bytes", '{');
-  json_u64(json, "used", kv_pool_bytes_used(pool));
-  json_u64(json, "capacity", kv_pool_bytes_capacity(pool));
+  json_u64(json, "used", used);
+  json_u64(json, "capacity", capacity);
+  json_close(json, '{');
+}
+
+// Keys and values of all groups, and recurrent states.
+static void write_all_bytes(json_writer *json, const seq_store *store) {
+  const store_state_counts states = store_count_states(store);
+  uint64_t used = states.state_bytes * (states.slots - states.free);
+  uint64_t capacity = states.state_bytes * states.slots;
+  for (uint32_t i = 0; i < store_group_count(store); i++) {
+    used += kv_pool_bytes_used(store_group(store, i));
+    capacity += kv_pool_bytes_capacity(store_group(store, i));
+  }
+  write_bytes(json, used, capacity);
+}
+
+static void write_groups(json_writer *json, const seq_store *store) {
+  json_open(json, "groups", '[');
+  for (uint32_t i = 0; i < store_group_count(store); i++) {
+    const kv_pool *pool = store_group(store, i);
+    const kv_layout *layout = kv_pool_layout(pool);
+    json_open(json, NULL, '{');
+    json_u64(json, "layers", layout->shape.layers);
+    json_u64(json, "window_tokens", layout->shape.window);
+    json_u64(json, "page_bytes", layout->page_bytes);
+    json_open(json, "pages", '{');
+    json_u64(json, "all", kv_pool_pages(pool));
+    json_u64(json, "free", kv_pool_pages_free(pool));
+    json_close(json, '{');
+    write_bytes(json, kv_pool_bytes_used(pool), kv_pool_bytes_capacity(pool));
+    json_close(json, '{');
+  }
+  json_close(json, '[');
+}
+
+static void write_states(json_writer *json, const seq_store *store) {
+  const store_state_counts states = store_count_states(store);
+  if (states.state_bytes == 0) {
+    json_text(json, "states", NULL);
+    return;
+  }
+  json_open(json, "states", '{');
+  json_u64(json, "state_bytes", states.state_bytes);
+  json_u64(json, "slots", states.slots);
+  json_u64(json, "free", states.free);
+  json_u64(json, "cached", states.cached);
   json_close(json, '{');
 }
 
@@ -90,6 +138,9 @@ void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink, voi
     json_text(&json, "k_type", wick_kv_type_name(engine->config.k_type));
     json_text(&json, "v_type", wick_kv_type_name(engine->config.v_type));
     write_pages(&json, pool);
+    write_all_bytes(&json, engine->store);
+    write_groups(&json, engine->store);
+    write_states(&json, engine->store);
     write_counts(&json, pool);
     json_u64(&json, "sessions", engine->sessions.count);
     write_prefix(&json, engine->prefix);

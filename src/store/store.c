@@ -42,6 +42,15 @@ void store_destroy(seq_store *store) {
 }
 
 prefix_cache *store_prefix(const seq_store *store) { return store->prefix; }
+uint32_t store_group_count(const seq_store *store) { return store->config.group_count; }
+
+store_state_counts store_count_states(const seq_store *store) {
+  return (store_state_counts){.state_bytes = store->config.state_bytes,
+                              .slots = store->slot_count,
+                              .free = store->slots_free,
+                              .cached = store->entry_slot_count};
+}
+
 bool store_is_recurrent(const seq_store *store) { return store->config.state_bytes != 0; }
 
 // ---- The list beside the pool's ----

@@ -60,7 +60,16 @@ uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *confi
 kv_pool *store_pages(const seq_store *store);                  // that keeps all positions
 kv_pool *store_group(const seq_store *store, uint32_t group);  // of config.groups
 prefix_cache *store_prefix(const seq_store *store);            // NULL: there is none
+uint32_t store_group_count(const seq_store *store);
 bool store_is_recurrent(const seq_store *store);
+
+// Recurrent states. Each is in a slot.
+typedef struct store_state_counts {
+  uint64_t state_bytes;  // of one; 0: the model has none
+  uint32_t slots, free;
+  uint32_t cached;  // that entries of the prefix cache have
+} store_state_counts;
+store_state_counts store_count_states(const seq_store *store);
 // Whether a group has a window: then the pages of each pass are made sure of before it.
 bool store_has_window(const seq_store *store);
 

@@ -219,6 +219,10 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
       "\"used_max\":4},\"bytes\":{\"used\":%u,\"capacity\":%u}",
       all, all - 3, 4 * 256 / 16 - 3, 3 * 6144, all * 6144);
   CHECK_SAYS(
+      "\"groups\":[{\"layers\":3,\"window_tokens\":0,\"page_bytes\":6144,\"pages\":{\"all\":%u,"
+      "\"free\":%u},\"bytes\":{\"used\":%u,\"capacity\":%u}}],\"states\":null,",
+      all, all - 3, 3 * 6144, all * 6144);
+  CHECK_SAYS(
       "\"sequences\":2,\"forks\":1,\"cow_copies\":0,\"pages_allocated\":4,"
       "\"pages_freed\":1,\"nonfinite_values\":0,");
   CHECK_SAYS("\"fragmentation\":{\"holes\":0,\"largest_free_region\":%u,", all - 3);
@@ -251,4 +255,50 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   CHECK_SAYS("\"map\":[\"cc.");
   wick_engine_destroy(engine);
   free(file.bytes);
+}
+
+// The pages of an engine whose session has read 40 tokens and written 6.
+static wick_engine *told_pages(const fixture_hybrid *hybrid) {
+  fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, hybrid);
+  wick_engine *engine = open_engine(&file, 0);
+  int32_t prompt[40];
+  for (int i = 0; i < 40; i++) prompt[i] = i * 5 % 256;
+  wick_request request = fixture_request(prompt, 40, 6);
+  CHECK_EQ_INT(wick_session_create(engine, &request.session, NULL), WICK_OK);
+  run_request(engine, &request);
+  no_text();
+  wick_pages_json(engine, false, keep_text, NULL);
+  free(file.bytes);
+  return engine;
+}
+
+TEST(each_group_of_layers_and_its_pages_are_told) {
+  // layers 0 and 2 see 21 tokens, layer 1 sees all; a head of 12 halves for keys, one for values
+  wick_engine *engine = told_pages(&FIXTURE_GEMMA3);
+  const kv_pool *windowed = store_group(engine->store, 0), *whole = store_group(engine->store, 1);
+  CHECK_EQ_INT(store_group_count(engine->store), 2);
+  CHECK_SAYS("\"groups\":[{\"layers\":2,\"window_tokens\":21,\"page_bytes\":1536,\"pages\":{");
+  CHECK_SAYS("{\"layers\":1,\"window_tokens\":0,\"page_bytes\":768,\"pages\":{\"all\":%u,",
+             kv_pool_pages(whole));
+  CHECK_EQ_INT(kv_pool_pages(whole) - kv_pool_pages_free(whole), 3);
+  const u64 used = 1536 * (kv_pool_pages(windowed) - kv_pool_pages_free(windowed)) + 3 * 768;
+  CHECK_SAYS("\"bytes\":{\"used\":%llu,\"capacity\":%llu},\"groups\"", used,
+             (u64)(1536 * kv_pool_pages(windowed) + 768 * kv_pool_pages(whole)));
+  CHECK_SAYS("\"states\":null");
+  wick_engine_destroy(engine);
+}
+
+TEST(recurrent_states_are_told) {
+  wick_engine *engine = told_pages(&FIXTURE_LFM2);
+  // two layers of convolutions with two earlier rows of 36 floats each, in whole cache lines
+  const u64 state_bytes = 2 * (2 * 36 * 4 + 32);
+  const store_state_counts states = store_count_states(engine->store);
+  CHECK(states.state_bytes == state_bytes);
+  CHECK(states.slots > states.free && states.cached >= 1);
+  CHECK_SAYS("\"states\":{\"state_bytes\":%llu,\"slots\":%u,\"free\":%u,\"cached\":%u}",
+             state_bytes, states.slots, states.free, states.cached);
+  CHECK_SAYS("\"bytes\":{\"used\":%llu,\"capacity\":%llu},\"groups\":[{\"layers\":1,",
+             state_bytes * (states.slots - states.free) + 3 * 768,
+             state_bytes * states.slots + 768 * kv_pool_pages(engine->kv));
+  wick_engine_destroy(engine);
 }
