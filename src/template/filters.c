@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/decimal.h"
+#include "text/unicode.h"
 
 jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value input,
                          const jinja_arguments *arguments) {
@@ -140,8 +141,8 @@ static jinja_value filter_float(jinja_run *run, jinja_value input,
 static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
   (void)arguments;
   if (!jinja_is_number(input)) return jinja_fail(run, WICK_E_FORMAT, "abs of what is no number");
-  if (jinja_real_of(input) >= 0) return input;
-  if (input.kind == JINJA_FLOAT) return jinja_float(-input.real);
+  if (input.kind == JINJA_FLOAT) return input.real < 0 ? jinja_float(-input.real) : input;
+  if (jinja_int_of(input) >= 0) return jinja_int(jinja_int_of(input));
   return jinja_binary(run, '-', jinja_int(0), input);
 }
 
@@ -205,21 +206,19 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
   (void)arguments;
   const jinja_string *text = jinja_text_of(run, input);
   jinja_buffer buffer = {0};
-  uint32_t begin = 0, space_bytes;
-  for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK; at++) {
+  uint32_t begin = 0, size_bytes = 1;
+  for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK; at += size_bytes) {
     const bool is_end = at == text->size_bytes;
-    const bool is_break =
-        !is_end &&
-        (jinja_is_one_of(text->bytes[at], "-({[<") ||
-         (((uint8_t)text->bytes[at] & 0xc0) != 0x80 && jinja_is_space_at(text, at, &space_bytes)));
+    const bool is_break = !is_end && (jinja_is_space_at(text, at, &size_bytes) ||
+                                      jinja_is_one_of(text->bytes[at], "-({[<"));
     if (!is_end && !is_break) continue;
     const jinja_value word = jinja_part(run, text, begin, at);
     if (run->status != WICK_OK) break;
     const jinja_value capital = jinja_change_case(run, word.string, CASE_CAPITAL);
     if (run->status != WICK_OK) break;
     jinja_write_string(run, &buffer, capital.string);
-    if (!is_end) jinja_write_part(run, &buffer, text, at, at + 1);
-    begin = at + 1;
+    if (!is_end) jinja_write_part(run, &buffer, text, at, at + size_bytes);
+    begin = at + size_bytes;
   }
   return jinja_buffer_value(run, &buffer);
 }
@@ -270,7 +269,7 @@ static jinja_value filter_indent(jinja_run *run, jinja_value input,
   const jinja_string *text = jinja_text_of(run, input);
   jinja_buffer buffer = {0};
   if (indent == NULL) return JINJA_NOTHING;
-  for (uint32_t at = 0; at < text->size_bytes && run->status == WICK_OK;) {
+  for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK;) {
     const char *newline = jinja_find_byte(text->bytes + at, '\n', text->size_bytes - at);
     const uint32_t end = newline == NULL ? text->size_bytes : (uint32_t)(newline - text->bytes);
     const bool is_indented = at == 0 ? has_first : has_blank || end > at;
@@ -282,18 +281,20 @@ static jinja_value filter_indent(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
+// Words are letters, digits and _ that follow each other, as Python's \w+.
 static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
                                     const jinja_arguments *arguments) {
   (void)arguments;
   const jinja_string *text = jinja_text_of(run, input);
   int64_t count = 0;
   bool is_inside = false;
-  uint32_t size_bytes = 1;
   jinja_step_bytes(run, text->size_bytes);
-  for (uint32_t at = 0; at < text->size_bytes; at += size_bytes) {
-    const bool is_space = jinja_is_space_at(text, at, &size_bytes);
-    count += !is_space && !is_inside;
-    is_inside = !is_space;
+  for (uint32_t at = 0; at < text->size_bytes;) {
+    const unicode_char c = unicode_at((const uint8_t *)text->bytes, at, text->size_bytes);
+    const bool is_word = c.kind == UNICODE_LETTER || c.kind == UNICODE_NUMBER || c.code == '_';
+    count += is_word && !is_inside;
+    is_inside = is_word;
+    at += c.size_bytes;
   }
   return jinja_int(count);
 }

@@ -105,9 +105,12 @@ static jinja_value filter_items(jinja_run *run, jinja_value input,
 static jinja_value filter_dictsort(jinja_run *run, jinja_value input,
                                    const jinja_arguments *arguments) {
   const jinja_value *by = jinja_argument(arguments, 1, "by");
-  const bool is_by_value =
-      by != NULL && by->kind == JINJA_STRING && jinja_string_is(by->string, "value");
+  const bool is_text = by != NULL && by->kind == JINJA_STRING;
+  const bool is_by_value = is_text && jinja_string_is(by->string, "value");
   const jinja_value place = jinja_int(is_by_value);
+  if (by != NULL && !is_by_value && !(is_text && jinja_string_is(by->string, "key"))) {
+    return jinja_fail(run, WICK_E_FORMAT, "dictsort by neither key nor value");
+  }
   if (input.kind != JINJA_DICT)
     return jinja_fail(run, WICK_E_FORMAT, "dictsort of what is no dict");
   const jinja_value entries = entries_of(run, input);

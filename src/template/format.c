@@ -67,12 +67,15 @@ static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value v
     return size + decimal_write_fixed(out + size, jinja_real_of(value), places);
   }
   const double real = jinja_real_of(value);
-  const bool fits = real > -9e18 && real < 9e18;
-  const int64_t integer = value.kind != JINJA_FLOAT ? jinja_int_of(value)
-                          : fits                    ? (int64_t)real
-                                                    : 0;
+  if (!(real > -9e18 && real < 9e18) || (spec->kind == 'x' && value.kind == JINJA_FLOAT)) {
+    jinja_fail(run, WICK_E_FORMAT, "%%%c of what is no whole number", spec->kind);
+    return 0;
+  }
+  const int64_t integer = value.kind != JINJA_FLOAT ? jinja_int_of(value) : (int64_t)real;
   if (spec->kind == 'x') {
-    return size + text_format(out + size, 32, "%llx", (unsigned long long)integer);
+    if (integer < 0) out[size++] = '-';
+    const uint64_t magnitude = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
+    return size + text_format(out + size, 32, "%llx", (unsigned long long)magnitude);
   }
   return size + text_format(out + size, 32, "%lld", (long long)integer);
 }
@@ -154,6 +157,12 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
       return jinja_fail(run, WICK_E_FORMAT, "a format lacks values");
     }
     if (run->status == WICK_OK) put_percent(run, &buffer, &spec, value);
+  }
+  // Python lets lists and dicts be, which may be asked for by name
+  const bool is_single =
+      values.kind == JINJA_STRING || jinja_is_number(values) || values.kind == JINJA_NONE;
+  if ((values.kind == JINJA_TUPLE && used < values.list->count) || (is_single && used == 0)) {
+    return jinja_fail(run, WICK_E_FORMAT, "a format does not take all values");
   }
   return jinja_buffer_value(run, &buffer);
 }

@@ -137,6 +137,13 @@ static jinja_value read_string(json_input *input) {
 
 // ---- numbers ----
 
+// Whether a digit stands behind the point, if there is a point.
+static bool has_fraction(const char *bytes, size_t size_bytes) {
+  const char *point = jinja_find_byte(bytes, '.', (uint32_t)size_bytes);
+  const char *const end = bytes + size_bytes;
+  return point == NULL || (point + 1 < end && point[1] >= '0' && point[1] <= '9');
+}
+
 static jinja_value read_number(json_input *input) {
   const size_t begin = input->at;
   bool is_whole = true;
@@ -152,7 +159,8 @@ static jinja_value read_number(json_input *input) {
   const bool begins = first < size_bytes && bytes[first] >= '0' && bytes[first] <= '9';
   const bool has_zero = begins && bytes[first] == '0' && first + 1 < size_bytes &&
                         bytes[first + 1] >= '0' && bytes[first + 1] <= '9';
-  if (!begins || has_zero || !decimal_read_f64(bytes, size_bytes, &real)) {
+  if (!begins || has_zero || !has_fraction(bytes, size_bytes) ||
+      !decimal_read_f64(bytes, size_bytes, &real)) {
     return fail(input, "what is no value");
   }
   if (!is_whole || size_bytes - first > INTEGER_DIGITS_MAX) {

@@ -15,7 +15,6 @@ static size_t escape_character(char out[16], uint32_t code, bool is_ascii) {
     if ((uint8_t)names[i] == code) return text_format(out, 16, "\\%c", names[i + 1]);
   }
   if (code >= 0x20 && (!is_ascii || code < 0x7f)) return 0;
-  if (is_ascii && code == 0x7f) return 0;
   static const char hex[] = "0123456789abcdef";
   uint32_t units[2] = {code, 0};
   if (code >= 0x10000) {

@@ -137,7 +137,7 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
     }
     count++;
   }
-  if (count == 0) return jinja_of_string(string);
+  if (at == 0 && buffer.size_bytes == 0) return jinja_of_string(string);
   jinja_write_part(run, &buffer, string, at, string->size_bytes);
   return finish(run, &buffer, string);
 }

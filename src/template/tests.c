@@ -131,14 +131,15 @@ static bool test_alone(jinja_run *run, test_id id, jinja_value value) {
     case TEST_BOOLEAN:
       return value.kind == JINJA_BOOL;
     case TEST_CALLABLE:
-      return value.kind >= JINJA_LOOP;
+      return value.kind >= JINJA_LOOP || value.kind == JINJA_UNDEFINED;  // as Jinja's Undefined
     case TEST_DEFINED:
       return value.kind != JINJA_UNDEFINED;
     case TEST_ESCAPED:
       return value.kind == JINJA_STRING && value.string->is_markup;
     case TEST_EVEN:
+      return divides(run, value, jinja_int(2));
     case TEST_ODD:
-      return divides(run, value, jinja_int(2)) == (id == TEST_EVEN) && run->status == WICK_OK;
+      return jinja_equal(run, jinja_binary(run, '%', value, jinja_int(2)), jinja_int(1));
     case TEST_FALSE:
       return value.kind == JINJA_BOOL && !value.truth;
     case TEST_FLOAT:

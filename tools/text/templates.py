@@ -1,6 +1,8 @@
 """What Python's jinja2 makes of conversations, set up as transformers sets it up.
 
-    .toolchain/text/bin/python tools/text/templates.py < REQUESTS
+    .toolchain/text/bin/python tools/text/templates.py [--mutable] < REQUESTS
+
+--mutable: templates may change their lists and dicts, which transformers forbids.
 
 Each line of REQUESTS is [TEMPLATE FILE, [VARIABLES, ...]]. Each line that is printed is a list with the text
 of each, or {"error": its words}. Needs what tools/setup.sh text installs.
@@ -11,7 +13,7 @@ from datetime import datetime
 
 import jinja2
 from jinja2.ext import Extension, loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 
 class Generation(Extension):
@@ -39,7 +41,8 @@ def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=Fa
 
 
 def make_environment():
-    made = ImmutableSandboxedEnvironment(
+    kind = SandboxedEnvironment if "--mutable" in sys.argv else ImmutableSandboxedEnvironment
+    made = kind(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
     made.filters["tojson"] = tojson
