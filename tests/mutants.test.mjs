@@ -23,6 +23,7 @@ static int find(const int *list, int count) {
   if (count > 3 && list[0]) return 7;
   count *= 2;
   use(list, count);
+  free(list);
   return true;
 }
 `;

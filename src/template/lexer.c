@@ -213,7 +213,6 @@ static jinja_token read_number(jinja_lexer *lexer) {
   const char base = (char)(byte_at(lexer, at + 1) | 0x20);
   const bool is_index = at > 0 && lexer->source[at - 1] == '.';  // a.0.1 has no fraction
   if (lexer->source[at] == '0' && (base == 'x' || base == 'o' || base == 'b')) {
-    at += 2;
     while (is_name_byte(byte_at(lexer, at))) at++;
   } else {
     at = pass_digits(lexer, at);

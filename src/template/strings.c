@@ -27,14 +27,16 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
   return view == NULL ? jinja_fail_memory(run) : jinja_of_string(view);
 }
 
-// ---- finding: the bytes compared are counted ----
+// ---- finding: the bytes compared are counted, so many together ----
+
+enum { COUNTED_BYTES = 4096 };
 
 static bool lies_at(jinja_run *run, const jinja_string *string, const jinja_string *part,
                     uint32_t at, uint64_t *compared) {
   uint32_t i = 0;
   while (i < part->size_bytes && string->bytes[at + i] == part->bytes[i]) i++;
   *compared += i + 1;
-  if (*compared > 4096) {
+  if (*compared > COUNTED_BYTES) {
     jinja_step_bytes(run, *compared);
     *compared = 0;
   }

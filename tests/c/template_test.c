@@ -2,14 +2,21 @@
 // compared with Python's jinja2 by tests/templates.test.mjs.
 #include "template/template.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "platform/platform.h"
+#include "random.h"
 
 static memory_gate memory;
+static int64_t now_s = 1785542400;
 
-static void begin(void) { memory_init(&memory, 0, platform_alloc, platform_free); }
+static void begin(void) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  now_s = 1785542400;
+}
 
 // Renders with the variables of a JSON object; the text goes to `out`, marks as '.' and 'C' to
 // `marks`, each [size].
@@ -21,7 +28,7 @@ static wick_status render(const char *source, const char *variables, char *out, 
                                 .variables_bytes = strlen(variables),
                                 .own = "{\"bos_token\": \"<s>\"}",
                                 .own_bytes = 20,
-                                .now_s = 1785542400,
+                                .now_s = now_s,
                                 .has_now = true};
   out[0] = '\0';
   wick_status status = template_create(&memory, source, strlen(source), &made, error);
@@ -102,6 +109,47 @@ TEST(renders_the_language) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_text(cases[i].source, "{}", cases[i].text);
   }
+}
+
+// The C library's strftime is the judge.
+TEST(times_are_written_as_strftime_writes_them) {
+  static const char *const FORMATS[] = {"%Y-%m-%d %H:%M:%S",
+                                        "%y|%e|%I|%j|%p",
+                                        "%B %b %h %A %a",
+                                        "%w %u %% %n",
+                                        "%F %T %R %D",
+                                        "%X %x",
+                                        "%c",
+                                        "a%Yb%%",
+                                        "%d%m%Y%H%M%S"};
+  uint64_t random = soak_seed();
+  begin();
+  for (uint32_t i = 0; i < 400; i++) {
+    const char *format = FORMATS[i % 9];
+    char source[80], wanted[200];
+    // the years 1 to 3000, each hour of a day, the ends of months
+    now_s = (int64_t)random_below(&random, 94600000000) - 62100000000;
+    if (i % 3 == 0) now_s -= now_s % 86400 + (int64_t)random_below(&random, 3) - 1;
+    if (i % 5 == 0) now_s = (int64_t)random_below(&random, 1000) * 86400 * 365 / 4;
+    const time_t now = (time_t)now_s;
+    struct tm parts;
+    REQUIRE(gmtime_r(&now, &parts) != NULL);
+    if (parts.tm_year < -900) continue;  // hosts differ in the zeros of such years
+    strftime(wanted, sizeof wanted, format, &parts);
+    snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
+    check_text(source, "{}", wanted);
+  }
+}
+
+// What GNU's strftime has beside: no zeros in front. Letters that nobody knows are nothing.
+TEST(times_without_zeros) {
+  begin();
+  now_s = 1767413106;  // 2026-01-03 04:05:06, a Saturday
+  check_text("{{ strftime_now('%-d.%-m. %-H:%-M:%-S %-I %-j %-y|%-e|%-') }}", "{}",
+             "3.1. 4:5:6 4 3 26| 3|");
+  check_text("{{ strftime_now('%q%-q%') }}", "{}", "%");
+  now_s = 1767398400;
+  check_text("{{ strftime_now('%-H:%-M %I %-I %p') }}", "{}", "0:0 12 12 AM");
 }
 
 // ---- marks ----
@@ -200,6 +248,13 @@ TEST(errors_name_the_line_and_the_reason) {
   check_refused("{{ 1 is nope }}", WICK_E_UNSUPPORTED, "no test named nope");
   check_refused("\n{{ raise_exception('only ' ~ 'user') }}", WICK_E_ARG, "line 2: only user");
   check_refused("{{ 9223372036854775807 + 1 }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ 1e19 | int }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ -1e19 | int }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ '1e19' | int }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ '92233720368547758070' | int }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ -9223372036854775807 - 2 }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ 9223372036854775807 * 2 }}", WICK_E_OVERFLOW, "too large");
+  check_refused("{{ 3 ** 40 }}", WICK_E_OVERFLOW, "too large");
   check_refused("{% set a, b = [1] %}", WICK_E_FORMAT, "1 values for 2 names");
 }
 

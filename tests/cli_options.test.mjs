@@ -1,0 +1,311 @@
+// The command line's options, all of them: what each takes, in the words of its refusal, and the ends of its range; and
+// the commands that have little more than options.
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { native, temporaryFolder, wick } from './support/cli.mjs';
+import { built, locate } from './support/locate.mjs';
+import { run as runProgram } from './support/process.mjs';
+
+const shared = locate('shared');
+const temporary = temporaryFolder();
+const absent = join(temporary, 'absent.gguf');
+
+/** @param {string[]} args @param {Parameters<typeof wick>[2]} [options] */
+const cli = (args, options) => wick(native, args, options);
+
+const many = 'a whole number from 1 to 1000000000';
+const model = {
+  '--ctx': many,
+  '--kv': 'f32, f16, q8, q4',
+  '--threads': 'a whole number from 1 to 64',
+};
+const seed = { '--seed': 'a whole number below 2^64' };
+const sampling = {
+  '-n': many,
+  '--temp': 'a number from 0 to 100',
+  '--top-k': 'a whole number from 0 to 1000000000',
+  '--top-p': 'a number from 0 to 1',
+  ...seed,
+};
+const load = {
+  ...model,
+  ...seed,
+  '--kv-tokens': many,
+  '--format': 'md, json',
+  '--clock': 'wall, cpu',
+};
+const tokens = 'numbers separated by commas or spaces';
+const classOfRequests = 'a number of requests and their lengths, as 10x2048/512';
+/** What each option takes that does not take any text. @type {Record<string, Record<string, string>>} */
+const commands = {
+  run: {
+    ...sampling,
+    ...model,
+    '--min-p': 'a number from 0 to 1',
+    '--repeat-penalty': 'a number from 0 to 100',
+    '--frequency-penalty': 'a number from -100 to 100',
+    '--presence-penalty': 'a number from -100 to 100',
+    '--logprobs': 'a whole number from 1 to 20',
+  },
+  chat: { ...sampling, ...model },
+  logits: { '--tokens': tokens, '--ctx': many, '--threads': model['--threads'] },
+  tokenize: {},
+  detokenize: { '--tokens': tokens },
+  template: {},
+  inspect: { '--ctx': many, '--kv': model['--kv'] },
+  bench: {
+    '-p': 'a whole number from 1 to 1000000',
+    '-n': 'a whole number from 0 to 1000000',
+    '-r': 'a whole number from 1 to 10000',
+    '--threads': tokens,
+    '--format': 'md, json',
+    '--ctx': many,
+    '--kv': model['--kv'],
+  },
+  'bench --serve': {
+    ...load,
+    '--rate': 'a number from 0 to 100000',
+    '--requests': 'a whole number from 0 to 10000',
+    '--mix': 'classes with their shares, as chat:0.7,short:0.2,512/128:0.1',
+    '--ttft': 'a number from 0 to 1e+07',
+    '--itl': 'a number from 0 to 1e+07',
+  },
+  'bench --convoy': {
+    ...load,
+    '--long': classOfRequests,
+    '--short': classOfRequests,
+    '--rate': 'a number from 0 to 100000',
+  },
+  'bench --saturation': { ...load, '--short': classOfRequests },
+  perplexity: { ...model },
+  quantize: { '--threads': model['--threads'] },
+  constrain: {},
+  synth: { ...seed },
+};
+/** @type {Record<string, string[]>} what stands before the options of others */
+const positionals = {
+  quantize: [absent, join(temporary, 'out.gguf'), 'q8_0'],
+  constrain: [],
+  synth: ['tiny', 'q8_0', join(temporary, 'synth.gguf')],
+};
+
+/** @param {string} command @param {string[]} options */
+function run(command, options) {
+  const [name, ...flags] = command.split(' ');
+  return cli([name, ...(positionals[name] ?? [absent]), ...flags, ...options]);
+}
+
+describe('every option says what it takes', { concurrency: 2 }, () => {
+  for (const [command, takes] of Object.entries(commands)) {
+    test(command, async () => {
+      const { stdout } = await run(command, ['--help']);
+      const listed = [...stdout.toString().matchAll(/^ {2}(-\S+) \S+ /gm)].map(([, name]) => name);
+      const refusing = [];
+      for (const name of listed) {
+        const { code, stderr } = await run(command, [name, '?']);
+        const what = takes[name];
+        const says = what?.startsWith('f32') || /^(md|wall)/.test(what) ? 'is one of' : 'takes';
+        if (what === undefined) assert.doesNotMatch(stderr, /takes|is one of/, name);
+        else assert.equal(stderr, `wick: ${name} ${says} ${what}, not '?'\n`);
+        if (what !== undefined) assert.equal(code, 2, name);
+        if (what !== undefined) refusing.push(name);
+      }
+      assert.deepEqual(refusing.sort(), Object.keys(takes).sort());
+    });
+  }
+});
+
+test('the ends of a range belong to it', async () => {
+  const accepted = [
+    ...[
+      ['-n', '1'],
+      ['-n', '1000000000'],
+      ['--temp', '0'],
+      ['--temp', '100'],
+      ['--top-p', '1'],
+    ],
+    ...[
+      ['--frequency-penalty', '-100'],
+      ['--top-k', '0'],
+      ['--seed', '18446744073709551615'],
+    ],
+    ...[
+      ['--seed', '0'],
+      ['--threads', '64'],
+      ['--kv', 'q4:f32'],
+      ['--temp', '1e-3'],
+    ],
+  ];
+  for (const [name, value] of accepted) {
+    const { code, stderr } = await run('run', [name, value]);
+    assert.equal(code, 3, `${name} ${value}: ${stderr}`); // the file is not there
+  }
+  const refused = [
+    ...[
+      ['-n', '0'],
+      ['-n', '1000000001'],
+      ['--temp', '-0.001'],
+      ['--temp', '100.001'],
+      ['-n', ''],
+    ],
+    ...[
+      ['--frequency-penalty', '-100.5'],
+      ['--seed', '18446744073709551616'],
+      ['--seed', '-1'],
+    ],
+    ...[
+      ['--threads', '65'],
+      ['--threads', '0'],
+      ['--kv', 'q4:'],
+      ['--kv', ':q4'],
+      ['--kv', 'f'],
+    ],
+    ...[
+      ['--temp', '1e-60'],
+      ['--temp', ''],
+      ['--temp', '1x'],
+      ['--seed', '1x'],
+      ['--seed', ''],
+    ],
+    ...[
+      ['-n', '+1'],
+      ['-n', ' 1'],
+      ['--top-p', 'inf'],
+      ['--kv', 'q4:f32:f32'],
+      ['-n', '1.5'],
+    ],
+  ];
+  for (const [name, value] of refused) {
+    const { code, stderr } = await run('run', [name, value]);
+    assert.equal(code, 2, `${name} '${value}': ${stderr}`);
+  }
+});
+
+describe('constrain', () => {
+  /** @param {string} name @param {unknown} value */
+  const file = (name, value) => {
+    const path = join(temporary, name);
+    writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value));
+    return path;
+  };
+  const texts = ['12', '1', '', 'a', '{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }', 'yes', '"yes"'];
+  const check = file('texts.json', texts);
+  /** @param {string[]} args @returns {Promise<string[]>} the texts that are complete */
+  const complete = async (...args) => {
+    const { code, stdout, stderr } = await cli(['constrain', ...args, '--check', check]);
+    assert.equal(code, 0, stderr);
+    const found = JSON.parse(stdout.toString());
+    assert.equal(found.length, texts.length);
+    assert.ok(stdout.toString().endsWith(']\n'));
+    return texts.filter((_, i) => found[i]);
+  };
+  const schema = file('schema.json', {
+    type: 'object',
+    properties: { a: { type: 'integer' } },
+    additionalProperties: false,
+    required: ['a'],
+  });
+  const gbnf = file('grammar.gbnf', 'root ::= [0-9] "2"? | "a"\n');
+  const choices = file('choices.json', ['yes', 'a']);
+
+  test('each kind of grammar', async () => {
+    const digits = texts.filter((one) => /[0-9]/.test(one));
+    assert.deepEqual(await complete('--regex', '[0-9]+'), digits); // found anywhere
+    assert.deepEqual(await complete('--regex', '[0-9]+', '--one-spelling'), ['12', '1']);
+    assert.deepEqual(await complete('--regex', '^[0-9]+$'), ['12', '1']);
+    assert.deepEqual(await complete('--regex', '^.?$'), ['1', '', 'a']);
+    assert.deepEqual(await complete('--grammar', gbnf), ['12', '1', 'a']);
+    assert.deepEqual(await complete('--choices', choices), ['a', 'yes']);
+    const any = ['{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }'];
+    assert.deepEqual(await complete('--json-schema', schema), any);
+    assert.deepEqual(await complete('--json-schema', schema, '--one-spelling'), ['{"a": 1}']);
+  });
+
+  test('by a model’s tokens', { skip: shared.skip }, async () => {
+    const path = join(shared.path, 'vectors/stories260K/stories260K-f32.gguf');
+    const any = ['{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }'];
+    assert.deepEqual(await complete('--json-schema', schema, '--model', path), any);
+    assert.deepEqual(await complete('--regex', '^ ?[0-9]+$', '--model', path), ['12', '1']);
+  });
+
+  test('a grammar alone is compiled, and refused with its place', async () => {
+    const fine = await cli(['constrain', '--regex', 'a']);
+    assert.deepEqual([fine.code, fine.stdout.length, fine.stderr], [0, 0, '']);
+    const wrong = await cli(['constrain', '--regex', '(a', '--check', check]);
+    assert.equal(wrong.code, 2);
+    assert.match(
+      wrong.stderr,
+      /^wick: the grammar: pattern '\(a', byte 2: .*WICK_E_ARG at byte 2\)\n$/,
+    );
+    const unknown = await cli([
+      'constrain',
+      '--json-schema',
+      file('u.json', { uniqueItems: true }),
+    ]);
+    assert.deepEqual([unknown.code, /uniqueItems/.test(unknown.stderr)], [2, true]);
+  });
+
+  test('one grammar, and texts that are an array of texts', async () => {
+    const needed = 'wick: one of --json-schema, --grammar, --regex and --choices is needed\n';
+    for (const args of [
+      [],
+      ['--regex', 'a', '--grammar', gbnf],
+      ['--choices', choices, '--json-schema', schema],
+    ]) {
+      const { code, stderr } = await cli(['constrain', ...args]);
+      assert.deepEqual([code, stderr], [2, needed]);
+    }
+    for (const text of ['{}', '[1]', '["a"', '', '["a"] x', 'null']) {
+      const wrong = file('wrong.json', text);
+      const { code, stderr } = await cli(['constrain', '--regex', 'a', '--check', wrong]);
+      assert.equal(code, 3, `${text}: ${stderr}`);
+      assert.ok(stderr.startsWith(`wick: ${wrong}: `), stderr);
+    }
+    for (const option of ['--grammar', '--json-schema', '--choices']) {
+      const { code, stderr } = await cli(['constrain', option, absent]);
+      assert.deepEqual([code, stderr.startsWith(`wick: cannot open ${absent}`)], [3, true]);
+    }
+    const none = await cli(['constrain', '--regex', 'a', '--check', absent]);
+    assert.equal(none.code, 3);
+    const text = await cli(['constrain', '--regex', 'a', '--model', check]);
+    assert.equal(text.code, 3);
+  });
+
+  test('no texts are an empty array, many are many', async () => {
+    const empty = await cli(['constrain', '--regex', 'a', '--check', file('none.json', [])]);
+    assert.equal(empty.stdout.toString(), '[]\n');
+    const list = Array.from({ length: 2000 }, (_, i) => 'a'.repeat(i % 5));
+    const found = await cli([
+      'constrain',
+      '--regex',
+      '^a{2,3}$',
+      '--check',
+      file('many.json', list),
+    ]);
+    assert.deepEqual(
+      JSON.parse(found.stdout.toString()),
+      list.map((one) => one.length === 2 || one.length === 3),
+    );
+  });
+});
+
+test('a file that is written may be standard output, and failures tell which step failed', async () => {
+  const made = await cli(['synth', 'tiny', 'q8_0', '-', '--seed', '3']);
+  assert.equal(made.code, 0, made.stderr);
+  const path = join(temporary, 'three.gguf');
+  assert.equal((await cli(['synth', 'tiny', 'q8_0', path, '--seed=3'])).code, 0);
+  assert.ok(readFileSync(path).equals(made.stdout));
+  const other = await cli(['synth', 'tiny', 'q8_0', '-', '--seed', '4']);
+  assert.ok(!other.stdout.equals(made.stdout));
+  const folder = await cli(['synth', 'tiny', 'q8_0', join(absent, 'x')]);
+  assert.equal(folder.code, 3);
+  assert.match(folder.stderr, /^wick: cannot create .*absent.gguf\/x: /);
+  // a device that takes nothing
+  const command = `${built('native/wick')} synth tiny q8_0 - > /dev/full`;
+  const full = await runProgram('/bin/sh', ['-c', command]);
+  assert.equal(full.code, 3);
+  assert.match(full.stderr.toString(), /^wick: cannot write -: /);
+});
