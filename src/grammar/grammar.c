@@ -225,3 +225,7 @@ bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32
 bool matcher_accepts(const grammar_matcher *matcher) {
   return machine_accepts(matcher->grammar->machine, matcher->mark.state);
 }
+
+bool matcher_continues(const grammar_matcher *matcher) {
+  return machine_continues(matcher->grammar->machine, matcher->mark.state);
+}

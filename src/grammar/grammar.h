@@ -44,5 +44,7 @@ bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32
                         uint8_t *scratch);
 // The text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
+// It may go on.
+bool matcher_continues(const grammar_matcher *matcher);
 
 #endif

@@ -1,0 +1,148 @@
+// grammar/mask.c — walks the tries with a machine; masks whose walk was long are kept.
+#include "grammar/mask.h"
+
+#include <string.h>
+
+enum { WALK_SHORT = 512, SLOTS_MAX = 256 };  // nodes of a walk that is not kept
+
+typedef struct mask_slot {
+  uint32_t state, generation;  // state MACHINE_DEAD: free
+  uint64_t used;
+} mask_slot;
+
+struct mask_cache {
+  memory_gate *memory;
+  const vocabulary_trie *trie;
+  uint32_t *masks;  // [slot_count + 1][word_count]; the last one is for walks that are not kept
+  uint32_t slot_count;
+  uint64_t clock;
+  mask_slot slots[SLOTS_MAX];
+};
+
+wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, mask_cache **out,
+                              wick_error *error) {
+  mask_cache *made = memory_alloc_zeroed(memory, sizeof *made);
+  if (made == NULL) return memory_fail(memory, error, "masks of tokens", sizeof *made);
+  made->memory = memory;
+  made->trie = trie;
+  const size_t mask_bytes = trie->word_count * sizeof *made->masks;
+  made->slot_count = (uint32_t)(MASK_CACHE_BYTES / (mask_bytes + 1));
+  if (made->slot_count > SLOTS_MAX) made->slot_count = SLOTS_MAX;
+  if (made->slot_count < 4) made->slot_count = 4;
+  made->masks = memory_alloc_array(memory, made->slot_count + 1, mask_bytes);
+  if (made->masks == NULL) {
+    memory_free(memory, made);
+    return memory_fail(memory, error, "masks of tokens", MASK_CACHE_BYTES);
+  }
+  *out = made;
+  return WICK_OK;
+}
+
+void mask_cache_destroy(mask_cache *cache) {
+  if (cache == NULL) return;
+  memory_free(cache->memory, cache->masks);
+  memory_free(cache->memory, cache);
+}
+
+// Sets the bits of all tokens of a trie that fit. Returns the nodes seen.
+static uint32_t walk(machine *machine, uint32_t state, const trie *trie, uint32_t *mask) {
+  uint32_t states[TRIE_BYTES_MAX + 1];
+  uint32_t seen = 0;
+  states[0] = state;
+  for (uint32_t node = 0; node < trie->node_count; seen++) {
+    const uint32_t depth = trie->depths[node];
+    const uint32_t next = machine_step(machine, states[depth - 1], trie->bytes[node]);
+    if (next == MACHINE_DEAD) {
+      node = trie->ends[node];
+      continue;
+    }
+    states[depth] = next;
+    for (uint32_t i = trie->firsts[node]; i < trie->firsts[node + 1]; i++) {
+      const uint32_t token = (uint32_t)trie->tokens[i];
+      mask[token / 32] |= 1u << token % 32;
+    }
+    node++;
+  }
+  return seen;
+}
+
+static void add_token_edges(const vocabulary_trie *trie, const machine *machine, uint32_t state,
+                            uint32_t *mask) {
+  machine_token_edge edge;
+  for (uint64_t at = 0; machine_next_token_edge(machine, state, &at, &edge);) {
+    if (!edge.is_not) {
+      mask[edge.token / 32] |= 1u << edge.token % 32;
+      continue;
+    }
+    const uint32_t held = mask[edge.token / 32] & 1u << edge.token % 32;
+    memset(mask, 0xff, trie->word_count * sizeof *mask);
+    mask[edge.token / 32] &= ~(1u << edge.token % 32);
+    mask[edge.token / 32] |= held;
+    for (uint32_t i = 0; i < trie->end_count; i++) {
+      mask[trie->ends[i] / 32] &= ~(1u << trie->ends[i] % 32);
+    }
+  }
+}
+
+static uint32_t compute(const vocabulary_trie *trie, machine *machine, uint32_t state,
+                        uint32_t *mask) {
+  uint32_t seen = 0;
+  if (machine_plain(machine, state) >= TRIE_PLAIN_CHARACTERS_MAX) {
+    memcpy(mask, trie->plain_mask, trie->word_count * sizeof *mask);
+  } else {
+    memset(mask, 0, trie->word_count * sizeof *mask);
+    seen = walk(machine, state, &trie->plain, mask);
+  }
+  seen += walk(machine, state, &trie->others, mask);
+  add_token_edges(trie, machine, state, mask);
+  for (uint32_t i = 0; i < trie->end_count && machine_accepts(machine, state); i++) {
+    mask[trie->ends[i] / 32] |= 1u << trie->ends[i] % 32;
+  }
+  return seen;
+}
+
+static mask_slot *find_slot(mask_cache *cache, uint32_t state, uint32_t generation) {
+  for (uint32_t i = 0; i < cache->slot_count; i++) {
+    mask_slot *slot = &cache->slots[i];
+    if (slot->state == state && slot->generation == generation) return slot;
+  }
+  return NULL;
+}
+
+static mask_slot *oldest_slot(mask_cache *cache, uint32_t generation) {
+  mask_slot *oldest = &cache->slots[0];
+  for (uint32_t i = 0; i < cache->slot_count; i++) {
+    mask_slot *slot = &cache->slots[i];
+    if (slot->state == MACHINE_DEAD || slot->generation != generation) return slot;
+    if (slot->used < oldest->used) oldest = slot;
+  }
+  return oldest;
+}
+
+const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
+  machine *machine = matcher->grammar->machine;
+  const size_t words = cache->trie->word_count;
+  mask_slot *slot = find_slot(cache, matcher->mark.state, machine_generation(machine));
+  if (slot == NULL) {
+    uint32_t *mask = cache->masks + cache->slot_count * words;
+    uint32_t seen = compute(cache->trie, machine, matcher->mark.state, mask);
+    if (machine_is_full(machine)) {
+      machine_make_room(machine);
+      seen = compute(cache->trie, machine, matcher->mark.state, mask);
+    }
+    if (seen < WALK_SHORT) return mask;
+    slot = oldest_slot(cache, machine_generation(machine));
+    slot->state = matcher->mark.state;
+    slot->generation = machine_generation(machine);
+    memcpy(cache->masks + (size_t)(slot - cache->slots) * words, mask, words * sizeof *mask);
+  }
+  slot->used = ++cache->clock;
+  return cache->masks + (size_t)(slot - cache->slots) * words;
+}
+
+void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab) {
+  const uint32_t *mask = mask_find(cache, matcher);
+  const uint32_t wanted = vocab / 32 + (vocab % 32 != 0), held = cache->trie->word_count;
+  memcpy(bits, mask, (held < wanted ? held : wanted) * sizeof *bits);
+  for (uint32_t i = held; i < wanted; i++) bits[i] = 0;
+}

@@ -1,0 +1,42 @@
+// grammar/trie.h — a vocabulary by the bytes of its tokens, so that a constraint is tried on many
+// tokens at once. Control tokens and tokens without bytes are not in it.
+//
+// Two tries: `plain` holds tokens of few whole characters that may stand in any JSON string (no
+// control, no quote, no backslash), `others` all the rest.
+#ifndef WICK_GRAMMAR_TRIE_H
+#define WICK_GRAMMAR_TRIE_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "text/tokenizer.h"
+
+enum {
+  TRIE_PLAIN_CHARACTERS_MAX = 12,  // of a token in `plain`
+  TRIE_BYTES_MAX = 255,            // longer tokens are in no trie: no constraint takes them
+};
+
+// Nodes in the order of a walk that goes down first; the root is none.
+typedef struct trie {
+  uint8_t *bytes;    // [node_count] that leads to a node
+  uint8_t *depths;   // [node_count] from 1
+  uint32_t *ends;    // [node_count] the first node that is not below
+  uint32_t *firsts;  // [node_count + 1] in `tokens`: those that end at the node
+  int32_t *tokens;   // [token_count]
+  uint32_t node_count, token_count;
+} trie;
+
+typedef struct vocabulary_trie {
+  memory_gate *memory;
+  trie plain, others;
+  uint32_t vocab, word_count;  // of a mask: a bit a token
+  uint32_t *plain_mask;        // [word_count] the tokens of `plain`
+  int32_t *ends;               // tokens that end a text
+  uint32_t end_count;
+} vocabulary_trie;
+
+// O(bytes log tokens) of the whole vocabulary: about 50 ms for 151,936 tokens. WICK_E_NOMEM.
+wick_status trie_create(memory_gate *memory, const tokenizer *tokens, vocabulary_trie **out,
+                        wick_error *error);
+void trie_destroy(vocabulary_trie *trie);
+
+#endif
