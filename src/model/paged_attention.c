@@ -158,17 +158,12 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // still there or not. (Where layers have windows, nothing is dropped from the middle: the entries
 // of a step are those of its positions.)
 
-static bool is_empty(const kv_entry *entry) {
-  return entry->page < 0 || entry->first >= entry->last;
-}
-
-// The entry behind the step that begins at entry `first`, which is not empty; at most `end`.
+// The entry behind the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
   const kv_entry *table = tile->table;
   const uint32_t place = kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
   uint32_t pages = 1, i = first + 1;
   for (; i < end; i++) {
-    if (is_empty(&table[i])) continue;
     if (kv_entry_begin(&table[i]) / KERNEL_STEP_TOKENS != place) break;
     if (table[i].delta != table[first].delta || pages == KERNEL_STEP_PAGES) break;
     pages++;
@@ -176,9 +171,9 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
   return i;
 }
 
-// What the token at `position` does not see yet, or any more.
+// What the token at `position` does not see any more: pages that are gone are among it.
 static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_t position) {
-  return is_empty(entry) || kv_entry_end(entry) <= attention_first(tile->attention, position);
+  return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
 
 // The pages of the step of the entries [first, end), of KV head kv_first, with what the token at
@@ -210,7 +205,6 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   kernel_ahead ahead = {.bytes = 0};
   uint32_t count = 0;
   for (uint32_t i = end; i < tile->entries && count < KERNEL_STEP_PAGES; i++) {
-    if (is_empty(&tile->table[i])) continue;
     ahead.from[count++] = kv_page_k(a->pool, tile->table[i].page, a->layer, tile->kv_first);
   }
   for (uint32_t n = count; n < KERNEL_STEP_PAGES && count > 0; n++) ahead.from[n] = ahead.from[0];
@@ -287,9 +281,7 @@ static uint32_t last_position(const attention_tile *tile) {
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
   const uint32_t from = attention_first(tile->attention, last_position(tile));
   uint32_t i = first;
-  while (i < end && (is_empty(&tile->table[i]) || kv_entry_begin(&tile->table[i]) < from)) {
-    i = is_empty(&tile->table[i]) ? i + 1 : step_end(tile, i, end);
-  }
+  while (i < end && kv_entry_begin(&tile->table[i]) < from) i = step_end(tile, i, end);
   for (uint32_t t = 0; t < tile->token_count; t++) {
     if (tile->delta != 0) rotate_query(tile, t, 0);
   }
@@ -303,7 +295,7 @@ static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) 
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const paged_attention *a = tile->attention;
   const uint32_t position = a->inputs[tile->token_first].position;
-  uint32_t end = first + 1;
+  uint32_t end = first;
   while (end < tile->entries &&
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
@@ -312,8 +304,6 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
   for (uint32_t next; i < end; i = next) {
     const kv_entry *entry = &tile->table[i];
-    next = i + 1;
-    if (is_empty(entry)) continue;
     next = step_end(tile, i, end);
     if (kv_entry_end(&tile->table[next - 1]) > position + 1) break;
     for (uint32_t t = 0; t < tile->token_count && entry->delta != tile->delta; t++) {
