@@ -29,8 +29,9 @@
 //
 // Lifetimes: what is passed in is copied unless its comment says otherwise, so it may be freed when
 // the call returns. What is returned as a pointer belongs to the engine; each comment says until
-// when it is valid, at the latest until wick_engine_destroy. Nothing that is returned is freed by
-// the caller. After wick_engine_destroy every byte is back.
+// when it is valid, at the latest until wick_engine_destroy. The caller destroys what it has
+// created, engines and constraints, and frees nothing else. After wick_engine_destroy every byte is
+// back.
 //
 // Errors: a call that can fail returns a wick_status and, unless the pointer is NULL, fills a
 // wick_error of the caller's. A failed call has changed nothing, except where its comment says so.
@@ -530,7 +531,8 @@ typedef struct wick_constraint wick_constraint;
 
 // `engine` gives its vocabulary and its memory; NULL: there is none, and no token can be named.
 // WICK_E_ARG (the grammar is broken; the message names the place), WICK_E_UNSUPPORTED (it cannot be
-// honoured; the message names what), WICK_E_FULL (it is too large), WICK_E_NOMEM.
+// honoured; the message names what), WICK_E_FULL (it is too large), WICK_E_NOMEM. With an engine
+// also as wick_tokenizer_status, and the constraint is destroyed before the engine.
 wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
                                    wick_constraint **out, wick_error *error);
 void wick_constraint_destroy(wick_constraint *constraint);
@@ -598,7 +600,8 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
 // A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
 // nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
 wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
-// Ends it before the next step with finish reason WICK_FINISH_ABORT; unknown id: WICK_E_ARG.
+// The next step ends it with finish reason WICK_FINISH_ABORT. When it shares a pass with others, it
+// ends after that pass, whose tokens still come. Unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 // From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may

@@ -537,10 +537,10 @@ static bool work(wick_engine *engine, wick_step_result *result) {
 
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
   if (!begin_step(engine)) return WICK_STEP_IDLE;
-  const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
+  const uint64_t start_us = platform_now_us();
   wick_step_result result;
   while (work(engine, &result)) {
-    if (budget_us == 0 || platform_now_us() >= end_us) break;
+    if (budget_us == 0 || platform_now_us() - start_us >= budget_us) break;
   }
   return result;
 }

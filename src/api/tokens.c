@@ -31,7 +31,8 @@ size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count) {
   size_t room;
   if (engine->tokenizer == NULL) return 0;
   const size_t piece_bytes = tokenizer_piece_bytes_max(engine->tokenizer) + CHARACTER_BYTES_MAX;
-  return checked_mul_size(count + 1, piece_bytes, &room) ? room : SIZE_MAX;
+  const bool fits = count < SIZE_MAX && checked_mul_size(count + 1, piece_bytes, &room);
+  return fits ? room : SIZE_MAX;
 }
 
 wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, bool is_whole,

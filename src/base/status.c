@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-static const char *const NAMES[WICK_STATUS_COUNT] = {
+static const char *const NAMES[] = {
     "WICK_OK",          "WICK_E_ARG",         "WICK_E_PAGES",
     "WICK_E_SEQ",       "WICK_E_RANGE",       "WICK_E_CORRUPT",
     "WICK_E_OVERFLOW",  "WICK_E_NOMEM",       "WICK_E_SHAPE",
@@ -15,13 +15,14 @@ static const char *const NAMES[WICK_STATUS_COUNT] = {
     "WICK_E_FORMAT",    "WICK_E_UNSUPPORTED", "WICK_E_TRUNCATED",
     "WICK_E_ABORTED",
 };
+_Static_assert(sizeof NAMES / sizeof *NAMES == WICK_STATUS_COUNT, "a name for each");
 
 const char *wick_status_name(wick_status status) {
   if ((unsigned)status >= WICK_STATUS_COUNT) return "WICK_E_?";
   return NAMES[status];
 }
 
-static const char *const SUBJECTS[WICK_SUBJECT_COUNT] = {
+static const char *const SUBJECTS[] = {
     "",
     "memory_bytes_max",
     "memory_bytes_max, context_tokens",
@@ -49,7 +50,9 @@ static const char *const SUBJECTS[WICK_SUBJECT_COUNT] = {
     "bias",
     "kernels",
     "context_tokens",
+    "pre_tokenizer",
 };
+_Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 
 const char *wick_subject_name(wick_subject subject) {
   return (unsigned)subject < WICK_SUBJECT_COUNT ? SUBJECTS[subject] : "";

@@ -130,7 +130,7 @@ static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint
 static void rotate_query(const attention_tile *tile, uint32_t token, int32_t delta) {
   const paged_attention *a = tile->attention;
   const uint32_t input = tile->token_first + token, values = tile->group * a->head_dim;
-  const float *cos_sin = a->cos_sin + (size_t)input * rope_dims(a);
+  const float *cos_sin = a->rope == NULL ? NULL : a->cos_sin + (size_t)input * rope_dims(a);
   if (delta != 0 && a->rope != NULL) {
     rope_table(a->rope, (int64_t)a->inputs[input].position + delta, tile->cos_sin);
     cos_sin = tile->cos_sin;

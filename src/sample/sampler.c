@@ -53,8 +53,9 @@ static wick_status fail_setting(wick_error *error, wick_subject subject, const c
 
 static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wick_error *error) {
   if (config->bias_count > WICK_BIAS_MAX) {
-    return fail_setting(error, WICK_SUBJECT_BIAS, "the number of logit biases", config->bias_count,
-                        "at most 1024");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the number of logit biases is %u, not at most %d",
+              config->bias_count, (int)WICK_BIAS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, config->bias_count, WICK_BIAS_MAX);
   }
   for (uint32_t i = 0; i < config->bias_count; i++) {
     const wick_bias *bias = &config->bias[i];
@@ -64,7 +65,9 @@ static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wic
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
     if (bias->bias != minus_infinity() && !math_is_finite_f32(bias->bias)) {
-      return fail_setting(error, WICK_SUBJECT_BIAS, "a logit bias", (double)bias->bias, "finite");
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a logit bias is %g, not finite",
+                (double)bias->bias);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
   }
   return WICK_OK;
@@ -104,7 +107,9 @@ static wick_status check_config(const wick_sampling *c, uint32_t vocab, wick_err
                         WICK_PENALTY_LAST_MAX);
   }
   if (c->logprobs > WICK_LOGPROBS_MAX) {
-    return fail_setting(error, WICK_SUBJECT_LOGPROBS, "logprobs", c->logprobs, "at most 20");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logprobs is %u, not at most %d", c->logprobs,
+              (int)WICK_LOGPROBS_MAX);
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_LOGPROBS, c->logprobs, WICK_LOGPROBS_MAX);
   }
   return check_biases(c, vocab, error);
 }

@@ -102,8 +102,9 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
     return prompt_too_long(request->prompt_count, context_tokens, error);
   }
   if (request->prompt_count == 0) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "the prompt is empty, and the model adds no token of its own");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+              "the prompt is empty, and the model adds no token of its own");
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   return WICK_OK;
 }

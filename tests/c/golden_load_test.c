@@ -1,7 +1,6 @@
 // tests/c/golden_load_test.c — the reference set's models and vocabularies through the loader: the
 // tensors that come out are the file's bytes, whatever the pieces; and files that are mutated at
 // random never crash, hang, leak or come out wrong.
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,37 +9,12 @@
 #include "load_sink.h"
 #include "platform/platform.h"
 #include "random.h"
+#include "shared_files.h"
 
-enum { FILES_MAX = 256, NAME_BYTES_MAX = 256, PIECES_MAX = 600, MUTATIONS = 40 };
+enum { PIECES_MAX = 600, MUTATIONS = 40 };
 
 static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference/corrupt",
                                       "vectors/reference/split", "vectors/stories260K"};
-
-static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
-
-// The names of a folder's GGUF files, in the order of the alphabet.
-static size_t list_folder(const char *folder, char names[FILES_MAX][NAME_BYTES_MAX]) {
-  DIR *open = opendir(check_shared(folder));
-  size_t count = 0;
-  if (!CHECK(open != NULL)) return 0;
-  for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-    const size_t length = strlen(entry->d_name);
-    if (length < 5 || strcmp(entry->d_name + length - 5, ".gguf") != 0) continue;
-    if (!CHECK(count < FILES_MAX && length < NAME_BYTES_MAX)) break;
-    memcpy(names[count++], entry->d_name, length + 1);
-  }
-  closedir(open);
-  qsort(names, count, NAME_BYTES_MAX, compare_names);
-  return count;
-}
-
-static memory_file read_shared(const char *folder, const char *name) {
-  char path[2 * NAME_BYTES_MAX];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  memory_file file = {0};
-  file.bytes = check_read_file(check_shared(path), &file.size_bytes);
-  return file;
-}
 
 // One loading of one file.
 typedef struct attempt {
@@ -124,15 +98,15 @@ static void check_whole_file(const memory_file *file, const char *name, uint64_t
 }
 
 TEST(models_come_out_as_they_are) {
-  static char names[FILES_MAX][NAME_BYTES_MAX];
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint64_t state = 1;
   const char *folders[] = {"vectors/reference/models", "vectors/stories260K"};
   for (size_t i = 0; i < 2; i++) {
-    const size_t count = list_folder(folders[i], names);
+    const size_t count = shared_list(folders[i], names);
     CHECK(count >= 3);
     for (size_t j = 0; j < count; j++) {
-      memory_file file = read_shared(folders[i], names[j]);
+      memory_file file = shared_read(folders[i], names[j]);
       check_whole_file(&file, names[j], &state);
       file_free(&file);
     }
@@ -141,13 +115,13 @@ TEST(models_come_out_as_they_are) {
 
 // Vocabularies hold no tensors, but the largest directories.
 TEST(vocabularies_are_read_in_pieces) {
-  static char names[FILES_MAX][NAME_BYTES_MAX];
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
-  const size_t count = list_folder("vectors/vocab", names);
+  const size_t count = shared_list("vectors/vocab", names);
   CHECK(count >= 10);
   uint64_t state = 2;
   for (size_t i = 0; i < count; i++) {
-    memory_file file = read_shared("vectors/vocab", names[i]);
+    memory_file file = shared_read("vectors/vocab", names[i]);
     attempt made;
     begin(&made);
     offer_in_order(&made, &file, 5000, &state);
@@ -167,12 +141,12 @@ static const char *const PARTS[] = {"llama-small-F16-00001-of-00003.gguf",
 
 TEST(the_split_model_holds_what_the_whole_one_does) {
   if (check_shared("") == NULL) SKIP("no shared folder");
-  memory_file whole = read_shared("vectors/reference/models", "llama-small-F16.gguf");
+  memory_file whole = shared_read("vectors/reference/models", "llama-small-F16.gguf");
   memory_file parts[3];
   attempt of_parts, of_whole;
   begin(&of_parts);
   begin(&of_whole);
-  for (int i = 0; i < 3; i++) parts[i] = read_shared("vectors/reference/split", PARTS[i]);
+  for (int i = 0; i < 3; i++) parts[i] = shared_read("vectors/reference/split", PARTS[i]);
   offer(&of_whole, &whole, 0, whole.size_bytes);
   for (;;) {
     uint32_t number;
@@ -275,13 +249,13 @@ static void check_mutated(const memory_file *file, const char *name, uint64_t se
 }
 
 TEST(mutated_files_end_in_tensors_or_errors) {
-  static char names[FILES_MAX][NAME_BYTES_MAX];
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint64_t state = 4;
   for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
-    const size_t count = list_folder(FOLDERS[i], names);
+    const size_t count = shared_list(FOLDERS[i], names);
     for (size_t j = 0; j < count; j++) {
-      memory_file file = read_shared(FOLDERS[i], names[j]);
+      memory_file file = shared_read(FOLDERS[i], names[j]);
       uint64_t directory_bytes = 0;
       is_small(&file, &directory_bytes);
       uint8_t *original = malloc(file.size_bytes + 1);

@@ -129,6 +129,8 @@ TEST(text_becomes_tokens_and_comes_back) {
   size_t count, size_bytes;
   wick_error error;
   REQUIRE(wick_tokenize(engine, TEXT, sizeof TEXT - 1, 0, tokens, 64, &count, &error) == WICK_OK);
+  CHECK(wick_detokenize_bytes_max(engine, SIZE_MAX) == SIZE_MAX);
+  CHECK(wick_detokenize_bytes_max(engine, SIZE_MAX - 1) == SIZE_MAX);
   char *out = malloc(wick_detokenize_bytes_max(engine, count));
   REQUIRE(wick_detokenize(engine, tokens, count, true, true, out, &size_bytes, &error) == WICK_OK);
   CHECK_EQ_UINT(size_bytes, sizeof TEXT - 1);
@@ -250,6 +252,83 @@ TEST(errors_name_the_setting_and_its_numbers) {
   // an error about no setting says so
   CHECK_EQ_INT(wick_session_truncate(engine, 7, 0, &error), WICK_E_SEQ);
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_SESSION);
+  wick_engine_destroy(engine);
+}
+
+TEST(every_status_and_subject_has_a_name) {
+  for (int i = 0; i < WICK_STATUS_COUNT; i++) {
+    CHECK(strncmp(wick_status_name((wick_status)i), "WICK_", 5) == 0);
+  }
+  CHECK_EQ_STR(wick_subject_name(WICK_SUBJECT_NONE), "");
+  for (int i = 1; i < WICK_SUBJECT_COUNT; i++) {
+    const char *name = wick_subject_name((wick_subject)i);
+    if (CHECK(name != NULL)) CHECK(name[0] != '\0');
+  }
+  CHECK_EQ_STR(wick_status_name(WICK_STATUS_COUNT), "WICK_E_?");
+  CHECK_EQ_STR(wick_subject_name(WICK_SUBJECT_COUNT), "");
+  wick_config config;
+  wick_engine *engine;
+  wick_error error;
+  wick_config_default(&config);
+  config.pre_tokenizer = "nobody's";
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_E_ARG);
+  CHECK_EQ_STR(wick_subject_name(error.subject), "pre_tokenizer");
+}
+
+// The error of a request with other settings of sampling.
+static wick_error refuse(wick_engine *engine, const wick_sampling *sampling) {
+  wick_request request = question(1);
+  wick_error error = {.status = WICK_OK};
+  uint32_t id;
+  request.sampling = *sampling;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_ARG);
+  return error;
+}
+
+TEST(errors_of_sampling_have_the_numbers_that_the_header_promises) {
+  static const wick_bias biases[WICK_BIAS_MAX + 1];
+  const wick_bias unknown = {5000, 1}, infinite = {7, 1e30f * 1e30f};
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = open_engine(&config);
+  REQUIRE(engine != NULL);
+  wick_sampling sampling = question(1).sampling;
+  sampling.logprobs = 21;
+  wick_error error = refuse(engine, &sampling);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_LOGPROBS);
+  CHECK(error.numbers[0] == 21 && error.numbers[1] == WICK_LOGPROBS_MAX);
+
+  sampling.logprobs = 0;
+  sampling.bias = biases;
+  sampling.bias_count = WICK_BIAS_MAX + 1;
+  error = refuse(engine, &sampling);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_BIAS);
+  CHECK(error.numbers[0] == WICK_BIAS_MAX + 1 && error.numbers[1] == WICK_BIAS_MAX);
+  sampling.bias = &unknown;
+  sampling.bias_count = 1;
+  error = refuse(engine, &sampling);
+  CHECK(error.numbers[0] == 5000 && error.numbers[1] == 1024);
+  sampling.bias = &infinite;
+  error = refuse(engine, &sampling);
+  CHECK(error.numbers[0] == 7 && error.numbers[1] == 1024);
+  wick_request nothing = question(1);
+  uint32_t id;
+  nothing.text_bytes = 0;
+  CHECK_EQ_INT(wick_request_submit(engine, &nothing, &id, &error), WICK_E_ARG);
+  CHECK_EQ_UINT(error.subject, WICK_SUBJECT_PROMPT);
+  wick_engine_destroy(engine);
+}
+
+TEST(a_budget_without_end_works_until_all_is_done) {
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = open_engine(&config);
+  REQUIRE(engine != NULL);
+  const wick_request request = question(4);
+  uint32_t id;
+  wick_error error;
+  REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
+  CHECK_EQ_INT(wick_step(engine, UINT64_MAX), WICK_STEP_IDLE);
   wick_engine_destroy(engine);
 }
 

@@ -1,0 +1,35 @@
+// tests/c/shared_files.c — see shared_files.h.
+#include "shared_files.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
+
+size_t shared_list(const char *folder, char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]) {
+  DIR *open = opendir(check_shared(folder));
+  size_t count = 0;
+  CHECK(open != NULL);
+  if (open == NULL) return 0;
+  for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+    const size_t length = strlen(entry->d_name);
+    if (length < 5 || strcmp(entry->d_name + length - 5, ".gguf") != 0) continue;
+    if (!CHECK(count < SHARED_FILES_MAX && length < SHARED_NAME_BYTES_MAX)) break;
+    memcpy(names[count++], entry->d_name, length + 1);
+  }
+  closedir(open);
+  qsort(names, count, SHARED_NAME_BYTES_MAX, compare_names);
+  return count;
+}
+
+memory_file shared_read(const char *folder, const char *name) {
+  char path[2 * SHARED_NAME_BYTES_MAX];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  memory_file file = {0};
+  file.bytes = check_read_file(check_shared(path), &file.size_bytes);
+  return file;
+}
