@@ -106,6 +106,7 @@ describe('of a request', () => {
     assert.equal(promptOf(''), '');
     assert.deepEqual(promptOf([1]), [1]);
     assert.equal(promptOf([], true), '');
+    assert.throws(() => promptOf([]), /The prompt must be/);
     for (const [prompt, mayBeEmpty] of [
       [[], false],
       [5, true],

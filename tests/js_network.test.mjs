@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { HttpSource } from '../js/bytes/http_source.js';
-import { createEngine, hasCode, modelPath, openEngine } from './support/package.mjs';
+import { createEngine, hasCode, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
 const model = readFileSync(modelPath);
 
@@ -275,6 +275,24 @@ describe('overcome', () => {
     );
   });
 
+  test('who gives up while a busy server is waited for leaves no timer behind', async (t) => {
+    const { url, asked } = await listen(t, (_, response) => {
+      response.writeHead(503, { 'Retry-After': '30' }).end();
+    });
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const source = new HttpSource({
+      ...{ urls: [url], headers: {}, retries: 5, stallMs: 30_000 },
+    });
+    const before = timers();
+    const opening = source.open(0, 0).catch((error) => error);
+    await waitUntil(() => timers() > before && asked.length === 1, 'the first answer');
+    await new Promise((settle) => setTimeout(settle, 100));
+    source.close();
+    assert.equal((await opening).code, 'HTTP');
+    assert.ok(timers() <= before, 'timers that are gone');
+  });
+
   test('headers are sent with every request', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       if (request.headers.authorization !== 'Bearer x') response.writeHead(401).end();
@@ -339,7 +357,11 @@ describe('said in words', () => {
     const { url } = await listen(t, (_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end(page);
     });
-    await assertFails(createEngine({ url }), 'NOT_GGUF', /web page.*Sign in to the hub/);
+    await assertFails(
+      createEngine({ url }),
+      'NOT_GGUF',
+      / is a web page \(«Sign in to the hub»\), not a GGUF file/,
+    );
     const lying = await listen(t, (_, response) => response.writeHead(200).end(page));
     await assertFails(createEngine({ url: lying.url }), 'NOT_GGUF', /web page/);
   });

@@ -238,7 +238,7 @@ export class Place {
       const [a, b] = [join(root, 'dist', name), join(this.tree, 'dist', name)];
       return existsSync(a) && readFileSync(a).equals(readFileSync(b));
     };
-    const names = ['index.js', 'model.js', 'worker.js', 'cli.js'];
+    const names = readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.js'));
     return names.every(isSame) ? 'equivalent' : { object: '' };
   }
 
