@@ -346,6 +346,22 @@ describe('said in words', () => {
     }
   });
 
+  test('which statuses are tried again', async (t) => {
+    for (const status of [400, 401, 403, 404, 410, 428, 430, 499]) {
+      const { url, asked } = await listen(t, (_, response) => response.writeHead(status).end());
+      await assertFails(createEngine({ url, retries: 1 }), 'HTTP', new RegExp(`${status}`));
+      assert.equal(asked.length, 1, `${status}`);
+    }
+    for (const status of [429, 500, 503, 599]) {
+      const { url, asked } = await listen(t, (request, response, count) => {
+        if (count > 1) answer(request, response);
+        else response.writeHead(status).end();
+      });
+      await (await createEngine({ url, retries: 1, directoryOnly: true })).close();
+      assert.equal(asked.length, 2, `${status}`);
+    }
+  });
+
   test('500, again and again', async (t) => {
     const { url, asked } = await listen(t, (_, response) => response.writeHead(500).end());
     await assertFails(createEngine({ url, retries: 2 }), 'HTTP', /500/);

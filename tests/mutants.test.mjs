@@ -23,6 +23,7 @@ static int find(const int *list, int count) {
   if (count > 3 && list[0]) return 7;
   count *= 2;
   use(list, count);
+  use(Math.min(list, count), size_max(list, count), maximal(list, count));
   free(list);
   return true;
 }
@@ -43,6 +44,8 @@ static int find(const int *list, int count) {
     'constant: count *= 1;',
     'statement: ;',
     'arguments: use(count, list);',
+    'statement: ;',
+    'arguments: use(Math.min(list, count), size_max(list, count), maximal(count, list));',
     'constant: return false;',
   ]);
 });

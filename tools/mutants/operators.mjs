@@ -211,6 +211,8 @@ function ofArguments(site, i) {
   if (!/^[(,]$/.test(site.text(i - 2))) return [];
   const [left, right] = [site.tokens[i - 1], site.tokens[i + 1]];
   if (left.kind !== 'name' || right?.kind !== 'name' || !/^[,)]$/.test(site.text(i + 2))) return [];
+  const isCall = site.text(i - 2) === '(' && site.text(i + 2) === ')';
+  if (isCall && /(^|_)(min|max)(_|$)/.test(site.text(i - 3))) return []; // the same either way
   const text = `${right.text}, ${left.text}`;
   return [{ start: left.start, end: right.end, text, operator: 'arguments' }];
 }
