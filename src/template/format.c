@@ -11,12 +11,12 @@
 
 typedef struct percent_spec {
   bool is_left, has_zeros, has_plus;
-  uint32_t width;
-  int precision;  // -1: none
+  bool has_precision;
+  uint32_t width, precision;  // WIDTH_MAX + 1: more than WIDTH_MAX
   char kind;
 } percent_spec;
 
-enum { WIDTH_MAX = 1000 };
+enum { WIDTH_MAX = 1000, PLACES_DEFAULT = 6 };
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -24,13 +24,13 @@ static uint32_t read_width(const jinja_string *format, uint32_t *at) {
   uint32_t width = 0;
   while (*at < format->size_bytes && is_digit(format->bytes[*at])) {
     width = width * 10 + (uint32_t)(format->bytes[(*at)++] - '0');
-    if (width > WIDTH_MAX) width = WIDTH_MAX;
+    if (width > WIDTH_MAX) width = WIDTH_MAX + 1;
   }
   return width;
 }
 
 static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
-  percent_spec spec = {.precision = -1};
+  percent_spec spec = {0};
   for (; *at < format->size_bytes; ++*at) {
     const char c = format->bytes[*at];
     if (c == '-') {
@@ -46,8 +46,8 @@ static percent_spec read_spec(const jinja_string *format, uint32_t *at) {
   spec.width = read_width(format, at);
   if (*at < format->size_bytes && format->bytes[*at] == '.') {
     ++*at;
-    const uint32_t precision = read_width(format, at);
-    spec.precision = precision > DECIMAL_PLACES_MAX ? DECIMAL_PLACES_MAX : (int)precision;
+    spec.has_precision = true;
+    spec.precision = read_width(format, at);
   }
   if (*at < format->size_bytes) spec.kind = format->bytes[(*at)++];
   return spec;
@@ -63,8 +63,8 @@ static size_t put_number(jinja_run *run, const percent_spec *spec, jinja_value v
   if (spec->has_plus && jinja_real_of(value) >= 0) out[size++] = '+';
   if (spec->kind == 'f' || spec->kind == 'F') {
     jinja_step_float(run, jinja_real_of(value));
-    const int places = spec->precision < 0 ? 6 : spec->precision;
-    return size + decimal_write_fixed(out + size, jinja_real_of(value), places);
+    const uint32_t places = spec->has_precision ? spec->precision : PLACES_DEFAULT;
+    return size + decimal_write_fixed(out + size, jinja_real_of(value), (int)places);
   }
   const double real = jinja_real_of(value);
   if (!(real > -9e18 && real < 9e18) || (spec->kind == 'x' && value.kind == JINJA_FLOAT)) {
@@ -97,8 +97,37 @@ static void put_padded(jinja_run *run, jinja_buffer *buffer, const percent_spec 
   for (; padding > 0; padding--) jinja_write(run, buffer, " ", 1, JINJA_MARK_TEMPLATE);
 }
 
+// The bytes of the first `characters` of a text.
+static uint32_t bytes_of_characters(const jinja_string *text, uint32_t characters) {
+  uint32_t bytes = 0;
+  for (; bytes < text->size_bytes; bytes++) {
+    if (((uint8_t)text->bytes[bytes] & 0xc0) != 0x80 && characters-- == 0) break;
+  }
+  return bytes;
+}
+
+static void put_text(jinja_run *run, jinja_buffer *buffer, const percent_spec *spec,
+                     jinja_value whole) {
+  if (whole.kind == JINJA_STRING && spec->has_precision) {
+    whole = jinja_part(run, whole.string, 0, bytes_of_characters(whole.string, spec->precision));
+  }
+  if (whole.kind == JINJA_STRING) put_padded(run, buffer, spec, whole.string);
+}
+
+static bool is_within_limits(jinja_run *run, const percent_spec *spec) {
+  const bool is_text = spec->kind == 's' || spec->kind == 'r';
+  if (spec->width > WIDTH_MAX || spec->precision > WIDTH_MAX) {
+    jinja_fail(run, WICK_E_FULL, "a format's width and precision are at most %d", (int)WIDTH_MAX);
+  } else if (!is_text && spec->has_precision && spec->precision > DECIMAL_PLACES_MAX) {
+    jinja_fail(run, WICK_E_FULL, "a number is formatted with at most %d places",
+               (int)DECIMAL_PLACES_MAX);
+  }
+  return run->status == WICK_OK;
+}
+
 static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec *spec,
                         jinja_value value) {
+  if (!is_within_limits(run, spec)) return;
   if (spec->kind == 's' || spec->kind == 'r') {
     jinja_buffer text = {0};
     if (spec->kind == 's') {
@@ -106,8 +135,7 @@ static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec
     } else {
       jinja_write_repr(run, &text, value);
     }
-    const jinja_value whole = jinja_buffer_value(run, &text);
-    if (whole.kind == JINJA_STRING) put_padded(run, buffer, spec, whole.string);
+    put_text(run, buffer, spec, jinja_buffer_value(run, &text));
     return;
   }
   if (!jinja_is_one_of(spec->kind, "diufFx")) {
@@ -193,7 +221,7 @@ static void put_field(jinja_run *run, jinja_buffer *buffer, const jinja_string *
   const char *colon = jinja_find_byte(field.bytes, ':', field.size_bytes);
   const bool is_repr = mark != NULL && mark + 2 == field.bytes + field.size_bytes && mark[1] == 'r';
   if (mark != NULL) field.size_bytes = (uint32_t)(mark - field.bytes);
-  percent_spec spec = {.precision = -1, .kind = 's'};
+  percent_spec spec = {.kind = 's'};
   if (colon != NULL && mark == NULL) {
     uint32_t at = (uint32_t)(colon - field.bytes) + 1;
     spec = read_spec(&field, &at);

@@ -141,6 +141,16 @@ TEST(times_are_written_as_strftime_writes_them) {
   }
 }
 
+TEST(formats_cut_texts_by_characters) {
+  begin();
+  check_text(
+      "{{ '%.2s|%5.2s|%-4.1s|%.0s|%.9s|%.2r' % ('abc', 'abc', 'abc', 'abc', 'abc', 'abc') }}", "{}",
+      "ab|   ab|a   ||abc|'a");
+  check_text("{{ '%.2s|%.1s' % (u, u) }}{{ ('%1000s' % u) | length }}", "{\"u\":\"\u00e9\u20ac!\"}",
+             "\xc3\xa9\xe2\x82\xac|\xc3\xa9"
+             "1000");
+}
+
 // What GNU's strftime has beside: no zeros in front. Letters that nobody knows are nothing.
 TEST(times_without_zeros) {
   begin();
@@ -256,6 +266,11 @@ TEST(errors_name_the_line_and_the_reason) {
   check_refused("{{ 9223372036854775807 * 2 }}", WICK_E_OVERFLOW, "too large");
   check_refused("{{ 3 ** 40 }}", WICK_E_OVERFLOW, "too large");
   check_refused("{% set a, b = [1] %}", WICK_E_FORMAT, "1 values for 2 names");
+  check_refused("{{ '%1001d' % 5 }}", WICK_E_FULL, "at most 1000");
+  check_refused("{{ '{:99999999999}'.format(5) }}", WICK_E_FULL, "at most 1000");
+  check_refused("{{ '%.21f' % 5 }}", WICK_E_FULL, "at most 20");
+  check_refused("{{ '%.4294967297f' % 5 }}", WICK_E_FULL, "at most 1000");
+  check_refused("{{ '%.1001s' % 'a' }}", WICK_E_FULL, "at most 1000");
 }
 
 TEST(variables_that_are_no_json_object_are_refused) {
