@@ -1,0 +1,657 @@
+// What the page makes of one request, by itself, from its sources: settings, readers of pieces, best-of and beam search,
+// over connections and engines that are made up.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { beamSearch } from '../js/page/beam_search.js';
+import { bestOf } from '../js/page/best_of.js';
+import { Generation, timingsOf } from '../js/page/generation.js';
+import {
+  checkCallback,
+  checkCompletions,
+  checkCount,
+  checkNumber,
+  shown,
+} from '../js/page/option_checks.js';
+import { leavable, readerOf, readersOf } from '../js/page/piece_reader.js';
+import { promptOf, saltOf, settingsOf, tokensOf } from '../js/page/request_options.js';
+
+const isArg = { code: 'ARG' };
+const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
+
+describe('settings', () => {
+  const usual = {
+    maxTokens: 0,
+    temperature: 0.8,
+    topK: 40,
+    topP: 0.95,
+    minP: 0.05,
+    repeatPenalty: 1,
+    frequencyPenalty: 0,
+    presencePenalty: 0,
+    penaltyLast: 0,
+    seed: 7n,
+    logitBias: [],
+    logprob: false,
+    logprobs: 0,
+    stop: [],
+    ignoreEnd: false,
+    printSpecial: false,
+    priority: 0,
+    speculation: true,
+    salt: '',
+    forced: [],
+  };
+
+  test('of nothing, and of null, are the defaults', () => {
+    assert.deepEqual(settingsOf({ seed: 7 }), usual);
+    const names = Object.keys(usual).filter((name) => !/^(seed|logprob|forced)$/.test(name));
+    const nulls = Object.fromEntries(names.map((name) => [name, null]));
+    assert.deepEqual(settingsOf(any({ ...nulls, seed: 7 })), usual);
+  });
+
+  const u32 = 2 ** 32 - 1;
+  const most = Number.MAX_SAFE_INTEGER;
+  /** @type {[string, number, number, boolean][]} name, least, most, whole */
+  const ranges = [
+    ['maxTokens', 1, u32, true],
+    ['temperature', 0, most, false],
+    ['topK', 0, u32, true],
+    ['topP', 0, 1, false],
+    ['minP', 0, 1, false],
+    ['repeatPenalty', 0, most, false],
+    ['frequencyPenalty', -100, 100, false],
+    ['presencePenalty', -100, 100, false],
+    ['penaltyLast', 0, u32, true],
+    ['logprobs', 0, 20, true],
+    ['priority', -100, 100, true],
+  ];
+  for (const [name, least, greatest, whole] of ranges) {
+    test(`${name} is a number within its range`, () => {
+      const taken = (/** @type {number} */ value) => any(settingsOf(any({ [name]: value })))[name];
+      const middle = whole ? least + 1 : least + 0.5;
+      for (const value of [least, middle, greatest]) assert.equal(taken(value), value);
+      const range = greatest === most ? `of at least ${least}` : `from ${least} to ${greatest}`;
+      const words = `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not `;
+      const wrong = [least - 1, Number.NaN, '1', true, {}, Number.POSITIVE_INFINITY];
+      if (greatest !== most) wrong.push(greatest + 1);
+      if (whole) wrong.push(least + 0.5);
+      for (const value of wrong) {
+        const message = `${words}${typeof value === 'string' ? 'the string "1"' : ''}`;
+        assert.throws(
+          () => taken(any(value)),
+          (error) => any(error).code === 'ARG' && any(error).message.startsWith(message),
+        );
+      }
+    });
+  }
+
+  test('logprobs of 0 ask for the chosen tokens', () => {
+    const { logprob, logprobs } = settingsOf({ logprobs: 0 });
+    assert.deepEqual([logprob, logprobs], [true, 0]);
+    assert.equal(settingsOf({ logprobs: 3 }).logprob, true);
+    assert.equal(settingsOf(any({ logprobs: undefined })).logprob, false);
+  });
+
+  test('seeds are 64 bits, and random without one', () => {
+    const seedOf = (/** @type {any} */ seed) => settingsOf({ seed }).seed;
+    assert.equal(seedOf(5), 5n);
+    assert.equal(seedOf(-1), 2n ** 64n - 1n);
+    assert.equal(seedOf(-1n), 2n ** 64n - 1n);
+    assert.equal(seedOf(2n ** 64n + 3n), 3n);
+    assert.equal(seedOf(2n ** 63n), 2n ** 63n);
+    assert.equal(seedOf(2 ** 53 - 1), 2n ** 53n - 1n);
+    for (const wrong of [2 ** 53, 1.5, Number.NaN, '1', {}, true])
+      assert.throws(() => seedOf(wrong), isArg);
+    assert.throws(() => seedOf(2 ** 53), /exactly: give it as a bigint/);
+    assert.throws(() => seedOf(1.5), /whole number, not 1.5/);
+    const drawn = Array.from({ length: 20 }, () => BigInt(seedOf(undefined)));
+    assert.equal(new Set(drawn.map((one) => one >> 32n)).size, 20);
+    assert.equal(new Set(drawn.map((one) => one & 0xffffffffn)).size, 20);
+    assert.ok(drawn.every((one) => one >= 0n && one < 2n ** 64n));
+  });
+
+  test('biases are pairs of token and number', () => {
+    const biasOf = (/** @type {any} */ logitBias) => settingsOf({ logitBias }).logitBias;
+    assert.deepEqual(biasOf({ 3: 1.5, 0: -100 }), [
+      [0, -100],
+      [3, 1.5],
+    ]);
+    assert.deepEqual(biasOf(new Map([[5, Number.NEGATIVE_INFINITY]])), [
+      [5, Number.NEGATIVE_INFINITY],
+    ]);
+    assert.deepEqual(biasOf({ [u32]: 0 }), [[u32, 0]]);
+    const wrong = [
+      5,
+      'a',
+      { a: 1 },
+      { 1.5: 1 },
+      { '-1': 1 },
+      { 1: '2' },
+      { 1: Number.NaN },
+      { [u32 + 1]: 1 },
+    ];
+    for (const one of wrong) assert.throws(() => biasOf(one), isArg);
+  });
+
+  test('stops, flags, speculation, salts and forced tokens', () => {
+    const of = (/** @type {any} */ options) => settingsOf(options);
+    assert.deepEqual(of({ stop: 'a' }).stop, ['a']);
+    assert.deepEqual(of({ stop: ['a', 'b'] }).stop, ['a', 'b']);
+    assert.deepEqual(of({ stop: [] }).stop, []);
+    for (const stop of [5, ['a', 1], {}, [null]]) assert.throws(() => of({ stop }), isArg);
+    assert.deepEqual(
+      [of({ ignoreEnd: true }).ignoreEnd, of({ ignoreEnd: 1 }).ignoreEnd],
+      [true, false],
+    );
+    assert.deepEqual(
+      [of({ printSpecial: true }).printSpecial, of({ printSpecial: 'x' }).printSpecial],
+      [true, false],
+    );
+    for (const speculation of [true, false, 'always'])
+      assert.equal(of({ speculation }).speculation, speculation);
+    for (const speculation of ['never', 1, {}]) assert.throws(() => of({ speculation }), isArg);
+    assert.deepEqual(of({ forced: [1, 2] }).forced, [1, 2]);
+    assert.throws(() => of({ forced: 'a' }), isArg);
+    assert.throws(() => of({ nope: 1 }), isArg);
+    assert.equal(saltOf('x \u{1f98a}'), 'x \u{1f98a}');
+    assert.deepEqual([saltOf(undefined), saltOf(null)], ['', '']);
+    for (const salt of ['', 5, '\ud800', 'a\udc00b', {}]) assert.throws(() => saltOf(salt), isArg);
+  });
+
+  test('prompts and tokens', () => {
+    assert.equal(promptOf('a'), 'a');
+    assert.equal(promptOf(''), '');
+    assert.deepEqual(promptOf([1, 2]), [1, 2]);
+    assert.deepEqual(promptOf(Int32Array.of(3, -4)), [3, -4]);
+    assert.throws(() => promptOf([]), isArg);
+    assert.equal(promptOf([], true), '');
+    assert.throws(() => promptOf(undefined, true), isArg);
+    assert.deepEqual(tokensOf([]), []);
+    assert.deepEqual(tokensOf([2 ** 31 - 1, -(2 ** 31)]), [2 ** 31 - 1, -(2 ** 31)]);
+    for (const wrong of [
+      [1.5],
+      ['1'],
+      [2 ** 31],
+      [-(2 ** 31) - 1],
+      {},
+      'a',
+      null,
+      [1, undefined],
+    ]) {
+      assert.throws(() => tokensOf(wrong), isArg);
+      if (wrong !== 'a') assert.throws(() => promptOf(wrong), isArg);
+    }
+  });
+
+  test('single values', () => {
+    assert.equal(checkNumber('x', 3, { min: 3, max: 3 }), 3);
+    assert.throws(
+      () => checkNumber('x', 2, { min: 3 }),
+      /^WickError: x must be a number of at least 3, not 2$/,
+    );
+    assert.throws(() => checkNumber('x', 2 ** 53, { min: 3 }), isArg);
+    assert.deepEqual(
+      [
+        checkCount('x', 0),
+        checkCount('x', u32),
+        checkCompletions('n', 1),
+        checkCompletions('n', 16),
+      ],
+      [0, u32, 1, 16],
+    );
+    for (const wrong of [-1, u32 + 1, 0.5]) assert.throws(() => checkCount('x', wrong), isArg);
+    for (const wrong of [0, 17, 1.5]) assert.throws(() => checkCompletions('n', wrong), isArg);
+    for (const fine of [undefined, null, () => 1]) checkCallback('x', fine);
+    for (const wrong of [5, {}, 'x', false])
+      assert.throws(() => checkCallback('x', wrong), /x must be a function/);
+    assert.deepEqual([shown('2'), shown(2)], ['the string "2"', '2']);
+  });
+});
+
+/** A connection that keeps what it was asked, and whose requests say what became of them. */
+class Connection {
+  /** @type {any[]} */
+  messages = [];
+  /** @type {any[]} */
+  waiters = [];
+  /** @type {string[]} */
+  log = [];
+
+  /** @param {any} message @param {any[]} waiters */
+  generate(message, waiters) {
+    this.messages.push(message);
+    this.waiters.push(...waiters);
+    return waiters.map((_, i) => ({
+      cancel: () => this.log.push(`cancel ${i}`),
+      forget: () => this.log.push(`forget ${i}`),
+      acknowledge: (/** @type {number} */ count) => this.log.push(`read ${count} of ${i}`),
+    }));
+  }
+
+  /** @param {number} index @param {string[]} texts @param {any} [more] */
+  give(index, texts, more = {}) {
+    const tokens = texts.map((text, i) => ({ token: i, text, logprob: -1, top: [] }));
+    this.waiters[index].onOutput({ texts, tokens, ...more });
+  }
+}
+
+const done = {
+  finish: 'stop',
+  promptTokens: 30,
+  cachedTokens: 10,
+  completionTokens: 5,
+  queueMs: 1,
+  prefillMs: 40,
+  decodeMs: 8,
+  ttftMs: 41,
+};
+const turn = () => new Promise((settle) => setImmediate(settle));
+const open = (/** @type {any} */ options = {}, completions = 1) => {
+  const connection = new Connection();
+  const readers = readersOf(any(connection), any({ id: 1 }), options, completions);
+  return { connection, readers, reader: readers[0] };
+};
+
+describe('a reader of pieces', () => {
+  test('starts with the first read, gives each piece once, and ends', async () => {
+    const { connection, reader } = open();
+    assert.equal(connection.messages.length, 0);
+    const first = reader.next();
+    assert.deepEqual(connection.messages, [{ id: 1 }]);
+    connection.give(0, ['a', 'b']);
+    assert.deepEqual(await first, {
+      text: 'a',
+      token: { token: 0, text: 'a', logprob: -1, top: [] },
+    });
+    assert.equal((await reader.next())?.text, 'b');
+    assert.equal(reader.isOver, false);
+    const last = reader.next();
+    connection.give(0, ['c'], { done });
+    assert.equal((await last)?.text, 'c');
+    assert.equal(await reader.next(), undefined);
+    assert.equal(await reader.next(), undefined);
+    assert.deepEqual([reader.isOver, reader.done, reader.left], [true, done, undefined]);
+    assert.deepEqual([connection.messages.length, connection.log], [1, ['forget 0']]);
+    reader.cancel();
+    assert.deepEqual(connection.log, ['forget 0']);
+  });
+
+  test('tells after 32 pieces that they were read', async () => {
+    const { connection, reader } = open();
+    reader.start();
+    reader.start();
+    assert.equal(connection.messages.length, 1);
+    connection.give(
+      0,
+      Array.from({ length: 70 }, (_, i) => `${i}`),
+    );
+    for (let i = 0; i < 31; i++) await reader.next();
+    assert.deepEqual(connection.log, []);
+    await reader.next();
+    assert.deepEqual(connection.log, ['read 32 of 0']);
+    for (let i = 0; i < 38; i++) await reader.next();
+    assert.deepEqual(connection.log, ['read 32 of 0', 'read 32 of 0']);
+  });
+
+  test('cancelled: once, and what had come is gone', async () => {
+    const { connection, reader } = open();
+    reader.start();
+    connection.give(0, ['a'], { prefill: { done: 3, total: 9 } });
+    reader.cancel();
+    reader.cancel();
+    await assert.rejects(reader.next(), { name: 'AbortError' });
+    assert.deepEqual(connection.log, ['cancel 0']);
+    assert.deepEqual([reader.isOver, reader.done], [true, undefined]);
+    assert.deepEqual(reader.left, {
+      ...{ finish: 'abort', queueMs: 0, prefillMs: 0, decodeMs: 0, ttftMs: 0 },
+      ...{ promptTokens: 9, cachedTokens: 0, completionTokens: 1 },
+    });
+    connection.give(0, ['b'], { done });
+    assert.equal(reader.done, undefined);
+  });
+
+  test('cancelled before it began: nothing is asked', async () => {
+    const { connection, reader } = open();
+    reader.cancel();
+    await assert.rejects(reader.next(), { name: 'AbortError' });
+    assert.equal(connection.messages.length, 0);
+  });
+
+  test('an error ends it, and is no abort', async () => {
+    const { connection, reader } = open();
+    const next = reader.next();
+    connection.give(0, ['a'], { error: { code: 'NOMEM', message: 'no memory' } });
+    await assert.rejects(next, { code: 'NOMEM' });
+    assert.deepEqual([reader.left, connection.log], [undefined, ['forget 0']]);
+    connection.waiters[0].fail(new Error('later'));
+    await assert.rejects(reader.next(), { code: 'NOMEM' });
+  });
+
+  test('callbacks are told, and their errors end their request', async () => {
+    /** @type {any[]} */
+    const told = [];
+    const { connection, reader } = open({
+      onPrefill: (/** @type {any} */ progress) => told.push(progress),
+      onToken: (/** @type {any} */ token) => told.push(token.text),
+    });
+    reader.start();
+    connection.give(0, ['a'], { prefill: { done: 1, total: 2 } });
+    connection.waiters[0].onOutput({ texts: ['held back'], tokens: [{ token: -1, text: 'x' }] });
+    assert.deepEqual(told, [{ done: 1, total: 2 }, 'a']);
+    const wrong = open({ onToken: () => assert.fail('mine') });
+    const next = wrong.reader.next();
+    wrong.connection.give(0, ['a']);
+    await assert.rejects(next, { message: 'mine' });
+    assert.deepEqual(wrong.connection.log, ['cancel 0']);
+    for (const options of [{ onToken: 5 }, { onPrefill: 'x' }, { signal: {} }])
+      assert.throws(() => open(options), isArg);
+  });
+
+  test('a signal aborts all completions, and is left alone when they have ended', async () => {
+    const abort = new AbortController();
+    let listening = 0;
+    const { addEventListener, removeEventListener } = abort.signal;
+    abort.signal.addEventListener = any((/** @type {any[]} */ ...args) => {
+      listening++;
+      addEventListener.apply(abort.signal, any(args));
+    });
+    abort.signal.removeEventListener = any((/** @type {any[]} */ ...args) => {
+      listening--;
+      removeEventListener.apply(abort.signal, any(args));
+    });
+    const { connection, readers } = open({ signal: abort.signal }, 2);
+    readers[1].start();
+    assert.deepEqual([connection.waiters.length, listening], [2, 1]);
+    connection.give(0, ['a'], { done });
+    assert.equal(listening, 1);
+    connection.give(1, ['a'], { done });
+    assert.equal(listening, 0);
+    const other = open({ signal: abort.signal }, 2);
+    const next = other.readers.map((reader) => reader.next());
+    abort.abort(new Error('enough'));
+    for (const one of next) await assert.rejects(one, { message: 'enough' });
+    assert.deepEqual(other.connection.log, ['cancel 0', 'cancel 1']);
+    const late = open({ signal: abort.signal });
+    await assert.rejects(late.reader.next(), { message: 'enough' });
+    assert.equal(late.connection.messages.length, 0);
+    assert.equal(late.reader.left?.finish, 'abort');
+  });
+});
+
+describe('a generation', () => {
+  test('is read once, leaves out empty pieces, and tells its result', async () => {
+    const connection = new Connection();
+    const generation = new Generation(readerOf(any(connection), any({}), {}));
+    assert.equal(generation.result, undefined);
+    const text = generation.text();
+    await turn();
+    connection.give(0, ['a', '', 'b'], { done });
+    assert.equal(await text, 'ab');
+    assert.deepEqual(generation.result, {
+      finishReason: 'stop',
+      usage: { promptTokens: 30, completionTokens: 5, cachedTokens: 10 },
+      timings: {
+        ...{ queueMs: 1, prefillMs: 40, decodeMs: 8, ttftMs: 41 },
+        ...{ prefillTokensPerSecond: 500, decodeTokensPerSecond: 500 },
+      },
+    });
+    assert.throws(() => generation[Symbol.asyncIterator](), isArg);
+    const empty = timingsOf(any({ ...done, completionTokens: 1, prefillMs: 0 }));
+    assert.deepEqual([empty.prefillTokensPerSecond, empty.decodeTokensPerSecond], [0, 0]);
+    assert.equal(timingsOf(any({ ...done, completionTokens: 2 })).decodeTokensPerSecond, 125);
+    assert.equal(timingsOf(any({ ...done, cachedTokens: 30 })).prefillTokensPerSecond, 0);
+  });
+
+  test('that is left is cancelled, at any time', async () => {
+    const connection = new Connection();
+    const generation = new Generation(readerOf(any(connection), any({}), {}));
+    const texts = generation[Symbol.asyncIterator]();
+    const first = texts.next();
+    await turn();
+    await texts.return(undefined);
+    assert.deepEqual(await first, { done: true, value: undefined });
+    assert.deepEqual(connection.log, ['cancel 0']);
+    assert.equal(generation.result?.finishReason, 'abort');
+    const unread = new Connection();
+    const other = new Generation(readerOf(any(unread), any({}), {}))[Symbol.asyncIterator]();
+    assert.deepEqual(await other.return(undefined), { done: true, value: undefined });
+    assert.deepEqual(
+      [unread.messages.length, await other.next()],
+      [0, { done: true, value: undefined }],
+    );
+  });
+
+  test('leaving: return, throw and disposal cancel, errors of others are thrown on', async () => {
+    /** @type {string[]} */
+    const log = [];
+    const make = () =>
+      leavable(
+        (async function* () {
+          try {
+            yield 'a';
+            yield 'b';
+          } finally {
+            log.push('closed');
+          }
+        })(),
+        () => log.push('cancelled'),
+      );
+    const thrown = make();
+    assert.equal(thrown[Symbol.asyncIterator](), thrown);
+    assert.equal((await thrown.next()).value, 'a');
+    await assert.rejects(thrown.throw(new Error('mine')), { message: 'mine' });
+    assert.deepEqual(log.splice(0), ['cancelled', 'closed']);
+    const disposed = make();
+    await disposed.next();
+    await disposed[Symbol.asyncDispose]();
+    assert.deepEqual(log.splice(0), ['cancelled', 'closed']);
+    assert.deepEqual(await disposed.next(), { done: true, value: undefined });
+    const failing = leavable(
+      (async function* () {
+        yield* /** @type {string[]} */ ([]);
+        throw new Error('theirs');
+      })(),
+      () => {},
+    );
+    await assert.rejects(failing.next(), { message: 'theirs' });
+  });
+});
+
+test('best-of: the mean logprob decides, held-back text counts as text alone', async () => {
+  const connection = new Connection();
+  const found = bestOf(any(connection), 'a', { n: 3, temperature: 1, seed: 1 });
+  await turn();
+  const [message] = connection.messages;
+  assert.deepEqual(
+    [message.input, message.wantsTokens, message.settings.logprob],
+    [{ prompt: 'a' }, true, true],
+  );
+  const token = (/** @type {number} */ id, /** @type {number} */ logprob) => ({
+    token: id,
+    logprob,
+  });
+  connection.waiters[0].onOutput({ texts: ['x', 'y'], tokens: [token(1, -2), token(2, -2)], done });
+  connection.waiters[1].onOutput({
+    texts: ['p', 'q', 'r', 's'],
+    tokens: [token(0, -1.5), token(4, -1.5), token(5, -1.5), token(-1, 0)],
+    done: { ...done, finish: 'length' },
+  });
+  connection.waiters[2].onOutput({
+    texts: ['z'],
+    tokens: [token(6, -2.5)],
+    done: { ...done, finish: 'abort' },
+  });
+  assert.deepEqual(await found, [
+    { text: 'pqrs', tokens: [0, 4, 5], logprob: -4.5, finishReason: 'length' },
+    { text: 'xy', tokens: [1, 2], logprob: -4, finishReason: 'stop' },
+    { text: 'z', tokens: [6], logprob: -2.5, finishReason: 'stop' },
+  ]);
+  const usual = new Connection();
+  const failing = bestOf(any(usual), 'a', {});
+  await turn();
+  assert.equal(usual.waiters.length, 4);
+  usual.give(1, [], { error: { code: 'NOMEM', message: 'x' } });
+  await assert.rejects(failing, { code: 'NOMEM' });
+  assert.deepEqual(usual.log.toSorted(), ['cancel 0', 'cancel 2', 'cancel 3', 'forget 1']);
+  await assert.rejects(bestOf(any(usual), 'a', { n: 17 }), isArg);
+  await assert.rejects(bestOf(any(usual), [], {}), isArg);
+});
+
+/** An engine whose next token depends on the last one; token 0 ends a text. Counts its sessions. */
+class MarkovEngine {
+  /** @type {number[][]} */
+  logprobs;
+  open = 0;
+  most = Number.POSITIVE_INFINITY;
+  /** @type {any[]} */
+  asked = [];
+
+  /** @param {number} vocabulary @param {() => number} random */
+  constructor(vocabulary, random) {
+    this.logprobs = Array.from({ length: vocabulary }, () => {
+      const weights = Array.from({ length: vocabulary }, () => random() + 0.01);
+      const sum = weights.reduce((a, b) => a + b);
+      return weights.map((weight) => Math.log(weight / sum));
+    });
+  }
+
+  info = async () => ({ tokenizer: { ends: [0] } });
+  detokenize = async (/** @type {number[]} */ tokens) => tokens.join('-');
+  createSession = async () => this.#session([]);
+
+  /** @param {number[]} held @returns {any} */
+  #session(held) {
+    this.open++;
+    let isClosed = false;
+    return {
+      tokens: async () => held,
+      truncate: async (/** @type {number} */ count) => void held.splice(count),
+      fork: async () => this.#session([...held]),
+      close: async () => {
+        assert.ok(!isClosed, 'closed twice');
+        isClosed = true;
+        this.open--;
+      },
+      prompt: (/** @type {number[]} */ tokens, /** @type {any} */ options) => ({
+        text: async () => {
+          assert.ok(!isClosed);
+          this.asked.push(options);
+          if (held.length + tokens.length > this.most)
+            throw Object.assign(new Error('full'), { code: 'PROMPT_TOO_LONG' });
+          held.push(...tokens);
+          const row = this.logprobs[held[held.length - 1]].map((logprob, token) => ({
+            token,
+            logprob,
+          }));
+          row.sort((a, b) => b.logprob - a.logprob);
+          held.push(row[0].token);
+          options.onToken({ ...row[0], top: row.slice(0, options.logprobs) });
+        },
+      }),
+    };
+  }
+
+  /** Beam search by its definition. @param {number} first @param {{width: number, maxTokens: number, lengthPenalty: number}} options */
+  best(first, { width, maxTokens, lengthPenalty }) {
+    let live = [{ tokens: /** @type {number[]} */ ([]), logprob: 0 }];
+    /** @type {{tokens: number[], logprob: number, finishReason: string}[]} */
+    const ended = [];
+    for (let step = 0; step < maxTokens && live.length > 0 && ended.length < width; step++) {
+      const all = live.flatMap(({ tokens, logprob }) =>
+        this.logprobs[tokens.at(-1) ?? first].map((one, token) => ({
+          tokens: [...tokens, token],
+          logprob: logprob + one,
+        })),
+      );
+      const chosen = all.sort((a, b) => b.logprob - a.logprob).slice(0, width);
+      for (const { tokens, logprob } of chosen.filter((one) => one.tokens.at(-1) === 0)) {
+        ended.push({ tokens: tokens.slice(0, -1), logprob, finishReason: 'stop' });
+      }
+      live = chosen.filter((one) => one.tokens.at(-1) !== 0);
+    }
+    const cut =
+      ended.length >= width ? [] : live.map((one) => ({ ...one, finishReason: 'length' }));
+    const score = (/** @type {any} */ { tokens, logprob }) =>
+      logprob / Math.max(1, tokens.length) ** lengthPenalty;
+    return [...ended, ...cut].sort((a, b) => score(b) - score(a)).slice(0, width);
+  }
+}
+
+describe('beam search', () => {
+  let state = 1;
+  const random = () => {
+    state = (Math.imul(state, 48271) >>> 0) % 2147483647;
+    return state / 2147483647;
+  };
+
+  test('finds what its definition finds, and closes every session', async () => {
+    for (let round = 0; round < 40; round++) {
+      const engine = new MarkovEngine(3 + (round % 5), random);
+      const options = {
+        width: 1 + (round % 4),
+        maxTokens: 1 + (round % 7),
+        lengthPenalty: (round % 3) / 2,
+      };
+      const found = await beamSearch(any(engine), [1], options);
+      const wanted = engine.best(1, options);
+      assert.deepEqual(
+        found.map(({ tokens, finishReason }) => ({ tokens, finishReason })),
+        wanted.map(({ tokens, finishReason }) => ({ tokens, finishReason })),
+      );
+      for (const [i, { text, tokens, logprob }] of found.entries()) {
+        assert.equal(text, tokens.join('-'));
+        assert.ok(Math.abs(logprob - wanted[i].logprob) < 1e-9);
+      }
+      assert.equal(engine.open, 0);
+    }
+  });
+
+  test('a context that is full ends it, any other refusal is thrown; nothing stays open', async () => {
+    const engine = new MarkovEngine(6, random);
+    engine.logprobs = engine.logprobs.map(() => [-9, -1, -2, -3, -4, -5]);
+    engine.most = 3;
+    const found = await beamSearch(any(engine), [1], { width: 2, maxTokens: 9 });
+    assert.deepEqual(
+      [found.map(({ tokens }) => tokens), engine.open],
+      [
+        [
+          [1, 1, 1],
+          [1, 1, 2],
+        ],
+        0,
+      ],
+    );
+    engine.most = 0;
+    await assert.rejects(beamSearch(any(engine), [1], { width: 2 }), { code: 'PROMPT_TOO_LONG' });
+    assert.equal(engine.open, 0);
+  });
+
+  test('the defaults and limits of its options, and what it asks for', async () => {
+    const engine = new MarkovEngine(30, random);
+    assert.equal((await beamSearch(any(engine), [1], { maxTokens: 2 })).length, 4);
+    const { logprobs, temperature, maxTokens, ignoreEnd, speculation, signal, priority } =
+      engine.asked[0];
+    assert.deepEqual(
+      [logprobs, temperature, maxTokens, ignoreEnd, speculation, signal, priority],
+      [8, 0, 1, true, false, null, 0],
+    );
+    await beamSearch(any(engine), [1], { width: 16, maxTokens: 1, priority: 3 });
+    assert.deepEqual([engine.asked.at(-1).logprobs, engine.asked.at(-1).priority], [20, 3]);
+    for (const wrong of [
+      { width: 0 },
+      { width: 17 },
+      { width: 1.5 },
+      { maxTokens: 0 },
+      { maxTokens: -1 },
+      { lengthPenalty: 'a' },
+      { lengthPenalty: Number.NaN },
+      { nope: 1 },
+    ]) {
+      await assert.rejects(beamSearch(any(engine), [1], any(wrong)), isArg);
+    }
+    engine.asked = [];
+    engine.logprobs = engine.logprobs.map((row) => row.map((_, i) => (i === 0 ? -99 : -i)));
+    assert.equal((await beamSearch(any(engine), [1], { width: 1 }))[0].tokens.length, 64);
+  });
+});
