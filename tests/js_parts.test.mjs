@@ -40,8 +40,6 @@ const { hrtime } = process;
 process.hrtime = /** @type {any} */ (() => [Math.floor(fakeMs / 1000), (fakeMs % 1000) * 1e6]);
 const { ProgressMeter } = await import('../js/bytes/download_progress.js');
 process.hrtime = hrtime;
-const { EVENT_DONE } = await import('../js/wasm/layout.js');
-const { RequestTable } = await import('../js/worker/request_table.js');
 
 describe('info', () => {
   const raw = {
@@ -848,59 +846,5 @@ describe('the table of calls', () => {
       'truncateSession',
     ]);
     assert.ok(!usesSession(undefined));
-  });
-});
-
-describe('cancelling', () => {
-  /** A table, and what its engine is asked to cancel. */
-  function tableThatCancels() {
-    /** @type {number[]} */
-    const cancelled = [];
-    let submitted = 0;
-    const native = {
-      submit: (/** @type {{completions?: number}} */ { completions = 1 }) => {
-        submitted += completions;
-        return submitted - completions + 1;
-      },
-      cancel: (/** @type {number} */ request) => void cancelled.push(request),
-      takeEvents: () => done.splice(0),
-      passes: () => 0,
-      pause() {},
-    };
-    /** @type {{request: number, kind: number, finish: number, text: string}[]} */
-    const done = [];
-    const end = (/** @type {number} */ request) => {
-      done.push({ request, kind: EVENT_DONE, finish: 3, text: '' });
-      table.collect();
-    };
-    const table = new RequestTable(/** @type {any} */ (native));
-    const waiting = () => {
-      const requests = { waiting: 0, waiting_max: 0, refused: 0 };
-      return table.addTo({ requests }).requests.waiting;
-    };
-    return { table, cancelled, end, waiting };
-  }
-
-  test('a request cancelled twice is cancelled once, wherever it is', () => {
-    const { table, cancelled, end, waiting } = tableThatCancels();
-    const request = () => /** @type {any} */ ({});
-    for (let id = 1; id <= 64; id++) table.add(id, request(), false);
-    for (let i = 0; i < 2; i++) table.cancel(1);
-    assert.deepEqual(cancelled, [1]);
-    assert.ok(table.canStep());
-    // of two completions that wait one: they are submitted together
-    table.add(65, /** @type {any} */ ({ completions: 2 }), false);
-    table.add(67, request(), false);
-    for (let i = 0; i < 2; i++) table.cancel(65);
-    assert.deepEqual([cancelled, waiting()], [[1], 3]);
-    for (let i = 0; i < 2; i++) table.cancel(67);
-    assert.equal(waiting(), 2, 'one that waits alone is gone');
-    end(1);
-    end(2);
-    assert.deepEqual([cancelled, waiting()], [[1, 65], 0]);
-    table.cancel(65);
-    end(65);
-    for (const gone of [1, 65, 67, 999]) table.cancel(gone);
-    assert.deepEqual(cancelled, [1, 65], 'what has ended is not cancelled');
   });
 });

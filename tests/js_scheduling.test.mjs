@@ -8,9 +8,6 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { WickError as SourceError } from '../js/base/errors.js';
-import { EVENT_DONE, EVENT_TOKEN } from '../js/wasm/layout.js';
-import { RequestTable } from '../js/worker/request_table.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -289,42 +286,6 @@ describe('what nobody reads', () => {
     for (let i = 0; i < 20 && kept() > 0; i++) await sleep(50);
     assert.equal(kept(), 0, 'of the generations that were left are kept');
   });
-
-  test('rests without taking the places of what is read', () => {
-    /** @type {{request: number, kind: number, text: string}[]} */
-    let events = [];
-    let submitted = 0;
-    let paused = 0;
-    const native = {
-      submit: () => ++submitted,
-      passes: () => 0,
-      pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
-        paused += isPaused ? 1 : -1;
-      },
-      takeEvents: () => events.splice(0),
-    };
-    const table = new RequestTable(/** @type {any} */ (native));
-    for (let id = 1; id <= 100; id++) table.add(id, /** @type {any} */ ({}), false);
-    assert.equal(submitted, 64);
-    const say = (/** @type {number} */ first, /** @type {number} */ last) => {
-      for (let request = first; request <= last; request++) {
-        for (let i = 0; i < 256; i++) events.push({ request, kind: EVENT_TOKEN, text: 'a' });
-      }
-      table.collect();
-    };
-    say(1, 64);
-    assert.deepEqual([submitted, paused], [100, 64]);
-    say(65, 100);
-    assert.deepEqual([paused, table.canStep()], [100, false]);
-    table.acknowledge(1, 32);
-    assert.deepEqual([paused, table.canStep()], [99, true]);
-    const done = { kind: EVENT_DONE, finish: 2, text: '' };
-    events = Array.from({ length: 100 }, (_, i) => ({ request: i + 1, ...done }));
-    assert.equal(table.collect().length, 100);
-    // the places that are free again are those of requests that are awake
-    for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
-    assert.equal(submitted, 164);
-  });
 });
 
 describe('speculation', () => {
@@ -415,84 +376,6 @@ describe('more requests than the engine takes', () => {
       usual,
       Array.from({ length: 199 }, (_, i) => `Usual ${i}`),
     );
-  });
-
-  /** A table over an engine of no more than a list. */
-  function tableOf() {
-    /** @type {any[]} */
-    const submitted = [];
-    /** @type {{request: number, kind: number, finish: number, text: string}[]} */
-    const events = [];
-    const engine = { passes: 0, room: Number.POSITIVE_INFINITY };
-    const native = {
-      submit(/** @type {any} */ request) {
-        if (submitted.length >= engine.room) throw new SourceError('NOMEM', 'no room');
-        submitted.push(request);
-        return submitted.length;
-      },
-      passes: () => engine.passes,
-      takeEvents: () => events.splice(0),
-    };
-    const table = new RequestTable(/** @type {any} */ (native));
-    let id = 0;
-    const add = (/** @type {string} */ name, priority = 0) =>
-      table.add(++id, /** @type {any} */ ({ name, priority }), false);
-    const end = (/** @type {number} */ request) => {
-      events.push({ request, kind: EVENT_DONE, finish: 2, text: '' });
-      return table.collect();
-    };
-    const names = (from = 64) => submitted.slice(from).map(({ name }) => name);
-    for (let i = 0; i < 64; i++) add(`${i}`);
-    return { table, engine, submitted, add, end, names };
-  }
-
-  test('one waits only for 64 that precede it', () => {
-    const { add, end, names } = tableOf();
-    add('usual');
-    add('low', -1);
-    assert.deepEqual(names(), []);
-    for (let i = 0; i < 66; i++) add(`high ${i}`, 1);
-    assert.deepEqual([names().length, names().at(-1)], [64, 'high 63']);
-    add('urgent', 100);
-    assert.equal(names().at(-1), 'urgent');
-    end(65); // leaves 64 before the next: 63 and the urgent one
-    assert.equal(names().at(-1), 'urgent');
-    end(66);
-    assert.equal(names().at(-1), 'high 64');
-    for (let request = 1; request <= 64; request++) end(request);
-    assert.equal(names().at(-1), 'high 64');
-    for (let request = 67; request <= 69; request++) end(request);
-    assert.deepEqual(names().slice(-3), ['high 65', 'usual', 'low']);
-  });
-
-  test('one that has waited for 512 passes goes before those that came later', () => {
-    const { add, engine, end, names, submitted } = tableOf();
-    engine.passes = 10;
-    add('low', -100);
-    engine.passes = 11;
-    for (let i = 0; i < 65; i++) add(`high ${i}`, 100);
-    engine.passes = 521;
-    end(1);
-    assert.equal(names().at(-1), 'high 63');
-    engine.passes = 522;
-    end(2);
-    assert.equal(names().at(-1), 'low');
-    assert.equal(submitted.at(-1).passesWaited, 512);
-  });
-
-  test('without memory for more than 64 the urgent one waits for an end, and is not refused', () => {
-    const { table, add, engine, end, names } = tableOf();
-    engine.room = 64;
-    add('urgent', 100);
-    assert.deepEqual([names(), table.collect()], [[], []]);
-    engine.room = 65;
-    assert.deepEqual(table.collect(), []);
-    end(1);
-    assert.deepEqual(names(), ['urgent']);
-    // one that has a place is refused
-    end(2);
-    add('usual');
-    assert.equal(table.collect()[0].error?.code, 'NOMEM');
   });
 
   test('of those that wait some are aborted: the others end, and nobody listens any more', async (t) => {
@@ -590,35 +473,3 @@ async function generateAll(engine) {
   await generation.text();
   return generation;
 }
-
-describe('what the page is told', () => {
-  /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
-  function tableOf(events) {
-    let submitted = 0;
-    const native = {
-      ...{ submit: () => ++submitted, pause() {}, passes: () => 0 },
-      takeEvents: () => events.splice(0),
-    };
-    return new RequestTable(/** @type {any} */ (native));
-  }
-
-  test('a first piece and an end at once, what lies between together', () => {
-    /** @type {{request: number, kind: number, text: string, finish?: number}[]} */
-    const events = [];
-    const table = tableOf(events);
-    table.add(1, /** @type {any} */ ({}), false);
-    const say = (/** @type {string} */ text) => {
-      events.push({ request: 1, kind: EVENT_TOKEN, text });
-      return table.hear();
-    };
-    assert.deepEqual([table.awaitsFirst(), say('a'), table.awaitsFirst()], [true, true, false]);
-    assert.deepEqual(table.collect()[0].texts, ['a']);
-    assert.deepEqual([say('b'), say('c')], [false, false]);
-    // the end of a text was held back while it could have become a stop string
-    events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'd' });
-    assert.ok(table.hear());
-    const [{ texts, done }] = table.collect();
-    assert.deepEqual([texts, done?.finish], [['b', 'c', 'd'], 'length']);
-    assert.deepEqual(table.collect(), []);
-  });
-});
