@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { beamSearch } from '../js/page/beam_search.js';
 import { bestOf } from '../js/page/best_of.js';
+import { ChatCompletions } from '../js/page/chat_completions.js';
+import { Engine } from '../js/page/engine.js';
 import { Generation, timingsOf } from '../js/page/generation.js';
 import {
   checkCallback,
@@ -653,5 +655,382 @@ describe('beam search', () => {
     engine.asked = [];
     engine.logprobs = engine.logprobs.map((row) => row.map((_, i) => (i === 0 ? -99 : -i)));
     assert.equal((await beamSearch(any(engine), [1], { width: 1 }))[0].tokens.length, 64);
+  });
+});
+
+describe('calls of an engine', () => {
+  /** @param {any} [answer] */
+  const make = (answer) => {
+    /** @type {any[]} */
+    const asked = [];
+    const connection = Object.assign(new Connection(), {
+      call: async (
+        /** @type {string} */ name,
+        /** @type {any[]} */ args,
+        /** @type {any} */ signal,
+      ) => {
+        asked.push([name, args, signal]);
+        return answer;
+      },
+      close: async () => void asked.push('closed'),
+      check: () => {},
+    });
+    return { asked, connection, engine: new Engine(any(connection), any({ name: 'm' })) };
+  };
+
+  test('their arguments, and what is left out', async () => {
+    const { signal } = new AbortController();
+    const { asked, engine } = make([5, 6, 7]);
+    await engine.tokenize('a');
+    await engine.tokenize('b', { addSpecial: false });
+    await engine.tokenize('c', { parseSpecial: false, signal });
+    await engine.tokenize('', { addSpecial: false, parseSpecial: false });
+    assert.deepEqual(asked.splice(0), [
+      ['tokenize', ['a', 3], undefined],
+      ['tokenize', ['b', 2], undefined],
+      ['tokenize', ['c', 1], signal],
+      ['tokenize', ['', 0], undefined],
+    ]);
+    assert.equal(await engine.countTokens('a', { addSpecial: false }), 3);
+    assert.deepEqual(asked.splice(0), [['tokenize', ['a', 2], undefined]]);
+    await engine.detokenize([1, 2]);
+    await engine.detokenize(Int32Array.of(3), { special: true, signal });
+    assert.deepEqual(asked.splice(0), [
+      ['detokenize', [[1, 2], false], undefined],
+      ['detokenize', [[3], true], signal],
+    ]);
+    const messages = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ];
+    await engine.applyTemplate(messages);
+    await engine.applyTemplate(messages, {
+      addGenerationPrompt: false,
+      variables: { x: 1 },
+      signal,
+    });
+    const plain = [{ role: 'user', content: 'ab' }];
+    assert.deepEqual(asked.splice(0), [
+      ['applyTemplate', [plain, { add_generation_prompt: true }], undefined],
+      ['applyTemplate', [plain, { x: 1, add_generation_prompt: false }], signal],
+    ]);
+    await engine.inspect();
+    await engine.metrics();
+    await engine.metrics({ format: 'prometheus', reset: true, signal });
+    assert.deepEqual(asked.splice(0), [
+      ['inspect', [], undefined],
+      ['metrics', ['json', false], undefined],
+      ['metrics', ['prometheus', true], signal],
+    ]);
+    await engine.close();
+    await engine[Symbol.asyncDispose]();
+    assert.deepEqual(asked.splice(0), ['closed', 'closed']);
+  });
+
+  test('of a wrong kind are refused before they are made', async () => {
+    const { asked, engine } = make();
+    const wrong = [
+      () => engine.tokenize(any(5)),
+      () => engine.tokenize('a', any({ special: true })),
+      () => engine.detokenize(any('a')),
+      () => engine.detokenize([1], any({ addSpecial: true })),
+      () => engine.applyTemplate([]),
+      () => engine.applyTemplate([{ content: 'a' }]),
+      () => engine.applyTemplate([{ role: 'user', content: 5 }]),
+      () => engine.applyTemplate([{ role: 'user' }], any({ nope: 1 })),
+      () => engine.metrics(any({ map: true })),
+      () => engine.kvStats(any({ reset: true })),
+      () => engine.stats(any({ format: 'xml' })),
+      () => engine.stats(any({ reset: true })),
+      () => engine.createSession(any({ nope: 1 })),
+    ];
+    for (const one of wrong) await assert.rejects(one(), isArg);
+    const image = [{ role: 'user', content: [{ type: 'image' }] }];
+    await assert.rejects(engine.applyTemplate(image), { code: 'UNSUPPORTED' });
+    assert.deepEqual(asked, []);
+    assert.throws(() => engine.generate([]), isArg);
+    assert.throws(() => engine.generateMany('a', { n: 0 }), isArg);
+  });
+
+  test('generate, and several completions of one prompt', async () => {
+    const { connection, engine } = make();
+    void engine.generate('a', { seed: 1, maxTokens: 3 }).text();
+    void engine.generate([1], { seed: 1, onToken: () => {} }).text();
+    await turn();
+    const [first, second] = connection.messages;
+    assert.deepEqual(
+      [first.input, first.settings.maxTokens, first.wantsTokens],
+      [{ prompt: 'a' }, 3, false],
+    );
+    assert.deepEqual([second.input, second.wantsTokens], [{ prompt: [1] }, true]);
+    const many = engine.generateMany('b', { n: 3, seed: 1 });
+    assert.deepEqual(
+      [many.length, engine.generateMany('b').length, connection.waiters.length],
+      [3, 2, 2],
+    );
+    const text = many[1].text();
+    await turn();
+    assert.equal(connection.waiters.length, 5);
+    connection.give(3, ['x'], { done });
+    assert.equal(await text, 'x');
+  });
+});
+
+describe('chat completions', () => {
+  const open = () => {
+    const connection = Object.assign(new Connection(), { check: () => {} });
+    return { connection, completions: new ChatCompletions(any(connection), 'm') };
+  };
+  const messages = /** @type {any} */ ([{ role: 'user', content: 'a' }]);
+  const details = [
+    {
+      token: 4,
+      text: 'x',
+      bytes: [120],
+      logprob: -1,
+      top: [
+        { token: 4, text: 'x', bytes: [120], logprob: -1 },
+        { token: 5, text: 'y', bytes: [121], logprob: -2 },
+        { token: 6, text: 'z', bytes: [122], logprob: -3 },
+      ],
+    },
+    { token: -1, text: '', logprob: 0, top: [] },
+  ];
+  const shaped = {
+    token: 'x',
+    logprob: -1,
+    bytes: [120],
+    top_logprobs: [
+      { token: 'x', logprob: -1, bytes: [120] },
+      { token: 'y', logprob: -2, bytes: [121] },
+    ],
+  };
+  const usage = {
+    prompt_tokens: 30,
+    completion_tokens: 9,
+    total_tokens: 39,
+    prompt_tokens_details: { cached_tokens: 10 },
+  };
+
+  test('two choices at once, with logprobs', async () => {
+    const { connection, completions } = open();
+    const before = Math.floor(Date.now() / 1000);
+    const made = completions.create({ messages, n: 2, logprobs: true, top_logprobs: 2, seed: 1 });
+    await turn();
+    connection.waiters[0].onOutput({ texts: ['x', ' rest'], tokens: details, done });
+    connection.waiters[1].onOutput({
+      texts: ['q'],
+      tokens: [undefined],
+      done: { ...done, finish: 'length', completionTokens: 4 },
+    });
+    const { id, created, timings, ...answer } = await made;
+    assert.match(id, /^chatcmpl-[a-z0-9]{8,}$/);
+    assert.ok(created >= before && created <= Date.now() / 1000);
+    assert.equal(timings.decodeTokensPerSecond, 500);
+    assert.deepEqual(answer, {
+      object: 'chat.completion',
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'x rest', refusal: null },
+          logprobs: { content: [shaped], refusal: null },
+          finish_reason: 'stop',
+        },
+        {
+          index: 1,
+          message: { role: 'assistant', content: 'q', refusal: null },
+          logprobs: { content: [], refusal: null },
+          finish_reason: 'length',
+        },
+      ],
+      usage,
+    });
+    const [{ input, wantsTokens, settings }] = connection.messages;
+    assert.deepEqual(
+      [input, wantsTokens, settings.logprobs],
+      [{ messages, variables: {}, parseSpecial: false }, true, 2],
+    );
+  });
+
+  test('a stream: roles first, pieces as they come, ends with timings, the usage last', async () => {
+    const { connection, completions } = open();
+    const stream = await completions.create({
+      messages,
+      n: 2,
+      stream: true,
+      stream_options: { include_usage: true },
+      seed: 1,
+    });
+    assert.equal(connection.waiters.length, 2); // it has started
+    /** @type {any[]} */
+    const chunks = [];
+    const read = (async () => {
+      for await (const chunk of stream) chunks.push(chunk);
+    })();
+    await turn();
+    connection.give(1, ['b']);
+    await turn();
+    connection.give(0, ['a']);
+    await turn();
+    connection.give(1, [], { done: { ...done, finish: 'length', completionTokens: 4 } });
+    await turn();
+    connection.give(0, [], { done });
+    await read;
+    assert.ok(
+      chunks.every(
+        ({ id, object, model }) =>
+          id === chunks[0].id && object === 'chat.completion.chunk' && model === 'm',
+      ),
+    );
+    const choice = (/** @type {number} */ index, /** @type {any} */ more) => ({
+      index,
+      delta: {},
+      logprobs: null,
+      finish_reason: null,
+      ...more,
+    });
+    const role = { role: 'assistant', content: '' };
+    assert.deepEqual(
+      chunks.map(({ choices }) => choices[0]),
+      [
+        choice(0, { delta: role }),
+        choice(1, { delta: role }),
+        choice(1, { delta: { content: 'b' } }),
+        choice(0, { delta: { content: 'a' } }),
+        choice(1, { finish_reason: 'length' }),
+        choice(0, { finish_reason: 'stop' }),
+        undefined,
+      ],
+    );
+    assert.deepEqual([chunks[6].choices, chunks[6].usage], [[], usage]);
+    assert.deepEqual(
+      [chunks[5].timings.decodeTokensPerSecond, chunks[3].timings],
+      [500, undefined],
+    );
+    assert.throws(() => stream[Symbol.asyncIterator](), isArg);
+    // it has ended: nothing is cancelled
+    assert.deepEqual(connection.log.toSorted(), ['forget 0', 'forget 1']);
+  });
+
+  test('a stream with logprobs, without usage, that is left or aborted', async () => {
+    const { connection, completions } = open();
+    const stream = await completions.create({
+      messages,
+      stream: true,
+      logprobs: true,
+      top_logprobs: 2,
+      seed: 1,
+    });
+    const chunks = stream[Symbol.asyncIterator]();
+    await chunks.next();
+    const piece = chunks.next();
+    connection.waiters[0].onOutput({ texts: ['x', ' rest'], tokens: details });
+    assert.deepEqual((await piece).value.choices[0].logprobs, { content: [shaped], refusal: null });
+    assert.deepEqual((await chunks.next()).value.choices[0].logprobs, {
+      content: [],
+      refusal: null,
+    });
+    await chunks.return();
+    assert.deepEqual(connection.log.splice(0), ['cancel 0']);
+    const other = open();
+    const aborted = await other.completions.create({ messages, stream: true, n: 2 });
+    assert.equal(aborted.controller, aborted.controller);
+    const texts = aborted[Symbol.asyncIterator]();
+    await texts.next();
+    aborted.controller.abort();
+    await assert.rejects(
+      (async () => {
+        for (;;) if ((await texts.next()).done) return;
+      })(),
+      { name: 'AbortError' },
+    );
+    assert.deepEqual(other.connection.log, ['cancel 0', 'cancel 1']);
+    const ended = open();
+    const plain = await ended.completions.create({ messages, stream: true });
+    ended.connection.give(0, ['a'], { done });
+    /** @type {any[]} */
+    const all = [];
+    for await (const chunk of plain) all.push(chunk);
+    assert.deepEqual([all.length, all.some(({ usage: one }) => one)], [3, false]);
+  });
+
+  test('an error of one choice cancels the others', async () => {
+    const { connection, completions } = open();
+    const made = completions.create({ messages, n: 3 });
+    await turn();
+    connection.give(1, [], { error: { code: 'NOMEM', message: 'x' } });
+    await assert.rejects(made, { code: 'NOMEM' });
+    assert.deepEqual(connection.log.toSorted(), ['cancel 0', 'cancel 2', 'forget 1']);
+  });
+
+  test('what is refused', async () => {
+    const { connection, completions } = open();
+    const wrong = [
+      null,
+      5,
+      { messages: [] },
+      { messages, stream: 'true' },
+      { messages, n: 0 },
+      { messages, parseSpecial: 1 },
+      { messages, top_logprobs: 2 },
+      { messages, maxTokens: 5 },
+      { messages, signal: 5 },
+    ];
+    for (const body of wrong) await assert.rejects(completions.create(any(body)), isArg);
+    for (const name of [
+      'tools',
+      'functions',
+      'tool_choice',
+      'function_call',
+      'audio',
+      'modalities',
+      'web_search_options',
+    ]) {
+      await assert.rejects(completions.create(any({ messages, [name]: [] })), {
+        code: 'UNSUPPORTED',
+      });
+    }
+    await assert.rejects(
+      completions.create(any({ messages, response_format: { type: 'json_object' } })),
+      { code: 'UNSUPPORTED' },
+    );
+    await assert.rejects(completions.create({ messages }, any({ nope: 1 })), isArg);
+    assert.equal(connection.messages.length, 0);
+    const fine = {
+      tools: null,
+      model: 'x',
+      user: 'u',
+      store: true,
+      response_format: { type: 'text' },
+      prompt_cache_key: 'k',
+      stream: null,
+      n: null,
+      logprobs: false,
+    };
+    void completions
+      .create(
+        any({ messages, ...fine, max_completion_tokens: 5, max_tokens: 6 }),
+        any({ headers: {}, maxRetries: 2 }),
+      )
+      .catch(() => {});
+    void completions
+      .create(any({ messages, max_tokens: 6, parseSpecial: true, chat_template_kwargs: { a: 1 } }))
+      .catch(() => {});
+    await turn();
+    const [first, second] = connection.messages;
+    assert.deepEqual(
+      [first.settings.maxTokens, first.wantsTokens, first.settings.logprob],
+      [5, false, false],
+    );
+    assert.deepEqual(
+      [second.settings.maxTokens, second.input.parseSpecial, second.input.variables],
+      [6, true, { a: 1 }],
+    );
   });
 });
