@@ -310,6 +310,20 @@ describe('refusals', () => {
     }
     const zipped = { headers: { 'Content-Encoding': 'gzip' } };
     await assertRefused(await handle(post(CHAT, greedy, zipped)), 415, { param: null });
+    const broken = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array([0x7b])),
+      pull: (controller) => controller.error(new Error('the socket is closed')),
+    });
+    const half = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: broken });
+    await assertRefused(await handle(half), 400, { code: 'invalid_json' });
+    let isCancelled = false;
+    const open = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array([0x7b, 0xff])),
+      cancel: () => void (isCancelled = true),
+    });
+    const odd = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: open });
+    await assertRefused(await handle(odd), 400, { code: 'invalid_json' });
+    assert.ok(isCancelled, 'no more of the body is read');
     const bytes = new Uint8Array([0x22, 0xff, 0x22]);
     const raw = new Request(`http://wick.test${CHAT}`, { method: 'POST', body: bytes, headers });
     await assertRefused(await handle(raw), 400, { code: 'invalid_json' });

@@ -284,6 +284,8 @@ describe('of an engine', () => {
     assert.throws(own({ speculation: 'true' }), /'always', not the string "true"$/);
     assert.throws(own({ speculation: Symbol('x') }), { ...refused, message: /not Symbol\(x\)$/ });
     assert.throws(own({ logitBias: { 1: '2' } }), /must be a number, not the string "2"$/);
+    assert.throws(own({ temperature: -1 }), /must be a number of at least 0, not -1$/);
+    assert.throws(own({ temperature: 1e308 }), /number from 0 to 9007199254740991, not 1e\+308$/);
     assert.throws(() => config({ kvType: 'F16' }), /or 'q4', not the string "F16"$/);
     assert.throws(() => config({ kvType: Symbol('x') }), refused);
   });

@@ -42,17 +42,28 @@ async function readText(body, bytesMax, signal) {
   signal.addEventListener('abort', leave, { once: true });
   let text = '';
   let bytesCount = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    bytesCount += value.byteLength;
-    if (bytesCount > bytesMax) {
-      leave();
-      throw tooLarge(bytesMax);
+  try {
+    for (;;) {
+      const { done, value } = await readPiece(reader);
+      if (done) break;
+      bytesCount += value.byteLength;
+      if (bytesCount > bytesMax) throw tooLarge(bytesMax);
+      text += decode(decoder, value);
     }
-    text += decode(decoder, value);
+    return text + decode(decoder);
+  } catch (error) {
+    leave();
+    throw error;
   }
-  return text + decode(decoder);
+}
+
+/** @param {ReadableStreamDefaultReader<Uint8Array>} reader a body that breaks is the client's failure */
+async function readPiece(reader) {
+  try {
+    return await reader.read();
+  } catch {
+    throw malformed('The body broke off');
+  }
 }
 
 /** @param {TextDecoder} decoder @param {Uint8Array} [bytes] none at the end @returns {string} */

@@ -17,7 +17,8 @@ export function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, w
   const number = /** @type {number} */ (value);
   const fits = typeof value === 'number' && number >= min && number <= max;
   if (fits && (!whole || Number.isInteger(number))) return number;
-  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  const isOpen = max === Number.MAX_SAFE_INTEGER && !(number > max);
+  const range = isOpen ? `of at least ${min}` : `from ${min} to ${max}`;
   throw argumentError(
     `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
   );
