@@ -319,7 +319,9 @@ describe('refusals', () => {
     let isCancelled = false;
     const open = new ReadableStream({
       start: (controller) => controller.enqueue(new Uint8Array([0x7b, 0xff])),
-      cancel: () => void (isCancelled = true),
+      cancel: () => {
+        isCancelled = true;
+      },
     });
     const odd = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: open });
     await assertRefused(await handle(odd), 400, { code: 'invalid_json' });
