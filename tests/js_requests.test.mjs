@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { WickError } from '../js/base/errors.js';
 import { beamSearch } from '../js/page/beam_search.js';
 import { bestOf } from '../js/page/best_of.js';
 import { ChatCompletions } from '../js/page/chat_completions.js';
@@ -17,6 +18,7 @@ import {
 } from '../js/page/option_checks.js';
 import { leavable, readerOf, readersOf } from '../js/page/piece_reader.js';
 import { promptOf, saltOf, settingsOf, tokensOf } from '../js/page/request_options.js';
+import { Session } from '../js/page/session.js';
 
 const isArg = { code: 'ARG' };
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
@@ -1032,5 +1034,124 @@ describe('chat completions', () => {
       [second.settings.maxTokens, second.input.parseSpecial, second.input.variables],
       [6, true, { a: 1 }],
     );
+  });
+});
+
+describe('sessions', () => {
+  /** @param {Record<string, any>} [answers] by the names of calls; a function is called */
+  const open = async (answers = {}) => {
+    /** @type {any[]} */
+    const asked = [];
+    const connection = Object.assign(new Connection(), {
+      isEnded: false,
+      check: () => {},
+      call: async (/** @type {string} */ name, /** @type {any[]} */ args) => {
+        asked.push([name, ...args]);
+        const answer = { createSession: 7, forkSession: 8, ...answers }[name];
+        return typeof answer === 'function' ? any(answer)() : answer;
+      },
+    });
+    const session = await Session.create(any(connection), {});
+    asked.splice(0);
+    return { asked, connection, session };
+  };
+
+  test('prompts and appended text name the session', async () => {
+    const { connection, session } = await open();
+    const text = session.prompt('a', { seed: 1 }).text();
+    await turn();
+    connection.give(0, ['x'], { done });
+    assert.equal(await text, 'x');
+    const appended = session.append([1, 2]);
+    await turn();
+    connection.give(1, [], { done });
+    assert.deepEqual(await appended, { tokens: 30, cachedTokens: 10 });
+    const [first, second] = connection.messages;
+    assert.deepEqual(
+      [first.input.prompt, first.settings.session, first.settings.prefillOnly],
+      ['a', 7, undefined],
+    );
+    assert.deepEqual(
+      [
+        second.input.prompt,
+        second.settings.session,
+        second.settings.prefillOnly,
+        second.settings.drop,
+        second.wantsTokens,
+      ],
+      [[1, 2], 7, true, undefined, false],
+    );
+    void session.prompt([], { seed: 1, onToken: () => {} }).text();
+    await turn();
+    assert.deepEqual(
+      [connection.messages[2].input.prompt, connection.messages[2].wantsTokens],
+      ['', true],
+    );
+    assert.throws(() => session.prompt('a', { salt: 'x' }), isArg);
+    await assert.rejects(session.append('a', any({ seed: 1 })), isArg);
+    await assert.rejects(session.append(any(5)), isArg);
+  });
+
+  test('forks, cuts, drops and tokens', async () => {
+    const { asked, connection, session } = await open({ sessionTokens: [1, 2] });
+    const fork = await session.fork();
+    assert.deepEqual(await fork.tokens(), [1, 2]);
+    await session.truncate(3);
+    await session.truncate(0);
+    await session.drop(5, 5);
+    await session.drop(6, 5);
+    assert.deepEqual(asked.splice(0), [
+      ['forkSession', 7],
+      ['sessionTokens', 8],
+      ['truncateSession', 7, 3],
+      ['truncateSession', 7, 0],
+      ['dropFromSession', 7, 5, 5],
+      ['dropFromSession', 7, 6, 5],
+    ]);
+    const dropped = session.drop(5, 6);
+    await turn();
+    connection.give(0, [], { done });
+    await dropped;
+    assert.deepEqual(
+      [connection.messages[0].settings.drop, connection.messages[0].input.prompt, asked],
+      [[5, 6], '', []],
+    );
+    for (const wrong of [-1, 1.5, 'a']) {
+      await assert.rejects(session.truncate(any(wrong)), isArg);
+      await assert.rejects(session.drop(any(wrong), 3), isArg);
+      await assert.rejects(session.drop(0, any(wrong)), isArg);
+    }
+  });
+
+  test('are closed once, again after an error, never after the engine', async () => {
+    let error = /** @type {any} */ (new WickError('IO', 'x'));
+    const closing = () => {
+      if (error) throw error;
+    };
+    const { asked, session } = await open({ closeSession: closing });
+    await assert.rejects(session.close(), { code: 'IO' });
+    error = undefined;
+    await Promise.all([session.close(), session.close()]);
+    await session[Symbol.asyncDispose]();
+    assert.deepEqual(asked, [
+      ['closeSession', 7],
+      ['closeSession', 7],
+    ]);
+    const gone = await open({
+      closeSession: () => Promise.reject(new WickError('LEADER_GONE', 'x')),
+    });
+    await gone.session.close();
+    const ended = await open({ closeSession: () => assert.fail('it has ended') });
+    ended.connection.isEnded = true;
+    await ended.session.close();
+    assert.deepEqual(ended.asked, []);
+    const other = await open({
+      closeSession: () => {
+        other.connection.isEnded = true;
+        throw new WickError('IO', 'closed meanwhile');
+      },
+    });
+    await other.session.close();
+    assert.deepEqual(other.asked.length, 1);
   });
 });

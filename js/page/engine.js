@@ -18,12 +18,10 @@ import { loadState, Session, saveState } from './session.js';
 
 export class Engine {
   #connection;
-  #info;
 
   /** @param {EngineConnection} connection @param {ReturnType<typeof infoOf>} info */
   constructor(connection, info) {
     this.#connection = connection;
-    this.#info = info;
     this.chat = {
       completions: new ChatCompletions(connection, info.name ?? info.architecture ?? 'model'),
     };
@@ -126,8 +124,7 @@ export class Engine {
 
   /** Facts about the model, and the memory and threads in use now. */
   async info() {
-    this.#info = infoOf(await this.#connection.call('info', []));
-    return this.#info;
+    return infoOf(await this.#connection.call('info', []));
   }
 
   /** The file's metadata and tensors (long values shortened), as `wick inspect --json` prints them. */

@@ -287,3 +287,57 @@ TEST(truncation_says_what_was_being_read) {
   check_truncation_words(96, "the file ends in tensor entry 1 of 1");
   check_truncation_words(110, "the file ends in the entry of tensor 't' (1 of 1)");
 }
+
+// ---- what is just not too much ----
+
+TEST(what_reaches_a_limit_is_read) {
+  static char long_key[GGUF_KEY_BYTES_MAX + 1], long_name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
+  memset(long_key, 'k', GGUF_KEY_BYTES_MAX);
+  memset(long_name, 'n', GGUF_TENSOR_NAME_BYTES_MAX);
+  memory_file file = {0};
+  file_header(&file, 3, 2);
+  file_string(&file, long_key);
+  file_u32(&file, GGUF_U32);
+  file_u32(&file, 7);
+  file_string(&file, "general.alignment");
+  file_u32(&file, GGUF_U32);
+  file_u32(&file, GGUF_ALIGNMENT_MAX);
+  file_string(&file, long_name);
+  file_u32(&file, GGUF_DIMS_MAX);
+  for (uint64_t i = 0; i < GGUF_DIMS_MAX; i++) file_u64(&file, 2 + i);
+  file_u32(&file, GGML_TYPE_F32);
+  file_u64(&file, 0);
+  file_tensor(&file, "rows", 1, UINT32_MAX, GGML_TYPE_F32, GGUF_ALIGNMENT_MAX);
+  file_tensor(&file, "columns", UINT32_MAX, 1, GGML_TYPE_F32, UINT64_C(1) << 40);
+  gguf_directory *directory = parse(&file);
+  REQUIRE(gguf_directory_is_complete(directory));
+  uint32_t value = 0;
+  CHECK_EQ_INT(gguf_get_u32(directory, long_key, &value, &error), WICK_OK);
+  CHECK_EQ_UINT(value, 7);
+  const gguf_tensor *tensor = gguf_tensor_at(directory, 0);
+  CHECK_EQ_UINT(tensor->name.size_bytes, GGUF_TENSOR_NAME_BYTES_MAX);
+  CHECK_EQ_UINT(tensor->dim_count, GGUF_DIMS_MAX);
+  for (uint64_t i = 0; i < GGUF_DIMS_MAX; i++) CHECK_EQ_UINT(tensor->dims[i], 2 + i);
+  CHECK_EQ_UINT(tensor->size_bytes, 4 * 2 * 3 * 4 * 5);
+  CHECK_EQ_UINT(gguf_tensor_at(directory, 1)->size_bytes, 4 * (uint64_t)UINT32_MAX);
+  CHECK_EQ_UINT(gguf_tensor_at(directory, 2)->size_bytes, 4 * (uint64_t)UINT32_MAX);
+  close_directory(directory);
+  file_free(&file);
+}
+
+// One that is in order needs no list of its order, so that its directory takes no more than its
+// parts.
+TEST(tensors_in_order_need_no_list) {
+  uint64_t blocks[2];
+  for (int is_turned = 0; is_turned < 2; is_turned++) {
+    memory_file file = {0};
+    file_header(&file, 2, 0);
+    file_tensor(&file, "a", 8, 1, GGML_TYPE_F32, is_turned ? 32 : 0);
+    file_tensor(&file, "b", 8, 1, GGML_TYPE_F32, is_turned ? 0 : 32);
+    gguf_directory *directory = parse(&file);
+    blocks[is_turned] = memory.blocks_now;
+    close_directory(directory);
+    file_free(&file);
+  }
+  CHECK_EQ_UINT(blocks[1], blocks[0] + 1);
+}

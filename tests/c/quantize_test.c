@@ -2,8 +2,11 @@
 // any number of threads, any allocation that fails.
 #include "quantize/quantize.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 #include "check.h"
 #include "gguf_files.h"
@@ -92,6 +95,144 @@ TEST(extreme_values_stay_finite) {
         CHECK(back[i] >= -70000 && back[i] <= 70000);
       }
     }
+  }
+}
+
+// ---- the search for scales, against its definition in double ----
+
+enum { GROUP_MAX = 32, TRIES = 21 };
+
+static double code_of(double inverse, double value, double least, double most) {
+  const double code = (double)quantize_nearest((float)inverse * (float)value);
+  return code < least ? least : code > most ? most : code;
+}
+
+static void random_group(uint64_t *random, float values[GROUP_MAX], uint32_t count) {
+  const float offset = random_below(random, 3) == 0 ? 0.7f : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const float value = (float)random_below(random, 20001) / 10000.0f - 1.0f;
+    values[i] = value * value * value + offset;
+  }
+}
+
+// The squared error that is left when the codes of one try are fitted by one scale.
+static double error_of_scale(const float *values, uint32_t count, int32_t levels, uint32_t attempt,
+                             float largest, double *scale) {
+  const float inverse = -((float)levels + 0.1f * (float)((int32_t)attempt - 10)) / largest;
+  double dots = 0, squares = 0, sum = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const double code = code_of((double)inverse, (double)values[i], -levels, levels - 1);
+    dots += code * (double)values[i];
+    squares += code * code;
+    sum += (double)values[i] * (double)values[i];
+  }
+  *scale = squares > 0 ? dots / squares : 0;
+  return sum - *scale * dots;
+}
+
+TEST(the_scale_is_the_best_of_those_that_are_tried) {
+  uint64_t random = soak_seed() + 7;
+  for (uint32_t round = 0; round < 3000; round++) {
+    float values[GROUP_MAX], largest = 0;
+    const uint32_t count = round % 2 == 0 ? 16 : 32;
+    const int32_t levels = 8 << (round / 2 % 3);
+    random_group(&random, values, count);
+    for (uint32_t i = 0; i < count; i++) {
+      if ((values[i] < 0 ? -values[i] : values[i]) > (largest < 0 ? -largest : largest))
+        largest = values[i];
+    }
+    const double found = (double)quantize_scale(values, count, levels);
+    double best = 1e30, nearest = 1e30;
+    for (uint32_t t = 0; t < TRIES; t++) {
+      double scale;
+      const double left = error_of_scale(values, count, levels, t, largest, &scale);
+      if (left < best) best = left;
+      const double distance = scale > found ? scale - found : found - scale;
+      if (distance < 1e-5 * (found < 0 ? -found : found) && left < nearest) nearest = left;
+    }
+    CHECK(nearest <= best + 1e-5);  // sums are floats
+  }
+}
+
+// With a minimum, too: scale * code + min, where the minimum is 0 at most if it must be.
+TEST(the_line_is_the_best_of_those_that_are_tried) {
+  uint64_t random = soak_seed() + 8;
+  for (uint32_t round = 0; round < 3000; round++) {
+    float values[GROUP_MAX];
+    const uint32_t count = 32;
+    const int32_t top = round % 2 == 0 ? 15 : 31;
+    const bool is_below_zero = round / 2 % 2 == 0;
+    random_group(&random, values, count);
+    float low = values[0], high = values[0];
+    for (uint32_t i = 0; i < count; i++) {
+      low = values[i] < low ? values[i] : low;
+      high = values[i] > high ? values[i] : high;
+    }
+    if (is_below_zero && low > 0) low = 0;
+    const quantize_line found = quantize_scale_and_min(values, count, top, is_below_zero);
+    CHECK(!is_below_zero || found.min <= 0);
+    double best = 1e30, own = 1e30;
+    for (uint32_t t = 0; t < TRIES; t++) {
+      const float inverse = ((float)top + 0.1f * (float)((int32_t)t - 10)) / (high - low);
+      double n = 0, x = 0, xx = 0, y = 0, xy = 0, codes[GROUP_MAX];
+      for (uint32_t i = 0; i < count; i++) {
+        codes[i] = code_of((double)inverse, (double)(values[i] - low), 0, top);
+        n += 1, x += codes[i], xx += codes[i] * codes[i];
+        y += (double)values[i], xy += codes[i] * (double)values[i];
+      }
+      double scale = (n * xy - x * y) / (n * xx - x * x), min = (y - scale * x) / n;
+      if (is_below_zero && min > 0) min = 0, scale = xy / xx;
+      double left = 0, mine = 0;
+      for (uint32_t i = 0; i < count; i++) {
+        const double a = scale * codes[i] + min - (double)values[i];
+        const double b = (double)found.scale * codes[i] + (double)found.min - (double)values[i];
+        left += a * a, mine += b * b;
+      }
+      best = left < best ? left : best;
+      own = mine < own ? mine : own;
+    }
+    CHECK(own <= best * 1.001 + 1e-6);
+  }
+}
+
+TEST(groups_of_one_value_have_no_scale_that_fails) {
+  float values[GROUP_MAX] = {0};
+  CHECK_EQ_F32(quantize_scale(values, 16, 8), 0.0f);
+  const quantize_line zero = quantize_scale_and_min(values, 32, 15, true);
+  CHECK(zero.scale == 0 && zero.min == 0);
+  for (uint32_t i = 0; i < GROUP_MAX; i++) values[i] = 0.25f;
+  const quantize_line flat = quantize_scale_and_min(values, 32, 15, false);
+  CHECK(flat.scale == 0 && flat.min == 0.25f);
+  const quantize_line below = quantize_scale_and_min(values, 32, 15, true);
+  CHECK(below.min == 0);
+  CHECK_NEAR(below.scale * 14, 0.25f, 1e-6);  // the first that leaves nothing
+  CHECK_NEAR(quantize_scale(values, 16, 8) * -7, 0.25f, 1e-6);
+  for (uint32_t i = 0; i < GROUP_MAX; i++) values[i] = 1e-16f;
+  CHECK_EQ_F32(quantize_scale(values, 16, 8), 0.0f);
+}
+
+// Blocks of the same weights, as FNV hashes: the same on every host and for every version.
+TEST(blocks_are_the_same_everywhere) {
+  static const uint64_t HASHES[TYPE_COUNT] = {
+      0x741f2c49b9fca084, 0x4f37803b7ca4e1a5, 0x01cfe4596053c9c4, 0x1624111e6bb506dc,
+      0xec58c8d3905b3ca6, 0xce548d47c3d0c380, 0x3b23a8f59a6ea11a, 0x90d55345f7b0252e,
+      0x74635ffe336c024a, 0x3cb850749e4c7ee5};
+  uint64_t random = 11;
+  static float values[BLOCK * 64];
+  for (uint32_t i = 0; i < BLOCK * 64; i++) {
+    const float value = (float)random_below(&random, 20001) / 10000.0f - 1.0f;
+    values[i] = value * value * value * (i / BLOCK % 5 == 0 ? 100.0f : 0.02f) +
+                (i / 32 % 7 == 0 ? 0.01f : 0);
+  }
+  for (uint32_t t = 0; t < TYPE_COUNT; t++) {
+    static uint8_t blocks[BLOCK * 64 * 4];
+    uint64_t row_bytes = 0;
+    REQUIRE(type_row_bytes(TYPES[t], BLOCK * 64, &row_bytes));
+    memset(blocks, 0, sizeof blocks);
+    quantize_encode(TYPES[t], values, BLOCK * 64, blocks);
+    const uint64_t hash = hash_bytes(blocks, sizeof blocks, 1);
+    if (!CHECK(hash == HASHES[t])) printf("# 0x%016llx,\n", (unsigned long long)hash);
+    for (uint64_t i = row_bytes; i < sizeof blocks; i++) REQUIRE(blocks[i] == 0);
   }
 }
 
