@@ -75,13 +75,15 @@ describe('settings', () => {
       const taken = (/** @type {number} */ value) => any(settingsOf(any({ [name]: value })))[name];
       const middle = whole ? least + 1 : least + 0.5;
       for (const value of [least, middle, greatest]) assert.equal(taken(value), value);
-      const range = greatest === most ? `of at least ${least}` : `from ${least} to ${greatest}`;
-      const words = `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not `;
+      const within = `from ${least} to ${greatest}`;
+      const range = greatest === most ? `of at least ${least}` : within;
       const wrong = [least - 1, Number.NaN, '1', true, {}, Number.POSITIVE_INFINITY];
       if (greatest !== most) wrong.push(greatest + 1);
       if (whole) wrong.push(least + 0.5);
       for (const value of wrong) {
-        const message = `${words}${typeof value === 'string' ? 'the string "1"' : ''}`;
+        const isAbove = typeof value === 'number' && value > greatest;
+        const words = typeof value === 'string' ? 'the string "1"' : '';
+        const message = `${name} must be a ${whole ? 'whole ' : ''}number ${isAbove ? within : range}, not ${words}`;
         assert.throws(
           () => taken(any(value)),
           (error) => any(error).code === 'ARG' && any(error).message.startsWith(message),
