@@ -77,15 +77,12 @@ static bool evict_mid(seq_store *store) {
 }
 
 // Checkpoints go until a slot is free: a shared slot's reference alone frees nothing.
-static bool evict_until_free(seq_store *store) {
-  while (store->slots_free == 0) {
-    if (!evict_checkpoint(store) && !evict_mid(store)) return false;
-  }
-  return true;
+static void evict_until_free(seq_store *store) {
+  while (store->slots_free == 0 && (evict_checkpoint(store) || evict_mid(store))) continue;
 }
 
 slot_id slot_take(seq_store *store) {
-  if (store->slots_free == 0 && !add_slot(store) && !evict_until_free(store)) return SLOT_NONE;
+  if (store->slots_free == 0 && !add_slot(store)) evict_until_free(store);
   return take_free(store);
 }
 

@@ -140,8 +140,7 @@ static void reserve(const model_block *block, scratch_arena *arena) {
   const experts_block *experts = (const experts_block *)block;
   const uint64_t begin = arena_mark(arena), tokens = arena->batch_tokens;
   take_buffers(experts, arena);
-  reserve_act(arena, tokens, experts->hidden);
-  reserve_act(arena, tokens * experts->is.used, experts->hidden);
+  reserve_act(arena, tokens * experts->is.used, experts->hidden);  // of the tokens, too
   reserve_act(arena, tokens * experts->is.used, experts->is.expert_ffn);
   reserve_act(arena, tokens, experts->is.shared_ffn);
   arena_release(arena, begin);
