@@ -291,7 +291,8 @@ typedef struct wick_reader {
   size_t piece_bytes;
 } wick_reader;
 // Loads a whole model, reading what is wanted where it is wanted. Errors as wick_load_feed, and
-// WICK_E_IO when the reader failed, after which the call may be repeated.
+// WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
+// may be repeated.
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
 
 typedef struct wick_load_state {

@@ -98,6 +98,9 @@ static wick_status feed_piece(wick_engine *engine, const wick_reader *reader, ui
 
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error) {
   wick_status status = WICK_OK;
+  if (reader->piece_bytes == 0) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
+  }
   while (status == WICK_OK && !loader_is_complete(engine->loader)) {
     uint32_t file;
     uint64_t offset, length;

@@ -196,6 +196,8 @@ TEST(a_reader_that_fails_may_be_tried_again) {
   wick_config_default(&config);
   REQUIRE(wick_engine_create(&config, &engine, &error) == WICK_OK);
   const wick_reader reader = {&file, read_slowly, piece, sizeof piece};
+  const wick_reader empty = {&file, read_slowly, piece, 0};
+  CHECK_EQ_INT(wick_load_from(engine, &empty, &error), WICK_E_ARG);
   CHECK_EQ_INT(wick_load_from(engine, &reader, &error), WICK_E_IO);
   CHECK_EQ_INT(wick_load_from(engine, &reader, &error), WICK_OK);
   wick_load_get_state(engine, &state);
