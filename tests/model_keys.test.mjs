@@ -1,0 +1,225 @@
+// Keys of model files, one at a time in files of the reference set: a key that is absent counts as
+// its default (those of llama.cpp), one that is needed is named, and one out of bounds is refused.
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { native, temporaryFolder, wick } from './support/cli.mjs';
+import { f32, pair, types, u32 } from './support/gguf_bytes.mjs';
+import { locate } from './support/locate.mjs';
+
+const shared = locate('shared');
+const vectors = join(shared.path, 'vectors');
+const temporary = temporaryFolder();
+const BOOL = 7;
+const ALIGNMENT = 32;
+
+// ---- A file with another key ----
+
+/** Bytes of a value's type that is not a string or an array. */
+const SIZES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
+
+/** @param {Buffer} file @param {number} at @param {number} type @returns {number} where the value ends */
+function valueEnd(file, at, type) {
+  if (type === types.string) return at + 8 + Number(file.readBigUInt64LE(at));
+  if (type !== types.array) return at + SIZES[type];
+  const itemType = file.readUInt32LE(at);
+  const count = Number(file.readBigUInt64LE(at + 4));
+  let end = at + 12;
+  for (let i = 0; i < count; i++) end = valueEnd(file, end, itemType);
+  return end;
+}
+
+/**
+ * The pieces of a GGUF file of version 3: its keys, the entries of its tensors, their data.
+ * @param {string} path
+ */
+function readPieces(path) {
+  const file = readFileSync(path);
+  const tensorCount = Number(file.readBigUInt64LE(8));
+  const keyCount = Number(file.readBigUInt64LE(16));
+  /** @type {Map<string, Buffer>} */
+  const keys = new Map();
+  let at = 24;
+  for (let i = 0; i < keyCount; i++) {
+    const nameEnd = valueEnd(file, at, types.string);
+    const end = valueEnd(file, nameEnd + 4, file.readUInt32LE(nameEnd));
+    keys.set(file.toString('utf8', at + 8, nameEnd), file.subarray(at, end));
+    at = end;
+  }
+  const entries = at;
+  for (let i = 0; i < tensorCount; i++) {
+    at = valueEnd(file, at, types.string);
+    at += 4 + 8 * file.readUInt32LE(at) + 4 + 8;
+  }
+  const data = Math.ceil(at / ALIGNMENT) * ALIGNMENT;
+  return {
+    head: file.subarray(0, 16),
+    keys,
+    entries: file.subarray(entries, at),
+    data: file.subarray(data),
+  };
+}
+
+/** @typedef {{u32?: number, f32?: number, flag?: boolean} | undefined} Value undefined: no such key */
+
+/** @param {string} key @param {NonNullable<Value>} value */
+function keyBytes(key, value) {
+  if (value.f32 !== undefined) return pair(key, types.f32, f32(value.f32));
+  if (value.flag !== undefined) return pair(key, BOOL, Buffer.from([value.flag ? 1 : 0]));
+  return pair(key, types.u32, u32(value.u32 ?? 0));
+}
+
+let written = 0;
+
+/**
+ * @param {string} id of the model
+ * @param {string} name of the key, without its architecture
+ * @param {Value} value
+ * @returns {string} the path of the file that has it so
+ */
+function withKey(id, name, value) {
+  const path = join(vectors, more.has(id) ? 'reference-more' : 'reference', 'models', `${id}.gguf`);
+  const { head, keys, entries, data } = readPieces(path);
+  const architecture = keys.get('general.architecture')?.toString('utf8', 8 + 20 + 4 + 8);
+  const key = `${architecture}.${name}`;
+  keys.delete(key);
+  if (value !== undefined) keys.set(key, keyBytes(key, value));
+  const count = Buffer.alloc(8);
+  count.writeBigUInt64LE(BigInt(keys.size));
+  const begin = Buffer.concat([head, count, ...keys.values(), entries]);
+  const padding = Buffer.alloc(-begin.length & (ALIGNMENT - 1));
+  const out = join(temporary, `${written++}.gguf`);
+  writeFileSync(out, Buffer.concat([begin, padding, data]));
+  return out;
+}
+
+const more = new Set([
+  'minicpm',
+  'dots1',
+  'glm4moe-mtp',
+  'ernie4_5-moe',
+  'phimoe',
+  'lfm2moe',
+  'qwen35moe',
+  'hunyuan-moe',
+]);
+
+/** @param {string} id @param {string} name @param {Value} value */
+async function logitsOf(id, name, value) {
+  const tokens = Array.from({ length: 12 }, (_, i) => 5 + ((i * 7) % 40)).join(',');
+  const args = ['logits', withKey(id, name, value), '--tokens', tokens, '--out', '-'];
+  const { code, stdout, stderr } = await wick(native, args);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+/** @param {string} id @param {string} name @param {Value} value @param {RegExp} says */
+async function assertRefused(id, name, value, says) {
+  const path = withKey(id, name, value);
+  const { code, stderr } = await wick(native, ['logits', path, '--tokens', '1', '--out', '-']);
+  assert.equal(code, 3, stderr);
+  assert.match(stderr, says);
+}
+
+// ---- Defaults ----
+
+/** A model, a key, its default, and another value. @type {[string, string, Value, Value][]} */
+const defaults = [
+  ['llama', 'rope.freq_base', { f32: 10000 }, { f32: 10100 }],
+  ['llama-rope-linear', 'rope.scaling.factor', { f32: 1 }, { f32: 2 }],
+  ['llama-rope-yarn', 'rope.scaling.yarn_beta_fast', { f32: 32 }, { f32: 3 }],
+  ['llama-rope-yarn', 'rope.scaling.yarn_beta_slow', { f32: 1 }, { f32: 3 }],
+  ['llama-rope-yarn', 'rope.scaling.attn_factor', { f32: 1 }, { f32: 2 }],
+  ['gemma2', 'final_logit_softcapping', { f32: 30 }, { f32: 31 }],
+  ['gemma2', 'attn_logit_softcapping', { f32: 50 }, { f32: 51 }],
+  ['gemma3', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
+  ['gemma3', 'attention.sliding_window_pattern', { u32: 6 }, { u32: 1 }],
+  ['llama-moe', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
+  ['llama-moe', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // what older files say for none
+  ['llama-moe', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
+  ['dots1', 'expert_weights_norm', { flag: false }, { flag: true }],
+  ['glm4moe-mtp', 'expert_weights_norm', { flag: true }, { flag: false }],
+  ['gptneox', 'use_parallel_residual', { flag: true }, { flag: false }],
+  ['command-r', 'logit_scale', { f32: 1 }, { f32: 2 }],
+  ['cohere2', 'logit_scale', { f32: 1 }, { f32: 2 }],
+  ['granite', 'residual_scale', { f32: 1 }, { f32: 2 }],
+  ['granite', 'embedding_scale', { f32: 1 }, { f32: 2 }],
+  ['granite', 'logit_scale', { f32: 1 }, { f32: 2 }],
+  ['minicpm', 'embedding_scale', { f32: 12 }, { f32: 13 }],
+];
+
+// ---- Refusals ----
+
+/** @type {[string, string][]} keys without which there is no model */
+const needed = [
+  ['llama', 'embedding_length'],
+  ['llama', 'block_count'],
+  ['llama', 'context_length'],
+  ['llama', 'attention.head_count'],
+  ['llama', 'attention.layer_norm_rms_epsilon'],
+  ['llama', 'feed_forward_length'],
+  ['gemma3', 'attention.sliding_window'],
+  ['gpt-oss', 'attention.sliding_window'],
+  ['cohere2', 'attention.sliding_window'],
+  ['lfm2', 'shortconv.l_cache'],
+  ['qwen35', 'ssm.state_size'],
+  ['qwen35', 'ssm.conv_kernel'],
+];
+const withExperts = [
+  'qwen3moe',
+  'qwen2moe',
+  'olmoe',
+  'phimoe',
+  'gpt-oss',
+  'dots1',
+  'ernie4_5-moe',
+  'glm4moe-mtp',
+  'lfm2moe',
+  'qwen35moe',
+  'hunyuan-moe',
+];
+for (const id of withExperts) {
+  needed.push([id, 'expert_count'], [id, 'expert_used_count']);
+}
+for (const id of ['qwen3moe', 'qwen2moe', 'gpt-oss', 'dots1', 'glm4moe-mtp', 'lfm2moe']) {
+  needed.push([id, 'expert_feed_forward_length']);
+}
+
+/** @type {[string, string, Value, RegExp][]} */
+const outOfBounds = [
+  ['llama', 'block_count', { u32: 5000 }, /block_count/],
+  ['llama', 'attention.head_count', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['llama', 'attention.head_count_kv', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['llama', 'rope.freq_base', { f32: -1 }, /must be a number above 0/],
+  ['llama', 'rope.dimension_count', { u32: 7 }, /must be even/],
+  ['llama', 'rope.freq_base', { u32: 0 }, /must be a number above 0/],
+  ['lfm2', 'shortconv.l_cache', { u32: 1 }, /is 1, which is not within 2 and 8/],
+  ['lfm2', 'shortconv.l_cache', { u32: 9 }, /is 9, which is not within 2 and 8/],
+  ['qwen35', 'ssm.conv_kernel', { u32: 9 }, /is 9, which is not within 2 and 8/],
+  ['qwen35', 'ssm.conv_kernel', { u32: 1 }, /is 1, which is not within 2 and 8/],
+  ['qwen3moe', 'expert_used_count', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['qwen3moe', 'expert_used_count', { u32: 1000 }, /is 1000, which is not within 1 and/],
+  ['llama-moe', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
+  ['llama-moe', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
+];
+
+describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
+  for (const [id, name, usual, other] of defaults) {
+    test(`${id}: without ${name} its default counts`, async () => {
+      const without = await logitsOf(id, name, undefined);
+      assert.deepEqual(await logitsOf(id, name, usual), without);
+      assert.notDeepEqual(await logitsOf(id, name, other), without);
+    });
+  }
+  for (const [id, name] of needed) {
+    test(`${id}: ${name} is needed`, async () => {
+      const path = name.replaceAll('.', '\\.');
+      await assertRefused(id, name, undefined, new RegExp(`'[a-z0-9_-]+\\.${path}' is missing`));
+    });
+  }
+  for (const [id, name, value, says] of outOfBounds) {
+    test(`${id}: ${name} out of bounds`, () => assertRefused(id, name, value, says));
+  }
+});
