@@ -268,11 +268,11 @@ static __attribute__((noinline)) wick_status check_attention(const kernel_table 
 
 // ---- rows ----
 
-enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 9 };
+enum { VALUES = 75, HEADS = 2, ROPE_DIM = 32, ROW_OPS = 10 };
 
 static const char *const row_ops[ROW_OPS] = {
     "rms_norm", "rope of halves", "rope of pairs", "silu_mul",    "add",
-    "scale",    "l2_norm",        "silu",          "sigmoid_mul",
+    "scale",    "l2_norm",        "silu",          "sigmoid_mul", "softplus",
 };
 
 static const kernel_table rows_reference = {.rms_norm = rms_norm_scalar,
@@ -282,7 +282,8 @@ static const kernel_table rows_reference = {.rms_norm = rms_norm_scalar,
                                             .scale = scale_scalar,
                                             .l2_norm = l2_norm_scalar,
                                             .silu = silu_scalar,
-                                            .sigmoid_mul = sigmoid_mul_scalar};
+                                            .sigmoid_mul = sigmoid_mul_scalar,
+                                            .softplus = softplus_scalar};
 
 static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
   uint32_t state = 3;
@@ -299,6 +300,7 @@ static void rows_run(const kernel_table *kernels, float out[ROW_OPS][VALUES]) {
   kernels->l2_norm(out[6], VALUES, 1e-5f, out[6]);
   kernels->silu(out[7], VALUES);
   kernels->sigmoid_mul(out[8], other, VALUES);
+  kernels->softplus(out[9], VALUES);
 }
 
 static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
@@ -366,19 +368,84 @@ static void delta_run(const kernel_table *kernels, float *out) {
   kernels->delta(&delta);
 }
 
-static const kernel_table recurrent_reference = {.conv = conv_scalar, .delta = delta_scalar};
+// A channel of Mamba's, and a head of Mamba 2's, are columns.
+static void scan_run(const kernel_table *kernels, float *out) {
+  enum { STATES = 8, FIRST = 1 };  // of the channels, the first is left out
+  uint32_t state = 9;
+  float x[STEPS * VALUE_DIM], dt[STEPS * VALUE_DIM], bc[STEPS * STATES], a[VALUE_DIM * STATES];
+  float before[VALUE_DIM * STATES];
+  draw_floats(&state, STEPS * VALUE_DIM, x);
+  draw_floats(&state, STEPS * VALUE_DIM, dt);
+  draw_floats(&state, STEPS * STATES, bc);
+  draw_floats(&state, VALUE_DIM * STATES, a);
+  draw_floats(&state, VALUE_DIM * STATES, before);
+  const kernel_scan scan = {.tokens = STEPS - 1,
+                            .channels = VALUE_DIM,
+                            .states = STATES,
+                            .x = x,
+                            .dt = dt,
+                            .x_stride = VALUE_DIM,
+                            .dt_stride = VALUE_DIM,
+                            .b = bc,
+                            .c = bc + STATES,
+                            .bc_stride = STATES,
+                            .a = a,
+                            .d = x,
+                            .state_in = before,
+                            .state_out = out + STEPS * VALUE_DIM,
+                            .y = out,
+                            .y_stride = VALUE_DIM};
+  kernels->scan(&scan, FIRST, VALUE_DIM);
+}
+
+static void ssd_run(const kernel_table *kernels, float *out) {
+  uint32_t state = 11;
+  float x[STEPS * VALUE_DIM], bc[(STEPS + 1) * KEY_DIM], gates[STEPS + 1];
+  float before[KEY_DIM * VALUE_DIM];
+  draw_floats(&state, STEPS * VALUE_DIM, x);
+  draw_floats(&state, (STEPS + 1) * KEY_DIM, bc);
+  draw_floats(&state, STEPS + 1, gates);
+  draw_floats(&state, KEY_DIM * VALUE_DIM, before);
+  const kernel_ssd ssd = {.tokens = STEPS,
+                          .states = KEY_DIM,
+                          .head_dim = VALUE_DIM,
+                          .x = x,
+                          .x_stride = VALUE_DIM,
+                          .b = bc,
+                          .c = bc + KEY_DIM,
+                          .bc_stride = KEY_DIM,
+                          .decay = gates,
+                          .dt = gates + 1,
+                          .gate_stride = 1,
+                          .d = 0.5f,
+                          .state_in = before,
+                          .state_out = out + STEPS * VALUE_DIM,
+                          .y = out,
+                          .y_stride = VALUE_DIM};
+  kernels->ssd(&ssd);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(const kernel_table *kernels, float *out);
+} recurrent_ops[] = {
+    {"conv", conv_run}, {"delta", delta_run}, {"scan", scan_run}, {"ssd", ssd_run}};
+
+static const kernel_table recurrent_reference = {
+    .conv = conv_scalar, .delta = delta_scalar, .scan = scan_scalar, .ssd = ssd_scalar};
 
 static __attribute__((noinline)) wick_status check_recurrent(const kernel_table *kernels,
                                                              wick_error *error) {
-  enum { CONV_OUT = (STEPS + TAPS - 1) * CHANNELS, DELTA_OUT = (STEPS + KEY_DIM) * VALUE_DIM };
-  float wanted[DELTA_OUT], found[DELTA_OUT];
-  _Static_assert((int)CONV_OUT <= (int)DELTA_OUT, "one place for both");
-  conv_run(&recurrent_reference, wanted);
-  conv_run(kernels, found);
-  if (!is_near(found, wanted, CONV_OUT, TOLERANCE)) return fail(kernels, error, "conv", "");
-  delta_run(&recurrent_reference, wanted);
-  delta_run(kernels, found);
-  if (!is_near(found, wanted, DELTA_OUT, TOLERANCE)) return fail(kernels, error, "delta", "");
+  enum { OUT = (STEPS + 8) * VALUE_DIM };
+  float wanted[OUT] = {0}, found[OUT] = {0};
+  _Static_assert((STEPS + TAPS - 1) * CHANNELS <= (int)OUT, "one place for all");
+  for (size_t i = 0; i < sizeof recurrent_ops / sizeof *recurrent_ops; i++) {
+    recurrent_ops[i].run(&recurrent_reference, wanted);
+    recurrent_ops[i].run(kernels, found);
+    if (!is_near(found, wanted, OUT, TOLERANCE)) {
+      return fail(kernels, error, recurrent_ops[i].name, "");
+    }
+  }
   return WICK_OK;
 }
 

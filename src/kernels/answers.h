@@ -10,14 +10,14 @@
 typedef struct kernel_needs {
   bool types[GGML_TYPE_COUNT];  // of its weights; those that do not run are left out
   kernel_kv_type k_type, v_type;
-  bool is_recurrent;  // it has convolutions or delta nets
+  bool is_recurrent;  // it has convolutions, delta nets or scans
 } kernel_needs;
 
 // Computes products of each type with 1, 2, 5 and 33 tokens, a step of attention, and the
-// operations on rows and, for models that need them, convolutions and delta nets, on small fixed
-// cases. Results must be within 1e-4 of what plain loops give, or 1e-3 where keys or values are
-// codes. WICK_E_UNSUPPORTED names the kernel that is wrong. Allocates nothing and takes 64 KB of
-// stack. Cost: ten to a few hundred microseconds for each type.
+// operations on rows and, for models that need them, convolutions, delta nets and scans, on small
+// fixed cases. Results must be within 1e-4 of what plain loops give, or 1e-3 where keys or values
+// are codes. WICK_E_UNSUPPORTED names the kernel that is wrong. Allocates nothing and takes 64 KB
+// of stack. Cost: ten to a few hundred microseconds for each type.
 wick_status kernels_check(const kernel_table *kernels, const kernel_needs *needs,
                           wick_error *error);
 

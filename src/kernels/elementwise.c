@@ -82,6 +82,16 @@ void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) x[i] = x[i] / (1.0f + exp_f32(-gate[i]));
 }
 
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+void softplus_scalar(float *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const float e = exp_f32(x[i] < 0 ? x[i] : -x[i]), s = e / (2.0f + e), s2 = s * s;
+    float sum = LOG1P_TERM(LOG1P_TERMS);
+    for (int k = LOG1P_TERMS - 1; k >= 0; k--) sum = sum * s2 + LOG1P_TERM(k);
+    x[i] = (x[i] > 0 ? x[i] : 0.0f) + s * sum;
+  }
+}
+
 // gelu(g) = g / 2 * (1 + tanh(u)) = g / (1 + e^(-2u)), u = sqrt(2 / pi) * (g + 0.044715 g^3)
 void gelu_mul_scalar(float *gate, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {

@@ -200,6 +200,22 @@ void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n) {
   xielu_scalar(x + i, curve, n - i);
 }
 
+void softplus_simd128(float *x, uint32_t n) {
+  const v128_t two = wasm_f32x4_splat(2), zero = wasm_f32x4_splat(0);
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t v = wasm_v128_load(x + i);
+    const v128_t e = exp_f32x4(wasm_f32x4_neg(wasm_f32x4_abs(v)));
+    const v128_t s = wasm_f32x4_div(e, wasm_f32x4_add(two, e)), s2 = wasm_f32x4_mul(s, s);
+    v128_t sum = wasm_f32x4_splat(LOG1P_TERM(LOG1P_TERMS));
+    for (int k = LOG1P_TERMS - 1; k >= 0; k--) {
+      sum = wasm_f32x4_add(wasm_f32x4_mul(sum, s2), wasm_f32x4_splat(LOG1P_TERM(k)));
+    }
+    wasm_v128_store(x + i, wasm_f32x4_add(wasm_f32x4_pmax(zero, v), wasm_f32x4_mul(s, sum)));
+  }
+  softplus_scalar(x + i, n - i);
+}
+
 void silu_simd128(float *x, uint32_t n) { sigmoid_mul_simd128(x, x, n); }
 
 void sigmoid_mul_simd128(float *x, const float *gate, uint32_t n) {

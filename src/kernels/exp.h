@@ -43,6 +43,11 @@ static inline float tanh_f32(float x) { return 1.0f - 2.0f / (1.0f + exp_f32(2.0
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f
 
+// ln(1 + e), e in [0, 1], is 2 atanh(s) = s (2 + 2/3 s^2 + 2/5 s^4 ...), s = e / (2 + e) <= 1/3.
+// Relative error below 3e-7.
+#define LOG1P_TERMS 7
+#define LOG1P_TERM(i) (2.0f / (2.0f * (float)(i) + 1.0f))
+
 // gpt-oss (OpenAI 2025)
 #define SWIGLU_LIMIT 7.0f
 #define SWIGLU_SLOPE 1.702f

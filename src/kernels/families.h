@@ -31,6 +31,11 @@
 #define swiglu_clamped_simd128 SIMD_NAME(swiglu_clamped_simd128)
 #define conv_simd128 SIMD_NAME(conv_simd128)
 #define delta_simd128 SIMD_NAME(delta_simd128)
+#define scan_simd128 SIMD_NAME(scan_simd128)
+#define ssd_simd128 SIMD_NAME(ssd_simd128)
+#define softplus_simd128 SIMD_NAME(softplus_simd128)
+#define scan_simd128 SIMD_NAME(scan_simd128)
+#define ssd_simd128 SIMD_NAME(ssd_simd128)
 #define tile_matmul SIMD_NAME(tile_matmul)
 #define tile_unpack_rows SIMD_NAME(tile_unpack_rows)
 #else
@@ -168,6 +173,7 @@ void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, co
 void silu_mul_scalar(float *gate, const float *up, uint32_t n);
 void silu_scalar(float *x, uint32_t n);
 void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n);
+void softplus_scalar(float *x, uint32_t n);
 void add_scalar(float *x, const float *y, uint32_t n);
 void scale_scalar(float *x, float factor, uint32_t n);
 void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out);
@@ -188,6 +194,7 @@ void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, c
 void silu_mul_simd128(float *gate, const float *up, uint32_t n);
 void silu_simd128(float *x, uint32_t n);
 void sigmoid_mul_simd128(float *x, const float *gate, uint32_t n);
+void softplus_simd128(float *x, uint32_t n);
 void add_simd128(float *x, const float *y, uint32_t n);
 void scale_simd128(float *x, float factor, uint32_t n);
 void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out);
@@ -202,11 +209,17 @@ void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t chann
 void delta_scalar(const kernel_delta *delta);
 // The columns [first, last) of the values alone.
 void delta_columns(const kernel_delta *delta, uint32_t first, uint32_t last);
+void scan_scalar(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
+void ssd_scalar(const kernel_ssd *ssd);
+// The columns [first, last) of the head alone.
+void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last);
 // The inputs that follow the last token's, of the channels [first, last).
 void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 
 void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 void delta_simd128(const kernel_delta *delta);
+void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
+void ssd_simd128(const kernel_ssd *ssd);
 
 // Row `at` of the inputs, counted from the oldest of the state.
 static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {

@@ -165,6 +165,37 @@ typedef struct kernel_delta {
   size_t y_stride;
 } kernel_delta;
 
+// Mamba's selective scan, S6 (Gu and Dao 2023), where each value of the state has its own decay.
+typedef struct kernel_scan {
+  uint32_t tokens, channels, states;  // states: values of one channel
+  const float *x, *dt;                // rows of tokens, [channels]; dt after its softplus
+  size_t x_stride, dt_stride;
+  const float *b, *c;  // rows of tokens, [states]
+  size_t bc_stride;
+  const float *a;         // [channels][states]
+  const float *d;         // [channels] or NULL
+  const float *state_in;  // [channels][states]
+  float *state_out;       // the same after the last token; not state_in
+  float *y;               // rows of tokens, [channels]; may be x (same stride)
+  size_t y_stride;
+} kernel_scan;
+
+// One head of Mamba 2 (Dao and Gu 2024, "Transformers are SSMs"), where a head has one decay.
+typedef struct kernel_ssd {
+  uint32_t tokens, states, head_dim;  // at least 1 each
+  const float *x;                     // rows of tokens, [head_dim]
+  size_t x_stride;
+  const float *b, *c;  // rows of tokens, [states]
+  size_t bc_stride;
+  const float *decay, *dt;  // [tokens], gate_stride floats apart; decay = e^(dt A)
+  size_t gate_stride;
+  float d;
+  const float *state_in;  // [states][head_dim]
+  float *state_out;       // the same after the last token; not state_in
+  float *y;               // rows of tokens, [head_dim]; may be x (same stride)
+  size_t y_stride;
+} kernel_ssd;
+
 typedef struct kernel_xielu {
   float grow, shrink, slope, most;
 } kernel_xielu;
@@ -219,6 +250,7 @@ typedef struct kernel_table {
   void (*multiply)(float *x, const float *y, uint32_t n);        // x *= y
   void (*silu)(float *x, uint32_t n);                            // x *= sigmoid(x)
   void (*sigmoid_mul)(float *x, const float *gate, uint32_t n);  // x *= sigmoid(gate)
+  void (*softplus)(float *x, uint32_t n);                        // x = ln(1 + e^x)
   void (*add)(float *x, const float *y, uint32_t n);             // x += y
   void (*scale)(float *x, float factor, uint32_t n);
   // out[n] = x / max(sqrt(sum of x^2), epsilon). out may be x.
@@ -230,6 +262,11 @@ typedef struct kernel_table {
   // For each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, sums in order of
   // key_dim. (The decay is a factor of the first sum, not of its terms.)
   void (*delta)(const kernel_delta *delta);
+  // h[c][s] = e^(dt[c] a[c][s]) * h[c][s] + dt[c] * x[c] * b[s]; y[c] = sum over s of h[c][s] *
+  // c[s], plus d[c] * x[c]; of the channels [first, last), any. The sum is kept in 4 parts.
+  void (*scan)(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
+  // S = S * decay + b (dt x)^T; y = d x + S^T c, sums in order of the states.
+  void (*ssd)(const kernel_ssd *ssd);
 } kernel_table;
 
 // The best table of this build for this processor.

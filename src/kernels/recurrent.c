@@ -1,6 +1,7 @@
 // kernels/recurrent.c — mixers that carry a state from token to token; scalar reference.
 #include <string.h>
 
+#include "kernels/exp.h"
 #include "kernels/families.h"
 
 // ---- convolution ----
@@ -59,3 +60,60 @@ void delta_columns(const kernel_delta *delta, uint32_t first, uint32_t last) {
 }
 
 void delta_scalar(const kernel_delta *delta) { delta_columns(delta, 0, delta->value_dim); }
+
+// ---- selective scan ----
+
+// One token of one channel: the new state, and its sum.
+static float scan_step(const kernel_scan *scan, uint32_t t, uint32_t channel, const float *from,
+                       float *to) {
+  const float *a = scan->a + (size_t)channel * scan->states;
+  const float *b = scan->b + scan->bc_stride * t, *c = scan->c + scan->bc_stride * t;
+  const float dt = scan->dt[scan->dt_stride * t + channel];
+  const float input = dt * scan->x[scan->x_stride * t + channel];
+  float parts[4] = {0};  // value s in part s % 4, as SIMD lanes do
+  for (uint32_t s = 0; s < scan->states; s++) {
+    to[s] = exp_f32(dt * a[s]) * from[s] + input * b[s];
+    parts[s % 4] += to[s] * c[s];
+  }
+  return (parts[0] + parts[2]) + (parts[1] + parts[3]);
+}
+
+void scan_scalar(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last) {
+  for (uint32_t t = 0; t < scan->tokens; t++) {
+    const float *from = t == 0 ? scan->state_in : scan->state_out;
+    for (uint32_t c = channel_first; c < channel_last; c++) {
+      const size_t at = (size_t)c * scan->states;
+      const float sum = scan_step(scan, t, c, from + at, scan->state_out + at);
+      const float x = scan->x[scan->x_stride * t + c];
+      scan->y[scan->y_stride * t + c] = scan->d != NULL ? sum + scan->d[c] * x : sum;
+    }
+  }
+}
+
+// ---- Mamba 2 ----
+
+static float ssd_step(const kernel_ssd *ssd, uint32_t t, uint32_t column, const float *from) {
+  const float *b = ssd->b + ssd->bc_stride * t, *c = ssd->c + ssd->bc_stride * t;
+  const float decay = ssd->decay[ssd->gate_stride * t];
+  const float x = ssd->x[ssd->x_stride * t + column];
+  const float input = x * ssd->dt[ssd->gate_stride * t];
+  float sum = ssd->d * x;
+  for (uint32_t i = 0; i < ssd->states; i++) {
+    const size_t at = (size_t)i * ssd->head_dim + column;
+    const float state = from[at] * decay + b[i] * input;
+    ssd->state_out[at] = state;
+    sum += state * c[i];
+  }
+  return sum;
+}
+
+void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last) {
+  for (uint32_t c = first; c < last; c++) {
+    for (uint32_t t = 0; t < ssd->tokens; t++) {
+      const float *from = t == 0 ? ssd->state_in : ssd->state_out;
+      ssd->y[ssd->y_stride * t + c] = ssd_step(ssd, t, c, from);
+    }
+  }
+}
+
+void ssd_scalar(const kernel_ssd *ssd) { ssd_columns(ssd, 0, ssd->head_dim); }

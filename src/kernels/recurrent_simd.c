@@ -3,6 +3,7 @@
 // fill no vector are left to recurrent.c.
 #include <string.h>
 
+#include "kernels/exp_simd.h"
 #include "kernels/families.h"
 #include "kernels/simd.h"
 
@@ -116,7 +117,8 @@ SIMD_INLINE void rows_step(const delta_rows *at, uint32_t rows, uint32_t columns
   }
   for (uint32_t c = 0; c < columns; c += 4) {
     const v128_t d = wasm_v128_load(sums->d + c);
-    v128_t sum = wasm_v128_load(y + c), known = wasm_v128_load(sums->known + c);
+    v128_t sum = wasm_v128_load(y + c);
+    v128_t known = has_next ? wasm_v128_load(sums->known + c) : sum;
     for (uint32_t r = 0; r < rows; r++) {
       const v128_t decayed = wasm_f32x4_mul(wasm_v128_load(from + stride * r + c), decay);
       const v128_t state = add_product(decayed, keys[r], d);
@@ -129,8 +131,10 @@ SIMD_INLINE void rows_step(const delta_rows *at, uint32_t rows, uint32_t columns
   }
 }
 
-static void all_rows_step(delta_rows at, uint32_t key_dim, uint32_t columns, bool has_next,
-                          delta_sums *sums) {
+// One copy serves the delta rule and Mamba 2.
+static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_dim,
+                                                    uint32_t columns, bool has_next,
+                                                    delta_sums *sums) {
   for (uint32_t i = 0; i < key_dim;) {
     const uint32_t rows = key_dim - i >= DELTA_ROWS ? DELTA_ROWS : 1;
     if (rows == 1) {
@@ -201,6 +205,84 @@ void delta_simd128(const kernel_delta *delta) {
     some_columns(delta, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
   }
   delta_columns(delta, end, delta->value_dim);
+}
+
+// ---- selective scan ----
+
+// One token of one channel, as in recurrent.c; states are a multiple of 4.
+SIMD_INLINE float scan_channel(const kernel_scan *scan, const float *a, const float *b,
+                               const float *c, float dt, float x, const float *from, float *to) {
+  const v128_t dts = wasm_f32x4_splat(dt), inputs = wasm_f32x4_splat(dt * x);
+  v128_t parts = wasm_f32x4_splat(0);
+  for (uint32_t s = 0; s < scan->states; s += 4) {
+    const v128_t decay = exp_f32x4(wasm_f32x4_mul(dts, wasm_v128_load(a + s)));
+    const v128_t kept = wasm_f32x4_mul(decay, wasm_v128_load(from + s));
+    const v128_t state = add_product(kept, inputs, wasm_v128_load(b + s));
+    wasm_v128_store(to + s, state);
+    parts = add_product(parts, state, wasm_v128_load(c + s));
+  }
+  const v128_t two = wasm_f32x4_add(parts, wasm_i64x2_shuffle(parts, parts, 1, 0));
+  return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
+}
+
+static void scan_token(const kernel_scan *scan, uint32_t t, uint32_t channel_first,
+                       uint32_t channel_last) {
+  const float *from = t == 0 ? scan->state_in : scan->state_out;
+  const float *b = scan->b + scan->bc_stride * t, *c = scan->c + scan->bc_stride * t;
+  const float *x = scan->x + scan->x_stride * t, *dt = scan->dt + scan->dt_stride * t;
+  float *y = scan->y + scan->y_stride * t;
+  for (uint32_t i = channel_first; i < channel_last; i++) {
+    const size_t at = (size_t)i * scan->states;
+    const float input = x[i];
+    const float sum =
+        scan_channel(scan, scan->a + at, b, c, dt[i], input, from + at, scan->state_out + at);
+    y[i] = scan->d != NULL ? sum + scan->d[i] * input : sum;
+  }
+}
+
+void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last) {
+  if (scan->states % 4 != 0) {
+    scan_scalar(scan, channel_first, channel_last);
+    return;
+  }
+  for (uint32_t t = 0; t < scan->tokens; t++) scan_token(scan, t, channel_first, channel_last);
+}
+
+// ---- Mamba 2: the delta rule's pass over the state, without its first sum ----
+
+// inputs = x * dt; y = d * x.
+static void ssd_begin(const float *x, float dt, float d, uint32_t columns, float *y,
+                      float *inputs) {
+  for (uint32_t c = 0; c < columns; c += 4) {
+    const v128_t values = wasm_v128_load(x + c);
+    wasm_v128_store(inputs + c, wasm_f32x4_mul(values, wasm_f32x4_splat(dt)));
+    wasm_v128_store(y + c, wasm_f32x4_mul(values, wasm_f32x4_splat(d)));
+  }
+}
+
+static void ssd_some_columns(const kernel_ssd *ssd, uint32_t first, uint32_t columns) {
+  delta_sums sums;
+  for (uint32_t t = 0; t < ssd->tokens; t++) {
+    float *y = ssd->y + ssd->y_stride * t + first;
+    ssd_begin(ssd->x + ssd->x_stride * t + first, ssd->dt[ssd->gate_stride * t], ssd->d, columns, y,
+              sums.d);
+    const delta_rows rows = {.from = (t == 0 ? ssd->state_in : ssd->state_out) + first,
+                             .to = ssd->state_out + first,
+                             .stride = ssd->head_dim,
+                             .k = ssd->b + ssd->bc_stride * t,
+                             .q = ssd->c + ssd->bc_stride * t,
+                             .decay = ssd->decay + ssd->gate_stride * t,
+                             .y = y};
+    all_rows_step(rows, ssd->states, columns, false, &sums);
+  }
+}
+
+void ssd_simd128(const kernel_ssd *ssd) {
+  const uint32_t end = ssd->head_dim / 4 * 4;
+  for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
+    ssd_some_columns(ssd, c, end - c < DELTA_COLUMNS ? end - c : DELTA_COLUMNS);
+  }
+  ssd_columns(ssd, end, ssd->head_dim);
 }
 
 #endif

@@ -126,6 +126,29 @@ static void delta_state_wrong(const kernel_delta *delta) {
   delta->state_out[delta->value_dim] += 0.01f;
 }
 
+static void scan_wrong(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last) {
+  kernels_bind()->scan(scan, channel_first, channel_last);
+  scan->y[channel_last - 1] += 0.01f;
+}
+
+static void scan_state_wrong(const kernel_scan *scan, uint32_t channel_first,
+                             uint32_t channel_last) {
+  kernels_bind()->scan(scan, channel_first, channel_last);
+  scan->state_out[(size_t)channel_first * scan->states] += 0.01f;
+}
+
+static void ssd_wrong(const kernel_ssd *ssd) {
+  kernels_bind()->ssd(ssd);
+  ssd->y[ssd->head_dim - 1] += 0.01f;
+}
+
+static void ssd_state_wrong(const kernel_ssd *ssd) {
+  kernels_bind()->ssd(ssd);
+  ssd->state_out[ssd->head_dim] += 0.01f;
+}
+
+static void softplus_wrong(float *x, uint32_t n) { kernels_bind()->softplus(x, n - 1); }
+
 static bool dots_wrong(void) { return false; }
 
 static const kernel_needs NEEDS = {.types = {[GGML_TYPE_Q4_0] = true, [GGML_TYPE_Q8_0] = true},
@@ -171,9 +194,15 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
   wrong = *kernels_bind();
   wrong.l2_norm = l2_norm_wrong;
   check_found("l2_norm");
+  wrong = *kernels_bind();
+  wrong.softplus = softplus_wrong;
+  check_found("softplus");
   static void (*const CONVS[])(const kernel_conv *, uint32_t, uint32_t) = {conv_wrong,
                                                                            conv_state_wrong};
   static void (*const DELTAS[])(const kernel_delta *) = {delta_wrong, delta_state_wrong};
+  static void (*const SCANS[])(const kernel_scan *, uint32_t, uint32_t) = {scan_wrong,
+                                                                           scan_state_wrong};
+  static void (*const SSDS[])(const kernel_ssd *) = {ssd_wrong, ssd_state_wrong};
   for (int i = 0; i < 2; i++) {
     wrong = *kernels_bind();
     wrong.conv = CONVS[i];
@@ -181,6 +210,12 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
     wrong = *kernels_bind();
     wrong.delta = DELTAS[i];
     check_found("delta");
+    wrong = *kernels_bind();
+    wrong.scan = SCANS[i];
+    check_found("answers for scan");
+    wrong = *kernels_bind();
+    wrong.ssd = SSDS[i];
+    check_found("ssd");
     // and a model without such layers does not ask for it
     kernel_needs needs = NEEDS;
     needs.is_recurrent = false;

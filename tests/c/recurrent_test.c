@@ -79,6 +79,26 @@ TEST(gates_are_near_and_the_same_in_all_variants) {
   }
 }
 
+TEST(softplus_is_near_and_the_same_in_all_variants) {
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  static const float deviations[] = {1, 8, 1e-20f, 60};
+  for (uint32_t round = 0; round < 80; round++) {
+    const uint32_t n = random_u32_below(ROW_MAX);
+    float x[ROW_MAX], out[VARIANTS_MAX][ROW_MAX];
+    random_floats(x, ROW_MAX, deviations[round % 4]);
+    for (size_t v = 0; v < count; v++) {
+      memcpy(out[v], x, sizeof x);
+      list[v]->softplus(out[v], n);
+      CHECK_EQ_MEM(out[v], out[0], sizeof x);
+    }
+    for (uint32_t i = 0; i < ROW_MAX; i++) {
+      const double value = (double)x[i], wanted = i < n ? log1p(exp(value)) : value;
+      CHECK_NEAR((double)out[0][i], wanted, 1e-6 * fabs(wanted) + 1e-37);
+    }
+  }
+}
+
 TEST(a_gate_that_is_not_finite) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
@@ -412,6 +432,275 @@ TEST(delta_rules_are_the_same_in_all_variants_and_pieces) {
   }
 }
 
+// ---- Mamba's scans ----
+
+typedef struct scan_case {
+  kernel_scan scan;  // with y and state_out NULL
+  float *x, *dt, *bc, *a, *d, *state;
+} scan_case;
+
+static float *positive_row(size_t n, float deviation) {
+  float *x = random_row(n, deviation);
+  for (size_t i = 0; i < n; i++) x[i] = fabsf(x[i]);
+  return x;
+}
+
+static scan_case scan_make(uint32_t tokens, uint32_t channels, uint32_t states, bool has_d) {
+  const size_t stride = channels + random_u32_below(5), bc_stride = 2 * states + 3;
+  scan_case made = {.x = random_row(tokens * stride, 1),
+                    .dt = positive_row(tokens * stride, 0.5f),
+                    .bc = random_row(tokens * bc_stride, 1),
+                    .a = positive_row((size_t)channels * states, 2),
+                    .d = has_d ? random_row(channels, 1) : NULL,
+                    .state = random_row((size_t)channels * states, 1)};
+  scalar()->scale(made.a, -1, channels * states);
+  made.scan = (kernel_scan){.tokens = tokens,
+                            .channels = channels,
+                            .states = states,
+                            .x = made.x,
+                            .dt = made.dt,
+                            .x_stride = stride,
+                            .dt_stride = stride,
+                            .b = made.bc,
+                            .c = made.bc + states,
+                            .bc_stride = bc_stride,
+                            .a = made.a,
+                            .d = made.d,
+                            .state_in = made.state,
+                            .y_stride = stride};
+  return made;
+}
+
+static void scan_free(const scan_case *of) {
+  free(of->x);
+  free(of->dt);
+  free(of->bc);
+  free(of->a);
+  free(of->d);
+  free(of->state);
+}
+
+static void check_scan_against_double(const kernel_scan *scan) {
+  for (uint32_t ch = 0; ch < scan->channels; ch++) {
+    double state[64];
+    const size_t at = (size_t)ch * scan->states;
+    for (uint32_t s = 0; s < scan->states; s++) state[s] = (double)scan->state_in[at + s];
+    for (uint32_t t = 0; t < scan->tokens; t++) {
+      const double dt = (double)scan->dt[scan->dt_stride * t + ch];
+      const double x = (double)scan->x[scan->x_stride * t + ch];
+      double sum = scan->d != NULL ? (double)scan->d[ch] * x : 0, magnitude = fabs(sum);
+      for (uint32_t s = 0; s < scan->states; s++) {
+        state[s] = exp(dt * (double)scan->a[at + s]) * state[s] +
+                   dt * x * (double)scan->b[scan->bc_stride * t + s];
+        sum += state[s] * (double)scan->c[scan->bc_stride * t + s];
+        magnitude += fabs(state[s]) + 1;
+      }
+      CHECK_NEAR((double)scan->y[scan->y_stride * t + ch], sum, 4e-6 * magnitude);
+    }
+    for (uint32_t s = 0; s < scan->states; s++) {
+      CHECK_NEAR((double)scan->state_out[at + s], state[s], 4e-6 * (fabs(state[s]) + 1));
+    }
+  }
+}
+
+// Runs the scan in random pieces of the tokens, each in random ranges of channels.
+static void scan_in_pieces(const kernel_table *kernels, kernel_scan scan) {
+  const uint32_t tokens = scan.tokens;
+  const size_t state_floats = (size_t)scan.channels * scan.states;
+  float *states[2] = {copy_of(scan.state_in, state_floats), filled(state_floats, 7)};
+  float *state_out = scan.state_out;
+  for (uint32_t done = 0, turn = 0; done < tokens; done += scan.tokens, turn ^= 1) {
+    scan.tokens = 1 + random_u32_below(tokens - done);
+    scan.state_in = states[turn];
+    scan.state_out = states[turn ^ 1];
+    for (uint32_t first = 0; first < scan.channels;) {
+      const uint32_t last = least_u32(scan.channels, first + 1 + random_u32_below(30));
+      kernels->scan(&scan, first, last);
+      first = last;
+    }
+    scan.x += scan.x_stride * scan.tokens;
+    scan.dt += scan.dt_stride * scan.tokens;
+    scan.b += scan.bc_stride * scan.tokens;
+    scan.c += scan.bc_stride * scan.tokens;
+    scan.y += scan.y_stride * scan.tokens;
+    memcpy(state_out, scan.state_out, state_floats * sizeof(float));
+  }
+  free(states[0]);
+  free(states[1]);
+}
+
+static void check_scan(const scan_case *of) {
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const size_t state_floats = (size_t)of->scan.channels * of->scan.states;
+  const size_t y_floats = of->scan.y_stride * of->scan.tokens;
+  float *wanted = NULL, *wanted_state = NULL;
+  for (size_t v = 0; v < count; v++) {
+    for (uint32_t way = 0; way < 4; way++) {
+      kernel_scan scan = of->scan;
+      float *y = copy_of(of->x, y_floats), *state = filled(state_floats, 3);
+      scan.y = y;
+      scan.state_out = state;
+      if (way % 2 == 1) scan.x = y;
+      if (way < 2) {
+        list[v]->scan(&scan, 0, scan.channels);
+      } else {
+        scan_in_pieces(list[v], scan);
+      }
+      if (wanted == NULL) {
+        check_scan_against_double(&scan);
+        wanted = copy_of(y, y_floats);
+        wanted_state = copy_of(state, state_floats);
+      }
+      CHECK_EQ_MEM(y, wanted, y_floats * sizeof(float));
+      CHECK_EQ_MEM(state, wanted_state, state_floats * sizeof(float));
+      free(y);
+      free(state);
+    }
+  }
+  free(wanted);
+  free(wanted_state);
+}
+
+TEST(selective_scans_are_the_same_in_all_variants_and_pieces) {
+  for (uint32_t round = 0; round < 60; round++) {
+    const uint32_t states = round % 3 == 0 ? 1 + random_u32_below(64) : 4u << round % 4;
+    const scan_case of =
+        scan_make(1 + random_u32_below(12), 1 + random_u32_below(70), states, round % 5 != 0);
+    check_scan(&of);
+    scan_free(&of);
+  }
+}
+
+typedef struct ssd_case {
+  kernel_ssd ssd;  // with y and state_out NULL
+  float *x, *bc, *gates, *state;
+} ssd_case;
+
+static ssd_case ssd_make(uint32_t tokens, uint32_t states, uint32_t head_dim) {
+  const size_t stride = head_dim + random_u32_below(5), bc_stride = 2 * states + 3;
+  ssd_case made = {.x = random_row(tokens * stride, 1),
+                   .bc = random_row(tokens * bc_stride, 1),
+                   .gates = positive_row(tokens * (size_t)3, 0.5f),
+                   .state = random_row((size_t)states * head_dim, 1)};
+  for (uint32_t t = 0; t < tokens; t++) made.gates[3 * t] = expf(-made.gates[3 * t]);
+  made.ssd = (kernel_ssd){.tokens = tokens,
+                          .states = states,
+                          .head_dim = head_dim,
+                          .x = made.x,
+                          .x_stride = stride,
+                          .b = made.bc,
+                          .c = made.bc + states,
+                          .bc_stride = bc_stride,
+                          .decay = made.gates,
+                          .dt = made.gates + 1,
+                          .gate_stride = 3,
+                          .d = random_normal(),
+                          .state_in = made.state,
+                          .y_stride = stride};
+  return made;
+}
+
+static void ssd_free(const ssd_case *of) {
+  free(of->x);
+  free(of->bc);
+  free(of->gates);
+  free(of->state);
+}
+
+static void check_ssd_against_double(const kernel_ssd *ssd, const float *xs) {
+  double *state = malloc(ssd->states * sizeof(double));
+  for (uint32_t p = 0; p < ssd->head_dim; p++) {
+    for (uint32_t s = 0; s < ssd->states; s++) {
+      state[s] = (double)ssd->state_in[(size_t)s * ssd->head_dim + p];
+    }
+    for (uint32_t t = 0; t < ssd->tokens; t++) {
+      const double decay = (double)ssd->decay[ssd->gate_stride * t];
+      const double dt = (double)ssd->dt[ssd->gate_stride * t];
+      const double x = (double)xs[ssd->x_stride * t + p];
+      double sum = (double)ssd->d * x, magnitude = fabs(sum);
+      for (uint32_t s = 0; s < ssd->states; s++) {
+        state[s] = decay * state[s] + dt * x * (double)ssd->b[ssd->bc_stride * t + s];
+        sum += state[s] * (double)ssd->c[ssd->bc_stride * t + s];
+        magnitude += fabs(state[s]) + 1;
+      }
+      CHECK_NEAR((double)ssd->y[ssd->y_stride * t + p], sum, 2e-6 * magnitude);
+    }
+    for (uint32_t s = 0; s < ssd->states; s++) {
+      CHECK_NEAR((double)ssd->state_out[(size_t)s * ssd->head_dim + p], state[s],
+                 2e-6 * (fabs(state[s]) + 1));
+    }
+  }
+  free(state);
+}
+
+static void ssd_in_pieces(const kernel_table *kernels, kernel_ssd ssd) {
+  const uint32_t tokens = ssd.tokens;
+  const size_t state_floats = (size_t)ssd.states * ssd.head_dim;
+  float *states[2] = {copy_of(ssd.state_in, state_floats), filled(state_floats, 7)};
+  float *state_out = ssd.state_out;
+  for (uint32_t done = 0, turn = 0; done < tokens; done += ssd.tokens, turn ^= 1) {
+    ssd.tokens = 1 + random_u32_below(tokens - done);
+    ssd.state_in = states[turn];
+    ssd.state_out = states[turn ^ 1];
+    kernels->ssd(&ssd);
+    ssd.x += ssd.x_stride * ssd.tokens;
+    ssd.b += ssd.bc_stride * ssd.tokens;
+    ssd.c += ssd.bc_stride * ssd.tokens;
+    ssd.decay += ssd.gate_stride * ssd.tokens;
+    ssd.dt += ssd.gate_stride * ssd.tokens;
+    ssd.y += ssd.y_stride * ssd.tokens;
+    memcpy(state_out, ssd.state_out, state_floats * sizeof(float));
+  }
+  free(states[0]);
+  free(states[1]);
+}
+
+static void check_ssd(const ssd_case *of) {
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const size_t state_floats = (size_t)of->ssd.states * of->ssd.head_dim;
+  const size_t y_floats = of->ssd.y_stride * of->ssd.tokens;
+  float *wanted = NULL, *wanted_state = NULL;
+  for (size_t v = 0; v < count; v++) {
+    for (uint32_t way = 0; way < 4; way++) {
+      kernel_ssd ssd = of->ssd;
+      float *y = copy_of(of->x, y_floats), *state = filled(state_floats, 3);
+      ssd.y = y;
+      ssd.state_out = state;
+      if (way % 2 == 1) ssd.x = y;
+      if (way < 2) {
+        list[v]->ssd(&ssd);
+      } else {
+        ssd_in_pieces(list[v], ssd);
+      }
+      if (wanted == NULL) {
+        check_ssd_against_double(&ssd, of->x);
+        wanted = copy_of(y, y_floats);
+        wanted_state = copy_of(state, state_floats);
+      }
+      CHECK_EQ_MEM(y, wanted, y_floats * sizeof(float));
+      CHECK_EQ_MEM(state, wanted_state, state_floats * sizeof(float));
+      free(y);
+      free(state);
+    }
+  }
+  free(wanted);
+  free(wanted_state);
+}
+
+TEST(scans_of_mamba_2_are_the_same_in_all_variants_and_pieces) {
+  for (uint32_t round = 0; round < 60; round++) {
+    const uint32_t tokens = 1 + random_u32_below(12);
+    const ssd_case of = round % 12 == 0
+                            ? ssd_make(tokens, 128, 64)
+                            : ssd_make(tokens, 1 + random_u32_below(40),
+                                       1 + random_u32_below(round % 10 == 5 ? 600 : 70));
+    check_ssd(&of);
+    ssd_free(&of);
+  }
+}
+
 // ---- measuring ----
 
 // The states of BENCH_HEADS do not fit into a core's caches; a round of them is shorter than a time
@@ -462,6 +751,52 @@ static void bench_delta_rule(const kernel_table *kernels, uint32_t tokens, uint3
   delta_free(&of);
 }
 
+typedef struct bench_scan {
+  const kernel_table *kernels;
+  kernel_scan scan;
+} bench_scan;
+
+static void bench_scan_run(void *context) {
+  const bench_scan *b = context;
+  b->kernels->scan(&b->scan, 0, b->scan.channels);
+}
+
+static void bench_selective_scan(const kernel_table *kernels, uint32_t tokens) {
+  const scan_case of = scan_make(tokens, BENCH_CHANNELS, 16, true);
+  bench_scan b = {kernels, of.scan};
+  float *state = filled((size_t)16 * BENCH_CHANNELS, 0);
+  b.scan.y = filled(tokens * of.scan.y_stride, 0);
+  b.scan.state_out = state;
+  printf("#   %-14s scan, 8192 channels of 16 states, %2u tokens: %6.0f ns a token\n",
+         kernels->name, tokens, bench_seconds(bench_scan_run, &b) / tokens * 1e9);
+  free(b.scan.y);
+  free(state);
+  scan_free(&of);
+}
+
+typedef struct bench_ssd {
+  const kernel_table *kernels;
+  kernel_ssd ssd;
+} bench_ssd;
+
+static void bench_ssd_run(void *context) {
+  const bench_ssd *b = context;
+  b->kernels->ssd(&b->ssd);
+}
+
+static void bench_mamba_2(const kernel_table *kernels, uint32_t tokens) {
+  const ssd_case of = ssd_make(tokens, 128, 64);
+  bench_ssd b = {kernels, of.ssd};
+  float *state = filled((size_t)128 * 64, 0);
+  b.ssd.y = filled(tokens * of.ssd.y_stride, 0);
+  b.ssd.state_out = state;
+  printf("#   %-14s ssd, a head of 64 x 128 states, %2u tokens: %6.0f ns a token\n", kernels->name,
+         tokens, bench_seconds(bench_ssd_run, &b) / tokens * 1e9);
+  free(b.ssd.y);
+  free(state);
+  ssd_free(&of);
+}
+
 typedef struct bench_conv {
   const kernel_table *kernels;
   kernel_conv conv;
@@ -495,5 +830,9 @@ BENCH(mixers) {
     bench_delta_rule(list[v], BENCH_TOKENS, 1);
     bench_convolution(list[v], 1);
     bench_convolution(list[v], BENCH_TOKENS);
+    bench_selective_scan(list[v], 1);
+    bench_selective_scan(list[v], 8);
+    bench_mamba_2(list[v], 1);
+    bench_mamba_2(list[v], BENCH_TOKENS);
   }
 }
