@@ -34,9 +34,11 @@ SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/% src/base/json src/base/salt src/base/text src/bench/% src/cli/% \
   src/format/% $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program) \
   $(patsubst %,src/grammar/%,regex schema schema_cases schema_items schema_members schema_refs) \
-  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/recurrent src/kv/% src/load/directories \
+  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/elementwise \
+  src/kernels/recurrent src/kv/% src/load/directories \
   src/load/loader src/load/ranges src/metrics/% src/model/binder src/model/blocks/attention \
   src/model/blocks/delta_net src/model/blocks/dense src/model/blocks/experts \
+  src/model/blocks/none src/model/blocks/ssm \
   src/model/families/% src/model/family src/model/forward src/model/keys src/model/measure \
   src/model/pass src/model/rope src/model/segments src/model/weights \
   src/platform/% src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% \

@@ -651,6 +651,7 @@ export type OpName =
   | 'experts'
   | 'conv'
   | 'delta'
+  | 'scan'
   | 'logits'
   | 'sample';
 

@@ -26,6 +26,7 @@ typedef enum op_kind {
   OP_EXPERTS,
   OP_CONV,
   OP_DELTA,
+  OP_SCAN,
   OP_LOGITS,
   OP_SAMPLE,
   OP_COUNT

@@ -6,7 +6,7 @@
 
 static const char *const OP_NAMES[OP_COUNT] = {
     "embed", "norm",  "qkv",     "kv_store", "attention", "attn_output", "gate_up", "silu",
-    "down",  "route", "experts", "conv",     "delta",     "logits",      "sample"};
+    "down",  "route", "experts", "conv",     "delta",     "scan",        "logits",  "sample"};
 static const char *const PASS_NAMES[PASS_COUNT] = {"prefill", "decode"};
 
 const char *op_name(op_kind op) { return OP_NAMES[op]; }

@@ -17,6 +17,7 @@ static void convolve(void *context, uint32_t first, uint32_t last, uint32_t thre
                              .channels = conv->channels,
                              .width = conv->taps,
                              .weight = conv->filter,
+                             .bias = conv->bias,
                              .state_in = segment.from,
                              .state_out = segment.to,
                              .x = rows,

@@ -10,6 +10,7 @@ typedef struct model_convolution {
   uint64_t state_offset_bytes;  // of [taps - 1, channels] in the states
   uint32_t channels, taps;
   const float *filter;  // [taps, channels]
+  const float *bias;    // [channels] or NULL
   float *rows;          // [tokens, channels], stride floats apart; the results take their place
   uint32_t stride;
 } model_convolution;

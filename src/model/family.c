@@ -27,7 +27,11 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
 }
 
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward) {
-  plan->model->layers[layer] = (model_layer){mixer, feed_forward};
+  plan->model->layers[layer] = (model_layer){.mixer = mixer, .feed_forward = feed_forward};
+}
+
+void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first) {
+  plan->model->layers[layer].first = first;
 }
 
 static bool is_text(gguf_string text, const char *wanted) {
@@ -120,6 +124,11 @@ model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, u
   }
   model->groups[model->group_count] = (model_group){1, kv_heads, head_dim, window};
   return (model_pages){model->group_count++, 0};
+}
+
+uint32_t plan_kv_heads(model_plan *plan, uint32_t layer) {
+  return keys_count_of_layer(plan->keys, "attention.head_count_kv", layer,
+                             plan->model->config.layers, MODEL_HEADS_MAX, 1);
 }
 
 uint32_t plan_ffn(model_plan *plan) {

@@ -24,6 +24,9 @@ const model_family *family_find(gguf_string name);
 
 // The next layer. Blocks are the model's from now on; NULL when making one has failed.
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward);
+// A mixer that runs before that of a layer which has been planned, and sets its input aside for it
+// (pass_set_aside). It keeps all rows.
+void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first);
 // A zeroed block of `size_bytes`, whose struct begins with a model_block.
 void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);
 // Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
@@ -34,6 +37,8 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // One more layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
+// "attention.head_count_kv" of a layer of a hybrid, 0: it is recurrent. 1 when the key is absent.
+uint32_t plan_kv_heads(model_plan *plan, uint32_t layer);
 // "feed_forward_length", which is there.
 uint32_t plan_ffn(model_plan *plan);
 // Room in the recurrent state of a sequence. Returns where it begins, in bytes.

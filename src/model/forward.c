@@ -45,6 +45,7 @@ static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
     const model_layer *layer = &model->layers[i];
+    if (layer->first != NULL) layer->first->ops->reserve(layer->first, arena);
     layer->mixer->ops->reserve(layer->mixer, arena);
     layer->feed_forward->ops->reserve(layer->feed_forward, arena);
   }
@@ -178,7 +179,9 @@ uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_layer *layer = &pass->model->layers[pass->layer];
   if (pass->layer == 0) begin_layers(pass);
-  const wick_status status = layer->mixer->ops->run(layer->mixer, pass, error);
+  wick_status status = WICK_OK;
+  if (layer->first != NULL) status = layer->first->ops->run(layer->first, pass, error);
+  if (status == WICK_OK) status = layer->mixer->ops->run(layer->mixer, pass, error);
   if (status != WICK_OK) return status;
   if (pass->count != 0) {
     const wick_status fed = layer->feed_forward->ops->run(layer->feed_forward, pass, error);

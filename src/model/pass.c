@@ -48,6 +48,19 @@ void pass_add_normed(model_pass *pass, const float *weight, float scale) {
   measure_rows(pass->ops, OP_NORM, pass->count, 3ull * pass->model->config.hidden);
 }
 
+void pass_add_output(model_pass *pass, const pass_output *output, const float *rows,
+                     uint32_t stride) {
+  const bool is_direct = output->post_norm == NULL && output->scale == 1;
+  const uint64_t begin = arena_mark(&pass->arena);
+  model_product product = pass_product(pass, rows, stride, output->matrix->dims[0]);
+  product_add_residual(&product, output->matrix, output->bias, pass->normed,
+                       is_direct ? pass->hidden : NULL, pass->hidden_stride);
+  product_run(&product);
+  measure_product(pass->ops, output->op, &product);
+  if (!is_direct) pass_add_normed(pass, output->post_norm, output->scale);
+  arena_release(&pass->arena, begin);
+}
+
 void pass_set_aside(model_pass *pass, const float *rows) {
   memcpy(pass->aside, rows, (size_t)pass->count * pass->hidden_stride * sizeof(float));
 }

@@ -56,6 +56,19 @@ static inline void norm_row(const model_pass *pass, const float *x, const float 
 void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias);
 // hidden[t] += scale * norm(normed[t]); a NULL weight: without a norm
 void pass_add_normed(model_pass *pass, const float *weight, float scale);
+// What a block projects onto the hidden rows.
+typedef struct pass_output {
+  const weight_tensor *matrix;  // [hidden, cols]
+  const float *bias;            // [hidden] or NULL
+  const float *post_norm;       // [hidden] or NULL
+  float scale;
+  op_kind op;  // what it is counted as
+} pass_output;
+
+// hidden[t] += scale * norm(rows[t] W^T + bias), rows [tokens, cols] `stride` floats apart. Takes
+// activations of `cols` values from the arena.
+void pass_add_output(model_pass *pass, const pass_output *output, const float *rows,
+                     uint32_t stride);
 // Keeps rows [tokens, hidden] for the feed-forward of the layer, which runs beside the mixer then.
 void pass_set_aside(model_pass *pass, const float *rows);
 // A product over the rows of `x`, whose activations come from the arena: give them back with

@@ -40,7 +40,7 @@ static inline const product_target *product_targets(const model_product *product
 // y = x W^T + bias
 void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride);
-// residual += x W^T + bias; `y` is room for the product.
+// y = x W^T + bias; residual += y when it is not NULL.
 void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride);
 // y = x[first ... first + count] W^T + bias with matrix `index` of a stack: a mixture's expert and

@@ -116,6 +116,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
   for (uint32_t layer = 0; layer < model->config.layers && binder.status == WICK_OK; layer++) {
     binder.layer = binder.waits = (int32_t)layer;
     const model_layer *blocks = &model->layers[layer];
+    if (blocks->first != NULL) blocks->first->ops->bind(blocks->first, &binder);
     blocks->mixer->ops->bind(blocks->mixer, &binder);
     blocks->feed_forward->ops->bind(blocks->feed_forward, &binder);
   }
@@ -152,6 +153,7 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
 void model_destroy(loaded_model *model) {
   if (model == NULL) return;
   for (uint32_t i = 0; model->layers != NULL && i < model->config.layers; i++) {
+    memory_free(model->memory, model->layers[i].first);
     memory_free(model->memory, model->layers[i].mixer);
     memory_free(model->memory, model->layers[i].feed_forward);
   }

@@ -30,21 +30,43 @@ typedef struct fixture_experts {
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
-// What makes every layer but the odd ones recurrent: short convolutions (LFM2) or delta nets
-// (Qwen3.5). The numbers are what the file says; the tensors are those of FIXTURE_LFM2 and
-// FIXTURE_QWEN35.
+// What makes every layer but the odd ones recurrent: short convolutions (LFM2), delta nets
+// (Qwen3.5), Mamba (Jamba) or Mamba 2 (Granite 4). The numbers are what the file says; the tensors
+// are those of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
 typedef struct fixture_hybrid {
-  const char *architecture;                                      // "lfm2", "qwen35", "gemma3"
-  uint32_t taps;                                                 // of the convolution
-  uint32_t state, key_heads, value_heads, interval, predictors;  // qwen35
-  uint32_t kv_heads, kv_count;                                   // lfm2: of an odd layer; layers
-  const char *left_out;                                          // a tensor that is not there
-  const char *poisoned;                                          // the tensor of the shape's poison
-  uint32_t window;  // gemma3: every layer but the odd ones sees so many tokens
+  const char *architecture;       // "lfm2", "qwen35", "gemma3", "jamba", "granitehybrid"
+  uint32_t taps;                  // of the convolution
+  uint32_t state, key_heads;      // key heads: groups of Mamba 2
+  uint32_t value_heads;           // jamba: the rank of dt
+  uint32_t interval, predictors;  // qwen35
+  uint32_t kv_heads, kv_count;    // not qwen35: of an odd layer; layers
+  const char *left_out;           // a tensor that is not there
+  const char *poisoned;           // the tensor of the shape's poison
+  uint32_t window;                // gemma3: every layer but the odd ones sees so many tokens
+  uint32_t inner;                 // jamba, granitehybrid: channels
 } fixture_hybrid;
 
-static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0};
-static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3, NULL, NULL, 0};
+static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0, 0};
+static const fixture_hybrid FIXTURE_QWEN35 = {"qwen35", 4, 12, 1, 3, 2, 0, 1, 3, NULL, NULL, 0, 0};
+static const fixture_hybrid FIXTURE_JAMBA = {
+    .architecture = "jamba",
+    .taps = 4,
+    .state = 12,
+    .value_heads = 3,
+    .kv_heads = 1,
+    .kv_count = 3,
+    .inner = 42,
+};
+static const fixture_hybrid FIXTURE_GRANITE = {
+    .architecture = "granitehybrid",
+    .taps = 4,
+    .state = 9,
+    .key_heads = 2,
+    .value_heads = 6,
+    .kv_heads = 1,
+    .kv_count = 3,
+    .inner = 42,
+};
 static const fixture_hybrid FIXTURE_GEMMA3 = {
     .architecture = "gemma3", .kv_heads = 1, .interval = 2, .window = 21};
 
@@ -128,16 +150,19 @@ static inline void fixture_hybrid_numbers(gguf_writer *w, const fixture_shape *s
                                           const fixture_hybrid *hybrid) {
   const char *architecture = hybrid->architecture;
   fixture_shape_numbers(w, architecture, shape);
-  if (strcmp(architecture, "lfm2") == 0) {
+  const bool is_lfm2 = strcmp(architecture, "lfm2") == 0;
+  if (is_lfm2 || hybrid->inner != 0) {
     uint32_t kv_heads[8] = {0};
     for (uint32_t i = 1; i < 8; i += 2) kv_heads[i] = hybrid->kv_heads;
     char key[96];
     text_format(key, sizeof key, "%s.attention.head_count_kv", architecture);
     gguf_writer_add_array(w, key, GGUF_U32, kv_heads, hybrid->kv_count);
-    fixture_number(w, architecture, "shortconv.l_cache", hybrid->taps);
-    return;
+    fixture_number(w, architecture, is_lfm2 ? "shortconv.l_cache" : "ssm.inner_size",
+                   is_lfm2 ? hybrid->taps : hybrid->inner);
+    if (is_lfm2) return;
+  } else {
+    fixture_number(w, architecture, "attention.head_count_kv", hybrid->kv_heads);
   }
-  fixture_number(w, architecture, "attention.head_count_kv", hybrid->kv_heads);
   if (hybrid->window != 0) {
     fixture_number(w, architecture, "attention.sliding_window", hybrid->window);
     fixture_number(w, architecture, "attention.sliding_window_pattern", hybrid->interval);
@@ -256,6 +281,37 @@ static inline void fixture_add_delta(fixture_tensors *list, const fixture_shape 
   fixture_add(list, s->type, hidden, values, 1, i, "ssm_out.weight");
 }
 
+static inline void fixture_add_scan(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
+  const fixture_hybrid *h = &FIXTURE_JAMBA;
+  const uint64_t inner = h->inner, rank = h->value_heads;
+  fixture_add(list, s->type, 2 * inner, s->hidden, 1, i, "ssm_in.weight");
+  fixture_add(list, GGML_TYPE_F32, inner, h->taps, 1, i, "ssm_conv1d.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, inner, 1, i, "ssm_conv1d.bias");
+  fixture_add(list, s->type, rank + 2ull * h->state, inner, 1, i, "ssm_x.weight");
+  fixture_add(list, GGML_TYPE_F32, inner, rank, 1, i, "ssm_dt.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, inner, 1, i, "ssm_dt.bias");
+  fixture_add(list, GGML_TYPE_F32, inner, h->state, 1, i, "ssm_a");
+  fixture_add(list, GGML_TYPE_F32, 1, inner, 1, i, "ssm_d");
+  fixture_add(list, GGML_TYPE_F32, 1, rank, 1, i, "ssm_dt_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, h->state, 1, i, "ssm_b_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, h->state, 1, i, "ssm_c_norm.weight");
+  fixture_add(list, s->type, s->hidden, inner, 1, i, "ssm_out.weight");
+}
+
+static inline void fixture_add_scan_2(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
+  const fixture_hybrid *h = &FIXTURE_GRANITE;
+  const uint64_t inner = h->inner, heads = h->value_heads, groups = h->key_heads;
+  const uint64_t channels = inner + 2 * groups * h->state;
+  fixture_add(list, s->type, inner + channels + heads, s->hidden, 1, i, "ssm_in.weight");
+  fixture_add(list, GGML_TYPE_F32, channels, h->taps, 1, i, "ssm_conv1d.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, channels, 1, i, "ssm_conv1d.bias");
+  fixture_add(list, GGML_TYPE_F32, 1, heads, 1, i, "ssm_dt.bias");
+  fixture_add(list, GGML_TYPE_F32, heads, 1, 1, i, "ssm_a");
+  fixture_add(list, GGML_TYPE_F32, heads, 1, 1, i, "ssm_d");
+  fixture_add(list, GGML_TYPE_F32, groups, inner / groups, 1, i, "ssm_norm.weight");
+  fixture_add(list, s->type, s->hidden, inner, 1, i, "ssm_out.weight");
+}
+
 static inline void fixture_add_odd(fixture_tensors *list, const fixture_shape *s, bool is_gated,
                                    uint32_t i) {
   const uint64_t hidden = s->hidden, dim = hidden / s->heads, kv = dim * s->kv_heads;
@@ -279,18 +335,22 @@ static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
 static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hybrid *hybrid,
                                        fixture_tensors *list) {
   const bool is_lfm2 = strcmp(hybrid->architecture, "lfm2") == 0, is_gemma = hybrid->window != 0;
+  const bool is_jamba = strcmp(hybrid->architecture, "jamba") == 0;
+  const bool is_qwen = strcmp(hybrid->architecture, "qwen35") == 0;
   const uint64_t hidden = s->hidden, ffn = s->ffn;
   list->count = 1;
   list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
   for (uint32_t i = 0; i < s->layers; i++) {
     fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "attn_norm.weight");
-    if (i % 2 == 1 || is_gemma) fixture_add_odd(list, s, !is_lfm2 && !is_gemma, i);
+    if (i % 2 == 1 || is_gemma) fixture_add_odd(list, s, is_qwen, i);
     if (i % 2 == 0 && is_lfm2) fixture_add_conv(list, s, i);
-    if (i % 2 == 0 && !is_lfm2 && !is_gemma) fixture_add_delta(list, s, i);
+    if (i % 2 == 0 && is_qwen) fixture_add_delta(list, s, i);
+    if (i % 2 == 0 && is_jamba) fixture_add_scan(list, s, i);
+    if (i % 2 == 0 && hybrid->inner != 0 && !is_jamba) fixture_add_scan_2(list, s, i);
     if (is_gemma) fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "post_ffw_norm.weight");
     if (is_gemma) fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "ffn_norm.weight");
     fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i,
-                is_lfm2 ? "ffn_norm.weight" : "post_attention_norm.weight");
+                is_qwen || is_gemma ? "post_attention_norm.weight" : "ffn_norm.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
     fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
@@ -308,7 +368,9 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   uint16_t half = 0;
   for (uint64_t c = 0; c < t->dims[0]; c++) {
     float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
-    if (strstr(t->name, "ssm_a") != NULL && is_norm) value = -0.1f * value;  // what decays
+    // what decays
+    if (strcmp(t->name + strlen(t->name) - 6, ".ssm_a") == 0)
+      value = is_norm ? -0.1f * value : -__builtin_fabsf(value);
     if (poison != 0 && c == 0) value = poison;
     if (t->type == GGML_TYPE_F32) memcpy(row + 4 * c, &value, 4);
     if (t->type == GGML_TYPE_F16) {

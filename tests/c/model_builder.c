@@ -9,11 +9,11 @@
 #include "random.h"
 
 // A delta net has twice as many heads of values as of keys; the values are as wide as the hidden
-// rows.
-enum { ALIGNMENT = 32, HEADS = 2, EXPERTS = 4, TAPS = 3, KEY_HEADS = 1 };
+// rows. So are the channels of a scan. RANK: of Mamba's time steps.
+enum { ALIGNMENT = 32, HEADS = 2, EXPERTS = 4, TAPS = 3, KEY_HEADS = 1, STATES = 4, RANK = 5 };
 
-static const char *const ARCHITECTURES[BUILT_FAMILIES] = {"llama",    "qwen2", "llama",
-                                                          "qwen3moe", "lfm2",  "qwen35"};
+static const char *const ARCHITECTURES[BUILT_FAMILIES] = {
+    "llama", "qwen2", "llama", "qwen3moe", "lfm2", "qwen35", "jamba", "granitehybrid"};
 
 static const char *const SPECIALS[BUILT_SPECIALS] = {"<unk>", "<s>", "</s>", "<|im_start|>"};
 static const int32_t SPECIAL_KINDS[BUILT_SPECIALS] = {TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_CONTROL,
@@ -260,6 +260,35 @@ static void add_delta_net(model_builder *builder, uint32_t layer, uint64_t hidde
   add_tensor(builder, type, hidden, hidden, "ssm_out.weight", layer);
 }
 
+static void add_scan(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const ggml_type type = builder->choice.type;
+  add_tensor(builder, type, hidden, 2 * hidden, "ssm_in.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, TAPS, hidden, "ssm_conv1d.weight", layer);
+  add_vector(builder, hidden, "ssm_conv1d.bias", layer);
+  add_tensor(builder, type, hidden, RANK + 2 * STATES, "ssm_x.weight", layer);
+  add_vector(builder, RANK, "ssm_dt_norm.weight", layer);
+  add_vector(builder, STATES, "ssm_b_norm.weight", layer);
+  add_vector(builder, STATES, "ssm_c_norm.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, RANK, hidden, "ssm_dt.weight", layer);
+  add_vector(builder, hidden, "ssm_dt.bias", layer);
+  add_tensor(builder, GGML_TYPE_F32, STATES, hidden, "ssm_a", layer);
+  add_vector(builder, hidden, "ssm_d", layer);
+  add_tensor(builder, type, hidden, hidden, "ssm_out.weight", layer);
+}
+
+static void add_scan_2(model_builder *builder, uint32_t layer, uint64_t hidden) {
+  const ggml_type type = builder->choice.type;
+  const uint64_t channels = hidden + 2 * KEY_HEADS * STATES;
+  add_tensor(builder, type, hidden, hidden + channels + HEADS, "ssm_in.weight", layer);
+  add_tensor(builder, GGML_TYPE_F32, TAPS, channels, "ssm_conv1d.weight", layer);
+  add_vector(builder, channels, "ssm_conv1d.bias", layer);
+  add_vector(builder, HEADS, "ssm_dt.bias", layer);
+  add_tensor(builder, GGML_TYPE_F32, 1, HEADS, "ssm_a", layer);
+  add_tensor(builder, GGML_TYPE_F32, 1, HEADS, "ssm_d", layer);
+  add_vector(builder, hidden, "ssm_norm.weight", layer);
+  add_tensor(builder, type, hidden, hidden, "ssm_out.weight", layer);
+}
+
 static void add_feed_forward(model_builder *builder, uint32_t layer, uint64_t hidden) {
   const built_family family = builder->choice.family;
   const ggml_type type = builder->choice.type;
@@ -284,6 +313,10 @@ static void add_layer(model_builder *builder, uint32_t layer, uint64_t hidden) {
     add_convolution(builder, layer, hidden);
   } else if (builder->choice.family == BUILT_QWEN35 && is_recurrent) {
     add_delta_net(builder, layer, hidden);
+  } else if (builder->choice.family == BUILT_JAMBA && is_recurrent) {
+    add_scan(builder, layer, hidden);
+  } else if (builder->choice.family == BUILT_GRANITEHYBRID && is_recurrent) {
+    add_scan_2(builder, layer, hidden);
   } else {
     add_attention(builder, layer, hidden);
   }
@@ -299,13 +332,20 @@ static void put_family(model_builder *builder, uint32_t hidden) {
     put_number(builder, "expert_used_count", 2);
     put_number(builder, "expert_feed_forward_length", hidden);
   }
-  if (family == BUILT_LFM2) {
+  if (family == BUILT_LFM2 || family == BUILT_JAMBA || family == BUILT_GRANITEHYBRID) {
     text_format(key, sizeof key, "%s.attention.head_count_kv", ARCHITECTURES[family]);
     built_value *kv_heads = put_array(builder, key, GGUF_U32);
     for (uint32_t i = 0; i < builder->choice.layers; i++) {
       value_set_i32(kv_heads, i, i % 2 == 0 ? 0 : HEADS);
     }
-    put_number(builder, "shortconv.l_cache", TAPS);
+  }
+  if (family == BUILT_LFM2) put_number(builder, "shortconv.l_cache", TAPS);
+  if (family == BUILT_JAMBA || family == BUILT_GRANITEHYBRID) {
+    put_number(builder, "ssm.conv_kernel", TAPS);
+    put_number(builder, "ssm.inner_size", hidden);
+    put_number(builder, "ssm.state_size", STATES);
+    put_number(builder, "ssm.group_count", KEY_HEADS);
+    put_number(builder, "ssm.time_step_rank", family == BUILT_JAMBA ? RANK : HEADS);
   }
   if (family == BUILT_QWEN35) {
     put_number(builder, "ssm.conv_kernel", TAPS);
@@ -381,7 +421,7 @@ static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t ty
   if (type == GGML_TYPE_MXFP4) block[0] = 118;
 }
 
-// Norms are about 1, a delta net's decays about -1.
+// Norms are about 1, decays about -1.
 static float any_weight(const model_builder *builder, uint64_t *state, float middle) {
   const uint64_t random = random_u64(state);
   if (builder->poison != 0 && random % 97 == 0) return builder->poison;
@@ -425,7 +465,8 @@ memory_file builder_write(const model_builder *builder) {
     const built_tensor *tensor = &builder->tensors[i];
     offsets[i] = data.size_bytes;
     if (!has_data(tensor, &row_bytes)) continue;
-    const bool is_decay = strstr(tensor->name, "ssm_a") != NULL && tensor->dims[1] == 1;
+    const size_t length = strlen(tensor->name);
+    const bool is_decay = length > 6 && strcmp(tensor->name + length - 6, ".ssm_a") == 0;
     const float middle = is_decay ? -1.0f : tensor->dims[1] == 1 ? 1.0f : 0.0f;
     for (uint64_t row = 0; row < tensor->dims[1] * tensor->dims[2]; row++) {
       write_row(builder, &data, tensor->type, tensor->dims[0], middle, &state);

@@ -19,8 +19,10 @@ typedef enum built_family {
   BUILT_QWEN2,
   BUILT_LLAMA_EXPERTS,
   BUILT_QWEN3MOE,
-  BUILT_LFM2,    // convolutions, and attention in the second layer
-  BUILT_QWEN35,  // delta nets, and attention in the second layer
+  BUILT_LFM2,           // convolutions, and attention in the second layer
+  BUILT_QWEN35,         // delta nets, and attention in the second layer
+  BUILT_JAMBA,          // Mamba, and attention in the second layer
+  BUILT_GRANITEHYBRID,  // the same with Mamba 2
   BUILT_FAMILIES
 } built_family;
 

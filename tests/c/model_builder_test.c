@@ -35,14 +35,18 @@ static void check_mixers(const wick_engine *engine, const built_choice *choice) 
   told.bytes = 0;
   wick_metrics_json(engine, keep_text, &told);
   const uint32_t recurrent = (choice->layers + 1) / 2;
-  char delta[64], conv[64];
-  text_format(delta, sizeof delta, "\"delta\":{\"count\":%u,",
-              choice->family == BUILT_QWEN35 ? recurrent : 0);
+  const built_family family = choice->family;
+  const bool has_scans = family == BUILT_JAMBA || family == BUILT_GRANITEHYBRID;
+  const bool has_deltas = family == BUILT_QWEN35;
+  char delta[64], conv[64], scan[64];
+  text_format(delta, sizeof delta, "\"delta\":{\"count\":%u,", has_deltas ? recurrent : 0);
   text_format(conv, sizeof conv, "\"conv\":{\"count\":%u,",
-              choice->family == BUILT_LFM2 || choice->family == BUILT_QWEN35 ? recurrent : 0);
+              has_scans || has_deltas || family == BUILT_LFM2 ? recurrent : 0);
+  text_format(scan, sizeof scan, "\"scan\":{\"count\":%u,", has_scans ? recurrent : 0);
   // the prompt is one pass of prefill
   CHECK(strstr(told.text, delta) != NULL);
   CHECK(strstr(told.text, conv) != NULL);
+  CHECK(strstr(told.text, scan) != NULL);
 }
 
 static void check_answers(const built_choice *choice) {

@@ -8,11 +8,11 @@
 
 enum { TEXT_MAX = 1200, SAID_MAX = 64 };
 
-static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2, &FIXTURE_QWEN35, &FIXTURE_LFM2,
-                                                &FIXTURE_GEMMA3};
-// The third has a single layer, which is recurrent: no layer has keys and values. The last one has
-// windows.
-enum { HYBRIDS_COUNT = 4, WITH_ATTENTION_COUNT = 2, WITHOUT_ATTENTION = 2 };
+static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,    &FIXTURE_QWEN35, &FIXTURE_JAMBA,
+                                                &FIXTURE_GRANITE, &FIXTURE_LFM2,   &FIXTURE_GEMMA3};
+// The last but one has a single layer, which is recurrent: no layer has keys and values. The last
+// one has windows.
+enum { HYBRIDS_COUNT = 6, WITH_ATTENTION_COUNT = 4, WITHOUT_ATTENTION = 4 };
 
 static int32_t text[TEXT_MAX];
 static fixture_file files[HYBRIDS_COUNT];
@@ -519,7 +519,9 @@ TEST(weights_that_are_no_numbers_end_requests_alone) {
   static const char *const NAMES[WITH_ATTENTION_COUNT][3] = {
       {"blk.0.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
        "blk.0.shortconv.out_proj.weight"},
-      {"blk.0.attn_qkv.weight", "blk.2.ssm_conv1d.weight", "blk.0.ssm_a"}};
+      {"blk.0.attn_qkv.weight", "blk.2.ssm_conv1d.weight", "blk.0.ssm_a"},
+      {"blk.0.ssm_x.weight", "blk.2.ssm_dt.weight", "blk.0.ssm_a"},
+      {"blk.0.ssm_in.weight", "blk.2.ssm_conv1d.bias", "blk.0.ssm_a"}};
   for (int which = 0; which < WITH_ATTENTION_COUNT; which++) {
     for (int i = 0; i < 3; i++) {
       fixture_hybrid hybrid = *HYBRIDS[which];
@@ -665,13 +667,41 @@ TEST(numbers_that_do_not_go_together_are_refused) {
   check_number(&FIXTURE_LFM2, kv_count, 0, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
 }
 
+TEST(numbers_of_scans_that_do_not_go_together_are_refused) {
+  const size_t taps = offsetof(fixture_hybrid, taps), state = offsetof(fixture_hybrid, state),
+               groups = offsetof(fixture_hybrid, key_heads),
+               heads = offsetof(fixture_hybrid, value_heads),
+               inner = offsetof(fixture_hybrid, inner);
+  static const uint32_t WRONG[] = {0, UINT32_MAX};
+  for (size_t i = 0; i < 2; i++) {
+    check_number(&FIXTURE_JAMBA, taps, WRONG[i], WICK_E_FORMAT, "jamba.ssm.conv_kernel");
+    check_number(&FIXTURE_JAMBA, state, WRONG[i], WICK_E_FORMAT, "jamba.ssm.state_size");
+    check_number(&FIXTURE_JAMBA, heads, WRONG[i], WICK_E_FORMAT, "jamba.ssm.time_step_rank");
+    check_number(&FIXTURE_GRANITE, heads, WRONG[i], WICK_E_FORMAT, "ssm.time_step_rank");
+    check_number(&FIXTURE_GRANITE, groups, WRONG[i], WICK_E_FORMAT, "ssm.group_count");
+  }
+  check_number(&FIXTURE_JAMBA, inner, UINT32_MAX, WICK_E_FORMAT, "jamba.ssm.inner_size");
+  check_number(&FIXTURE_JAMBA, inner, 41, WICK_E_SHAPE, "blk.0.ssm_in.weight");
+  check_number(&FIXTURE_JAMBA, state, 11, WICK_E_SHAPE, "blk.0.ssm_a");
+  check_number(&FIXTURE_JAMBA, heads, 4, WICK_E_SHAPE, "blk.0.ssm_x.weight");
+  check_number(&FIXTURE_GRANITE, inner, 41, WICK_E_FORMAT, "no multiple of ssm.time_step_rank 6");
+  check_number(&FIXTURE_GRANITE, groups, 4, WICK_E_FORMAT, "no multiple of ssm.group_count 4");
+  check_number(&FIXTURE_GRANITE, groups, 3, WICK_E_SHAPE, "blk.0.ssm_in.weight");
+  check_number(&FIXTURE_GRANITE, state, 8, WICK_E_SHAPE, "blk.0.ssm_in.weight");
+}
+
 TEST(missing_tensors_are_named) {
   static const char *const NAMES[WITH_ATTENTION_COUNT][9] = {
       {"blk.2.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
        "blk.2.shortconv.out_proj.weight", "blk.1.attn_q_norm.weight"},
       {"blk.2.attn_qkv.weight", "blk.2.attn_gate.weight", "blk.2.ssm_beta.weight",
        "blk.2.ssm_alpha.weight", "blk.2.ssm_conv1d.weight", "blk.2.ssm_dt.bias", "blk.2.ssm_a",
-       "blk.2.ssm_norm.weight", "blk.2.ssm_out.weight"}};
+       "blk.2.ssm_norm.weight", "blk.2.ssm_out.weight"},
+      {"blk.2.ssm_in.weight", "blk.2.ssm_x.weight", "blk.2.ssm_dt.weight", "blk.2.ssm_dt.bias",
+       "blk.2.ssm_a", "blk.2.ssm_d", "blk.2.ssm_dt_norm.weight", "blk.2.ssm_b_norm.weight",
+       "blk.2.ssm_c_norm.weight"},
+      {"blk.2.ssm_in.weight", "blk.2.ssm_conv1d.weight", "blk.2.ssm_dt.bias", "blk.2.ssm_a",
+       "blk.2.ssm_d", "blk.2.ssm_norm.weight", "blk.2.ssm_out.weight"}};
   for (int which = 0; which < WITH_ATTENTION_COUNT; which++) {
     for (int i = 0; i < 9 && NAMES[which][i] != NULL; i++) {
       fixture_hybrid hybrid = *HYBRIDS[which];

@@ -93,6 +93,14 @@ static void put_optional(model_builder *model, input *in) {
                                      "qwen35.ssm.group_count",
                                      "qwen35.full_attention_interval",
                                      "qwen35.nextn_predict_layers",
+                                     "jamba.expert_count",
+                                     "jamba.ssm.inner_size",
+                                     "jamba.ssm.state_size",
+                                     "jamba.ssm.time_step_rank",
+                                     "granitehybrid.expert_count",
+                                     "granitehybrid.ssm.inner_size",
+                                     "granitehybrid.ssm.group_count",
+                                     "granitehybrid.ssm.time_step_rank",
                                      "llama.vocab_size",
                                      "general.alignment",
                                      "split.count",
@@ -255,7 +263,7 @@ static memory_file make_file(input *in) {
   static const built_family FAMILIES[4][2] = {{BUILT_LLAMA, BUILT_QWEN2},
                                               {BUILT_LLAMA_EXPERTS, BUILT_QWEN3MOE},
                                               {BUILT_LFM2, BUILT_QWEN35},
-                                              {BUILT_LLAMA, BUILT_QWEN2}};
+                                              {BUILT_JAMBA, BUILT_GRANITEHYBRID}};
   const uint32_t choice = next_u8(in);
   const built_choice chosen = {.vocabulary = (built_vocabulary)(choice % BUILT_VOCABULARIES),
                                .family = FAMILIES[choice >> 6][choice >> 4 & 1],

@@ -317,18 +317,9 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
 static void add_output(const attention_block *attention, model_pass *pass,
                        const attention_buffers *buffers) {
   const attention_weights *weights = &attention->weights;
-  const float scale = attention->is.residual_scale;
-  const bool is_direct = weights->post_norm == NULL && scale == 1;
-  model_product output = pass_product(pass, buffers->out, buffers->out_stride, q_dim(attention));
-  if (is_direct) {
-    product_add_residual(&output, &weights->output, weights->output_bias, pass->normed,
-                         pass->hidden, pass->hidden_stride);
-  } else {
-    product_add(&output, &weights->output, weights->output_bias, pass->normed, pass->hidden_stride);
-  }
-  product_run(&output);
-  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
-  if (!is_direct) pass_add_normed(pass, weights->post_norm, scale);
+  const pass_output output = {&weights->output, weights->output_bias, weights->post_norm,
+                              attention->is.residual_scale, OP_ATTN_OUTPUT};
+  pass_add_output(pass, &output, buffers->out, buffers->out_stride);
 }
 
 static void norm_input(const attention_block *attention, model_pass *pass) {
@@ -351,7 +342,8 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
     if (attention->is.is_gated || attention->sub_norm != NULL) {
       thread_pool_for(pass->threads, pass->count, finish_output, &job);
     }
-    if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
+    if (attention->is.is_first ||
+        pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
       add_output(attention, pass, &buffers);
     }
   }

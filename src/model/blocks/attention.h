@@ -33,6 +33,7 @@ typedef struct attention_settings {
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
   attention_aside aside;
+  bool is_first;    // another mixer of the layer follows, which reads what was set aside
   bool has_sinks;   // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
   bool is_gated;    // attn_q has a gate behind each head's query: the output is multiplied by its
                     // sigmoid

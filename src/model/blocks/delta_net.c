@@ -188,10 +188,8 @@ static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
 }
 
 static void add_output(const delta_net_block *net, model_pass *pass, const delta_buffers *buffers) {
-  model_product output = pass_product(pass, buffers->gate, buffers->value_stride, net->value_dim);
-  product_add_residual(&output, &net->out, NULL, pass->normed, pass->hidden, pass->hidden_stride);
-  product_run(&output);
-  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
+  const pass_output output = {&net->out, NULL, NULL, 1, OP_ATTN_OUTPUT};
+  pass_add_output(pass, &output, buffers->gate, buffers->value_stride);
 }
 
 static void measure_state(const delta_net_block *net, model_pass *pass) {

@@ -133,18 +133,9 @@ static void project(const dense_block *dense, model_pass *pass, const dense_buff
 // hidden += gate Wdown [tokens, hidden]
 static void add_output(const dense_block *dense, model_pass *pass, const dense_buffers *buffers) {
   const ffn_weights *weights = &dense->weights;
-  const float scale = dense->is.residual_scale;
-  const bool is_direct = weights->post_norm == NULL && scale == 1;
-  model_product down = pass_product(pass, buffers->gate, buffers->stride, dense->is.ffn);
-  if (is_direct) {
-    product_add_residual(&down, &weights->down, weights->down_bias, pass->normed, pass->hidden,
-                         pass->hidden_stride);
-  } else {
-    product_add(&down, &weights->down, weights->down_bias, pass->normed, pass->hidden_stride);
-  }
-  product_run(&down);
-  measure_product(pass->ops, OP_DOWN, &down);
-  if (!is_direct) pass_add_normed(pass, weights->post_norm, scale);
+  const pass_output output = {&weights->down, weights->down_bias, weights->post_norm,
+                              dense->is.residual_scale, OP_DOWN};
+  pass_add_output(pass, &output, buffers->gate, buffers->stride);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {

@@ -31,6 +31,10 @@ typedef struct experts_block {
 
 // ---- Tensors ----
 
+static bool has_gate(const experts_block *experts) {
+  return experts->is.activation != EXPERTS_RELU_SQUARE;
+}
+
 static void refuse_apart(model_binder *binder) {
   if (binder->status != WICK_OK || binder_has(binder, "ffn_gate_exps.weight") ||
       !binder_has(binder, "ffn_gate.0.weight")) {
@@ -44,7 +48,9 @@ static void refuse_apart(model_binder *binder) {
 
 static void bind_shared(experts_block *experts, model_binder *binder) {
   const uint32_t hidden = experts->hidden, ffn = experts->is.shared_ffn;
-  bind_matrix(binder, "ffn_gate_shexp.weight", ffn, hidden, BINDING_REQUIRED, &experts->sh_gate);
+  if (has_gate(experts)) {
+    bind_matrix(binder, "ffn_gate_shexp.weight", ffn, hidden, BINDING_REQUIRED, &experts->sh_gate);
+  }
   bind_matrix(binder, "ffn_up_shexp.weight", ffn, hidden, BINDING_REQUIRED, &experts->sh_up);
   bind_matrix(binder, "ffn_down_shexp.weight", hidden, ffn, BINDING_REQUIRED, &experts->sh_down);
   if (!experts->is.has_shared_gate) return;
@@ -60,7 +66,10 @@ static void bind(model_block *block, model_binder *binder) {
   bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
             &experts->norm_bias);
   bind_matrix(binder, "ffn_gate_inp.weight", count, hidden, BINDING_REQUIRED, &experts->router);
-  bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->gate);
+  if (has_gate(experts)) {
+    bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED,
+               &experts->gate);
+  }
   bind_stack(binder, "ffn_up_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->up);
   bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
   bind_vector(binder, "ffn_gate_inp.bias", count, BINDING_OPTIONAL, &experts->router_bias);
@@ -90,7 +99,8 @@ typedef struct expert_buffers {
   uint32_t ffn_stride, shared_stride;  // floats
   uint32_t active;                     // experts that can be in use at once
   float *wide;                         // [batch_tokens * used, hidden] inputs, then results
-  float *gate, *up;                    // [batch_tokens * used, expert_ffn]
+  float *gate, *up;                    // [batch_tokens * used, expert_ffn]; without a gate both are
+                                       // the product of up
   product_target *targets;             // [2 * active]
   float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
   float *sh_out;                       // [batch_tokens, hidden]
@@ -119,11 +129,13 @@ static expert_buffers take_buffers(const experts_block *experts, scratch_arena *
   buffers.routing = take_routing(experts, arena);
   buffers.wide = arena_take_floats(arena, rows * hidden_stride);
   buffers.gate = arena_take_floats(arena, rows * buffers.ffn_stride);
-  buffers.up = arena_take_floats(arena, rows * buffers.ffn_stride);
+  buffers.up =
+      has_gate(experts) ? arena_take_floats(arena, rows * buffers.ffn_stride) : buffers.gate;
   buffers.targets = arena_take_bytes(arena, 2ull * buffers.active * sizeof(product_target));
   if (experts->is.shared_ffn != 0) {
     buffers.sh_gate = arena_take_floats(arena, tokens * buffers.shared_stride);
-    buffers.sh_up = arena_take_floats(arena, tokens * buffers.shared_stride);
+    buffers.sh_up = has_gate(experts) ? arena_take_floats(arena, tokens * buffers.shared_stride)
+                                      : buffers.sh_gate;
     buffers.sh_out = arena_take_floats(arena, tokens * hidden_stride);
     buffers.sh_weight = arena_take_floats(arena, tokens);
   }
@@ -298,6 +310,8 @@ static void activate(const experts_job *job, float *gate, const float *up, uint3
     kernels->relu_mul(gate, up, n);
   } else if (job->experts->is.activation == EXPERTS_SWIGLU_CLAMPED) {
     kernels->swiglu_clamped(gate, up, n);
+  } else if (job->experts->is.activation == EXPERTS_RELU_SQUARE) {
+    kernels->relu_square(gate, n);
   } else {
     kernels->silu_mul(gate, up, n);
   }
@@ -348,8 +362,10 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
   model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,
                                   pass->hidden_stride, experts->hidden, is_alone ? 1 : rows);
-  add_experts(&up, buffers, &experts->gate, experts->gate_bias, is_alone, buffers->gate,
-              buffers->ffn_stride);
+  if (has_gate(experts)) {
+    add_experts(&up, buffers, &experts->gate, experts->gate_bias, is_alone, buffers->gate,
+                buffers->ffn_stride);
+  }
   add_experts(&up, buffers, &experts->up, experts->up_bias, is_alone, buffers->up,
               buffers->ffn_stride);
   product_run(&up);
@@ -384,7 +400,7 @@ static void run_shared(const experts_block *experts, model_pass *pass,
   const uint32_t ffn = experts->is.shared_ffn, stride = buffers->shared_stride;
   experts_job job = {experts, pass, buffers};
   model_product up = pass_product(pass, pass->normed, pass->hidden_stride, experts->hidden);
-  product_add(&up, &experts->sh_gate, NULL, buffers->sh_gate, stride);
+  if (has_gate(experts)) product_add(&up, &experts->sh_gate, NULL, buffers->sh_gate, stride);
   product_add(&up, &experts->sh_up, NULL, buffers->sh_up, stride);
   product_run(&up);
   measure_product(pass->ops, OP_GATE_UP, &up);

@@ -19,7 +19,8 @@ typedef enum experts_gating {
 typedef enum experts_activation {
   EXPERTS_SILU = 0,
   EXPERTS_RELU,
-  EXPERTS_SWIGLU_CLAMPED  // gpt-oss's: kernel_table.swiglu_clamped
+  EXPERTS_SWIGLU_CLAMPED,  // gpt-oss's: kernel_table.swiglu_clamped
+  EXPERTS_RELU_SQUARE      // without a gate: down(relu(up(x))^2)
 } experts_activation;
 
 typedef struct experts_settings {

@@ -95,11 +95,8 @@ static void project(const short_conv_block *conv, model_pass *pass, const conv_b
 
 static void add_output(const short_conv_block *conv, model_pass *pass,
                        const conv_buffers *buffers) {
-  model_product output = pass_product(pass, buffers->out, buffers->out_stride, conv->hidden);
-  product_add_residual(&output, &conv->out_proj, NULL, pass->normed, pass->hidden,
-                       pass->hidden_stride);
-  product_run(&output);
-  measure_product(pass->ops, OP_ATTN_OUTPUT, &output);
+  const pass_output output = {&conv->out_proj, NULL, NULL, 1, OP_ATTN_OUTPUT};
+  pass_add_output(pass, &output, buffers->out, buffers->out_stride);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {

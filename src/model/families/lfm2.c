@@ -15,10 +15,8 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, uint3
   uint32_t rope = ATTENTION_ROPE_NONE;
   plan->model->output_norm_name = "token_embd_norm.weight";
   for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
-    const uint32_t kv_heads = keys_count_of_layer(plan->keys, "attention.head_count_kv", layer,
-                                                  config->layers, MODEL_HEADS_MAX, 1);
     model_block *mixer;
-    if (kv_heads == 0) {
+    if (plan_kv_heads(plan, layer) == 0) {
       mixer = short_conv_make(plan, taps);
     } else {
       attention_settings attention = attention_read(plan, layer);

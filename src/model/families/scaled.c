@@ -1,25 +1,44 @@
 // model/families/scaled.c — LLaMA's shape with scales: Granite 3 (IBM 2024) has them for
-// embeddings, residuals, scores and logits, also with experts; MiniCPM (Hu et al. 2024) computes
-// what its older files do not say from the sizes.
+// embeddings, residuals, scores and logits, also with experts and with Mamba 2; MiniCPM (Hu et al.
+// 2024) computes what its older files do not say from the sizes.
+#include "model/blocks/ssm.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-static void read_granite(model_plan *plan, attention_settings *attention) {
+// Of the model; returns that of residuals.
+static float read_scales(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
-  *attention = attention_read(plan, 0);
-  attention->scale = (float)keys_number_or_none(keys, "attention.scale");
-  attention->residual_scale = (float)keys_number(keys, "residual_scale", 0, 1);
   config->embedding_scale = (float)keys_number(keys, "embedding_scale", 0, 1);
   config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 0, 1));
-  if (keys_flag(keys, "rope.scaling.finetuned", true)) {
-    attention->rope = plan_rope(plan, attention->head_dim, true);
+  return (float)keys_number(keys, "residual_scale", 0, 1);
+}
+
+// `rope`: a number of plan_rope that the layers share, or ATTENTION_ROPE_NONE before the first.
+static attention_settings read_attention(model_plan *plan, uint32_t layer, uint32_t *rope) {
+  attention_settings attention = attention_read(plan, layer);
+  attention.scale = (float)keys_number_or_none(plan->keys, "attention.scale");
+  attention.residual_scale = read_scales(plan);
+  if (*rope == ATTENTION_ROPE_NONE && keys_flag(plan->keys, "rope.scaling.finetuned", true)) {
+    *rope = plan_rope(plan, attention.head_dim, true);
   }
+  attention.rope = *rope;
+  return attention;
+}
+
+static experts_settings read_experts(model_plan *plan, bool is_required) {
+  experts_settings experts = experts_read(plan, is_required);
+  experts.expert_ffn = plan_ffn(plan);
+  experts.shared_ffn =
+      keys_count_or_none(plan->keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
+  experts.is_normalised = true;
+  experts.residual_scale = read_scales(plan);
+  return experts;
 }
 
 static void plan_granite(model_plan *plan) {
-  attention_settings attention;
-  read_granite(plan, &attention);
+  uint32_t rope = ATTENTION_ROPE_NONE;
+  const attention_settings attention = read_attention(plan, 0, &rope);
   dense_settings dense = dense_read(plan);
   dense.residual_scale = attention.residual_scale;
   plan_refuse_experts(plan);
@@ -27,15 +46,31 @@ static void plan_granite(model_plan *plan) {
 }
 
 static void plan_granitemoe(model_plan *plan) {
-  attention_settings attention;
-  read_granite(plan, &attention);
-  experts_settings experts = experts_read(plan, true);
-  experts.expert_ffn = plan_ffn(plan);
-  experts.shared_ffn =
-      keys_count_or_none(plan->keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
-  experts.is_normalised = true;
-  experts.residual_scale = attention.residual_scale;
+  uint32_t rope = ATTENTION_ROPE_NONE;
+  const attention_settings attention = read_attention(plan, 0, &rope);
+  const experts_settings experts = read_experts(plan, true);
   plan_experts_decoder(plan, &attention, &experts, NULL);
+}
+
+// Granite 4 (IBM 2025): layers without heads of keys are Mamba 2's.
+static void plan_granitehybrid(model_plan *plan) {
+  const model_config *config = &plan->model->config;
+  const experts_settings experts = read_experts(plan, false);
+  dense_settings dense = dense_read(plan);
+  ssm_settings ssm = ssm_read(plan, SSM_MAMBA2);
+  ssm.residual_scale = dense.residual_scale = experts.residual_scale;
+  uint32_t rope = ATTENTION_ROPE_NONE;
+  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
+    model_block *mixer;
+    if (plan_kv_heads(plan, layer) == 0) {
+      mixer = ssm_make(plan, &ssm);
+    } else {
+      const attention_settings attention = read_attention(plan, layer, &rope);
+      mixer = attention_make(plan, &attention);
+    }
+    plan_layer(plan, layer, mixer,
+               experts.experts == 0 ? dense_make(plan, &dense) : experts_make(plan, &experts));
+  }
 }
 
 static void plan_minicpm(model_plan *plan) {
@@ -55,5 +90,6 @@ static void plan_minicpm(model_plan *plan) {
 }
 
 const model_family FAMILY_GRANITE = {"granite", plan_granite};
+const model_family FAMILY_GRANITEHYBRID = {"granitehybrid", plan_granitehybrid};
 const model_family FAMILY_GRANITEMOE = {"granitemoe", plan_granitemoe};
 const model_family FAMILY_MINICPM = {"minicpm", plan_minicpm};
