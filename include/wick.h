@@ -14,13 +14,15 @@
 //   request.text = "Once upon a time", request.text_bytes = 16, request.max_tokens = 64;
 //   uint32_t id;
 //   if (wick_request_submit(engine, &request, &id, &error) != WICK_OK) ...
-//   while (wick_step(engine, 10000) != WICK_STEP_IDLE) {
+//   wick_step_result result;
+//   do {
+//     result = wick_step(engine, 10000);
 //     size_t size_bytes;
 //     const uint8_t *events = wick_events_take(engine, &size_bytes);
 //     const wick_event *event = NULL;
 //     while ((event = wick_event_next(events, size_bytes, event)) != NULL)
 //       fwrite(wick_event_text(event), 1, event->text_bytes, stdout);
-//   }
+//   } while (result != WICK_STEP_IDLE);
 //   wick_engine_destroy(engine);
 //
 // Threads: one thread at a time calls an engine. Engines share nothing and may be called by
@@ -675,7 +677,7 @@ wick_status wick_state_load(wick_engine *engine, const wick_state_source *source
 // ---- Working ----
 
 typedef enum wick_step_result {
-  WICK_STEP_IDLE = 0,       // nothing to do
+  WICK_STEP_IDLE = 0,       // nothing more to do; this step may have left events to take
   WICK_STEP_PROGRESS = 1,   // call again (take the events first)
   WICK_STEP_WAIT_BYTES = 2  // the next layer's weights are not there yet
 } wick_step_result;

@@ -35,6 +35,16 @@ test("JavaScript's codes are the header's statuses", () => {
   }
 });
 
+test("the header's example is what a test runs", () => {
+  const program = readFileSync(new URL('c/header_test.c', import.meta.url), 'utf8');
+  const ran = /void run_example\(.*?\) \{\n(.*?)\n\}/s.exec(program)?.[1] ?? '';
+  const words = (/** @type {string} */ code) => code.split(/\s+/).filter((word) => word !== '');
+  const example = header.slice(0, header.indexOf('#ifndef')).replace(/^\/\/ ?/gm, '');
+  const wanted = words(ran.replace('written', 'stdout')).join(' ');
+  assert.ok(wanted.length > 100);
+  assert.ok(words(example).join(' ').includes(wanted), `the example is not:\n${ran}`);
+});
+
 test('the header has the version of the package', () => {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   const parts = ['MAJOR', 'MINOR', 'PATCH'].map(

@@ -321,6 +321,44 @@ TEST(errors_of_sampling_have_the_numbers_that_the_header_promises) {
   wick_engine_destroy(engine);
 }
 
+// The loop of the header's example, word for word (tests/header.test.mjs compares them), but for
+// where it writes to.
+static void run_example(wick_engine *engine, FILE *written) {
+  wick_step_result result;
+  do {
+    result = wick_step(engine, 10000);
+    size_t size_bytes;
+    const uint8_t *events = wick_events_take(engine, &size_bytes);
+    const wick_event *event = NULL;
+    while ((event = wick_event_next(events, size_bytes, event)) != NULL)
+      fwrite(wick_event_text(event), 1, event->text_bytes, written);
+  } while (result != WICK_STEP_IDLE);
+}
+
+TEST(the_example_of_the_header_writes_the_whole_text) {
+  const char *path = check_temporary("example.txt");
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = open_engine(&config);
+  REQUIRE(engine != NULL);
+  const wick_request request = question(24);
+  answer whole;
+  ask(engine, &request, 1, &whole);
+  uint32_t id;
+  wick_error error;
+  FILE *written = fopen(path, "wb");
+  REQUIRE(written != NULL);
+  REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
+  run_example(engine, written);
+  fclose(written);
+  size_t size_bytes;
+  uint8_t *text = check_read_file(path, &size_bytes);
+  REQUIRE(text != NULL);
+  if (CHECK_EQ_UINT(size_bytes, whole.text_bytes)) CHECK_EQ_MEM(text, whole.text, size_bytes);
+  free(text);
+  wick_engine_destroy(engine);
+}
+
 TEST(a_budget_without_end_works_until_all_is_done) {
   wick_config config;
   wick_config_default(&config);
