@@ -25,6 +25,7 @@ static int find(const int *list, int count) {
   use(list, count);
   use(Math.min(list, count), size_max(list, count), maximal(list, count));
   free(list);
+  list = work_alloc(work, 9, sizeof *list);
   return true;
 }
 `;
@@ -46,6 +47,8 @@ static int find(const int *list, int count) {
     'arguments: use(count, list);',
     'statement: ;',
     'arguments: use(Math.min(list, count), size_max(list, count), maximal(count, list));',
+    'statement: ;',
+    'constant: list = work_alloc(work, 8, sizeof *list);',
     'constant: return false;',
   ]);
 });

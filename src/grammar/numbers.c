@@ -94,7 +94,6 @@ static bool read_digits(document_text text, decimal *d, int32_t *point) {
 static bool read_decimal(grammar_work *work, document_text text, decimal *d) {
   char digits[2 * DIGITS_MAX + 2];
   int32_t point;
-  memset(d, 0, sizeof *d);
   d->is_negative = text.size_bytes != 0 && text.bytes[0] == '-';
   const bool fits = read_digits(text, d, &point);
   d->is_zero = d->count == 0;

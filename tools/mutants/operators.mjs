@@ -130,13 +130,29 @@ function isLimit(site, i) {
   return /^(export )?const [A-Z][A-Z\d_]* = /.test(site.source.slice(lineStart, lineStart + 80));
 }
 
-/** @param {Site} site @param {number} i @returns {Mutation[]} */
+/** @param {Site} site @param {number} i @returns {string} the function among whose arguments a token is, or '' */
+function calledWith(site, i) {
+  for (let at = i - 1; at > 0; at--) {
+    const text = site.text(at);
+    if (/^[;{}]$/.test(text)) return '';
+    if (text === '(' || text === '[') return site.text(at - 1);
+    if (text === ')' || text === ']') at = site.pairs.get(at) ?? 0;
+  }
+  return '';
+}
+
+/**
+ * One more is no fault among the arguments of an allocation: it takes a little more memory.
+ * @param {Site} site @param {number} i @returns {Mutation[]}
+ */
 function ofNumber(site, i) {
   const { start, end, text, kind } = site.tokens[i];
   const whole = /^(\d+|0x[\da-f]+)([uUlLn]*)$/i.exec(text);
   if (kind !== 'number' || !whole || isLimit(site, i)) return [];
   const value = BigInt(whole[1]);
-  const others = value === 0n ? [1n] : [value + 1n, value - 1n];
+  const isRoom = site.language === 'c' && /_alloc(_|$)/.test(calledWith(site, i));
+  const more = isRoom ? [] : [value + 1n];
+  const others = value === 0n ? more : [...more, value - 1n];
   return others.map((other) => ({ start, end, text: `${other}${whole[2]}`, operator: 'constant' }));
 }
 
