@@ -31,18 +31,18 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load, a request or a step, where a short module, which is
 # soon loaded and compiled, is worth more.
 SHORT_FLAGS := -Os
-SHORT_SOURCES := src/api/% src/base/json src/base/salt src/base/text src/bench/% src/cli/% \
+SHORT_SOURCES := src/api/% src/base/decimal src/base/json src/base/memory src/base/salt src/base/text src/bench/% src/cli/% \
   src/format/% $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program) \
   $(patsubst %,src/grammar/%,regex schema schema_cases schema_items schema_members schema_refs) \
-  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/elementwise \
+  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/blocks src/kernels/elementwise \
   src/kernels/recurrent src/kv/% src/load/directories \
   src/load/loader src/load/ranges src/metrics/% src/model/binder src/model/blocks/attention \
   src/model/blocks/delta_net src/model/blocks/dense src/model/blocks/experts \
   src/model/blocks/none src/model/blocks/ssm \
-  src/model/families/% src/model/family src/model/forward src/model/keys src/model/measure \
-  src/model/pass src/model/rope src/model/segments src/model/weights \
-  src/platform/% src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% \
-  src/template/% src/tensor/% src/text/detokenize src/text/roles src/text/special src/text/special_index \
+  src/model/families/% src/model/family src/model/forward src/model/head src/model/keys src/model/measure \
+  src/model/paged_attention src/model/pass src/model/product src/model/rope src/model/segments src/model/weights src/model/whole_attention \
+  src/platform/% src/quantize/% src/sample/penalty src/sample/rng src/sample/stop src/sample/truncate src/schedule/% src/store/% \
+  src/template/% src/tensor/% src/text/detokenize src/text/roles src/text/spm src/text/special src/text/special_index \
   src/text/tokenizer src/text/unicode src/text/vocabulary src/text/wpm src/thread/choice \
   web/exports
 

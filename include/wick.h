@@ -323,10 +323,23 @@ typedef struct wick_plan {
 // opened with directory_only does not run.
 wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_error *error);
 
+// How the vectors of a text's tokens become one. The file's numbers are one less.
+typedef enum wick_pooling {
+  WICK_POOLING_MODEL = 0,  // as the file says; else the mean, of causal models the last token's
+  WICK_POOLING_NONE = 1,   // they stay: one for each token
+  WICK_POOLING_MEAN = 2,
+  WICK_POOLING_CLS = 3,   // the first token's
+  WICK_POOLING_LAST = 4,  // the last token's
+  WICK_POOLING_RANK = 5   // scores, by the head of a reranker or classifier
+} wick_pooling;
+
 typedef struct wick_model_info {
   wick_text architecture, name;  // valid as long as the engine
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context_trained;
-  uint64_t parameters;  // values of all tensors
+  uint64_t parameters;         // values of all tensors
+  bool is_encoder;             // it embeds texts and continues none
+  wick_pooling pooling;        // of wick_embed by default
+  uint32_t embedding, scores;  // numbers of a vector, and of scores (0: it gives none)
 } wick_model_info;
 // Errors as wick_memory_plan.
 wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info,
@@ -597,7 +610,8 @@ void wick_request_default(wick_request *request);
 // soon as there are KV pages for all that it may come to hold, in the order of arrival. WICK_E_ARG
 // (empty prompt, id out of the vocabulary, a setting out of its range), WICK_E_SEQ and WICK_E_BUSY
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
-// (directory not ready), WICK_E_NOMEM. May be submitted while weights are still arriving.
+// (directory not ready), WICK_E_UNSUPPORTED (the model is an encoder), WICK_E_NOMEM. May be
+// submitted while weights are still arriving.
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error);
 // A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
@@ -688,6 +702,52 @@ wick_step_result wick_step(wick_engine *engine, uint64_t budget_us);
 // Works for `units` units, at least one, without looking at the clock: for hosts whose clock stands
 // still while a program computes.
 wick_step_result wick_step_units(wick_engine *engine, uint32_t units);
+
+// ---- Embeddings: texts become vectors, or scores ----
+
+// A text, a pair of texts for a reranker, or tokens.
+typedef struct wick_embed_text {
+  const char *text;  // of a pair the query
+  size_t text_bytes;
+  const char *document;  // NULL: no pair
+  size_t document_bytes;
+  const int32_t *tokens;  // not NULL: instead, fed as they are, nothing is added
+  size_t token_count;
+} wick_embed_text;
+
+typedef struct wick_embed_request {
+  const wick_embed_text *texts;  // [text_count], at least one
+  uint32_t text_count;
+  wick_pooling pooling;
+  uint32_t dimensions;  // the first ones are kept; 0: all
+  bool normalizes;      // vectors are divided by their length; scores never are
+  bool truncates;       // texts over the context are cut, but for their last token; else refused
+} wick_embed_request;
+
+// All of it 0.
+void wick_embed_default(wick_embed_request *request);
+
+// Begins: makes tokens of the texts and copies them. What is begun is worked off by wick_embed_step
+// and beside requests, which it does not wait for. A vector depends on its text alone. WICK_E_ARG
+// (no texts, an empty one, an id out of the vocabulary, a setting out of its range), WICK_E_FULL (a
+// text over the context), WICK_E_UNSUPPORTED (scores of a model without a head), WICK_E_BUSY (what
+// was begun before was not ended), WICK_E_NODATA (directory not ready), WICK_E_NOMEM.
+wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, wick_error *error);
+// Works for about budget_us (0: one unit of work). *result: WICK_STEP_IDLE when all is done. After
+// a failure nothing goes on: WICK_E_PAGES (a causal model's requests hold all room for keys and
+// values), WICK_E_NONFINITE, WICK_E_NOMEM; WICK_E_NODATA when nothing was begun.
+wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us, wick_step_result *result,
+                            wick_error *error);
+
+typedef struct wick_vectors {
+  const float *values;   // [rows][width], valid until wick_embed_end
+  uint32_t rows, width;  // rows: 1, or the text's tokens without pooling
+  uint32_t tokens;       // of the text
+} wick_vectors;
+// Of text `index`, once all is done. False before, and for other numbers.
+bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
+// Gives back what was begun, done or not. Nothing begun is fine.
+void wick_embed_end(wick_engine *engine);
 
 // ---- Events: what happened, as records in one buffer ----
 

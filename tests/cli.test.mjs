@@ -82,7 +82,7 @@ describe('the command line itself', () => {
     ['an unknown command', ['sing'], /no command 'sing' \('wick help' lists them\)/],
     ['a mistyped command', ['ispnect'], /no command 'ispnect'; did you mean 'inspect'\?/],
     ['help for an unknown command', ['help', 'sing'], /no command 'sing'/],
-    ['a command that is not there yet', ['embed', 'x.gguf'], /not there yet/],
+    ['rerank without documents', ['rerank', 'x.gguf', '--query', 'a'], /--document is missing/],
     [
       'an unknown option',
       ['run', 'x.gguf', '--color'],

@@ -48,6 +48,10 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   if (status == WICK_OK) status = check_loaded(draft, "the draft", error);
   if (status != WICK_OK) return status;
   const scheduler_stats stats = scheduler_get_stats(draft->scheduler);
+  if (engine->model->is_encoder || draft->model->is_encoder) {
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "an encoder has no draft and is none");
+  }
   if (engine == draft) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a model cannot be its own draft");
   }

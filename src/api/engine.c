@@ -15,7 +15,8 @@ enum {
   CHECKPOINTS_MAX = 256,
   STATES_PLANNED =
       4,  // of one sequence: before a pass, after it, within it, and at the last whole page
-  CONTEXTS_DEFAULT = 4  // full contexts for which there may be KV pages
+  ENCODER_CONTEXT_DEFAULT = 2048,  // its passes have room for so many tokens
+  CONTEXTS_DEFAULT = 4             // full contexts for which there may be KV pages
 };
 
 void wick_config_default(wick_config *config) {
@@ -113,10 +114,18 @@ static wick_status choose_context(wick_engine *engine, wick_error *error) {
   }
   engine->context_tokens = engine->config.context_tokens;
   if (engine->context_tokens == 0) {
-    engine->context_tokens = trained < MODEL_CONTEXT_DEFAULT ? trained : MODEL_CONTEXT_DEFAULT;
+    const uint32_t usual =
+        engine->model->is_encoder ? (uint32_t)ENCODER_CONTEXT_DEFAULT : MODEL_CONTEXT_DEFAULT;
+    engine->context_tokens = trained < usual ? trained : usual;
   }
   engine->model->context_tokens = engine->context_tokens;
   return WICK_OK;
+}
+
+uint32_t engine_batch_tokens(const wick_engine *engine) {
+  const uint32_t batch = engine->config.batch_tokens;
+  const bool is_longer = engine->model->is_encoder && engine->context_tokens > batch;
+  return is_longer ? engine->context_tokens : batch;
 }
 
 static wick_status read_model(wick_engine *engine, wick_error *error) {
@@ -203,6 +212,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = engine->config.k_type,
                         .v_type = engine->config.v_type,
                         .is_recurrent = engine->model->state_bytes != 0};
+  if (engine->model->is_encoder) needs.k_type = needs.v_type = KERNEL_KV_F32;
   for (uint32_t i = 0; i < loader_tensor_count(engine->loader); i++) {
     const gguf_tensor *tensor = loader_tensor_at(engine->loader, i);
     if (!model_wants(engine->model, i) || tensor->type >= GGML_TYPE_COUNT) continue;
@@ -214,7 +224,8 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 // The compiler of the host translates a function anew when it is called often, and could make
 // mistakes then. So the first steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all
 // kernels once more.
-static void check_dots(wick_engine *engine) {
+void engine_check_dots(wick_engine *engine) {
+  if (engine->dot_checks_left == 0) return;
   const kernel_table *kernels = engine->kernels;
   wick_status status = WICK_OK;
   engine->dot_checks_left--;
@@ -234,7 +245,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
   status = forward_create(engine->model, engine->store, engine->threads, engine->config.threads,
-                          engine->config.batch_tokens, &engine->forward, error);
+                          engine_batch_tokens(engine), &engine->forward, error);
   if (status != WICK_OK) return status;
   forward_measure(engine->forward, engine->ops);
   if (engine->config.choose_threads) forward_choose_threads(engine->forward);
@@ -368,6 +379,7 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
 
 void wick_engine_destroy(wick_engine *engine) {
   if (engine == NULL) return;
+  wick_embed_end(engine);
   scheduler_destroy(engine->scheduler);
   drafter_destroy(engine->drafter);
   forward_destroy(engine->forward);
@@ -438,7 +450,8 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
                       .weights_bytes = engine->model->weights_bytes,
                       .directory_bytes = gguf_directory_bytes(directory),
                       .tokenizer_bytes = tokenizer_plan_bytes(directory)};
-  plan->scratch_bytes = forward_plan_bytes(engine->model, config->batch_tokens, config->threads);
+  plan->scratch_bytes =
+      forward_plan_bytes(engine->model, engine_batch_tokens(engine), config->threads);
   if (config->metrics) plan->scratch_bytes += sizeof(op_records);
   if (engine->tokenizer != NULL) {
     plan->scratch_bytes += scheduler_plan_bytes(engine->tokenizer, config->batch_tokens);
@@ -473,6 +486,10 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
                             .ffn = config->ffn,
                             .vocab = config->vocab,
                             .context_trained = config->context_trained};
+  info->is_encoder = engine->model->is_encoder;
+  info->pooling = engine_pooling(engine);
+  info->embedding = head_width(&engine->model->head, config->hidden, false);
+  info->scores = head_width(&engine->model->head, config->hidden, true);
   info->architecture = string_of(directory, "general.architecture");
   info->name = string_of(directory, "general.name");
   for (size_t i = 0; i < loader_tensor_count(engine->loader); i++) {
@@ -488,6 +505,10 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
                                 wick_error *error) {
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->scheduler == NULL) return engine_no_model(engine, error);
+  if (engine->model->is_encoder) {
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "the model is an encoder: it embeds texts and continues none");
+  }
   if (engine->is_draft) {
     return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
   }
@@ -518,7 +539,7 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
 // Begins a step. False: there is nothing to do.
 static bool begin_step(wick_engine *engine) {
   if (engine->scheduler == NULL) return false;
-  if (engine->dot_checks_left > 0) check_dots(engine);
+  engine_check_dots(engine);
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }

@@ -5,6 +5,7 @@
 #include "load/load.h"
 #include "model/forward.h"
 #include "model/weights.h"
+#include "schedule/embedding.h"
 #include "schedule/scheduler.h"
 #include "schedule/session.h"
 #include "store/store.h"
@@ -38,10 +39,13 @@ struct wick_engine {
   forward_pass *forward;
   scheduler *scheduler;
   engine_chat chat;
-  bool is_draft;            // it proposes for another engine, which uses its forward pass
-  drafter *drafter;         // NULL: no smaller model proposes
-  op_records *ops;          // NULL: metrics are off
-  uint64_t host_bytes_max;  // what the host could give when the engine was made; 0: unknown
+  embedding *embedding;      // under way, or NULL
+  forward_pass *embed_pass;  // of a causal model's; an encoder's is `forward`
+  uint32_t embed_count;      // texts
+  bool is_draft;             // it proposes for another engine, which uses its forward pass
+  drafter *drafter;          // NULL: no smaller model proposes
+  op_records *ops;           // NULL: metrics are off
+  uint64_t host_bytes_max;   // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
   uint32_t dot_checks_left;  // how many further steps begin with kernel_table.dots_are_right
   bool is_directory_ready;
@@ -67,10 +71,16 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The error that loading has ended with.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
+// Tokens of a pass at most: an encoder's holds a text of any length.
+uint32_t engine_batch_tokens(const wick_engine *engine);
 // What the store of the engine's model keeps.
 store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
+// What steps begin with: sets load_error when relaxed dots are wrong.
+void engine_check_dots(wick_engine *engine);
+// The pooling that the model's file means.
+wick_pooling engine_pooling(const wick_engine *engine);
 // Gives back what conversations hold.
 void engine_free_chat(wick_engine *engine);
 

@@ -24,6 +24,8 @@ typedef struct command {
 
 exit_code command_run(int argc, char **argv);
 exit_code command_logits(int argc, char **argv);
+exit_code command_embed(int argc, char **argv);
+exit_code command_rerank(int argc, char **argv);
 exit_code command_tokenize(int argc, char **argv);
 exit_code command_detokenize(int argc, char **argv);
 exit_code command_template(int argc, char **argv);

@@ -9,6 +9,8 @@ static const command commands[] = {
     {"run", "continues a prompt", command_run},
     {"chat", "a conversation by the model's chat template", command_chat},
     {"logits", "writes the logits of every position", command_logits},
+    {"embed", "texts to vectors", command_embed},
+    {"rerank", "how well documents fit a query", command_rerank},
     {"tokenize", "text to token ids", command_tokenize},
     {"detokenize", "token ids to text", command_detokenize},
     {"template", "makes a prompt of a conversation", command_template},
@@ -20,13 +22,7 @@ static const command commands[] = {
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
 
-// Commands that the documentation names and that do not exist yet.
-static const char *const later_commands[] = {"embed"};
-
-enum {
-  COMMAND_COUNT = sizeof commands / sizeof commands[0],
-  LATER_COUNT = sizeof later_commands / sizeof later_commands[0]
-};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(output_stream out) {
   output_format(out, "wick runs GGUF language models.\n\nusage: wick COMMAND ...\n");
@@ -49,11 +45,6 @@ static const command *find_command(const char *name) {
 }
 
 static exit_code refuse_command(const char *name) {
-  for (int i = 0; i < LATER_COUNT; i++) {
-    if (strcmp(name, later_commands[i]) != 0) continue;
-    report("the command '%s' is not there yet", name);
-    return EXIT_USAGE;
-  }
   nearest meant = nearest_begin(name, strlen(name));
   for (int i = 0; i < COMMAND_COUNT; i++) nearest_offer(&meant, commands[i].name);
   if (meant.name != NULL) {

@@ -39,6 +39,16 @@ static inline float exp_f32(float x) {
 // Absolute error below 3e-7.
 static inline float tanh_f32(float x) { return 1.0f - 2.0f / (1.0f + exp_f32(2.0f * x)); }
 
+// Abramowitz and Stegun 1964, 7.1.26. Absolute error below 5e-7.
+static inline float erf_f32(float x) {
+  const float size = x < 0 ? -x : x, t = 1.0f / (1.0f + 0.3275911f * size);
+  const float p = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t +
+                   0.254829592f) *
+                  t;
+  const float value = 1.0f - p * exp_f32(-size * size);
+  return x < 0 ? -value : value;
+}
+
 // 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the form with tanh).
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f

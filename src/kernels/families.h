@@ -184,6 +184,7 @@ void soft_cap_scalar(float *x, float cap, uint32_t n);
 void swiglu_clamped_scalar(float *gate, const float *up, uint32_t n);
 void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n);
 void relu_mul(float *x, const float *up, uint32_t n);
+void gelu_erf_mul(float *x, const float *up, uint32_t n);
 void relu_square(float *x, uint32_t n);
 void clamp_values(float *x, float limit, uint32_t n);
 void multiply_values(float *x, const float *y, uint32_t n);

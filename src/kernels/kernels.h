@@ -239,6 +239,8 @@ typedef struct kernel_table {
   // alone.
   void (*gelu_mul)(float *x, const float *up, uint32_t n);
   void (*relu_mul)(float *x, const float *up, uint32_t n);
+  // The exact form: x / 2 * (1 + erf(x / sqrt(2))), times up unless that is NULL.
+  void (*gelu_erf_mul)(float *x, const float *up, uint32_t n);
   // gpt-oss: g sigmoid(1.702 g) * (u + 1), g = min(gate, 7), u = up clamped to [-7, 7].
   void (*swiglu_clamped)(float *gate, const float *up, uint32_t n);
   void (*relu_square)(float *x, uint32_t n);  // x = relu(x)^2

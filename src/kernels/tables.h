@@ -18,7 +18,7 @@
 #define TABLE_COMMON                                                                \
   .attention_begin = attention_begin, .attention_merge = attention_merge,           \
   .attention_end = attention_end, .relu_mul = relu_mul, .relu_square = relu_square, \
-  .clamp = clamp_values, .multiply = multiply_values,                               \
+  .gelu_erf_mul = gelu_erf_mul, .clamp = clamp_values, .multiply = multiply_values, \
   .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                                       \
          [KERNEL_KV_F16] = KV_OPS(f16, NULL),                                       \
          [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                              \

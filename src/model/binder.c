@@ -168,8 +168,20 @@ void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binding->turned_rows = rows;
 }
 
-bool binder_has(const model_binder *binder, const char *own) {
+// NULL: it is absent.
+static const gguf_tensor *find_tensor(const model_binder *binder, const char *own) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
   make_name(binder, own, name);
-  return binder->tensors->find(binder->tensors->context, name) >= 0;
+  const int32_t index = binder->tensors->find(binder->tensors->context, name);
+  return index < 0 ? NULL : binder->tensors->at(binder->tensors->context, (uint32_t)index);
+}
+
+uint32_t binder_rows(const model_binder *binder, const char *own) {
+  const gguf_tensor *tensor = find_tensor(binder, own);
+  if (tensor == NULL) return 0;
+  return tensor->dims[1] > MODEL_HIDDEN_MAX ? MODEL_HIDDEN_MAX : (uint32_t)tensor->dims[1];
+}
+
+bool binder_has(const model_binder *binder, const char *own) {
+  return find_tensor(binder, own) != NULL;
 }

@@ -26,7 +26,8 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
   scratch_arena *arena = &pass->arena;
   const uint64_t rows = arena->batch_tokens;
-  const uint64_t logits_rows = rows < FORWARD_LOGITS_ROWS ? rows : FORWARD_LOGITS_ROWS;
+  uint64_t logits_rows = rows < FORWARD_LOGITS_ROWS ? rows : FORWARD_LOGITS_ROWS;
+  if (model->is_encoder) logits_rows = 0;
   pass->hidden_stride = arena_line_floats(model->config.hidden);
   forward->vocab_stride = arena_line_floats(model->config.vocab);
   pass->inputs = arena_take_bytes(arena, rows * sizeof(model_input));
@@ -51,6 +52,7 @@ static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   }
   arena_take_act(arena, arena->batch_tokens, model->config.hidden);
   arena_release(arena, begin);
+  head_reserve(&model->head, model->config.hidden, arena);
 }
 
 uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads) {
@@ -125,7 +127,7 @@ static void fill_ropes(model_pass *pass) {
   thread_pool_for(pass->threads, pass->count, turn_positions, pass);
 }
 
-// hidden[t] = norm(scale * hidden[t] + positions[position])
+// hidden[t] = norm(scale * hidden[t] + types[0] + positions[position])
 static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_pass *pass = context;
   const loaded_model *model = pass->model;
@@ -136,6 +138,11 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
     float *other = pass->normed + (size_t)t * pass->hidden_stride;
     if (model->config.embedding_scale != 1) {
       pass->kernels->scale(row, model->config.embedding_scale, hidden);
+    }
+    if (tensor_is_present(&model->types)) {
+      const kernel_matrix types = tensor_matrix(&model->types, 0);
+      pass->kernels->types[types.type].row_dequant(&types, 0, other);
+      pass->kernels->add(row, other, hidden);
     }
     if (model->has_positions) {
       const kernel_matrix positions = tensor_matrix(&model->positions, 0);
@@ -152,7 +159,8 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
 static void begin_layers(model_pass *pass) {
   const loaded_model *model = pass->model;
   fill_ropes(pass);
-  if (model->config.embedding_scale != 1 || model->has_positions || model->embedding_norm != NULL) {
+  if (model->config.embedding_scale != 1 || model->has_positions ||
+      tensor_is_present(&model->types) || model->embedding_norm != NULL) {
     thread_pool_for(pass->threads, pass->count, begin_rows, pass);
     measure_rows(pass->ops, OP_EMBED, pass->count, model->config.hidden);
   }
@@ -169,7 +177,8 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
   for (uint32_t i = 0; i < count; i++) {
     if (inputs[i].wants_logits) pass->wanted[pass->wanted_count++] = i;
   }
-  ops_begin(pass->ops, pass->wanted_count == count ? PASS_DECODE : PASS_PREFILL);
+  const bool is_decode = pass->wanted_count == count && !pass->model->is_encoder;
+  ops_begin(pass->ops, is_decode ? PASS_DECODE : PASS_PREFILL);
   thread_pool_for(pass->threads, count, embed_tokens, pass);
   measure_rows(pass->ops, OP_EMBED, count, pass->model->config.hidden);
 }
@@ -216,6 +225,20 @@ void forward_choose_threads(forward_pass *forward) { forward->is_choosing = true
 
 uint32_t forward_threads(const forward_pass *forward, uint32_t tokens) {
   return thread_choice_now(&forward->choice, thread_pool_threads(forward->pass.threads), tokens);
+}
+
+const float *forward_vectors(forward_pass *forward, uint32_t *stride) {
+  model_pass *pass = &forward->pass;
+  const loaded_model *model = pass->model;
+  *stride = pass->hidden_stride;
+  if (model->output_norm == NULL) return pass->hidden;
+  pass->count = pass->wanted_count;
+  pass_norm(pass, pass->hidden, model->output_norm, model->output_norm_bias);
+  return pass->normed;
+}
+
+void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out) {
+  head_run(&forward->pass.model->head, &forward->pass, vector, is_score, out);
 }
 
 uint32_t forward_logits_count(const forward_pass *forward) { return forward->pass.wanted_count; }

@@ -41,6 +41,11 @@ uint32_t forward_next_layer(const forward_pass *forward);
 // Runs one layer. WICK_E_NONFINITE when keys or values are not finite: the pass is over then, and
 // the sequences hold what they held before it.
 wick_status forward_layer(forward_pass *forward, wick_error *error);
+// After the last layer, instead of logits: the vectors [hidden] of the rows that want logits,
+// behind the last norm, *stride floats apart. Valid until the next pass.
+const float *forward_vectors(forward_pass *forward, uint32_t *stride);
+// What the model's head makes of a vector (model/head.h).
+void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out);
 // After the last layer: rows that want logits, in the order of the inputs.
 uint32_t forward_logits_count(const forward_pass *forward);
 // Computes up to FORWARD_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of

@@ -61,6 +61,27 @@ void pass_add_output(model_pass *pass, const pass_output *output, const float *r
   arena_release(&pass->arena, begin);
 }
 
+static void norm_sums(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const norm_job *job = context;
+  const model_pass *pass = job->pass;
+  const uint32_t hidden = pass->model->config.hidden;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *row = pass->hidden + (size_t)t * pass->hidden_stride;
+    if (job->rows != NULL) {
+      pass->kernels->add(row, job->rows + (size_t)t * pass->hidden_stride, hidden);
+    }
+    norm_row(pass, row, job->weight, job->bias, hidden, row);
+  }
+}
+
+void pass_norm_sums(model_pass *pass, bool with_aside, const float *weight, const float *bias) {
+  norm_job job = {pass, with_aside ? pass->aside : NULL, weight, bias, 1};
+  if (weight == NULL) return;
+  thread_pool_for(pass->threads, pass->count, norm_sums, &job);
+  measure_rows(pass->ops, OP_NORM, pass->count, 2ull * pass->model->config.hidden);
+}
+
 void pass_set_aside(model_pass *pass, const float *rows) {
   memcpy(pass->aside, rows, (size_t)pass->count * pass->hidden_stride * sizeof(float));
 }

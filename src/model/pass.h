@@ -69,6 +69,8 @@ typedef struct pass_output {
 // activations of `cols` values from the arena.
 void pass_add_output(model_pass *pass, const pass_output *output, const float *rows,
                      uint32_t stride);
+// hidden[t] = norm(hidden[t]), or norm(hidden[t] + aside[t]) (post-norm); a NULL weight: nothing
+void pass_norm_sums(model_pass *pass, bool with_aside, const float *weight, const float *bias);
 // Keeps rows [tokens, hidden] for the feed-forward of the layer, which runs beside the mixer then.
 void pass_set_aside(model_pass *pass, const float *rows);
 // A product over the rows of `x`, whose activations come from the arena: give them back with

@@ -92,6 +92,10 @@ static void bind_beginning(model_binder *binder) {
     bind_matrix(binder, "position_embd.weight", model->config.context_trained, hidden,
                 BINDING_REQUIRED, &model->positions);
   }
+  const uint32_t types = binder_rows(binder, "token_types.weight");
+  if (types != 0) {
+    bind_matrix(binder, "token_types.weight", types, hidden, BINDING_REQUIRED, &model->types);
+  }
   bind_norm(binder, model->embedding_norm_name, hidden, BINDING_REQUIRED, &model->embedding_norm,
             &model->embedding_norm_bias);
   if (model->rope_count == 0) return;
@@ -112,6 +116,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
             &model->output_norm_bias);
   bind_matrix(&binder, "output.weight", vocab, hidden, BINDING_OPTIONAL, &model->output);
   bind_vector(&binder, "output.bias", vocab, BINDING_OPTIONAL, &model->output_bias);
+  head_bind(&binder, &model->head);
   bind_beginning(&binder);
   for (uint32_t layer = 0; layer < model->config.layers && binder.status == WICK_OK; layer++) {
     binder.layer = binder.waits = (int32_t)layer;
@@ -122,6 +127,23 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
   }
   model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
+}
+
+// What follows from the layers: an encoder has nothing that goes on from token to token.
+static void finish_plan(model_plan *plan) {
+  loaded_model *model = plan->model;
+  model_keys *keys = plan->keys;
+  if (!model->is_encoder && model->head.score_pooling == WICK_POOLING_MODEL) {
+    model->head.score_pooling = WICK_POOLING_LAST;
+    model->head.is_softmax = true;
+  }
+  if (model->head.score_pooling == WICK_POOLING_MODEL) model->head.score_pooling = WICK_POOLING_CLS;
+  head_read(keys, &model->head);
+  if (keys->status != WICK_OK || !model->is_encoder) return;
+  if (model->group_count == 0 && model->state_bytes == 0) return;
+  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
+                           "'%s.attention.causal' is false, but the model has recurrent layers",
+                           keys->architecture);
 }
 
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
@@ -139,6 +161,7 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
     read_config(model, &keys, tensors);
     if (keys.status == WICK_OK) keys.status = allocate_lists(model, tensors->count, error);
     if (keys.status == WICK_OK) model->family->plan(&plan);
+    if (keys.status == WICK_OK) finish_plan(&plan);
     status = keys.status;
   }
   if (status == WICK_OK) status = bind_all(model, tensors, error);

@@ -12,6 +12,7 @@
 #include "kernels/kernels.h"
 #include "model/block.h"
 #include "model/config.h"
+#include "model/head.h"
 #include "model/rope.h"
 #include "tensor/tensor.h"
 
@@ -55,14 +56,17 @@ typedef struct loaded_model {
   weight_tensor output;     // [vocab, hidden]; the embedding itself when tied
   weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
   bool has_positions;       // the family wants them
+  weight_tensor types;  // [types, hidden], of which the first is added to every token; or absent
   float *embedding_norm, *embedding_norm_bias;  // [hidden] or NULL
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
-  const char *output_norm_name;
+  const char *output_norm_name;                 // NULL: none
   bool keeps_inputs;  // feed-forwards read what the mixer of their layer read (pass_set_aside)
   uint32_t context_tokens;  // that the engine runs with, 0 until it is chosen
   float *output_bias;
   bool is_tied;
+  bool is_encoder;  // tokens see all of their text: its passes hold whole texts (whole_attention.h)
+  model_head head;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
   model_binding *bindings;  // one a tensor of the file

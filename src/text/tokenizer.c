@@ -444,6 +444,12 @@ token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token) {
 int32_t tokenizer_bos(const tokenizer *tokenizer) { return tokenizer->bos; }
 int32_t tokenizer_eos(const tokenizer *tokenizer) { return tokenizer->eos; }
 
+int32_t tokenizer_separator(const tokenizer *tokenizer) { return tokenizer->separator; }
+
+bool tokenizer_is_word_pieces(const tokenizer *tokenizer) {
+  return tokenizer->family == FAMILY_WPM;
+}
+
 bool tokenizer_adds_bos(const tokenizer *tokenizer) {
   return tokenizer->adds_bos && tokenizer->bos != TOKEN_NONE;
 }

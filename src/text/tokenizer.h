@@ -44,6 +44,9 @@ uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE when there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
+// Between the texts of a pair, and behind texts of word pieces.
+int32_t tokenizer_separator(const tokenizer *tokenizer);
+bool tokenizer_is_word_pieces(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
 bool tokenizer_adds_eos(const tokenizer *tokenizer);
 // Ends a generation: eos, eot, eom and the like (tokenizer.ggml.eot_token_id, <|im_end|>,

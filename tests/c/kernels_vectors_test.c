@@ -417,6 +417,13 @@ TEST(further_activation_functions) {
     scalar()->relu_mul(other, up, n);
     for (uint32_t i = 0; i < n; i++) CHECK_EQ_F32(other[i], (x[i] < 0 ? 0 : x[i]) * up[i]);
     memcpy(other, x, sizeof x);
+    scalar()->gelu_erf_mul(other, round % 2 ? up : NULL, n);
+    for (uint32_t i = 0; i < n; i++) {
+      const double exact = (double)x[i] / 2 * (1 + erf((double)x[i] / sqrt(2)));
+      CHECK_NEAR((double)other[i], exact * (round % 2 ? (double)up[i] : 1),
+                 3e-7 * (1 + fabs((double)x[i])));
+    }
+    memcpy(other, x, sizeof x);
     scalar()->relu_square(other, n);
     for (uint32_t i = 0; i < n; i++) CHECK_EQ_F32(other[i], x[i] < 0 ? 0 : x[i] * x[i]);
     memcpy(other, x, sizeof x);

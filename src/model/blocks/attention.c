@@ -8,6 +8,7 @@
 #include "model/measure.h"
 #include "model/paged_attention.h"
 #include "model/pass.h"
+#include "model/whole_attention.h"
 #include "tensor/tensor.h"
 
 typedef struct attention_block {
@@ -15,11 +16,13 @@ typedef struct attention_block {
   attention_settings is;
   uint32_t hidden;
   model_pages pages;
-  attention_weights weights;  // queries with a gate have twice the rows
+  attention_weights weights;         // queries with a gate have twice the rows
+  float *q_norm_bias, *k_norm_bias;  // of weights.q_norm and k_norm, or NULL
   float *sub_norm, *sub_norm_bias;
-  float *sinks;    // [heads] or NULL
-  qkv_rows rows;   // of the projections
-  float slopes[];  // [heads] of ALiBi, or none
+  float *sum_norm, *sum_norm_bias, *again_norm, *again_norm_bias;  // [hidden] or NULL
+  float *sinks;                                                    // [heads] or NULL
+  qkv_rows rows;                                                   // of the projections
+  float slopes[];                                                  // [heads] of ALiBi, or none
 } attention_block;
 
 // ---- Tensors ----
@@ -67,8 +70,10 @@ static void bind_qk_norms(attention_block *attention, model_binder *binder) {
   }
   const bool is_row = is->qk_norms == ATTENTION_ROW_NORMS;
   const uint32_t q_count = is_row ? q * dim : dim, k_count = is_row ? kv * dim : dim;
-  bind_vector(binder, "attn_q_norm.weight", q_count, BINDING_REQUIRED, &weights->q_norm);
-  bind_vector(binder, "attn_k_norm.weight", k_count, BINDING_REQUIRED, &weights->k_norm);
+  bind_norm(binder, "attn_q_norm.weight", q_count, BINDING_REQUIRED, &weights->q_norm,
+            &attention->q_norm_bias);
+  bind_norm(binder, "attn_k_norm.weight", k_count, BINDING_REQUIRED, &weights->k_norm,
+            &attention->k_norm_bias);
 }
 
 static void bind(model_block *block, model_binder *binder) {
@@ -87,6 +92,10 @@ static void bind(model_block *block, model_binder *binder) {
   bind_matrix(binder, "attn_output.weight", hidden, q_dim(attention), BINDING_REQUIRED,
               &weights->output);
   bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &weights->output_bias);
+  bind_norm(binder, is->sum_norm, hidden, BINDING_REQUIRED, &attention->sum_norm,
+            &attention->sum_norm_bias);
+  bind_norm(binder, is->again_norm, hidden, BINDING_REQUIRED, &attention->again_norm,
+            &attention->again_norm_bias);
   if (is->post_norm == NULL) return;
   bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }
@@ -134,7 +143,17 @@ static attention_buffers take_buffers(const attention_block *attention, scratch_
   return buffers;
 }
 
+static uint8_t *take_pages(const attention_block *attention, scratch_arena *arena) {
+  return arena_take_bytes(
+      arena, whole_attention_bytes(arena->kernels, attention->is.kv_heads, attention->is.head_dim,
+                                   arena->batch_tokens));
+}
+
 static uint32_t thread_floats(const attention_block *attention, const scratch_arena *arena) {
+  if (attention->is.is_whole) {
+    return whole_attention_thread_floats(attention->is.heads, attention->is.kv_heads,
+                                         attention->is.head_dim);
+  }
   return attention_thread_floats(attention->is.heads, attention->is.kv_heads,
                                  attention->is.head_dim, arena->batch_tokens,
                                  attention->is.alibi != 0);
@@ -147,6 +166,7 @@ static void reserve(const model_block *block, scratch_arena *arena) {
   const uint64_t parts = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, attention->hidden);
   arena_release(arena, parts);
+  if (attention->is.is_whole) take_pages(attention, arena);
   arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(attention, arena));
   arena_release(arena, parts);
   arena_take_act(arena, arena->batch_tokens, q_dim(attention));
@@ -182,18 +202,19 @@ typedef struct head_job {
 } head_job;
 
 // Of the queries or the keys of a token.
-static void norm_heads(const head_job *job, float *row, const float *weight, uint32_t heads) {
+static void norm_heads(const head_job *job, float *row, const float *weight, const float *bias,
+                       uint32_t heads) {
   const uint32_t dim = job->attention->is.head_dim;
   const attention_qk_norms norms = job->attention->is.qk_norms;
   if (norms == ATTENTION_ROW_NORMS) {
-    norm_row(job->pass, row, weight, NULL, heads * dim, row);
+    norm_row(job->pass, row, weight, bias, heads * dim, row);
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
     if (norms == ATTENTION_NORMS_BEHIND) {  // a rotation keeps the length: the weights come behind
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
-      norm_row(job->pass, row, weight, NULL, dim, row);
+      norm_row(job->pass, row, weight, bias, dim, row);
       if (norms == ATTENTION_NORMS_OF_HEADS) weight += dim;
     }
   }
@@ -234,10 +255,10 @@ static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t
       kernels->clamp(job->buffers->v + (size_t)t * job->buffers->kv_stride, is->clamp, kv_count);
     }
     if (attention->weights.q_norm != NULL) {
-      norm_heads(job, q, attention->weights.q_norm, is->heads);
+      norm_heads(job, q, attention->weights.q_norm, attention->q_norm_bias, is->heads);
     }
     if (attention->weights.k_norm != NULL) {
-      norm_heads(job, k, attention->weights.k_norm, is->kv_heads);
+      norm_heads(job, k, attention->weights.k_norm, attention->k_norm_bias, is->kv_heads);
     }
     if (is->temperature != 0) {
       kernels->scale(q, temperature_of(is, job->pass->inputs[t].position), q_count);
@@ -269,6 +290,27 @@ static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t
   }
 }
 
+// Over the pages of a sequence.
+static wick_status attend_pages(const attention_block *attention, model_pass *pass,
+                                paged_attention *run, wick_error *error) {
+  run->pool = store_group(pass->store, attention->pages.group);
+  const wick_status status = attention_store(run, pass->threads, pass->layer, error);
+  if (status != WICK_OK) return status;
+  measure_store(pass->ops, run);
+  attention_run(run, pass->threads);
+  measure_attention(pass->ops, run);
+  return WICK_OK;
+}
+
+// Over whole texts.
+static wick_status attend_texts(const attention_block *attention, model_pass *pass,
+                                const paged_attention *run, wick_error *error) {
+  uint8_t *pages = take_pages(attention, &pass->arena);
+  const wick_status status = whole_attention_run(run, pages, pass->threads, pass->layer, error);
+  measure_rows(pass->ops, OP_ATTENTION, pass->count, 4ull * q_dim(attention));
+  return status;
+}
+
 static wick_status attend(const attention_block *attention, model_pass *pass,
                           const attention_buffers *buffers, wick_error *error) {
   const attention_settings *is = &attention->is;
@@ -277,7 +319,6 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   const uint32_t per_thread = thread_floats(attention, &pass->arena);
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
-                         .pool = store_group(pass->store, attention->pages.group),
                          .layer = attention->pages.layer,
                          .window = is->window,
                          .heads = is->heads,
@@ -303,12 +344,8 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
                          .out_stride = buffers->out_stride,
                          .per_thread_stride = per_thread};
   run.per_thread = arena_take_floats(&pass->arena, (uint64_t)pass->arena.threads * per_thread);
-  const wick_status status = attention_store(&run, pass->threads, pass->layer, error);
-  if (status == WICK_OK) {
-    measure_store(pass->ops, &run);
-    attention_run(&run, pass->threads);
-    measure_attention(pass->ops, &run);
-  }
+  const wick_status status = is->is_whole ? attend_texts(attention, pass, &run, error)
+                                          : attend_pages(attention, pass, &run, error);
   arena_release(&pass->arena, begin);
   return status;
 }
@@ -320,11 +357,15 @@ static void add_output(const attention_block *attention, model_pass *pass,
   const pass_output output = {&weights->output, weights->output_bias, weights->post_norm,
                               attention->is.residual_scale, OP_ATTN_OUTPUT};
   pass_add_output(pass, &output, buffers->out, buffers->out_stride);
+  pass_norm_sums(pass, false, attention->sum_norm, attention->sum_norm_bias);
+  pass_norm_sums(pass, true, attention->again_norm, attention->again_norm_bias);
 }
 
 static void norm_input(const attention_block *attention, model_pass *pass) {
   const attention_weights *weights = &attention->weights;
-  if (attention->is.aside == ATTENTION_ASIDE_INPUT) pass_set_aside(pass, pass->hidden);
+  if (attention->is.aside == ATTENTION_ASIDE_INPUT || attention->is.again_norm != NULL) {
+    pass_set_aside(pass, pass->hidden);
+  }
   if (weights->norm != NULL) pass_norm(pass, pass->hidden, weights->norm, weights->norm_bias);
   if (attention->is.aside == ATTENTION_ASIDE_NORMED) pass_set_aside(pass, pass->normed);
 }
@@ -374,6 +415,7 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   const model_config *config = &plan->model->config;
   attention_settings is = {
       .norm = "attn_norm.weight", .rope = ATTENTION_ROPE_NONE, .residual_scale = 1};
+  is.is_whole = !keys_flag(keys, "attention.causal", true);
   is.heads = keys_count(keys, "attention.head_count", 1, MODEL_HEADS_MAX, 0);
   is.kv_heads = keys_count_of_layer(keys, "attention.head_count_kv", layer, config->layers,
                                     MODEL_HEADS_MAX, is.heads);
@@ -391,6 +433,15 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   check_heads(keys, &is,
               keys_count(keys, "attention.value_length", 1, MODEL_HEAD_DIM_MAX, is.head_dim));
   return is;
+}
+
+// What causal attention alone has.
+static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
+  if (!is->has_sinks && is->qk_norms != ATTENTION_NORMS_BEHIND) return;
+  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
+                           "'%s.attention.causal' is false, which this architecture does not "
+                           "support",
+                           keys->architecture);
 }
 
 static void note_heads(model_config *config, const attention_settings *is) {
@@ -421,9 +472,16 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
     attention->is.scale = 1.0f / __builtin_sqrtf((float)settings->head_dim);
   }
   if (slopes != 0) make_slopes(settings->alibi, slopes, attention->slopes);
-  if (settings->aside != ATTENTION_FIRST) plan->model->keeps_inputs = true;
+  if (settings->aside != ATTENTION_FIRST || settings->again_norm != NULL) {
+    plan->model->keeps_inputs = true;
+  }
   attention->hidden = plan->model->config.hidden;
-  attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
+  if (settings->is_whole) {
+    plan->model->is_encoder = true;
+    refuse_in_encoder(plan->keys, settings);
+  } else {
+    attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
+  }
   note_heads(&plan->model->config, settings);
   return &attention->block;
 }

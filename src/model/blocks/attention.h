@@ -1,6 +1,6 @@
-// model/blocks/attention.h — causal attention with grouped heads over the pages of a sequence:
-// hidden += output(softmax(q k^T * scale) v) (Vaswani et al. 2017; grouped heads: Ainslie et al.
-// 2023).
+// model/blocks/attention.h — attention with grouped heads: hidden += output(softmax(q k^T * scale)
+// v) (Vaswani et al. 2017; grouped heads: Ainslie et al. 2023). It is causal, over the pages of a
+// sequence, or that of an encoder, over a whole text.
 #ifndef WICK_MODEL_BLOCKS_ATTENTION_H
 #define WICK_MODEL_BLOCKS_ATTENTION_H
 
@@ -26,9 +26,12 @@ typedef enum attention_aside {
 } attention_aside;
 
 typedef struct attention_settings {
-  const char *norm;       // of the norm before it, "attn_norm.weight"; NULL: none
-  const char *post_norm;  // of the norm of what it adds; NULL: none
-  const char *sub_norm;   // of the norm before the output projection; NULL: none
+  const char *norm;        // of the norm before it, "attn_norm.weight"; NULL: none
+  const char *post_norm;   // of the norm of what it adds; NULL: none
+  const char *sub_norm;    // of the norm before the output projection; NULL: none
+  const char *sum_norm;    // of a norm of hidden behind the addition (post-norm); NULL: none
+  const char *again_norm;  // of one more, of that and what came into the layer; NULL: none
+  bool is_whole;           // tokens see those behind them, too; half of a window lies on each side
   uint32_t heads, kv_heads, head_dim;
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
@@ -49,8 +52,8 @@ typedef struct attention_settings {
 } attention_settings;
 
 // Reads "attention.head_count", "attention.head_count_kv" (of `layer`), "attention.key_length" and
-// "attention.value_length", and checks that they go together. rope: ATTENTION_ROPE_NONE.
-// Everything else is off.
+// "attention.value_length", and checks that they go together; is_whole from "attention.causal".
+// rope: ATTENTION_ROPE_NONE. Everything else is off.
 attention_settings attention_read(model_plan *plan, uint32_t layer);
 // Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an
 // optional bias; the norms of qk_norms.

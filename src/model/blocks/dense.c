@@ -12,6 +12,7 @@ typedef struct dense_block {
   layer_dims dims;
   ffn_weights weights;
   float *sub_norm, *sub_norm_bias;  // [ffn] or NULL
+  float *sum_norm, *sum_norm_bias;  // [hidden] or NULL
 } dense_block;
 
 static void bind(model_block *block, model_binder *binder) {
@@ -32,6 +33,8 @@ static void bind(model_block *block, model_binder *binder) {
   bind_norm(binder, is->sub_norm, ffn, BINDING_REQUIRED, &dense->sub_norm, &dense->sub_norm_bias);
   bind_matrix(binder, "ffn_down.weight", hidden, ffn, BINDING_REQUIRED, &weights->down);
   bind_vector(binder, "ffn_down.bias", hidden, BINDING_OPTIONAL, &weights->down_bias);
+  bind_norm(binder, is->sum_norm, hidden, BINDING_REQUIRED, &dense->sum_norm,
+            &dense->sum_norm_bias);
   if (is->post_norm == NULL) return;
   bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }
@@ -78,6 +81,8 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   const uint32_t n = is->ffn;
   if (is->activation == DENSE_GELU) {
     kernels->gelu_mul(gate, up, n);
+  } else if (is->activation == DENSE_GELU_ERF) {
+    kernels->gelu_erf_mul(gate, up, n);
   } else if (is->activation == DENSE_RELU_SQUARE || is->activation == DENSE_XIELU) {
     if (is->activation == DENSE_XIELU) {
       kernels->xielu(gate, &is->xielu, n);
@@ -136,6 +141,7 @@ static void add_output(const dense_block *dense, model_pass *pass, const dense_b
   const pass_output output = {&weights->down, weights->down_bias, weights->post_norm,
                               dense->is.residual_scale, OP_DOWN};
   pass_add_output(pass, &output, buffers->gate, buffers->stride);
+  pass_norm_sums(pass, false, dense->sum_norm, dense->sum_norm_bias);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {

@@ -8,6 +8,7 @@
 typedef enum dense_activation {
   DENSE_SILU = 0,
   DENSE_GELU,
+  DENSE_GELU_ERF,  // the exact form
   DENSE_RELU_SQUARE,
   DENSE_XIELU
 } dense_activation;
@@ -16,6 +17,7 @@ typedef struct dense_settings {
   const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
   const char *post_norm;  // of the norm of what it adds; NULL: none
   const char *sub_norm;   // of the norm before ffn_down; NULL: none
+  const char *sum_norm;   // of a norm of hidden behind the addition (post-norm); NULL: none
   uint32_t ffn;
   dense_activation activation;
   kernel_xielu xielu;    // with DENSE_XIELU

@@ -16,7 +16,8 @@ typedef struct experts_block {
   model_block block;
   experts_settings is;
   uint32_t hidden;
-  float *norm, *norm_bias;       // [hidden]
+  float *norm, *norm_bias;  // [hidden] or NULL
+  float *sum_norm, *sum_norm_bias;
   weight_tensor router;          // [experts, hidden]
   float *router_bias;            // [experts] or NULL
   float *choice_bias;            // [experts] or NULL
@@ -32,7 +33,8 @@ typedef struct experts_block {
 // ---- Tensors ----
 
 static bool has_gate(const experts_block *experts) {
-  return experts->is.activation != EXPERTS_RELU_SQUARE;
+  return experts->is.activation != EXPERTS_RELU_SQUARE &&
+         experts->is.activation != EXPERTS_GELU_PLAIN;
 }
 
 static void refuse_apart(model_binder *binder) {
@@ -65,6 +67,8 @@ static void bind(model_block *block, model_binder *binder) {
   refuse_apart(binder);
   bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
             &experts->norm_bias);
+  bind_norm(binder, experts->is.sum_norm, hidden, BINDING_REQUIRED, &experts->sum_norm,
+            &experts->sum_norm_bias);
   bind_matrix(binder, "ffn_gate_inp.weight", count, hidden, BINDING_REQUIRED, &experts->router);
   if (has_gate(experts)) {
     bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED,
@@ -306,7 +310,9 @@ static void gather_rows(void *context, uint32_t first, uint32_t last, uint32_t t
 // gate[n] = act(gate) * up
 static void activate(const experts_job *job, float *gate, const float *up, uint32_t n) {
   const kernel_table *kernels = job->pass->kernels;
-  if (job->experts->is.activation == EXPERTS_RELU) {
+  if (job->experts->is.activation == EXPERTS_GELU_PLAIN) {
+    kernels->gelu_mul(gate, NULL, n);
+  } else if (job->experts->is.activation == EXPERTS_RELU) {
     kernels->relu_mul(gate, up, n);
   } else if (job->experts->is.activation == EXPERTS_SWIGLU_CLAMPED) {
     kernels->swiglu_clamped(gate, up, n);
@@ -458,13 +464,18 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const expert_buffers buffers = take_buffers(experts, &pass->arena);
   experts_job job = {experts, pass, &buffers};
   (void)error;
-  pass_norm(pass, pass->hidden, experts->norm, experts->norm_bias);
+  if (experts->norm != NULL) {
+    pass_norm(pass, pass->hidden, experts->norm, experts->norm_bias);
+  } else {
+    memcpy(pass->normed, pass->hidden, (size_t)pass->count * pass->hidden_stride * sizeof(float));
+  }
   route(experts, pass, &buffers);
   run_experts(experts, pass, &buffers);
   if (experts->is.shared_ffn != 0) run_shared(experts, pass, &buffers);
   thread_pool_for(pass->threads, pass->count, sum_tokens, &job);
   measure_rows(pass->ops, OP_EXPERTS, pass->count,
                (uint64_t)experts->hidden * (experts->is.used + 1));
+  pass_norm_sums(pass, false, experts->sum_norm, experts->sum_norm_bias);
   arena_release(&pass->arena, begin);
   return WICK_OK;
 }

@@ -20,11 +20,13 @@ typedef enum experts_activation {
   EXPERTS_SILU = 0,
   EXPERTS_RELU,
   EXPERTS_SWIGLU_CLAMPED,  // gpt-oss's: kernel_table.swiglu_clamped
-  EXPERTS_RELU_SQUARE      // without a gate: down(relu(up(x))^2)
+  EXPERTS_RELU_SQUARE,     // without a gate: down(relu(up(x))^2)
+  EXPERTS_GELU_PLAIN       // without a gate: down(gelu(up(x)))
 } experts_activation;
 
 typedef struct experts_settings {
-  const char *norm;  // of the norm before it, "ffn_norm.weight"
+  const char *norm;      // of the norm before it, "ffn_norm.weight"; NULL: none
+  const char *sum_norm;  // of a norm of hidden behind the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
   uint32_t shared_ffn;  // 0: no shared expert
   bool has_shared_gate;

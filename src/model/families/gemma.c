@@ -2,7 +2,7 @@
 // size, halves rotated, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
 // Gemma 2 (2024): norms also of what blocks add, a window in every other layer, scores and logits
 // capped. Gemma 3 (2025): a window in five of six layers, where positions have a base of their own,
-// and norms of queries and keys in place of the caps.
+// and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma 3 as an encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -57,11 +57,12 @@ static void plan_gemma2(model_plan *plan) {
   plan_alternating(plan, &whole, &windowed, &dense, PATTERN);
 }
 
-static void plan_gemma3(model_plan *plan) {
+static void plan_gemma3_layers(model_plan *plan, bool is_encoder) {
   enum { PATTERN = 6, LAYERS_27B = 62 };
   dense_settings dense;
   attention_settings whole = read_sandwich(plan, &dense, LAYERS_27B);
   whole.qk_norms = ATTENTION_HEAD_NORMS;
+  whole.is_whole = whole.is_whole || is_encoder;
   whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope(plan, whole.head_dim, false);
@@ -71,6 +72,11 @@ static void plan_gemma3(model_plan *plan) {
   plan_alternating(plan, &whole, &windowed, &dense, pattern);
 }
 
+static void plan_gemma3(model_plan *plan) { plan_gemma3_layers(plan, false); }
+
+static void plan_gemma_embedding(model_plan *plan) { plan_gemma3_layers(plan, true); }
+
+const model_family FAMILY_GEMMA_EMBEDDING = {"gemma-embedding", plan_gemma_embedding};
 const model_family FAMILY_GEMMA2 = {"gemma2", plan_gemma2};
 const model_family FAMILY_GEMMA3 = {"gemma3", plan_gemma3};
 const model_family FAMILY_GEMMA = {"gemma", plan_gemma};

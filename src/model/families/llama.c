@@ -18,4 +18,6 @@ static void plan_llama(model_plan *plan) {
   }
 }
 
+// Encoders of the same shape say so by "attention.causal".
+const model_family FAMILY_LLAMA_EMBED = {"llama-embed", plan_llama};
 const model_family FAMILY_LLAMA = {"llama", plan_llama};

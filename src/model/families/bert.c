@@ -1,0 +1,82 @@
+// model/families/bert.c — encoders whose norms stand behind each addition: BERT (Devlin et al.
+// 2018; MiniLM, bge, e5, XLM-R's) with learned positions, nomic-embed (Nussbaum et al. 2024) and
+// jina-embeddings-v3 (Sturua et al. 2024) with rotated halves, jina-embeddings-v2 (Günther et al.
+// 2023) with ALiBi to both sides. Files are as llama.cpp's converter makes them.
+#include "model/families/decoder.h"
+#include "model/families/families.h"
+
+static attention_settings read_attention(model_plan *plan) {
+  attention_settings attention = attention_read(plan, 0);
+  attention.is_whole = true;
+  attention.norm = NULL;
+  attention.sum_norm = "attn_output_norm.weight";
+  plan->model->embedding_norm_name = "token_embd_norm.weight";
+  plan->model->output_norm_name = NULL;
+  return attention;
+}
+
+static dense_settings read_dense(model_plan *plan, dense_activation activation, bool is_plain) {
+  dense_settings dense = dense_read(plan);
+  dense.norm = NULL;
+  dense.sum_norm = "layer_output_norm.weight";
+  dense.activation = activation;
+  dense.is_plain = is_plain;
+  return dense;
+}
+
+static void plan_bert(model_plan *plan) {
+  const attention_settings attention = read_attention(plan);
+  const dense_settings dense = read_dense(plan, DENSE_GELU, true);
+  plan->model->has_positions = true;
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_rotated(model_plan *plan, dense_activation activation, bool is_plain) {
+  attention_settings attention = read_attention(plan);
+  const dense_settings dense = read_dense(plan, activation, is_plain);
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+static void plan_nomic_bert(model_plan *plan) { plan_rotated(plan, DENSE_SILU, false); }
+
+// Every second layer or so has experts, without gates, whose weights do not sum 1.
+static void plan_nomic_bert_moe(model_plan *plan) {
+  attention_settings attention = read_attention(plan);
+  const dense_settings dense = read_dense(plan, DENSE_GELU, true);
+  experts_settings experts = experts_read(plan, true);
+  const uint32_t layers = plan->model->config.layers;
+  const uint32_t every = keys_count(plan->keys, "moe_every_n_layers", 1, MODEL_LAYERS_MAX, 0);
+  attention.rope = plan_rope(plan, attention.head_dim, false);
+  experts.norm = NULL;
+  experts.sum_norm = dense.sum_norm;
+  experts.expert_ffn = dense.ffn;
+  experts.activation = EXPERTS_GELU_PLAIN;
+  for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
+    model_block *mixer = attention_make(plan, &attention);
+    plan_layer(
+        plan, layer, mixer,
+        layer % every == 1 % every ? experts_make(plan, &experts) : dense_make(plan, &dense));
+  }
+}
+
+static void plan_jina_bert_v3(model_plan *plan) { plan_rotated(plan, DENSE_GELU, true); }
+
+// Files for code have norms of queries and keys and a further norm of each layer.
+static void plan_jina_bert_v2(model_plan *plan) {
+  attention_settings attention = read_attention(plan);
+  dense_settings dense = read_dense(plan, DENSE_GELU, false);
+  dense.may_fuse_gate = true;
+  attention.alibi = ATTENTION_ALIBI_DEFAULT;
+  if (plan_has_tensor(plan, "blk.0.attn_q_norm.weight")) attention.qk_norms = ATTENTION_ROW_NORMS;
+  if (plan_has_tensor(plan, "blk.0.attn_norm_2.weight")) {
+    attention.again_norm = "attn_norm_2.weight";
+  }
+  plan_dense_decoder(plan, &attention, &dense);
+}
+
+const model_family FAMILY_BERT = {"bert", plan_bert};
+const model_family FAMILY_JINA_BERT_V2 = {"jina-bert-v2", plan_jina_bert_v2};
+const model_family FAMILY_JINA_BERT_V3 = {"jina-bert-v3", plan_jina_bert_v3};
+const model_family FAMILY_NOMIC_BERT_MOE = {"nomic-bert-moe", plan_nomic_bert_moe};
+const model_family FAMILY_NOMIC_BERT = {"nomic-bert", plan_nomic_bert};

@@ -1,0 +1,47 @@
+// model/head.h — what stands behind the last layer of an embedder or a reranker: how the vectors of
+// a text's tokens become one, and the layers that this goes through then. Names and meanings are
+// those of llama.cpp's files.
+#ifndef WICK_MODEL_HEAD_H
+#define WICK_MODEL_HEAD_H
+
+#include "model/arena.h"
+#include "model/block.h"
+#include "model/keys.h"
+#include "tensor/tensor.h"
+#include "wick.h"
+
+typedef enum head_activation {
+  HEAD_TANH = 0,
+  HEAD_SILU,
+  HEAD_RELU,
+  HEAD_GELU  // the exact form
+} head_activation;
+
+// A vector goes through dense_2 and dense_3, where they are there (sentence-transformers' Dense). A
+// score: output(norm(act(dense(vector)))), of which all parts but the last are optional.
+typedef struct model_head {
+  wick_pooling pooling;        // what the file asks for; WICK_POOLING_MODEL: nothing
+  wick_pooling score_pooling;  // of the vector that scores are made of
+  head_activation activation;
+  bool is_softmax;          // scores are probabilities
+  weight_tensor dense_2;    // [width, hidden]
+  weight_tensor dense_3;    // [width, rows of dense_2]
+  weight_tensor dense;      // [rows, hidden]: "cls"
+  float *dense_bias;        // or NULL
+  float *norm, *norm_bias;  // or NULL: "cls.norm"
+  weight_tensor output;     // [scores, hidden or rows of dense]: "cls.output"
+  float *output_bias;       // or NULL
+} model_head;
+
+// "pooling_type", "classifier.pooling_type", "classifier.activation".
+void head_read(model_keys *keys, model_head *head);
+void head_bind(model_binder *binder, model_head *head);
+// What head_run takes from the arena.
+void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
+// Numbers that head_run gives of a vector; of scores 0 when the model gives none.
+uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);
+// out [head_width] of vector [hidden].
+void head_run(const model_head *head, model_pass *pass, const float *vector, bool is_score,
+              float *out);
+
+#endif

@@ -1,0 +1,25 @@
+// model/whole_attention.h — attention of encoders: a token looks at all tokens of its text, those
+// behind it too (Devlin et al. 2018), so a text is in a pass as a whole. Keys and values lie in
+// scratch, in pages of the kernels, which live as long as the layer.
+#ifndef WICK_MODEL_WHOLE_ATTENTION_H
+#define WICK_MODEL_WHOLE_ATTENTION_H
+
+#include "model/paged_attention.h"
+
+// Texts of a pass at most.
+enum { WHOLE_TEXTS_MAX = 64 };
+
+// Bytes of the keys and values of a pass, and floats that each thread needs.
+uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
+                               uint32_t batch_tokens);
+uint32_t whole_attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim);
+
+// out[t] = softmax(q K^T * scale + slope * -|distance|) V over the text of t, or over window / 2
+// tokens to each side. Turns q and k in place. `pages` [whole_attention_bytes]; attention->pool is
+// not used. The inputs of a text stand side by side, their positions count from 0, and their
+// sequence is the number of the text in the pass. WICK_E_NONFINITE when a key or value is not
+// finite; `model_layer` is named then.
+wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages,
+                                thread_pool *threads, uint32_t model_layer, wick_error *error);
+
+#endif

@@ -1,0 +1,280 @@
+// schedule/embedding.c — see embedding.h.
+#include "schedule/embedding.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/math.h"
+#include "model/whole_attention.h"
+
+#define LENGTH_LEAST 1e-12f  // that a vector is divided by
+
+// A text's part of the pass under way.
+typedef struct embedding_part {
+  uint32_t rows, first_position;
+  kv_seq_id sequence;
+} embedding_part;
+
+struct embedding {
+  embedding_parts parts;
+  wick_pooling pooling;
+  uint32_t width;
+  bool is_normalised;
+  int32_t *tokens;
+  uint32_t *counts, text_count;
+  size_t *firsts;  // [text_count] float of `vectors` where each begins
+  float *vectors;
+  float *sum, *row;  // [hidden] of the text at hand; [head's width]
+  model_input *inputs;
+  embedding_part part[WHOLE_TEXTS_MAX];
+  uint32_t part_count;  // of the pass under way, 0: none is
+  uint32_t at;          // the first text that is not done
+  uint32_t fed;         // tokens of it that were read
+  size_t fed_tokens;    // of all texts before
+  kv_seq_id sequence;   // of text `at`, when fed != 0
+  wick_error failure;   // status WICK_OK: none
+};
+
+static bool is_score(const embedding *job) { return job->pooling == WICK_POOLING_RANK; }
+
+static uint32_t rows_of(const embedding *job, uint32_t text) {
+  return job->pooling == WICK_POOLING_NONE ? job->counts[text] : 1;
+}
+
+// The lists of the job; `floats`: of all vectors.
+static bool allocate(embedding *job, size_t floats) {
+  memory_gate *memory = job->parts.memory;
+  const loaded_model *model = job->parts.model;
+  const uint32_t hidden = model->config.hidden;
+  job->vectors = memory_alloc_array(memory, floats, sizeof(float));
+  job->sum = memory_alloc_array(memory, hidden, sizeof(float));
+  job->row =
+      memory_alloc_array(memory, head_width(&model->head, hidden, is_score(job)), sizeof(float));
+  job->inputs = memory_alloc_array(memory, job->parts.batch_tokens, sizeof(model_input));
+  return job->vectors != NULL && job->sum != NULL && job->row != NULL && job->inputs != NULL;
+}
+
+wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint32_t *counts,
+                             uint32_t text_count, wick_pooling pooling, uint32_t width,
+                             bool is_normalised, embedding **out, wick_error *error) {
+  embedding *job = memory_alloc_zeroed(parts->memory, sizeof *job);
+  if (job == NULL) {
+    memory_free(parts->memory, tokens);
+    memory_free(parts->memory, counts);
+    return memory_fail(parts->memory, error, "an embedding", sizeof *job);
+  }
+  job->parts = *parts;
+  job->tokens = tokens;
+  job->counts = counts;
+  job->text_count = text_count;
+  job->pooling = pooling;
+  job->width = width;
+  job->is_normalised = is_normalised && pooling != WICK_POOLING_RANK;
+  job->firsts = memory_alloc_array(parts->memory, text_count, sizeof *job->firsts);
+  size_t floats = 0;
+  bool fits = job->firsts != NULL;
+  for (uint32_t i = 0; fits && i < text_count; i++) {
+    size_t more;
+    job->firsts[i] = floats;
+    fits =
+        checked_mul_size(rows_of(job, i), width, &more) && checked_add_size(floats, more, &floats);
+  }
+  if (!fits || !allocate(job, floats)) {
+    embedding_destroy(job);
+    return memory_fail(parts->memory, error, "the vectors of texts", floats * sizeof(float));
+  }
+  *out = job;
+  return WICK_OK;
+}
+
+// Gives the sequences of the pass back, and that of a text that is read in part.
+static void free_sequences(embedding *job) {
+  if (job->parts.model->is_encoder) return;
+  for (uint32_t i = 0; i < job->part_count; i++) {
+    store_settle(job->parts.store, job->part[i].sequence);
+    store_free(job->parts.store, job->part[i].sequence);
+  }
+  if (job->part_count == 0 && job->fed != 0) store_free(job->parts.store, job->sequence);
+  job->part_count = job->fed = 0;
+}
+
+void embedding_destroy(embedding *job) {
+  if (job == NULL) return;
+  memory_gate *memory = job->parts.memory;
+  free_sequences(job);
+  memory_free(memory, job->tokens);
+  memory_free(memory, job->counts);
+  memory_free(memory, job->firsts);
+  memory_free(memory, job->vectors);
+  memory_free(memory, job->sum);
+  memory_free(memory, job->row);
+  memory_free(memory, job->inputs);
+  memory_free(memory, job);
+}
+
+// ---- A pass ----
+
+static wick_pooling pooling_of(const embedding *job) {
+  return is_score(job) ? job->parts.model->head.score_pooling : job->pooling;
+}
+
+static bool is_wanted(const embedding *job, uint32_t position, uint32_t count) {
+  const wick_pooling pooling = pooling_of(job);
+  if (pooling == WICK_POOLING_CLS) return position == 0;
+  if (pooling == WICK_POOLING_LAST) return position + 1 == count;
+  return true;
+}
+
+// Room in the store for rows of a causal model's text.
+static wick_status prepare_sequence(embedding *job, embedding_part *part, wick_error *error) {
+  seq_store *store = job->parts.store;
+  wick_status status = WICK_OK;
+  part->sequence = job->sequence;
+  if (part->first_position == 0) status = store_new(store, &part->sequence, error);
+  if (status != WICK_OK) return status;
+  status = store_prepare(store, part->sequence, part->rows, error);
+  if (status == WICK_OK) {
+    status = store_begin_rows(store, part->sequence, part->rows, part->rows, error);
+  }
+  if (status != WICK_OK && part->first_position == 0) store_free(store, part->sequence);
+  return status;
+}
+
+// Adds rows of the texts from `at` on, as long as there is room. A text that finds none behind
+// others waits for the next pass.
+static wick_status begin_pass(embedding *job, wick_error *error) {
+  const bool is_encoder = job->parts.model->is_encoder;
+  const int32_t *tokens = job->tokens + job->fed_tokens;
+  uint32_t rows = 0, fed = job->fed;
+  for (uint32_t text = job->at; text < job->text_count && job->part_count < WHOLE_TEXTS_MAX;
+       text++) {
+    const uint32_t left = job->counts[text] - fed, room = job->parts.batch_tokens - rows;
+    if (room == 0 || (is_encoder && left > room)) break;
+    embedding_part *part = &job->part[job->part_count];
+    *part = (embedding_part){left < room ? left : room, fed, (kv_seq_id)job->part_count};
+    const wick_status status = is_encoder ? WICK_OK : prepare_sequence(job, part, error);
+    if (status != WICK_OK && job->part_count == 0) return status;
+    if (status != WICK_OK) break;
+    for (uint32_t i = 0; i < part->rows; i++) {
+      const uint32_t position = fed + i;
+      job->inputs[rows++] = (model_input){tokens[position], position, (uint32_t)part->sequence,
+                                          is_wanted(job, position, job->counts[text])};
+    }
+    job->part_count++;
+    tokens += job->counts[text];
+    fed = 0;
+  }
+  forward_begin(job->parts.forward, job->inputs, rows);
+  return WICK_OK;
+}
+
+// ---- Pooling ----
+
+// out [width] = what the head makes of a vector, cut and of length 1 where that is wanted.
+static wick_status write_vector(embedding *job, const float *vector, float *out,
+                                wick_error *error) {
+  forward_head(job->parts.forward, vector, is_score(job), job->row);
+  for (uint32_t i = 0; i < job->width; i++) {
+    if (math_is_finite_f32(job->row[i])) continue;
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "the vector of text %u is not finite",
+                     job->at);
+  }
+  memcpy(out, job->row, job->width * sizeof *out);
+  if (job->is_normalised) job->parts.model->kernels->l2_norm(out, job->width, LENGTH_LEAST, out);
+  return WICK_OK;
+}
+
+// Takes the vector of one token of text `at`. The mean's terms are added in the order of tokens.
+static wick_status take_row(embedding *job, uint32_t position, const float *vector,
+                            wick_error *error) {
+  const kernel_table *kernels = job->parts.model->kernels;
+  const uint32_t hidden = job->parts.model->config.hidden, count = job->counts[job->at];
+  float *out = job->vectors + job->firsts[job->at];
+  const wick_pooling pooling = pooling_of(job);
+  if (pooling == WICK_POOLING_NONE) {
+    return write_vector(job, vector, out + (size_t)position * job->width, error);
+  }
+  if (pooling != WICK_POOLING_MEAN) return write_vector(job, vector, out, error);
+  if (position == 0) memset(job->sum, 0, hidden * sizeof *job->sum);
+  kernels->add(job->sum, vector, hidden);
+  if (position + 1 < count) return WICK_OK;
+  kernels->scale(job->sum, 1.0f / (float)count, hidden);
+  return write_vector(job, job->sum, out, error);
+}
+
+// A part's rows were read; its text goes on in the next pass or is done.
+static void close_part(embedding *job, const embedding_part *part) {
+  seq_store *store = job->parts.store;
+  const uint32_t end = part->first_position + part->rows;
+  const bool is_done = end == job->counts[job->at];
+  if (!job->parts.model->is_encoder) {
+    store_commit(store, part->sequence, part->rows);
+    store_settle(store, part->sequence);
+    if (is_done) store_free(store, part->sequence);
+  }
+  job->sequence = part->sequence;
+  job->fed = is_done ? 0 : end;
+  if (!is_done) return;
+  job->fed_tokens += end;
+  job->at++;
+}
+
+static wick_status end_pass(embedding *job, wick_error *error) {
+  uint32_t stride;
+  const float *vectors = forward_vectors(job->parts.forward, &stride);
+  const uint32_t parts = job->part_count;
+  wick_status status = WICK_OK;
+  for (uint32_t i = 0; i < parts; i++) {
+    const embedding_part *part = &job->part[i];
+    for (uint32_t r = 0; r < part->rows && status == WICK_OK; r++) {
+      const uint32_t position = part->first_position + r;
+      if (!is_wanted(job, position, job->counts[job->at])) continue;
+      status = take_row(job, position, vectors, error);
+      vectors += stride;
+    }
+    close_part(job, part);
+  }
+  job->part_count = 0;
+  return status;
+}
+
+// ---- Working ----
+
+static wick_status work(embedding *job, wick_step_result *result, wick_error *error) {
+  const loaded_model *model = job->parts.model;
+  *result = WICK_STEP_PROGRESS;
+  if (job->at == job->text_count) {
+    *result = WICK_STEP_IDLE;
+    return WICK_OK;
+  }
+  const uint32_t next = job->part_count == 0 ? 0 : forward_next_layer(job->parts.forward);
+  const bool is_last = next == model->config.layers;
+  const bool is_there = job->part_count == 0 ? model->is_embedding_ready
+                        : is_last            ? model_is_ready(model)
+                                             : next < model_layers_ready(model);
+  if (!is_there) {
+    *result = WICK_STEP_WAIT_BYTES;
+    return WICK_OK;
+  }
+  if (job->part_count == 0) return begin_pass(job, error);
+  return is_last ? end_pass(job, error) : forward_layer(job->parts.forward, error);
+}
+
+wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error) {
+  if (job->failure.status == WICK_OK && work(job, result, &job->failure) == WICK_OK) {
+    return WICK_OK;
+  }
+  free_sequences(job);
+  *result = WICK_STEP_IDLE;
+  if (error != NULL) *error = job->failure;
+  return job->failure.status;
+}
+
+const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,
+                               uint32_t *width, uint32_t *tokens) {
+  if (job->at != job->text_count) return NULL;
+  *rows = rows_of(job, index);
+  *width = job->width;
+  *tokens = job->counts[index];
+  return job->vectors + job->firsts[index];
+}

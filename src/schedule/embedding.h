@@ -1,0 +1,37 @@
+// schedule/embedding.h — texts become vectors or scores: passes that hold rows of several texts,
+// and pooling of what they give. An encoder has whole texts in a pass; a causal model reads them
+// as sequences of the store, in pieces where they are long. A vector depends on its text alone.
+#ifndef WICK_SCHEDULE_EMBEDDING_H
+#define WICK_SCHEDULE_EMBEDDING_H
+
+#include "model/forward.h"
+#include "store/store.h"
+#include "wick.h"
+
+typedef struct embedding_parts {
+  memory_gate *memory;
+  const loaded_model *model;
+  seq_store *store;       // of causal models
+  forward_pass *forward;  // nobody else has a pass under way in it
+  uint32_t batch_tokens;  // of `forward`
+} embedding_parts;
+
+typedef struct embedding embedding;
+
+// `tokens` hold all texts one behind the other, `counts` [text_count] how many each has; both are
+// the job's from now on and freed with it, also when this fails. pooling is not
+// WICK_POOLING_MODEL; `width`: of the vectors that are kept, at most those of the head.
+// WICK_E_NOMEM.
+wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint32_t *counts,
+                             uint32_t text_count, wick_pooling pooling, uint32_t width,
+                             bool is_normalised, embedding **out, wick_error *error);
+void embedding_destroy(embedding *job);
+// One unit of work: a layer, or what stands around a pass. WICK_E_PAGES while requests hold the
+// room that a text needs, WICK_E_NOMEM, WICK_E_NONFINITE; the job is over then, and each further
+// call answers the same.
+wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error);
+// Rows [width] of text `index`; NULL before all is done.
+const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,
+                               uint32_t *width, uint32_t *tokens);
+
+#endif

@@ -1,0 +1,325 @@
+// Embeddings through the engine: laws of batches, what is refused, what fails, and life beside
+// requests. The values are compared with references in tests/embed.test.mjs.
+#include "fixture_model.h"
+#include "model_builder.h"
+
+enum { TEXTS = 7, LONGEST = 100, CONTEXT = 128, HIDDEN = 32 };
+
+static const uint32_t LENGTHS[TEXTS] = {5, 1, 64, 17, LONGEST, 33, 2};
+static int32_t tokens[TEXTS][LONGEST];
+
+static void make_texts(wick_embed_text texts[TEXTS]) {
+  uint64_t random = 9;
+  for (uint32_t i = 0; i < TEXTS; i++) {
+    for (uint32_t t = 0; t < LENGTHS[i]; t++) {
+      tokens[i][t] = 4 + (int32_t)random_below(&random, 200);
+    }
+    texts[i] = (wick_embed_text){.tokens = tokens[i], .token_count = LENGTHS[i]};
+  }
+}
+
+// A model of llama's shape, causal or with "attention.causal" false.
+static fixture_file make_file(bool is_encoder, float poison) {
+  const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
+  const uint8_t no = 0;
+  static model_builder model;
+  builder_init(&model, &choice);
+  model.poison = poison;
+  if (is_encoder) {
+    value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
+  }
+  const memory_file built = builder_write(&model);
+  builder_free(&model);
+  return (fixture_file){built.bytes, built.size_bytes, built.size_bytes};
+}
+
+typedef struct setup {
+  uint32_t batch_tokens, threads;
+  const char *kernels;
+  uint64_t fail_at_call;
+} setup;
+
+static wick_engine *open_engine(const fixture_file *file, const setup *how, wick_status *status,
+                                wick_error *error) {
+  wick_config config;
+  wick_config_default(&config);
+  config.batch_tokens = how->batch_tokens;
+  config.threads = how->threads;
+  config.kernels = how->kernels;
+  const engine_hooks hooks = {.fail_at_call = how->fail_at_call};
+  wick_engine *engine = NULL;
+  *status = engine_create(&config, &hooks, &engine, error);
+  if (*status == WICK_OK) *status = fixture_load(engine, file, 0, error);
+  return engine;
+}
+
+static wick_status embed(wick_engine *engine, const wick_embed_request *request,
+                         wick_error *error) {
+  wick_step_result result = WICK_STEP_PROGRESS;
+  wick_status status = wick_embed(engine, request, error);
+  while (status == WICK_OK && result == WICK_STEP_PROGRESS) {
+    status = wick_embed_step(engine, 0, &result, error);
+  }
+  return status;
+}
+
+// ---- Laws ----
+
+static float whole[TEXTS][LONGEST][HIDDEN];
+
+static void check_against_whole(const wick_engine *engine, uint32_t index, uint32_t text) {
+  wick_vectors vectors = {0};
+  REQUIRE(wick_embed_get(engine, index, &vectors));
+  CHECK_EQ_UINT(vectors.tokens, LENGTHS[text]);
+  CHECK_EQ_UINT(vectors.width, HIDDEN);
+  CHECK_EQ_MEM(vectors.values, whole[text], (size_t)vectors.rows * HIDDEN * sizeof(float));
+}
+
+static void check_law(const fixture_file *file, wick_pooling pooling) {
+  static const setup SETUPS[] = {{128, 1, NULL, 0},
+                                 {128, 3, NULL, 0},
+                                 {16, 1, NULL, 0},
+                                 {7, 2, NULL, 0},
+                                 {128, 1, "scalar", 0}};
+  wick_embed_text texts[TEXTS];
+  make_texts(texts);
+  for (size_t s = 0; s < sizeof SETUPS / sizeof *SETUPS; s++) {
+    wick_error error = {0};
+    wick_status status;
+    wick_engine *engine = open_engine(file, &SETUPS[s], &status, &error);
+    REQUIRE(status == WICK_OK);
+    const wick_embed_request all = {.texts = texts, .text_count = TEXTS, .pooling = pooling};
+    CHECK_EQ_INT(embed(engine, &all, &error), WICK_OK);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      wick_vectors vectors = {0};
+      REQUIRE(wick_embed_get(engine, i, &vectors));
+      CHECK_EQ_UINT(vectors.rows, pooling == WICK_POOLING_NONE ? LENGTHS[i] : 1);
+      const size_t bytes = (size_t)vectors.rows * HIDDEN * sizeof(float);
+      if (s == 0) memcpy(whole[i], vectors.values, bytes);
+      check_against_whole(engine, i, i);
+    }
+    wick_embed_end(engine);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      const wick_embed_request one = {.texts = &texts[i], .text_count = 1, .pooling = pooling};
+      CHECK_EQ_INT(embed(engine, &one, &error), WICK_OK);
+      check_against_whole(engine, 0, i);
+      wick_embed_end(engine);
+    }
+    CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+    wick_engine_destroy(engine);
+  }
+}
+
+TEST(a_vector_depends_on_its_text_alone) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    check_law(&file, WICK_POOLING_NONE);
+    check_law(&file, WICK_POOLING_MEAN);
+    free(file.bytes);
+  }
+}
+
+TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {128, 1, NULL, 0};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_NONE);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+  for (int pooling = WICK_POOLING_MODEL; pooling < WICK_POOLING_RANK; pooling++) {
+    if (pooling == WICK_POOLING_NONE) continue;
+    request.pooling = (wick_pooling)pooling;
+    CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+    for (uint32_t i = 0; i < TEXTS; i++) {
+      wick_vectors vectors = {0};
+      REQUIRE(wick_embed_get(engine, i, &vectors));
+      for (uint32_t d = 0; d < HIDDEN; d++) {
+        double mean = 0;
+        for (uint32_t t = 0; t < LENGTHS[i]; t++) mean += (double)whole[i][t][d] / LENGTHS[i];
+        if (pooling == WICK_POOLING_CLS) mean = (double)whole[i][0][d];
+        if (pooling == WICK_POOLING_LAST) mean = (double)whole[i][LENGTHS[i] - 1][d];
+        CHECK_NEAR((double)vectors.values[d], mean, 1e-6);
+      }
+    }
+    wick_embed_end(engine);
+  }
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {128, 1, NULL, 0};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_MEAN);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const wick_embed_request request = {
+      .texts = texts, .text_count = TEXTS, .dimensions = 5, .normalizes = true};
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  for (uint32_t i = 0; i < TEXTS; i++) {
+    wick_vectors vectors = {0};
+    REQUIRE(wick_embed_get(engine, i, &vectors));
+    CHECK_EQ_UINT(vectors.width, 5);
+    double square = 0;
+    for (uint32_t d = 0; d < 5; d++) square += (double)whole[i][0][d] * (double)whole[i][0][d];
+    for (uint32_t d = 0; d < 5; d++) {
+      CHECK_NEAR((double)vectors.values[d], (double)whole[i][0][d] / __builtin_sqrt(square), 1e-6);
+    }
+  }
+  wick_engine_destroy(engine);  // what was begun goes with it
+  free(file.bytes);
+}
+
+// ---- Refusals ----
+
+static void check_refused(wick_engine *engine, const wick_embed_request *request,
+                          wick_status wanted, const char *message) {
+  wick_error error = {0};
+  CHECK_EQ_INT(wick_embed(engine, request, &error), wanted);
+  CHECK_EQ_STR(error.message, message);
+  wick_vectors vectors;
+  CHECK(!wick_embed_get(engine, 0, &vectors));
+}
+
+TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
+  fixture_file file = make_file(true, 0);
+  const setup how = {16, 1, NULL, 0};
+  static int32_t many[CONTEXT + 1];
+  wick_error error = {0};
+  wick_status status;
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const int32_t bad = 100000;
+  const wick_embed_text good = {.text = "the lo", .text_bytes = 6};
+  const wick_embed_text empty[] = {good, {.tokens = many, .token_count = 0}};
+  const wick_embed_text wrong = {.tokens = &bad, .token_count = 1};
+  const wick_embed_text long_one = {.tokens = many, .token_count = CONTEXT + 1};
+  check_refused(engine, &(wick_embed_request){0}, WICK_E_ARG, "there are no texts");
+  check_refused(engine, &(wick_embed_request){.texts = empty, .text_count = 2}, WICK_E_ARG,
+                "text 1 has no tokens");
+  wick_embed_request request = {.texts = &good, .text_count = 1, .pooling = (wick_pooling)6};
+  check_refused(engine, &request, WICK_E_ARG, "there is no such pooling");
+  request.pooling = WICK_POOLING_RANK;
+  check_refused(engine, &request, WICK_E_UNSUPPORTED,
+                "the model has no head for scores ('cls.output.weight')");
+  request = (wick_embed_request){.texts = &good, .text_count = 1, .dimensions = HIDDEN + 1};
+  check_refused(engine, &request, WICK_E_ARG, "33 dimensions: vectors have 32");
+  request = (wick_embed_request){.texts = &wrong, .text_count = 1};
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_E_ARG);
+  request.texts = &long_one;
+  check_refused(engine, &request, WICK_E_FULL, "text 0 has 129 tokens, the context 128");
+  wick_step_result result;
+  CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_E_NODATA);
+  request.truncates = true;
+  CHECK_EQ_INT(embed(engine, &request, &error), WICK_OK);
+  wick_vectors vectors = {0};
+  CHECK(wick_embed_get(engine, 0, &vectors));
+  CHECK_EQ_UINT(vectors.tokens, CONTEXT);
+  CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_E_BUSY);
+  wick_embed_end(engine);
+  wick_embed_end(engine);
+  const wick_request asked = fixture_request(many, 3, 3);
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(engine, &asked, &id, &error), WICK_E_UNSUPPORTED);
+  CHECK_EQ_STR(error.message, "the model is an encoder: it embeds texts and continues none");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(weights_that_are_not_finite_end_in_a_typed_error) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, __builtin_nanf(""));
+    const setup how = {16, 1, NULL, 0};
+    wick_embed_text texts[TEXTS];
+    wick_error error = {0};
+    wick_status status;
+    make_texts(texts);
+    wick_engine *engine = open_engine(&file, &how, &status, &error);
+    REQUIRE(status == WICK_OK);
+    const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+    CHECK_EQ_INT(embed(engine, &request, &error), WICK_E_NONFINITE);
+    wick_step_result result;
+    CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_E_NONFINITE);
+    CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+    wick_engine_destroy(engine);
+    free(file.bytes);
+  }
+}
+
+TEST(every_failing_allocation_is_told_and_leaks_nothing) {
+  for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
+    fixture_file file = make_file(is_encoder != 0, 0);
+    wick_embed_text texts[TEXTS];
+    uint32_t failures = 0;
+    make_texts(texts);
+    texts[1] = (wick_embed_text){.text = "the lo", .text_bytes = 6};
+    for (uint64_t k = 1; k < 2000; k++) {
+      const setup how = {32, 1, NULL, k};
+      wick_error error = {0};
+      wick_status status;
+      wick_engine *engine = open_engine(&file, &how, &status, &error);
+      const wick_embed_request request = {.texts = texts, .text_count = TEXTS};
+      const bool is_open = status == WICK_OK;
+      if (is_open) status = embed(engine, &request, &error);
+      if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_NOMEM);
+      failures += is_open && status != WICK_OK;
+      if (is_open) CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
+      const bool is_behind = status == WICK_OK && engine->memory.calls < k;
+      wick_engine_destroy(engine);
+      if (is_behind) break;
+    }
+    CHECK(failures >= 6);
+    free(file.bytes);
+  }
+}
+
+// ---- Beside requests ----
+
+static void take_tokens(void *context, const wick_event *event, const uint8_t *behind) {
+  int32_t **out = context;
+  (void)behind;
+  if (event->kind == WICK_EVENT_TOKEN) *(*out)++ = event->token;
+}
+
+TEST(a_causal_model_embeds_beside_its_requests) {
+  enum { WANTED = 24 };
+  fixture_file file = make_file(false, 0);
+  const setup how = {16, 1, NULL, 0};
+  const int32_t prompt[] = {1, 20, 30, 40};
+  int32_t said[2][WANTED] = {{0}};
+  wick_embed_text texts[TEXTS];
+  wick_error error = {0};
+  wick_status status;
+  uint32_t id;
+  make_texts(texts);
+  check_law(&file, WICK_POOLING_LAST);
+  wick_engine *engine = open_engine(&file, &how, &status, &error);
+  REQUIRE(status == WICK_OK);
+  const wick_request request = fixture_request(prompt, 4, WANTED);
+  const wick_embed_request embedded = {.texts = texts, .text_count = TEXTS};
+  for (int round = 0; round < 2; round++) {
+    int32_t *at = said[round];
+    REQUIRE(wick_request_submit(engine, &request, &id, &error) == WICK_OK);
+    wick_step_result result = WICK_STEP_PROGRESS;
+    if (round == 1) REQUIRE(wick_embed(engine, &embedded, &error) == WICK_OK);
+    while (round == 1 && result == WICK_STEP_PROGRESS) {
+      CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_OK);
+      wick_step(engine, 0);
+      fixture_take_all(engine, take_tokens, &at);
+    }
+    fixture_run(engine, take_tokens, &at);
+    CHECK_EQ_INT(at - said[round], WANTED);
+  }
+  CHECK_EQ_MEM(said[1], said[0], sizeof said[0]);
+  for (uint32_t i = 0; i < TEXTS; i++) check_against_whole(engine, i, i);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
