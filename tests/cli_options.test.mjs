@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from './support/cli.mjs';
-import { built, locate } from './support/locate.mjs';
+import { built, locate, root } from './support/locate.mjs';
 import { run as runProgram } from './support/process.mjs';
 
 const shared = locate('shared');
@@ -308,4 +308,55 @@ test('a file that is written may be standard output, and failures tell which ste
   const full = await runProgram('/bin/sh', ['-c', command]);
   assert.equal(full.code, 3);
   assert.match(full.stderr.toString(), /^wick: cannot write -: /);
+});
+
+describe('run with a grammar', () => {
+  const builtIn = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+  const wild = ['-p', 'Once', '-n', '300', '--temp', '2', '--top-k', '0', '--top-p', '1'];
+  /** @param {string[]} args */
+  const say = async (...args) => {
+    const { code, stdout, stderr } = await cli(['run', builtIn, ...wild, ...args]);
+    assert.equal(code, 0, stderr);
+    return stdout.toString();
+  };
+
+  test('the text is one of it, at temperature 2, too', async () => {
+    const schema = join(temporary, 'record.json');
+    const gbnf = join(temporary, 'word.gbnf');
+    writeFileSync(gbnf, 'root ::= ("ab" | "é"){2,6} "."\n');
+    writeFileSync(
+      schema,
+      JSON.stringify({
+        type: 'object',
+        properties: { name: { type: 'string', maxLength: 9 }, size: { enum: [1, 20, null] } },
+        required: ['name', 'size'],
+      }),
+    );
+    const seen = new Set();
+    for (const seed of ['1', '2', '3']) {
+      const text = await say('--regex', '[a-f]{3}-\\d{1,9}(, [xyz]{1,9})?\\.', '--seed', seed);
+      assert.match(text, /^[a-f]{3}-\d{1,9}(, [xyz]{1,9})?\.$/);
+      assert.match(await say('--grammar', gbnf, '--seed', seed), /^(ab|é){2,6}\.$/);
+      const { name, size } = JSON.parse(await say('--json-schema', schema, '--seed', seed));
+      assert.ok([...name].length <= 9 && [1, 20, null].includes(size));
+      const choice = await say('--choice', 'yes', '--choice', 'a "no"', '--seed', seed);
+      assert.ok(['yes', 'a "no"'].includes(choice), choice);
+      seen.add(text);
+    }
+    assert.equal(seen.size, 3);
+  });
+
+  test('one that is refused is told with its place: exit status 2', async () => {
+    for (const [args, told] of /** @type {[string[], RegExp][]} */ ([
+      [['--regex', '(a'], /^wick: the grammar: .* \(WICK_E_ARG/],
+      [['--regex', '(a)\\1'], /^wick: the grammar: .* \(WICK_E_UNSUPPORTED/],
+      [['--regex', 'a', '--choice', 'b'], /--regex and --choice do not go together/],
+    ])) {
+      const { code, stdout, stderr } = await cli(['run', builtIn, '-p', 'a', ...args]);
+      assert.deepEqual([code, stdout.length], [2, 0], stderr);
+      assert.match(stderr, told);
+    }
+    const none = await cli(['run', builtIn, '-p', 'a', '--json-schema', absent]);
+    assert.equal(none.code, 3, none.stderr);
+  });
 });

@@ -31,6 +31,7 @@ export const subjects = [
   ['kernels'],
   ['host', 'contextSize'],
   ['pre_tokenizer', 'preTokenizer'],
+  ['grammar', 'grammar, jsonSchema, regex, choices'],
 ];
 
 /**

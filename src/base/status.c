@@ -51,6 +51,7 @@ static const char *const SUBJECTS[] = {
     "kernels",
     "context_tokens",
     "pre_tokenizer",
+    "grammar",
 };
 _Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 

@@ -59,8 +59,11 @@ static void take_events(generation_loop *loop) {
 static exit_code run_loop(generation_loop *loop, const wick_request *request, uint64_t step_us) {
   *loop->done = (generation){0};
   wick_error error;
-  if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK)
-    return report_error("prompt", &error);
+  if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK) {
+    if (error.subject != WICK_SUBJECT_GRAMMAR) return report_error("prompt", &error);
+    report_error("the grammar", &error);
+    return EXIT_USAGE;
+  }
   while (!loop->is_done) {
     const wick_step_result result = wick_step(loop->engine, step_us);
     take_events(loop);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/args.h"
 #include "cli/generation.h"
+#include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
@@ -17,10 +18,11 @@ typedef struct run_options {
   args_strings stops;
   size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
+  grammar_options grammar;
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 24, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 32, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -48,7 +50,8 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
-  return count + settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + count);
+  const size_t shared = settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + count);
+  return count + shared + grammar_list(&run->grammar, list + count + shared);
 }
 
 static void write_token_fields(const run_options *run, wick_engine *engine, json_writer *json,
@@ -174,7 +177,12 @@ exit_code command_run(int argc, char **argv) {
   run.request.text = prompt.bytes;
   run.request.text_bytes = prompt.size_bytes;
   run.request.tokenize_flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
-  code = run_model(&run, model[0]);
+  wick_grammar grammar;
+  input_text rules = {0};
+  code = grammar_read(&run.grammar, &rules, &grammar);
+  if (grammar.kind != WICK_GRAMMAR_NONE) run.request.grammar = &grammar;
+  if (code == EXIT_DONE) code = run_model(&run, model[0]);
+  input_free(&rules);
   input_free(&prompt);
   return code;
 }

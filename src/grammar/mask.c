@@ -1,4 +1,5 @@
-// grammar/mask.c — walks the tries with a machine; masks whose walk was long are kept.
+// grammar/mask.c — walks the tries with a machine. The last mask is kept, and those whose walk was
+// long.
 #include "grammar/mask.h"
 
 #include <string.h>
@@ -13,10 +14,10 @@ typedef struct mask_slot {
 struct mask_cache {
   memory_gate *memory;
   const vocabulary_trie *trie;
-  uint32_t *masks;  // [slot_count + 1][word_count]; the last one is for walks that are not kept
+  uint32_t *masks;  // [slot_count + 1][word_count]; the last one is for what was found last
   uint32_t slot_count;
   uint64_t clock;
-  mask_slot slots[SLOTS_MAX];
+  mask_slot slots[SLOTS_MAX + 1];
 };
 
 wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, mask_cache **out,
@@ -102,7 +103,7 @@ static uint32_t compute(const vocabulary_trie *trie, machine *machine, uint32_t 
 }
 
 static mask_slot *find_slot(mask_cache *cache, uint32_t state, uint32_t generation) {
-  for (uint32_t i = 0; i < cache->slot_count; i++) {
+  for (uint32_t i = 0; i <= cache->slot_count; i++) {
     mask_slot *slot = &cache->slots[i];
     if (slot->state == state && slot->generation == generation) return slot;
   }
@@ -130,14 +131,24 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
       machine_make_room(machine);
       seen = compute(cache->trie, machine, matcher->mark.state, mask);
     }
+    slot = &cache->slots[cache->slot_count];
+    *slot = (mask_slot){matcher->mark.state, machine_generation(machine), 0};
     if (seen < WALK_SHORT) return mask;
-    slot = oldest_slot(cache, machine_generation(machine));
-    slot->state = matcher->mark.state;
-    slot->generation = machine_generation(machine);
+    const mask_slot found = *slot;
+    slot = oldest_slot(cache, found.generation);
+    *slot = found;
     memcpy(cache->masks + (size_t)(slot - cache->slots) * words, mask, words * sizeof *mask);
   }
   slot->used = ++cache->clock;
   return cache->masks + (size_t)(slot - cache->slots) * words;
+}
+
+bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher) {
+  const uint32_t *mask = mask_find(cache, matcher);
+  for (uint32_t i = 0; i < cache->trie->word_count; i++) {
+    if (mask[i] != 0) return false;
+  }
+  return true;
 }
 
 void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab) {

@@ -20,5 +20,7 @@ void mask_cache_destroy(mask_cache *cache);
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
 // The same into `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the tokenizer's.
 void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab);
+// Whether no token may come.
+bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher);
 
 #endif

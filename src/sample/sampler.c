@@ -247,8 +247,10 @@ static void apply_mask(const sampler *s) {
   for (uint32_t first = 0; first < s->vocab; first += 32) {
     const uint32_t word = s->mask_words[first / 32];
     const uint32_t bits = s->vocab - first < 32 ? s->vocab - first : 32;
-    for (uint32_t bit = 0; word != UINT32_MAX && bit < bits; bit++) {
-      if ((word >> bit & 1u) == 0) s->work[first + bit] = minus_infinity();
+    if (word == UINT32_MAX) continue;
+    for (uint32_t bit = 0; bit < bits; bit++) {
+      const bool may_come = word != 0 && (word >> bit & 1u) != 0;
+      s->work[first + bit] = may_come ? s->work[first + bit] : minus_infinity();
     }
   }
 }

@@ -79,6 +79,8 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   drafter *drafter = scheduler->parts.drafter;
   if (speculation_is_awake(speculation, SPECULATION_LOOKUP)) {
     speculation_look_up(speculation, request->tokens, request->tokens_count, most);
+    speculation->found = request_fitting_tokens(request, scheduler->parts.tokenizer,
+                                                speculation->proposed, speculation->found);
     speculation->count =
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
@@ -92,6 +94,8 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   }
   speculation->count = drafter_propose(drafter, request->id, request->tokens, request->tokens_count,
                                        wanted, speculation->proposed);
+  speculation->count = request_fitting_tokens(request, scheduler->parts.tokenizer,
+                                              speculation->proposed, speculation->count);
   speculation->found = speculation->count;
 }
 
@@ -373,7 +377,13 @@ static void put_token(scheduler *scheduler, const request *request, const sample
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
-  const wick_status status = sampler_choose(request->sampler, logits, &choice, &error);
+  bool is_complete;
+  wick_status status = request_check_grammar(request, &is_complete, &error);
+  if (status == WICK_OK && is_complete) {
+    scheduler_finish(scheduler, request, WICK_FINISH_STOP, NULL);
+    return false;
+  }
+  if (status == WICK_OK) status = sampler_choose(request->sampler, logits, &choice, &error);
   ops_lap(scheduler->parts.ops, OP_SAMPLE, scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);

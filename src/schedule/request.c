@@ -142,6 +142,26 @@ static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
+static void mask_tokens(void *context, uint32_t *bits, uint32_t vocab) {
+  request *request = context;
+  mask_write(request->constraint->masks, &request->matcher, bits, vocab);
+}
+
+static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
+                                grammar_shelf *shelf, const wick_request *wanted, request *request,
+                                wick_error *error) {
+  if (wanted->grammar == NULL || wanted->grammar->kind == WICK_GRAMMAR_NONE) return WICK_OK;
+  const wick_status status =
+      shelf_take(shelf, memory, tokenizer, wanted->grammar, &request->constraint, error);
+  if (status != WICK_OK) {
+    if (error != NULL && status != WICK_E_NOMEM) error->subject = WICK_SUBJECT_GRAMMAR;
+    return status;
+  }
+  matcher_begin(request->constraint->grammar, &request->matcher);
+  sampler_set_mask(request->sampler, mask_tokens, request);
+  return WICK_OK;
+}
+
 // How many tokens may be sampled, and room for them behind the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
@@ -155,9 +175,9 @@ static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
   return make_room(memory, request->tokens_max, request, error);
 }
 
-wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick_request *wanted,
-                           session *session, uint32_t vocab, uint32_t context_tokens, request **out,
-                           wick_error *error) {
+wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
+                           const wick_request *wanted, session *session, uint32_t vocab,
+                           uint32_t context_tokens, request **out, wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
   made->session = session;
@@ -168,8 +188,9 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick
   if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
   if (status == WICK_OK) status = copy_forced(memory, wanted, vocab, made, error);
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
+  if (status == WICK_OK) status = take_grammar(memory, tokenizer, shelf, wanted, made, error);
   if (status != WICK_OK) {
-    request_destroy(memory, made);
+    request_destroy(memory, shelf, made);
     return status;
   }
   made->priority = wanted->priority;
@@ -178,17 +199,21 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  // A text that continues an empty session is a whole text.
-  const bool is_whole =
-      wanted->tokens == NULL && wanted->text_bytes == 0 && (session == NULL || session->count == 0);
+  // A text that continues an empty session is a whole text. What a grammar has is written as it is.
+  const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0 &&
+                        (session == NULL || session->count == 0) && made->constraint == NULL;
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);
   for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->tokens[i]);
   *out = made;
   return WICK_OK;
 }
 
-void request_destroy(memory_gate *memory, request *request) {
+void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request) {
   if (request == NULL) return;
+  if (request->constraint != NULL) {
+    matcher_end(&request->matcher);
+    shelf_give_back(shelf, memory, request->constraint);
+  }
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);
   sampler_destroy(request->sampler);
@@ -198,12 +223,47 @@ void request_destroy(memory_gate *memory, request *request) {
   memory_free(memory, request);
 }
 
+// ---- The grammar ----
+
+wick_status request_check_grammar(request *request, bool *is_complete, wick_error *error) {
+  *is_complete = request->constraint != NULL && !matcher_continues(&request->matcher);
+  if (request->constraint == NULL || *is_complete) return WICK_OK;
+  if (!mask_is_empty(request->constraint->masks, &request->matcher)) return WICK_OK;
+  *is_complete = matcher_accepts(&request->matcher);
+  if (*is_complete) return WICK_OK;
+  fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+            "the grammar: no token of the model's can follow");
+  return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_GRAMMAR, 0, 0);
+}
+
+uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, const int32_t *tokens,
+                                uint32_t count) {
+  if (request->constraint == NULL || count == 0) return count;
+  grammar_matcher next;
+  uint32_t fitting = 0;
+  matcher_copy(&request->matcher, &next);
+  while (fitting < count && !tokenizer_is_end(tokenizer, tokens[fitting]) &&
+         matcher_take_token(&next, tokenizer, tokens[fitting], (uint8_t *)request->piece)) {
+    fitting++;
+  }
+  matcher_end(&next);
+  return fitting;
+}
+
+// False when the grammar has no more. `piece` is free until the token's text is written.
+static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32_t token) {
+  if (request->constraint == NULL) return true;
+  return matcher_take_token(&request->matcher, tokenizer, token, (uint8_t *)request->piece) &&
+         matcher_continues(&request->matcher);
+}
+
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes) {
   *shown_bytes = 0;
   if (!request->ignore_end && tokenizer_is_end(tokenizer, token)) return WICK_FINISH_STOP;
   request->tokens[request->tokens_count++] = token;
   request->tokens_out++;
+  const bool is_complete = !go_on_in_grammar(request, tokenizer, token);
   const size_t piece_bytes =
       detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece);
   if (request->stops == NULL) {
@@ -217,6 +277,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
       return WICK_FINISH_STOP;
     }
   }
+  if (is_complete) return WICK_FINISH_STOP;
   return request->tokens_out >= request->tokens_max ? WICK_FINISH_LENGTH : WICK_FINISH_NONE;
 }
 

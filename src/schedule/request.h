@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/salt.h"
 #include "base/status.h"
+#include "grammar/shelf.h"
 #include "sample/sampler.h"
 #include "schedule/session.h"
 #include "schedule/speculation.h"
@@ -46,7 +47,9 @@ typedef struct request {
   bool ignore_end;
   bool is_stopped;  // a stop string was found: no more text is returned
   sampler *sampler;
-  stop_matcher *stops;  // NULL: none
+  stop_matcher *stops;      // NULL: none
+  constraint *constraint;   // NULL: any text
+  grammar_matcher matcher;  // where the text is in it
   detokenizer detokenizer;
   char *piece, *shown;  // the text of one token, and the part of it that may be returned
   int32_t *forced;      // [forced_count]; NULL: none
@@ -60,11 +63,11 @@ typedef struct request {
 
 // Copies what the host wants and tokenises it. `session` is the session that `wanted` names, or
 // NULL. `context_tokens` limits prompt and answer together; a longer prompt is WICK_E_FULL with
-// both numbers. Other errors as wick_request_submit says.
-wick_status request_create(memory_gate *memory, tokenizer *tokenizer, const wick_request *wanted,
-                           session *session, uint32_t vocab, uint32_t context_tokens, request **out,
-                           wick_error *error);
-void request_destroy(memory_gate *memory, request *request);
+// both numbers. Other errors as wick_request_submit says. `shelf` has the grammars.
+wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
+                           const wick_request *wanted, session *session, uint32_t vocab,
+                           uint32_t context_tokens, request **out, wick_error *error);
+void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request);
 // The most text that the event of one token can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);
 
@@ -82,6 +85,13 @@ static inline bool request_drops(const request *request) { return request->drop_
 // request->shown. Returns WICK_FINISH_NONE when the request goes on.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes);
+// Before a token is sampled: *is_complete tells that the text is one of the request's grammar and
+// none can follow, so that the request ends. WICK_E_UNSUPPORTED: the text is not complete, and the
+// vocabulary has nothing that the grammar allows.
+wick_status request_check_grammar(request *request, bool *is_complete, wick_error *error);
+// How many of these tokens, one after the other, the request's grammar allows next.
+uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, const int32_t *tokens,
+                                uint32_t count);
 // At the end: text that was held back for a stop string goes into request->shown.
 size_t request_flush(request *request);
 

@@ -69,7 +69,7 @@ static void release(scheduler *scheduler, request *request) {
     store_free(scheduler->parts.store, request->sequence);
   }
   swap_drop(&scheduler->swap, request->id, &request->swapped);
-  request_destroy(scheduler->parts.memory, request);
+  request_destroy(scheduler->parts.memory, &scheduler->shelf, request);
 }
 
 void scheduler_destroy(scheduler *scheduler) {
@@ -79,6 +79,7 @@ void scheduler_destroy(scheduler *scheduler) {
     scheduler->first = request->next;
     release(scheduler, request);
   }
+  shelf_clear(&scheduler->shelf, scheduler->parts.memory);
   events_destroy(&scheduler->events);
   memory_free(scheduler->parts.memory, scheduler->batch);
   memory_free(scheduler->parts.memory, (void *)scheduler->owners);
@@ -138,6 +139,10 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "tokens are dropped from a session, by a request without a prompt or answer");
   }
+  if (wanted->grammar != NULL && wanted->forced != NULL) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "forced tokens take no heed of a grammar");
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_GRAMMAR, 0, 0);
+  }
   if (wanted->session != 0 && wanted->salt_bytes != 0) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "a request on a session has the session's salt, not one of its own");
@@ -171,7 +176,7 @@ static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited)
 }
 
 // Makes the other completions of a prompt.
-static wick_status make_followers(const scheduler *scheduler, const wick_request *wanted,
+static wick_status make_followers(scheduler *scheduler, const wick_request *wanted,
                                   request *original, request **followers, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   wick_request same = *wanted;
@@ -182,8 +187,8 @@ static wick_status make_followers(const scheduler *scheduler, const wick_request
     request *made;
     same.sampling.seed++;
     const wick_status status =
-        request_create(parts->memory, parts->tokenizer, &same, NULL, parts->model->config.vocab,
-                       parts->context_tokens, &made, error);
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, NULL,
+                       parts->model->config.vocab, parts->context_tokens, &made, error);
     if (status != WICK_OK) return status;
     made->original = original;
     made->next = *followers;
@@ -192,10 +197,10 @@ static wick_status make_followers(const scheduler *scheduler, const wick_request
   return WICK_OK;
 }
 
-static void destroy_list(memory_gate *memory, request *list) {
+static void destroy_list(scheduler *scheduler, request *list) {
   while (list != NULL) {
     request *next = list->next;
-    request_destroy(memory, list);
+    request_destroy(scheduler->parts.memory, &scheduler->shelf, list);
     list = next;
   }
 }
@@ -228,14 +233,14 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
   }
   if (status == WICK_OK) status = find_session(scheduler, wanted, &session, error);
   if (status == WICK_OK) {
-    status = request_create(parts->memory, parts->tokenizer, wanted, session,
+    status = request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, session,
                             parts->model->config.vocab, parts->context_tokens, &made, error);
   }
   if (status != WICK_OK) return status;
   status = make_followers(scheduler, wanted, made, &followers, error);
   if (status != WICK_OK) {
-    destroy_list(parts->memory, followers);
-    request_destroy(parts->memory, made);
+    destroy_list(scheduler, followers);
+    request_destroy(parts->memory, &scheduler->shelf, made);
     return status;
   }
   if (session != NULL) session->is_busy = true;

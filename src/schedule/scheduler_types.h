@@ -31,6 +31,7 @@ struct scheduler {
   uint64_t blocked_freed, blocked_until;  // blocked_until: the pass at which it is tried anyway
   bool has_prompts;                       // it reads prompts, so its time tells the cost of prefill
   scheduler_stats stats;
+  grammar_shelf shelf;
   swap_parts swap;
   swap_costs swap_costs;
   speculation_costs costs;

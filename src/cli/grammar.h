@@ -1,0 +1,19 @@
+// cli/grammar.h — the options that name a grammar.
+#ifndef WICK_CLI_GRAMMAR_H
+#define WICK_CLI_GRAMMAR_H
+
+#include "cli/args.h"
+#include "cli/input.h"
+
+typedef struct grammar_options {
+  const char *schema, *grammar, *regex;
+  args_strings choices;
+} grammar_options;
+
+// Appends the options; returns how many (4).
+size_t grammar_list(grammar_options *given, args_option *options);
+// Reads what was given; *grammar is of kind WICK_GRAMMAR_NONE when nothing was, and lies in `text`
+// otherwise. More than one is a usage error.
+exit_code grammar_read(const grammar_options *given, input_text *text, wick_grammar *grammar);
+
+#endif
