@@ -156,7 +156,19 @@ export interface SamplingOptions {
   logitBias?: Record<string | number, number> | Map<number, number>;
 }
 
-export interface GenerateOptions extends SamplingOptions {
+/** What the text may be: at most one of these. Only tokens that it allows are sampled, and the text ends where it does. */
+export interface GrammarOptions {
+  /** GBNF as llama.cpp reads it, from its rule `root`. */
+  grammar?: string | null;
+  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. What cannot be honoured is refused by name. */
+  jsonSchema?: Record<string, unknown> | boolean | string | null;
+  /** The whole text matches this expression (ECMA-262 with the flag u). */
+  regex?: RegExp | string | null;
+  /** The text is one of these. */
+  choices?: string[] | null;
+}
+
+export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** At least 1; until the context is full by default. */
   maxTokens?: number;
   /** The text ends before any of these. */
@@ -413,6 +425,21 @@ export interface ChatMessage {
   name?: string;
 }
 
+/** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
+export type ResponseFormat =
+  | { type: 'text' }
+  | { type: 'json_object' }
+  | {
+      type: 'json_schema';
+      /** `schema` is always obeyed; the others have no effect. */
+      json_schema: {
+        name?: string;
+        description?: string;
+        schema: Record<string, unknown>;
+        strict?: boolean | null;
+      };
+    };
+
 export interface ChatCompletionRequest {
   messages: ChatMessage[];
   /** Accepted and ignored: an engine has one model. */
@@ -440,6 +467,8 @@ export interface ChatCompletionRequest {
   logprobs?: boolean | null;
   /** Alternatives of each token, up to 20; needs `logprobs`. */
   top_logprobs?: number | null;
+  /** Any other type is refused with UNSUPPORTED. */
+  response_format?: ResponseFormat | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
   /**
@@ -461,8 +490,6 @@ export interface ChatCompletionRequest {
   safety_identifier?: string;
   prompt_cache_key?: string;
   prompt_cache_retention?: string | null;
-  /** Text alone: another one is refused with UNSUPPORTED. */
-  response_format?: { type: 'text' };
 }
 
 export interface TokenLogprob {

@@ -222,8 +222,13 @@ describe('refusals', () => {
     [CHAT, { ...greedy, tools: [{}] }, 400, 'tools', 'unsupported_parameter'],
     [
       CHAT,
-      { ...greedy, response_format: { type: 'json_object' } },
-      ...[400, 'response_format', 'unsupported_parameter'],
+      { ...greedy, response_format: { type: 'xml' } },
+      ...[400, 'response_format', 'unsupported_value'],
+    ],
+    [
+      CHAT,
+      { ...greedy, response_format: { type: 'json_schema', json_schema: { schema: { not: 5 } } } },
+      ...[400, 'response_format', 'invalid_value'],
     ],
     [
       CHAT,

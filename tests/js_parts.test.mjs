@@ -485,7 +485,7 @@ describe('memory', () => {
       ...{ seed: (5n << 32n) | 6n, logitBias: [[11, -0.5]], logprob: true, stop: ['a', 'bc'] },
       ...{ ignoreEnd: true, printSpecial: true, session: 12, prefillOnly: true, drop: [13, 14] },
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
-      completions: 2,
+      ...{ completions: 2, grammar: { kind: 3, text: '[ab]+' } },
     };
     const byText = requestWords(request, passed);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed);
@@ -507,6 +507,9 @@ describe('memory', () => {
     assert.deepEqual(seed, [6, 5]);
     assert.equal(byText[layout.REQUEST_PRIORITY] | 0, -1);
     assert.deepEqual([...heap.readInts(byText[layout.REQUEST_STOP_BYTES], 2)], [1, 2]);
+    assert.equal(byText[layout.REQUEST_GRAMMAR_KIND], 3);
+    assert.equal(heap.readText(byText[layout.REQUEST_GRAMMAR], 5), '[ab]+');
+    assert.equal(byText[layout.REQUEST_GRAMMAR_BYTES], 5);
     const [token, bias] = heap.readInts(byText[layout.REQUEST_BIAS], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
 
@@ -583,6 +586,10 @@ describe('chat', () => {
       ...{ repeat_penalty: 1.5, frequency_penalty: 0.75, presence_penalty: -0.75, seed: 13 },
       ...{ stop: ['x'], logit_bias: { 3: -4 }, logprobs: true, top_logprobs: 5, priority: 6 },
       ...{ speculation: 'always', salt: 'tenant', n: 3, chat_template_kwargs: { a: 1 } },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'x', schema: { type: 'null' } },
+      },
     };
     const { settings, input, wantsTokens, count } = askedBy(body);
     assert.deepEqual(settings, {
@@ -590,7 +597,7 @@ describe('chat', () => {
       ...{ repeatPenalty: 1.5, frequencyPenalty: 0.75, presencePenalty: -0.75, penaltyLast: 0 },
       ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
       ...{ ignoreEnd: false, printSpecial: false, priority: 6, speculation: 'always' },
-      ...{ salt: 'tenant', forced: [] },
+      ...{ salt: 'tenant', forced: [], grammar: { kind: 2, text: '{"type":"null"}' } },
     });
     assert.deepEqual(input.variables, { a: 1 });
     assert.deepEqual([wantsTokens, count], [true, 3]);

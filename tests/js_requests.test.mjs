@@ -44,8 +44,38 @@ describe('settings', () => {
     priority: 0,
     speculation: true,
     salt: '',
+    grammar: undefined,
     forced: [],
   };
+
+  test('what the text may be is one of four options, as the engine takes it', () => {
+    const grammarOf = (/** @type {unknown} */ options) => settingsOf(any(options)).grammar;
+    const schema = { type: 'object', properties: { b: {}, a: true } };
+    for (const [options, kind, text] of /** @type {[object, number, string][]} */ ([
+      [{ grammar: 'root ::= "a"' }, 1, 'root ::= "a"'],
+      [{ jsonSchema: schema }, 2, '{"type":"object","properties":{"b":{},"a":true}}'],
+      [{ jsonSchema: '{"type": "null"}' }, 2, '{"type": "null"}'],
+      [{ jsonSchema: false, regex: undefined }, 2, 'false'],
+      [{ regex: '[ab]+' }, 3, '[ab]+'],
+      [{ regex: /^\d\/$/dguy }, 3, '^\\d\\/$'],
+      [{ choices: ['é', '"', ''], grammar: null }, 4, '["é","\\"",""]'],
+    ])) {
+      assert.deepEqual(grammarOf(options), { kind, text });
+    }
+    assert.throws(() => grammarOf({ regex: /a/s }), { code: 'UNSUPPORTED', message: /flag s/ });
+    for (const wrong of [
+      { grammar: 5 },
+      { jsonSchema: [] },
+      { jsonSchema: 5 },
+      { regex: {} },
+      { choices: 'a' },
+      { choices: [] },
+      { choices: [5] },
+      { regex: 'a', grammar: 'root ::= "a"' },
+    ]) {
+      assert.throws(() => grammarOf(wrong), isArg);
+    }
+  });
 
   test('of nothing, and of null, are the defaults', () => {
     assert.deepEqual(settingsOf({ seed: 7 }), usual);
@@ -1000,10 +1030,9 @@ describe('chat completions', () => {
         code: 'UNSUPPORTED',
       });
     }
-    await assert.rejects(
-      completions.create(any({ messages, response_format: { type: 'json_object' } })),
-      { code: 'UNSUPPORTED' },
-    );
+    await assert.rejects(completions.create(any({ messages, response_format: { type: 'xml' } })), {
+      code: 'UNSUPPORTED',
+    });
     await assert.rejects(completions.create({ messages }, any({ nope: 1 })), isArg);
     assert.equal(connection.messages.length, 0);
     const fine = {

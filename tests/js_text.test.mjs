@@ -356,7 +356,7 @@ describe('chat', () => {
     const messages = [...question];
     for (const more of [
       { tools: [] },
-      { response_format: { type: 'json_object' } },
+      { response_format: { type: 'xml' } },
       { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
     ]) {
       const body = /** @type {any} */ ({ messages, ...more });

@@ -358,6 +358,10 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.always_speculates = from->speculation == 2;
   request.forced = (const int32_t *)(uintptr_t)from->forced;
   request.forced_count = from->forced_count;
+  const wick_grammar grammar = {.kind = (wick_grammar_kind)from->grammar_kind,
+                                .text = (const char *)(uintptr_t)from->grammar,
+                                .text_bytes = from->grammar_bytes};
+  if (grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &grammar;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
 }

@@ -84,6 +84,9 @@ typedef struct web_request {
   uint32_t forced_count;
   uint32_t salt;
   uint32_t salt_bytes;
+  uint32_t grammar_kind;
+  uint32_t grammar;
+  uint32_t grammar_bytes;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -122,7 +125,10 @@ _Static_assert(offsetof(web_request, forced) == 132 && sizeof(((web_request *)0)
 _Static_assert(offsetof(web_request, forced_count) == 136 && sizeof(((web_request *)0)->forced_count) == 4, "web_request.forced_count");
 _Static_assert(offsetof(web_request, salt) == 140 && sizeof(((web_request *)0)->salt) == 4, "web_request.salt");
 _Static_assert(offsetof(web_request, salt_bytes) == 144 && sizeof(((web_request *)0)->salt_bytes) == 4, "web_request.salt_bytes");
-_Static_assert(sizeof(web_request) == 148, "web_request");
+_Static_assert(offsetof(web_request, grammar_kind) == 148 && sizeof(((web_request *)0)->grammar_kind) == 4, "web_request.grammar_kind");
+_Static_assert(offsetof(web_request, grammar) == 152 && sizeof(((web_request *)0)->grammar) == 4, "web_request.grammar");
+_Static_assert(offsetof(web_request, grammar_bytes) == 156 && sizeof(((web_request *)0)->grammar_bytes) == 4, "web_request.grammar_bytes");
+_Static_assert(sizeof(web_request) == 160, "web_request");
 
 _Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
 _Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
@@ -179,6 +185,10 @@ _Static_assert((int64_t)WICK_FINISH_ABORT == 3, "WICK_FINISH_ABORT");
 _Static_assert((int64_t)WICK_FINISH_ERROR == 4, "WICK_FINISH_ERROR");
 _Static_assert((int64_t)WICK_TOKENIZE_ADD_SPECIAL == 1, "WICK_TOKENIZE_ADD_SPECIAL");
 _Static_assert((int64_t)WICK_TOKENIZE_PARSE_SPECIAL == 2, "WICK_TOKENIZE_PARSE_SPECIAL");
+_Static_assert((int64_t)WICK_GRAMMAR_GBNF == 1, "WICK_GRAMMAR_GBNF");
+_Static_assert((int64_t)WICK_GRAMMAR_JSON_SCHEMA == 2, "WICK_GRAMMAR_JSON_SCHEMA");
+_Static_assert((int64_t)WICK_GRAMMAR_REGEX == 3, "WICK_GRAMMAR_REGEX");
+_Static_assert((int64_t)WICK_GRAMMAR_CHOICE == 4, "WICK_GRAMMAR_CHOICE");
 _Static_assert((int64_t)WICK_KV_F32 == 0, "WICK_KV_F32");
 _Static_assert((int64_t)WICK_KV_F16 == 1, "WICK_KV_F16");
 _Static_assert((int64_t)WICK_KV_Q8 == 2, "WICK_KV_Q8");

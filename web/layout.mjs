@@ -66,6 +66,9 @@ export const filled = {
     forced_count: 'u32',
     salt: 'u32',
     salt_bytes: 'u32',
+    grammar_kind: 'u32', // of wick_grammar_kind; 0: none
+    grammar: 'u32',
+    grammar_bytes: 'u32',
   },
   wick_bias: {
     token: 'i32',
@@ -149,6 +152,10 @@ export const constants = {
   WICK_FINISH_ERROR: 4,
   WICK_TOKENIZE_ADD_SPECIAL: 1,
   WICK_TOKENIZE_PARSE_SPECIAL: 2,
+  WICK_GRAMMAR_GBNF: 1,
+  WICK_GRAMMAR_JSON_SCHEMA: 2,
+  WICK_GRAMMAR_REGEX: 3,
+  WICK_GRAMMAR_CHOICE: 4,
   WICK_KV_F32: 0,
   WICK_KV_F16: 1,
   WICK_KV_Q8: 2,

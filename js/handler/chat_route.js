@@ -39,6 +39,7 @@ const effective = {
   logprobs: boolean,
   top_logprobs: whole(0, LOGPROBS_MAX),
   chat_template_kwargs: object,
+  response_format: object, // the engine refuses what it does not know
 };
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = {
@@ -51,7 +52,6 @@ const fields = {
   functions: missing(isEmptyArray),
   tool_choice: missing(isOneOf('none', 'auto')),
   function_call: missing(isOneOf('none', 'auto')),
-  response_format: missing((format) => format?.type === 'text'),
   modalities: missing((kinds) => Array.isArray(kinds) && kinds.every(isOneOf('text'))),
   reasoning_effort: missing(isOneOf('none')),
   verbosity: missing(isOneOf('medium')),

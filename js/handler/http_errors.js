@@ -65,6 +65,8 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
  */
 function paramOf(error, fields) {
   if (error.code === 'PROMPT_TOO_LONG') return fields.has('messages') ? 'messages' : 'prompt';
+  if (fields.has('response_format') && /\bgrammar\b/.test(error.cause?.option))
+    return 'response_format';
   const named = [error.cause?.option, /^\w+/.exec(error.message)?.[0]];
   const found = named.filter((name) => typeof name === 'string').map(snake);
   return found.find((name) => fields.has(name)) ?? null;

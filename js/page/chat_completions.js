@@ -3,6 +3,7 @@
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { timingsOf } from './generation.js';
+import { optionsOfFormat } from './grammar_options.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { leavable, readersOf } from './piece_reader.js';
@@ -27,7 +28,7 @@ const unsupported = [
 const bodyNames = /** @type {const} */ ([
   ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
   ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
-  'salt',
+  ...['salt', 'response_format'],
   ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
 ]);
@@ -36,7 +37,7 @@ const bodyNames = /** @type {const} */ ([
 const withoutEffect = [
   ...['model', 'user', 'store', 'metadata', 'service_tier', 'parallel_tool_calls', 'prediction'],
   ...['reasoning_effort', 'verbosity', 'safety_identifier'],
-  ...['prompt_cache_key', 'prompt_cache_retention', 'response_format'],
+  ...['prompt_cache_key', 'prompt_cache_retention'],
 ];
 
 /** Further options of a call in openai-node, which concern the network. They are ignored. */
@@ -51,13 +52,6 @@ function checkBody(body) {
   if (found) throw new WickError('UNSUPPORTED', `Chat completions do not support ${found} yet`);
   if (typeof (body.stream ?? false) !== 'boolean') {
     throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
-  }
-  const format = body.response_format?.type ?? 'text';
-  if (format !== 'text') {
-    throw new WickError(
-      'UNSUPPORTED',
-      `Chat completions do not support response_format ${format} yet`,
-    );
   }
   checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
 }
@@ -115,6 +109,7 @@ function settingsOfBody(body) {
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
     salt: body.salt ?? undefined,
+    ...optionsOfFormat(body.response_format),
   });
 }
 

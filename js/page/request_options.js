@@ -4,6 +4,7 @@
 import { argumentError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
+import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
@@ -34,6 +35,7 @@ const generateNames = {
   speculation: null,
   salt: null,
   forced: null,
+  ...grammarNames,
   signal: null,
   onPrefill: null,
   onToken: null,
@@ -67,6 +69,7 @@ export function settingsOf(options) {
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
     salt: saltOf(options.salt),
+    grammar: grammarOf(options),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };
 }

@@ -64,6 +64,7 @@ const kvTypes = {
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens come out in place of sampled ones
+ * @property {{kind: number, text: string}} [grammar] wick_grammar
  * @property {number} [completions] number of completions; the prompt is read once for all
  */
 
@@ -102,7 +103,7 @@ export function requestWords(request, passed) {
   passPrompt(words, request, passed);
   passSampling(words, request, passed);
   passStops(words, request, passed);
-  const { forced, drop } = request;
+  const { forced, drop, grammar } = request;
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
   words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
   words[layout.REQUEST_PRINT_SPECIAL] = Number(request.printSpecial);
@@ -118,6 +119,12 @@ export function requestWords(request, passed) {
   if (forced?.length) {
     words[layout.REQUEST_FORCED] = passed.ints(forced);
     words[layout.REQUEST_FORCED_COUNT] = forced.length;
+  }
+  if (grammar) {
+    const { address, sizeBytes } = passed.text(grammar.text);
+    words[layout.REQUEST_GRAMMAR_KIND] = grammar.kind;
+    words[layout.REQUEST_GRAMMAR] = address;
+    words[layout.REQUEST_GRAMMAR_BYTES] = sizeBytes;
   }
   return words;
 }

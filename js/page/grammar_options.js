@@ -1,0 +1,73 @@
+// js/page/grammar_options.js — the options that say what a text may be, as the engine's grammar. The engine compiles it,
+// and refuses by name what it cannot honour.
+
+import { argumentError, WickError } from '../base/errors.js';
+import {
+  GRAMMAR_CHOICE,
+  GRAMMAR_GBNF,
+  GRAMMAR_JSON_SCHEMA,
+  GRAMMAR_REGEX,
+} from '../wasm/layout.js';
+import { shown } from './option_checks.js';
+
+/** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
+/** @typedef {{kind: number, text: string}} Grammar wick_grammar */
+
+/** The options. The type makes sure that none is missing. @type {Record<keyof GrammarOptions, null>} */
+export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
+
+/** @param {GrammarOptions} options @returns {Grammar | undefined} */
+export function grammarOf(options) {
+  const names = /** @type {(keyof GrammarOptions)[]} */ (Object.keys(grammarNames));
+  const [name, other] = names.filter((one) => (options[one] ?? undefined) !== undefined);
+  if (other) throw argumentError(`${name} and ${other} do not go together`);
+  return name && readers[name](options[name]);
+}
+
+/** @type {Record<keyof GrammarOptions, (value: any) => Grammar>} */
+const readers = {
+  grammar(text) {
+    if (typeof text === 'string') return { kind: GRAMMAR_GBNF, text };
+    throw argumentError(`grammar must be a string of GBNF, not ${shown(text)}`);
+  },
+  jsonSchema(schema) {
+    if (typeof schema === 'string') return { kind: GRAMMAR_JSON_SCHEMA, text: schema };
+    const isSchema =
+      typeof schema === 'boolean' || (typeof schema === 'object' && !Array.isArray(schema));
+    if (isSchema) return { kind: GRAMMAR_JSON_SCHEMA, text: JSON.stringify(schema) };
+    throw argumentError(`jsonSchema must be a schema or its JSON, not ${shown(schema)}`);
+  },
+  regex(pattern) {
+    if (typeof pattern === 'string') return { kind: GRAMMAR_REGEX, text: pattern };
+    if (!(pattern instanceof RegExp)) {
+      throw argumentError(`regex must be a regular expression or its text, not ${shown(pattern)}`);
+    }
+    const flag = /[^dguvy]/.exec(pattern.flags)?.[0];
+    if (flag) throw new WickError('UNSUPPORTED', `regex: the flag ${flag} is not supported`);
+    return { kind: GRAMMAR_REGEX, text: pattern.source };
+  },
+  choices(texts) {
+    if (Array.isArray(texts) && texts.length > 0 && texts.every((one) => typeof one === 'string'))
+      return { kind: GRAMMAR_CHOICE, text: JSON.stringify(texts) };
+    throw argumentError('choices must be an array of at least one string');
+  },
+};
+
+/**
+ * @param {any} format response_format of chat completions
+ * @returns {GrammarOptions}
+ */
+export function optionsOfFormat(format) {
+  const type = format?.type ?? 'text';
+  if (type === 'text') return {};
+  if (type === 'json_object') return { jsonSchema: { type: 'object' } };
+  if (type !== 'json_schema') {
+    throw new WickError(
+      'UNSUPPORTED',
+      `response_format is of type ${shown(type)}: text, json_object and json_schema are known`,
+    );
+  }
+  const schema = format.json_schema?.schema;
+  if (typeof schema === 'object' && schema !== null) return { jsonSchema: schema };
+  throw argumentError('response_format.json_schema.schema must be an object');
+}

@@ -1,0 +1,300 @@
+// What a text may be: generations with a JSON schema, a grammar, a regular expression or a choice, of a model with
+// random weights and of the built-in one, both at temperature 2. Each that ends by itself is valid by ajv.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import ajvDraft4 from 'ajv-draft-04';
+import ajvFormats from 'ajv-formats';
+import { locate } from './support/locate.mjs';
+import {
+  dist,
+  hasCode,
+  modelPath,
+  openEngine,
+  synthesize,
+  temporaryFolder,
+} from './support/package.mjs';
+import { soakCount } from './support/soak.mjs';
+
+/** @type {typeof import('../js/openai.js')} */
+const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
+
+const shared = locate('shared');
+const randomModel = join(temporaryFolder(), 'tiny.gguf');
+await synthesize('tiny', 'q8_0', randomModel);
+
+const wild = /** @type {const} */ ({ temperature: 2, topK: 0, topP: 1, minP: 0 });
+const question = /** @type {const} */ ([{ role: 'user', content: 'A record, please.' }]);
+
+/** @typedef {import('../js/index.js').Engine} Engine */
+/** @typedef {import('../js/index.js').GenerateOptions} GenerateOptions */
+
+const options = { strict: false, allErrors: false, logger: /** @type {false} */ (false) };
+/** Classes by the names that Python's jsonschema has for drafts. @type {Record<string, any>} */
+const validators = {
+  Draft4Validator: /** @type {any} */ (ajvDraft4).default ?? ajvDraft4,
+  Draft6Validator: Ajv,
+  Draft7Validator: Ajv,
+  Draft202012Validator: Ajv2020,
+};
+
+/** @param {any} schema @param {string} [draft] @returns {(value: unknown) => boolean} */
+function validatorOf(schema, draft = 'Draft202012Validator') {
+  const ajv = new validators[draft](options);
+  /** @type {any} */ (ajvFormats.default ?? ajvFormats)(ajv);
+  const { $schema, $id, id, ...rest } = schema;
+  return ajv.compile(rest);
+}
+
+/**
+ * Tokens that close what is open get a push, so that a random text ends.
+ * @param {Engine} engine
+ */
+async function closingBias(engine) {
+  const lists = await Promise.all(['"', '}', ']', '0'].map((text) => engine.tokenize(text)));
+  return Object.fromEntries(lists.map((ids) => [ids[ids.length - 1], 5]));
+}
+
+/**
+ * @param {Engine} engine
+ * @param {GenerateOptions} more
+ */
+async function generate(engine, more) {
+  const generation = engine.generate('{"name": "', { ...wild, maxTokens: 400, ...more });
+  const text = await generation.text();
+  return { text, finish: generation.result?.finishReason };
+}
+
+/** @type {any[]} */
+const schemas = [
+  {
+    type: 'object',
+    properties: {
+      name: { type: 'string', minLength: 1, maxLength: 12 },
+      age: { type: 'integer', minimum: 0, maximum: 130 },
+      mail: { type: 'string', format: 'email' },
+      tags: { type: 'array', items: { enum: ['a', 'é', '"'] }, minItems: 1, maxItems: 3 },
+    },
+    required: ['name', 'age'],
+    additionalProperties: false,
+  },
+  { type: 'array', items: { type: 'number', exclusiveMinimum: -1.5, maximum: 2.25 }, maxItems: 4 },
+  {
+    $defs: {
+      tree: {
+        type: 'object',
+        properties: { kids: { type: 'array', maxItems: 2, items: { $ref: '#/$defs/tree' } } },
+      },
+    },
+    $ref: '#/$defs/tree',
+  },
+  {
+    oneOf: [
+      { type: 'string', pattern: '^[A-Z]{2}\\d{4}$' },
+      { type: 'integer', multipleOf: 7 },
+      { type: 'null' },
+    ],
+  },
+  { type: 'string', format: 'date-time' },
+  { anyOf: [{ const: { a: [1, 'x'] } }, { type: 'boolean' }] },
+];
+
+for (const [name, file] of [
+  ['random weights', randomModel],
+  ['the built-in model', modelPath],
+]) {
+  describe(`of ${name}`, () => {
+    test('JSON is of its schema', async (t) => {
+      const engine = await openEngine(t, { file, contextSize: 512 });
+      const logitBias = await closingBias(engine);
+      let stopped = 0;
+      for (const schema of schemas) {
+        const isValid = validatorOf(schema);
+        for (let seed = 0; seed < 4; seed++) {
+          const { text, finish } = await generate(engine, { jsonSchema: schema, seed, logitBias });
+          if (finish !== 'stop') continue;
+          stopped++;
+          assert.ok(isValid(JSON.parse(text)), `${JSON.stringify(schema)}: ${text}`);
+        }
+      }
+      assert.ok(stopped >= schemas.length * 3, `${stopped} ended by themselves`);
+    });
+
+    test('text matches its regular expression, and is one of its choices', async (t) => {
+      const engine = await openEngine(t, { file });
+      const pattern = /[a-f]{3}-\d+(, [xyzé]{1,9})?\.|[^\sa-z]{4}/u;
+      const choices = ['yes', 'no', 'não', 'yesterday "or" \\today'];
+      const seen = new Set();
+      for (let seed = 0; seed < 24; seed++) {
+        const matched = await generate(engine, { regex: pattern, seed });
+        if (matched.finish === 'stop')
+          assert.match(matched.text, new RegExp(`^(${pattern.source})$`, 'u'));
+        const chosen = await generate(engine, { choices, seed });
+        assert.equal(chosen.finish, 'stop');
+        assert.ok(choices.includes(chosen.text), chosen.text);
+        seen.add(chosen.text);
+      }
+      assert.ok(seen.size > 1);
+    });
+  });
+}
+
+test('schemas of the world: what is generated is valid', { skip: shared.skip }, async (t) => {
+  const all = JSON.parse(
+    readFileSync(join(shared.path, 'vectors/structure/schema/real.json'), 'utf8'),
+  );
+  const engine = await openEngine(t, { file: randomModel, contextSize: 1024 });
+  const logitBias = await closingBias(engine);
+  const [count, seeds] = [soakCount(all.length), soakCount(20)];
+  const tally = { refused: 0, stopped: 0, cut: 0 };
+  for (let index = 0; index < count; index++) {
+    const { schema, draft, policy, name } = all[Math.floor((index * all.length) / count)];
+    let isValid;
+    try {
+      isValid = validatorOf(schema, draft);
+    } catch {
+      continue; // ajv does not know all keywords and formats
+    }
+    for (let seed = 0; seed < seeds; seed++) {
+      let one;
+      try {
+        one = await generate(engine, { jsonSchema: schema, seed, logitBias, maxTokens: 700 });
+      } catch (error) {
+        assert.ok(policy !== 'honour' && hasCode('UNSUPPORTED')(error), `${name}: ${error}`);
+        tally.refused++;
+        break;
+      }
+      if (one.finish === 'stop') assert.ok(isValid(JSON.parse(one.text)), `${name}: ${one.text}`);
+      tally[one.finish === 'stop' ? 'stopped' : 'cut']++;
+    }
+  }
+  t.diagnostic(JSON.stringify(tally));
+  assert.ok(tally.stopped > tally.cut * 4);
+});
+
+describe('chat completions', () => {
+  const { mail, ...properties } = schemas[0].properties; // an address may be long
+  const schema = { ...schemas[0], properties };
+
+  test('response_format is obeyed, streamed, and by all choices', async (t) => {
+    const { chat } = await openEngine(t, { file: modelPath });
+    const isValid = validatorOf(schema);
+    const body = { messages: [...question], seed: 1, temperature: 1.5, max_tokens: 300 };
+    const format = {
+      type: /** @type {const} */ ('json_schema'),
+      json_schema: { name: 'person', schema, strict: true },
+    };
+    const answer = await chat.completions.create({ ...body, response_format: format, n: 3 });
+    assert.equal(answer.choices.length, 3);
+    for (const { message, finish_reason } of answer.choices) {
+      assert.equal(finish_reason, 'stop');
+      assert.ok(isValid(JSON.parse(message.content)), message.content);
+    }
+    const chunks = await chat.completions.create({
+      ...body,
+      response_format: format,
+      stream: true,
+    });
+    let streamed = '';
+    for await (const chunk of chunks) streamed += chunk.choices[0].delta.content ?? '';
+    assert.equal(streamed, answer.choices[0].message.content);
+    const free = await chat.completions.create({
+      ...body,
+      response_format: { type: 'json_object' },
+      seed: 3,
+    });
+    const { content } = free.choices[0].message;
+    assert.equal(content[0], '{');
+    if (free.choices[0].finish_reason === 'stop')
+      assert.equal(typeof JSON.parse(content), 'object');
+    const plain = await chat.completions.create({ ...body, response_format: { type: 'text' } });
+    assert.notEqual(plain.choices[0].message.content[0], '{');
+  });
+
+  test('the handler passes response_format on', async (t) => {
+    const handle = createHandler(await openEngine(t));
+    const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
+    const body = { messages: [...question], seed: 1, max_tokens: 300, response_format };
+    const answer = await handle(
+      new Request('http://localhost/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    );
+    assert.equal(answer.status, 200);
+    const [{ message, finish_reason }] = (await answer.json()).choices;
+    assert.equal(finish_reason, 'stop');
+    assert.ok(validatorOf(schema)(JSON.parse(message.content)), message.content);
+  });
+
+  test('a format that is not known is refused', async (t) => {
+    const { chat } = await openEngine(t);
+    const messages = [...question];
+    for (const [response_format, code] of /** @type {any[]} */ ([
+      [{ type: 'xml' }, 'UNSUPPORTED'],
+      [{ type: 'json_schema' }, 'ARG'],
+      [{ type: 'json_schema', json_schema: { schema: 'x' } }, 'ARG'],
+      [{ type: 'json_schema', json_schema: { schema: { type: 'nothing' } } }, 'ARG'],
+    ])) {
+      await assert.rejects(chat.completions.create({ messages, response_format }), hasCode(code));
+    }
+  });
+});
+
+test('options that cannot be honoured are typed errors that name what', async (t) => {
+  const engine = await openEngine(t);
+  for (const [given, code, told] of /** @type {[any, string, RegExp][]} */ ([
+    [{ grammar: 5 }, 'ARG', /grammar must be/],
+    [{ grammar: 'root ::= [' }, 'ARG', /line 1/],
+    [{ grammar: 'root ::= root "a" | "b"' }, 'UNSUPPORTED', /left recursion: rule 'root'/],
+    [{ regex: 5 }, 'ARG', /regex must be/],
+    [{ regex: '(a' }, 'ARG', /pattern '\(a', byte 2/],
+    [{ regex: /a/i }, 'UNSUPPORTED', /flag i/],
+    [{ regex: /(a)\1/ }, 'UNSUPPORTED', /back references/],
+    [{ choices: [] }, 'ARG', /choices/],
+    [{ choices: ['a', 5] }, 'ARG', /choices/],
+    [{ jsonSchema: [] }, 'ARG', /jsonSchema/],
+    [{ jsonSchema: '{"type":' }, 'ARG', /JSON, byte \d/],
+    [{ jsonSchema: { type: 'nothing' } }, 'ARG', /#\/type/],
+    [{ jsonSchema: { $ref: 'https://example.com/x.json' } }, 'UNSUPPORTED', /#\/\$ref/],
+    [
+      { jsonSchema: { unevaluatedProperties: false, $dynamicRef: '#x' } },
+      'UNSUPPORTED',
+      /dynamicRef/,
+    ],
+    [{ regex: 'a', choices: ['a'] }, 'ARG', /regex and choices/],
+  ])) {
+    await assert.rejects(
+      async () => engine.generate('a', given).text(),
+      (error) => {
+        assert.match(/** @type {Error} */ (error).message, told);
+        return hasCode(code)(error);
+      },
+    );
+  }
+  assert.equal(await engine.generate('a', { choices: ['fine'], ...wild }).text(), 'fine');
+});
+
+test('sessions, forks and completions keep to the grammar', async (t) => {
+  const engine = await openEngine(t);
+  const session = await engine.createSession();
+  const regex = /[ab]{4,8}\./;
+  const first = await session.prompt('Letters: ', { ...wild, seed: 1, regex }).text();
+  assert.match(first, /^[ab]{4,8}\.$/);
+  const fork = await session.fork();
+  const [left, right] = await Promise.all(
+    [session, fork].map((one) => one.prompt(' More: ', { ...wild, seed: 2, regex }).text()),
+  );
+  assert.match(left, /^[ab]{4,8}\.$/);
+  assert.equal(left, right);
+  const many = engine.generateMany('Letters: ', { ...wild, seed: 1, regex, n: 4 });
+  const texts = await Promise.all(many.map((one) => one.text()));
+  for (const text of texts) assert.match(text, /^[ab]{4,8}\.$/);
+  assert.ok(new Set(texts).size > 1);
+});
