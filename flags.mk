@@ -30,14 +30,12 @@ RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
 # Modules: sources whose code runs once a load, a request or a step, where a short module, which is
 # soon loaded and compiled, is worth more.
-SHORT_FLAGS := -Os
+SHORT_FLAGS := -Oz
 SHORT_SOURCES := src/api/% src/base/decimal src/base/json src/base/memory src/base/salt src/base/text src/bench/% src/cli/% \
-  src/format/% $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program) \
-  $(patsubst %,src/grammar/%,regex schema schema_cases schema_items schema_members schema_refs) \
-  src/grammar/spell src/grammar/work src/kernels/answers src/kernels/blocks src/kernels/elementwise \
+  src/format/% src/grammar/% src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise \
   src/kernels/recurrent src/kv/% src/load/directories \
   src/load/loader src/load/ranges src/metrics/% src/model/binder src/model/blocks/attention \
-  src/model/blocks/delta_net src/model/blocks/dense src/model/blocks/experts \
+  src/model/blocks/delta_net src/model/blocks/dense src/model/blocks/experts src/model/blocks/short_conv \
   src/model/blocks/none src/model/blocks/ssm \
   src/model/families/% src/model/family src/model/forward src/model/head src/model/keys src/model/measure \
   src/model/paged_attention src/model/pass src/model/product src/model/rope src/model/segments src/model/weights src/model/whole_attention \
