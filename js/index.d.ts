@@ -745,10 +745,73 @@ export interface TokenizeOptions {
   signal?: AbortSignal | null;
 }
 
+// ---- embeddings ----
+
+export interface EmbedOptions {
+  /**
+   * How the vectors of a text's tokens become one. 'model' (default): as the file says, else the mean, of causal models
+   * the last token's. 'none': they stay, one behind the other in one array. 'rank': the scores of a reranker or
+   * classifier.
+   */
+  pooling?: 'model' | 'none' | 'mean' | 'cls' | 'last' | 'rank';
+  /** Vectors are divided by their length; true by default. Scores never are. */
+  normalize?: boolean;
+  /** The first numbers alone, cut before the length becomes 1. */
+  dimensions?: number;
+  /** Put before each text: what the model was trained with for queries or documents. */
+  prefix?: string;
+  /** Texts over the context are cut, but for their last token; false by default: they are refused. */
+  truncate?: boolean;
+  signal?: AbortSignal | null;
+}
+
+export interface RerankOptions {
+  /** So many results; all by default. */
+  topN?: number;
+  /** Pairs over the context are cut; false by default: they are refused. */
+  truncate?: boolean;
+  signal?: AbortSignal | null;
+}
+
+export interface Ranking {
+  /** The best first. `score`: the first number of the model's head. */
+  results: { index: number; score: number }[];
+  /** Of all pairs together. */
+  tokens: number;
+}
+
+/** As OpenAI's; token ids in place of texts are taken, too. */
+export interface EmbeddingRequest {
+  input: string | number[] | (string | number[])[];
+  dimensions?: number | null;
+  encoding_format?: 'float' | 'base64';
+  model?: string;
+  user?: string;
+  signal?: AbortSignal | null;
+}
+
+export interface EmbeddingList {
+  object: 'list';
+  model: string;
+  /** `embedding`: numbers, or base64 of little-endian float32. */
+  data: { object: 'embedding'; index: number; embedding: number[] | string }[];
+  usage: { prompt_tokens: number; total_tokens: number };
+}
+
 /** One model in a worker. Any number of calls run side by side. */
 export interface Engine {
   generate(prompt: string | number[] | Int32Array, options?: GenerateOptions): Generation;
   readonly chat: { readonly completions: ChatCompletions };
+  /** A vector for each text. It depends on its text alone. Encoders answer no other calls that make text. */
+  embed(
+    texts: string | ArrayLike<number> | (string | ArrayLike<number>)[],
+    options?: EmbedOptions,
+  ): Promise<Float32Array[]>;
+  /** How well documents fit a query, by a model with a head for it; others reject with UNSUPPORTED. */
+  rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
+  readonly embeddings: {
+    create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
+  };
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
   /** `special`: control tokens as text, too. */
   detokenize(

@@ -111,9 +111,23 @@ describe('OpenAI’s client for Node', () => {
     );
     await assert.rejects(client.models.retrieve('gpt'), OpenAI.NotFoundError);
     const retrying = new OpenAI({ baseURL: server.baseURL, apiKey: key, maxRetries: 3 });
-    const asked = retrying.embeddings.create({ model: 'any', input: 'a' });
+    const asked = retrying.responses.create({ model: 'any', input: 'a' });
     await assert.rejects(asked, (/** @type {any} */ error) => error.status === 501);
-    assert.match(await metrics(), /\{route="\/v1\/embeddings",status="501"\} 1$/m);
+    assert.match(await metrics(), /\{route="\/v1\/responses",status="501"\} 1$/m);
+  });
+
+  test('embeddings, as numbers and in base64, which its client asks for', async () => {
+    const body = { model: 'any', input: ['a fox', 'a hen'] };
+    const packed = await client.embeddings.create(body);
+    const plain = await client.embeddings.create({ ...body, encoding_format: 'float' });
+    assert.deepEqual(
+      packed.data.map(({ embedding }) => Array.from(embedding)),
+      plain.data.map(({ embedding }) => embedding),
+    );
+    assert.notDeepEqual(plain.data[0].embedding, plain.data[1].embedding);
+    assert.equal(plain.usage.prompt_tokens, plain.usage.total_tokens);
+    const squares = plain.data[0].embedding.map((value) => value * value);
+    assert.ok(Math.abs(squares.reduce((a, b) => a + b) - 1) < 1e-5);
   });
 
   test('a stream that is aborted ends its request', async () => {

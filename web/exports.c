@@ -400,6 +400,38 @@ WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
   return bytes;
 }
 
+// ---- Embeddings ----
+
+WEB_EXPORT("embed_begin") wick_status web_embed_begin(wick_engine *engine, const web_embed *from) {
+  const wick_embed_request request = {.texts = (const wick_embed_text *)(uintptr_t)from->texts,
+                                      .text_count = from->text_count,
+                                      .pooling = (wick_pooling)from->pooling,
+                                      .dimensions = from->dimensions,
+                                      .normalizes = from->normalizes != 0,
+                                      .truncates = from->truncates != 0};
+  return wick_embed(engine, &request, &last_error);
+}
+
+// numbers: a wick_step_result.
+WEB_EXPORT("embed_step") wick_status web_embed_step(wick_engine *engine, uint32_t budget_us) {
+  wick_step_result result;
+  const wick_status status = wick_embed_step(engine, budget_us, &result, &last_error);
+  numbers[0] = result;
+  return status;
+}
+
+// Returns the address of the floats; numbers: the places WEB_VECTORS_*.
+WEB_EXPORT("embed_get") const float *web_embed_get(const wick_engine *engine, uint32_t index) {
+  wick_vectors vectors = {0};
+  wick_embed_get(engine, index, &vectors);
+  numbers[WEB_VECTORS_ROWS] = vectors.rows;
+  numbers[WEB_VECTORS_WIDTH] = vectors.width;
+  numbers[WEB_VECTORS_TOKENS] = vectors.tokens;
+  return vectors.values;
+}
+
+WEB_EXPORT("embed_end") void web_embed_end(wick_engine *engine) { wick_embed_end(engine); }
+
 // ---- Sessions ----
 
 // Returns the session's number, or 0 after a failure.

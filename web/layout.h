@@ -130,6 +130,30 @@ _Static_assert(offsetof(web_request, grammar) == 152 && sizeof(((web_request *)0
 _Static_assert(offsetof(web_request, grammar_bytes) == 156 && sizeof(((web_request *)0)->grammar_bytes) == 4, "web_request.grammar_bytes");
 _Static_assert(sizeof(web_request) == 160, "web_request");
 
+typedef struct web_embed {
+  uint32_t texts;
+  uint32_t text_count;
+  uint32_t pooling;
+  uint32_t dimensions;
+  uint32_t normalizes;
+  uint32_t truncates;
+} web_embed;
+_Static_assert(offsetof(web_embed, texts) == 0 && sizeof(((web_embed *)0)->texts) == 4, "web_embed.texts");
+_Static_assert(offsetof(web_embed, text_count) == 4 && sizeof(((web_embed *)0)->text_count) == 4, "web_embed.text_count");
+_Static_assert(offsetof(web_embed, pooling) == 8 && sizeof(((web_embed *)0)->pooling) == 4, "web_embed.pooling");
+_Static_assert(offsetof(web_embed, dimensions) == 12 && sizeof(((web_embed *)0)->dimensions) == 4, "web_embed.dimensions");
+_Static_assert(offsetof(web_embed, normalizes) == 16 && sizeof(((web_embed *)0)->normalizes) == 4, "web_embed.normalizes");
+_Static_assert(offsetof(web_embed, truncates) == 20 && sizeof(((web_embed *)0)->truncates) == 4, "web_embed.truncates");
+_Static_assert(sizeof(web_embed) == 24, "web_embed");
+
+_Static_assert(offsetof(wick_embed_text, text) == 0 && sizeof(((wick_embed_text *)0)->text) == 4, "wick_embed_text.text");
+_Static_assert(offsetof(wick_embed_text, text_bytes) == 4 && sizeof(((wick_embed_text *)0)->text_bytes) == 4, "wick_embed_text.text_bytes");
+_Static_assert(offsetof(wick_embed_text, document) == 8 && sizeof(((wick_embed_text *)0)->document) == 4, "wick_embed_text.document");
+_Static_assert(offsetof(wick_embed_text, document_bytes) == 12 && sizeof(((wick_embed_text *)0)->document_bytes) == 4, "wick_embed_text.document_bytes");
+_Static_assert(offsetof(wick_embed_text, tokens) == 16 && sizeof(((wick_embed_text *)0)->tokens) == 4, "wick_embed_text.tokens");
+_Static_assert(offsetof(wick_embed_text, token_count) == 20 && sizeof(((wick_embed_text *)0)->token_count) == 4, "wick_embed_text.token_count");
+_Static_assert(sizeof(wick_embed_text) == 24, "wick_embed_text");
+
 _Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
 _Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
 _Static_assert(sizeof(wick_bias) == 8, "wick_bias");
@@ -170,6 +194,7 @@ enum { WEB_RANGE_FILE = 0, WEB_RANGE_OFFSET_BYTES = 1, WEB_RANGE_SIZE_BYTES = 2 
 enum { WEB_LOAD_BYTES_WANTED = 0, WEB_LOAD_BYTES_PLACED = 1, WEB_LOAD_FINGERPRINT = 2, WEB_LOAD_FILES = 3, WEB_LOAD_LAYERS_READY = 4, WEB_LOAD_IS_DIRECTORY_READY = 5, WEB_LOAD_IS_COMPLETE = 6 };
 enum { WEB_ARRAY_ADDRESS = 0, WEB_ARRAY_COUNT = 1 };
 enum { WEB_STATE_SESSION = 0, WEB_STATE_ENTRIES = 1 };
+enum { WEB_VECTORS_ROWS = 0, WEB_VECTORS_WIDTH = 1, WEB_VECTORS_TOKENS = 2 };
 
 enum { WEB_REQUESTS_MAX = 1024 };
 
@@ -194,6 +219,8 @@ _Static_assert((int64_t)WICK_KV_F16 == 1, "WICK_KV_F16");
 _Static_assert((int64_t)WICK_KV_Q8 == 2, "WICK_KV_Q8");
 _Static_assert((int64_t)WICK_KV_Q4 == 3, "WICK_KV_Q4");
 _Static_assert((int64_t)WICK_E_FULL == 10, "WICK_E_FULL");
+_Static_assert((int64_t)WICK_POOLING_MODEL == 0, "WICK_POOLING_MODEL");
+_Static_assert((int64_t)WICK_POOLING_RANK == 5, "WICK_POOLING_RANK");
 _Static_assert((int64_t)WICK_COMPLETIONS_MAX == 16, "WICK_COMPLETIONS_MAX");
 _Static_assert((int64_t)WICK_PRIORITY_MIN == -100, "WICK_PRIORITY_MIN");
 _Static_assert((int64_t)WICK_PRIORITY_MAX == 100, "WICK_PRIORITY_MAX");

@@ -70,6 +70,23 @@ export const filled = {
     grammar: 'u32',
     grammar_bytes: 'u32',
   },
+  // for web_embed_begin
+  web_embed: {
+    texts: 'u32', // of wick_embed_text
+    text_count: 'u32',
+    pooling: 'u32',
+    dimensions: 'u32',
+    normalizes: 'u32',
+    truncates: 'u32',
+  },
+  wick_embed_text: {
+    text: 'u32',
+    text_bytes: 'u32',
+    document: 'u32',
+    document_bytes: 'u32',
+    tokens: 'u32',
+    token_count: 'u32',
+  },
   wick_bias: {
     token: 'i32',
     bias: 'f32',
@@ -136,6 +153,7 @@ export const results = {
   ],
   array: ['address', 'count'],
   state: ['session', 'entries'],
+  vectors: ['rows', 'width', 'tokens'],
 };
 
 /** Numbers of C: JavaScript has their names without the prefix. @type {Record<string, number>} */
@@ -161,6 +179,8 @@ export const constants = {
   WICK_KV_Q8: 2,
   WICK_KV_Q4: 3,
   WICK_E_FULL: 10,
+  WICK_POOLING_MODEL: 0,
+  WICK_POOLING_RANK: 5,
   WICK_COMPLETIONS_MAX: 16,
   WICK_PRIORITY_MIN: -100,
   WICK_PRIORITY_MAX: 100,

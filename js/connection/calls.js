@@ -27,6 +27,7 @@ export const calls = {
   info: {},
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },
   metrics: {},
+  embed: {},
   kvStats: { native: 'kv_json', takes: ['flag'], gives: 'json' },
   stats: {},
   createSession: {

@@ -3,6 +3,7 @@
 import { answerChat, chatFields } from './chat_route.js';
 import { answerCompletion, completionFields } from './completion_route.js';
 import { Cors } from './cors.js';
+import { answerEmbedding, answerRerank, embeddingFields, rerankFields } from './embedding_route.js';
 import { streamResponseOf } from './event_stream.js';
 import { handlerOptionsOf } from './handler_options.js';
 import { clientGone, errorResponseOf, HttpError, httpErrorOf, queueFull } from './http_errors.js';
@@ -29,12 +30,12 @@ import { readBody } from './request_body.js';
 const textRoutes = {
   '/v1/chat/completions': { answer: answerChat, fields: chatFields },
   '/v1/completions': { answer: answerCompletion, fields: completionFields },
+  '/v1/embeddings': { answer: answerEmbedding, fields: embeddingFields },
+  '/v1/rerank': { answer: answerRerank, fields: rerankFields },
 };
 
 /** Routes that are not implemented, with what is missing. @type {Record<string, string>} */
 const missingRoutes = {
-  '/v1/embeddings': 'the engine computes no embeddings yet',
-  '/v1/rerank': 'the engine scores no documents yet',
   '/v1/responses': 'ask /v1/chat/completions instead',
 };
 

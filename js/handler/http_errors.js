@@ -64,7 +64,10 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
  * @returns {string | null} the field that its cause or the first word of its message names
  */
 function paramOf(error, fields) {
-  if (error.code === 'PROMPT_TOO_LONG') return fields.has('messages') ? 'messages' : 'prompt';
+  if (error.code === 'PROMPT_TOO_LONG') {
+    const texts = ['messages', 'prompt', 'input', 'documents'];
+    return texts.find((name) => fields.has(name)) ?? null;
+  }
   if (fields.has('response_format') && /\bgrammar\b/.test(error.cause?.option))
     return 'response_format';
   const named = [error.cause?.option, /^\w+/.exec(error.message)?.[0]];

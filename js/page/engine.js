@@ -5,6 +5,7 @@ import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js'
 import { beamSearch } from './beam_search.js';
 import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
+import { Embeddings, embed, rerank } from './embeddings.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
 import { checkCompletions, shown } from './option_checks.js';
@@ -22,9 +23,9 @@ export class Engine {
   /** @param {EngineConnection} connection @param {ReturnType<typeof infoOf>} info */
   constructor(connection, info) {
     this.#connection = connection;
-    this.chat = {
-      completions: new ChatCompletions(connection, info.name ?? info.architecture ?? 'model'),
-    };
+    const model = info.name ?? info.architecture ?? 'model';
+    this.chat = { completions: new ChatCompletions(connection, model) };
+    this.embeddings = new Embeddings(connection, model);
   }
 
   /**
@@ -74,6 +75,25 @@ export class Engine {
    */
   async bestOf(prompt, options = {}) {
     return bestOf(this.#connection, prompt, options);
+  }
+
+  /**
+   * A vector for each text.
+   * @param {string | ArrayLike<number> | (string | ArrayLike<number>)[]} texts
+   * @param {import('../index.js').EmbedOptions} [options]
+   */
+  async embed(texts, options = {}) {
+    return embed(this.#connection, texts, options);
+  }
+
+  /**
+   * How well documents fit a query, the best first.
+   * @param {string} query
+   * @param {string[]} documents
+   * @param {import('../index.js').RerankOptions} [options]
+   */
+  async rerank(query, documents, options = {}) {
+    return rerank(this.#connection, query, documents, options);
   }
 
   /**

@@ -129,6 +129,53 @@ export function requestWords(request, passed) {
   return words;
 }
 
+/** The names of poolings, in the order of wick_pooling. */
+export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', 'last', 'rank']);
+
+/**
+ * Texts that become vectors or scores. A pair is a query and a document.
+ * @typedef {object} NativeEmbed
+ * @property {(string | number[] | [query: string, document: string])[]} texts
+ * @property {(typeof poolings)[number]} pooling
+ * @property {number} dimensions 0: all
+ * @property {boolean} normalize
+ * @property {boolean} truncate
+ */
+
+/** @param {NativeEmbed} request @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_embed */
+export function embedWords(request, passed) {
+  const { texts, pooling, dimensions, normalize, truncate } = request;
+  const items = new Uint32Array(texts.length * layout.EMBED_TEXT_FIELDS);
+  for (const [index, text] of texts.entries()) {
+    passEmbedded(items.subarray(index * layout.EMBED_TEXT_FIELDS), text, passed);
+  }
+  const words = new Uint32Array(layout.EMBED_FIELDS);
+  words[layout.EMBED_TEXTS] = passed.words(items);
+  words[layout.EMBED_TEXT_COUNT] = texts.length;
+  words[layout.EMBED_POOLING] = poolings.indexOf(pooling);
+  words[layout.EMBED_DIMENSIONS] = dimensions;
+  words[layout.EMBED_NORMALIZES] = Number(normalize);
+  words[layout.EMBED_TRUNCATES] = Number(truncate);
+  return words;
+}
+
+/** @param {Uint32Array} item @param {NativeEmbed['texts'][number]} text @param {Passed} passed */
+function passEmbedded(item, text, passed) {
+  if (typeof text !== 'string' && typeof text[0] === 'number') {
+    item[layout.EMBED_TEXT_TOKENS] = passed.ints(/** @type {number[]} */ (text));
+    item[layout.EMBED_TEXT_TOKEN_COUNT] = text.length;
+    return;
+  }
+  const [first, second] = /** @type {string[]} */ (typeof text === 'string' ? [text] : text);
+  const { address, sizeBytes } = passed.text(first);
+  item[layout.EMBED_TEXT_TEXT] = address;
+  item[layout.EMBED_TEXT_TEXT_BYTES] = sizeBytes;
+  if (second === undefined) return;
+  const document = passed.text(second);
+  item[layout.EMBED_TEXT_DOCUMENT] = document.address;
+  item[layout.EMBED_TEXT_DOCUMENT_BYTES] = document.sizeBytes;
+}
+
 /** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
 function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
   if (typeof prompt === 'string') {

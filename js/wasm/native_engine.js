@@ -3,7 +3,7 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
-import { configWords, requestWords } from './engine_records.js';
+import { configWords, embedWords, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed } from './heap.js';
 import {
@@ -29,6 +29,9 @@ import {
   RANGE_SIZE_BYTES,
   STATE_ENTRIES,
   STATE_SESSION,
+  VECTORS_ROWS,
+  VECTORS_TOKENS,
+  VECTORS_WIDTH,
 } from './layout.js';
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
@@ -48,6 +51,11 @@ const TEXT_SLACK_BYTES = 64;
  * count), JSON (it writes text).
  * @typedef {{native: string, takes: ('number' | 'flag' | 'text')[],
  *   gives?: 'session' | 'tokens' | 'json'}} NativeCall
+ */
+
+/**
+ * What became of a text: its vector or scores, or the vectors of its tokens one behind the other; and its tokens.
+ * @typedef {{vector: Float32Array<ArrayBuffer>, tokens: number}} Embedded
  */
 
 export class NativeEngine {
@@ -391,6 +399,34 @@ export class NativeEngine {
   /** @returns {any} include/wick.h's wick_pages_json, without the map of pages */
   kvStats() {
     return this.#json(this.#exports.kv_json, [0]);
+  }
+
+  // ---- embeddings ----
+
+  /** @param {import('./engine_records.js').NativeEmbed} request */
+  embedBegin(request) {
+    this.#with((passed) => {
+      const words = passed.words(embedWords(request, passed));
+      this.#check(this.#exports.embed_begin(this.#engine, words));
+    });
+  }
+
+  /** @param {number} budgetUs @returns {number} STEP_* */
+  embedStep(budgetUs) {
+    this.#check(this.#exports.embed_step(this.#engine, budgetUs));
+    return this.#heap.number(0);
+  }
+
+  /** @param {number} index of a text, when all is done @returns {Embedded} */
+  embedded(index) {
+    const address = this.#exports.embed_get(this.#engine, index) >>> 0;
+    const [rows, width] = [VECTORS_ROWS, VECTORS_WIDTH].map((at) => this.#heap.number(at));
+    const bytes = this.#heap.read(address, rows * width * 4);
+    return { vector: new Float32Array(bytes.buffer), tokens: this.#heap.number(VECTORS_TOKENS) };
+  }
+
+  embedEnd() {
+    this.#exports.embed_end(this.#engine);
   }
 
   // ---- calls that are described by their row ----

@@ -10,7 +10,8 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 /**
  * What the answers are taken from.
  * @typedef {{native: NativeEngine, requests: import('./request_table.js').RequestTable,
- *   chat: () => import('./chat_template.js').ChatTemplate}} Parts
+ *   chat: () => import('./chat_template.js').ChatTemplate,
+ *   embedder: import('./embedder.js').Embedder}} Parts
  */
 
 /** @type {Record<import('../connection/calls.js').AnsweredName, (parts: Parts, ...args: any[]) => unknown>} */
@@ -20,13 +21,14 @@ const answers = {
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   info: ({ native }) => ({ ...native.info(), ...native.counters() }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
+  embed: ({ embedder }, request) => embedder.embed(request),
   stats: ({ native, requests }) => ({
     ...requests.addTo(native.stats()),
     kv: native.kvStats(),
   }),
   saveState: ({ native }, session) => native.saveState(session),
   loadState: ({ native }, bytes) => native.restoreState(bytes),
-  /** The one call that waits: for the file system. */
+  /** It waits for the file system. */
   keepFile: async (_, name, bytes) => {
     try {
       await writeFile(name, bytes);

@@ -16,6 +16,7 @@ import {
 import { NativeEngine } from '../wasm/native_engine.js';
 import { answerCall } from './answers.js';
 import { ChatTemplate } from './chat_template.js';
+import { Embedder } from './embedder.js';
 import { loadModel } from './load_model.js';
 import { PageBytes } from './page_source.js';
 import { RequestTable } from './request_table.js';
@@ -47,6 +48,8 @@ export class EngineWorker {
   #chatTemplate;
   /** @type {ChatTemplate | undefined} */
   #template;
+  /** @type {Embedder | undefined} */
+  #embedder;
   #isStepping = false;
   #isReady = false;
   #isClosed = false;
@@ -241,8 +244,9 @@ export class EngineWorker {
     try {
       if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
       const value = answerCall(method, args, this.#parts());
-      if (value instanceof Promise) value.then(settle, fail);
-      else settle(value);
+      if (value instanceof Promise) {
+        value.then(settle, (error) => this.#guard(() => fail(refusalOf(error))));
+      } else settle(value);
     } catch (error) {
       fail(refusalOf(error));
     }
@@ -252,7 +256,8 @@ export class EngineWorker {
   #parts() {
     const native = /** @type {NativeEngine} */ (this.#native);
     const requests = /** @type {RequestTable} */ (this.#requests);
-    return { native, requests, chat: () => this.#chat() };
+    this.#embedder ??= new Embedder(native, takeTurn, () => this.#isClosed);
+    return { native, requests, chat: () => this.#chat(), embedder: this.#embedder };
   }
 
   #chat() {
@@ -339,6 +344,9 @@ export class EngineWorker {
     return this.#sent === undefined || Atomics.load(this.#sent, 0) !== this.#received;
   }
 }
+
+/** @returns {Promise<void>} settles after the messages which have arrived */
+const takeTurn = () => new Promise((settle) => makeYield(settle)());
 
 /**
  * Returns a function that runs `action` after the messages which have arrived.
