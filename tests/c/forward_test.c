@@ -1,0 +1,72 @@
+// Rows whose logits are wanted: whichever they are, they have the bits that they have when all are
+// wanted. In the last layer the others do not go on.
+#include "kv_rig.h"
+
+enum { TOKENS = 24, BEFORE = 5, RUNS = 40 };
+
+static const fixture_experts EXPERTS = {"qwen2moe", 4, 2, 32, false, NULL};
+
+// One pass over TOKENS tokens of two sequences that begin alike; the logits of row i go to rows[i].
+static void read_wanted(kv_rig *rig, const bool *wanted, float *rows) {
+  static const int32_t BEGINNING[BEFORE] = {7, 77, 17, 71, 1};
+  static float unused[BEFORE * FIXTURE_VOCAB];
+  model_input inputs[TOKENS];
+  kv_seq_id seqs[2] = {rig_new(rig), KV_SEQ_NONE};
+  if (!CHECK(rig_read(rig, seqs[0], BEGINNING, BEFORE, unused))) return;
+  seqs[1] = rig_fork(rig, seqs[0]);
+  const uint32_t first = TOKENS / 3;
+  for (uint32_t i = 0; i < TOKENS; i++) {
+    const uint32_t which = i >= first;
+    const uint32_t position = BEFORE + (which == 0 ? i : i - first);
+    inputs[i] = (model_input){(int32_t)(i * 37 % 250), position, seqs[which], wanted[i]};
+  }
+  for (uint32_t s = 0; s < 2; s++) {
+    const uint32_t count = s == 0 ? first : TOKENS - first;
+    CHECK_EQ_INT(kv_seq_prepare_write(rig->pool, seqs[s], BEFORE, count, NULL, NULL), WICK_OK);
+  }
+  forward_begin(rig->forward, inputs, TOKENS);
+  while (forward_next_layer(rig->forward) < rig->engine->model->config.layers) {
+    if (!CHECK_EQ_INT(forward_layer(rig->forward, NULL), WICK_OK)) return;
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < TOKENS; i++) count += wanted[i];
+  CHECK_EQ_UINT(forward_logits_count(rig->forward), count);
+  for (uint32_t at = 0; at < count;) {
+    const uint32_t computed = forward_logits_compute(rig->forward, at);
+    for (uint32_t i = 0; i < computed; i++) {
+      const uint32_t input = forward_logits_input(rig->forward, at + i);
+      CHECK(wanted[input]);
+      memcpy(rows + (size_t)input * FIXTURE_VOCAB, forward_logits(rig->forward, i),
+             FIXTURE_VOCAB * sizeof *rows);
+    }
+    at += computed;
+  }
+  for (uint32_t s = 0; s < 2; s++) rig_free(rig, seqs[s]);
+}
+
+static void check_model(wick_engine *engine) {
+  static float all[TOKENS * FIXTURE_VOCAB], some[TOKENS * FIXTURE_VOCAB];
+  bool wanted[TOKENS];
+  kv_rig rig;
+  REQUIRE(engine != NULL && rig_open(&rig, engine, WICK_KV_F32, WICK_KV_F32));
+  for (uint32_t i = 0; i < TOKENS; i++) wanted[i] = true;
+  read_wanted(&rig, wanted, all);
+  uint64_t random = 3;
+  for (uint32_t run = 0; run < RUNS; run++) {
+    const uint64_t every = 1 + random_below(&random, 8);
+    for (uint32_t i = 0; i < TOKENS; i++) wanted[i] = random_below(&random, every) == 0;
+    memset(some, 0, sizeof some);
+    read_wanted(&rig, wanted, some);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+      const size_t at = (size_t)i * FIXTURE_VOCAB;
+      if (wanted[i]) CHECK_EQ_MEM(some + at, all + at, FIXTURE_VOCAB * sizeof *some);
+    }
+  }
+  rig_close(&rig);
+  wick_engine_destroy(engine);
+}
+
+TEST(rows_that_are_wanted_are_the_same_whichever_they_are) {
+  check_model(rig_load());
+  check_model(rig_load_experts(&EXPERTS));
+}
