@@ -1,11 +1,11 @@
 // tests/c/grammar_mask_test.c — masks of tokens: exact for every token of several vocabularies, and
 // how long they take on a real one (WICK_BENCH=1: of all real schemas of the shared folder).
 #include <stdlib.h>
-#include <time.h>
 
 #include "grammar/document.h"
 #include "grammar/mask.h"
 #include "grammar_rig.h"
+#include "platform/platform.h"
 #include "random.h"
 #include "vocabulary_fixture.h"
 
@@ -224,7 +224,7 @@ TEST(masks_without_memory_are_a_status_and_leak_nothing) {
 
 // ---- figures ----
 
-static double now_us(void) { return (double)clock() * 1e6 / CLOCKS_PER_SEC; }
+static double now_us(void) { return (double)platform_now_us(); }
 
 static int compare_doubles(const void *a, const void *b) {
   const double left = *(const double *)a, right = *(const double *)b;
