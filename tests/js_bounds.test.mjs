@@ -43,12 +43,12 @@ describe('of a request', () => {
       ...{ maxTokens: 0, temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
       ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
       ...{ logprobs: 0, stop: [], ignoreEnd: false, printSpecial: false, priority: 0 },
-      ...{ speculation: true, salt: '', forced: [] },
+      ...{ speculation: true, salt: '', forced: [], grammar: undefined },
     });
     assert.ok(seed >= 0n && seed < 1n << 64n);
     assert.notEqual(settingsOf({}).seed, seed);
     const nulls = Object.fromEntries(Object.keys(settings).map((name) => [name, null]));
-    const { logprob, forced, ...names } = nulls;
+    const { logprob, forced, grammar, ...names } = nulls;
     assert.deepEqual({ ...settingsOf(/** @type {any} */ (names)), seed }, { ...settings, seed });
   });
 

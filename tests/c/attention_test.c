@@ -45,8 +45,11 @@ typedef struct rig {
 static thread_pool *pools[THREADS_MAX + 1];
 static memory_gate pools_memory;
 
-// A pool of so many threads that have all arrived.
+// A pool of so many threads that have all arrived; of one where there are no threads.
 static thread_pool *threads_of(uint32_t count) {
+#if !WICK_THREADS
+  count = 1;
+#endif
   if (pools[count] == NULL) {
     if (pools_memory.host_alloc == NULL) {
       memory_init(&pools_memory, 0, platform_alloc, platform_free);
@@ -449,6 +452,7 @@ TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
 
 // ---- Chunks side by side ----
 
+#if WICK_THREADS
 // Whether rows of queries behind the batch were taken for states of chunks.
 static bool is_divided(const rig *r) {
   const float *behind = r->a.q + (size_t)r->a.count * r->a.q_stride;
@@ -505,6 +509,7 @@ TEST(chunks_of_a_long_context_are_divided_among_threads_where_there_is_room) {
   CHECK(!try_division(&s, 1530, 1, 0));
   close_threads();
 }
+#endif
 
 TEST(a_thread_has_room_for_a_whole_tile_and_both_states) {
   // a tile of 16 heads fills every line of its states

