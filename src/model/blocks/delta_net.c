@@ -2,6 +2,7 @@
 #include "model/blocks/delta_net.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/math.h"
 #include "model/binder.h"
@@ -16,10 +17,10 @@ typedef struct delta_net_block {
   uint32_t channels;                    // of the convolution: q, k, v
   uint64_t conv_offset_bytes, state_offset_bytes;
   float *norm;          // [hidden]
-  weight_tensor qkv;    // [channels, hidden]
-  weight_tensor gate;   // [value_dim, hidden]
-  weight_tensor beta;   // [value_heads, hidden]
-  weight_tensor alpha;  // [value_heads, hidden]
+  weight_tensor qkv;    // [channels, hidden]; with the gate: [channels + value_dim, hidden]
+  weight_tensor gate;   // [value_dim, hidden]; or with qkv
+  weight_tensor beta;   // [value_heads, hidden]; with alpha: [2 * value_heads, hidden]
+  weight_tensor alpha;  // [value_heads, hidden]; or with beta
   float *filter;        // [taps, channels]
   float *dt_bias;       // [value_heads]
   float *a;             // [value_heads], negative
@@ -27,14 +28,29 @@ typedef struct delta_net_block {
   weight_tensor out;    // [hidden, value_dim]
 } delta_net_block;
 
+static void bind_projections(delta_net_block *net, model_binder *binder) {
+  const uint32_t hidden = net->hidden, heads = net->is.value_heads;
+  const bool is_grouped = net->is.is_grouped;
+  if (is_grouped && binder_has(binder, "ssm_in.weight")) {
+    bind_matrix(binder, "ssm_in.weight", net->channels + net->value_dim, hidden, BINDING_REQUIRED,
+                &net->qkv);
+  } else {
+    bind_matrix(binder, "attn_qkv.weight", net->channels, hidden, BINDING_REQUIRED, &net->qkv);
+    bind_matrix(binder, "attn_gate.weight", net->value_dim, hidden, BINDING_REQUIRED, &net->gate);
+  }
+  if (is_grouped) {
+    bind_matrix(binder, "ssm_ba.weight", 2 * heads, hidden, BINDING_REQUIRED, &net->beta);
+  } else {
+    bind_matrix(binder, "ssm_beta.weight", heads, hidden, BINDING_REQUIRED, &net->beta);
+    bind_matrix(binder, "ssm_alpha.weight", heads, hidden, BINDING_REQUIRED, &net->alpha);
+  }
+}
+
 static void bind(model_block *block, model_binder *binder) {
   delta_net_block *net = (delta_net_block *)block;
   const uint32_t hidden = net->hidden, heads = net->is.value_heads;
   bind_vector(binder, "attn_norm.weight", hidden, BINDING_REQUIRED, &net->norm);
-  bind_matrix(binder, "attn_qkv.weight", net->channels, hidden, BINDING_REQUIRED, &net->qkv);
-  bind_matrix(binder, "attn_gate.weight", net->value_dim, hidden, BINDING_REQUIRED, &net->gate);
-  bind_matrix(binder, "ssm_beta.weight", heads, hidden, BINDING_REQUIRED, &net->beta);
-  bind_matrix(binder, "ssm_alpha.weight", heads, hidden, BINDING_REQUIRED, &net->alpha);
+  bind_projections(net, binder);
   bind_turned(binder, "ssm_conv1d.weight", net->channels, net->is.taps, BINDING_REQUIRED,
               &net->filter);
   bind_vector(binder, "ssm_dt.bias", heads, BINDING_REQUIRED, &net->dt_bias);
@@ -51,7 +67,12 @@ typedef struct delta_buffers {
   float *gate;                                 // [batch_tokens, value_dim]: then what is projected
   float *read;                                 // [batch_tokens, value_dim]: S^T q
   float *beta, *decay;                         // [batch_tokens, value_heads]
+  uint32_t joined_stride, pair_stride;
+  float *joined;  // [batch_tokens, channels + value_dim] where they come by key heads, or NULL
+  float *pairs;   // [batch_tokens, 2 * value_heads]: beta and alpha by key heads, or NULL
 } delta_buffers;
+
+static bool is_joined(const delta_net_block *net) { return !tensor_is_present(&net->gate); }
 
 static delta_buffers take_buffers(const delta_net_block *net, scratch_arena *arena) {
   const uint64_t tokens = arena->batch_tokens;
@@ -63,6 +84,10 @@ static delta_buffers take_buffers(const delta_net_block *net, scratch_arena *are
   buffers.read = arena_take_floats(arena, tokens * buffers.value_stride);
   buffers.beta = arena_take_floats(arena, tokens * buffers.head_stride);
   buffers.decay = arena_take_floats(arena, tokens * buffers.head_stride);
+  buffers.joined_stride = arena_line_floats(net->channels + net->value_dim);
+  buffers.pair_stride = arena_line_floats(2 * net->is.value_heads);
+  if (is_joined(net)) buffers.joined = arena_take_floats(arena, tokens * buffers.joined_stride);
+  if (net->is.is_grouped) buffers.pairs = arena_take_floats(arena, tokens * buffers.pair_stride);
   return buffers;
 }
 
@@ -89,13 +114,55 @@ typedef struct delta_job {
 static void project(const delta_net_block *net, model_pass *pass, const delta_buffers *buffers) {
   const uint64_t begin = arena_mark(&pass->arena);
   model_product product = pass_product(pass, pass->normed, pass->hidden_stride, net->hidden);
-  product_add(&product, &net->qkv, NULL, buffers->qkv, buffers->stride);
-  product_add(&product, &net->gate, NULL, buffers->gate, buffers->value_stride);
-  product_add(&product, &net->beta, NULL, buffers->beta, buffers->head_stride);
-  product_add(&product, &net->alpha, NULL, buffers->decay, buffers->head_stride);
+  if (is_joined(net)) {
+    product_add(&product, &net->qkv, NULL, buffers->joined, buffers->joined_stride);
+  } else {
+    product_add(&product, &net->qkv, NULL, buffers->qkv, buffers->stride);
+    product_add(&product, &net->gate, NULL, buffers->gate, buffers->value_stride);
+  }
+  if (net->is.is_grouped) {
+    product_add(&product, &net->beta, NULL, buffers->pairs, buffers->pair_stride);
+  } else {
+    product_add(&product, &net->beta, NULL, buffers->beta, buffers->head_stride);
+    product_add(&product, &net->alpha, NULL, buffers->decay, buffers->head_stride);
+  }
   product_run(&product);
   measure_product(pass->ops, OP_QKV, &product);
   arena_release(&pass->arena, begin);
+}
+
+// Puts `count` values at *from to `to`, and *from behind them.
+static void take_values(const float **from, float *to, uint32_t count) {
+  memcpy(to, *from, count * sizeof *to);
+  *from += count;
+}
+
+// What comes by key heads: to q, k, v and the gate, beta and alpha one behind the other.
+static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const delta_job *job = context;
+  const delta_net_block *net = job->net;
+  const delta_buffers *buffers = job->buffers;
+  const uint32_t dim = net->is.head_dim, heads = net->is.value_heads / net->is.key_heads;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const float *pairs = buffers->pairs + (size_t)t * buffers->pair_stride;
+    float *beta = buffers->beta + (size_t)t * buffers->head_stride;
+    float *alpha = buffers->decay + (size_t)t * buffers->head_stride;
+    for (uint32_t h = 0; h < net->is.value_heads; h += heads) {
+      take_values(&pairs, beta + h, heads);
+      take_values(&pairs, alpha + h, heads);
+    }
+    if (!is_joined(net)) continue;
+    const float *joined = buffers->joined + (size_t)t * buffers->joined_stride;
+    float *q = buffers->qkv + (size_t)t * buffers->stride, *v = q + 2 * net->key_dim;
+    float *gate = buffers->gate + (size_t)t * buffers->value_stride;
+    for (uint32_t h = 0; h < net->is.key_heads; h++) {
+      take_values(&joined, q + h * dim, dim);
+      take_values(&joined, q + net->key_dim + h * dim, dim);
+      take_values(&joined, v + h * heads * dim, heads * dim);
+      take_values(&joined, gate + h * heads * dim, heads * dim);
+    }
+  }
 }
 
 static double softplus(double x) {
@@ -136,7 +203,10 @@ static void read_head(const delta_job *job, const state_segment *segment, uint32
   const delta_buffers *buffers = job->buffers;
   const uint32_t dim = net->is.head_dim;
   const float *row = buffers->qkv + (size_t)segment->first * buffers->stride;
-  const float *q = row + head % net->is.key_heads * dim;
+  const uint32_t key_heads = net->is.key_heads;
+  const uint32_t key_head =
+      net->is.is_grouped ? head / (net->is.value_heads / key_heads) : head % key_heads;
+  const float *q = row + key_head * dim;
   const size_t gate = (size_t)segment->first * buffers->head_stride + head;
   const size_t state = (size_t)head * dim * dim;
   const kernel_delta run = {
@@ -212,6 +282,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   atomic_init(&job.nonfinite, 0);
   pass_norm(pass, pass->hidden, net->norm, NULL);
   project(net, pass, &buffers);
+  if (net->is.is_grouped) thread_pool_for(pass->threads, pass->count, sort_heads, &job);
   convolution_run(&convolution);
   thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);
   measure_rows(pass->ops, OP_CONV, pass->count, (2ull + 2 * net->is.taps) * net->channels);

@@ -1,6 +1,6 @@
-// model/families/qwen35.c — Qwen3.5, dense and with experts: gated delta nets, and attention with a
-// gate in every "full_attention_interval"th layer. Layers that predict several tokens ahead are
-// left out.
+// model/families/qwen35.c — Qwen3.5, dense and with experts, and Qwen3-Next (Qwen team 2025): gated
+// delta nets, and attention with a gate in every "full_attention_interval"th layer. Layers that
+// predict several tokens ahead are left out.
 #include "model/blocks/attention.h"
 #include "model/blocks/delta_net.h"
 #include "model/blocks/dense.h"
@@ -8,12 +8,13 @@
 #include "model/families/families.h"
 
 // `experts` NULL: dense layers.
-static void plan_layers(model_plan *plan, const experts_settings *experts) {
+static void plan_layers(model_plan *plan, const experts_settings *experts, bool is_grouped) {
   const model_config *config = &plan->model->config;
   dense_settings dense = {.ffn = 0};
   const uint32_t interval =
       keys_count(plan->keys, "full_attention_interval", 1, MODEL_LAYERS_MAX, 4);
-  const delta_net_settings net = delta_net_read(plan);
+  delta_net_settings net = delta_net_read(plan);
+  net.is_grouped = is_grouped;
   attention_settings attention = attention_read(plan, 0);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.is_gated = true;
@@ -29,17 +30,22 @@ static void plan_layers(model_plan *plan, const experts_settings *experts) {
   }
 }
 
-static void plan_qwen35(model_plan *plan) { plan_layers(plan, NULL); }
+static void plan_qwen35(model_plan *plan) { plan_layers(plan, NULL, false); }
 
-static void plan_qwen35moe(model_plan *plan) {
+static void plan_experts(model_plan *plan, bool is_grouped) {
   model_keys *keys = plan->keys;
   experts_settings experts = experts_read(plan, true);
   experts.norm = "post_attention_norm.weight";
   experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
   experts.shared_ffn = keys_count(keys, "expert_shared_feed_forward_length", 1, MODEL_FFN_MAX, 0);
   experts.has_shared_gate = experts.is_normalised = true;
-  plan_layers(plan, &experts);
+  plan_layers(plan, &experts, is_grouped);
 }
 
+static void plan_qwen35moe(model_plan *plan) { plan_experts(plan, false); }
+
+static void plan_qwen3next(model_plan *plan) { plan_experts(plan, true); }
+
+const model_family FAMILY_QWEN3NEXT = {"qwen3next", plan_qwen3next};
 const model_family FAMILY_QWEN35 = {"qwen35", plan_qwen35};
 const model_family FAMILY_QWEN35MOE = {"qwen35moe", plan_qwen35moe};
