@@ -64,6 +64,8 @@ $(foreach config,$(MODULE_CONFIGS),\
 # What runs once a load, a request or a step is built to be short: flags.mk, docs/build.md.
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORT_FLAGS))))
+$(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORTEST_SOURCES),\
+  $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORTEST_FLAGS))))
 
 web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
   $(if $(findstring threads,$(1)),$(WEB_THREADS_FLAGS),$(WEB_SINGLE_FLAGS))
