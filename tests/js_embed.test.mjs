@@ -3,12 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { serve } from '../tools/serve.mjs';
-import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
+import { describe, test } from 'node:test';
 import { native, wick } from './support/cli.mjs';
-import { locate, root } from './support/locate.mjs';
+import { locate } from './support/locate.mjs';
 import { hasCode, isAbort, openEngine } from './support/package.mjs';
+import { openPackagePage } from './support/package_page.mjs';
 
 const shared = locate('shared');
 const chromium = locate('chromium');
@@ -163,31 +162,11 @@ async function embedInPage({ given, build }) {
 }
 
 describe('embeddings in Chromium', { skip: shared.skip || chromium.skip }, () => {
-  /** @type {Awaited<ReturnType<typeof serve>>} */
-  let server;
-  /** @type {import('playwright-core').Browser} */
-  let browser;
-  before(async () => {
-    const folders = {
-      '/': join(root, 'tests/support/empty_page'),
-      '/wick-llm/': join(root, 'dist'),
-      '/models/': models,
-    };
-    server = await serve({ root: folders });
-    browser = await launchChromium();
-  });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-  });
+  const page = openPackagePage(models);
 
   for (const build of ['simd128-single', 'simd128-threads']) {
     test(`vectors are those of the command line: ${build}`, async () => {
-      const page = await browser.newPage();
-      page.setDefaultTimeout(PATIENCE_MS);
-      await page.goto(server.url);
       const found = await page.evaluate(embedInPage, { given: texts, build });
-      await page.close();
       assert.deepEqual(listsOf(found), listsOf(await vectorsOf(texts)));
     });
   }

@@ -108,12 +108,22 @@ function llama(hidden, { experts = 0, tied = false, fused = false } = {}) {
   return weightsFile({ ...metadata, 'tokenizer.ggml.model': 'none' }, tensors);
 }
 
-/** The weights of a file as floats, by tensor. @param {string} file */
-async function floatsOf(file) {
-  const floats = `${file}.f32`;
-  await quantize([file, floats, 'f32', '--requantize', '--quiet']);
-  const bytes = readFileSync(floats);
-  const tensors = await tensorsOf(floats);
+/** @type {Map<string, Promise<Map<string, Float32Array>>>} by file: several tests ask for the same source at once */
+const floats = new Map();
+
+/** The weights of a file as floats, by tensor, read once. @param {string} file */
+function floatsOf(file) {
+  const found = floats.get(file) ?? readFloats(file);
+  floats.set(file, found);
+  return found;
+}
+
+/** @param {string} file */
+async function readFloats(file) {
+  const plain = `${file}.f32`;
+  await quantize([file, plain, 'f32', '--requantize', '--quiet']);
+  const bytes = readFileSync(plain);
+  const tensors = await tensorsOf(plain);
   return new Map(
     [...tensors].map(([name, { offset_bytes, size_bytes }]) => {
       const values = new Float32Array(size_bytes / 4);

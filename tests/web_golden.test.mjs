@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { serve } from '../tools/serve.mjs';
-import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
-import { locate, root } from './support/locate.mjs';
+import { describe, test } from 'node:test';
+import { locate } from './support/locate.mjs';
+import { openPackagePage } from './support/package_page.mjs';
 
 const shared = locate('shared');
 const chromium = locate('chromium');
@@ -39,32 +38,12 @@ async function tellStory({ build, threads }) {
 }
 
 describe('golden, Chromium', { skip: shared.skip || chromium.skip }, () => {
-  /** @type {Awaited<ReturnType<typeof serve>>} */
-  let server;
-  /** @type {import('playwright-core').Browser} */
-  let browser;
-  before(async () => {
-    const folders = {
-      '/': join(root, 'tests/support/empty_page'),
-      '/wick-llm/': join(root, 'dist'),
-      '/models/': stories,
-    };
-    server = await serve({ root: folders });
-    browser = await launchChromium();
-  });
-  after(async () => {
-    await browser?.close();
-    await server?.close();
-  });
+  const page = openPackagePage(stories);
 
   for (const build of builds) {
     test(`stories260K tells the published story: ${build}`, async () => {
-      const page = await browser.newPage();
-      page.setDefaultTimeout(PATIENCE_MS);
-      await page.goto(server.url);
       const threads = build.endsWith('threads') ? 2 : 1;
       const { text, kernels, running } = await page.evaluate(tellStory, { build, threads });
-      await page.close();
       assert.ok(kernels.startsWith(build.split('-')[0]), kernels);
       assert.equal(running, threads);
       assert.equal(`${text}\n`, readFileSync(join(stories, 'greedy-256.txt'), 'utf8'));

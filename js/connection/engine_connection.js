@@ -9,7 +9,7 @@ import {
   toPlainError,
   WickError,
 } from '../base/errors.js';
-import { startThread } from './start_worker.js';
+import { countPosts, startThread } from './start_worker.js';
 
 /** @typedef {import('./messages.js').ToWorker} ToWorker */
 /** @typedef {import('./messages.js').FromWorker} FromWorker */
@@ -79,7 +79,7 @@ export class EngineConnection {
         (message) => this.#receive(message),
         (reason, cause) => this.#crash(reason, cause),
       );
-    this.#threads.push(this.#startThread());
+    this.#threads.push(countPosts(this.#startThread()));
   }
 
   /** In its own turn of the event loop: starting helpers takes this thread some milliseconds. */

@@ -10,8 +10,8 @@ import { hasSharedMemory } from '../base/host_features.js';
  * A worker of either kind. `onEnd` is called when a worker failed or ended by itself.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
- * @property {Int32Array} [sent] how many messages were posted, in shared memory where there is any: a worker that
- *   computes reads it to see whether a message waits
+ * @property {Int32Array} [sent] how many messages were posted, in shared memory (countPosts): a worker that computes
+ *   reads it to see whether a message waits
  * @property {() => Promise<void>} terminate
  * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
  */
@@ -24,15 +24,14 @@ import { hasSharedMemory } from '../base/host_features.js';
  */
 export function startThread(option, onMessage, onEnd) {
   const worker = startWorker(option);
-  const thread =
-    'addEventListener' in worker
-      ? adaptWeb(worker, onMessage, onEnd)
-      : adaptNode(worker, onMessage, onEnd);
-  return hasSharedMemory() ? counted(thread) : thread;
+  return 'addEventListener' in worker
+    ? adaptWeb(worker, onMessage, onEnd)
+    : adaptNode(worker, onMessage, onEnd);
 }
 
-/** @param {Thread} thread @returns {Thread} the same, which counts what it posts */
-function counted(thread) {
+/** @param {Thread} thread @returns {Thread} the same, which counts what it posts where memory can be shared */
+export function countPosts(thread) {
+  if (!hasSharedMemory()) return thread;
   const sent = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const { post } = thread;
   return Object.assign(thread, {
