@@ -1,10 +1,10 @@
-// kernels/fours.h — products of 8 rows and 4 tokens with an unpacked part without sub-scales, for
-// many tokens (tile.h).
+// kernels/fours.h — products of 8 rows with 4 tokens, for prompts of many tokens (tile.h). The
+// weights are unpacked parts of types without sub-scales.
 //
-// A step takes two vectors of codes (rows 0-3 and 4-7) and, for each token, a word of activations
-// in all lanes. The words were spread over vectors beforehand: a load that spreads costs V8 one
-// more instruction for its address, and a step has only 22. The dots fill the registers, so the
-// sums of floats stay in memory.
+// A step multiplies two vectors of codes (rows 0-3 and 4-7) with a word of each token's
+// activations, the same word in all lanes. four_act_make copies the words into all lanes
+// beforehand: v128.load32_splat costs V8 one more instruction for its address, and a step has only
+// 22. The dots fill the registers, so the sums of floats stay in memory.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
 
@@ -12,14 +12,15 @@
 
 #ifdef WICK_SIMD128
 
-// A part of the activations of 4 tokens.
+// The activations of 4 tokens for one part.
 typedef struct four_act {
   int32_t words[16][FOUR]
                [4];        // [word of act_block.codes or act_wide][token][the same in all lanes]
   act_block blocks[FOUR];  // without codes
 } four_act;
 
-// Where lanes have 16 bits a part's codes are widened (tile_part.wide) and its words act_wide's.
+// Words of a part. Where lanes have 16 bits, codes are those of tile_part.wide and words those of
+// act_wide.
 #define FOUR_WORDS(kind, flavor) (flavor_is_wide(kind, flavor) ? 16u : 8u)
 
 SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, uint32_t words,
@@ -36,7 +37,7 @@ SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, uin
   }
 }
 
-// One word of 4 tokens.
+// Adds the products with one word of each token.
 SIMD_INLINE void four_step(const tile_part *part, const four_act *act, uint32_t word,
                            block_kind kind, simd_flavor flavor, v128_t dots[FOUR][2]) {
   v128_t codes[2];

@@ -1,8 +1,9 @@
-// kernels/lowbits.h — records of Q2_K and Q3_K: 256 columns, sub-scales per 16.
+// kernels/lowbits.h — records of Q2_K and Q3_K. Blocks have 256 columns; each 16 columns have a
+// sub-scale.
 //
-// Codes of 2 bits: [16 columns][rows 0-3, rows 4-7][4 rows][4 columns c], bits 2g and 2g + 1 of a
-// byte for column 4g + c. Sub-scales: the 4 bytes of lane i are row i's of the part's first and
-// second 16 columns, then row i + 4's.
+// Two bits of a code: bytes [2 times 16 columns][rows 0-3, rows 4-7][4 rows][c of 4]. Bits 2g and
+// 2g + 1 of a byte belong to column 4g + c of the 16. Sub-scales of a part: the 4 bytes of lane i
+// are those of row i for the first and the second 16 columns, then the same two of row i + 4.
 #ifndef WICK_KERNELS_LOWBITS_H
 #define WICK_KERNELS_LOWBITS_H
 
@@ -20,8 +21,8 @@ typedef struct q2_k_record {
   q2_k_part parts[8];
 } q2_k_record;
 
-// The third bit of a code: [rows 0-3, rows 4-7][4 rows][4 columns c], bit g of a byte for column
-// 4g + c of the part's 32. weight = scale * (sub_scale - 32) * (code - 4).
+// The third bits of the codes: bytes [rows 0-3, rows 4-7][4 rows][c of 4]. Bit g belongs to column
+// 4g + c of the part's 32. A weight is scale * (sub_scale - 32) * (code - 4).
 typedef struct q3_k_part {
   uint8_t third[2][16];
   uint8_t codes[2][2][16];

@@ -1,5 +1,5 @@
-// kernels/lowbits_simd.c — products with Q2_K and Q3_K in 128-bit vectors. The records are drawn in
-// lowbits.h. Step s gives the four column groups of sub-block s.
+// kernels/lowbits_simd.c — products with Q2_K and Q3_K in 128-bit vectors. lowbits.h describes the
+// records. Step s reads the four column groups of sub-block s, which is 16 columns.
 #include "kernels/lowbits.h"
 
 #include "kernels/tile.h"
@@ -42,7 +42,7 @@ SIMD_INLINE void q2_k_codes(const uint8_t *record, uint32_t part, uint32_t step,
   two_bits_take(RECORD(q2_k_record, record)->parts[part].codes[step][half], codes);
 }
 
-// Sub-scales of all parts as bytes.
+// Unpacks the scales, and the sub-scales of all parts as bytes.
 SIMD_INLINE void q3_k_super(const uint8_t *record, strip_super *super) {
   const q3_k_record *k = RECORD(q3_k_record, record);
   const v128_t scales = wasm_v128_load(k->scales);
@@ -70,7 +70,7 @@ SIMD_INLINE void q3_k_begin(const uint8_t *record, uint32_t part, v128_t state[2
   state[1] = wasm_v128_load(k->third[1]);
 }
 
-// state: the third bits of the step's groups in bits 0 to 3 of each byte.
+// state holds the third bits of the codes: bits 0 to 3 of each byte are those of the step's groups.
 SIMD_INLINE void q3_k_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
                             v128_t state[2], v128_t *codes) {
   const v128_t mask = wasm_v128_load(simd_mask.third), third = state[half];

@@ -1,9 +1,9 @@
-// kernels/nibbles.h — records of the types whose codes are a nibble, some with a fifth bit: Q4_0,
-// Q4_1, Q5_0, Q5_1 with blocks of 32 columns, Q4_K and Q5_K with blocks of 256.
+// kernels/nibbles.h — records of the types whose codes have 4 bits (a nibble) or 5. Q4_0, Q4_1,
+// Q5_0 and Q5_1 have blocks of 32 columns, Q4_K and Q5_K blocks of 256.
 //
-// Codes of 8 rows x 32 columns: [column group k of 4][8 rows][4 columns c], the low nibble for
-// column 4k + c, the high one for 16 + 4k + c. Fifth bits: [8 rows][4 columns c], bit 4 + k for
-// column 4k + c, bit k for 16 + 4k + c.
+// The nibbles of 8 rows x 32 columns are bytes [k of 4][8 rows][c of 4]. The low nibble is the code
+// of column 4k + c, the high nibble that of column 16 + 4k + c. The fifth bits are bytes
+// [8 rows][c of 4]. Bit 4 + k belongs to column 4k + c, bit k to column 16 + 4k + c.
 #ifndef WICK_KERNELS_NIBBLES_H
 #define WICK_KERNELS_NIBBLES_H
 
@@ -33,8 +33,8 @@ typedef struct q5_1_record {
   uint8_t codes[4][32];
 } q5_1_record;
 
-// Sub-scales and sub-minima of 4 parts each. The 4 bytes of lane i are row i's sub-scale, row i +
-// 4's, row i's sub-minimum, row i + 4's.
+// subs[0] holds the sub-scales and sub-minima of parts 0 to 3, subs[1] those of parts 4 to 7. The 4
+// bytes of lane i are the sub-scales of rows i and i + 4, then their sub-minima.
 typedef struct q4_k_record {
   uint8_t scales[16], mins[16];
   sixbits subs[2];

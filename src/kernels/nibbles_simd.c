@@ -1,12 +1,12 @@
-// kernels/nibbles_simd.c — products with Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K in 128-bit vectors. The
-// records are drawn in nibbles.h.
+// kernels/nibbles_simd.c — products with Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K in 128-bit vectors.
+// nibbles.h describes the records.
 #include "kernels/nibbles.h"
 
 #include "kernels/tile.h"
 
 #ifdef WICK_SIMD128
 
-// ---- codes: step k gives column groups k and 4 + k ----
+// ---- codes: step k reads column groups k and 4 + k ----
 
 SIMD_INLINE void nibbles_take(const uint8_t codes[4][32], uint32_t step, uint32_t half,
                               v128_t *out) {
@@ -16,8 +16,8 @@ SIMD_INLINE void nibbles_take(const uint8_t codes[4][32], uint32_t step, uint32_
   out[1] = wasm_v128_and(wasm_u16x8_shr(bytes, 4), mask);
 }
 
-// The fifth bits, shifted right by one from step to step: bit 4 of each byte is that of the low
-// nibble's code, bit 0 that of the high one's.
+// The fifth bits of the codes. In each byte, bit 4 belongs to the code of the low nibble, bit 0 to
+// that of the high nibble. After a step the bytes are shifted right by one for the next step.
 SIMD_INLINE void fifth_begin(const uint8_t fifth[32], v128_t state[2]) {
   state[0] = wasm_v128_load(fifth);
   state[1] = wasm_v128_load(fifth + 16);

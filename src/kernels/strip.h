@@ -1,7 +1,15 @@
-// kernels/strip.h — the frame that all block-quantised types share in 128-bit vectors. A type
-// brings how its scales and codes come out of a record (strip_type); this file multiplies them with
-// one token, or unpacks them for the tiles of several tokens (tile.h). Everything is inlined into
-// one function per type and flavor, where the members of strip_type are constants.
+// kernels/strip.h — products with block-quantised weights in 128-bit vectors: the code that all
+// types share.
+//
+// Terms. A "record" holds 8 rows of weights, as many columns as a block of the type has (32 to
+// 256). A "part" of a record is 32 of its columns (blocks.h). A "strip" is the product of one or
+// two groups of 8 rows with one or two tokens, along all columns. A "flavor" is the instruction
+// that multiplies bytes (simd.h): PLAIN, PAIRS or QUADS.
+//
+// A type says in a strip_type how its scales and codes are read from a record. This file multiplies
+// them with one token, or unpacks them for the tiles of several tokens (tile.h). For Q4_0 and QUADS
+// for example the compiler makes one function of it: all functions here are inlined into it, and
+// the members of strip_type are constants there.
 #ifndef WICK_KERNELS_STRIP_H
 #define WICK_KERNELS_STRIP_H
 
@@ -10,7 +18,7 @@
 
 #ifdef WICK_SIMD128
 
-// An act_block by 32-bit words: 8 words of codes, then
+// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The others are:
 enum {
   ACT_WORDS = 16,
   ACT_WORD_SCALE = 8,
@@ -21,29 +29,33 @@ enum {
   ACT_WORD_MINUS_PAIRS_HALF = 14
 };
 
-// What is worked out once for a record, and for a part of it. [half]: rows 0-3 and 4-7 of the
-// group. scales of types with `folded` are 2^112 too small (simd_f16_tiny).
+// What a type computes once for a record. Index [half] is 0 for rows 0-3 of the record, 1 for rows
+// 4-7. The scales of a type with `folded` are 2^112 too small (simd_f16_tiny).
 typedef struct strip_super {
   v128_t scales[2], mins[2];
   uint8_t subs[8][16];
 } strip_super;
 
+// What a type computes once for a part.
 typedef struct strip_scales {
-  v128_t scales[2], mins[2];
+  v128_t scales[2], mins[2];                // [half]
   v128_t half_scales[2][2];                 // [16 columns][half], of BLOCK_HALVES
   v128_t sub_scales[2][2], sub_mins[2][2];  // [16 columns][half], 32-bit integers
 } strip_scales;
 
-// Codes come in steps; a step gives `per_step` vectors of 4 rows x 4 columns for each half. Vector
-// i of step s is column group s * step_groups + i * code_groups of the part's 8. Types with
-// sub-scales have two steps, one per 16 columns. `state` (a vector a half) is carried from step to
-// step.
+// How a type's records are read.
+//
+// The codes of a part are read in steps. A step gives `per_step` vectors for each half; a vector is
+// 4 rows x 4 columns. The part's 32 columns are 8 groups of 4: vector i of step s is group
+// s * step_groups + i * code_groups. Q4_0 for example has 4 steps of 2 vectors, groups s and 4 + s:
+// the low and the high nibbles of the same bytes. A type with sub-scales has two steps, one for
+// each 16 columns. `state` is one vector a half that a step leaves for the next one.
 typedef struct strip_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   uint32_t steps, per_step, step_groups, code_groups;
-  int32_t offset;  // codes come with it added, so that they fill 7 unsigned bits (not BLOCK_SIGNED)
-  bool is_of_job;  // that of the strip_job instead
+  int32_t offset;  // is added to codes so that they are unsigned, of 7 bits; not of BLOCK_SIGNED
+  bool is_of_job;  // the offset is that of the strip_job
   bool folded;
   void (*super)(const uint8_t *record, strip_super *super);
   void (*scales)(const uint8_t *record, uint32_t part, const strip_super *super,
@@ -64,7 +76,7 @@ SIMD_INLINE void strip_begin_nothing(const uint8_t *record, uint32_t part, v128_
   state[0] = state[1] = wasm_i32x4_splat(0);
 }
 
-// For types whose scale is one 16-bit float per row and record.
+// For types that have one scale per row and record, a 16-bit float.
 SIMD_INLINE void strip_scales_of_super(const uint8_t *record, uint32_t part,
                                        const strip_super *super, strip_scales *scales) {
   (void)record;
@@ -87,13 +99,13 @@ SIMD_INLINE v128_t strip_splat(const int32_t *x, uint32_t word) {
   return wasm_v128_load32_splat(x + word);
 }
 
-// The low 16 bits of each 32-bit lane in both halves.
+// Copies the low 16 bits of each 32-bit lane to its high 16 bits.
 SIMD_INLINE v128_t simd_both_halves(v128_t lanes) {
   return wasm_i16x8_shuffle(lanes, lanes, 0, 0, 2, 2, 4, 4, 6, 6);
 }
 
-// Four vectors of 6-bit codes out of three: the fourth in the upper 2 bits of the others, lowest
-// first.
+// Four vectors of 6-bit codes from three vectors of bytes. The low 6 bits are codes 0 to 2. The
+// upper 2 bits of the three are code 3, its lowest bits in the first vector.
 SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   const v128_t low = wasm_v128_load(simd_mask.low_6);
   const v128_t bits_0 = wasm_v128_load(simd_mask.low_2), bits_2 = wasm_v128_load(simd_mask.bits_2);
@@ -109,8 +121,9 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
-// -offset * sum(x) to begin a dot with: of all codes (step 2) or of those of 16 columns (step 0,
-// 1). PAIRS keeps dots in 16-bit lanes, where sums of 32 columns x 16 or 16 columns x 32 just fit.
+// What a dot begins with: -offset * sum(x), which takes the offset off the codes. `step` 2 is for
+// all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes: sums
+// of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
                                    simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) {
@@ -121,8 +134,8 @@ SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t st
   return wasm_i32x4_mul(strip_splat(x, word), wasm_i32x4_splat(offset));
 }
 
-// The even columns (0 and 2 of 4) or odd ones of codes in bytes, in 16-bit lanes; signed codes come
-// out 256 times too large.
+// Codes as 16-bit lanes: columns 0 and 2 of each 4 (odd = 0), or columns 1 and 3 (odd = 1). Signed
+// codes become 256 times too large; simd_dot_total divides.
 SIMD_INLINE v128_t simd_widen(v128_t codes, uint32_t odd, bool is_signed) {
   if (is_signed) {
     return odd ? wasm_v128_and(codes, wasm_v128_load(simd_mask.high_8_of_16))
@@ -132,20 +145,21 @@ SIMD_INLINE v128_t simd_widen(v128_t codes, uint32_t odd, bool is_signed) {
              : wasm_v128_and(codes, wasm_v128_load(simd_mask.low_8_of_16));
 }
 
-// sum + codes * x, one step of a dot. codes: in the form that the flavor wants.
+// sum + codes * x. Codes are bytes for PAIRS and QUADS, 16-bit lanes for PLAIN.
 SIMD_INLINE v128_t simd_dot(v128_t sum, v128_t x, v128_t codes, simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) return wasm_i16x8_add(sum, simd_dot_pairs(x, codes));
   if (flavor == SIMD_QUADS) return simd_dot_quads(x, codes, sum);
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, x));
 }
 
-// Whether a flavor multiplies in 16-bit lanes: two products of 8 bits and a sign fill 16 bits, so
-// PAIRS gains nothing with such codes.
+// Whether a flavor multiplies in 16-bit lanes. PAIRS does so for signed codes: a sum of two
+// products of 8-bit numbers with signs needs more than 16 bits.
 SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
   return flavor == SIMD_PLAIN || (kind_is_signed(kind) && flavor == SIMD_PAIRS);
 }
 
-// One vector of codes in bytes times a splatted word of a token. Signed codes: QUADS only.
+// sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed codes are
+// for QUADS alone.
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
   if (!is_signed) return simd_dot(sum, x, codes, flavor);
@@ -153,7 +167,7 @@ SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_si
   return simd_dot_quads(simd_with_sign(codes, x), wasm_i8x16_abs(x), sum);
 }
 
-// One vector of codes times one token's words. x and wide: of the first group of the step.
+// sum + one vector of codes times one token's words. x and wide begin at the step's first group.
 SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const int32_t *wide,
                              uint32_t group, block_kind kind, simd_flavor flavor) {
   const bool is_signed = kind_is_signed(kind);
@@ -165,33 +179,34 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
   return simd_dot_bytes(sum, codes, strip_splat(x, group), is_signed, flavor);
 }
 
-// A finished dot as 32-bit lanes.
+// The sum of a whole dot as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_total(v128_t sum, block_kind kind, simd_flavor flavor) {
   if (kind_is_signed(kind) && flavor != SIMD_QUADS) return wasm_i32x4_shr(sum, 8);
   return flavor == SIMD_PAIRS ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
 }
 
-// A finished dot of 16 columns times its sub-scales.
+// The sum of a dot of 16 columns times its sub-scales, as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_scaled(v128_t sum, v128_t sub_scales, simd_flavor flavor) {
   return flavor == SIMD_PAIRS ? wasm_i32x4_dot_i16x8(sum, simd_both_halves(sub_scales))
                               : wasm_i32x4_mul(sum, sub_scales);
 }
 
-// ---- lanes: one group of rows times one token or two, or two groups times one token ----
-// What two lanes share (codes or activations) is taken out once for both.
+// ---- lanes ----
+// A strip has one lane (8 rows times one token) or two: the same rows times two tokens, or two
+// groups of rows times one token. Two lanes share the loads of codes or of activations.
 
 typedef enum strip_lanes { LANES_ONE, LANES_TOKENS, LANES_GROUPS } strip_lanes;
 
 #define LANES_COUNT(lanes) ((lanes) == LANES_ONE ? 1u : 2u)
 #define LANES_RECORDS(lanes) ((lanes) == LANES_GROUPS ? 2u : 1u)
 
-// Activations of a part: words of its act_block and act_wide.
+// A token's activations of a part: the words of its act_block and of its act_wide.
 typedef struct strip_act {
   const int32_t *x, *wide;
 } strip_act;
 
-// Integer dots of 16 columns each, sub-scales applied and added up, of one record with `tokens`
-// (1 or 2) lanes.
+// The dots of a part whose type has sub-scales: for each 16 columns the integer dot times the
+// sub-scale, added up. One record; `tokens` (1 or 2) lanes.
 SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const uint8_t *record,
                                 uint32_t part, const strip_super *super, const strip_act *act,
                                 uint32_t tokens, simd_flavor flavor, v128_t *totals) {
@@ -218,7 +233,7 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
   }
 }
 
-// The share of step `s` in the dots. act: of its first column group.
+// Adds the products of step `s` to the dots. act begins at the step's first column group.
 SIMD_INLINE void strip_step(const strip_type *type, const uint8_t *record[2], uint32_t part,
                             uint32_t s, v128_t state[2][2], strip_lanes lanes,
                             const strip_act act[2], simd_flavor flavor, v128_t totals[4]) {
@@ -253,7 +268,8 @@ SIMD_INLINE void strip_act_hide(bool apart, uint32_t count, strip_act act[2]) {
   if (apart) act[1] = act[0];
 }
 
-// Dots of steps [step_first, step_last), totals[2 * lane + half]; start: see strip_dot_start.
+// The dots of steps [step_first, step_last), in totals[2 * lane + half]. `start` is the step of
+// strip_dot_start.
 SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_t *record[2],
                             uint32_t part, uint32_t step_first, uint32_t step_last, uint32_t start,
                             strip_lanes lanes, const strip_act from[2], simd_flavor flavor,
@@ -286,7 +302,7 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
   }
 }
 
-// sum plus one part's share, in the order of blocks.h.
+// sum + one part's products, scaled, added in the order of blocks.h.
 SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scales *scales,
                                   uint32_t half, v128_t dot, const int32_t *x, simd_flavor flavor,
                                   v128_t sum) {
@@ -307,8 +323,9 @@ SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scal
   return sum;
 }
 
-// Half `s` of an unpacked part whose 16 columns have a scale, with two tokens: of BLOCK_HALVES a
-// float's share is added to the sums, of the others dots are multiplied and added up.
+// One half (16 columns) of an unpacked part, with two tokens. BLOCK_HALVES has a float scale for
+// each half: its product is added to the sums. The other types have integer sub-scales: the dots
+// are multiplied with them and added up.
 SIMD_INLINE void strip_part_half(const strip_type *type, int32_t offset, const uint8_t *record[2],
                                  uint32_t s, const strip_act act[2], simd_flavor flavor,
                                  v128_t dots[4], v128_t sums[4]) {
@@ -329,7 +346,7 @@ SIMD_INLINE void strip_part_half(const strip_type *type, int32_t offset, const u
   }
 }
 
-// One part of the lanes' records.
+// Adds the products of one part of the lanes' records to the sums.
 SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_t *record[2],
                             uint32_t part, strip_lanes lanes, strip_super super[2],
                             const strip_act act[2], simd_flavor flavor, v128_t sums[4]) {
@@ -360,9 +377,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   }
 }
 
-// What a strip multiplies: `parts` parts of `groups` groups of 8 rows, each group_stride_bytes
-// behind the one before, with `tokens` tokens, each act_stride words behind the one before.
-// sums: [group][`slots` tokens][8 rows]; an odd number of tokens in pairs has a slot more.
+// What a call multiplies: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
+// begins group_stride_bytes after the one before, a token's activations act_stride words after the
+// one before. sums is [group][slot][8 rows], a slot for each token. Tokens are taken in pairs, so
+// an odd number of tokens has one slot more.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;
@@ -374,13 +392,13 @@ typedef struct strip_job {
   float *sums;
 } strip_job;
 
-// The lanes' records along `parts` parts; sums of lane l at y[l].
+// Multiplies the lanes' records along all parts of the job. The sums of lane l are at y[l].
 SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const uint8_t *record[2],
                            strip_act act[2], strip_lanes lanes, float *const y[2],
                            simd_flavor flavor) {
   v128_t sums[4];
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
-  // As a constant where it is one.
+  // The compiler sees a constant where the offset is the type's.
   const int32_t offset = type->is_of_job ? job->offset : type->offset;
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
@@ -401,12 +419,12 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
 }
 
 // ---- four tokens at a time, signed codes in 16-bit lanes ----
-// Fewest instructions for a product: the dots of 8 rows fill the registers, so the sums of floats
-// stay in memory.
+// This order needs the fewest instructions for a product. The dots of 8 rows and 4 tokens fill the
+// registers, so the sums of floats stay in memory.
 
 enum { FOUR = 4 };
 
-// 8 rows x the even or odd columns of step `s` x 4 tokens.
+// Adds the products of 8 rows and 4 tokens, for the even or the odd columns of step `s`.
 SIMD_INLINE void strip_four_step(const strip_type *type, const uint8_t *record, uint32_t s,
                                  uint32_t odd, const int32_t *const wide[FOUR],
                                  v128_t dots[FOUR][2]) {
@@ -423,7 +441,7 @@ SIMD_INLINE void strip_four_step(const strip_type *type, const uint8_t *record, 
   }
 }
 
-// The parts of one group x 4 tokens. sums: [4 tokens][8 rows].
+// Multiplies all parts of one group with 4 tokens. sums is [4 tokens][8 rows].
 SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, const uint8_t *record,
                                 strip_act act, float *sums, simd_flavor flavor) {
   const int32_t *x[FOUR], *wide[FOUR];
@@ -464,8 +482,8 @@ SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, co
   }
 }
 
-// Pairs of tokens, fours before them where the type has them. A last one alone is its own
-// neighbour.
+// Several tokens: by fours where the type has them, then by pairs. A last token without a partner
+// is multiplied twice, with itself as its partner.
 SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, simd_flavor flavor) {
   float *y = job->sums;
 #pragma nounroll
@@ -492,7 +510,7 @@ SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, s
   }
 }
 
-// One token, an even number of groups: two at a time where a part is little work.
+// One token and an even number of groups. Types with one part a record take two groups at a time.
 SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
                                   simd_flavor flavor) {
   const strip_lanes lanes = type->parts == 1 ? LANES_GROUPS : LANES_ONE;

@@ -1,11 +1,13 @@
-// kernels/tile.h — products of block-quantised types in 128-bit vectors, in tiles of 8 rows x 2
-// or 4 tokens or, with a single token, 16 rows x 1 (strip.h).
+// kernels/tile.h — products of block-quantised matrices in 128-bit vectors. A tile is 16 rows x 1
+// token, or 8 rows x 2 or 4 tokens.
 //
-// A type's own strips take codes out of its records for each tile. For types where that is much
-// work, and for those that have no strips, 8 rows x 256 columns are unpacked once (tile_part) and
-// meet up to 32 tokens. For more, up to 64, a part of 8 rows is, and meets activations that are
-// spread over vectors once for 256 rows (fours.h). Calls are short, so that V8 soon has them
-// optimised.
+// Three ways to a product, by the number of tokens:
+//   strips    The type's own code reads the codes from the records again for every tile (strip.h).
+//   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied with up to
+//             32 tokens. For types whose codes cost much to read, and those without strips.
+//   fours     One part of 8 rows is unpacked and multiplied with up to 64 tokens, whose activations
+//             are copied into vectors once for 256 rows (fours.h).
+// Each call is short: V8 replaces a function by its optimised code between calls.
 #ifndef WICK_KERNELS_TILE_H
 #define WICK_KERNELS_TILE_H
 
@@ -14,7 +16,7 @@
 #ifdef WICK_SIMD128
 
 typedef void tile_strip(const strip_job *job);
-// Unpacks parts [first, last) of a record.
+// Unpacks parts [first, last) of a record to out[0], out[1] and so on.
 typedef void tile_unpack(const uint8_t *record, uint32_t first, uint32_t last, tile_part *out);
 
 typedef struct tile_type {
@@ -24,15 +26,15 @@ typedef struct tile_type {
   tile_strip *single;  // one token and an even number of groups
   tile_strip *pairs;   // several tokens; NULL where they are unpacked for
   tile_unpack *unpack;
-  // Up to so many tokens go by the type's own strips (0: it has none), others are worth unpacking
-  // for; measured, `WICK_BENCH=1 kernels_test bench_products`.
+  // Up to this number of tokens the type's own strips are faster than unpacking (0: it has none).
+  // Measured by `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
   bool is_widened;  // unpack gives tile_part.wide, not codes
 } tile_type;
 
 #define TILE_TOKENS_ANY UINT32_MAX
 
-// The strips of unpacked parts in a flavor.
+// The strips of unpacked parts, for one flavor.
 typedef struct tile_kernels tile_kernels;
 extern const tile_kernels SIMD_NAME(tile_kernels_simd128), SIMD_NAME(tile_kernels_pairs),
     SIMD_NAME(tile_kernels_quads);
@@ -41,18 +43,18 @@ void tile_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_l
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                  size_t y_stride, const tile_type *type, const tile_kernels *kernels);
 
-// Unpacks parts of a record whose rows come one by one by type->load, `offset` added to codes.
+// Unpacks parts of a record row by row with type->load. `offset` is added to the codes.
 void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, const block_type *type,
                       int32_t offset, tile_part *out);
 
-// type_unpack() of a strip_type.
+// Defines name_unpack() for a strip_type.
 #define TILE_UNPACK(name, strip)                                                  \
   static void name##_unpack(const uint8_t *record, uint32_t first, uint32_t last, \
                             tile_part *out) {                                     \
     strip_unpack(&(strip), record, first, last, out);                             \
   }
 
-// name_product_variant() of a strip_type in a flavor.
+// Defines name_product_variant() for a strip_type and a flavor.
 #define TILE_PRODUCT(name, strip_facts, variant, flavor)                                        \
   static void name##_pairs_of_tokens_##variant(const strip_job *job) {                          \
     strip_run_pairs(&(strip_facts), job, flavor);                                               \
@@ -77,8 +79,8 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
                 &SIMD_NAME(tile_kernels_##variant));                                            \
   }
 
-// name_matmul_variant() by name_product_variant(); by `other` where the matrix has one of the
-// flags.
+// Defines name_matmul_variant(): it calls name_product_variant(), or `other` where the matrix has
+// one of the flags.
 #define TILE_MATMUL(name, variant, flags_of_other, other)                                  \
   void SIMD_NAME(name##_matmul_##variant)(                                                 \
       const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act, \
@@ -92,7 +94,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   TILE_PRODUCT(name, strip_facts, variant, flavor)       \
   TILE_MATMUL(name, variant, KERNEL_MATRIX_HAS_WILD_F16, name##_matmul_scalar)
 
-// All of a type.
+// Defines all functions of a type.
 #ifdef WICK_RELAXED
 #define TILE_TYPE(name, strip_facts)                   \
   TILE_UNPACK(name, strip_facts)                       \
