@@ -138,21 +138,21 @@ const squaredError = (a, b) => a.reduce((sum, value, i) => sum + (value - b[i]) 
 
 describe('beside llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
   const shapes = {
-    plain: llama(256),
-    tied: llama(256, { tied: true }),
-    'rows of 96': llama(96),
-    'a fused projection': llama(256, { fused: true }),
-    '8 experts': llama(256, { experts: 8 }),
-    '4 experts': llama(256, { experts: 4 }),
+    plain: () => llama(256),
+    tied: () => llama(256, { tied: true }),
+    'rows of 96': () => llama(96),
+    'a fused projection': () => llama(256, { fused: true }),
+    '8 experts': () => llama(256, { experts: 8 }),
+    '4 experts': () => llama(256, { experts: 4 }),
   };
   const fileTypes = { q8_0: 7, q4_0: 2, q4_k_m: 15, q4_k_s: 14, q5_k_m: 17, q6_k: 18, q5_0: 8 };
-  for (const [shape, bytes] of Object.entries(shapes)) {
+  for (const [shape, make] of Object.entries(shapes)) {
     const source = at(`${shape.replaceAll(' ', '-')}.gguf`);
-    before(() => writeFileSync(source, bytes));
     const all = Object.entries(fileTypes);
     const types = shape === 'plain' ? all : all.filter(([type]) => type.endsWith('_m'));
     for (const [type, id] of types) {
       test(`${shape}, ${type}: the same types, and no larger an error of any type`, async () => {
+        if (!existsSync(source)) writeFileSync(source, make());
         const [ours, theirs] = [`${source}.${type}.ours`, `${source}.${type}.theirs`];
         await quantize([source, ours, type, '--quiet']);
         const script = join(root, 'tests/support/llama_quantize.py');
@@ -186,9 +186,10 @@ describe('beside llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
 
 describe('the file', { concurrency: 2 }, () => {
   const source = at('source.gguf');
-  before(() => writeFileSync(source, llama(256)));
+  const makeSource = () => existsSync(source) || writeFileSync(source, llama(256));
 
   test('threads, pipes and hosts do not change it', async () => {
+    makeSource();
     await quantize([source, at('one.gguf'), 'q4_k_m']);
     const bytes = readFileSync(at('one.gguf'));
     await quantize([source, at('four.gguf'), 'q4_k_m', '--threads', '4']);
@@ -205,6 +206,7 @@ describe('the file', { concurrency: 2 }, () => {
   });
 
   test('metadata goes over, but for the type', async () => {
+    makeSource();
     await quantize([source, at('metadata.gguf'), 'q6_k']);
     const { stdout } = await wick(native, ['inspect', at('metadata.gguf'), '--json']);
     /** @type {{key: string, value: unknown}[]} */
@@ -216,6 +218,7 @@ describe('the file', { concurrency: 2 }, () => {
   });
 
   test('each tensor and the sum are told, unless it is to be quiet', async () => {
+    makeSource();
     const { stderr } = await quantize([source, at('told.gguf'), 'q4_0']);
     assert.match(stderr, /\[ +\d+\/ +93\] blk\.3\.ffn_down\.weight +F16 -> Q4_0 +0\.04 MB/);
     assert.match(stderr, /weights: [\d.]+ MB -> [\d.]+ MB/);

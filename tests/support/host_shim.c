@@ -1,6 +1,11 @@
-// tests/support/host_shim.c — a library for LD_PRELOAD that makes a host difficult: the clock runs on by
-// SHIM_CLOCK_MS with each look at it, and call number SHIM_CALLOC_FAILS of calloc finds no memory. With
-// SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
+// tests/support/host_shim.c — a library for LD_PRELOAD that makes a host difficult: the clock runs
+// on by SHIM_CLOCK_MS with each look at it, and call number SHIM_CALLOC_FAILS of calloc finds no
+// memory. With SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
+// SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same of malloc and realloc.
+//
+// SHIM_CLOCK_STEP_US makes a host whose runs can be repeated: its clocks run with looks at them
+// alone, by so much each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time
+// of day, in s since 1970.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +15,10 @@
 #include <unistd.h>
 
 extern void *__libc_calloc(size_t count, size_t size_bytes);
+extern void *__libc_malloc(size_t size_bytes);
+extern void *__libc_realloc(void *block, size_t size_bytes);
 
-static unsigned long calls;
+static unsigned long calls, malloc_calls;
 
 static unsigned long setting(const char *name) {
   const char *text = getenv(name);
@@ -27,8 +34,46 @@ void *calloc(size_t count, size_t size_bytes) {
   return __libc_calloc(count, size_bytes);
 }
 
+static int is_refused(void) {
+  const unsigned long call = __atomic_add_fetch(&malloc_calls, 1, __ATOMIC_RELAXED);
+  if (call != setting("SHIM_MALLOC_FAILS")) return 0;
+  errno = ENOMEM;
+  return 1;
+}
+
+void *malloc(size_t size_bytes) { return is_refused() ? NULL : __libc_malloc(size_bytes); }
+
+void *realloc(void *block, size_t size_bytes) {
+  return is_refused() ? NULL : __libc_realloc(block, size_bytes);
+}
+
+// The time of a clock that is looked at once more, in us.
+static unsigned long look_us(unsigned long step_us) {
+  static unsigned long looks, now_us = 1000000000;
+  const unsigned long look = __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);
+  const unsigned long spread = setting("SHIM_CLOCK_SPREAD");
+  const unsigned long times = spread == 0 ? 1 : 1 + look * 2654435761u / 65536 % spread;
+  return __atomic_add_fetch(&now_us, step_us * times, __ATOMIC_RELAXED);
+}
+
+time_t time(time_t *out) {
+  const unsigned long set_s = setting("SHIM_TIME_S");
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+  const time_t now_s = set_s == 0 ? now.tv_sec : (time_t)set_s;
+  if (out != NULL) *out = now_s;
+  return now_s;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
   static unsigned long ahead_ms;
+  const unsigned long step_us = setting("SHIM_CLOCK_STEP_US");
+  if (step_us != 0) {
+    const unsigned long now_us = look_us(step_us);
+    now->tv_sec = (time_t)(now_us / 1000000);
+    now->tv_nsec = (long)(now_us % 1000000) * 1000;
+    return 0;
+  }
   const int result = (int)syscall(SYS_clock_gettime, clock, now);
   const unsigned long ms =
       __atomic_add_fetch(&ahead_ms, setting("SHIM_CLOCK_MS"), __ATOMIC_RELAXED);
@@ -41,10 +86,15 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
   return result;
 }
 
-__attribute__((destructor)) static void tell(void) {
-  const char *path = getenv("SHIM_CALLOC_COUNT");
+static void write_count(const char *name, unsigned long count) {
+  const char *path = getenv(name);
   FILE *file = path == NULL ? NULL : fopen(path, "w");
   if (file == NULL) return;
-  fprintf(file, "%lu", calls);
+  fprintf(file, "%lu", count);
   fclose(file);
+}
+
+__attribute__((destructor)) static void tell(void) {
+  write_count("SHIM_CALLOC_COUNT", calls);
+  write_count("SHIM_MALLOC_COUNT", malloc_calls);
 }
