@@ -258,7 +258,7 @@ function kvTypeOf(given) {
   return given && { k, v };
 }
 
-/** @param {Argument[]} found @param {number} threads */
+/** @param {Argument[]} found @param {number} threads @returns {Promise<undefined>} */
 async function runThreaded(found, threads) {
   const { last, generation, positionals } = readRunOptions(found);
   if (positionals.length !== 1) {
@@ -296,7 +296,7 @@ function threadsOf(found) {
 /** Printed after the WASI program's list of commands. */
 const SERVE_LINE = "This package also has 'wick serve MODEL': a server that OpenAI's clients know.";
 
-/** @param {string[]} argv @returns {Promise<number>} the exit code */
+/** @param {string[]} argv @returns {Promise<number | undefined>} the exit code, 0 where there is none */
 async function main(argv) {
   const [command, ...args] = argv;
   if (['help', '-h', '--help'].includes(command)) {
@@ -319,8 +319,7 @@ async function main(argv) {
   });
   closeSync(nowhere);
   if (checked !== 0) return checked;
-  await runThreaded(found, threads);
-  return 0;
+  return runThreaded(found, threads);
 }
 
 try {

@@ -104,12 +104,12 @@ function failOption(error) {
 /**
  * @param {Argument[]} found
  * @param {URL} home the package's files
- * @returns {Promise<number>} the exit code, when a signal has ended it
+ * @returns {Promise<undefined>} settles when a signal has ended it
  */
 export async function serveModel(found, home) {
   if (found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option))) {
     process.stdout.write(HELP);
-    return 0;
+    return;
   }
   const { given, model } = readArguments(found);
   const [host, port] = [given.get('--host')?.at(-1) ?? HOST, numberOf(given, '--port', PORT_MAX)];
@@ -131,7 +131,6 @@ export async function serveModel(found, home) {
   } finally {
     await engine.close();
   }
-  return 0;
 }
 
 /**

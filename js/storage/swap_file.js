@@ -49,11 +49,6 @@ export class SwapFile {
     this.#records = this.#records.filter((record) => record.id !== id);
   }
 
-  /** @returns {number} number of records in the file */
-  get count() {
-    return this.#records.length;
-  }
-
   close() {
     return this.#file.close();
   }
