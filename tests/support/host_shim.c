@@ -17,34 +17,37 @@
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_realloc(void *block, size_t size_bytes);
+extern void *__libc_memalign(size_t alignment, size_t size_bytes);
 
-static unsigned long calls, malloc_calls;
+static unsigned long calls, malloc_calls, aligned_calls;
 
 static unsigned long setting(const char *name) {
   const char *text = getenv(name);
   return text == NULL ? 0 : strtoul(text, NULL, 10);
 }
 
-void *calloc(size_t count, size_t size_bytes) {
-  const unsigned long call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-  if (call == setting("SHIM_CALLOC_FAILS")) {
-    errno = ENOMEM;
-    return NULL;
-  }
-  return __libc_calloc(count, size_bytes);
-}
-
-static int is_refused(void) {
-  const unsigned long call = __atomic_add_fetch(&malloc_calls, 1, __ATOMIC_RELAXED);
-  if (call != setting("SHIM_MALLOC_FAILS")) return 0;
+static int is_refused(unsigned long *count, const char *name) {
+  const unsigned long call = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+  if (call != setting(name)) return 0;
   errno = ENOMEM;
   return 1;
 }
 
-void *malloc(size_t size_bytes) { return is_refused() ? NULL : __libc_malloc(size_bytes); }
+void *calloc(size_t count, size_t size_bytes) {
+  return is_refused(&calls, "SHIM_CALLOC_FAILS") ? NULL : __libc_calloc(count, size_bytes);
+}
+
+void *malloc(size_t size_bytes) {
+  return is_refused(&malloc_calls, "SHIM_MALLOC_FAILS") ? NULL : __libc_malloc(size_bytes);
+}
 
 void *realloc(void *block, size_t size_bytes) {
-  return is_refused() ? NULL : __libc_realloc(block, size_bytes);
+  return is_refused(&malloc_calls, "SHIM_MALLOC_FAILS") ? NULL : __libc_realloc(block, size_bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t size_bytes) {
+  if (is_refused(&aligned_calls, "SHIM_ALIGNED_FAILS")) return NULL;
+  return __libc_memalign(alignment, size_bytes);
 }
 
 // The time of a clock that is looked at once more, in us.
@@ -97,4 +100,5 @@ static void write_count(const char *name, unsigned long count) {
 __attribute__((destructor)) static void tell(void) {
   write_count("SHIM_CALLOC_COUNT", calls);
   write_count("SHIM_MALLOC_COUNT", malloc_calls);
+  write_count("SHIM_ALIGNED_COUNT", aligned_calls);
 }
