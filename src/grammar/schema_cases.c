@@ -584,9 +584,13 @@ static void no_properties(schema_compiler *c, expansion *x, uint32_t schema, uin
   }
 }
 
-static void refuse_not(schema_compiler *c, expansion *x, uint32_t value, uint32_t type) {
-  if ((x->value.types & type) == 0 || schema_is_true(c, value)) return;
+static void refuse_type(schema_compiler *c, const expansion *x, uint32_t value, uint32_t type) {
+  if ((x->value.types & type) == 0) return;
   schema_refuse(c, value, "this keyword below 'not' (or in a 'oneOf' whose schemas overlap)");
+}
+
+static void refuse_not(schema_compiler *c, const expansion *x, uint32_t value, uint32_t type) {
+  if (!schema_is_true(c, value)) refuse_type(c, x, value, type);
 }
 
 static void no_member_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
@@ -596,6 +600,16 @@ static void no_member_part(schema_compiler *c, expansion *x, uint32_t schema, ui
   refuse_not(c, x, value, TYPE_OBJECT);
 }
 
+// Of a list by names, each entry says something of its own.
+static void no_named_parts(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                           const option **options) {
+  (void)schema;
+  (void)options;
+  for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
+    refuse_not(c, x, child, TYPE_OBJECT);
+  }
+}
+
 static void no_item_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                          const option **options) {
   (void)schema;
@@ -603,12 +617,27 @@ static void no_item_part(schema_compiler *c, expansion *x, uint32_t schema, uint
   refuse_not(c, x, value, TYPE_ARRAY);
 }
 
+// Where there is no item, even a schema that says nothing is broken.
+static void no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                        const option **options) {
+  (void)schema;
+  (void)options;
+  refuse_type(c, x, value, TYPE_ARRAY);
+}
+
+static void no_unique(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                      const option **options) {
+  (void)schema;
+  (void)options;
+  if (node_of(c, value)->kind != JSON_FALSE) refuse_type(c, x, value, TYPE_ARRAY);
+}
+
 // Some item breaks the schema of all, or one at its place the schema for it.
 static void no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                      const option **options) {
   const json_node *at = node_of(c, value);
-  const bool has_prefix = document_find(&c->document, schema, "prefixItems") != value &&
-                          document_find(&c->document, schema, "prefixItems") != 0;
+  const uint32_t prefix = schema_keyword(c, schema, "prefixItems");
+  const bool has_prefix = prefix != value && prefix != 0;
   if (has_prefix) {
     refuse_not(c, x, value, TYPE_ARRAY);
     return;
@@ -869,19 +898,19 @@ static const keyword KEYWORDS[] = {
     {"format", yes_format, no_format, 0, 0},
     {"required", yes_required, no_required, 0, 0},
     {"properties", yes_part, no_properties, 0, 0},
-    {"patternProperties", yes_part, no_member_part, 0, 0},
+    {"patternProperties", yes_part, no_named_parts, 0, 0},
     {"additionalProperties", yes_part, no_member_part, 0, 0},
     {"propertyNames", yes_part, no_member_part, 6, 0},
     {"unevaluatedProperties", yes_part, no_member_part, 2019, 0},
     {"items", yes_part, no_items, 0, 0},
     {"prefixItems", yes_part, no_items, 2020, 0},
     {"additionalItems", yes_part, no_item_part, 0, 0},
-    {"contains", yes_part, no_item_part, 6, 0},
-    {"uniqueItems", yes_part, no_item_part, 0, 0},
+    {"contains", yes_part, no_contains, 6, 0},
+    {"uniqueItems", yes_part, no_unique, 0, 0},
     {"unevaluatedItems", yes_part, no_item_part, 2019, 0},
-    {"dependencies", yes_dependencies, no_member_part, 0, 0},
-    {"dependentRequired", yes_dependencies, no_member_part, 2019, 0},
-    {"dependentSchemas", yes_dependencies, no_member_part, 2019, 0},
+    {"dependencies", yes_dependencies, no_named_parts, 0, 0},
+    {"dependentRequired", yes_dependencies, no_named_parts, 2019, 0},
+    {"dependentSchemas", yes_dependencies, no_named_parts, 2019, 0},
     {"allOf", yes_all_of, no_all_of, 0, 0},
     {"anyOf", yes_any_of, no_any_of, 0, 0},
     {"oneOf", yes_one_of, no_one_of, 0, 0},
@@ -900,6 +929,11 @@ static const keyword *find_keyword(const schema_compiler *c, document_text name)
     }
   }
   return NULL;
+}
+
+uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name) {
+  const uint32_t found = document_find(&c->document, node, name);
+  return found == 0 || find_keyword(c, node_of(c, found)->key) == NULL ? 0 : found;
 }
 
 bool schema_is_true(const schema_compiler *c, uint32_t node) {

@@ -20,7 +20,7 @@ static item_part read_part(const schema_compiler *c, const case_part *part) {
     out.is_const = node_of(c, node)->kind == JSON_ARRAY;
     out.list = out.is_const ? node : 0;
   } else {
-    const uint32_t prefix = document_find(&c->document, node, "prefixItems");
+    const uint32_t prefix = schema_keyword(c, node, "prefixItems");
     const uint32_t items = document_find(&c->document, node, "items");
     const bool is_list = items != 0 && node_of(c, items)->kind == JSON_ARRAY;
     out.list = prefix != 0 ? prefix : is_list ? items : 0;
@@ -38,7 +38,7 @@ static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
   if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
-  return document_find(&c->document, term_node(part->term), name);
+  return schema_keyword(c, term_node(part->term), name);
 }
 
 static bool is_evaluated(schema_compiler *c, const schema_case *value, const case_part *by,
@@ -107,7 +107,7 @@ typedef struct array_plan {
 
 static uint32_t count_beside(schema_compiler *c, const case_part *part, const char *name,
                              uint32_t otherwise) {
-  const uint32_t node = keyword_of(c, part, name);
+  const uint32_t node = document_find(&c->document, term_node(part->term), name);
   if (node == 0 || c->dialect < 2019) return otherwise;
   uint32_t count = 0;
   for (uint32_t i = 0; i < node_of(c, node)->text.size_bytes; i++) {
@@ -131,7 +131,7 @@ static bool plan_part(schema_compiler *c, array_plan *plan, const case_part *par
     return schema_refuse(c, unique, "uniqueItems");
   }
   const uint32_t contains = keyword_of(c, part, "contains");
-  if (contains == 0 || (c->any && c->dialect < 6)) return true;
+  if (contains == 0) return true;
   const uint32_t least = count_beside(c, part, "minContains", 1);
   const uint32_t most = count_beside(c, part, "maxContains", UINT32_MAX);
   if (least == 0 && most == UINT32_MAX) return true;

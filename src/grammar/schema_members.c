@@ -11,7 +11,7 @@ static const json_node *node_of(const schema_compiler *c, uint32_t node) {
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
   if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
-  return document_find(&c->document, term_node(part->term), name);
+  return schema_keyword(c, term_node(part->term), name);
 }
 
 // ---- patterns ----

@@ -135,6 +135,8 @@ bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
 const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 // The types of values that may satisfy the set.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
+// A keyword's node in a schema; 0: none, or the dialect does not know it.
+uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
 // A schema that says nothing: true, or an object of annotations alone.
 bool schema_is_true(const schema_compiler *c, uint32_t node);
 
