@@ -2,9 +2,11 @@
 // come out. tests/handler_http.test.mjs has the network.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { root } from './support/locate.mjs';
 import { dist, modelPath, openEngine, openHeldEngine, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/openai.js')} */
@@ -71,6 +73,63 @@ async function atRest(engine) {
     return requests.running + requests.waiting === 0;
   }, 'the requests to end');
 }
+
+describe('errors of the engine', () => {
+  const types = /** @type {Record<number, string>} */ ({
+    400: 'invalid_request_error',
+    429: 'rate_limit_error',
+    500: 'server_error',
+    501: 'not_implemented_error',
+    503: 'server_error',
+  });
+  const text = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d+)(, `Retry-After`)? \| `(\w+)` \|$/gm)];
+  const documented = rows.map(([, code, status, retry, name]) => ({
+    ...{ code, status: Number(status), retry: retry ? '1' : null, name },
+  }));
+
+  const question = { query: 'a', documents: ['b'] };
+
+  /** @param {unknown} error @returns {any} an engine whose every request fails */
+  const failing = (error) => {
+    const fail = async () => {
+      throw error;
+    };
+    return { generate: fail, rerank: fail, info: async () => ({}) };
+  };
+
+  test('have the statuses that the document says', async () => {
+    assert.equal(documented.length, 13);
+    const told = /** @type {any[]} */ ([]);
+    for (const { code, status, retry, name } of documented) {
+      const error = Object.assign(new Error(`It is ${code}`), { name: 'WickError', code });
+      const onError = (/** @type {any} */ one) => void told.push(one.code);
+      const response = await createHandler(failing(error), { onError })(
+        post('/v1/rerank', question),
+      );
+      assert.equal(response.headers.get('Retry-After'), retry, code);
+      const message = `It is ${code}`;
+      await assertRefused(response, status, { code: name, type: types[status], message });
+    }
+    const severe = documented
+      .filter(({ status }) => status >= 500 && status !== 501)
+      .map(({ code }) => code);
+    assert.deepEqual(told, severe);
+  });
+
+  test('of other codes and of other libraries keep their message to themselves', async () => {
+    const codes = ['CORRUPT', 'INTERNAL', 'toString'];
+    const errors = codes.map((code) => Object.assign(new Error('it'), { name: 'WickError', code }));
+    for (const error of [...errors, new TypeError('it'), 'it', null]) {
+      const response = await createHandler(failing(error))(post('/v1/rerank', question));
+      const { message } = await assertRefused(response, 500, {
+        code: 'internal_error',
+        param: null,
+      });
+      assert.equal(message, 'The server failed at this request');
+    }
+  });
+});
 
 describe('chat completions', () => {
   test('say what the engine says, whole and streamed', async (t) => {

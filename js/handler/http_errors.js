@@ -82,9 +82,9 @@ function paramOf(error, fields) {
  */
 export function httpErrorOf(error, fields = new Set()) {
   if (error instanceof HttpError) return error;
-  const answer = error?.name === 'WickError' ? answers[error.code] : undefined;
-  if (!answer) return new HttpError(500, 'internal_error', 'The server failed at this request');
-  const { status, headers, code = error.code.toLowerCase() } = answer;
+  const isKnown = error?.name === 'WickError' && Object.hasOwn(answers, error.code);
+  if (!isKnown) return new HttpError(500, 'internal_error', 'The server failed at this request');
+  const { status, headers, code = error.code.toLowerCase() } = answers[error.code];
   return new HttpError(status, code, error.message, {
     param: paramOf(error, fields),
     headers: headers ?? {},
