@@ -372,6 +372,34 @@ describe('bench --serve', () => {
     assert.ok(load.running_max <= 21 && load.running_max > 1);
   });
 
+  test('a run that takes next to no time has its rates, too', async () => {
+    const quick = { ...shim, SHIM_CLOCK_STEP_US: '1' };
+    const options = ['--serve', '--requests', '2', '--mix', '4/2', '--rate', '0'];
+    const { text, json } = await both(quick, builtIn, ...options);
+    assert.equal(text, table(json, 'wall time'));
+    const { load, overall, requests } = json;
+    assert.ok(load.elapsed_ms < 1 && load.elapsed_ms > 0, `${load.elapsed_ms} ms`);
+    assertSummary(json);
+    assertLoad(load, requests);
+    assert.equal(overall.served_well, 2);
+    assertSame(overall.goodput_per_s, 2e3 / load.elapsed_ms, 'goodput');
+    const saturation = await bench(
+      quick,
+      builtIn,
+      '--saturation',
+      '--short',
+      '2x4/2',
+      '--format',
+      'json',
+    );
+    const { alone, verdict } = JSON.parse(saturation.text);
+    assertSummary(alone);
+    const times = alone.requests.map((/** @type {any} */ row) => row.total_ms);
+    assert.ok(sum(times) < 1);
+    assertSame(alone.throughput_tok_s, 4e3 / sum(times), 'throughput');
+    assertSame(verdict.load_rate_per_s, alone.throughput_tok_s / 4, 'load');
+  });
+
   test('what surrounds a run is told', async () => {
     const options = ['--serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
     const more = ['--ctx', '128', '--kv', 'q8:f16', '--kv-tokens', '256', '--seed', '9'];

@@ -1,5 +1,7 @@
 // Doubles as decimals: the digits are Python's repr, and reading is exact, so that both together
 // give back every double.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/decimal.h"
@@ -94,4 +96,99 @@ TEST(writes_a_number_of_places) {
   CHECK_EQ_STR(text, "0.1000000000");
   decimal_write_fixed(text, 1e300, 2);
   CHECK_EQ_STR(text, "1e+300");
+}
+
+// ---- beside the C library ----
+
+// The fewest digits by trying them all, in the form of Python's repr.
+static void write_by_trying(char *out, double value) {
+  char digits[40];
+  int count = 1;
+  for (; count <= 17; count++) {
+    snprintf(digits, sizeof digits, "%.*e", count - 1, value);
+    if (strtod(digits, NULL) == value) break;
+  }
+  const int exponent = atoi(strchr(digits, 'e') + 1);
+  if (exponent < -4 || exponent >= 16) {
+    *strchr(digits, 'e') = '\0';
+    snprintf(out, DECIMAL_BYTES, "%se%c%02d", digits, exponent < 0 ? '-' : '+', abs(exponent));
+    return;
+  }
+  const int places = count - 1 - exponent;
+  snprintf(out, DECIMAL_BYTES, "%.*f", places < 1 ? 1 : places, value);
+}
+
+// Numbers as people write them: some digits, with a point somewhere.
+static double short_number(uint64_t *random) {
+  char text[64];
+  const int digits = 1 + (int)random_below(random, 17);
+  uint64_t number = 0;
+  for (int i = 0; i < digits; i++) number = 10 * number + random_below(random, 10);
+  const int exponent = (int)random_below(random, 44) - 26;
+  snprintf(text, sizeof text, "%s%llue%d", random_below(random, 2) ? "-" : "",
+           (unsigned long long)number, exponent);
+  return strtod(text, NULL);
+}
+
+TEST(short_and_long_numbers_are_written_as_the_c_library_writes_them) {
+  uint64_t random = 11;
+  for (int i = 0; i < 6000; i++) {
+    double value = short_number(&random);
+    if (i % 3 == 0) value += short_number(&random);
+    if (i % 100 == 0) value = 0x1p-30 * (double)(1 << random_below(&random, 30)) * 0x1p20;
+    if (value == 0) continue;
+    char text[DECIMAL_BYTES] = "", wanted[DECIMAL_BYTES + 8];
+    write_by_trying(wanted, value);
+    CHECK_EQ_UINT(decimal_write_f64(text, value), strlen(text));
+    CHECK_EQ_STR(text, wanted);
+    double back = 0;
+    CHECK(decimal_read_f64(text, strlen(text), &back) && back == value);
+  }
+}
+
+TEST(texts_are_read_as_the_c_library_reads_them) {
+  uint64_t random = 12;
+  for (int i = 0; i < 6000; i++) {
+    char text[96];
+    size_t size = 0;
+    const size_t digits = 1 + random_below(&random, 40), point = random_below(&random, 42);
+    if (random_below(&random, 3) == 0) text[size++] = random_below(&random, 2) ? '-' : '+';
+    for (size_t k = 0; k < digits; k++) {
+      if (k == point) text[size++] = '.';
+      text[size++] = (char)('0' + random_below(&random, 10) * (random_below(&random, 4) != 0));
+    }
+    const int range = i % 2 ? 340 : 30;
+    if (random_below(&random, 2)) {
+      size += (size_t)snprintf(text + size, sizeof text - size, "%c%d", i % 3 ? 'e' : 'E',
+                               (int)random_below(&random, 2 * (uint32_t)range) - range);
+    }
+    text[size] = '\0';
+    const double wanted = strtod(text, NULL);
+    double value = -1;
+    if (!CHECK(decimal_read_f64(text, size, &value))) printf("# %s\n", text);
+    if (!CHECK_EQ_MEM(&value, &wanted, sizeof value)) printf("# %s: %g\n", text, value);
+  }
+}
+
+TEST(places_are_written_as_the_c_library_writes_them) {
+  uint64_t random = 13;
+  double most = 4e18;
+  for (int i = 0; i < 6000; i++) {
+    const int places = (int)random_below(&random, 19);
+    double value = short_number(&random);
+    if (i % 4 == 0) value = ((double)random_below(&random, 2000) - 1000) / 16;  // with ties
+    double scaled = value < 0 ? -value : value;
+    for (int k = 0; k < places; k++) scaled *= 10;
+    if (scaled >= most) continue;
+    char text[DECIMAL_FIXED_BYTES], wanted[DECIMAL_FIXED_BYTES];
+    snprintf(wanted, sizeof wanted, "%.*f", places, value);
+    CHECK_EQ_UINT(decimal_write_fixed(text, value, places), strlen(wanted));
+    CHECK_EQ_STR(text, wanted);
+  }
+  // places that a double does not have are zeros
+  char text[DECIMAL_FIXED_BYTES];
+  CHECK_EQ_UINT(decimal_write_fixed(text, 3, DECIMAL_PLACES_MAX), 22);
+  CHECK_EQ_STR(text, "3.00000000000000000000");
+  CHECK_EQ_UINT(decimal_write_fixed(text, 1e18, 3), 23);
+  CHECK_EQ_STR(text, "1000000000000000000.000");
 }

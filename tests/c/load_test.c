@@ -2,10 +2,60 @@
 // any order, what it asks for and what it takes. How it fails is load_failure_test.c's.
 #include "load/load.h"
 
+#include "base/hash.h"
 #include "load/fingerprint.h"
 #include "load/ranges.h"
 #include "load_rig.h"
 #include "random.h"
+
+// ---- the fingerprint ----
+
+// The first 32 fractional bits of a square root, made odd: bit by bit.
+static uint32_t factor_of(uint32_t prime) {
+  const __uint128_t wanted = (__uint128_t)prime << 64;
+  uint64_t root = 0;
+  for (int bit = 36; bit-- > 0;) {
+    const uint64_t more = root | UINT64_C(1) << bit;
+    if ((__uint128_t)more * more <= wanted) root = more;
+  }
+  return (uint32_t)root | 1;
+}
+
+// As load/fingerprint.h defines it, a byte at a time.
+static uint64_t plain_fingerprint(uint32_t file, uint64_t offset_bytes, const uint8_t *bytes,
+                                  size_t size_bytes) {
+  static const uint32_t primes[16] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
+  uint64_t sums[2] = {0};
+  for (size_t i = 0; i < size_bytes; i++) {
+    const uint64_t at = offset_bytes + i, line = at / 64;
+    const uint64_t key = hash_mix_u64(hash_mix_u64(file + UINT64_C(1)) + line);
+    const uint64_t part = ((uint64_t)bytes[i] << 8 * (at % 4)) * factor_of(primes[at % 64 / 4]);
+    sums[0] += part * (key | 1);
+    sums[1] += part * (hash_mix_u64(key) | 1);
+  }
+  return hash_mix_u64(sums[0] ^ hash_mix_u64(sums[1]));
+}
+
+TEST(the_fingerprint_is_what_its_definition_says) {
+  enum { BYTES = 700 };
+  uint8_t bytes[BYTES];
+  uint64_t random = 5;
+  for (int i = 0; i < BYTES; i++) bytes[i] = (uint8_t)random_u64(&random);
+  for (uint32_t i = 0; i < 60; i++) {
+    const uint32_t file = i % 3;
+    const uint64_t offset = i < 20 ? i : random_u64(&random) >> (20 + i % 40);
+    const size_t size = i < 2 ? 64 * i : (size_t)random_below(&random, BYTES + 1);
+    const uint64_t wanted = plain_fingerprint(file, offset, bytes, size);
+    load_fingerprint whole = {0}, pieces = {0};
+    fingerprint_add(&whole, file, offset, bytes, size);
+    CHECK_EQ_UINT(fingerprint_value(&whole), wanted);
+    // the second half first
+    const size_t half = size * (i % 7) / 7;
+    fingerprint_add(&pieces, file, offset + half, bytes + half, size - half);
+    fingerprint_add(&pieces, file, offset, bytes, half);
+    CHECK_EQ_UINT(fingerprint_value(&pieces), wanted);
+  }
+}
 
 // ---- any pieces, any order ----
 

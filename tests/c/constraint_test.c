@@ -1,0 +1,192 @@
+// tests/c/constraint_test.c — grammars by themselves: texts that are checked without an engine and
+// by its tokens, what is refused, and memory that runs out at any place. (The sanitizer tells of
+// memory that is lost.)
+#include <stdio.h>
+
+#include "fixture_model.h"
+
+static char shown[1024];
+static size_t shown_bytes;
+
+static void keep_text(void *context, const char *bytes, size_t size_bytes) {
+  CHECK(context == shown);
+  if (!CHECK(shown_bytes + size_bytes < sizeof shown)) return;
+  memcpy(shown + shown_bytes, bytes, size_bytes);
+  shown_bytes += size_bytes;
+  shown[shown_bytes] = '\0';
+}
+
+static wick_grammar grammar_of(wick_grammar_kind kind, const char *text) {
+  return (wick_grammar){.kind = kind, .text = text, .text_bytes = strlen(text)};
+}
+
+static wick_status check(wick_constraint *constraint, const char *texts, wick_error *error) {
+  shown_bytes = 0;
+  shown[0] = '\0';
+  return wick_constraint_check(constraint, texts, strlen(texts), keep_text, shown, error);
+}
+
+static wick_engine *open_engine(const fixture_file *file, uint64_t fail_at_call,
+                                wick_status *status) {
+  wick_config config;
+  wick_config_default(&config);
+  config.directory_only = true;
+  const engine_hooks hooks = {.fail_at_call = fail_at_call};
+  wick_engine *engine = NULL;
+  wick_error error;
+  *status = engine_create(&config, &hooks, &engine, &error);
+  if (*status == WICK_OK) *status = fixture_load(engine, file, 0, &error);
+  return engine;
+}
+
+static const struct {
+  wick_grammar_kind kind;
+  const char *text, *texts, *wanted;
+} CASES[] = {
+    {WICK_GRAMMAR_GBNF, "root ::= [ab]+ \"!\"", "[\"ab!\",\"ab\",\"!\",\"a!b\",\"\"]",
+     "[true,false,false,false,false]"},
+    {WICK_GRAMMAR_REGEX, "^a{2,3}$", "[\"a\",\"aa\",\"aaa\",\"aaaa\"]", "[false,true,true,false]"},
+    {WICK_GRAMMAR_CHOICE, "[\"x\",\"yes\"]", "[\"x\",\"y\",\"yes\"]", "[true,false,true]"},
+    {WICK_GRAMMAR_JSON_SCHEMA, "{\"enum\":[1,null]}", "[\"1\",\"null\",\"2\",\"nul\"]",
+     "[true,true,false,false]"},
+    {WICK_GRAMMAR_REGEX, "^a*$", "[]", "[]"},
+};
+enum { CASE_COUNT = sizeof CASES / sizeof CASES[0] };
+
+TEST(texts_are_checked_with_an_engine_and_without) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t bytes = engine->memory.bytes_now;
+  for (int with = 0; with < 2; with++) {
+    for (int i = 0; i < CASE_COUNT; i++) {
+      const wick_grammar grammar = grammar_of(CASES[i].kind, CASES[i].text);
+      wick_constraint *constraint = NULL;
+      wick_error error = {0};
+      status = wick_constraint_create(with ? engine : NULL, &grammar, &constraint, &error);
+      REQUIRE(status == WICK_OK && constraint != NULL);
+      for (int again = 0; again < 2; again++) {
+        CHECK_EQ_INT(check(constraint, CASES[i].texts, &error), WICK_OK);
+        CHECK_EQ_STR(shown, CASES[i].wanted);
+      }
+      wick_constraint_destroy(constraint);
+      CHECK_EQ_UINT(engine->memory.bytes_now, bytes);
+    }
+  }
+  wick_constraint_destroy(NULL);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+// Token ids in place of a text: this vocabulary has bytes, and five more.
+TEST(an_engine_takes_ids_of_tokens_for_a_text) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const wick_grammar grammar = grammar_of(WICK_GRAMMAR_REGEX, "^a{2,3}$");
+  wick_constraint *constraint = NULL, *bare = NULL;
+  wick_error error = {0};
+  REQUIRE(wick_constraint_create(engine, &grammar, &constraint, &error) == WICK_OK);
+  REQUIRE(wick_constraint_create(NULL, &grammar, &bare, &error) == WICK_OK);
+  int32_t ids[16];
+  size_t count;
+  REQUIRE(wick_tokenize(engine, "aaa", 3, 0, ids, 16, &count, &error) == WICK_OK);
+  char texts[256];
+  size_t used = (size_t)snprintf(texts, sizeof texts, "[[");
+  for (size_t i = 0; i < count; i++) {
+    used += (size_t)snprintf(texts + used, sizeof texts - used, "%s%d", i == 0 ? "" : ",", ids[i]);
+  }
+  snprintf(texts + used, sizeof texts - used, "],[],[%d],[-1],[%d],[\"a\"],[1.5],\"aa\"]",
+           FIXTURE_VOCAB, FIXTURE_VOCAB - 1);
+  CHECK_EQ_INT(check(constraint, texts, &error), WICK_OK);
+  CHECK_EQ_STR(shown, "[true,false,false,false,false,false,false,true]");
+  CHECK_EQ_INT(check(bare, "[[97]]", &error), WICK_E_ARG);
+  CHECK_EQ_STR(error.message, "item 0 is no text");
+  CHECK_EQ_INT(check(constraint, "[\"aa\",7]", &error), WICK_E_ARG);
+  CHECK_EQ_STR(error.message, "item 1 is no text");
+  CHECK_EQ_INT(check(constraint, "{}", &error), WICK_E_ARG);
+  CHECK_EQ_STR(error.message, "a JSON array is expected");
+  CHECK_EQ_INT(check(constraint, "[\"aa\"", NULL), WICK_E_ARG);
+  CHECK_EQ_INT(check(constraint, "[\"aa\"]", NULL), WICK_OK);
+  CHECK_EQ_STR(shown, "[true]");
+  wick_constraint_destroy(constraint);
+  wick_constraint_destroy(bare);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(a_grammar_that_is_refused_leaves_nothing) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t bytes = engine->memory.bytes_now;
+  for (int with = 0; with < 2; with++) {
+    const wick_grammar grammar = grammar_of(WICK_GRAMMAR_REGEX, "(a");
+    wick_constraint *constraint = (wick_constraint *)&file;
+    wick_error error = {0};
+    status = wick_constraint_create(with ? engine : NULL, &grammar, &constraint, &error);
+    CHECK_EQ_INT(status, WICK_E_ARG);
+    CHECK(constraint == NULL);
+    CHECK(strstr(error.message, "'(a'") != NULL);
+    CHECK_EQ_UINT(engine->memory.bytes_now, bytes);
+  }
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(memory_that_runs_out_anywhere_is_told) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t loaded = engine->memory.calls;
+  wick_engine_destroy(engine);
+  bool is_done = false;
+  int failures = 0;
+  for (uint64_t call = loaded + 1; !is_done && call < loaded + 200; call++) {
+    engine = open_engine(&file, call, &status);
+    REQUIRE(status == WICK_OK);
+    const uint64_t bytes = engine->memory.bytes_now;
+    const wick_grammar grammar = grammar_of(CASES[3].kind, CASES[3].text);
+    wick_constraint *constraint = NULL;
+    wick_error error = {0};
+    status = wick_constraint_create(engine, &grammar, &constraint, &error);
+    if (status == WICK_OK) status = check(constraint, CASES[3].texts, &error);
+    if (status != WICK_OK) {
+      failures++;
+      CHECK_EQ_INT(status, WICK_E_NOMEM);
+      CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+      CHECK(strstr(error.message, "memory") != NULL || strstr(error.message, "bytes") != NULL);
+    } else {
+      is_done = true;
+      CHECK_EQ_STR(shown, CASES[3].wanted);
+    }
+    wick_constraint_destroy(constraint);
+    CHECK_EQ_UINT(engine->memory.bytes_now, bytes);
+    wick_engine_destroy(engine);
+  }
+  CHECK(is_done && failures > 5);
+  free(file.bytes);
+}
+
+// ---- names of kernels ----
+
+TEST(kernels_have_the_names_that_they_are_asked_by) {
+  const char *best = wick_kernels_name(NULL);
+  REQUIRE(best != NULL);
+  CHECK_EQ_STR(wick_kernels_name(best), best);
+  CHECK(wick_kernels_name("") == NULL);
+  CHECK(wick_kernels_name("scala") == NULL);
+  CHECK(wick_kernels_name("scalarx") == NULL);
+  char longer[64];
+  snprintf(longer, sizeof longer, "%sx", best);
+  CHECK(wick_kernels_name(longer) == NULL);
+#ifndef WICK_ONE_KERNELS
+  const char *scalar = wick_kernels_name("scalar");
+  REQUIRE(scalar != NULL);
+  CHECK_EQ_STR(scalar, "scalar");
+#endif
+}
