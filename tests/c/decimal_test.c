@@ -151,9 +151,10 @@ TEST(texts_are_read_as_the_c_library_reads_them) {
   for (int i = 0; i < 6000; i++) {
     char text[96];
     size_t size = 0;
-    const size_t digits = 1 + random_below(&random, 40), point = random_below(&random, 42);
+    const uint32_t digits = 1 + (uint32_t)random_below(&random, 40);
+    const uint32_t point = (uint32_t)random_below(&random, 42);
     if (random_below(&random, 3) == 0) text[size++] = random_below(&random, 2) ? '-' : '+';
-    for (size_t k = 0; k < digits; k++) {
+    for (uint32_t k = 0; k < digits; k++) {
       if (k == point) text[size++] = '.';
       text[size++] = (char)('0' + random_below(&random, 10) * (random_below(&random, 4) != 0));
     }
