@@ -91,18 +91,15 @@ static bool read_digits(document_text text, decimal *d, int32_t *point) {
   return true;
 }
 
-static bool read_decimal(grammar_work *work, document_text text, decimal *d) {
+// False: too many digits.
+static bool read_plain(document_text text, decimal *d) {
   char digits[2 * DIGITS_MAX + 2];
   int32_t point;
   d->is_negative = text.size_bytes != 0 && text.bytes[0] == '-';
   const bool fits = read_digits(text, d, &point);
   d->is_zero = d->count == 0;
   if (d->is_zero) point = 1;
-  if (!fits || point > DIGITS_MAX || point < -DIGITS_MAX + (int32_t)d->count) {
-    return work_fail(work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "the number %.*s has too many digits", (int)text.size_bytes % 100,
-                     (const char *)text.bytes);
-  }
+  if (!fits || point > DIGITS_MAX || point < -DIGITS_MAX + (int32_t)d->count) return false;
   memcpy(digits, d->digits, d->count);
   const uint32_t before = point <= 0 ? (uint32_t)(1 - point) : 0;
   const uint32_t counted = d->count;
@@ -113,11 +110,16 @@ static bool read_decimal(grammar_work *work, document_text text, decimal *d) {
   return true;
 }
 
+static bool read_decimal(grammar_work *work, document_text text, decimal *d) {
+  if (read_plain(text, d)) return true;
+  return work_fail(work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "the number %.*s has too many digits",
+                   (int)text.size_bytes % 100, (const char *)text.bytes);
+}
+
 uint32_t numbers_count(document_text value) {
-  grammar_work work = {0};
   decimal d;
   uint64_t count = 0;
-  if (!read_decimal(&work, value, &d) || d.count > d.whole) return UINT32_MAX;
+  if (!read_plain(value, &d) || d.count > d.whole) return UINT32_MAX;
   if (d.is_negative && !d.is_zero) return UINT32_MAX;
   for (uint32_t i = 0; i < d.whole && count < UINT32_MAX; i++) {
     count = count * 10 + (uint64_t)(d.digits[i] - '0');

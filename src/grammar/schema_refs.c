@@ -165,9 +165,8 @@ static uint32_t hex_value(uint8_t c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10u : 16;
 }
 
-// Percent-decodes, and of a pointer's part "~0" and "~1".
-static document_text decode_part(schema_compiler *c, const uint8_t *text, uint32_t count) {
-  uint8_t *bytes = work_alloc(c->work, count + 1, 1);
+static document_text decode_percent(schema_compiler *c, const uint8_t *text, uint32_t count) {
+  uint8_t *bytes = work_alloc(c->work, count, 1);
   document_text out = {bytes, 0};
   for (uint32_t i = 0; bytes != NULL && i < count; i++) {
     uint8_t byte = text[i];
@@ -176,16 +175,24 @@ static document_text decode_part(schema_compiler *c, const uint8_t *text, uint32
       byte = (uint8_t)(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
       i += 2;
     }
-    const bool follows_tilde = out.size_bytes > 0 && bytes[out.size_bytes - 1] == '~';
-    if (follows_tilde && (byte == '0' || byte == '1')) {
-      // "~01" is "~1": the tilde that was made of "~0" is told by a byte that no text has
-      bytes[out.size_bytes - 1] = byte == '0' ? 0xff : '/';
-    } else {
-      bytes[out.size_bytes++] = byte;
-    }
+    bytes[out.size_bytes++] = byte;
   }
-  for (uint32_t i = 0; i < out.size_bytes; i++) {
-    if (bytes[i] == 0xff) bytes[i] = '~';
+  return out;
+}
+
+// A part of a pointer (RFC 6901, section 4): "~0" is "~" and "~1" is "/".
+static document_text decode_part(schema_compiler *c, const uint8_t *text, uint32_t count) {
+  const document_text in = decode_percent(c, text, count);
+  uint8_t *bytes = work_alloc(c->work, in.size_bytes, 1);
+  document_text out = {bytes, 0};
+  for (uint32_t i = 0; bytes != NULL && i < in.size_bytes; i++) {
+    uint8_t byte = in.bytes[i];
+    const uint8_t next = byte == '~' && i + 1 < in.size_bytes ? in.bytes[i + 1] : 0;
+    if (next == '0' || next == '1') {
+      byte = next == '0' ? '~' : '/';
+      i++;
+    }
+    bytes[out.size_bytes++] = byte;
   }
   return out;
 }
@@ -244,11 +251,11 @@ uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
   const uint32_t count = without_fragment(text);
   uint32_t resource = resource_of(c, node->parent);
   if (count != 0) {
-    uri *uris = work_alloc(c->work, 2, sizeof *uris);
-    if (uris == NULL) return 0;
-    base_of(c, node->parent, 0, &uris[0]);
-    resolve_uri(&uris[0], (const char *)text.bytes, count);
-    resource = find_resource(c, &uris[0], &uris[1]);
+    uri wanted, scratch;
+    wanted.size_bytes = 0;
+    base_of(c, node->parent, 0, &wanted);
+    resolve_uri(&wanted, (const char *)text.bytes, count);
+    resource = find_resource(c, &wanted, &scratch);
     if (resource == 0) schema_refuse(c, reference, "$ref to what is not in the document");
   }
   if (!work_is_ok(c->work)) return 0;
@@ -257,7 +264,7 @@ uint32_t schema_resolve(schema_compiler *c, uint32_t reference) {
   const uint32_t found =
       fragment.bytes[0] == '/'
           ? follow_pointer(c, resource, fragment)
-          : find_anchor(c, resource, decode_part(c, fragment.bytes, fragment.size_bytes));
+          : find_anchor(c, resource, decode_percent(c, fragment.bytes, fragment.size_bytes));
   if (found == 0) schema_fail(c, reference, "$ref to what is not there");
   return found;
 }

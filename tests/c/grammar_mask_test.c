@@ -209,9 +209,13 @@ TEST(masks_without_memory_are_a_status_and_leak_nothing) {
       vocabulary_trie *trie = NULL;
       mask_cache *cache = NULL;
       rig.memory.fail_at_call = rig.memory.calls + 1 + failed;
-      status = trie_create(&rig.memory, rig.vocabulary.tokenizer, &trie, NULL);
-      if (status == WICK_OK) status = mask_cache_create(&rig.memory, trie, &cache, NULL);
+      wick_error error = {0};
+      status = trie_create(&rig.memory, rig.vocabulary.tokenizer, &trie, &error);
+      if (status == WICK_OK) status = mask_cache_create(&rig.memory, trie, &cache, &error);
       CHECK(status == WICK_OK || status == WICK_E_NOMEM);
+      CHECK((status == WICK_OK) == (cache != NULL));
+      CHECK_EQ_INT(error.status, status);
+      CHECK((status == WICK_OK) == (error.message[0] == 0));
       mask_cache_destroy(cache);
       trie_destroy(trie);
       CHECK_EQ_UINT(rig.memory.blocks_now, held);

@@ -105,6 +105,100 @@ TEST(refuses_by_name_and_place) {
   check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
 }
 
+// Every way in which a schema is broken, or asks for what there is not, with its place.
+TEST(broken_schemas_are_told_by_their_place) {
+  static const struct {
+    const char *schema;
+    wick_status status;
+    const char *part;
+  } BROKEN[] = {
+      {"{\"enum\":1}", WICK_E_ARG, "#/enum: enum is no array"},
+      {"{\"enum\":{\"a\":1}}", WICK_E_ARG, "#/enum: enum is no array"},
+      {"{\"type\":\"text\"}", WICK_E_ARG, "#/type: this is no type"},
+      {"{\"type\":1}", WICK_E_ARG, "#/type: this is no type"},
+      {"{\"type\":[\"null\",\"x\"]}", WICK_E_ARG, "#/type/1: this is no type"},
+      {"{\"not\":{\"type\":[2]}}", WICK_E_ARG, "#/not/type/0: this is no type"},
+      {"{\"minimum\":\"1\"}", WICK_E_ARG, "#/minimum: a number is expected"},
+      {"{\"exclusiveMaximum\":null}", WICK_E_ARG, "#/exclusiveMaximum: a number is expected"},
+      {"{\"not\":{\"multipleOf\":[]}}", WICK_E_ARG, "#/not/multipleOf: a number is expected"},
+      {"{\"pattern\":1}", WICK_E_ARG, "#/pattern: a text is expected"},
+      {"{\"not\":{\"pattern\":null}}", WICK_E_ARG, "#/not/pattern: a text is expected"},
+      {"{\"minLength\":\"1\"}", WICK_E_ARG, "#/minLength: a count is expected"},
+      {"{\"maxItems\":-1}", WICK_E_ARG, "#/maxItems: a count is expected"},
+      {"{\"not\":{\"minProperties\":1.5}}", WICK_E_ARG, "minProperties: a count is expected"},
+      {"{\"maxLength\":4294967295}", WICK_E_ARG, "#/maxLength: a count is expected"},
+      {"{\"required\":\"a\"}", WICK_E_ARG, "#/required: required is no array"},
+      {"{\"allOf\":{}}", WICK_E_ARG, "#/allOf: an array is expected"},
+      {"{\"anyOf\":true}", WICK_E_ARG, "#/anyOf: an array is expected"},
+      {"{\"oneOf\":1}", WICK_E_ARG, "#/oneOf: an array is expected"},
+      {"{\"items\":1}", WICK_E_ARG, "#/items: a schema is an object, true or false"},
+      {"{\"not\":[]}", WICK_E_ARG, "#/not: a schema is an object, true or false"},
+      {"{\"properties\":{\"a\":{\"anyOf\":[{},null]}}}", WICK_E_ARG, "#/properties/a/anyOf/1"},
+      {"[]", WICK_E_ARG, "#: a schema is an object"},
+      {"{\"$ref\":1}", WICK_E_ARG, "#/$ref: $ref is no text"},
+      {"{\"not\":{\"$ref\":\"#x\"}}", WICK_E_ARG, "#/not/$ref: $ref to what is not there"},
+      {"{\"items\":{\"$ref\":\"other.json\"}}", WICK_E_UNSUPPORTED,
+       "#/items/$ref: $ref to what is not in the document"},
+      {"{\"format\":\"iri\"}", WICK_E_UNSUPPORTED, "#/format: this format"},
+      {"{\"not\":{\"format\":\"iri\"}}", WICK_E_UNSUPPORTED, "#/not/format: this format"},
+      {"{\"$dynamicRef\":\"#a\"}", WICK_E_UNSUPPORTED, "#/$dynamicRef: this keyword"},
+      {"{\"not\":{\"$recursiveRef\":\"#\"}}", WICK_E_UNSUPPORTED, "$recursiveRef: this keyword"},
+      {"{\"uniqueItems\":true}", WICK_E_UNSUPPORTED, "#/uniqueItems: uniqueItems"},
+      {"{\"not\":{\"uniqueItems\":true}}", WICK_E_UNSUPPORTED,
+       "#/not/uniqueItems: this keyword below"},
+      {"{\"not\":{\"contains\":true}}", WICK_E_UNSUPPORTED, "#/not/contains: this keyword below"},
+      {"{\"not\":{\"dependencies\":{\"a\":[\"b\"]}}}", WICK_E_UNSUPPORTED,
+       "#/not/dependencies/a: this keyword below"},
+      {"{\"not\":{\"patternProperties\":{\"a\":false}}}", WICK_E_UNSUPPORTED,
+       "#/not/patternProperties/a: this keyword below"},
+      {"{\"not\":{\"items\":{\"type\":\"null\"},\"prefixItems\":[true]}}", WICK_E_UNSUPPORTED,
+       "#/not/items: this keyword below"},
+      {"{\"contains\":{\"const\":1},\"allOf\":[{\"contains\":{\"const\":2}}]}", WICK_E_UNSUPPORTED,
+       "contains: a second contains"},
+      {"{\"contains\":{\"const\":1},\"unevaluatedItems\":false}", WICK_E_UNSUPPORTED,
+       "#/contains: contains together with unevaluatedItems"},
+      {"{\"contains\":{\"const\":1},\"not\":{\"items\":{\"const\":2}}}", WICK_E_UNSUPPORTED,
+       "a second thing that an item must be"},
+      {"{\"contains\":true,\"minContains\":\"x\"}", WICK_E_ARG, "#/minContains: a count"},
+      {"{\"contains\":true,\"minContains\":1000,\"minItems\":1000}", WICK_E_UNSUPPORTED,
+       "contains with counts this large"},
+      {"{\"minProperties\":200000}", WICK_E_UNSUPPORTED, "a number of members this large"},
+      {"{\"patternProperties\":{\"a\":{},\"b\":{},\"c\":{},\"d\":{},\"e\":{},\"f\":{},\"g\":{},"
+       "\"h\":{}}}",
+       WICK_E_UNSUPPORTED, "#/patternProperties: more than 7 patterns of names"},
+      {"{\"multipleOf\":1e70}", WICK_E_UNSUPPORTED, "the number 1e70 has too many digits"},
+  };
+  for (size_t i = 0; i < sizeof BROKEN / sizeof *BROKEN; i++) {
+    check_refused(WICK_GRAMMAR_JSON_SCHEMA, BROKEN[i].schema, BROKEN[i].status, BROKEN[i].part);
+  }
+}
+
+// A schema that leads to itself says nothing more the second time.
+TEST(schemas_may_lead_to_themselves) {
+  static const struct {
+    const char *schema, *accept, *reject;
+  } LOOPS[] = {
+      {"{\"type\":\"integer\",\"$ref\":\"#\"}", "1", "1.5"},
+      {"{\"allOf\":[{\"$ref\":\"#\"}],\"maxLength\":1}", "\"a\"", "\"ab\""},
+      {"{\"type\":\"null\",\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#/anyOf/0\"}]}", "null", "1"},
+      {"{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"$ref\":\"#/$defs/"
+       "b\",\"minimum\":1},\"b\":{\"$ref\":"
+       "\"#/$defs/a\",\"maximum\":1}}}",
+       "1", "2"},
+  };
+  for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++) {
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, LOOPS[i].schema, true);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) {
+      printf("# %s: %s\n", LOOPS[i].schema, rig.error.message);
+    } else {
+      CHECK(rig_holds(&rig, LOOPS[i].accept));
+      CHECK(!rig_holds(&rig, LOOPS[i].reject));
+    }
+    rig_close(&rig);
+  }
+}
+
 TEST(hostile_grammars_end_in_a_status) {
   static char text[1 << 16];
   memset(text, '[', sizeof text);
@@ -161,6 +255,69 @@ TEST(ambiguous_grammars_take_little) {
   rig_close(&rig);
 }
 
+// How many brackets a text may open.
+static uint32_t brackets_of(const char *gbnf) {
+  grammar_rig rig;
+  grammar_matcher matcher;
+  uint32_t count = 0;
+  rig_open(&rig, WICK_GRAMMAR_GBNF, gbnf, true);
+  if (CHECK_EQ_INT(rig.status, WICK_OK)) {
+    matcher_begin(rig.grammar, &matcher);
+    while (count < 10000 && matcher_take_bytes(&matcher, (const uint8_t *)"[", 1)) count++;
+    matcher_end(&matcher);
+  }
+  rig_close(&rig);
+  return count;
+}
+
+// The deepest of all ways counts: in the second and the third grammar it is within b, two rules
+// more.
+TEST(texts_have_a_depth) {
+  CHECK_EQ_UINT(brackets_of("root ::= \"[\" root \"]\" | \"x\""), MACHINE_DEPTH_MAX - 2);
+  CHECK_EQ_UINT(brackets_of("root ::= a\na ::= \"[\" a \"]\" | b | \"x\"\nb ::= \"[\" b | \"y\""),
+                MACHINE_DEPTH_MAX - 4);
+  CHECK_EQ_UINT(brackets_of("root ::= a\na ::= b | \"[\" a \"]\" | \"x\"\nb ::= \"[\" b | \"y\""),
+                MACHINE_DEPTH_MAX - 4);
+}
+
+// Where any plain characters may follow, so many that no token has more, masks are known at once.
+TEST(places_know_how_many_plain_characters_may_follow) {
+  static const struct {
+    const char *schema, *text;
+    uint32_t least, most;
+  } PLACES[] = {
+      {"{\"type\":\"string\"}", "\"", 255, 255},
+      {"{\"pattern\":\"a\"}", "\"x", 255, 255},
+      {"{\"pattern\":\"^a\"}", "\"", 0, 0},
+      {"{\"pattern\":\"^a\"}", "\"a", 255, 255},
+      {"{\"pattern\":\"^[^b]*$\"}", "\"a", 0, 0},
+      {"{\"pattern\":\"^a[^b]|^[bc]{3,}\"}", "\"a", 0, 0},
+      {"{\"pattern\":\"^a[^b]|^[bc]{3,}\"}", "\"ac", 255, 255},
+      {"{\"pattern\":\"^a[^b]|^[bc]{3,}\"}", "\"bc", 0, 0},
+      {"{\"enum\":[\"abc\"]}", "\"a", 0, 0},
+      {"{\"type\":\"string\",\"maxLength\":5}", "\"", 5, 5},
+      {"{\"type\":\"string\",\"maxLength\":5}", "\"ab", 3, 3},
+      {"{\"type\":\"string\",\"maxLength\":5}", "\"abcde", 0, 0},
+      {"{\"type\":\"string\",\"minLength\":3}", "\"", 3, 255},
+      {"{\"type\":\"string\",\"maxLength\":1000}", "\"", 12, 255},
+      {"{\"type\":\"integer\"}", "1", 0, 0},
+  };
+  for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+    grammar_rig rig;
+    grammar_matcher matcher;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, PLACES[i].schema, false);
+    REQUIRE(rig.status == WICK_OK);
+    matcher_begin(rig.grammar, &matcher);
+    CHECK(matcher_take_bytes(&matcher, (const uint8_t *)PLACES[i].text, strlen(PLACES[i].text)));
+    const uint32_t plain = machine_plain(rig.grammar->machine, matcher.mark.state);
+    if (!CHECK(plain >= PLACES[i].least && plain <= PLACES[i].most)) {
+      printf("# %s behind %s: %u\n", PLACES[i].schema, PLACES[i].text, plain);
+    }
+    matcher_end(&matcher);
+    rig_close(&rig);
+  }
+}
+
 // Texts need more states than the machine has at once.
 TEST(long_texts_fit_by_collection) {
   grammar_rig rig;
@@ -195,7 +352,14 @@ TEST(an_allocation_that_fails_is_a_status) {
     rig.status = grammar_create(&rig.memory, NULL, &wanted, &rig.grammar, &rig.error);
     const bool is_done = rig.status == WICK_OK;
     CHECK(is_done || rig.status == WICK_E_NOMEM);
-    if (!is_done) rig.grammar = NULL;
+    CHECK_EQ_INT(rig.error.status, rig.status);
+    CHECK(is_done == (rig.error.message[0] == 0));
+    if (is_done && CHECK(rig.grammar != NULL)) {
+      CHECK(rig_holds(&rig, "{\"a\": \"xx\", \"b\": [1, 2]}"));
+      CHECK(!rig_holds(&rig, "{\"a\": \"xy\"}"));
+    } else {
+      rig.grammar = NULL;
+    }
     rig_close(&rig);
     if (is_done) return;
   }
