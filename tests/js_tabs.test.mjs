@@ -1,0 +1,353 @@
+// One engine for several tabs (js/tabs), with locks and workers that do what the test says. tests/tabs.test.mjs has
+// browsers.
+
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { after, before, describe, test } from 'node:test';
+import { EngineConnection } from '../js/connection/engine_connection.js';
+import { TabThread } from '../js/tabs/tab_thread.js';
+import { waitUntil } from './support/package.mjs';
+
+/** Web Locks: one holder a name, the others wait in their order. */
+class Locks {
+  /** @type {Map<string, (() => void)[]>} the first holds the lock */
+  #queues = new Map();
+
+  /** @param {string} name @param {{signal: AbortSignal}} options @param {() => any} held */
+  async request(name, { signal }, held) {
+    signal.throwIfAborted();
+    const queue = this.#queues.get(name) ?? [];
+    this.#queues.set(name, queue);
+    await new Promise((settle, fail) => {
+      const go = () => settle(undefined);
+      queue.push(go);
+      if (queue[0] === go) go();
+      signal.addEventListener('abort', () => {
+        if (queue[0] === go) return;
+        queue.splice(queue.indexOf(go), 1);
+        fail(signal.reason);
+      });
+    });
+    try {
+      return await held();
+    } finally {
+      queue.shift();
+      queue[0]?.();
+    }
+  }
+}
+
+/** The engine's worker of the tab that leads. */
+class PretendedWorker extends EventEmitter {
+  /** @type {any[]} */
+  posted = [];
+  isEnded = false;
+
+  /** @param {string} name @param {(event: any) => void} listener */
+  addEventListener(name, listener) {
+    this.on(name, (data) => listener({ data }));
+  }
+
+  /** @param {any} message */
+  postMessage(message) {
+    this.posted.push(structuredClone(message));
+  }
+
+  terminate() {
+    this.isEnded = true;
+  }
+
+  /** @param {any} message */
+  say(message) {
+    this.emit('message', message);
+  }
+
+  /** @param {string} type @returns {any[]} */
+  got(type) {
+    return this.posted.filter((message) => message.type === type);
+  }
+}
+
+before(() => {
+  Object.defineProperty(globalThis, 'navigator', {
+    value: { locks: new Locks() },
+    configurable: true,
+  });
+});
+after(() => {
+  Reflect.deleteProperty(globalThis, 'navigator');
+});
+
+let names = 0;
+
+/** The tabs of one test, which are closed at its end. @param {import('node:test').TestContext} t */
+function openTabs(t) {
+  const name = `tabs ${++names}`;
+  const tabs = /** @type {{connection: EngineConnection}[]} */ ([]);
+  t.after(() => Promise.all(tabs.map(({ connection }) => connection.close())));
+  const open = (fingerprint = 'a') => {
+    /** @type {PretendedWorker | undefined} */
+    let worker;
+    /** @type {any[]} */
+    const again = [];
+    const load = (/** @type {EngineConnection} */ own) => {
+      worker = new PretendedWorker();
+      own.startWorker(() => /** @type {any} */ (worker));
+      const message = { type: 'init', config: { threads: 1 } };
+      const ready = own.init(/** @type {any} */ (message), undefined);
+      worker.say({ type: 'ready', info: { load: { fingerprint } } });
+      return ready;
+    };
+    const connection = new EngineConnection(() => {});
+    const ready = connection.share(
+      (onMessage) => new TabThread(name, load, onMessage),
+      (info) => again.push(info),
+    );
+    ready.catch(() => {});
+    const tab = { connection, ready, again, worker: () => /** @type {any} */ (worker) };
+    tabs.push(tab);
+    return tab;
+  };
+  return { open, name };
+}
+
+/** @param {() => any} found */
+const waitFor = (found) => waitUntil(() => Boolean(found()), 'a message');
+
+/** @param {any} tab @param {string} type @param {number} [at] @returns {Promise<any>} */
+async function nth(tab, type, at = 0) {
+  await waitFor(() => tab.worker()?.got(type).length > at);
+  return tab.worker().got(type)[at];
+}
+
+/** Asks for text. @param {any} tab @param {object} [settings] @param {number} [completions] */
+function generate(tab, settings = {}, completions = 1) {
+  /** @type {string[][]} */
+  const texts = Array.from({ length: completions }, () => []);
+  /** @type {any[]} */
+  const failures = [];
+  const waiters = texts.map((list) => ({
+    onOutput: (/** @type {any} */ output) => void list.push(...output.texts),
+    fail: (/** @type {any} */ error) => void failures.push(error),
+  }));
+  const message = { input: { prompt: 'a' }, settings, wantsTokens: false };
+  const running = tab.connection.generate(/** @type {any} */ (message), waiters);
+  return { texts, failures, running };
+}
+
+const piece = (/** @type {number} */ id, /** @type {string[]} */ texts, done = undefined) => ({
+  ...{ type: 'step' },
+  outputs: [
+    { id, texts, tokens: texts.map(() => ({})), prefill: undefined, done, error: undefined },
+  ],
+});
+
+describe('who leads', () => {
+  test('the first tab loads the model, the others use its engine', async (t) => {
+    const { open } = openTabs(t);
+    const first = open();
+    assert.equal(/** @type {any} */ (await first.ready).sharing, 'leader');
+    const [second, third] = [open(), open()];
+    for (const { ready, worker } of [second, third]) {
+      assert.deepEqual(await ready, { load: { fingerprint: 'a' }, sharing: 'follower' });
+      assert.equal(worker(), undefined);
+    }
+    const answer = second.connection.call('tokenize', ['text']);
+    const asked = await nth(first, 'call');
+    assert.deepEqual([asked.method, asked.args], ['tokenize', ['text']]);
+    first.worker().say({ type: 'result', id: asked.id, value: [1, 2] });
+    assert.deepEqual(await answer, [1, 2]);
+    const info = third.connection.call('info', []);
+    const { id } = await nth(first, 'call', 1);
+    first.worker().say({ type: 'result', id, value: { a: 1 } });
+    assert.deepEqual(await info, { a: 1, sharing: 'follower' });
+    const refused = second.connection.call('stats', []);
+    const other = await nth(first, 'call', 2);
+    const error = { code: 'ARG', message: 'no', cause: undefined };
+    first.worker().say({ type: 'error', id: other.id, error });
+    await assert.rejects(refused, { code: 'ARG', message: 'no' });
+  });
+
+  test('a model that cannot be loaded fails in every tab', async (t) => {
+    const { name } = openTabs(t);
+    const load = async () => {
+      throw new TypeError('no model');
+    };
+    const connections = [1, 2].map(() => new EngineConnection(() => {}));
+    const ready = connections.map((connection) =>
+      connection.share((onMessage) => new TabThread(name, load, onMessage), assert.fail),
+    );
+    for (const one of ready) await assert.rejects(one, { message: /no model/ });
+    await Promise.all(connections.map((connection) => connection.close()));
+  });
+
+  test('what cannot be sent is refused at once, before and after the model is there', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    const settings = { stop: [() => {}] };
+    for (const when of ['before', 'after']) {
+      const call = tab.connection.call('tokenize', [() => {}]);
+      await assert.rejects(call, { code: 'ARG', message: /cannot be sent/ }, when);
+      assert.throws(() => generate(tab, settings), { code: 'ARG' }, when);
+      await Promise.all([leader.ready, tab.ready]);
+    }
+    const { failures } = generate(leader, settings);
+    assert.equal(failures[0].code, 'ARG');
+    assert.deepEqual(leader.worker().got('generate'), []);
+  });
+});
+
+describe('requests of tabs', () => {
+  test('each gets its own pieces; acknowledged and cancelled where it runs', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const mine = generate(leader);
+    const theirs = generate(tab, {}, 2);
+    const [own, other] = [await nth(leader, 'generate'), await nth(leader, 'generate', 1)];
+    assert.deepEqual([own.completions, other.completions], [1, 2]);
+    leader.worker().say(piece(own.id, ['a']));
+    leader.worker().say(piece(other.id, ['b']));
+    leader.worker().say(piece(other.id + 1, ['c', 'd']));
+    await waitFor(() => theirs.texts[1].length === 2);
+    assert.deepEqual([mine.texts, theirs.texts], [[['a']], [['b'], ['c', 'd']]]);
+    theirs.running[1].acknowledge(2);
+    theirs.running[0].cancel();
+    const [ack, cancel] = [await nth(leader, 'ack'), await nth(leader, 'cancel')];
+    assert.deepEqual([ack.id, ack.count, cancel.id], [other.id + 1, 2, other.id]);
+    leader.worker().say(piece(other.id + 1, ['e'], /** @type {any} */ ({ finish: 'stop' })));
+    await waitFor(() => theirs.texts[1].length === 3);
+    theirs.running[1].cancel();
+    const more = tab.connection.call('stats', []);
+    const { id } = await nth(leader, 'call');
+    leader.worker().say({ type: 'result', id, value: 1 });
+    await more;
+    assert.equal(leader.worker().got('cancel').length, 1);
+  });
+
+  test('a tab that goes leaves nothing running: requests, sessions, sessions to be', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const made = tab.connection.call('createSession', []);
+    leader.worker().say({ type: 'result', id: (await nth(leader, 'call')).id, value: 5 });
+    await made;
+    tab.connection.call('createSession', []).catch(() => {});
+    const late = await nth(leader, 'call', 1);
+    generate(tab);
+    const { id } = await nth(leader, 'generate');
+    await tab.connection.close();
+    assert.equal((await nth(leader, 'cancel')).id, id);
+    const closed = await nth(leader, 'call', 2);
+    assert.deepEqual([closed.method, closed.args], ['closeSession', [5]]);
+    leader.worker().say({ type: 'result', id: late.id, value: 6 });
+    const closedLate = await nth(leader, 'call', 3);
+    assert.deepEqual([closedLate.method, closedLate.args], ['closeSession', [6]]);
+  });
+
+  test('a session is its own tab’s, under a number of its own', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab, other] = [open(), open(), open()];
+    await Promise.all([leader.ready, tab.ready, other.ready]);
+    const made = tab.connection.call('createSession', []);
+    leader.worker().say({ type: 'result', id: (await nth(leader, 'call')).id, value: 5 });
+    const session = await made;
+    assert.notEqual(session, 5);
+    generate(tab, { session });
+    assert.equal((await nth(leader, 'generate')).settings.session, 5);
+    const stolen = generate(other, { session });
+    await waitFor(() => stolen.failures.length);
+    assert.equal(stolen.failures[0].code, 'SEQ');
+    const forked = tab.connection.call('forkSession', [session]);
+    const fork = await nth(leader, 'call', 1);
+    assert.deepEqual(fork.args, [5]);
+    leader.worker().say({ type: 'result', id: fork.id, value: 7 });
+    assert.equal((await forked) - session, 2);
+    const closing = tab.connection.call('closeSession', [session]);
+    leader.worker().say({ type: 'result', id: (await nth(leader, 'call', 2)).id, value: 0 });
+    await closing;
+    await assert.rejects(tab.connection.call('closeSession', [session]), { code: 'SEQ' });
+    const far = session + 2 ** 20;
+    await assert.rejects(tab.connection.call('closeSession', [far]), { code: 'LEADER_GONE' });
+  });
+});
+
+describe('when the leader goes', () => {
+  test('the next loads the model; open calls and requests go on without a piece twice', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const asked = tab.connection.call('tokenize', ['text']);
+    const request = generate(tab, {}, 2);
+    const before = await nth(leader, 'generate');
+    leader.worker().say(piece(before.id, ['a', 'b']));
+    await waitFor(() => request.texts[0].length === 2);
+    request.running[0].acknowledge(1);
+    request.running[1].cancel();
+    await nth(leader, 'cancel');
+    await leader.connection.close();
+    const again = await nth(tab, 'generate');
+    assert.deepEqual([again.completions, again.input], [2, before.input]);
+    assert.deepEqual(tab.again, [{ load: { fingerprint: 'a' }, sharing: 'leader' }]);
+    const call = await nth(tab, 'call');
+    assert.deepEqual(call.args, ['text']);
+    const [ack, cancel] = [await nth(tab, 'ack'), await nth(tab, 'cancel')];
+    assert.deepEqual([ack.id, ack.count, cancel.id], [again.id, 1, again.id + 1]);
+    tab.worker().say({ type: 'result', id: call.id, value: 'tokens' });
+    assert.equal(await asked, 'tokens');
+    tab.worker().say(piece(again.id, ['a']));
+    tab.worker().say(piece(again.id, ['b', 'c']));
+    tab.worker().say(piece(again.id, ['d']));
+    assert.deepEqual(request.texts, [['a', 'b', 'c', 'd'], []]);
+    assert.deepEqual(request.failures, []);
+  });
+
+  test('its sessions went with it', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const made = tab.connection.call('createSession', []);
+    leader.worker().say({ type: 'result', id: (await nth(leader, 'call')).id, value: 5 });
+    const session = await made;
+    const request = generate(tab, { session });
+    await nth(leader, 'generate');
+    await leader.connection.close();
+    await waitFor(() => request.failures.length);
+    assert.equal(request.failures[0].code, 'LEADER_GONE');
+    await waitFor(() => tab.again.length);
+    await assert.rejects(tab.connection.call('closeSession', [session]), { code: 'LEADER_GONE' });
+    assert.deepEqual(tab.worker().got('generate'), []);
+  });
+
+  test('another model in its place ends requests, not calls', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open('a'), open('b')];
+    await Promise.all([leader.ready, tab.ready]);
+    const asked = tab.connection.call('tokenize', ['text']);
+    const request = generate(tab);
+    await nth(leader, 'generate');
+    await leader.connection.close();
+    await waitFor(() => request.failures.length);
+    assert.equal(request.failures[0].code, 'LEADER_GONE');
+    assert.match(request.failures[0].message, /another one/);
+    tab.worker().say({ type: 'result', id: (await nth(tab, 'call')).id, value: 1 });
+    assert.equal(await asked, 1);
+    assert.deepEqual(tab.worker().got('generate'), []);
+  });
+
+  test('a third tab follows the next one', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab, other] = [open(), open(), open()];
+    await Promise.all([leader.ready, tab.ready, other.ready]);
+    const request = generate(other);
+    await nth(leader, 'generate');
+    await leader.connection.close();
+    const next = await Promise.race([
+      nth(tab, 'init').then(() => tab),
+      nth(other, 'init').then(() => other),
+    ]);
+    const { id } = await nth(next, 'generate');
+    next.worker().say(piece(id, ['x']));
+    await waitFor(() => request.texts[0].length === 1);
+  });
+});
