@@ -342,10 +342,8 @@ describe('when the leader goes', () => {
     const request = generate(other);
     await nth(leader, 'generate');
     await leader.connection.close();
-    const next = await Promise.race([
-      nth(tab, 'init').then(() => tab),
-      nth(other, 'init').then(() => other),
-    ]);
+    await waitFor(() => tab.worker() ?? other.worker());
+    const next = tab.worker() ? tab : other;
     const { id } = await nth(next, 'generate');
     next.worker().say(piece(id, ['x']));
     await waitFor(() => request.texts[0].length === 1);
