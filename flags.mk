@@ -44,7 +44,7 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,machine mask trie) \
   src/kv/% src/load/loader src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
-  src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
+  src/model/blocks/experts src/model/blocks/none src/model/blocks/rwkv src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/forward src/model/pass src/model/rope src/model/segments \
   src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% src/tensor/% \
   src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports

@@ -425,14 +425,42 @@ static void ssd_run(const kernel_table *kernels, float *out) {
   kernels->ssd(&ssd);
 }
 
+static void wkv_run(const kernel_table *kernels, float *out) {
+  enum { DIM = 18, ROWS_OF = 6 };  // r, w, k, v, a, b
+  uint32_t state = 13;
+  float rows[(STEPS + ROWS_OF) * DIM], before[DIM * DIM], after[DIM * DIM];
+  draw_floats(&state, (STEPS + ROWS_OF) * DIM, rows);
+  draw_floats(&state, DIM * DIM, before);
+  const kernel_wkv wkv = {.tokens = STEPS,
+                          .dim = DIM,
+                          .r = rows,
+                          .w = rows + DIM,
+                          .k = rows + 2 * DIM,
+                          .v = rows + 3 * DIM,
+                          .a = rows + 4 * DIM,
+                          .b = rows + 5 * DIM,
+                          .state_in = before,
+                          .state_out = after,
+                          .y = out,
+                          .stride = DIM};
+  kernels->wkv(&wkv);
+  memcpy(out + STEPS * DIM, after, sizeof after);
+}
+
 static const struct {
   const char *name;
   void (*run)(const kernel_table *kernels, float *out);
-} recurrent_ops[] = {
-    {"conv", conv_run}, {"delta", delta_run}, {"scan", scan_run}, {"ssd", ssd_run}};
+} recurrent_ops[] = {{"conv", conv_run},
+                     {"delta", delta_run},
+                     {"scan", scan_run},
+                     {"ssd", ssd_run},
+                     {"wkv", wkv_run}};
 
-static const kernel_table recurrent_reference = {
-    .conv = conv_scalar, .delta = delta_scalar, .scan = scan_scalar, .ssd = ssd_scalar};
+static const kernel_table recurrent_reference = {.conv = conv_scalar,
+                                                 .delta = delta_scalar,
+                                                 .scan = scan_scalar,
+                                                 .ssd = ssd_scalar,
+                                                 .wkv = wkv_scalar};
 
 static __attribute__((noinline)) wick_status check_recurrent(const kernel_table *kernels,
                                                              wick_error *error) {

@@ -33,6 +33,7 @@
 #define delta_simd128 SIMD_NAME(delta_simd128)
 #define scan_simd128 SIMD_NAME(scan_simd128)
 #define ssd_simd128 SIMD_NAME(ssd_simd128)
+#define wkv_simd128 SIMD_NAME(wkv_simd128)
 #define softplus_simd128 SIMD_NAME(softplus_simd128)
 #define scan_simd128 SIMD_NAME(scan_simd128)
 #define ssd_simd128 SIMD_NAME(ssd_simd128)
@@ -214,6 +215,8 @@ void scan_scalar(const kernel_scan *scan, uint32_t channel_first, uint32_t chann
 void ssd_scalar(const kernel_ssd *ssd);
 // The columns [first, last) of the head alone.
 void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last);
+void wkv_scalar(const kernel_wkv *wkv);
+void wkv_columns(const kernel_wkv *wkv, uint32_t first, uint32_t last);
 // The inputs that follow the last token's, of the channels [first, last).
 void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 
@@ -221,6 +224,7 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 void delta_simd128(const kernel_delta *delta);
 void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
 void ssd_simd128(const kernel_ssd *ssd);
+void wkv_simd128(const kernel_wkv *wkv);
 
 // Row `at` of the inputs, counted from the oldest of the state.
 static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {

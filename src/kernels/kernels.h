@@ -196,6 +196,16 @@ typedef struct kernel_ssd {
   size_t y_stride;
 } kernel_ssd;
 
+// One head of RWKV-7 (Peng et al. 2025, "RWKV-7 Goose"): a delta rule with a decay for each key.
+typedef struct kernel_wkv {
+  uint32_t tokens, dim;                // dim: of keys and of values
+  const float *r, *w, *k, *v, *a, *b;  // rows of tokens, [dim]; w: decays
+  const float *state_in;               // [dim keys][dim values]
+  float *state_out;                    // the same after the last token; not state_in
+  float *y;                            // rows of tokens, [dim]; none of the others
+  size_t stride;                       // of all rows
+} kernel_wkv;
+
 typedef struct kernel_xielu {
   float grow, shrink, slope, most;
 } kernel_xielu;
@@ -269,6 +279,8 @@ typedef struct kernel_table {
   void (*scan)(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
   // S = S * decay + b (dt x)^T; y = d x + S^T c, sums in order of the states.
   void (*ssd)(const kernel_ssd *ssd);
+  // s = S^T a; S = diag(w) S + k v^T + b s^T; y = S^T r, sums in order of the keys.
+  void (*wkv)(const kernel_wkv *wkv);
 } kernel_table;
 
 // The best table of this build for this processor.

@@ -117,3 +117,34 @@ void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last) {
 }
 
 void ssd_scalar(const kernel_ssd *ssd) { ssd_columns(ssd, 0, ssd->head_dim); }
+
+// ---- RWKV-7 ----
+
+// One column of the values.
+static float wkv_step(const kernel_wkv *wkv, uint32_t t, uint32_t column, const float *from) {
+  const size_t row = wkv->stride * t;
+  const float v = wkv->v[row + column];
+  float known = 0.0f, sum = 0.0f;
+  for (uint32_t i = 0; i < wkv->dim; i++) {
+    known += from[(size_t)i * wkv->dim + column] * wkv->a[row + i];
+  }
+  for (uint32_t i = 0; i < wkv->dim; i++) {
+    const size_t at = (size_t)i * wkv->dim + column;
+    const float state =
+        (from[at] * wkv->w[row + i] + wkv->k[row + i] * v) + wkv->b[row + i] * known;
+    wkv->state_out[at] = state;
+    sum += state * wkv->r[row + i];
+  }
+  return sum;
+}
+
+void wkv_columns(const kernel_wkv *wkv, uint32_t first, uint32_t last) {
+  for (uint32_t c = first; c < last; c++) {
+    for (uint32_t t = 0; t < wkv->tokens; t++) {
+      const float *from = t == 0 ? wkv->state_in : wkv->state_out;
+      wkv->y[wkv->stride * t + c] = wkv_step(wkv, t, c, from);
+    }
+  }
+}
+
+void wkv_scalar(const kernel_wkv *wkv) { wkv_columns(wkv, 0, wkv->dim); }

@@ -22,8 +22,13 @@ static void make_name(const model_binder *binder, const char *own,
   }
 }
 
-static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wish,
+// is_flat: rows may stand in any dimension but the first (RWKV's mixes are 64 x 1 x 1 x 6).
+static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wish, bool is_flat,
                                wick_error *error) {
+  if (is_flat && tensor->dims[0] == wish->cols &&
+      tensor->dims[1] * tensor->dims[2] * tensor->dims[3] == wish->rows) {
+    return WICK_OK;
+  }
   if (tensor->dims[0] == wish->cols && tensor->dims[1] == wish->rows &&
       tensor->dims[2] == wish->count && tensor->dims[3] == 1) {
     return WICK_OK;
@@ -90,7 +95,7 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
   const gguf_tensor *tensor = binder->tensors->at(binder->tensors->context, (uint32_t)index);
   uint64_t bytes = (uint64_t)wish->cols * wish->rows * sizeof(float);
   weight_tensor made = {.size_bytes = 0};
-  binder->status = check_shape(tensor, wish, binder->error);
+  binder->status = check_shape(tensor, wish, matrix == NULL, binder->error);
   if (binder->status == WICK_OK && matrix != NULL) {
     binder->status = make_matrix(model->kernels, tensor, wish, &made, binder->error);
     bytes = made.size_bytes;

@@ -48,6 +48,16 @@ void pass_add_normed(model_pass *pass, const float *weight, float scale) {
   measure_rows(pass->ops, OP_NORM, pass->count, 3ull * pass->model->config.hidden);
 }
 
+void pass_multiply(model_pass *pass, op_kind op, const weight_tensor *matrix, const float *bias,
+                   const float *x, uint32_t x_stride, float *y, uint32_t y_stride) {
+  const uint64_t begin = arena_mark(&pass->arena);
+  model_product product = pass_product(pass, x, x_stride, matrix->dims[0]);
+  product_add(&product, matrix, bias, y, y_stride);
+  product_run(&product);
+  measure_product(pass->ops, op, &product);
+  arena_release(&pass->arena, begin);
+}
+
 void pass_add_output(model_pass *pass, const pass_output *output, const float *rows,
                      uint32_t stride) {
   const bool is_direct = output->post_norm == NULL && output->scale == 1;

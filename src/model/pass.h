@@ -56,6 +56,9 @@ static inline void norm_row(const model_pass *pass, const float *x, const float 
 void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias);
 // hidden[t] += scale * norm(normed[t]); a NULL weight: without a norm
 void pass_add_normed(model_pass *pass, const float *weight, float scale);
+// y[t] = x[t] W^T + bias, counted as `op`; bias may be NULL. Takes activations from the arena.
+void pass_multiply(model_pass *pass, op_kind op, const weight_tensor *matrix, const float *bias,
+                   const float *x, uint32_t x_stride, float *y, uint32_t y_stride);
 // What a block projects onto the hidden rows.
 typedef struct pass_output {
   const weight_tensor *matrix;  // [hidden, cols]

@@ -132,16 +132,6 @@ typedef struct ssm_job {
   atomic_uint nonfinite;  // rows
 } ssm_job;
 
-static void multiply(model_pass *pass, const weight_tensor *matrix, const float *bias,
-                     const float *x, uint32_t x_stride, float *y, uint32_t y_stride) {
-  const uint64_t begin = arena_mark(&pass->arena);
-  model_product product = pass_product(pass, x, x_stride, matrix->dims[0]);
-  product_add(&product, matrix, bias, y, y_stride);
-  product_run(&product);
-  measure_product(pass->ops, OP_QKV, &product);
-  arena_release(&pass->arena, begin);
-}
-
 // PLaMo 2's rows hold z and x head by head: puts all of x first.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
@@ -212,11 +202,11 @@ static void split_low(void *context, uint32_t first, uint32_t last, uint32_t thr
 static void project_low(ssm_job *job, model_pass *pass) {
   const ssm_block *ssm = job->ssm;
   const ssm_buffers *buffers = &job->buffers;
-  multiply(pass, &ssm->low, NULL, buffers->rows, buffers->stride, buffers->low,
-           buffers->low_stride);
+  pass_multiply(pass, OP_QKV, &ssm->low, NULL, buffers->rows, buffers->stride, buffers->low,
+                buffers->low_stride);
   thread_pool_for(pass->threads, pass->count, split_low, job);
-  multiply(pass, &ssm->dt, ssm->dt_bias, buffers->rank, buffers->rank_stride, buffers->dt,
-           buffers->head_stride);
+  pass_multiply(pass, OP_QKV, &ssm->dt, ssm->dt_bias, buffers->rank, buffers->rank_stride,
+                buffers->dt, buffers->head_stride);
 }
 
 // dt = softplus(dt); decay = e^(dt a)
@@ -339,7 +329,8 @@ static void mix_tokens(ssm_job *job, model_pass *pass) {
   const float *input = is->is_aside ? pass->aside : pass->normed;
   const uint32_t units = is->form == SSM_MAMBA ? ceil_div_u32(is->inner, SCAN_CHANNELS) : is->heads;
   if (!is->is_aside) pass_norm(pass, pass->hidden, ssm->norm, NULL);
-  multiply(pass, &ssm->in, NULL, input, pass->hidden_stride, buffers->rows, buffers->stride);
+  pass_multiply(pass, OP_QKV, &ssm->in, NULL, input, pass->hidden_stride, buffers->rows,
+                buffers->stride);
   if (is->form == SSM_PLAMO2) thread_pool_for(pass->threads, pass->count, sort_heads, job);
   convolve(ssm, pass, buffers);
   thread_pool_for(pass->threads, pass->count, activate_tokens, job);
