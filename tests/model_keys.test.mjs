@@ -104,6 +104,7 @@ const more = new Set([
   'lfm2moe',
   'qwen35moe',
   'hunyuan-moe',
+  'rwkv7',
 ]);
 
 /** @param {string} id @param {string} name @param {Value} value */
@@ -166,6 +167,12 @@ const needed = [
   ['lfm2', 'shortconv.l_cache'],
   ['qwen35', 'ssm.state_size'],
   ['qwen35', 'ssm.conv_kernel'],
+  ['rwkv7', 'wkv.head_size'],
+  ['rwkv7', 'attention.decay_lora_rank'],
+  ['rwkv7', 'attention.iclr_lora_rank'],
+  ['rwkv7', 'attention.value_residual_mix_lora_rank'],
+  ['rwkv7', 'attention.gate_lora_rank'],
+  ['rwkv7', 'feed_forward_length'],
 ];
 const withExperts = [
   'qwen3moe',
@@ -201,6 +208,18 @@ const outOfBounds = [
   ['qwen35', 'ssm.conv_kernel', { u32: 1 }, /is 1, which is not within 2 and 8/],
   ['qwen3moe', 'expert_used_count', { u32: 0 }, /is 0, which is not within 1 and/],
   ['qwen3moe', 'expert_used_count', { u32: 1000 }, /is 1000, which is not within 1 and/],
+  ['rwkv7', 'wkv.head_size', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['rwkv7', 'wkv.head_size', { u32: 65536 }, /is 65536, which is not within 1 and/],
+  [
+    'rwkv7',
+    'wkv.head_size',
+    { u32: 24 },
+    /embedding_length 64 is no multiple of wkv\.head_size 24/,
+  ],
+  ['rwkv7', 'token_shift_count', { u32: 1 }, /is 1, which is not within 2 and 2/],
+  ['rwkv7', 'attention.decay_lora_rank', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['rwkv7', 'attention.gate_lora_rank', { u32: 0x80000000 }, /is 2147483648, which is not within/],
+  ['rwkv7', 'attention.iclr_lora_rank', { u32: 9 }, /time_mix_a1\.weight/],
   ['llama-moe', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
   ['llama-moe', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
 ];

@@ -147,6 +147,16 @@ static void ssd_state_wrong(const kernel_ssd *ssd) {
   ssd->state_out[ssd->head_dim] += 0.01f;
 }
 
+static void wkv_wrong(const kernel_wkv *wkv) {
+  kernels_bind()->wkv(wkv);
+  wkv->y[wkv->dim - 1] += 0.01f;
+}
+
+static void wkv_state_wrong(const kernel_wkv *wkv) {
+  kernels_bind()->wkv(wkv);
+  wkv->state_out[wkv->dim] += 0.01f;
+}
+
 static void softplus_wrong(float *x, uint32_t n) { kernels_bind()->softplus(x, n - 1); }
 
 static bool dots_wrong(void) { return false; }
@@ -203,6 +213,7 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
   static void (*const SCANS[])(const kernel_scan *, uint32_t, uint32_t) = {scan_wrong,
                                                                            scan_state_wrong};
   static void (*const SSDS[])(const kernel_ssd *) = {ssd_wrong, ssd_state_wrong};
+  static void (*const WKVS[])(const kernel_wkv *) = {wkv_wrong, wkv_state_wrong};
   for (int i = 0; i < 2; i++) {
     wrong = *kernels_bind();
     wrong.conv = CONVS[i];
@@ -216,6 +227,9 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
     wrong = *kernels_bind();
     wrong.ssd = SSDS[i];
     check_found("ssd");
+    wrong = *kernels_bind();
+    wrong.wkv = WKVS[i];
+    check_found("wkv");
     // and a model without such layers does not ask for it
     kernel_needs needs = NEEDS;
     needs.is_recurrent = false;

@@ -354,7 +354,7 @@ static void delta_token(const kernel_delta *delta, uint32_t t, double *state, do
 
 static void check_delta_against_double(const kernel_delta *delta) {
   const size_t state_floats = (size_t)delta->key_dim * delta->value_dim;
-  double *state = malloc(state_floats * sizeof(double));
+  double *state = calloc(state_floats, sizeof(double));
   double *y = malloc(delta->value_dim * sizeof(double));
   // a few units of the last bit of what was summed: states are of deviation 1
   const double bound = 1e-6 * sqrt((double)delta->key_dim) + 2e-6;
@@ -698,6 +698,144 @@ TEST(scans_of_mamba_2_are_the_same_in_all_variants_and_pieces) {
                                        1 + random_u32_below(round % 10 == 5 ? 600 : 70));
     check_ssd(&of);
     ssd_free(&of);
+  }
+}
+
+// ---- RWKV-7 ----
+
+typedef struct wkv_case {
+  kernel_wkv wkv;  // with y and state_out NULL
+  float *rows, *state;
+} wkv_case;
+
+// As the block gives them: decays within (0, 1), a = -kappa and b = kappa * rate with kappa of
+// length 1, so that states stay bounded.
+static wkv_case wkv_make(uint32_t tokens, uint32_t dim) {
+  enum { ROWS = 6 };  // r, w, k, v, a, b
+  const size_t stride = (size_t)ROWS * dim + random_u32_below(5);
+  wkv_case made = {.rows = random_row(tokens * stride, 1),
+                   .state = random_row((size_t)dim * dim, 1)};
+  for (uint32_t t = 0; t < tokens; t++) {
+    float *w = made.rows + stride * t + dim, *a = w + 3 * (size_t)dim, *b = a + dim;
+    scale_to_length(a, dim, 1);
+    for (uint32_t i = 0; i < dim; i++) {
+      b[i] = -a[i] / (1 + expf(-b[i]));
+      w[i] = expf(-0.6f / (1 + expf(-w[i])));
+    }
+  }
+  made.wkv = (kernel_wkv){.tokens = tokens,
+                          .dim = dim,
+                          .r = made.rows,
+                          .w = made.rows + dim,
+                          .k = made.rows + 2 * (size_t)dim,
+                          .v = made.rows + 3 * (size_t)dim,
+                          .a = made.rows + 4 * (size_t)dim,
+                          .b = made.rows + 5 * (size_t)dim,
+                          .state_in = made.state,
+                          .stride = stride};
+  return made;
+}
+
+// One token on a state of doubles, as the paper writes it: S = S (diag(w) + a^T b) + v^T k, with
+// the state turned over; y = S r.
+static void wkv_token(const kernel_wkv *wkv, uint32_t t, double *state, double *y) {
+  const uint32_t dim = wkv->dim;
+  const size_t row = wkv->stride * t;
+  for (uint32_t c = 0; c < dim; c++) {
+    double known = 0;
+    y[c] = 0;
+    for (uint32_t i = 0; i < dim; i++) {
+      known += state[(size_t)i * dim + c] * (double)wkv->a[row + i];
+    }
+    for (uint32_t i = 0; i < dim; i++) {
+      double *at = state + (size_t)i * dim + c;
+      *at = *at * (double)wkv->w[row + i] + known * (double)wkv->b[row + i] +
+            (double)wkv->k[row + i] * (double)wkv->v[row + c];
+      y[c] += *at * (double)wkv->r[row + i];
+    }
+  }
+}
+
+static void check_wkv_against_double(const kernel_wkv *wkv) {
+  const size_t state_floats = (size_t)wkv->dim * wkv->dim;
+  double *state = calloc(state_floats, sizeof(double));
+  double *y = malloc(wkv->dim * sizeof(double));
+  // a few units of the last bit of what was summed: states are of a deviation of a few units
+  const double bound = 2e-6 * (double)wkv->dim + 2e-6;
+  for (size_t i = 0; i < state_floats; i++) state[i] = (double)wkv->state_in[i];
+  for (uint32_t t = 0; t < wkv->tokens; t++) {
+    wkv_token(wkv, t, state, y);
+    for (uint32_t c = 0; c < wkv->dim; c++) {
+      CHECK_NEAR((double)wkv->y[wkv->stride * t + c], y[c], bound);
+    }
+  }
+  for (size_t i = 0; i < state_floats; i++) {
+    CHECK_NEAR((double)wkv->state_out[i], state[i], 2e-5);
+  }
+  free(state);
+  free(y);
+}
+
+static void wkv_in_pieces(const kernel_table *kernels, kernel_wkv wkv) {
+  const uint32_t tokens = wkv.tokens;
+  const size_t state_floats = (size_t)wkv.dim * wkv.dim;
+  float *states[2] = {copy_of(wkv.state_in, state_floats), filled(state_floats, 7)};
+  float *state_out = wkv.state_out;
+  for (uint32_t done = 0, turn = 0; done < tokens; done += wkv.tokens, turn ^= 1) {
+    wkv.tokens = 1 + random_u32_below(tokens - done);
+    wkv.state_in = states[turn];
+    wkv.state_out = states[turn ^ 1];
+    kernels->wkv(&wkv);
+    const size_t step = wkv.stride * wkv.tokens;
+    wkv.r += step;
+    wkv.w += step;
+    wkv.k += step;
+    wkv.v += step;
+    wkv.a += step;
+    wkv.b += step;
+    wkv.y += step;
+    memcpy(state_out, wkv.state_out, state_floats * sizeof(float));
+  }
+  free(states[0]);
+  free(states[1]);
+}
+
+static void check_wkv(const wkv_case *of) {
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  const size_t state_floats = (size_t)of->wkv.dim * of->wkv.dim;
+  const size_t y_floats = of->wkv.stride * of->wkv.tokens;
+  float *wanted = NULL, *wanted_state = NULL;
+  for (size_t v = 0; v < count; v++) {
+    for (uint32_t way = 0; way < 2; way++) {
+      kernel_wkv wkv = of->wkv;
+      float *y = filled(y_floats, 5), *state = filled(state_floats, 3);
+      wkv.y = y;
+      wkv.state_out = state;
+      if (way == 0) {
+        list[v]->wkv(&wkv);
+      } else {
+        wkv_in_pieces(list[v], wkv);
+      }
+      if (wanted == NULL) check_wkv_against_double(&wkv);
+      for (size_t i = 0; i < y_floats; i++) {  // what lies between the rows stays as it is
+        if (i % wkv.stride >= wkv.dim) CHECK_EQ_F32(y[i], 5);
+      }
+      check_like_first(&wanted, y, y_floats);
+      check_like_first(&wanted_state, state, state_floats);
+    }
+  }
+  free(wanted);
+  free(wanted_state);
+}
+
+TEST(scans_of_rwkv_7_are_the_same_in_all_variants_and_pieces) {
+  for (uint32_t round = 0; round < 60; round++) {
+    const uint32_t tokens = 1 + random_u32_below(12);
+    const wkv_case of = wkv_make(tokens, round % 12 == 0 ? 64 : 1 + random_u32_below(70));
+    check_wkv(&of);
+    free(of.rows);
+    free(of.state);
   }
 }
 

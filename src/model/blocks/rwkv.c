@@ -12,18 +12,28 @@
 // ---- The row before ----
 
 // before[t]: the normalised row before row t; the last row of each sequence goes to its state.
-static void shift_rows(model_pass *pass, uint64_t state_offset_bytes, float *before) {
-  const size_t stride = pass->hidden_stride, bytes = pass->model->config.hidden * sizeof(float);
+// WICK_E_NONFINITE: a state would not be finite.
+static wick_status shift_rows(model_pass *pass, uint64_t state_offset_bytes, float *before,
+                              wick_error *error) {
+  const uint32_t hidden = pass->model->config.hidden;
+  const size_t stride = pass->hidden_stride, bytes = hidden * sizeof(float);
   segment_walk walk = segments_begin(pass, state_offset_bytes);
   state_segment segment;
   while (segments_next(&walk, &segment)) {
     const uint32_t last = segment.first + segment.count - 1;
+    float sum = 0;
     memcpy(before + segment.first * stride, segment.from, bytes);
     for (uint32_t t = segment.first; t < last; t++) {
       memcpy(before + (t + 1) * stride, pass->normed + t * stride, bytes);
     }
     memcpy(segment.to, pass->normed + last * stride, bytes);
+    for (uint32_t i = 0; i < hidden; i++) sum += segment.to[i] * 0;
+    if (!math_is_finite_f32(sum)) {
+      return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                       "the input of the mixes of layer %u is not finite", pass->layer);
+    }
   }
+  return WICK_OK;
 }
 
 typedef struct mix_job {
@@ -54,10 +64,17 @@ static void mix_rows(model_pass *pass, const float *before, const float *weights
 
 enum { MIX_R, MIX_W, MIX_K, MIX_V, MIX_A, MIX_G, MIX_COUNT };
 
+// up(activation(down(x))) + bias
 typedef struct low_rank {
   weight_tensor down, up;  // [rank, hidden], [hidden, rank]
   float *bias;             // [hidden] or NULL
 } low_rank;
+
+typedef enum low_rank_activation {
+  LOW_RANK_LINEAR,
+  LOW_RANK_TANH,
+  LOW_RANK_SIGMOID
+} low_rank_activation;
 
 typedef struct time_mix_block {
   model_block block;
@@ -72,15 +89,17 @@ typedef struct time_mix_block {
   float *out_norm, *out_norm_bias;            // [hidden]
 } time_mix_block;
 
+// "time_mix_w0", "time_mix_w1" and "time_mix_w2" are the bias and both matrices of letter w.
 static void bind_low_rank(model_binder *binder, char letter, uint32_t rank, uint32_t hidden,
                           bool has_bias, low_rank *low) {
-  char name[] = "time_mix_?0.weight";
-  char *at = strchr(name, '?');
-  at[0] = letter;
+  enum { LETTER = sizeof "time_mix_" - 1, DIGIT };
+  char name[] = "time_mix_??.weight";
+  name[LETTER] = letter;
+  name[DIGIT] = '0';
   if (has_bias) bind_vector(binder, name, hidden, BINDING_REQUIRED, &low->bias);
-  at[1] = '1';
+  name[DIGIT] = '1';
   bind_matrix(binder, name, rank, hidden, BINDING_REQUIRED, &low->down);
-  at[1] = '2';
+  name[DIGIT] = '2';
   bind_matrix(binder, name, hidden, rank, BINDING_REQUIRED, &low->up);
 }
 
@@ -147,42 +166,45 @@ typedef struct time_job {
   atomic_uint nonfinite;  // rows
 } time_job;
 
-// y = up(act(down(x))) + bias. The activation is tanh for 'w', the sigmoid for 'g', none else.
-static void run_low_rank(time_job *job, model_pass *pass, const low_rank *low, char letter,
-                         float *y) {
+static void activate_low_rank(low_rank_activation activation, float *row, uint32_t rank) {
+  for (uint32_t i = 0; i < rank && activation != LOW_RANK_LINEAR; i++) {
+    const double x = (double)row[i];
+    row[i] = activation == LOW_RANK_TANH ? (float)(1 - 2 / (1 + math_exp(2 * x)))
+                                         : (float)(1 / (1 + math_exp(-x)));
+  }
+}
+
+// y = up(activation(down(mixed))) + bias
+static void run_low_rank(const time_job *job, model_pass *pass, const low_rank *low,
+                         low_rank_activation activation, float *y) {
   const time_buffers *buffers = &job->buffers;
-  const uint32_t rank = low->down.dims[1];
   pass_multiply(pass, OP_QKV, &low->down, NULL, buffers->mixed, pass->hidden_stride, buffers->low,
                 buffers->low_stride);
   for (uint32_t t = 0; t < pass->count; t++) {
-    float *row = buffers->low + (size_t)t * buffers->low_stride;
-    for (uint32_t i = 0; i < rank && letter != 'a'; i++) {
-      const double x = (double)row[i];
-      if (letter == 'w') row[i] = (float)(1 - 2 / (1 + math_exp(2 * x)));
-      if (letter == 'g') row[i] = (float)(1 / (1 + math_exp(-x)));
-    }
+    activate_low_rank(activation, buffers->low + (size_t)t * buffers->low_stride,
+                      low->down.dims[1]);
   }
   pass_multiply(pass, OP_QKV, &low->up, low->bias, buffers->low, buffers->low_stride, y,
                 pass->hidden_stride);
 }
 
-static void project(time_job *job, model_pass *pass) {
-  const time_mix_block *mix_block = job->mix;
+static void project(const time_job *job, model_pass *pass) {
+  const time_mix_block *mix = job->mix;
   const time_buffers *buffers = &job->buffers;
   const weight_tensor *whole[MIX_COUNT] = {
-      [MIX_R] = &mix_block->receptance, [MIX_K] = &mix_block->key, [MIX_V] = &mix_block->value};
+      [MIX_R] = &mix->receptance, [MIX_K] = &mix->key, [MIX_V] = &mix->value};
   for (int i = 0; i < MIX_COUNT; i++) {
-    mix_rows(pass, buffers->before, mix_block->mixes + (size_t)i * mix_block->hidden,
-             buffers->mixed);
+    float *y = buffers->of[i];
+    mix_rows(pass, buffers->before, mix->mixes + (size_t)i * mix->hidden, buffers->mixed);
     if (whole[i] != NULL) {
-      pass_multiply(pass, OP_QKV, whole[i], NULL, buffers->mixed, pass->hidden_stride,
-                    buffers->of[i], pass->hidden_stride);
+      pass_multiply(pass, OP_QKV, whole[i], NULL, buffers->mixed, pass->hidden_stride, y,
+                    pass->hidden_stride);
     }
-    if (i == MIX_W) run_low_rank(job, pass, &mix_block->decay, 'w', buffers->of[i]);
-    if (i == MIX_A) run_low_rank(job, pass, &mix_block->rate, 'a', buffers->of[i]);
-    if (i == MIX_G) run_low_rank(job, pass, &mix_block->gate, 'g', buffers->of[i]);
-    if (i == MIX_V && mix_block->layer != 0) {
-      run_low_rank(job, pass, &mix_block->residual, 'a', buffers->share);
+    if (i == MIX_W) run_low_rank(job, pass, &mix->decay, LOW_RANK_TANH, y);
+    if (i == MIX_A) run_low_rank(job, pass, &mix->rate, LOW_RANK_LINEAR, y);
+    if (i == MIX_G) run_low_rank(job, pass, &mix->gate, LOW_RANK_SIGMOID, y);
+    if (i == MIX_V && mix->layer != 0) {
+      run_low_rank(job, pass, &mix->residual, LOW_RANK_LINEAR, buffers->share);
     }
   }
 }
@@ -202,23 +224,23 @@ static void share_values(const time_job *job, size_t at) {
 // k = k (1 + (a - 1) k_a). In place: of[MIX_A] becomes -kk, b becomes kk a.
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const time_job *job = context;
-  const time_mix_block *mix_block = job->mix;
+  const time_mix_block *mix = job->mix;
   const kernel_table *kernels = job->pass->kernels;
-  const uint32_t n = mix_block->hidden, dim = mix_block->is.head_dim;
+  const uint32_t n = mix->hidden, dim = mix->is.head_dim;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * job->pass->hidden_stride;
     float *w = job->buffers.of[MIX_W] + at, *k = job->buffers.of[MIX_K] + at;
     float *a = job->buffers.of[MIX_A] + at, *b = job->buffers.b + at;
-    if (mix_block->layer != 0) share_values(job, at);
+    if (mix->layer != 0) share_values(job, at);
     for (uint32_t i = 0; i < n; i++) {
       w[i] = (float)math_exp(-0.606531 / (1 + math_exp(-(double)w[i])));
-      b[i] = k[i] * mix_block->key_scale[i];
+      b[i] = k[i] * mix->key_scale[i];
     }
     for (uint32_t h = 0; h < n; h += dim) kernels->l2_norm(b + h, dim, 1e-12f, b + h);
     for (uint32_t i = 0; i < n; i++) {
       const float rate = (float)(1 / (1 + math_exp(-(double)a[i])));
-      k[i] += (rate - 1) * mix_block->key_rate[i] * k[i];
+      k[i] += (rate - 1) * mix->key_rate[i] * k[i];
       a[i] = -b[i];
       b[i] *= rate;
     }
@@ -256,10 +278,10 @@ static void run_heads(void *context, uint32_t first, uint32_t last, uint32_t thr
 // y = (norm(y) head by head + (k . (r * r_k)) v) * g
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   time_job *job = context;
-  const time_mix_block *mix_block = job->mix;
+  const time_mix_block *mix = job->mix;
   const time_buffers *buffers = &job->buffers;
   const kernel_table *kernels = job->pass->kernels;
-  const uint32_t n = mix_block->hidden, dim = mix_block->is.head_dim;
+  const uint32_t n = mix->hidden, dim = mix->is.head_dim;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     const size_t at = (size_t)t * job->pass->hidden_stride;
@@ -267,38 +289,42 @@ static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
     const float *g = buffers->of[MIX_G] + at;
     for (uint32_t h = 0; h < n; h += dim) {
       const float *r = buffers->of[MIX_R] + at + h, *k = buffers->of[MIX_K] + at + h;
-      const float *v = buffers->of[MIX_V] + at + h, *bonus = mix_block->bonus + h;
+      const float *v = buffers->of[MIX_V] + at + h, *bonus = mix->bonus + h;
       float sum = 0;
       for (uint32_t i = 0; i < dim; i++) sum += k[i] * r[i] * bonus[i];
-      kernels->layer_norm(y + h, mix_block->out_norm + h, mix_block->out_norm_bias + h, dim, 64e-5f,
-                          y + h);
+      kernels->layer_norm(y + h, mix->out_norm + h, mix->out_norm_bias + h, dim, 64e-5f, y + h);
       for (uint32_t i = 0; i < dim; i++) total += y[h + i] = (y[h + i] + sum * v[i]) * g[h + i];
     }
     if (!math_is_finite_f32(total)) atomic_fetch_add(&job->nonfinite, 1);
   }
 }
 
+static wick_status mix_time(time_job *job, model_pass *pass, wick_error *error) {
+  const time_mix_block *mix = job->mix;
+  pass_norm(pass, pass->hidden, mix->norm, mix->norm_bias);
+  const wick_status status = shift_rows(pass, mix->row_offset_bytes, job->buffers.before, error);
+  if (status != WICK_OK) return status;
+  project(job, pass);
+  if (mix->layer == 0) pass_set_aside(pass, job->buffers.of[MIX_V]);
+  thread_pool_for(pass->threads, pass->count, prepare_tokens, job);
+  thread_pool_for(pass->threads, mix->hidden / mix->is.head_dim, run_heads, job);
+  thread_pool_for(pass->threads, pass->count, gate_tokens, job);
+  measure_rows(pass->ops, OP_DELTA, pass->count, 2ull * mix->hidden * mix->is.head_dim);
+  const unsigned bad = atomic_load(&job->nonfinite);
+  if (bad == 0) return WICK_OK;
+  return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                   "%u rows of the time mix of layer %u are not finite", bad, pass->layer);
+}
+
 static wick_status run_time_mix(const model_block *block, model_pass *pass, wick_error *error) {
-  const time_mix_block *mix_block = (const time_mix_block *)block;
+  const time_mix_block *mix = (const time_mix_block *)block;
   const uint64_t begin = arena_mark(&pass->arena);
-  time_job job = {.mix = mix_block, .pass = pass};
-  job.buffers = take_time_buffers(mix_block, &pass->arena);
+  time_job job = {.mix = mix, .pass = pass};
+  job.buffers = take_time_buffers(mix, &pass->arena);
   atomic_init(&job.nonfinite, 0);
-  pass_norm(pass, pass->hidden, mix_block->norm, mix_block->norm_bias);
-  shift_rows(pass, mix_block->row_offset_bytes, job.buffers.before);
-  project(&job, pass);
-  if (mix_block->layer == 0) pass_set_aside(pass, job.buffers.of[MIX_V]);
-  thread_pool_for(pass->threads, pass->count, prepare_tokens, &job);
-  thread_pool_for(pass->threads, mix_block->hidden / mix_block->is.head_dim, run_heads, &job);
-  thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
-  measure_rows(pass->ops, OP_DELTA, pass->count, 2ull * mix_block->hidden * mix_block->is.head_dim);
-  const unsigned bad = atomic_load(&job.nonfinite);
-  wick_status status = WICK_OK;
-  if (bad != 0) {
-    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                       "%u rows of the time mix of layer %u are not finite", bad, pass->layer);
-  } else {
-    const pass_output output = {&mix_block->out, NULL, NULL, 1, OP_ATTN_OUTPUT};
+  const wick_status status = mix_time(&job, pass, error);
+  if (status == WICK_OK) {
+    const pass_output output = {&mix->out, NULL, NULL, 1, OP_ATTN_OUTPUT};
     pass_add_output(pass, &output, job.buffers.mixed, pass->hidden_stride);
   }
   arena_release(&pass->arena, begin);
@@ -348,25 +374,32 @@ static void reserve_channel_mix(const model_block *block, scratch_arena *arena) 
   arena_release(arena, begin);
 }
 
+// hidden += value(relu(key(mixed))^2)
+static void add_channels(const channel_mix_block *mix, model_pass *pass,
+                         const channel_buffers *buffers) {
+  const pass_output output = {&mix->value, NULL, NULL, 1, OP_DOWN};
+  pass_multiply(pass, OP_GATE_UP, &mix->key, NULL, buffers->mixed, pass->hidden_stride,
+                buffers->keys, buffers->stride);
+  for (uint32_t t = 0; t < pass->count; t++) {
+    pass->kernels->relu_square(buffers->keys + (size_t)t * buffers->stride, mix->ffn);
+  }
+  pass_add_output(pass, &output, buffers->keys, buffers->stride);
+}
+
 static wick_status run_channel_mix(const model_block *block, model_pass *pass, wick_error *error) {
-  const channel_mix_block *mix_block = (const channel_mix_block *)block;
+  const channel_mix_block *mix = (const channel_mix_block *)block;
   const uint64_t begin = arena_mark(&pass->arena);
-  const channel_buffers buffers = take_channel_buffers(mix_block, &pass->arena);
-  (void)error;
-  pass_norm(pass, pass->hidden, mix_block->norm, mix_block->norm_bias);
-  shift_rows(pass, mix_block->row_offset_bytes, buffers.before);
-  mix_rows(pass, buffers.before, mix_block->mixes, buffers.mixed);
-  if (pass_keep_wanted(pass, buffers.mixed, pass->hidden_stride, mix_block->hidden)) {
-    const pass_output output = {&mix_block->value, NULL, NULL, 1, OP_DOWN};
-    pass_multiply(pass, OP_GATE_UP, &mix_block->key, NULL, buffers.mixed, pass->hidden_stride,
-                  buffers.keys, buffers.stride);
-    for (uint32_t t = 0; t < pass->count; t++) {
-      pass->kernels->relu_square(buffers.keys + (size_t)t * buffers.stride, mix_block->ffn);
+  const channel_buffers buffers = take_channel_buffers(mix, &pass->arena);
+  pass_norm(pass, pass->hidden, mix->norm, mix->norm_bias);
+  const wick_status status = shift_rows(pass, mix->row_offset_bytes, buffers.before, error);
+  if (status == WICK_OK) {
+    mix_rows(pass, buffers.before, mix->mixes, buffers.mixed);
+    if (pass_keep_wanted(pass, buffers.mixed, pass->hidden_stride, mix->hidden)) {
+      add_channels(mix, pass, &buffers);
     }
-    pass_add_output(pass, &output, buffers.keys, buffers.stride);
   }
   arena_release(&pass->arena, begin);
-  return WICK_OK;
+  return status;
 }
 
 // ---- Planning ----
@@ -380,6 +413,7 @@ rwkv_settings rwkv_read(model_plan *plan) {
   is.rate_rank = keys_count(keys, "attention.iclr_lora_rank", 1, most, 0);
   is.value_rank = keys_count(keys, "attention.value_residual_mix_lora_rank", 1, most, 0);
   is.gate_rank = keys_count(keys, "attention.gate_lora_rank", 1, most, 0);
+  keys_count(keys, "token_shift_count", 2, 2, 2);
   if (keys->status == WICK_OK && hidden % is.head_dim != 0) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "wkv.head_size"),
                              "%s.embedding_length %u is no multiple of wkv.head_size %u",
