@@ -38,13 +38,13 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed
   $(patsubst %,src/grammar/%,schema_items schema_members schema_refs shelf spell work) \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
   src/load/directories src/load/ranges src/metrics/% src/model/binder src/model/families/% src/model/family \
-  src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% src/template/% \
+  src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% src/template/% \
   src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,machine mask trie) \
   src/kv/% src/load/loader src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
-  src/model/blocks/experts src/model/blocks/none src/model/blocks/rwkv src/model/blocks/short_conv src/model/blocks/ssm \
+  src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/forward src/model/pass src/model/rope src/model/segments \
   src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% src/tensor/% \
   src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports
