@@ -400,6 +400,31 @@ describe('bench --serve', () => {
     assertSame(verdict.load_rate_per_s, alone.throughput_tok_s / 4, 'load');
   });
 
+  test('a clock that stands still gives rates of 0, and no load to make', async () => {
+    const still = { ...shim, SHIM_CLOCK_STEP_US: '0' };
+    const { text, json } = await both(still, builtIn, '--serve', '--mix', '1/2', '--rate', '0');
+    assert.equal(text, table(json, 'wall time'));
+    const { load, overall, result, requests } = json;
+    assert.equal(requests.length, 100, 'as many as the help tells');
+    assert.deepEqual([overall.finished, overall.served_well, overall.goodput_per_s], [100, 100, 0]);
+    assert.deepEqual([load.elapsed_ms, load.tokens_per_s, load.tokens_out], [0, 0, 200]);
+    assert.deepEqual([result.prefill_tok_s, result.generation_tok_s], [[], []]);
+    const args = ['bench', builtIn, '--saturation', '--short', '2x4/2'];
+    const { code, stdout, stderr } = await run(built('native/wick'), args, { env: still });
+    assert.deepEqual([code, stdout.length], [5, 0]);
+    assert.equal(
+      stderr,
+      'wick: no request of 4/2 has ended in a time that the clock tells: there is no load to make\n',
+    );
+    const plain = await bench(still, builtIn, '-p', '2', '-n', '2', '-r', '1', '--metrics');
+    assert.match(
+      plain.text,
+      /\| prefill 2 \| 0\.00 \| 0\.00 \| 0\.00 to 0\.00 \|\n.* decode 2 \| 0\.00 /,
+    );
+    assert.match(plain.text, /\nload 0\.0 ms, time to the first token 0\.00 ms/);
+    assert.ok(plain.text.endsWith('| share |\n|---|---|---|---|---|---|---|---|\n'), plain.text);
+  });
+
   test('what surrounds a run is told', async () => {
     const options = ['--serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
     const more = ['--ctx', '128', '--kv', 'q8:f16', '--kv-tokens', '256', '--seed', '9'];

@@ -973,6 +973,121 @@ test('a chat knows it, too', async () => {
   assert.notEqual(other, told);
 });
 
+// ---- streams ----
+
+describe('streams', () => {
+  const prompt = ['-p', 'Once upon a time'];
+
+  /** How often a command writes to its streams. @param {string[]} args @param {string} [input] */
+  async function writesOf(args, input) {
+    const env = { LD_PRELOAD: shim, SHIM_WRITE_COUNT: at('writes') };
+    const { code, stdout, stderr } = await run(built(native.program), args, { env, input });
+    assert.equal(code, 0, stderr);
+    return {
+      writes: Number(readFileSync(at('writes'), 'utf8')),
+      stdout: stdout.toString(),
+      stderr,
+    };
+  }
+
+  test('text is shown as it comes, and so is how far a command is', async () => {
+    const told = await writesOf(['run', builtIn, ...prompt, '-n', '40']);
+    assert.ok(told.writes > 30, `${told.writes} writes for 40 tokens`);
+    const chat = await writesOf(['chat', builtIn, '-n', '30'], 'Tell me a story.\n');
+    assert.ok(chat.writes > 20, `${chat.writes} writes for 30 tokens`);
+    const logprobs = await writesOf(['run', builtIn, ...prompt, '-n', '9', '--logprobs', '1']);
+    assert.equal(logprobs.stderr.split('\n').length, 10);
+    assert.ok(logprobs.writes >= 16, `${logprobs.writes} writes for 9 tokens and lines`);
+    await textOf(['synth', 'tiny', 'f16', at('streams.gguf')]);
+    const out = at('streams-out.gguf');
+    const quantized = await writesOf(['quantize', at('streams.gguf'), out, 'q8_0']);
+    assert.equal(quantized.writes, 21, 'a line for each of 20 tensors, and the sum');
+    const bench = [
+      'bench',
+      at('streams.gguf'),
+      '-p',
+      '2',
+      '-n',
+      '1',
+      '-r',
+      '1',
+      '--threads',
+      '1,1,1',
+    ];
+    assert.equal((await writesOf(bench)).writes, 3, 'the rows of each number of threads');
+    const help = await writesOf(['run', '--help']);
+    assert.equal(help.writes, 1, 'what waits for nothing is written at once');
+  });
+
+  test('pipes that are full or empty, and calls that are interrupted, lose nothing', async () => {
+    const env = { LD_PRELOAD: shim, SHIM_PIECE_BYTES: '1000' };
+    const text = 'Once upon a time there was a girl. '.repeat(50);
+    const model = at('pieces.gguf');
+    await textOf(['synth', 'tiny', 'q4_0', model]);
+    for (const [args, input] of /** @type {[string[], string | Buffer][]} */ ([
+      [['tokenize', builtIn], text],
+      [['inspect', builtIn, '--json'], ''],
+      [['inspect', '-'], readFileSync(model)],
+      [['quantize', '-', '-', 'f32', '--requantize', '--quiet'], readFileSync(model)],
+      [['run', builtIn, '-n', '12'], 'Once upon a time'],
+      [['chat', builtIn, '-n', '12'], 'Tell me a story.\nWhy?'],
+      [['logits', builtIn, '--tokens', '5,6,7', '--out', '-'], ''],
+    ])) {
+      const { code, stdout, stderr } = await run(built(native.program), args, { env, input });
+      assert.deepEqual([code, stderr], [0, ''], args[0]);
+      assert.ok(stdout.equals(await bytesOf(args, { input })), args[0]);
+    }
+    const refused = await run(built(native.program), ['run', at('none.gguf'), ...prompt], {
+      env: { ...env, SHIM_PIECE_BYTES: '1' },
+    });
+    assert.equal(refused.code, 3);
+    assert.match(refused.stderr, /^wick: cannot open .*none\.gguf: No such file or directory\n$/);
+  });
+
+  test('a text of any length, up to 256 MiB', async () => {
+    // as large as the first buffer, and one byte beside it
+    for (const size of [65_535, 65_536, 65_537, 131_072, 200_001]) {
+      const input = 'x y '.repeat(size / 4 + 1).slice(0, size);
+      const ids = await textOf(['tokenize', builtIn, '--no-bos'], { input });
+      const back = await textOf([
+        'detokenize',
+        builtIn,
+        '--tokens',
+        ids.slice(0, 100_000).replace(/ \d*$/, ''),
+      ]);
+      assert.ok(input.startsWith(back) && back.length > 10_000, `${size}`);
+      const count = ids.split(' ').length;
+      const [whole] = [
+        (
+          await textOf(['tokenize', builtIn, '--no-bos'], { input: input.slice(0, size - 2) })
+        ).split(' '),
+      ];
+      assert.ok(count > whole.length, `${size}: the last bytes count`);
+    }
+  });
+
+  test('more than fits in the buffer is written in its order', async () => {
+    const tokens = Array.from({ length: 60_000 }, (_, i) => 300 + (i % 500)).join(' ');
+    const long = await textOf([
+      'detokenize',
+      builtIn,
+      '--tokens',
+      tokens.slice(0, 120_000).replace(/ \d*$/, ''),
+    ]);
+    assert.ok(long.length > 65_536, `${long.length} bytes`);
+    const half = await textOf([
+      'detokenize',
+      builtIn,
+      '--tokens',
+      tokens.slice(0, 40_000).replace(/ \d*$/, ''),
+    ]);
+    assert.ok(half.length < 65_536 && long.startsWith(half));
+    const ids = (await textOf(['tokenize', builtIn], { input: long })).trim();
+    assert.ok(ids.length > 65_536);
+    assert.match(ids, /^\d+( \d+)*$/);
+  });
+});
+
 // ---- memory that runs out ----
 
 test('memory that runs out in any allocation of a command is told', async () => {

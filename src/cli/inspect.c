@@ -26,17 +26,16 @@ static const char *format_bytes(char out[32], uint64_t bytes) {
 }
 
 typedef struct cell {
-  char text[VALUE_BYTES];
+  char text[VALUE_BYTES];  // not terminated
   size_t used_bytes;
 } cell;
 
 static void cell_append(void *context, const char *bytes, size_t size_bytes) {
   cell *to = context;
-  const size_t room = sizeof to->text - 1 - to->used_bytes;
+  const size_t room = sizeof to->text - to->used_bytes;
   const size_t fits = size_bytes < room ? size_bytes : room;
   memcpy(to->text + to->used_bytes, bytes, fits);
   to->used_bytes += fits;
-  to->text[to->used_bytes] = '\0';
 }
 
 // Cuts to VALUE_COLUMNS characters, between characters.
@@ -45,7 +44,7 @@ static void cell_shorten(cell *value) {
   for (size_t i = 0; i < value->used_bytes; i++) {
     const bool begins_character = ((uint8_t)value->text[i] & 0xc0) != 0x80;
     if (!begins_character || ++columns <= VALUE_COLUMNS) continue;
-    memcpy(value->text + i, "...", 4);
+    memcpy(value->text + i, "...", 3);
     value->used_bytes = i + 3;
     return;
   }
@@ -68,7 +67,8 @@ static void print_value(const wick_engine *engine, uint32_t index, const wick_me
     snprintf(type, sizeof type, "%s", value->type);
   }
   cell_shorten(&shown);
-  output_format(OUTPUT_TEXT, "  %-42s %-15s %s\n", format_name(key, value->key), type, shown.text);
+  output_format(OUTPUT_TEXT, "  %-42s %-15s %.*s\n", format_name(key, value->key), type,
+                (int)shown.used_bytes, shown.text);
 }
 
 static void print_metadata(const wick_engine *engine, const wick_file_info *file) {

@@ -12,7 +12,6 @@ wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wic
     return memory_fail(memory, error, "a model's directory", sizeof *directory);
   }
   directory->memory = memory;
-  directory->stage = GGUF_AT_MAGIC;
   directory->need_bytes = 4;
   *out = directory;
   return WICK_OK;

@@ -67,6 +67,13 @@ TEST(renders_the_language) {
        "[1, None, True, 1.5, \"it's\", {'a': (1,)}]"},
       {"{{ 'h\xc3\xa9llo'[1:-1] }} {{ 'h\xc3\xa9llo'[::-1] }} {{ [1, 2, 3][-1] }}",
        "\xc3\xa9ll oll\xc3\xa9h 3"},
+      // separators that are no texts are the usual ones
+      {"{{ {'a': [1, 2]}|tojson(separators=[';', '=']) }} {{ {'a': [1, 2]}|tojson(separators=[7, "
+       "'=']) }} "
+       "{{ {'a': [1, 2], 'b': 3}|tojson(separators=[';', none]) }} {{ [1, "
+       "2]|tojson(separators=['x']) }} "
+       "{{ [1, 2]|tojson(separators=7) }}",
+       "{\"a\"=[1;2]} {\"a\"=[1, 2]} {\"a\": [1;2];\"b\": 3} [1, 2] [1, 2]"},
       {"{% for i in [1, 2, 3] if i is odd %}{{ loop.index }}:{{ i }}{{ ',' if not loop.last }}"
        "{% else %}none{% endfor %}",
        "1:1,2:3"},

@@ -557,3 +557,61 @@ TEST(word_pieces_have_the_usual_ids_of_special_tokens) {
     fixture_close(&fixture);
   }
 }
+
+// ---- lists that a file may do without ----
+
+// The vocabulary's file under other keys: `key` is one of nobody's.
+static void open_without(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary,
+                         const char *key) {
+  size_t size_bytes;
+  uint8_t *bytes = fixture_write_vocabulary(vocabulary, &size_bytes);
+  const size_t key_bytes = strlen(key);
+  int found = 0;
+  for (size_t at = 0; at + key_bytes <= size_bytes; at++) {
+    if (memcmp(bytes + at, key, key_bytes) != 0) continue;
+    bytes[at] = 'T';
+    found++;
+  }
+  CHECK_EQ_INT(found, 1);
+  fixture_open_bytes(fixture, bytes, size_bytes);
+  free(bytes);
+}
+
+TEST(lists_that_are_needed_and_lists_that_are_not) {
+  static const fixture_token tokens[] = {
+      {"<unk>", TOKEN_UNKNOWN, 0}, {"<s>", TOKEN_CONTROL, 0}, {"</s>", TOKEN_CONTROL, 0},
+      {"a", TOKEN_NORMAL, -1},     {"b", TOKEN_NORMAL, -2},   {"ab", TOKEN_NORMAL, -3},
+  };
+  static const char *const merges[] = {"a b"};
+  static const struct {
+    const char *model, *key;
+    bool is_needed;
+  } lists[] = {
+      {"llama", "tokenizer.ggml.tokens", true},     {"llama", "tokenizer.ggml.token_type", false},
+      {"llama", "tokenizer.ggml.scores", false},    {"gpt2", "tokenizer.ggml.tokens", true},
+      {"gpt2", "tokenizer.ggml.token_type", false}, {"gpt2", "tokenizer.ggml.scores", false},
+      {"gpt2", "tokenizer.ggml.merges", true},      {"llama", "tokenizer.ggml.merges", false},
+  };
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    const fixture_vocabulary vocabulary = {.model = lists[i].model,
+                                           .tokens = tokens,
+                                           .token_count = sizeof tokens / sizeof *tokens,
+                                           .merges = merges,
+                                           .merge_count = 1};
+    vocabulary_fixture fixture;
+    open_without(&fixture, &vocabulary, lists[i].key);
+    if (lists[i].is_needed) {
+      char wanted[80];
+      snprintf(wanted, sizeof wanted, "%s is missing", lists[i].key);
+      CHECK_EQ_INT(fixture.status, WICK_E_FORMAT);
+      CHECK_EQ_STR(fixture.error.message, wanted);
+    } else if (CHECK_EQ_INT(fixture.status, WICK_OK)) {
+      CHECK_EQ_UINT(tokenizer_vocab(fixture.tokenizer), 6);
+      size_t count;
+      int32_t *ids = fixture_encode(&fixture, "ab", 2, 0, &count);
+      CHECK(ids != NULL && count > 0 && ids[count - 1] == 5);
+      free(ids);
+    }
+    CHECK(fixture_close(&fixture));
+  }
+}

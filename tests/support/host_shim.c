@@ -3,6 +3,10 @@
 // memory. With SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
 // SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same of malloc and realloc.
 //
+// SHIM_WRITE_COUNT tells how often something was written to standard output or error. With
+// SHIM_PIECE_BYTES a call reads or writes no more than that; each third one is interrupted, and
+// each fourth finds the pipe full or empty.
+//
 // SHIM_CLOCK_STEP_US makes a host whose runs can be repeated: its clocks run with looks at them
 // alone, by so much each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time
 // of day, in s since 1970.
@@ -19,7 +23,7 @@ extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_realloc(void *block, size_t size_bytes);
 extern void *__libc_memalign(size_t alignment, size_t size_bytes);
 
-static unsigned long calls, malloc_calls, aligned_calls;
+static unsigned long calls, malloc_calls, aligned_calls, writes;
 
 static unsigned long setting(const char *name) {
   const char *text = getenv(name);
@@ -50,6 +54,30 @@ void *aligned_alloc(size_t alignment, size_t size_bytes) {
   return __libc_memalign(alignment, size_bytes);
 }
 
+// How much of a call is done, or 0: none of it, for a reason in errno.
+static size_t part_of(size_t size_bytes) {
+  static unsigned long pieces;
+  const unsigned long piece_bytes = setting("SHIM_PIECE_BYTES");
+  if (piece_bytes == 0) return size_bytes;
+  const unsigned long piece = __atomic_add_fetch(&pieces, 1, __ATOMIC_RELAXED);
+  errno = piece % 3 == 0 ? EINTR : EAGAIN;
+  if (piece % 3 == 0 || piece % 4 == 0) return 0;
+  return size_bytes < piece_bytes ? size_bytes : piece_bytes;
+}
+
+ssize_t write(int descriptor, const void *bytes, size_t size_bytes) {
+  const int is_standard = descriptor == 1 || descriptor == 2;
+  if (is_standard) __atomic_add_fetch(&writes, 1, __ATOMIC_RELAXED);
+  const size_t part_bytes = is_standard ? part_of(size_bytes) : size_bytes;
+  return part_bytes == 0 && size_bytes != 0 ? -1
+                                            : syscall(SYS_write, descriptor, bytes, part_bytes);
+}
+
+ssize_t read(int descriptor, void *bytes, size_t size_bytes) {
+  const size_t part_bytes = descriptor == 0 ? part_of(size_bytes) : size_bytes;
+  return part_bytes == 0 && size_bytes != 0 ? -1 : syscall(SYS_read, descriptor, bytes, part_bytes);
+}
+
 // The time of a clock that is looked at once more, in us.
 static unsigned long look_us(unsigned long step_us) {
   static unsigned long looks, now_us = 1000000000;
@@ -70,9 +98,8 @@ time_t time(time_t *out) {
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
   static unsigned long ahead_ms;
-  const unsigned long step_us = setting("SHIM_CLOCK_STEP_US");
-  if (step_us != 0) {
-    const unsigned long now_us = look_us(step_us);
+  if (getenv("SHIM_CLOCK_STEP_US") != NULL) {
+    const unsigned long now_us = look_us(setting("SHIM_CLOCK_STEP_US"));
     now->tv_sec = (time_t)(now_us / 1000000);
     now->tv_nsec = (long)(now_us % 1000000) * 1000;
     return 0;
@@ -98,6 +125,7 @@ static void write_count(const char *name, unsigned long count) {
 }
 
 __attribute__((destructor)) static void tell(void) {
+  write_count("SHIM_WRITE_COUNT", writes);
   write_count("SHIM_CALLOC_COUNT", calls);
   write_count("SHIM_MALLOC_COUNT", malloc_calls);
   write_count("SHIM_ALIGNED_COUNT", aligned_calls);
