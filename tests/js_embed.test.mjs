@@ -68,6 +68,8 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
       listsOf(plain.data.map(({ embedding }) => /** @type {number[]} */ (embedding))),
       listsOf(vectors),
     );
+    const { model } = await engine.embeddings.create({ input: 'a', model: 'mine' });
+    assert.deepEqual([model, plain.model], ['mine', (await engine.info()).name]);
     const packed = await engine.embeddings.create({ input: texts, encoding_format: 'base64' });
     for (const { index, embedding } of packed.data) {
       const bytes = Buffer.from(String(embedding), 'base64');

@@ -209,4 +209,42 @@ describe('what the page is told', () => {
     assert.deepEqual([texts, done?.finish], [['b', 'c', 'd'], 'length']);
     assert.deepEqual(table.collect(), []);
   });
+
+  test('where details are asked for, each piece has those of its token', () => {
+    /** @type {any[]} */
+    const events = [];
+    const native = {
+      ...{ submit: () => 1, pause() {}, passes: () => 0, takeEvents: () => events.splice(0) },
+      tokenBytes: (/** @type {number} */ token) => Uint8Array.of(96 + token),
+    };
+    for (const logprob of [0, 1]) {
+      const table = new RequestTable(/** @type {any} */ (native));
+      table.add(1, /** @type {any} */ ({ logprob }), true);
+      const top = [
+        { token: 2, logprob: -1 },
+        { token: 1, logprob: -2 },
+      ];
+      events.push({ request: 1, kind: EVENT_TOKEN, text: '', token: 1, top, logprob: -2 });
+      events.push({ request: 1, kind: EVENT_TOKEN, text: 'ab', token: 2, top: [], logprob: -3 });
+      events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'c' });
+      const [{ texts, tokens }] = table.collect();
+      assert.deepEqual(texts, ['', 'ab', 'c']);
+      const a = { token: 1, text: 'a', bytes: [97] };
+      const b = { token: 2, text: 'b', bytes: [98] };
+      const held = { token: -1, text: '', bytes: [], top: [] };
+      const details = [
+        {
+          ...a,
+          ...(logprob && { logprob: -2 }),
+          top: [
+            { ...b, logprob: -1 },
+            { ...a, logprob: -2 },
+          ],
+        },
+        { ...b, ...(logprob && { logprob: -3 }), top: [] },
+        held,
+      ];
+      assert.deepEqual(tokens, details);
+    }
+  });
 });

@@ -17,8 +17,13 @@ const MAXIMUM_PAGES = [65536, 32768, 16384, 8192];
 export async function compileModule(source) {
   try {
     if (source instanceof WebAssembly.Module) return source;
-    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
-      return await WebAssembly.compile(/** @type {BufferSource} */ (source));
+    if (source instanceof ArrayBuffer) return await WebAssembly.compile(source);
+    if (ArrayBuffer.isView(source)) {
+      const { buffer, byteOffset, byteLength } = source;
+      // V8 takes no DataView
+      return await WebAssembly.compile(
+        new Uint8Array(/** @type {ArrayBuffer} */ (buffer), byteOffset, byteLength),
+      );
     }
     // Only objects are compared with Response: the first use of that name makes Node load fetch, which takes 30 ms.
     const isObject = typeof source === 'object' && !(source instanceof URL);
