@@ -232,17 +232,16 @@ static void attention_want(const attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values, const float *q, float *out) {
   float row[HEAD_DIM], sum = 0;
   for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] = 0;
-  for (uint32_t i = 0; i < PAGES * KERNEL_PAGE_TOKENS; i++) {
-    const kernel_page *page = &a->pages[i / KERNEL_PAGE_TOKENS];
-    const uint32_t slot = i % KERNEL_PAGE_TOKENS;
-    float score = 0;
-    if (slot < page->first || slot >= page->last) continue;
-    keys->k_read(page->k, slot, row, HEAD_DIM);
-    for (uint32_t d = 0; d < HEAD_DIM; d++) score += q[d] * row[d];
-    const float p = exp_f32(score);
-    sum += p;
-    values->v_read(page->v, slot, row, HEAD_DIM);
-    for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] += p * row[d];
+  for (const kernel_page *page = a->pages; page < a->pages + PAGES; page++) {
+    for (uint32_t slot = page->first; slot < page->last; slot++) {
+      float score = 0;
+      keys->k_read(page->k, slot, row, HEAD_DIM);
+      for (uint32_t d = 0; d < HEAD_DIM; d++) score += q[d] * row[d];
+      const float p = exp_f32(score);
+      sum += p;
+      values->v_read(page->v, slot, row, HEAD_DIM);
+      for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] += p * row[d];
+    }
   }
   for (uint32_t d = 0; d < HEAD_DIM; d++) out[d] /= sum;
 }

@@ -23,7 +23,7 @@ static void norm_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
 }
 
 void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias) {
-  norm_job job = {pass, rows, weight, bias, 1};
+  norm_job job = {.pass = pass, .rows = rows, .weight = weight, .bias = bias};
   thread_pool_for(pass->threads, pass->count, norm_tokens, &job);
   measure_rows(pass->ops, OP_NORM, pass->count, 2ull * pass->model->config.hidden);
 }

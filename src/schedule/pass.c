@@ -277,7 +277,6 @@ static void end_pass(scheduler *scheduler) {
 
 void pass_drop(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) at->pass_tokens = 0;
-  scheduler->batch_count = 0;
   end_pass(scheduler);
 }
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "check.h"
+#include "kernel_cases.h"
 #include "kernels/kernels.h"
 
 enum { VECTOR_COLS = 256 };
@@ -68,4 +70,37 @@ TEST(rows_are_dequantised_as_ggml_does) {
     types++;
   }
   CHECK_EQ_UINT(types, 27);  // all that there are vectors of
+}
+
+// Zeros have no flags; each byte in turn is -128, or half of a 16-bit Inf.
+TEST(repacking_flags_what_kernels_must_know) {
+  enum { BLOCKS = 2 };
+  // without a 16-bit float, or unpacked before a product looks at it
+  static const ggml_type PLAIN[] = {
+      GGML_TYPE_F32,   GGML_TYPE_BF16,    GGML_TYPE_MXFP4,  GGML_TYPE_NVFP4, GGML_TYPE_IQ1_S,
+      GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS,
+      GGML_TYPE_IQ3_S, GGML_TYPE_TQ1_0,   GGML_TYPE_TQ2_0,  GGML_TYPE_Q1_0,  GGML_TYPE_Q2_0};
+  for (uint32_t i = 0; i < TYPE_CASES; i++) {
+    const ggml_type type = type_cases[i].type;
+    const kernel_type_ops *ops = &kernels_bind()->types[type];
+    const ggml_type_facts *facts = type_facts(type);
+    const size_t bytes = (size_t)BLOCKS * facts->block_bytes;
+    uint8_t *data = aligned_alloc(64, align_size(8 * bytes, 64));
+    uint8_t *file = calloc(bytes, 1);
+    const uint32_t cols = BLOCKS * facts->block_values;
+    CHECK_EQ_UINT(ops->repack(data, cols, 0, 0, BLOCKS, file), 0);
+    uint32_t flags = 0;
+    for (size_t at = 0; at < bytes; at++) {
+      file[at] = at % 2 == 0 ? 0x80 : 0x7c;  // -128; of a 16-bit float, Inf
+      flags |= ops->repack(data, cols, 1, 0, BLOCKS, file);
+      file[at] = 0;
+    }
+    bool is_plain = false;
+    for (size_t k = 0; k < sizeof PLAIN / sizeof *PLAIN; k++) is_plain |= type == PLAIN[k];
+    const uint32_t wanted = (is_plain ? 0 : KERNEL_MATRIX_HAS_WILD_F16) |
+                            (type == GGML_TYPE_Q8_0 ? KERNEL_MATRIX_HAS_MINUS_128 : 0);
+    if (!CHECK_EQ_UINT(flags, wanted)) printf("#   %s\n", facts->name);
+    free(data);
+    free(file);
+  }
 }

@@ -108,3 +108,38 @@ TEST(wrong_counters_are_seen) {
   CHECK_BROKEN(stats->used_pages_max, 2, "used pages of");
   close_pool();
 }
+
+// Tokens of pages are counted anew each time, in the first page and in the last.
+TEST(fragmentation_is_of_now) {
+  enum { PAGES = 4 };
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  kv_pool_init(&memory, kernels_bind(), &shape, PAGES, 8, &pool, &error);
+  REQUIRE(pool != NULL);
+  kv_seq_id seqs[PAGES];
+  for (uint32_t i = 0; i < PAGES; i++) {
+    REQUIRE(kv_seq_new(pool, 0, &seqs[i], NULL, NULL) == WICK_OK);
+    REQUIRE(kv_seq_prepare_write(pool, seqs[i], 0, 10 + i, NULL, NULL) == WICK_OK);
+    REQUIRE(kv_seq_append(pool, seqs[i], 10 + i, NULL) == WICK_OK);
+  }
+  uint32_t tokens = 10 + 11 + 12 + 13;
+  for (uint32_t i = 0; i < PAGES; i++) {
+    const kv_frag before = kv_frag_stats(pool);
+    CHECK_EQ_UINT(before.wasted_capacity, PAGES * KERNEL_PAGE_TOKENS - tokens);
+    CHECK_NEAR(before.avg_tokens_per_page, tokens / (double)PAGES, 1e-9);
+    CHECK_EQ_INT(kv_seq_truncate(pool, seqs[i], i + 1, NULL), WICK_OK);
+    tokens -= 9;
+    const kv_frag after = kv_frag_stats(pool);
+    CHECK_EQ_UINT(after.wasted_capacity, PAGES * KERNEL_PAGE_TOKENS - tokens);
+    CHECK_NEAR(after.avg_tokens_per_page, tokens / (double)PAGES, 1e-9);
+  }
+  for (uint32_t i = 0; i < PAGES; i++) {
+    CHECK_EQ_INT(kv_seq_free(pool, seqs[i], NULL), WICK_OK);
+    const kv_frag frag = kv_frag_stats(pool);
+    tokens -= i + 1;
+    CHECK_EQ_UINT(frag.largest_free_region, i + 1);
+    CHECK_EQ_UINT(frag.wasted_capacity, (PAGES - 1 - i) * KERNEL_PAGE_TOKENS - tokens);
+    CHECK_EQ_UINT(frag.holes, 0);
+  }
+  close_pool();
+}

@@ -1,0 +1,88 @@
+// tests/c/model_refusal_test.c — what a model's plan refuses: each tensor that is missing, has
+// another shape, and experts where the architecture has none.
+#include <stdio.h>
+
+#include "api/insides.h"
+#include "base/text.h"
+#include "fixture_model.h"
+#include "model_builder.h"
+
+enum { LAYERS = 2 };
+
+static wick_status load_built(const model_builder *model, wick_error *error) {
+  const memory_file written = builder_write(model);
+  const fixture_file file = {written.bytes, written.size_bytes, written.size_bytes};
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  memset(error, 0, sizeof *error);
+  wick_status status = wick_engine_create(&config, &engine, error);
+  if (CHECK_EQ_INT(status, WICK_OK)) status = fixture_load(engine, &file, 0, error);
+  wick_engine_destroy(engine);
+  free(written.bytes);
+  return status;
+}
+
+static void check_refusal(const model_builder *model, wick_status wanted, const char *says) {
+  wick_error error;
+  const wick_status status = load_built(model, &error);
+  if (!CHECK_EQ_INT(status, wanted) || !CHECK(strstr(error.message, says) != NULL)) {
+    printf("#   %s: %s\n", says, error.message);
+  }
+}
+
+// Without it the embedding stands for it.
+static bool is_optional(const char *name) {
+  return strcmp(name, "output.weight") == 0 || strstr(name, ".bias") != NULL;
+}
+
+TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
+  for (int family = 0; family < BUILT_FAMILIES; family++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, (built_family)family, GGML_TYPE_F32, LAYERS, 64};
+    wick_error error;
+    builder_init(&model, &choice);
+    CHECK_EQ_INT(load_built(&model, &error), WICK_OK);
+    for (size_t i = 0; i < model.tensor_count; i++) {
+      built_tensor *tensor = &model.tensors[i];
+      const built_tensor was = *tensor;
+      if (!is_optional(was.name)) {
+        tensor->name[0] = 'x';
+        check_refusal(&model, WICK_E_FORMAT, was.name);
+        *tensor = was;
+      }
+      tensor->dims[0] += tensor->dims[0] > 1 ? 1 : 2;
+      check_refusal(&model, WICK_E_SHAPE, was.name);
+      *tensor = was;
+    }
+    CHECK_EQ_INT(load_built(&model, &error), WICK_OK);
+    builder_free(&model);
+  }
+}
+
+// Dense architectures: a file of theirs that says it has experts is of another one.
+TEST(experts_are_refused_where_there_are_none) {
+  static const char *const NAMES[] = {"qwen2",     "qwen3",    "granite", "minicpm", "mistral3",
+                                      "internlm2", "xverse",   "exaone",  "orion",   "qwen",
+                                      "arcee",     "ernie4_5", "seed_oss"};
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
+    char says[96];
+    builder_init(&model, &choice);
+    for (size_t k = 0; k < model.value_count; k++) {
+      char *key = model.values[k].key;
+      char rest[BUILT_KEY_BYTES];
+      if (strncmp(key, "qwen2.", 6) != 0) continue;
+      text_format(rest, sizeof rest, "%s", key + 6);
+      text_format(key, BUILT_KEY_BYTES, "%s.%s", NAMES[i], rest);
+    }
+    builder_put_text(&model, "general.architecture", NAMES[i]);
+    text_format(says, sizeof says, "%s.expert_count", NAMES[i]);
+    builder_put_u32(&model, says, 4);
+    text_format(says, sizeof says, "mixtures of experts ('%s.expert_count' is 4) are not supported",
+                NAMES[i]);
+    check_refusal(&model, WICK_E_UNSUPPORTED, says);
+    builder_free(&model);
+  }
+}
