@@ -27,12 +27,10 @@ static wick_status read_family(loaded_model *model, const gguf_directory *direct
       "the architecture '%.*s' (general.architecture) is not supported", shown, name.bytes);
 }
 
+// An embedding that is missing is told where it is bound.
 static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_config *config) {
-  if (keys->status != WICK_OK) return;
-  if (embedding == NULL) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                             "the tensor 'token_embd.weight' is missing");
-  } else if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
+  if (keys->status != WICK_OK || embedding == NULL) return;
+  if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
     keys->status = fail_with(keys->error, WICK_E_SHAPE, embedding->entry_offset_bytes,
                              "the tensor 'token_embd.weight' has %llu rows, at most %d can be",
                              (unsigned long long)embedding->dims[1], (int)MODEL_VOCAB_MAX);

@@ -86,3 +86,74 @@ TEST(experts_are_refused_where_there_are_none) {
     builder_free(&model);
   }
 }
+
+// ---- keys ----
+
+static void begin_lfm2(model_builder *model) {
+  const built_choice choice = {BUILT_SPM, BUILT_LFM2, GGML_TYPE_F32, LAYERS, 64};
+  builder_init(model, &choice);
+}
+
+TEST(numbers_of_layers_are_refused_by_their_key) {
+  static const char KEY[] = "lfm2.attention.head_count_kv";
+  static model_builder model;
+  begin_lfm2(&model);
+  value_resize(builder_find(&model, KEY), LAYERS - 1);
+  check_refusal(&model, WICK_E_FORMAT, "'lfm2.attention.head_count_kv' has 1 items, the model 2");
+  value_resize(builder_find(&model, KEY), LAYERS);
+  value_set_i32(builder_find(&model, KEY), 1, 1 << 24);
+  check_refusal(&model, WICK_E_FORMAT, KEY);
+  value_set_i32(builder_find(&model, KEY), 1, -1);
+  check_refusal(&model, WICK_E_FORMAT, KEY);
+  builder_put_text(&model, KEY, "2");
+  check_refusal(&model, WICK_E_FORMAT, KEY);
+  builder_free(&model);
+}
+
+// Keys that their architecture does not look at.
+static bool is_ignored(const char *key) {
+  return strcmp(key, "jamba.ssm.group_count") == 0 ||
+         strcmp(key, "qwen3moe.feed_forward_length") == 0 ||
+         strcmp(key, "llama.expert_feed_forward_length") == 0;
+}
+
+static void check_key(model_builder *model, const char *key, uint32_t number) {
+  char says[BUILT_KEY_BYTES + 64];
+  wick_error error;
+  builder_put_u32(model, key, number);
+  text_format(says, sizeof says, "'%s' is %u, which is not within", key, number);
+  const bool is_context = strstr(key, ".context_length") != NULL;
+  if (is_ignored(key) || (is_context && number != 0)) {
+    CHECK_EQ_INT(load_built(model, &error), WICK_OK);
+  } else if (strcmp(key, "llama.expert_count") == 0 && number == 0) {
+    check_refusal(model, WICK_E_FORMAT, "'blk.0.ffn_gate.weight'");  // a dense model's
+  } else {
+    check_refusal(model, WICK_E_FORMAT, says);
+  }
+}
+
+TEST(each_number_out_of_bounds_is_refused_by_its_key) {
+  uint32_t checked = 0;
+  for (int family = 0; family < BUILT_FAMILIES; family++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, (built_family)family, GGML_TYPE_F32, LAYERS, 64};
+    builder_init(&model, &choice);
+    for (size_t i = 0; i < model.value_count; i++) {
+      const built_value *value = &model.values[i];
+      uint32_t was;
+      if (value->type != GGUF_U32 || strncmp(value->key, "tokenizer.", 10) == 0 ||
+          strncmp(value->key, "general.", 8) == 0) {
+        continue;
+      }
+      memcpy(&was, value->data.bytes, sizeof was);
+      check_key(&model, value->key, UINT32_MAX);
+      check_key(&model, value->key, 0);
+      builder_put_u32(&model, value->key, was);
+      checked++;
+    }
+    wick_error error;
+    CHECK_EQ_INT(load_built(&model, &error), WICK_OK);
+    builder_free(&model);
+  }
+  CHECK(checked > 50);
+}
