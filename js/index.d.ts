@@ -765,6 +765,18 @@ export interface EmbedOptions {
   signal?: AbortSignal | null;
 }
 
+export interface ExtractOptions {
+  /** What stands before the schema and the text. */
+  instructions?: string;
+  /** 1024 by default. A record that needs more rejects with INCOMPLETE. */
+  maxTokens?: number;
+  /** 0 by default: the most probable record. */
+  temperature?: number;
+  seed?: number;
+  salt?: string;
+  signal?: AbortSignal | null;
+}
+
 export interface RerankOptions {
   /** So many results; all by default. */
   topN?: number;
@@ -809,6 +821,12 @@ export interface Engine {
   ): Promise<Float32Array[]>;
   /** How well documents fit a query, by a model with a head for it; others reject with UNSUPPORTED. */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
+  /** What a text says, as a record of a JSON schema: JSON.parse of a text that the schema describes. */
+  extract<T = unknown>(
+    text: string,
+    schema: GrammarOptions['jsonSchema'],
+    options?: ExtractOptions,
+  ): Promise<T>;
   readonly embeddings: {
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };
@@ -899,6 +917,7 @@ export type WickErrorCode =
   | 'CSP'
   | 'FORMAT'
   | 'HTTP'
+  | 'INCOMPLETE'
   | 'INTERNAL'
   | 'IO'
   | 'LEADER_GONE'

@@ -177,6 +177,67 @@ test('schemas of the world: what is generated is valid', { skip: shared.skip }, 
   assert.ok(tally.stopped > tally.cut * 4);
 });
 
+describe('extract', () => {
+  const { mail, ...properties } = schemas[0].properties; // an address may be long
+  const schema = { ...schemas[0], properties };
+  const text = 'Ada is 36 years old.';
+
+  for (const [name, file] of [
+    ['without a chat template', randomModel],
+    ['of the built-in model', modelPath],
+  ]) {
+    test(`a record is valid and parsed: ${name}`, async (t) => {
+      const engine = await openEngine(t, { file });
+      const isValid = validatorOf(schema);
+      const record = await engine.extract(text, schema);
+      assert.ok(isValid(record), JSON.stringify(record));
+      assert.deepEqual(await engine.extract(text, JSON.stringify(schema)), record);
+      assert.deepEqual([await engine.extract(text, { const: 'é' })], ['é']);
+      const numbers = new Set();
+      for (let seed = 0; seed < 6; seed++) {
+        const wide = { type: 'integer', minimum: 0, maximum: 999999 };
+        numbers.add(await engine.extract(text, wide, { temperature: 2, seed }));
+      }
+      assert.ok(numbers.size > 1 && [...numbers].every(Number.isInteger));
+    });
+  }
+
+  test('the instructions, the schema and the text are the user’s message', async (t) => {
+    const engine = await openEngine(t, { file: modelPath });
+    const given = { const: 1 };
+    const asked = (/** @type {string} */ content) =>
+      engine.applyTemplate([{ role: 'user', content }]);
+    const tokens = async (/** @type {string} */ content) =>
+      (await engine.tokenize(await asked(content))).length;
+    const before = (await engine.stats()).tokens.prompt;
+    await engine.extract(text, given, { instructions: 'Count.' });
+    const read = (await engine.stats()).tokens.prompt - before;
+    assert.equal(read, await tokens(`Count.\n{"const":1}\n\n${text}`));
+  });
+
+  test('what is wrong is refused by its name', async (t) => {
+    const engine = await openEngine(t, { file: randomModel });
+    const wide = { type: 'array', items: { type: 'integer' }, minItems: 9 };
+    /** @type {any} */
+    const cut = await engine.extract(text, wide, { maxTokens: 4 }).catch((error) => error);
+    assert.deepEqual([cut.code, cut.cause.text[0]], ['INCOMPLETE', '[']);
+    /** @type {[any[], string, RegExp][]} */
+    const refusals = [
+      [[1, schema], 'ARG', /text must be a string, not 1/],
+      [[text, undefined], 'ARG', /needs a JSON schema/],
+      [[text, schema, { instructions: 1 }], 'ARG', /instructions must be a string/],
+      [[text, schema, { maxToken: 1 }], 'ARG', /did you mean maxTokens/],
+      [[text, schema, { maxTokens: 0.5 }], 'ARG', /maxTokens/],
+      [[text, { type: 'thing' }], 'ARG', /#.type: this is no type/],
+    ];
+    for (const [args, code, message] of refusals) {
+      await assert.rejects(/** @type {any} */ (engine).extract(...args), { code, message });
+    }
+    const signal = AbortSignal.abort();
+    await assert.rejects(engine.extract(text, schema, { signal }), { name: 'AbortError' });
+  });
+});
+
 describe('chat completions', () => {
   const { mail, ...properties } = schemas[0].properties; // an address may be long
   const schema = { ...schemas[0], properties };

@@ -7,6 +7,7 @@ import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
 import { Embeddings, embed, rerank } from './embeddings.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from './engine_reports.js';
+import { extract } from './extract.js';
 import { Generation } from './generation.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
@@ -94,6 +95,16 @@ export class Engine {
    */
   async rerank(query, documents, options = {}) {
     return rerank(this.#connection, query, documents, options);
+  }
+
+  /**
+   * What a text says, as a record of a JSON schema.
+   * @param {string} text
+   * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
+   * @param {import('../index.js').ExtractOptions} [options]
+   */
+  async extract(text, schema, options = {}) {
+    return extract(this.#connection, text, schema, options);
   }
 
   /**

@@ -1,0 +1,56 @@
+// js/page/extract.js — engine.extract: what a text says, as a record of a JSON schema.
+
+import { argumentError, WickError } from '../base/errors.js';
+import { shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+import { readerOf } from './piece_reader.js';
+import { settingsOf } from './request_options.js';
+
+const INSTRUCTIONS = 'Read the text and write down what it says, as JSON of this schema:';
+const MAX_TOKENS = 1024;
+
+/**
+ * @param {import('../connection/engine_connection.js').EngineConnection} connection
+ * @param {string} text
+ * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
+ * @param {import('../index.js').ExtractOptions} options
+ * @returns {Promise<any>} the record, parsed
+ */
+export async function extract(connection, text, schema, options) {
+  checkNames(options, ['instructions', 'maxTokens', 'temperature', 'seed', 'salt', 'signal']);
+  const { instructions = INSTRUCTIONS, signal, ...settings } = options;
+  for (const [name, value] of Object.entries({ text, instructions })) {
+    if (typeof value !== 'string') {
+      throw argumentError(`${name} must be a string, not ${shown(value)}`);
+    }
+  }
+  if (schema === undefined || schema === null) throw argumentError('extract needs a JSON schema');
+  const schemaText = typeof schema === 'string' ? schema : JSON.stringify(schema);
+  const content = `${instructions}\n${schemaText}\n\n${text}`;
+  const ask = (/** @type {import('../connection/messages.js').Input} */ input) => {
+    const given = { temperature: 0, maxTokens: MAX_TOKENS, ...settings, jsonSchema: schema };
+    const message = { input, settings: settingsOf(given), wantsTokens: false };
+    return readRecord(readerOf(connection, message, { signal }));
+  };
+  try {
+    return await ask({ messages: [{ role: 'user', content }], variables: {} });
+  } catch (error) {
+    if (!(error instanceof WickError) || error.code !== 'NO_TEMPLATE') throw error;
+    return ask({ prompt: `${content}\n\nJSON: ` });
+  }
+}
+
+/** @param {import('./piece_reader.js').PieceReader} reader */
+async function readRecord(reader) {
+  let json = '';
+  for (let piece = await reader.next(); piece; piece = await reader.next()) json += piece.text;
+  const { finish, completionTokens } = /** @type {import('../connection/messages.js').Done} */ (
+    reader.done
+  );
+  if (finish !== 'length') return JSON.parse(json);
+  throw new WickError(
+    'INCOMPLETE',
+    `The record was not complete after ${completionTokens} tokens: maxTokens or the context ended it`,
+    { text: json },
+  );
+}
