@@ -26,6 +26,7 @@ static int find(const int *list, int count) {
   use(Math.min(list, count), size_max(list, count), maximal(list, count));
   free(list);
   list = work_alloc(work, 9, sizeof *list);
+  capacity = capacity == 0 ? 8 : capacity * 2;
   return true;
 }
 `;
@@ -49,6 +50,12 @@ static int find(const int *list, int count) {
     'arguments: use(Math.min(list, count), size_max(list, count), maximal(count, list));',
     'statement: ;',
     'constant: list = work_alloc(work, 8, sizeof *list);',
+    'statement: ;',
+    'equality: capacity = capacity != 0 ? 8 : capacity * 2;',
+    'constant: capacity = capacity == 1 ? 8 : capacity * 2;',
+    'arithmetic: capacity = capacity == 0 ? 8 : capacity / 2;',
+    'constant: capacity = capacity == 0 ? 8 : capacity * 3;',
+    'constant: capacity = capacity == 0 ? 8 : capacity * 1;',
     'constant: return false;',
   ]);
 });

@@ -141,6 +141,12 @@ function calledWith(site, i) {
   return '';
 }
 
+/** @param {Site} site @param {number} i @returns {boolean} how many items a list that grows begins with: a choice */
+function isFirstRoom(site, i) {
+  const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
+  return /capacity == 0 \? $/.test(site.source.slice(lineStart, site.tokens[i].start));
+}
+
 /**
  * One more is no fault among the arguments of an allocation: it takes a little more memory.
  * @param {Site} site @param {number} i @returns {Mutation[]}
@@ -148,7 +154,7 @@ function calledWith(site, i) {
 function ofNumber(site, i) {
   const { start, end, text, kind } = site.tokens[i];
   const whole = /^(\d+|0x[\da-f]+)([uUlLn]*)$/i.exec(text);
-  if (kind !== 'number' || !whole || isLimit(site, i)) return [];
+  if (kind !== 'number' || !whole || isLimit(site, i) || isFirstRoom(site, i)) return [];
   const value = BigInt(whole[1]);
   const isRoom = site.language === 'c' && /_alloc(_|$)/.test(calledWith(site, i));
   const more = isRoom ? [] : [value + 1n];
