@@ -247,6 +247,40 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
   close_store(store);
 }
 
+// Records of two sequences of one length, whose groups are exchanged: each sum is right.
+TEST(groups_of_another_sequence_are_refused) {
+  enum { MAGIC_BYTES = 8, COUNT = 170 };
+  static record other;
+  static int32_t changed[TOKENS + BATCH];
+  const store_config config = config_of(GROUPS);
+  seq_store *store = open_store(&config);
+  const kv_seq_id seq = new_seq(store);
+  read_to(store, seq, COUNT);
+  memcpy(changed, text, sizeof changed);
+  changed[COUNT - 1] ^= 1;
+  const wick_state_sink sink = {&saved, write_record}, to_other = {&other, write_record};
+  saved.size_bytes = other.size_bytes = 0;
+  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, text, &sink, NULL), WICK_OK);
+  CHECK_EQ_INT(store_save(store, store_salt(store, 9), seq, changed, &to_other, NULL), WICK_OK);
+  REQUIRE(saved.size_bytes == other.size_bytes);
+  uint32_t groups = 0;
+  for (size_t at = MAGIC_BYTES; at + MAGIC_BYTES < saved.size_bytes; at++) {
+    if (memcmp(saved.bytes + at, saved.bytes, MAGIC_BYTES) != 0) continue;
+    static record whole;
+    kv_seq_id read = KV_SEQ_NONE;
+    whole = saved;
+    groups++;
+    memcpy(saved.bytes + at, other.bytes + at, saved.size_bytes - at);
+    CHECK_EQ_INT(load(store, &read), WICK_E_CORRUPT);
+    saved = whole;
+    CHECK_EQ_INT(load(store, &read), WICK_OK);
+    store_free(store, read);
+  }
+  CHECK_EQ_UINT(groups, GROUPS - 1);
+  check_store(store);
+  close_store(store);
+}
+
 // ---- Failures ----
 
 typedef wick_status failing(seq_store *store, kv_seq_id seq);
