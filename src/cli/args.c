@@ -174,14 +174,14 @@ static const char *read_token(const char *text, int32_t *id) {
   return end;
 }
 
-static bool parse_tokens(const args_option *option, const char *text) {
+static args_result parse_tokens(const args_option *option, const char *text) {
   args_tokens *tokens = option->value;
   args_tokens_free(tokens);
   tokens->is_given = true;
   tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // an id and its separator
   if (tokens->ids == NULL) {
     report("out of memory for %s", option->name);
-    return false;
+    return ARGS_LOST;
   }
   const char *const spaces = " \n\t\r";
   const char *at = text + strspn(text, spaces);
@@ -190,7 +190,7 @@ static bool parse_tokens(const args_option *option, const char *text) {
     const char *end = read_token(at, &tokens->ids[tokens->count]);
     if (end == NULL) {
       report("%s takes numbers separated by commas or spaces, not '%.20s'", option->name, at);
-      return false;
+      return ARGS_BAD;
     }
     tokens->count++;
     end += strspn(end, spaces);
@@ -198,7 +198,7 @@ static bool parse_tokens(const args_option *option, const char *text) {
     at = end + has_comma;
     at += strspn(at, spaces);
   }
-  return true;
+  return ARGS_OK;
 }
 
 void args_tokens_free(args_tokens *tokens) {
@@ -206,30 +206,32 @@ void args_tokens_free(args_tokens *tokens) {
   *tokens = (args_tokens){0};
 }
 
-static bool parse_value(const args_option *option, const char *text) {
+static args_result result_of(bool is_taken) { return is_taken ? ARGS_OK : ARGS_BAD; }
+
+static args_result parse_value(const args_option *option, const char *text) {
   switch (option->kind) {
     case ARGS_FLAG:
       *(bool *)option->value = true;
-      return true;
+      return ARGS_OK;
     case ARGS_STRING:
       *(const char **)option->value = text;
-      return true;
+      return ARGS_OK;
     case ARGS_STRINGS:
-      return parse_strings(option, text);
+      return result_of(parse_strings(option, text));
     case ARGS_U32:
-      return parse_u32(option, text);
+      return result_of(parse_u32(option, text));
     case ARGS_U64:
-      return parse_u64(option, text);
+      return result_of(parse_u64(option, text));
     case ARGS_F32:
-      return parse_f32(option, text);
+      return result_of(parse_f32(option, text));
     case ARGS_CHOICE:
-      return parse_choice(option, text);
+      return result_of(parse_choice(option, text));
     case ARGS_PAIR:
-      return parse_pair(option, text);
+      return result_of(parse_pair(option, text));
     case ARGS_TOKENS:
       return parse_tokens(option, text);
   }
-  return false;
+  return ARGS_BAD;
 }
 
 static const args_option *find_option(const args_spec *spec, const char *name, size_t name_bytes) {
@@ -252,7 +254,7 @@ static void report_unknown(const args_spec *spec, const char *name, size_t name_
 }
 
 // Takes the option at argv[*at], and its value.
-static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) {
+static args_result parse_option(const args_spec *spec, int argc, char **argv, int *at) {
   const char *argument = argv[*at];
   const bool is_long = argument[1] == '-';
   const char *equals = is_long ? strchr(argument, '=') : NULL;
@@ -260,17 +262,17 @@ static bool parse_option(const args_spec *spec, int argc, char **argv, int *at) 
   const args_option *option = find_option(spec, argument, name_bytes);
   if (option == NULL) {
     report_unknown(spec, argument, name_bytes);
-    return false;
+    return ARGS_BAD;
   }
   if (option->kind == ARGS_FLAG) {
     if (equals == NULL) return parse_value(option, NULL);
     report("%s takes no value", option->name);
-    return false;
+    return ARGS_BAD;
   }
   if (equals != NULL) return parse_value(option, equals + 1);
   if (*at + 1 == argc) {
     report("%s needs a value: %s %s", option->name, option->name, option->value_name);
-    return false;
+    return ARGS_BAD;
   }
   return parse_value(option, argv[++*at]);
 }
@@ -301,8 +303,9 @@ args_result args_parse(const args_spec *spec, int argc, char **argv,
     } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
       print_usage(spec);
       return ARGS_HELP;
-    } else if (!parse_option(spec, argc, argv, &at)) {
-      return ARGS_BAD;
+    } else {
+      const args_result taken = parse_option(spec, argc, argv, &at);
+      if (taken != ARGS_OK) return taken;
     }
   }
   if (unexpected != NULL) {

@@ -278,7 +278,7 @@ exit_code command_bench(int argc, char **argv) {
       options, 6 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 6), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = EXIT_USAGE;
+  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
   if (parsed == ARGS_HELP) code = output_end();
   if (parsed == ARGS_OK) {
     bench_options chosen = bench;

@@ -46,6 +46,7 @@ exit_code command_detokenize(int argc, char **argv) {
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_OK ? EXIT_DONE : EXIT_USAGE;
+  if (parsed == ARGS_LOST) code = EXIT_MEMORY;
   if (parsed == ARGS_HELP) code = output_end();
   if (parsed == ARGS_OK && !tokens.is_given) {
     report("--tokens is missing (usage: %s)", spec.usage);

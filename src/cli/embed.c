@@ -230,7 +230,7 @@ exit_code command_embed(int argc, char **argv) {
                           options, 10 + settings_list(&given.model, SETTINGS_ALL, options + 10), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = EXIT_USAGE;
+  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
   if (parsed == ARGS_HELP) code = output_end();
   if (parsed == ARGS_OK) code = run_embed(&given, model[0]);
   args_tokens_free(&given.tokens);

@@ -74,7 +74,7 @@ exit_code command_logits(int argc, char **argv) {
       options, 2 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS, options + 2), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = EXIT_USAGE;
+  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
   if (parsed == ARGS_HELP) code = output_end();
   if (parsed == ARGS_OK) code = run_logits(&given, model[0]);
   args_tokens_free(&given.tokens);

@@ -61,6 +61,19 @@ TEST(youtu_parts_scripts) {
   CHECK_WORDS("youtu", "한국，。世界ㄅㄆ Ab's12", "한국|，。|世界|ㄅㄆ| Ab's|1|2");
 }
 
+TEST(chameleon_parts_images_of_one_to_four_letters) {
+  CHECK_WORDS("chameleon", "xIMGIMGAZy", "x|IMGIMGAZ|y");
+  CHECK_WORDS("chameleon", "xIMGIMGABIDZy", "x|IMGIMGABIDZ|y");
+  CHECK_WORDS("chameleon", "IMGIMGIMGIZZ", "IMG|IMGIMGIZ|Z");
+  CHECK_WORDS("chameleon", "IMGIMGAZIMGIMGBZ", "IMGIMGAZ|IMGIMGBZ");
+  static const char *const whole[] = {"xIMGIMGABCDEZy", "xIMGIMGZy", "xIMGIMGAYy",  "xIMGIMGJZy",
+                                      "xIMGIMGABCD",    "xIMGIMGA",  "xIMGIMG",     "xIMGIMGaZy",
+                                      "xIMGIMABZy",     "xIMGIMGZ",  "xIMGIMGAABBB"};
+  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+    CHECK_WORDS("chameleon", whole[i], whole[i]);
+  }
+}
+
 TEST(chameleon_cuts_blanks_in_pairs) {
   CHECK_WORDS("chameleon", "x<sentinel:12>IMGIMGABCZ", "x|<|sentinel|:|1|2|>|IMGIMGABCZ");
   CHECK_WORDS("chameleon", "<sentinel:> IMGIMGABCDEZ", "<|sentinel|:|>| IMGIMGABCDEZ");
