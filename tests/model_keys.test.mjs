@@ -105,6 +105,8 @@ const more = new Set([
   'qwen35moe',
   'hunyuan-moe',
   'rwkv7',
+  'deepseek2-v3',
+  'minicpm3',
 ]);
 
 /** @param {string} id @param {string} name @param {Value} value */
@@ -149,6 +151,9 @@ const defaults = [
   ['granite', 'embedding_scale', { f32: 1 }, { f32: 2 }],
   ['granite', 'logit_scale', { f32: 1 }, { f32: 2 }],
   ['minicpm', 'embedding_scale', { f32: 12 }, { f32: 13 }],
+  ['deepseek2', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
+  ['deepseek2', 'expert_weights_norm', { flag: false }, { flag: true }],
+  ['deepseek2-v3', 'expert_group_count', { u32: 1 }, { u32: 4 }],
 ];
 
 // ---- Refusals ----
@@ -173,6 +178,12 @@ const needed = [
   ['rwkv7', 'attention.value_residual_mix_lora_rank'],
   ['rwkv7', 'attention.gate_lora_rank'],
   ['rwkv7', 'feed_forward_length'],
+  ['deepseek2', 'attention.kv_lora_rank'],
+  ['deepseek2', 'attention.value_length_mla'],
+  ['deepseek2', 'rope.dimension_count'],
+  ['deepseek2-v3', 'expert_group_used_count'],
+  ['minicpm3', 'attention.key_length'],
+  ['minicpm3', 'attention.value_length'],
 ];
 const withExperts = [
   'qwen3moe',
@@ -220,6 +231,40 @@ const outOfBounds = [
   ['rwkv7', 'attention.decay_lora_rank', { u32: 0 }, /is 0, which is not within 1 and/],
   ['rwkv7', 'attention.gate_lora_rank', { u32: 0x80000000 }, /is 2147483648, which is not within/],
   ['rwkv7', 'attention.iclr_lora_rank', { u32: 9 }, /time_mix_a1\.weight/],
+  ['deepseek2', 'attention.kv_lora_rank', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['deepseek2', 'attention.kv_lora_rank', { u32: 2000 }, /keys of 2008 values is not supported/],
+  ['deepseek2', 'attention.kv_lora_rank', { u32: 12 }, /attn_kv_a_mqa\.weight/],
+  [
+    'deepseek2',
+    'attention.key_length_mla',
+    { u32: 0xffffffff },
+    /is 4294967295, which is not within/,
+  ],
+  [
+    'deepseek2',
+    'attention.key_length_mla',
+    { u32: 8 },
+    /dimension_count 8 must be less than the keys' 8/,
+  ],
+  ['deepseek2', 'attention.value_length_mla', { u32: 0 }, /is 0, which is not within 1 and/],
+  ['deepseek2', 'attention.value_length_mla', { u32: 12 }, /attn_v_b\.weight/],
+  ['deepseek2', 'attention.q_lora_rank', { u32: 70000 }, /is 70000, which is not within 0 and/],
+  ['deepseek2', 'attention.q_lora_rank', { u32: 0 }, /attn_q\.weight/],
+  ['deepseek2', 'rope.dimension_count', { u32: 7 }, /must be even/],
+  ['deepseek2', 'rope.dimension_count', { u32: 0 }, /is 0, which is not within 2 and/],
+  ['deepseek2', 'leading_dense_block_count', { u32: 4 }, /is 4, which is not within 0 and 3/],
+  ['deepseek2', 'attention.temperature_scale', { f32: 0.1 }, /temperature_scale' is not supported/],
+  ['deepseek2-v3', 'expert_group_count', { u32: 3 }, /3 of 8 experts cannot be chosen from 2 of 3/],
+  ['deepseek2-v3', 'expert_group_count', { u32: 9 }, /is 9, which is not within 0 and 8/],
+  ['deepseek2-v3', 'expert_group_used_count', { u32: 0 }, /is 0, which is not within 1 and 4/],
+  [
+    'deepseek2-v3',
+    'expert_group_used_count',
+    { u32: 1 },
+    /3 of 8 experts cannot be chosen from 1 of 4/,
+  ],
+  ['minicpm3', 'attention.key_length', { u32: 24 }, /attn_q_b\.weight/],
+  ['minicpm3', 'attention.value_length', { u32: 1025 }, /is 1025, which is not within 1 and 1024/],
   ['llama-moe', 'expert_gating_func', { u32: 0 }, /is 0, which is not within 1 and 3/],
   ['llama-moe', 'expert_gating_func', { u32: 4 }, /is 4, which is not within 1 and 3/],
 ];

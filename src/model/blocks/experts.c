@@ -91,6 +91,7 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct routing {
   uint32_t scores_stride;  // floats
   float *scores;           // [batch_tokens, experts]
+  float *ranks;            // the same: what experts are chosen by
   uint32_t *chosen;        // [batch_tokens, used] experts
   float *weights;          // [batch_tokens, used]
   uint32_t *row_of;        // [batch_tokens, used] where a choice lies in the gathered rows
@@ -115,6 +116,7 @@ static routing take_routing(const experts_block *experts, scratch_arena *arena) 
   const uint64_t tokens = arena->batch_tokens, choices = tokens * experts->is.used;
   routing routing = {.scores_stride = arena_line_floats(experts->is.experts)};
   routing.scores = arena_take_floats(arena, tokens * routing.scores_stride);
+  routing.ranks = arena_take_floats(arena, tokens * routing.scores_stride);
   routing.chosen = arena_take_bytes(arena, choices * sizeof(uint32_t));
   routing.weights = arena_take_floats(arena, choices);
   routing.row_of = arena_take_bytes(arena, choices * sizeof(uint32_t));
@@ -196,23 +198,60 @@ static float choice_score(const experts_block *experts, const float *scores, uin
                                       : scores[expert] + experts->choice_bias[expert];
 }
 
-// The largest first, equal ones by their number. False when a bias is not finite.
-static bool choose_experts(const experts_block *experts, const float *scores, uint32_t *chosen) {
-  float last = 0;  // the score chosen before
-  for (uint32_t i = 0; i < experts->is.used; i++) {
+// The sum of the two largest of a group's scores.
+static float score_group(const experts_block *experts, const float *scores, uint32_t group) {
+  const uint32_t size = experts->is.experts / experts->is.groups, first = group * size;
+  float best = choice_score(experts, scores, first), second = 0;
+  for (uint32_t e = 1; e < size; e++) {
+    const float score = choice_score(experts, scores, first + e);
+    if (e == 1 || score > second) second = score < best ? score : best;
+    if (score > best) best = score;
+  }
+  return best + second;
+}
+
+// Equal groups go by their number.
+static bool is_group_used(const experts_block *experts, const float *scores, uint32_t group) {
+  const float score = score_group(experts, scores, group);
+  uint32_t better = 0;
+  for (uint32_t g = 0; g < experts->is.groups; g++) {
+    const float its = score_group(experts, scores, g);
+    if (its > score || (its == score && g < group)) better++;
+  }
+  return better < experts->is.groups_used;
+}
+
+// What experts are chosen by: `scores`, or with biases and groups `ranks`, which is then filled.
+// Those of other groups have -infinity.
+static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
+  const experts_settings *is = &experts->is;
+  const uint32_t groups = is->groups == 0 ? 1 : is->groups, size = is->experts / groups;
+  if (experts->choice_bias == NULL && is->groups == 0) return scores;
+  for (uint32_t g = 0; g < groups; g++) {
+    const bool is_used = is->groups == 0 || is_group_used(experts, scores, g);
+    for (uint32_t e = g * size; e < (g + 1) * size; e++) {
+      ranks[e] = is_used ? choice_score(experts, scores, e) : -f32_of_bits(0x7f800000);
+    }
+  }
+  return ranks;
+}
+
+// The largest first, equal ones by their number. False when a rank is not finite.
+static bool choose_experts(const experts_settings *is, const float *ranks, uint32_t *chosen) {
+  float last = 0;  // the rank chosen before
+  for (uint32_t i = 0; i < is->used; i++) {
     uint32_t best = UINT32_MAX;
-    float best_score = 0;
-    for (uint32_t e = 0; e < experts->is.experts; e++) {
-      const float score = choice_score(experts, scores, e);
-      if (i != 0 && (score > last || (score == last && e <= chosen[i - 1]))) continue;
-      if (best == UINT32_MAX || score > best_score) {
+    float best_rank = 0;
+    for (uint32_t e = 0; e < is->experts; e++) {
+      if (i != 0 && (ranks[e] > last || (ranks[e] == last && e <= chosen[i - 1]))) continue;
+      if (best == UINT32_MAX || ranks[e] > best_rank) {
         best = e;
-        best_score = score;
+        best_rank = ranks[e];
       }
     }
-    if (!math_is_finite_f32(best_score)) return false;
+    if (!math_is_finite_f32(best_rank)) return false;
     chosen[i] = best;
-    last = best_score;
+    last = best_rank;
   }
   return true;
 }
@@ -250,7 +289,9 @@ static void route_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
     float *scores = routing->scores + (size_t)t * routing->scores_stride;
     uint32_t *chosen = routing->chosen + (size_t)t * is->used;
     float *weights = routing->weights + (size_t)t * is->used;
-    if (score_experts(is, scores) && choose_experts(job->experts, scores, chosen)) {
+    float *ranks = routing->ranks + (size_t)t * routing->scores_stride;
+    if (score_experts(is, scores) &&
+        choose_experts(is, rank_experts(job->experts, scores, ranks), chosen)) {
       weigh_experts(is, scores, chosen, weights);
     } else {
       choose_any(is->used, chosen, weights);
@@ -482,6 +523,20 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
+static void read_groups(model_keys *keys, experts_settings *is) {
+  const uint32_t groups = keys_count_or_none(keys, "expert_group_count", is->experts);
+  if (groups <= 1) return;
+  is->groups = groups;
+  is->groups_used = keys_count(keys, "expert_group_used_count", 1, groups, 0);
+  if (keys->status != WICK_OK) return;
+  if (is->experts % groups != 0 || is->used > is->experts / groups * is->groups_used) {
+    keys->status = fail_with(
+        keys->error, WICK_E_FORMAT, keys_offset(keys, "expert_group_count"),
+        "%u of %u experts cannot be chosen from %u of %u groups ('%s.expert_group_count')",
+        is->used, is->experts, is->groups_used, groups, keys->architecture);
+  }
+}
+
 experts_settings experts_read(model_plan *plan, bool is_required) {
   model_keys *keys = plan->keys;
   experts_settings is = {
@@ -494,6 +549,7 @@ experts_settings experts_read(model_plan *plan, bool is_required) {
                                          EXPERTS_SOFTMAX_OF_CHOSEN, EXPERTS_SOFTMAX);
   is.scale = (float)keys_number(keys, "expert_weights_scale", -1, 1);
   if (is.scale == 0) is.scale = 1;  // what older files say for none
+  read_groups(keys, &is);
   return is;
 }
 

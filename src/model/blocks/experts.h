@@ -28,6 +28,9 @@ typedef struct experts_settings {
   const char *norm;      // of the norm before it, "ffn_norm.weight"; NULL: none
   const char *sum_norm;  // of a norm of hidden behind the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
+  // Experts of the `groups_used` best groups alone are chosen; a group's two best count
+  // (DeepSeek-V3, DeepSeek-AI 2024). 0 groups: of all.
+  uint32_t groups, groups_used;
   uint32_t shared_ffn;  // 0: no shared expert
   bool has_shared_gate;
   experts_activation activation;
@@ -38,7 +41,8 @@ typedef struct experts_settings {
   float residual_scale;  // of what the block adds
 } experts_settings;
 
-// Reads "expert_count", "expert_used_count", "expert_gating_func" and "expert_weights_scale".
+// Reads "expert_count", "expert_used_count", "expert_gating_func", "expert_weights_scale",
+// "expert_group_count" and "expert_group_used_count".
 // Without "expert_count" the model has no experts, unless they are required. The widths are the
 // caller's to read.
 experts_settings experts_read(model_plan *plan, bool is_required);

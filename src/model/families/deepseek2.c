@@ -1,0 +1,71 @@
+// model/families/deepseek2.c — latent attention: DeepSeek-V2, V3 and R1 (DeepSeek-AI 2024), whose
+// experts may be chosen by groups, behind leading dense layers; MiniCPM3 (OpenBMB 2024), dense and
+// with MiniCPM's scales.
+#include "base/math.h"
+#include "model/blocks/dense.h"
+#include "model/blocks/experts.h"
+#include "model/blocks/latent_attention.h"
+#include "model/families/families.h"
+
+// YaRN makes the rotated parts larger by `magnitude`. DeepSeek's files say by how much more, and
+// for the whole of keys and queries, it should have done so: "rope.scaling.yarn_log_multiplier".
+static void scale_yarn(model_plan *plan, latent_settings *latent) {
+  model_keys *keys = plan->keys;
+  const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
+  if (keys->status != WICK_OK) return;
+  model_rope *rope = &plan->model->ropes[latent->rope];
+  const double log_scale = rope->yarn.is_on ? math_log(rope->scale) : 0;
+  if (multiplier != 0) rope->magnitude /= 1 + 0.1 * log_scale;
+  const double magnitude = rope->magnitude * (1 + multiplier * log_scale);
+  latent->scale *= (float)(magnitude * magnitude);
+}
+
+static void refuse_temperature(model_keys *keys) {
+  const char *name = "attention.temperature_scale";
+  if (keys_number_or_none(keys, name) == 0) return;
+  keys->status =
+      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, name),
+                "'%s.%s' is not supported in this architecture", keys->architecture, name);
+}
+
+static void plan_deepseek2(model_plan *plan) {
+  model_keys *keys = plan->keys;
+  const uint32_t layers = plan->model->config.layers;
+  latent_settings latent = latent_read(plan, true);
+  const dense_settings dense = dense_read(plan);
+  experts_settings experts = experts_read(plan, false);
+  uint32_t leading = layers;
+  scale_yarn(plan, &latent);
+  refuse_temperature(keys);
+  if (experts.experts != 0) {
+    leading = keys_count_or_none(keys, "leading_dense_block_count", layers);
+    experts.expert_ffn = keys_count(keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+    experts.shared_ffn =
+        experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
+    experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);
+  }
+  for (uint32_t layer = 0; layer < layers && keys->status == WICK_OK; layer++) {
+    model_block *mixer = latent_make(plan, &latent);
+    plan_layer(plan, layer, mixer,
+               layer < leading ? dense_make(plan, &dense) : experts_make(plan, &experts));
+  }
+}
+
+// Its scales are those of MiniCPM; its files have no keys for them.
+static void plan_minicpm3(model_plan *plan) {
+  model_config *config = &plan->model->config;
+  latent_settings latent = latent_read(plan, false);
+  dense_settings dense = dense_read(plan);
+  plan_refuse_experts(plan);
+  latent.residual_scale = (float)(1.4 / __builtin_sqrt((double)config->layers));
+  dense.residual_scale = latent.residual_scale;
+  config->embedding_scale = 12;
+  config->logit_scale = 256.0f / (float)config->hidden;
+  for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
+    model_block *mixer = latent_make(plan, &latent);
+    plan_layer(plan, layer, mixer, dense_make(plan, &dense));
+  }
+}
+
+const model_family FAMILY_DEEPSEEK2 = {"deepseek2", plan_deepseek2};
+const model_family FAMILY_MINICPM3 = {"minicpm3", plan_minicpm3};
