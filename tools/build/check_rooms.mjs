@@ -11,7 +11,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 const rooms = (
   'base platform metrics thread format kernels tensor kv store quantize text template model ' +
-  'sample grammar load schedule api bench reference cli'
+  'sample grammar reply load schedule api bench reference cli'
 ).split(' ');
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
 // SIMD intrinsics, and their emulation in the sanitizer builds

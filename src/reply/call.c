@@ -1,0 +1,230 @@
+// reply/call.c — what precedes and follows the arguments of a call, and which form it has.
+#include <string.h>
+
+#include "reply/parser.h"
+
+static void send_call(reply_parser *p, reply_event_kind kind) {
+  const bool begins = kind == REPLY_CALL_BEGINS;
+  const reply_event event = {.kind = kind,
+                             .call = p->calls,
+                             .text = begins ? p->name.bytes : "",
+                             .text_bytes = begins ? p->name.size_bytes : 0,
+                             .id = p->id.bytes,
+                             .id_bytes = p->id.size_bytes};
+  parser_show(p);
+  p->sink(p->sink_context, &event);
+}
+
+bool call_begin(reply_parser *p) {
+  if (p->tools == NULL || p->name.size_bytes == 0) return false;
+  const bool is_bare = (p->form->flags & FORM_BARE) != 0;
+  if (is_bare && !tools_have(p->tools, p->name.bytes, p->name.size_bytes)) return false;
+  send_call(p, REPLY_CALL_BEGINS);
+  p->begun = true;
+  p->base = p->at;
+  return true;
+}
+
+void call_end(reply_parser *p) {
+  send_call(p, REPLY_CALL_ENDS);
+  p->begun = false;
+  p->calls++;
+  p->is_listed = true;
+  p->base = p->at;
+  p->trims = p->is_fresh = true;
+  p->is_prose = false;
+  p->name.size_bytes = p->id.size_bytes = 0;
+}
+
+// ---- trying forms ----
+
+static bool try_next(reply_parser *p) {
+  if (p->tried_next == p->tried_count) return false;
+  p->form = &REPLY_FORMS[p->tried[p->tried_next++]];
+  p->at = p->base + p->body;
+  p->phase = PHASE_HEAD;
+  p->pattern = p->form->head;
+  p->name.size_bytes = p->id.size_bytes = 0;
+  p->is_listed = false;
+  return true;
+}
+
+void call_enter(reply_parser *p, const char *open) {
+  p->tried_count = p->tried_next = 0;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT && p->tried_count < FORMS_TRIED_MAX; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    if ((p->format.forms >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
+    if (forms_are_same(form->open, open)) p->tried[p->tried_count++] = (uint8_t)i;
+  }
+  p->body = p->at - p->base;
+  if (try_next(p)) p->place = PLACE_CALL;
+}
+
+void call_enter_named(reply_parser *p) {
+  static const reply_form NAMED = {.open = "", .head = "", .arguments = ARGUMENTS_JSON};
+  p->form = &NAMED;
+  p->tried_count = p->tried_next = 0;
+  p->is_listed = false;
+  p->body = 0;
+  p->place = PLACE_CALL;
+  p->phase = PHASE_ARGUMENTS;
+  memset(&p->reads, 0, sizeof p->reads);
+}
+
+// None of the forms holds: the text is content. The byte that showed it is read again.
+static void give_up(reply_parser *p) {
+  p->at--;
+  if ((p->form->flags & FORM_BARE) != 0 && p->phase != PHASE_CLOSE) {
+    p->at = p->base + p->body;
+    p->is_prose = true;
+  } else {
+    parser_give_content(p, p->at);
+  }
+  parser_enter_text(p, false);
+}
+
+static void leave(reply_parser *p) {
+  p->base = p->at;
+  p->trims = p->is_fresh = true;
+  parser_enter_text(p, false);
+}
+
+// ---- patterns ----
+
+static reply_step pattern_step(reply_parser *p, uint8_t byte) {
+  for (;; p->pattern++) {
+    const char wanted = *p->pattern;
+    if (wanted == '\0') return STEP_BEFORE;
+    if (wanted == PATTERN_SPACE[0]) {
+      if (is_space(byte)) return STEP_MORE;
+    } else if (wanted == PATTERN_NAME[0]) {
+      if (is_name_byte(byte)) return text_add(&p->name, byte) ? STEP_MORE : STEP_FAIL;
+      if (p->name.size_bytes == 0) return STEP_FAIL;
+    } else if (wanted == PATTERN_ID[0]) {
+      if (byte != (uint8_t)p->pattern[1]) return text_add(&p->id, byte) ? STEP_MORE : STEP_FAIL;
+      if (p->id.size_bytes == 0) return STEP_FAIL;
+    } else {
+      if ((uint8_t)wanted != byte) return STEP_FAIL;
+      return *++p->pattern == '\0' ? STEP_DONE : STEP_MORE;
+    }
+  }
+}
+
+// functions.NAME:0
+static void take_name_of_id(reply_parser *p) {
+  static const char PREFIX[] = "functions.";
+  const uint32_t prefix_bytes = sizeof PREFIX - 1;
+  uint32_t from = 0, to = p->id.size_bytes;
+  if (to > prefix_bytes && memcmp(p->id.bytes, PREFIX, prefix_bytes) == 0) from = prefix_bytes;
+  uint32_t digits = to;
+  while (digits > from && p->id.bytes[digits - 1] >= '0' && p->id.bytes[digits - 1] <= '9') {
+    digits--;
+  }
+  if (digits < to && digits > from && p->id.bytes[digits - 1] == ':') to = digits - 1;
+  p->name.size_bytes = to - from;
+  memcpy(p->name.bytes, p->id.bytes + from, to - from);
+}
+
+static bool is_content_recipient(const reply_parser *p) {
+  return (p->form->flags & FORM_RECIPIENT) != 0 && p->name.size_bytes == 3 &&
+         memcmp(p->name.bytes, "all", 3) == 0;
+}
+
+static void end_head(reply_parser *p) {
+  if (is_content_recipient(p)) {
+    leave(p);
+    return;
+  }
+  if ((p->form->flags & FORM_NAME_IN_ID) != 0) take_name_of_id(p);
+  p->phase = PHASE_ARGUMENTS;
+  memset(&p->reads, 0, sizeof p->reads);
+}
+
+static void await_close(reply_parser *p) {
+  if (p->form->close == NULL) {
+    leave(p);
+    return;
+  }
+  p->base = p->at;
+  p->body = 0;
+  p->phase = PHASE_CLOSE;
+  p->pattern = p->form->close;
+}
+
+static void end_arguments(reply_parser *p) {
+  if (p->form->tail == NULL) {
+    await_close(p);
+    return;
+  }
+  p->phase = PHASE_TAIL;
+  p->pattern = p->form->tail;
+}
+
+static void end_phase(reply_parser *p) {
+  switch (p->phase) {
+    case PHASE_HEAD:
+      end_head(p);
+      break;
+    case PHASE_ARGUMENTS:
+      end_arguments(p);
+      break;
+    case PHASE_TAIL:
+      await_close(p);
+      break;
+    default:
+      leave(p);
+      break;
+  }
+}
+
+// ---- bytes ----
+
+static reply_step json_step(reply_parser *p, uint8_t byte) {
+  if (!p->begun && (byte != '{' || !call_begin(p))) return STEP_FAIL;
+  const reply_step step = scan_step(&p->reads.json, byte);
+  if (step == STEP_FAIL) return step;
+  call_put(p, byte);
+  p->base = p->at;
+  if (step == STEP_DONE) call_end(p);
+  return step;
+}
+
+static reply_step phase_step(reply_parser *p, uint8_t byte) {
+  if (p->phase == PHASE_CLOSE && p->pattern == p->form->close && is_space(byte)) return STEP_MORE;
+  if (p->phase != PHASE_ARGUMENTS) return pattern_step(p, byte);
+  switch (p->form->arguments) {
+    case ARGUMENTS_JSON:
+      return json_step(p, byte);
+    case ARGUMENTS_CALLS:
+      return calls_step(p, byte);
+    case ARGUMENTS_PARAMS:
+      return params_step(p, byte);
+    default:
+      return literal_step(p, byte);
+  }
+}
+
+void call_step(reply_parser *p, uint8_t byte) {
+  reply_step step = phase_step(p, byte);
+  if (p->at - p->base > REPLY_HELD_BYTES_MAX) {
+    if (p->begun) {
+      parser_fail(p, WICK_E_FULL, "an argument is too long");
+      return;
+    }
+    p->tried_next = p->tried_count;
+    step = STEP_FAIL;
+  }
+  if (step == STEP_BEFORE) p->at--;
+  if (step == STEP_DONE || step == STEP_BEFORE) end_phase(p);
+  if (step != STEP_FAIL) return;
+  if (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed)) {
+    parser_fail(p, WICK_E_FORMAT, "the arguments are not what their form promises");
+    return;
+  }
+  if (p->phase == PHASE_CLOSE) p->tried_next = 0;
+  const size_t failed_at = p->at;
+  if (p->phase == PHASE_TAIL || !try_next(p)) {
+    p->at = failed_at;
+    give_up(p);
+  }
+}

@@ -1,0 +1,75 @@
+// reply/channels.c — messages with headers, as gpt-oss writes them (OpenAI's harmony format):
+//   <|channel|>analysis<|message|>...<|end|>
+//   <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}
+#include <string.h>
+
+#include "reply/parser.h"
+
+static void find(const reply_text *header, const char *mark, reply_text *out) {
+  const size_t count = strlen(mark);
+  out->size_bytes = 0;
+  for (size_t at = 0; at + count <= header->size_bytes; at++) {
+    if (memcmp(header->bytes + at, mark, count) != 0) continue;
+    out->size_bytes = 0;
+    for (size_t i = at + count; i < header->size_bytes; i++) {
+      const uint8_t byte = (uint8_t)header->bytes[i];
+      if (byte == '<' || is_space(byte) || !text_add(out, byte)) break;
+    }
+  }
+}
+
+static bool is_text(const reply_text *text, const char *wanted) {
+  return text->size_bytes == strlen(wanted) && memcmp(text->bytes, wanted, text->size_bytes) == 0;
+}
+
+static void enter_body(reply_parser *p) {
+  static const char PREFIX[] = "functions.";
+  const size_t prefix_bytes = sizeof PREFIX - 1;
+  reply_text channel;
+  find(&p->header_text, "to=", &p->name);
+  find(&p->header_text, "<|channel|>", &channel);
+  p->base = p->at;
+  p->trims = p->is_fresh = true;
+  p->is_prose = false;
+  if (p->name.size_bytes > prefix_bytes && memcmp(p->name.bytes, PREFIX, prefix_bytes) == 0) {
+    p->name.size_bytes -= (uint32_t)prefix_bytes;
+    memmove(p->name.bytes, p->name.bytes + prefix_bytes, p->name.size_bytes);
+  }
+  p->id.size_bytes = 0;
+  const bool is_spoken = p->name.size_bytes == 0 || is_text(&p->name, "user") ||
+                         is_text(&p->name, "all") || is_text(&p->name, "assistant");
+  if (is_spoken) {
+    parser_enter_text(p, is_text(&channel, "analysis"));
+  } else {
+    call_enter_named(p);
+  }
+}
+
+// Whether the header ends with this byte.
+static bool add(reply_parser *p, uint8_t byte, bool *is_full) {
+  *is_full = !text_add(&p->header_text, byte);
+  return marks_step(&p->header, byte) != NULL;
+}
+
+void channels_enter(reply_parser *p, const char *given, size_t size_bytes) {
+  bool is_full = false, has_ended = false;
+  p->place = PLACE_HEADER;
+  p->header_text.size_bytes = 0;
+  marks_restart(&p->header);
+  for (size_t i = 0; i < size_bytes && !is_full && !has_ended; i++) {
+    has_ended = add(p, (uint8_t)given[i], &is_full);
+  }
+  if (is_full) parser_enter_text(p, false);
+  if (has_ended) enter_body(p);
+}
+
+void channels_step(reply_parser *p, uint8_t byte) {
+  bool is_full = false;
+  if (add(p, byte, &is_full)) {
+    enter_body(p);
+  } else if (is_full) {
+    p->at--;
+    parser_give_content(p, p->at);
+    parser_enter_text(p, false);
+  }
+}

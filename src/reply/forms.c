@@ -1,0 +1,160 @@
+// reply/forms.c — the table of forms, learnt from the templates of models.
+#include "reply/forms.h"
+
+#include <string.h>
+
+#include "reply/reply.h"
+
+#define N PATTERN_NAME
+#define I PATTERN_ID
+#define S PATTERN_SPACE
+
+static const reply_params FUNCTION_PARAMS = {"<parameter=", ">", "", "</parameter>", "</function>"};
+static const reply_params GLM_PARAMS = {"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
+                                        "</tool_call>"};
+static const reply_params HUNYUAN_PARAMS = {"<arg_key:opensource>", "</arg_key:opensource>",
+                                            "<arg_value:opensource>", "</arg_value:opensource>",
+                                            "</tool_call:opensource>"};
+static const reply_params INVOKE_PARAMS = {"<parameter name=\"", "\"", "", "</parameter>",
+                                           "</invoke>"};
+static const reply_params ATEM_PARAMS = {"<atem:parameter name=\"", "\"", "", "</atem:parameter>",
+                                         "</atem:invoke>"};
+static const reply_params DSML_PARAMS = {"<｜DSML｜parameter name=\"", "\"", "",
+                                         "</｜DSML｜parameter>", "</｜DSML｜invoke>"};
+static const reply_params PARAM_PARAMS = {"<param name=\"", "\"", "", "</param>", "</function>"};
+static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
+static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
+
+// Forms with one mark are tried one after the other, and so are all of them where one is chosen.
+const reply_form REPLY_FORMS[] = {
+    // JSON between marks: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
+    {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL},
+    {"<tool_calls>", "<tool_calls>", S, NULL, "</tool_calls>", ARGUMENTS_CALLS, 0, NULL},
+    {"<TOOLCALL>", "<TOOLCALL>", S, NULL, "</TOOLCALL>", ARGUMENTS_CALLS, 0, NULL},
+    {"<|tool_call|>", "<|tool_call|>", S, NULL, "<|/tool_call|>", ARGUMENTS_CALLS, 0, NULL},
+    {"<|function_call|>", "<|function_call|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
+    {"<|START_ACTION|>", "<|START_ACTION|>", S, NULL, "<|END_ACTION|>", ARGUMENTS_CALLS, 0, NULL},
+    {"<|tools_prefix|>", "<|tools_prefix|>", S, NULL, "<|tools_suffix|>", ARGUMENTS_CALLS,
+     FORM_NAME_IS_KEY, NULL},
+    {"[TOOL_CALLS]", "[TOOL_CALLS]", S, NULL, NULL, ARGUMENTS_CALLS, FORM_ID_LAST, NULL},
+    {"functools[", "functools", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
+    {"<|python_tag|>", "<|python_tag|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
+    {"Action:\\n```json", "Action:", S "```json" S, S "```", NULL, ARGUMENTS_CALLS, FORM_KNOWN,
+     NULL},
+    {"\"parameters\": dictionary", "", "", NULL, NULL, ARGUMENTS_CALLS, FORM_BARE, NULL},
+    // a name, then JSON: Mistral, functionary, DeepSeek, Kimi K2, Solar
+    {"[CALL_ID]", "[TOOL_CALLS]", S N "[CALL_ID]" I "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0,
+     NULL},
+    {"[ARGS]", "[TOOL_CALLS]", S N "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL},
+    {"<function=", "<function=", N ">" S, S "</function>", NULL, ARGUMENTS_JSON, 0, NULL},
+    {">>>all", ">>>", N S, NULL, NULL, ARGUMENTS_JSON, FORM_RECIPIENT | FORM_KNOWN, NULL},
+    {"tool▁call▁begin", "<｜tool▁calls▁begin｜>",
+     S "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" N S "```json" S,
+     S "```" S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, 0, NULL},
+    {"tool▁call▁begin", "<｜tool▁calls▁begin｜>", S "<｜tool▁call▁begin｜>" N "<｜tool▁sep｜>" S,
+     S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, 0, NULL},
+    {"<|tool_calls_section_begin|>", "<|tool_calls_section_begin|>",
+     S "<|tool_call_begin|>" I "<|tool_call_argument_begin|>" S, S "<|tool_call_end|>",
+     "<|tool_calls_section_end|>", ARGUMENTS_JSON, FORM_NAME_IN_ID, NULL},
+    {"<|tool_call:begin|>", "<|tool_call:begin|>", I "<|tool_call:name|>" N "<|tool_call:args|>" S,
+     S "<|tool_call:end|>", NULL, ARGUMENTS_JSON, 0, NULL},
+    // marked parameters: Qwen3-Coder, Seed, GLM, Hunyuan 3, MiniMax M2, DeepSeek V3.2, ...
+    {"<parameter=", "<tool_call>", S "<function=" N ">", NULL, "</tool_call>", ARGUMENTS_PARAMS,
+     FORM_LINES, &FUNCTION_PARAMS},
+    {"<parameter=", "<function=", N ">", NULL, NULL, ARGUMENTS_PARAMS, FORM_LINES,
+     &FUNCTION_PARAMS},
+    {"seed:tool_call", "<seed:tool_call>", S "<function=" N ">", NULL, "</seed:tool_call>",
+     ARGUMENTS_PARAMS, 0, &FUNCTION_PARAMS},
+    {"<arg_key>", "<tool_call>", S N, NULL, NULL, ARGUMENTS_PARAMS, 0, &GLM_PARAMS},
+    {"<arg_key{}>", "<tool_calls:opensource>", S "<tool_call:opensource>" N "<tool_sep:opensource>",
+     NULL, "</tool_calls:opensource>", ARGUMENTS_PARAMS, 0, &HUNYUAN_PARAMS},
+    {"minimax:tool_call", "<minimax:tool_call>", S "<invoke name=\"" N "\">", NULL,
+     "</minimax:tool_call>", ARGUMENTS_PARAMS, 0, &INVOKE_PARAMS},
+    {"<function_calls>", "<function_calls>", S "<invoke name=\"" N "\">", NULL, "</function_calls>",
+     ARGUMENTS_PARAMS, 0, &INVOKE_PARAMS},
+    {"<atem:function_calls>", "<atem:function_calls>", S "<atem:invoke name=\"" N "\">", NULL,
+     "</atem:function_calls>", ARGUMENTS_PARAMS, 0, &ATEM_PARAMS},
+    {"｜DSML｜", "<｜DSML｜function_calls>", S "<｜DSML｜invoke name=\"" N "\">", NULL,
+     "</｜DSML｜function_calls>", ARGUMENTS_PARAMS, 0, &DSML_PARAMS},
+    {"｜DSML｜", "<｜DSML｜tool_calls>", S "<｜DSML｜invoke name=\"" N "\">", NULL,
+     "</｜DSML｜tool_calls>", ARGUMENTS_PARAMS, 0, &DSML_PARAMS},
+    {"<function name=\"", "<function name=\"", N "\">", NULL, NULL, ARGUMENTS_PARAMS, 0,
+     &PARAM_PARAMS},
+    // Python's calls: LFM 2, Llama 3.2 and 4
+    {"<|tool_call_start|>", "<|tool_call_start|>", S, NULL, "<|tool_call_end|>", ARGUMENTS_PYTHON,
+     0, NULL},
+    {"<|tool_call_start|>", "<|tool_call_start|>", S, NULL, "<|tool_call_end|>", ARGUMENTS_CALLS, 0,
+     NULL},
+    {"func_name1(", "", "", NULL, NULL, ARGUMENTS_PYTHON, FORM_BARE, NULL},
+    // Gemma's objects
+    {"<|tool_call>", "<|tool_call>", S "call:" N, NULL, "<tool_call|>", ARGUMENTS_QUOTED, 0,
+     &GEMMA_4_PARAMS},
+    {"<start_function_call>", "<start_function_call>", S "call:" N, NULL, "<end_function_call>",
+     ARGUMENTS_QUOTED, 0, &FUNCTION_GEMMA_PARAMS},
+    // gpt-oss
+    {"<|message|>", "<|start|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL},
+    {"<|message|>", "<|channel|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL},
+};
+const uint32_t REPLY_FORM_COUNT = sizeof REPLY_FORMS / sizeof REPLY_FORMS[0];
+
+// The first whose trait a template has; the last one has none.
+const reply_thought REPLY_THOUGHTS[] = {
+    {"<seed:think>", "<seed:think>", "</seed:think>"},
+    {"[THINK]", "[THINK]", "[/THINK]"},
+    {"<|START_THINKING|>", "<|START_THINKING|>", "<|END_THINKING|>"},
+    {"<|channel>thought", "<|channel>thought", "<channel|>"},
+    {"<|inner_prefix|>", "<|inner_prefix|>", "<|inner_suffix|>"},
+    {"<|think|>", "<|think|>", "<|end|>"},
+    {"<mm:think>", "<mm:think>", "</mm:think>"},
+    {"<think{}>", "<think:opensource>", "</think:opensource>"},
+    {"[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+    {"", "<think>", "</think>"},
+};
+
+const reply_wrapper REPLY_WRAPPERS[] = {
+    {"<|START_RESPONSE|>", "<|START_RESPONSE|>"},
+    {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+    {"<|START_TEXT|>", "<|START_TEXT|>"},
+    {"<|START_TEXT|>", "<|END_TEXT|>"},
+    {"<|tool_calls|>", "<|tool_calls|>"},
+    {"<|begin|>assistant", "<|begin|>assistant"},
+    {"<|begin|>assistant", "<|content|>"},
+    {"<response></response>", "<response>"},
+    {"<response></response>", "</response>"},
+    {"<|message|>", "<|end|>"},
+    {"<|message|>", "<|call|>"},
+    {"<|message|>", "<|return|>"},
+    {"<|message|>", "<|eom|>"},
+};
+const uint32_t REPLY_WRAPPER_COUNT = sizeof REPLY_WRAPPERS / sizeof REPLY_WRAPPERS[0];
+
+// ---- choosing ----
+
+static bool has(const char *text, size_t size_bytes, const char *wanted) {
+  const size_t count = strlen(wanted);
+  if (count == 0) return true;
+  for (size_t at = 0; at + count <= size_bytes; at++) {
+    if (text[at] == wanted[0] && memcmp(text + at, wanted, count) == 0) return true;
+  }
+  return false;
+}
+
+reply_format reply_format_find(const char *template_text, size_t size_bytes) {
+  reply_format found = {0};
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    if (has(template_text, size_bytes, REPLY_FORMS[i].trait)) found.forms |= UINT64_C(1) << i;
+  }
+  const uint64_t chosen = found.forms;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    bool is_like = chosen == 0 && (REPLY_FORMS[i].flags & FORM_KNOWN) == 0;
+    for (uint32_t j = 0; j < REPLY_FORM_COUNT && !is_like && REPLY_FORMS[i].open[0] != '\0'; j++) {
+      is_like = (chosen >> j & 1) != 0 && forms_are_same(REPLY_FORMS[i].open, REPLY_FORMS[j].open);
+    }
+    if (is_like) found.forms |= UINT64_C(1) << i;
+  }
+  while (!has(template_text, size_bytes, REPLY_THOUGHTS[found.thought].trait)) found.thought++;
+  for (uint32_t i = 0; i < REPLY_WRAPPER_COUNT; i++) {
+    if (has(template_text, size_bytes, REPLY_WRAPPERS[i].trait)) found.wrappers |= 1u << i;
+  }
+  return found;
+}

@@ -1,0 +1,71 @@
+// reply/forms.h — the forms in which models write calls and reasoning, as data.
+#ifndef WICK_REPLY_FORMS_H
+#define WICK_REPLY_FORMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// How the arguments stand.
+typedef enum reply_arguments {
+  ARGUMENTS_JSON,     // an object, behind the name
+  ARGUMENTS_CALLS,    // whole calls as JSON: an object with name and arguments, or a list of them
+  ARGUMENTS_PARAMS,   // marked parameters, whose values the tool's schema types
+  ARGUMENTS_PYTHON,   // name(key=value, ...), or a list of such calls
+  ARGUMENTS_QUOTED,   // {key:value}, with strings between marks
+  ARGUMENTS_CHANNELS  // messages with a header that names channel and recipient (harmony)
+} reply_arguments;
+
+enum {
+  FORM_BARE = 1,        // without a mark, at the reply's beginning; the tool must be known
+  FORM_ID_LAST = 2,     // the id comes after the arguments
+  FORM_NAME_IN_ID = 4,  // functions.NAME:0
+  FORM_NAME_IS_KEY = 8,
+  FORM_RECIPIENT = 16,  // the name "all" begins content
+  FORM_LINES = 32,      // values stand on lines of their own
+  FORM_KNOWN = 64       // only where the template has its trait: prose could have the mark
+};
+
+// In patterns: a tool's name, an id, white space if there is some.
+#define PATTERN_NAME "\1"
+#define PATTERN_ID "\2"
+#define PATTERN_SPACE "\3"
+
+// Marks of parameters: before and after a key, before and after a value, after the last parameter.
+// Of Gemma's objects: `key` is the mark around texts.
+typedef struct reply_params {
+  const char *key, *key_end, *value, *value_end, *end;
+} reply_params;
+
+typedef struct reply_form {
+  const char *trait;  // what a template of this form contains
+  const char *open;   // the mark that begins it in content
+  const char *head;   // pattern of what precedes the arguments of each call
+  const char *tail;   // pattern of what follows them, or NULL
+  const char *close;  // what ends the calls; NULL: there is one call
+  uint8_t arguments, flags;
+  const reply_params *params;  // or NULL
+} reply_form;
+
+extern const reply_form REPLY_FORMS[];
+extern const uint32_t REPLY_FORM_COUNT;
+
+typedef struct reply_thought {
+  const char *trait, *open, *close;
+} reply_thought;
+extern const reply_thought REPLY_THOUGHTS[];
+
+// Marks that enclose content and say nothing more: they are left out.
+typedef struct reply_wrapper {
+  const char *trait, *mark;
+} reply_wrapper;
+extern const reply_wrapper REPLY_WRAPPERS[];
+extern const uint32_t REPLY_WRAPPER_COUNT;
+
+// Whether two strings are the same.
+static inline bool forms_are_same(const char *a, const char *b) {
+  while (*a != '\0' && *a == *b) a++, b++;
+  return *a == *b;
+}
+
+#endif

@@ -1,0 +1,33 @@
+// reply/marks.h — finds the first of several strings in a text that comes byte by byte (Knuth,
+// Morris and Pratt 1977, one automaton a string): O(strings) a byte, whatever came before.
+#ifndef WICK_REPLY_MARKS_H
+#define WICK_REPLY_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MARK_BYTES_MAX = 40, MARKS_MAX = 48 };
+
+typedef struct reply_mark {
+  const char *text;
+  uint8_t role, size_bytes, matched;
+  uint8_t
+      shorter[MARK_BYTES_MAX];  // [n]: the longest own beginning that ends the first n + 1 bytes
+} reply_mark;
+
+typedef struct reply_marks {
+  reply_mark items[MARKS_MAX];
+  uint32_t count;
+  uint8_t pending;          // how many of the last bytes may begin a mark
+  uint8_t firsts[256 / 8];  // bit set of first bytes
+} reply_marks;
+
+// Longer strings than MARK_BYTES_MAX, and more than MARKS_MAX, are a mistake of the caller's. A
+// string that is there already is not added again.
+void marks_add(reply_marks *marks, const char *text, uint8_t role);
+void marks_restart(reply_marks *marks);
+// The mark that ends with this byte, or NULL.
+const reply_mark *marks_step(reply_marks *marks, uint8_t byte);
+
+#endif

@@ -1,0 +1,319 @@
+// reply/parser.c — the queue, text between marks, and events.
+#include "reply/parser.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+enum { FEED_BYTES = 4096, SPACE_HELD_BYTES_MAX = 256 };
+
+// Roles of marks.
+enum { ROLE_CALL, ROLE_CHANNEL, ROLE_THOUGHT, ROLE_THOUGHT_END, ROLE_WRAPPER };
+
+// ---- events ----
+
+static void send(reply_parser *p, size_t count) {
+  const reply_event event = {.kind = p->out_kind,
+                             .call = p->out_kind < REPLY_CALL_BEGINS ? 0 : p->calls,
+                             .text = p->out,
+                             .text_bytes = count,
+                             .id = ""};
+  if (count > 0) p->sink(p->sink_context, &event);
+  memmove(p->out, p->out + count, p->out_count - count);
+  p->out_count -= count;
+}
+
+// How much of what is collected ends with whole characters.
+static size_t whole_characters(const reply_parser *p) {
+  const uint8_t *bytes = (const uint8_t *)p->out;
+  for (size_t back = 1; back <= 3 && back <= p->out_count; back++) {
+    uint32_t code = 0;
+    const size_t at = p->out_count - back;
+    if (bytes[at] < 0x80) break;
+    if (bytes[at] >= 0xc0) return utf8_decode(bytes + at, back, &code) < 0 ? at : p->out_count;
+  }
+  return p->out_count;
+}
+
+void parser_show(reply_parser *p) { send(p, p->out_count); }
+
+void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, size_t size_bytes) {
+  if (kind != p->out_kind) parser_show(p);
+  p->out_kind = kind;
+  for (size_t i = 0; i < size_bytes; i++) {
+    if (p->out_count == OUT_BYTES) {
+      const size_t whole = whole_characters(p);
+      send(p, whole > 0 ? whole : p->out_count);
+    }
+    p->out[p->out_count++] = (char)bytes[i];
+  }
+}
+
+void parser_put_text(reply_parser *p, const char *text) {
+  parser_put(p, REPLY_CALL_ARGUMENTS, (const uint8_t *)text, strlen(text));
+}
+
+void parser_put_escaped(reply_parser *p, uint8_t byte) {
+  char escaped[6];
+  const size_t count = escape_byte(byte, escaped);
+  parser_put(p, REPLY_CALL_ARGUMENTS, (const uint8_t *)escaped, count);
+}
+
+void parser_fail(reply_parser *p, wick_status status, const char *what) {
+  if (p->status != WICK_OK) return;
+  parser_show(p);
+  const bool is_cut = status == WICK_E_TRUNCATED;
+  const uint64_t at = p->taken_bytes - (p->count - p->at) - (is_cut ? 0 : 1);
+  p->status =
+      fail_with(&p->error, status, at, "the reply's call %u (%.*s), byte %llu: %s", p->calls,
+                (int)p->name.size_bytes, p->name.bytes, (unsigned long long)at, what);
+}
+
+// ---- text ----
+
+static void give(reply_parser *p, size_t end) {
+  const reply_event_kind kind = p->is_reasoning ? REPLY_REASONING : REPLY_CONTENT;
+  while (p->trims && p->base < end && is_space(p->held[p->base])) p->base++;
+  if (p->base >= end) return;
+  p->trims = false;
+  p->is_fresh = false;
+  parser_put(p, kind, p->held + p->base, end - p->base);
+  p->base = end;
+}
+
+void parser_give_content(reply_parser *p, size_t end) {
+  p->is_reasoning = false;
+  give(p, end);
+}
+
+void parser_enter_text(reply_parser *p, bool is_reasoning) {
+  p->place = PLACE_TEXT;
+  p->is_reasoning = is_reasoning;
+  p->certain = p->at;
+  marks_restart(is_reasoning ? &p->reasoning : &p->content);
+}
+
+static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
+  p->base = p->at;
+  p->trims = true;
+  parser_enter_text(p, is_reasoning);
+}
+
+// Gives what is certain, but for white space at its end.
+static void give_certain(reply_parser *p, size_t end) {
+  for (; p->certain < end; p->certain++) {
+    const bool is_over = p->certain - p->base >= SPACE_HELD_BYTES_MAX;
+    if (!is_space(p->held[p->certain]) || is_over) give(p, p->certain + 1);
+  }
+}
+
+static void take_mark(reply_parser *p, const reply_mark *mark) {
+  switch (mark->role) {
+    case ROLE_CALL:
+      call_enter(p, mark->text);
+      break;
+    case ROLE_CHANNEL:
+      channels_enter(p, mark->text, mark->size_bytes);
+      break;
+    case ROLE_THOUGHT:
+      enter_behind_mark(p, true);
+      break;
+    case ROLE_THOUGHT_END:
+      enter_behind_mark(p, false);
+      p->is_fresh = true;
+      break;
+    default:
+      enter_behind_mark(p, false);
+      break;
+  }
+}
+
+// Whether a call without a mark may begin here.
+static bool is_bare_place(const reply_parser *p, uint8_t byte) {
+  return (byte == '{' || byte == '[') && p->is_fresh && !p->is_prose && !p->is_reasoning &&
+         p->content.pending == 0 && p->tools != NULL;
+}
+
+static void text_step(reply_parser *p, uint8_t byte) {
+  if (is_bare_place(p, byte)) {
+    p->at--;
+    call_enter(p, "");
+    if (p->place == PLACE_CALL) return;
+    p->at++;
+  }
+  reply_marks *marks = p->is_reasoning ? &p->reasoning : &p->content;
+  const reply_mark *mark = marks_step(marks, byte);
+  if (mark != NULL) {
+    give_certain(p, p->at - mark->size_bytes);
+    // A thought begins where nothing was said; elsewhere its mark is something that is spoken of.
+    if (mark->role != ROLE_THOUGHT || p->is_fresh) {
+      take_mark(p, mark);
+      return;
+    }
+  }
+  give_certain(p, p->at - marks->pending);
+}
+
+// ---- the queue ----
+
+static void compact(reply_parser *p) {
+  if (p->base == 0 || (p->base < p->count && p->base < FEED_BYTES)) return;
+  if (p->base < p->count && p->base < p->count - p->base) return;
+  memmove(p->held, p->held + p->base, p->count - p->base);
+  p->at -= p->base;
+  p->count -= p->base;
+  p->certain = p->certain > p->base ? p->certain - p->base : 0;
+  p->base = 0;
+}
+
+static bool reserve(reply_parser *p, size_t more) {
+  if (p->capacity - p->count >= more) return true;
+  size_t wanted = p->capacity == 0 ? 2 * (size_t)FEED_BYTES : 2 * p->capacity;
+  while (wanted - p->count < more) wanted *= 2;
+  uint8_t *held = memory_resize(p->memory, p->held, wanted);
+  if (held == NULL) {
+    p->status = memory_fail(p->memory, &p->error, "a reply", wanted);
+    return false;
+  }
+  p->held = held;
+  p->capacity = wanted;
+  return true;
+}
+
+static void pump(reply_parser *p) {
+  while (p->at < p->count && p->status == WICK_OK) {
+    const uint8_t byte = p->held[p->at++];
+    p->steps++;
+    switch (p->place) {
+      case PLACE_TEXT:
+        text_step(p, byte);
+        break;
+      case PLACE_HEADER:
+        channels_step(p, byte);
+        break;
+      default:
+        call_step(p, byte);
+        break;
+    }
+  }
+}
+
+static wick_status answer(reply_parser *p, wick_error *error) {
+  if (p->status != WICK_OK && error != NULL) *error = p->error;
+  return p->status;
+}
+
+wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_bytes, reply_sink sink,
+                              void *context, wick_error *error) {
+  p->sink = sink;
+  p->sink_context = context;
+  while (size_bytes > 0 && p->status == WICK_OK) {
+    const size_t piece = size_bytes < FEED_BYTES ? size_bytes : FEED_BYTES;
+    compact(p);
+    if (!reserve(p, piece)) break;
+    memcpy(p->held + p->count, text, piece);
+    p->count += piece;
+    p->taken_bytes += piece;
+    pump(p);
+    text += piece;
+    size_bytes -= piece;
+  }
+  if (p->out_count > 0) send(p, whole_characters(p));
+  return answer(p, error);
+}
+
+wick_status reply_parser_end(reply_parser *p, reply_sink sink, void *context, wick_error *error) {
+  p->sink = sink;
+  p->sink_context = context;
+  if (p->status == WICK_OK && p->place == PLACE_CALL && p->begun) {
+    parser_fail(p, WICK_E_TRUNCATED, "the text ends within the arguments");
+  }
+  if (p->status == WICK_OK) {
+    if (p->place != PLACE_TEXT) p->is_reasoning = false;
+    give(p, p->count);
+  }
+  parser_show(p);
+  return answer(p, error);
+}
+
+uint64_t reply_parser_steps(const reply_parser *p) { return p->steps; }
+
+// ---- beginning ----
+
+static void add_marks(reply_parser *p) {
+  const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
+  bool has_channels = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    if ((p->format.forms >> i & 1) == 0) continue;
+    if (form->arguments == ARGUMENTS_CHANNELS) {
+      has_channels = true;
+      marks_add(&p->content, form->open, ROLE_CHANNEL);
+      marks_add(&p->reasoning, form->open, ROLE_CHANNEL);
+    } else if (p->tools != NULL || (form->flags & FORM_RECIPIENT) != 0) {
+      marks_add(&p->content, form->open, ROLE_CALL);
+    }
+  }
+  marks_add(&p->content, thought->open, ROLE_THOUGHT);
+  marks_add(&p->content, thought->close, ROLE_THOUGHT_END);
+  marks_add(&p->reasoning, thought->close, ROLE_THOUGHT_END);
+  for (uint32_t i = 0; i < REPLY_WRAPPER_COUNT; i++) {
+    if ((p->format.wrappers >> i & 1) == 0) continue;
+    marks_add(&p->content, REPLY_WRAPPERS[i].mark, ROLE_WRAPPER);
+    if (has_channels) marks_add(&p->reasoning, REPLY_WRAPPERS[i].mark, ROLE_THOUGHT_END);
+  }
+  marks_add(&p->header, "<|message|>", ROLE_CHANNEL);
+}
+
+// The place behind the last occurrence of a string; 0: there is none.
+static size_t find_last(const char *text, size_t size_bytes, const char *wanted) {
+  const size_t count = strlen(wanted);
+  for (size_t end = size_bytes; end >= count && count > 0; end--) {
+    if (memcmp(text + end - count, wanted, count) == 0) return end;
+  }
+  return 0;
+}
+
+// Where the generation prompt leaves the model.
+static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes) {
+  const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
+  const size_t opened = find_last(prompt, size_bytes, thought->open);
+  const size_t closed = find_last(prompt, size_bytes, thought->close);
+  p->is_fresh = true;
+  parser_enter_text(p, false);
+  if (opened > closed) enter_behind_mark(p, true);
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    const size_t open_bytes = strlen(form->open);
+    const size_t end = find_last(prompt, size_bytes, form->open);
+    if ((p->format.forms >> i & 1) == 0 || end == 0) continue;
+    if (form->arguments == ARGUMENTS_CHANNELS) {
+      channels_enter(p, prompt + end - open_bytes, size_bytes - end + open_bytes);
+      return;
+    }
+    if (end == size_bytes) {
+      call_enter(p, form->open);
+      return;
+    }
+  }
+}
+
+wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
+                                const reply_tools *tools, const char *generation_prompt,
+                                size_t prompt_bytes, reply_parser **out, wick_error *error) {
+  reply_parser *p = memory_alloc_zeroed(memory, sizeof *p);
+  if (p == NULL) return memory_fail(memory, error, "a parser of replies", sizeof *p);
+  p->memory = memory;
+  p->format = *format;
+  p->tools = tools;
+  add_marks(p);
+  begin_behind(p, generation_prompt, prompt_bytes);
+  *out = p;
+  return WICK_OK;
+}
+
+void reply_parser_destroy(reply_parser *p) {
+  if (p == NULL) return;
+  if (p->held != NULL) memory_free(p->memory, p->held);
+  memory_free(p->memory, p);
+}

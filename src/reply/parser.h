@@ -1,0 +1,151 @@
+// reply/parser.h — the parser inside: one queue of bytes, and what is being read.
+//
+// All text goes through the queue `held`:
+//
+//     base            at            count
+//      | not yet given | to be read  |
+//
+// Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
+// to be neither, it is given as content. Where several forms begin with one mark, the next form
+// reads again from `base + body`.
+#ifndef WICK_REPLY_PARSER_H
+#define WICK_REPLY_PARSER_H
+
+#include "reply/forms.h"
+#include "reply/marks.h"
+#include "reply/reply.h"
+#include "reply/scan.h"
+#include "reply/tools.h"
+
+enum { OUT_BYTES = 256, FORMS_TRIED_MAX = 8, HEADER_BYTES_MAX = 256, LITERAL_DEPTH_MAX = 64 };
+
+typedef struct reply_text {
+  char bytes[REPLY_NAME_BYTES_MAX + 1];
+  uint32_t size_bytes;
+} reply_text;
+
+// False: it is too long.
+static inline bool text_add(reply_text *text, uint8_t byte) {
+  if (text->size_bytes == REPLY_NAME_BYTES_MAX) return false;
+  text->bytes[text->size_bytes++] = (char)byte;
+  return true;
+}
+
+typedef enum reply_place { PLACE_TEXT, PLACE_HEADER, PLACE_CALL } reply_place;
+typedef enum reply_phase { PHASE_HEAD, PHASE_ARGUMENTS, PHASE_TAIL, PHASE_CLOSE } reply_phase;
+
+// Calls as JSON (calls_json.c).
+typedef struct calls_state {
+  uint8_t state, member;
+  bool is_list, is_inner, has_items;
+  bool has_arguments, is_text;  // the arguments have come; they are a string
+  size_t from, to;              // their place, from base
+  json_scan scan;
+  json_unescape string;
+} calls_state;
+
+// Marked parameters (params.c).
+typedef struct params_state {
+  uint8_t state, position;
+  bool may_be_key, may_be_end, has_items;
+  reply_text attributes;
+  reply_marks value_end;
+} params_state;
+
+// Python's calls and Gemma's objects (literal.c).
+typedef struct literal_state {
+  uint8_t state, quote, digits, matched;
+  bool is_list, needs_comma, is_key;
+  uint32_t code;
+  reply_text word;
+  uint8_t depth;
+  uint8_t kinds[LITERAL_DEPTH_MAX];
+} literal_state;
+
+struct reply_parser {
+  memory_gate *memory;
+  reply_format format;
+  const reply_tools *tools;
+  reply_sink sink;
+  void *sink_context;
+  wick_status status;
+  wick_error error;
+  uint64_t taken_bytes, steps;
+
+  uint8_t *held;
+  size_t base, at, count, capacity;
+
+  // text
+  reply_place place;
+  bool is_reasoning, trims;  // white space at the beginning is left out
+  bool is_fresh;             // nothing was said since the beginning, a thought or a call
+  bool is_prose;             // what is no call at the beginning is text
+  size_t certain;            // bytes before this place belong to no mark
+  reply_marks content, reasoning, header;
+  reply_text header_text;
+
+  // the call
+  uint8_t tried[FORMS_TRIED_MAX], tried_count, tried_next;
+  const reply_form *form;
+  reply_phase phase;
+  const char *pattern;
+  size_t body;     // from base: where forms begin to read
+  bool begun;      // the call is shown
+  bool is_listed;  // a call came before it in the same arguments
+  uint32_t calls;
+  reply_text name, id, key;
+  union {
+    json_scan json;
+    calls_state calls_json;
+    params_state params;
+    literal_state literal;
+  } reads;
+
+  reply_event_kind out_kind;
+  size_t out_count;
+  char out[OUT_BYTES];
+};
+
+// ---- parser.c: text and events ----
+
+void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, size_t size_bytes);
+void parser_put_text(reply_parser *p, const char *text);  // of arguments
+// A byte of a JSON string in the arguments.
+void parser_put_escaped(reply_parser *p, uint8_t byte);
+void parser_show(reply_parser *p);  // what is collected
+void parser_fail(reply_parser *p, wick_status status, const char *what);
+// Reads text again, behind a mark.
+void parser_enter_text(reply_parser *p, bool is_reasoning);
+// Gives held text as content, up to a place of the queue.
+void parser_give_content(reply_parser *p, size_t end);
+
+// ---- call.c ----
+
+// Tries the forms whose mark is `open`; they read from the next byte on.
+void call_enter(reply_parser *p, const char *open);
+// A call whose name came in a header: its arguments follow, as JSON.
+void call_enter_named(reply_parser *p);
+void call_step(reply_parser *p, uint8_t byte);
+// Shows the call; false where it is none. What stands before `at` is no longer held.
+bool call_begin(reply_parser *p);
+void call_end(reply_parser *p);
+static inline void call_put(reply_parser *p, uint8_t byte) {
+  parser_put(p, REPLY_CALL_ARGUMENTS, &byte, 1);
+}
+
+reply_step calls_step(reply_parser *p, uint8_t byte);
+reply_step params_step(reply_parser *p, uint8_t byte);
+reply_step literal_step(reply_parser *p, uint8_t byte);
+
+// ---- channels.c ----
+
+void channels_enter(reply_parser *p, const char *given, size_t size_bytes);
+void channels_step(reply_parser *p, uint8_t byte);
+
+static inline bool is_name_byte(uint8_t byte) {
+  const uint8_t lower = byte | 32;
+  return (byte >= '0' && byte <= '9') || (lower >= 'a' && lower <= 'z') || byte >= 0x80 ||
+         byte == '_' || byte == '-' || byte == '.' || byte == ':' || byte == '/';
+}
+
+#endif

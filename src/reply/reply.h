@@ -1,0 +1,83 @@
+// reply/reply.h — reads what a chat model writes: its content, its reasoning, and its calls of
+// tools with names and arguments, piece by piece while it is written.
+//
+// How a model writes these is learnt from the source of its chat template, by the control strings
+// that it contains (forms.c lists them). A template without any of them gets all forms that cannot
+// be mistaken for prose.
+//
+// A text that only looks like a call is content: nothing is shown as a call before its name is
+// known and its arguments have begun. From there on a fault is an error, and what came of the
+// arguments stays as it came: nothing is completed or invented.
+#ifndef WICK_REPLY_H
+#define WICK_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum {
+  REPLY_HELD_BYTES_MAX = 1 << 20,  // text that is held back until it is known what it is
+  REPLY_NAME_BYTES_MAX = 255,      // of a tool, of a parameter, and of an id
+  REPLY_DEPTH_MAX = 200            // of arguments
+};
+
+typedef enum reply_event_kind {
+  REPLY_CONTENT,
+  REPLY_REASONING,
+  REPLY_CALL_BEGINS,     // `text` is the tool's name, `id` is empty where the model gives none
+  REPLY_CALL_ARGUMENTS,  // a piece of the arguments, a JSON object in the end
+  REPLY_CALL_ENDS
+} reply_event_kind;
+
+// Texts are valid during the call of the sink. Where the fed text is valid UTF-8, no piece ends
+// within a character. White space beside a marker is left out of content and reasoning.
+typedef struct reply_event {
+  reply_event_kind kind;
+  uint32_t call;  // 0, 1, ...
+  const char *text;
+  size_t text_bytes;
+  const char *id;
+  size_t id_bytes;
+} reply_event;
+
+typedef void (*reply_sink)(void *context, const reply_event *event);
+
+// Which forms of calls and of reasoning a template's model writes.
+typedef struct reply_format {
+  uint64_t forms;     // bit i: form i of forms.c
+  uint32_t thought;   // which pair of marks encloses reasoning
+  uint32_t wrappers;  // bit i: mark i that is left out
+} reply_format;
+
+reply_format reply_format_find(const char *template_text, size_t size_bytes);
+
+// The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
+// WICK_E_ARG when it is no such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
+typedef struct reply_tools reply_tools;
+wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
+                               reply_tools **out, wick_error *error);
+void reply_tools_destroy(reply_tools *tools);  // NULL is fine
+
+// `tools` may be NULL: then calls are content. They must live as long as the parser.
+// `generation_prompt` is what the template wrote after the last message: it may have opened the
+// reasoning already. WICK_E_NOMEM.
+typedef struct reply_parser reply_parser;
+wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
+                                const reply_tools *tools, const char *generation_prompt,
+                                size_t prompt_bytes, reply_parser **out, wick_error *error);
+void reply_parser_destroy(reply_parser *parser);  // NULL is fine
+
+// Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
+// one; WICK_E_FULL over a limit; WICK_E_NOMEM. After an error each call answers the same.
+wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
+                              reply_sink sink, void *context, wick_error *error);
+// The text has ended. WICK_E_TRUNCATED: within the arguments of a call.
+wick_status reply_parser_end(reply_parser *parser, reply_sink sink, void *context,
+                             wick_error *error);
+// Bytes looked at, again or for the first time.
+uint64_t reply_parser_steps(const reply_parser *parser);
+
+#endif

@@ -1,0 +1,49 @@
+// reply/scan.h — JSON (RFC 8259) that comes byte by byte: whether it still is some, and the texts
+// of its strings.
+#ifndef WICK_REPLY_SCAN_H
+#define WICK_REPLY_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reply/reply.h"
+
+typedef enum reply_step {
+  STEP_MORE,    // the byte belongs to it
+  STEP_DONE,    // so it does, and it is the last one
+  STEP_BEFORE,  // it ended before the byte
+  STEP_FAIL     // the byte cannot be
+} reply_step;
+
+typedef struct json_scan {
+  uint8_t state, digits;
+  bool is_key;
+  uint8_t depth;
+  const char *word;
+  uint8_t in_object[(REPLY_DEPTH_MAX + 7) / 8];
+} json_scan;
+
+void scan_begin(json_scan *scan);
+// Never STEP_BEFORE but behind a number.
+reply_step scan_step(json_scan *scan, uint8_t byte);
+// Whether a text is one JSON value, white space around it included. `first` is its first byte.
+bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first);
+
+// The text of a string, from the byte behind its first quotation mark on.
+typedef struct json_unescape {
+  uint8_t state;
+  uint32_t code, high;
+} json_unescape;
+
+// STEP_DONE at the closing quotation mark. Writes 0 to 4 bytes.
+reply_step unescape_step(json_unescape *string, uint8_t byte, uint8_t out[4], size_t *count);
+
+// A byte of a text as it stands in a JSON string: 1 to 6 bytes.
+size_t escape_byte(uint8_t byte, char out[6]);
+
+static inline bool is_space(uint8_t byte) {
+  return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+}
+
+#endif
