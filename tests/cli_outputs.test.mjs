@@ -1149,3 +1149,50 @@ test('memory that runs out in any allocation of a command is told', async () => 
     assert.ok(refused > 0, `${command[0]}: ${refused}`);
   }
 });
+
+test('every command gives back the memory that it took, whether it ends well or not', async () => {
+  const counted = at('blocks');
+  const tiny = at('blocks.gguf');
+  const text = at('blocks.txt');
+  writeFileSync(text, 'Once upon a time there was a girl.');
+  await textOf(['synth', 'tiny', 'f16', tiny]);
+  const [short, group] = [
+    ['--mix', '4/2', '--requests', '2', '--rate', '0'],
+    ['--short', '2x3/2'],
+  ];
+  const none = at('nowhere.gguf');
+  /** @type {[number, string[]][]} */
+  const commands = [
+    [0, ['tokenize', builtIn, '-p', 'Once']],
+    [0, ['detokenize', builtIn, '--tokens', '5,6']],
+    [2, ['detokenize', builtIn, '--tokens', '5,-6']],
+    [0, ['run', builtIn, '-f', text, '-n', '2', '--choice', 'a', '--logprobs', '2', '--stop', 'b']],
+    [2, ['run', builtIn, '-p', 'a', '--regex', '(a']],
+    [3, ['run', none, '-p', 'a']],
+    [3, ['run', text, '-p', 'a']],
+    [0, ['logits', builtIn, '--tokens', '5,6', '--out', at('blocks.f32')]],
+    [2, ['logits', builtIn, '--tokens', '5,-6', '--out', '-']],
+    [0, ['embed', builtIn, '-p', 'a', '--tokens', '5,6', '--pooling', 'mean']],
+    [2, ['embed', builtIn, '-f', text, '--pooling', 'mean', '--dimensions', '100000']],
+    [0, ['perplexity', builtIn, '-f', text, '--save', at('blocks.f32')]],
+    [0, ['perplexity', builtIn, '-f', text, '--kl', at('blocks.f32')]],
+    [0, ['quantize', tiny, at('blocks-q8_0.gguf'), 'q8_0']],
+    [3, ['quantize', text, '-', 'q8_0']],
+    [0, ['synth', 'tiny', 'q4_0', '-']],
+    [0, ['constrain', '--regex', 'a', '--model', builtIn]],
+    [2, ['constrain', '--regex', '(a', '--model', builtIn]],
+    [0, ['inspect', builtIn, '--json']],
+    [0, ['bench', tiny, '-p', '2', '-n', '2', '-r', '2', '--threads', '1,1']],
+    [2, ['bench', tiny, '-p', '5000', '-r', '1', '--threads', '1']],
+    [0, ['bench', builtIn, '--serve', ...short]],
+    [2, ['bench', builtIn, '--serve', '--mix', '5000/2']],
+    [0, ['bench', builtIn, '--convoy', '--long', '1x9/2', ...group]],
+    [0, ['bench', builtIn, '--saturation', ...group]],
+  ];
+  for (const [wanted, command] of commands) {
+    const env = { LD_PRELOAD: shim, SHIM_BLOCK_COUNT: counted };
+    const { code, stderr } = await run(built(native.program), command, { env });
+    assert.equal(code, wanted, `${command.join(' ')}: ${stderr}`);
+    assert.equal(readFileSync(counted, 'utf8'), '0', `blocks that ${command.join(' ')} holds`);
+  }
+});

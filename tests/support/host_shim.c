@@ -3,9 +3,9 @@
 // memory. With SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
 // SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same of malloc and realloc.
 //
-// SHIM_WRITE_COUNT tells how often something was written to standard output or error. With
-// SHIM_PIECE_BYTES a call reads or writes no more than that; each third one is interrupted, and
-// each fourth finds the pipe full or empty.
+// SHIM_BLOCK_COUNT tells how many blocks of memory were not given back, SHIM_WRITE_COUNT how often
+// something was written to standard output or error. With SHIM_PIECE_BYTES a call reads or writes
+// no more than that; each third one is interrupted, and each fourth finds the pipe full or empty.
 //
 // SHIM_CLOCK_STEP_US makes a host whose runs can be repeated: its clocks run with looks at them
 // alone, by so much each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time
@@ -22,8 +22,10 @@ extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_realloc(void *block, size_t size_bytes);
 extern void *__libc_memalign(size_t alignment, size_t size_bytes);
+extern void __libc_free(void *block);
 
 static unsigned long calls, malloc_calls, aligned_calls, writes;
+static long blocks;  // that are held
 
 static unsigned long setting(const char *name) {
   const char *text = getenv(name);
@@ -37,21 +39,33 @@ static int is_refused(unsigned long *count, const char *name) {
   return 1;
 }
 
+static void *held(void *block) {
+  if (block != NULL) __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+  return block;
+}
+
 void *calloc(size_t count, size_t size_bytes) {
-  return is_refused(&calls, "SHIM_CALLOC_FAILS") ? NULL : __libc_calloc(count, size_bytes);
+  return is_refused(&calls, "SHIM_CALLOC_FAILS") ? NULL : held(__libc_calloc(count, size_bytes));
 }
 
 void *malloc(size_t size_bytes) {
-  return is_refused(&malloc_calls, "SHIM_MALLOC_FAILS") ? NULL : __libc_malloc(size_bytes);
+  return is_refused(&malloc_calls, "SHIM_MALLOC_FAILS") ? NULL : held(__libc_malloc(size_bytes));
 }
 
 void *realloc(void *block, size_t size_bytes) {
-  return is_refused(&malloc_calls, "SHIM_MALLOC_FAILS") ? NULL : __libc_realloc(block, size_bytes);
+  if (is_refused(&malloc_calls, "SHIM_MALLOC_FAILS")) return NULL;
+  void *moved = __libc_realloc(block, size_bytes);
+  return block == NULL ? held(moved) : moved;
 }
 
 void *aligned_alloc(size_t alignment, size_t size_bytes) {
   if (is_refused(&aligned_calls, "SHIM_ALIGNED_FAILS")) return NULL;
-  return __libc_memalign(alignment, size_bytes);
+  return held(__libc_memalign(alignment, size_bytes));
+}
+
+void free(void *block) {
+  if (block != NULL) __atomic_sub_fetch(&blocks, 1, __ATOMIC_RELAXED);
+  __libc_free(block);
 }
 
 // How much of a call is done, or 0: none of it, for a reason in errno.
@@ -125,6 +139,7 @@ static void write_count(const char *name, unsigned long count) {
 }
 
 __attribute__((destructor)) static void tell(void) {
+  write_count("SHIM_BLOCK_COUNT", (unsigned long)blocks);
   write_count("SHIM_WRITE_COUNT", writes);
   write_count("SHIM_CALLOC_COUNT", calls);
   write_count("SHIM_MALLOC_COUNT", malloc_calls);
