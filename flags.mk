@@ -34,8 +34,8 @@ SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed info_json load metrics pages_json) \
   $(patsubst %,src/api/%,state stats_json tokens value_json version) \
   src/base/decimal src/base/json src/base/salt src/base/text src/bench/% src/cli/% src/format/% \
-  $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex schema schema_cases) \
-  $(patsubst %,src/grammar/%,schema_items schema_members schema_refs shelf spell work) \
+  $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
+  src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
   src/load/directories src/load/ranges src/metrics/% src/model/binder src/model/families/% src/model/family \
   src/model/blocks/latent_attention src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% src/template/% \

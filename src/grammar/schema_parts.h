@@ -132,9 +132,13 @@ uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
 // True only when nothing can satisfy the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
-const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 // The types of values that may satisfy the set.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
+
+// ---- schema_scalars.c ----
+const dfa *schema_pattern(schema_compiler *c, document_text pattern);
+
+// ---- schema_keywords.c ----
 // A keyword's node in a schema; 0: none, or the dialect does not know it.
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
 // A schema that says nothing: true, or an object of annotations alone.

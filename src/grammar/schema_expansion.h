@@ -1,0 +1,106 @@
+// grammar/schema_expansion.h — inside the expansion of a set of terms into cases (schema_cases.c).
+//
+// A keyword becomes tasks. A task restricts the case, or adds terms. Where a keyword has
+// alternatives, each is an option: a list of tasks, of which one has to hold.
+#ifndef WICK_GRAMMAR_SCHEMA_EXPANSION_H
+#define WICK_GRAMMAR_SCHEMA_EXPANSION_H
+
+#include "grammar/schema_parts.h"
+
+typedef enum task_kind {
+  TASK_TERM,
+  TASK_TYPES,    // of `a`
+  TASK_NUMBERS,  // of `set`
+  TASK_TEXTS,
+  TASK_LENGTHS,  // from `a` to `b`
+  TASK_ITEMS,
+  TASK_MEMBERS,
+  TASK_FORBID,  // the member `name`
+  TASK_REQUIRE,
+  TASK_MEMBER,    // `term` for it
+  TASK_ITEM,      // `term` for item `a`
+  TASK_CONTAINS,  // `term` for some item
+  TASK_PART,      // `term` speaks about members or items
+  TASK_CHOICE,
+} task_kind;
+
+struct option;
+typedef struct task {
+  task_kind kind;
+  uint32_t a, b;
+  schema_term term;
+  const dfa *set;
+  document_text name;
+  const struct option *options;
+  const term_scope *scope;
+  const struct task *next;
+} task;
+
+typedef struct option {
+  const task *tasks;
+  const struct option *next;
+} option;
+
+typedef struct expansion {
+  schema_case value;
+  const task *todo, *choices;
+  const term_scope *scope;  // of the term under way
+  schema_term term;         // under way
+  bool is_part;             // it is among the parts
+} expansion;
+
+static inline const json_node *node_of(const schema_compiler *c, uint32_t node) {
+  return document_node(&c->document, node);
+}
+
+// What a keyword asks for. `schema` is the node of the schema, `value` that of the keyword's value.
+typedef void keyword_yes(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value);
+// The ways in which a value breaks the keyword, one option each.
+typedef void keyword_no(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
+                        const option **options);
+
+// ---- schema_tasks.c ----
+void schema_push(schema_compiler *c, const task **list, task made);
+void schema_push_term(schema_compiler *c, const expansion *x, const task **list, term_kind kind,
+                      uint32_t node);
+void schema_push_types(schema_compiler *c, const task **list, uint32_t types);
+void schema_add_option(schema_compiler *c, const option **options, const task *tasks);
+void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
+                     const option **options);
+void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, uint32_t list,
+                      const option **options);
+void schema_push_part(schema_compiler *c, expansion *x);
+void schema_restrict_numbers(schema_compiler *c, schema_case *value, const dfa *set);
+void schema_restrict_texts(schema_compiler *c, schema_case *value, const dfa *set);
+void schema_restrict_count(uint32_t *least, uint32_t *most, uint32_t low, uint32_t high,
+                           uint32_t *types, uint32_t type);
+void schema_add_member(schema_compiler *c, schema_case *value, case_member member);
+
+// ---- schema_values.c ----
+void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node);
+void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node);
+const dfa *schema_integers(schema_compiler *c);
+keyword_yes schema_yes_enum, schema_yes_const, schema_yes_type;
+keyword_no schema_no_enum, schema_no_const, schema_no_type;
+
+// ---- schema_scalars.c ----
+keyword_yes schema_yes_number, schema_yes_pattern, schema_yes_format, schema_yes_count;
+keyword_no schema_no_number, schema_no_pattern, schema_no_format, schema_no_count;
+
+// ---- schema_properties.c ----
+keyword_yes schema_yes_required, schema_yes_part, schema_yes_dependencies;
+keyword_no schema_no_required, schema_no_properties, schema_no_member_part, schema_no_named_parts,
+    schema_no_item_part, schema_no_contains, schema_no_unique, schema_no_items;
+
+// ---- schema_combine.c ----
+void schema_push_choice(schema_compiler *c, expansion *x, const option *options);
+keyword_yes schema_yes_ref, schema_yes_all_of, schema_yes_any_of, schema_yes_one_of, schema_yes_not,
+    schema_yes_if, schema_refuse_keyword;
+keyword_no schema_no_ref, schema_no_all_of, schema_no_any_of, schema_no_one_of, schema_no_not,
+    schema_no_if, schema_no_keyword;
+
+// ---- schema_keywords.c ----
+void schema_apply_schema(schema_compiler *c, expansion *x, uint32_t node);
+void schema_apply_not(schema_compiler *c, expansion *x, uint32_t node);
+
+#endif

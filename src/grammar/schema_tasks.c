@@ -1,0 +1,82 @@
+// grammar/schema_tasks.c — lists of tasks, and what a task restricts in a case.
+#include "grammar/schema_expansion.h"
+
+// ---- tasks ----
+
+void schema_push(schema_compiler *c, const task **list, task made) {
+  task *copy = work_alloc(c->work, 1, sizeof *copy);
+  if (copy == NULL) return;
+  *copy = made;
+  copy->next = *list;
+  *list = copy;
+}
+
+void schema_push_term(schema_compiler *c, const expansion *x, const task **list, term_kind kind,
+                      uint32_t node) {
+  schema_push(c, list, (task){.kind = TASK_TERM, .term = term_of(kind, node), .scope = x->scope});
+}
+
+void schema_push_types(schema_compiler *c, const task **list, uint32_t types) {
+  schema_push(c, list, (task){.kind = TASK_TYPES, .a = types});
+}
+
+void schema_add_option(schema_compiler *c, const option **options, const task *tasks) {
+  option *made = work_alloc(c->work, 1, sizeof *made);
+  if (made == NULL) return;
+  *made = (option){tasks, *options};
+  *options = made;
+}
+
+// An alternative of one term.
+void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
+                     const option **options) {
+  const task *tasks = NULL;
+  schema_push_term(c, x, &tasks, kind, node);
+  schema_add_option(c, options, tasks);
+}
+
+// An alternative in which the terms of all items of `list` hold.
+void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, uint32_t list,
+                      const option **options) {
+  const task *tasks = NULL;
+  for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
+    schema_push_term(c, x, &tasks, kind, child);
+  }
+  schema_add_option(c, options, tasks);
+}
+
+// The term under way speaks about members or items: its part comes in the order of keywords, and so
+// members do.
+void schema_push_part(schema_compiler *c, expansion *x) {
+  if (x->is_part) return;
+  x->is_part = true;
+  schema_push(c, &x->todo, (task){.kind = TASK_PART, .term = x->term, .scope = x->scope});
+}
+
+// ---- restrictions ----
+
+void schema_restrict_numbers(schema_compiler *c, schema_case *value, const dfa *set) {
+  value->numbers =
+      value->numbers == NULL ? set : dfa_combine(c->work, value->numbers, set, DFA_AND);
+  if (dfa_is_empty(value->numbers)) value->types &= ~(uint32_t)TYPE_NUMBER;
+}
+
+void schema_restrict_texts(schema_compiler *c, schema_case *value, const dfa *set) {
+  value->texts = value->texts == NULL ? set : dfa_combine(c->work, value->texts, set, DFA_AND);
+  if (dfa_is_empty(value->texts)) value->types &= ~(uint32_t)TYPE_STRING;
+}
+
+void schema_restrict_count(uint32_t *least, uint32_t *most, uint32_t low, uint32_t high,
+                           uint32_t *types, uint32_t type) {
+  if (low > *least) *least = low;
+  if (high < *most) *most = high;
+  if (*least > *most) *types &= ~type;
+}
+
+void schema_add_member(schema_compiler *c, schema_case *value, case_member member) {
+  case_member *made = work_alloc(c->work, 1, sizeof *made);
+  if (made == NULL) return;
+  *made = member;
+  made->previous = value->members;
+  value->members = made;
+}
