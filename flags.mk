@@ -38,7 +38,8 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
   src/load/directories src/load/ranges src/metrics/% src/model/binder src/model/families/% src/model/family \
-  src/model/blocks/latent_attention src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% src/template/% \
+  src/model/blocks/latent_attention src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
+  $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
   src/reply/% src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.
 SHORT_FLAGS := -Os
@@ -46,7 +47,7 @@ SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/
   src/kv/% src/load/loader src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
   src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
   src/model/forward src/model/pass src/model/rope src/model/segments \
-  src/sample/penalty src/sample/rng src/sample/stop src/schedule/% src/store/% src/tensor/% \
+  $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% src/tensor/% \
   src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports
 
 # ---- native ----

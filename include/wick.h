@@ -131,7 +131,24 @@ typedef enum wick_subject {
   WICK_SUBJECT_HOST = 26,           // context_tokens: bytes planned, the host's limit, tokens
   WICK_SUBJECT_PRE_TOKENIZER = 27,  // wick_config.pre_tokenizer
   WICK_SUBJECT_GRAMMAR = 28,        // wick_request.grammar
-  WICK_SUBJECT_COUNT = 29
+  // of wick_sampling, again
+  WICK_SUBJECT_TYPICAL_P = 29,
+  WICK_SUBJECT_TOP_N_SIGMA = 30,
+  WICK_SUBJECT_XTC_PROBABILITY = 31,
+  WICK_SUBJECT_XTC_THRESHOLD = 32,
+  WICK_SUBJECT_DYNATEMP_RANGE = 33,
+  WICK_SUBJECT_DYNATEMP_EXPONENT = 34,
+  WICK_SUBJECT_DRY_MULTIPLIER = 35,
+  WICK_SUBJECT_DRY_BASE = 36,
+  WICK_SUBJECT_DRY_PENALTY_LAST = 37,       // wanted, at most
+  WICK_SUBJECT_DRY_SEQUENCE_BREAKERS = 38,  // how many or which, at most
+  WICK_SUBJECT_MIROSTAT = 39,               // wanted, at most
+  WICK_SUBJECT_MIROSTAT_TAU = 40,
+  WICK_SUBJECT_MIROSTAT_ETA = 41,
+  WICK_SUBJECT_ADAPTIVE_TARGET = 42,
+  WICK_SUBJECT_ADAPTIVE_DECAY = 43,
+  WICK_SUBJECT_SAMPLERS = 44,  // which, at most
+  WICK_SUBJECT_COUNT = 45
 } wick_subject;
 
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
@@ -482,6 +499,9 @@ enum {
   WICK_BIAS_MAX = 1024,
   WICK_LOGPROBS_MAX = 20,
   WICK_PENALTY_LAST_MAX = 1 << 20,
+  WICK_SAMPLERS_MAX = 16,
+  WICK_DRY_BREAKERS_MAX = 16,
+  WICK_DRY_BREAKER_BYTES_MAX = 40,
   WICK_STOPS_MAX = 16,
   WICK_STOP_BYTES_MAX = 256,  // of one stop string
   WICK_PRIORITY_MIN = -100,
@@ -497,8 +517,12 @@ typedef struct wick_bias {
   float bias;  // added to the logit; -100 and less, also -inf, forbids the token
 } wick_bias;
 
-// From logits to a token, in llama.cpp's order: bias, penalties, [temperature 0: the largest],
-// top-k, top-p, min-p, temperature, softmax, seeded choice. The same on every host.
+// Of a window of last tokens: the whole context, at most WICK_PENALTY_LAST_MAX tokens.
+#define WICK_LAST_CONTEXT UINT32_MAX
+
+// From logits to a token: bias, grammar, the samplers in their order, softmax, seeded choice. The
+// same on every host. The samplers are llama.cpp's. Tokens that bias or grammar forbid are no
+// candidates to them.
 typedef struct wick_sampling {
   float temperature;        // 0: greedy (lowest id among equals)
   uint32_t top_k;           // 0: off
@@ -507,12 +531,46 @@ typedef struct wick_sampling {
   float repeat_penalty;     // 1: off (Keskar et al. 2019, as llama.cpp applies it)
   float frequency_penalty;  // 0: off (OpenAI)
   float presence_penalty;   // 0: off
-  uint32_t penalty_last;    // tokens looked back at, at most WICK_PENALTY_LAST_MAX; 0: 64
+  uint32_t penalty_last;    // tokens looked back at, or WICK_LAST_CONTEXT; 0: 64
   uint64_t seed;
   const wick_bias *bias;  // [bias_count]
   uint32_t bias_count;
   uint32_t logprobs;  // alternatives to report; 0: none
   bool logprob;       // report the chosen token's, also without alternatives
+  // They are of the distribution that the samplers leave and the token is drawn from. Else of the
+  // model's own, before bias, grammar and samplers.
+  bool logprobs_after;
+
+  // The samplers in their order, a letter each, at most WICK_SAMPLERS_MAX: 'e' repeat, frequency
+  // and presence penalty, 'd' DRY, 's' top-n-sigma, 'k' top-k, 'y' typical-p, 'p' top-p, 'm' min-p,
+  // 'x' XTC, 't' temperature; wherever it stands, 'a' adaptive-p chooses the token at the end. What
+  // is not among them is off. NULL: "edskypmxta".
+  const char *samplers;
+  float typical_p;        // 1: off (Meister et al. 2022)
+  float top_n_sigma;      // 0 and less: off (Tang et al. 2024)
+  float xtc_probability;  // 0: off. With this probability, all tokens of at least the threshold but
+  float xtc_threshold;    // the least of them go; 0.1 by default, over 0.5 is off
+  // Over 0: the temperature goes from `temperature` less this to `temperature` and this, with the
+  // entropy, relative to the most that it could be, to this power; 1 by default.
+  float dynatemp_range, dynatemp_exponent;
+  // DRY: a token that would continue a repetition of n tokens, n at least the allowed length, loses
+  // multiplier * base ^ (n - allowed length). By default 0 (off), 1.75, 2 and the whole context.
+  float dry_multiplier, dry_base;
+  uint32_t dry_allowed_length;
+  uint32_t dry_penalty_last;  // tokens looked back at; 0: off
+  // Texts over which no repetition reaches, of 1 to WICK_DRY_BREAKER_BYTES_MAX bytes; NULL: "\n",
+  // ":", "\"" and "*".
+  const char *const *dry_sequence_breakers;
+  const size_t *dry_breaker_bytes;
+  uint32_t dry_breaker_count;
+  // 1 or 2: Mirostat of this version (Basu et al. 2021) chooses. Of the other samplers only the
+  // temperature is applied then. 0: off.
+  uint32_t mirostat;
+  float mirostat_tau, mirostat_eta;  // target surprise in bits, learning rate; 5 and 0.1
+  // adaptive-p: prefers tokens whose probability is near this, a little off it against where the
+  // mean of the last ones is.
+  float adaptive_target;  // less than 0, the default: off
+  float adaptive_decay;   // of that mean, 0 to 0.99; 0.9 by default
 } wick_sampling;
 
 // ---- Grammars: what a text may be ----

@@ -8,6 +8,7 @@ import { devNull } from 'node:os';
 import { parse, relative, resolve, sep } from 'node:path';
 import process from 'node:process';
 import { detectSimd } from './base/host_features.js';
+import { samplerLetters } from './base/sampler_fields.js';
 import { EXIT_FILE, EXIT_INTERNAL, EXIT_MEMORY, EXIT_USAGE, Exit } from './cli/exit.js';
 import { serveModel } from './cli/serve_command.js';
 import { followMemory } from './cli/wasi_memory.js';
@@ -18,7 +19,7 @@ import { followMemory } from './cli/wasi_memory.js';
 /** The options without a value. All others have one. */
 const flags = new Set([
   ...['--adaptive', '--convoy', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
-  ...['--no-speculation', '--saturation', '--serve', '--special', '--stats'],
+  ...['--logprobs-after', '--no-speculation', '--saturation', '--serve', '--special', '--stats'],
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
 
@@ -129,7 +130,46 @@ const settings = {
   '--frequency-penalty': 'frequencyPenalty',
   '--presence-penalty': 'presencePenalty',
   '--logprobs': 'logprobs',
+  '--repeat-last-n': 'penaltyLast',
+  '--typical': 'typicalP',
+  '--top-nsigma': 'topNSigma',
+  '--xtc-probability': 'xtcProbability',
+  '--xtc-threshold': 'xtcThreshold',
+  '--dynatemp-range': 'dynatempRange',
+  '--dynatemp-exp': 'dynatempExponent',
+  '--dry-multiplier': 'dryMultiplier',
+  '--dry-base': 'dryBase',
+  '--dry-allowed-length': 'dryAllowedLength',
+  '--dry-penalty-last-n': 'dryPenaltyLast',
+  '--mirostat': 'mirostat',
+  '--mirostat-ent': 'mirostatTau',
+  '--mirostat-lr': 'mirostatEta',
+  '--adaptive-target': 'adaptiveTarget',
+  '--adaptive-decay': 'adaptiveDecay',
 };
+
+/**
+ * @param {Map<string, string | undefined>} last
+ * @param {string[]} breakers
+ * @returns {GenerateOptions} the samplers' options that are no numbers
+ */
+function readSamplers(last, breakers) {
+  /** @type {GenerateOptions} */
+  const options = {};
+  const names = last.get('--samplers');
+  const letters = last.get('--sampling-seq');
+  if (names !== undefined) {
+    options.samplers = /** @type {any} */ (names.split(';').filter((name) => name !== ''));
+  }
+  if (letters !== undefined) {
+    const all = Object.entries(samplerLetters);
+    const found = [...letters].map((letter) => all.find(([, one]) => one === letter)?.[0]);
+    options.samplers = /** @type {any} */ (found);
+  }
+  if (breakers.length > 0) options.drySequenceBreakers = breakers.includes('none') ? [] : breakers;
+  if (last.has('--logprobs-after')) options.logprobsAfter = true;
+  return options;
+}
 
 /** @param {Argument[]} found options that the WASI build has checked */
 function readRunOptions(found) {
@@ -138,14 +178,24 @@ function readRunOptions(found) {
   /** @type {string[]} */
   const stop = [];
   /** @type {string[]} */
+  const breakers = [];
+  /** @type {string[]} */
   const positionals = [];
   for (const one of found) {
     if ('positional' in one) positionals.push(one.positional);
     else if (one.option === '--stop') stop.push(String(one.value));
+    else if (one.option === '--dry-sequence-breaker') breakers.push(String(one.value));
     else last.set(one.option, one.value);
   }
   /** @type {GenerateOptions} */
-  const generation = { temperature: 0, topK: 0, topP: 1, minP: 0, stop };
+  const generation = {
+    temperature: 0,
+    topK: 0,
+    topP: 1,
+    minP: 0,
+    stop,
+    ...readSamplers(last, breakers),
+  };
   for (const [option, name] of Object.entries(settings)) {
     const value = last.get(option);
     if (value !== undefined) Object.assign(generation, { [name]: Number(value) });

@@ -135,7 +135,65 @@ export interface EngineOptions extends ModelSource {
 /** Starts a worker, loads a model into it, and answers when it is ready. */
 export function createEngine(options: EngineOptions): Promise<Engine>;
 
-export interface SamplingOptions {
+/** The samplers by llama.cpp's names. */
+export type SamplerName =
+  | 'penalties'
+  | 'dry'
+  | 'top_n_sigma'
+  | 'top_k'
+  | 'typ_p'
+  | 'top_p'
+  | 'min_p'
+  | 'xtc'
+  | 'temperature'
+  | 'adaptive_p';
+
+/** llama.cpp's samplers beyond the usual ones, all off by default. */
+export interface SamplerOptions {
+  /**
+   * The samplers in their order, at most 16; what is not among them is off. By default `penalties`, `dry`,
+   * `top_n_sigma`, `top_k`, `typ_p`, `top_p`, `min_p`, `xtc`, `temperature`, `adaptive_p`. Wherever it stands,
+   * `adaptive_p` chooses the token at the end.
+   */
+  samplers?: SamplerName[] | null;
+  /** Locally typical sampling: tokens whose surprise is near the entropy, until they make up this; 1 is off. */
+  typicalP?: number;
+  /** Logits that are at most so many standard deviations below the largest; 0 and less is off. */
+  topNSigma?: number;
+  /** With this probability, of the tokens of at least xtcThreshold only the least stays; 0 is off. */
+  xtcProbability?: number;
+  /** 0.1 by default; over 0.5 is off. */
+  xtcThreshold?: number;
+  /** The temperature goes from `temperature` less this to `temperature` and this, with the entropy; 0 is off. */
+  dynatempRange?: number;
+  /** Of the entropy, relative to the most that it could be; 1 by default. */
+  dynatempExponent?: number;
+  /**
+   * DRY: a token that would continue a repetition of n tokens, n at least dryAllowedLength, loses
+   * dryMultiplier * dryBase ** (n - dryAllowedLength). 0 is off.
+   */
+  dryMultiplier?: number;
+  /** 1.75 by default. */
+  dryBase?: number;
+  /** 2 by default. */
+  dryAllowedLength?: number;
+  /** How many tokens it looks back at; -1, the default: the whole context, 0: off. */
+  dryPenaltyLast?: number;
+  /** No repetition reaches over one of these; a line's end, `:`, `"` and `*` by default. At most 16, of 40 bytes. */
+  drySequenceBreakers?: string[] | null;
+  /** Mirostat 1 or 2 chooses; of the other samplers only the temperature is applied then. 0 is off. */
+  mirostat?: 0 | 1 | 2;
+  /** The surprise that it keeps, in bits; 5 by default. */
+  mirostatTau?: number;
+  /** How fast it learns; 0.1 by default. */
+  mirostatEta?: number;
+  /** adaptive-p prefers tokens of about this probability; less than 0 is off. */
+  adaptiveTarget?: number;
+  /** Of the mean of the last tokens' probabilities, 0 to 0.99; 0.9 by default. */
+  adaptiveDecay?: number;
+}
+
+export interface SamplingOptions extends SamplerOptions {
   /** 0 takes the likeliest token always; 0.8 by default. */
   temperature?: number;
   /** 40 by default; 0 switches it off. */
@@ -148,7 +206,7 @@ export interface SamplingOptions {
   repeatPenalty?: number;
   frequencyPenalty?: number;
   presencePenalty?: number;
-  /** How many tokens the penalties look back at; 64 by default. */
+  /** How many tokens the penalties look back at; 64 by default, 0: none, -1: the whole context. */
   penaltyLast?: number;
   /** The same seed gives the same text, on every host. */
   seed?: number | bigint | null;
@@ -204,6 +262,11 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   onToken?: (token: TokenDetail) => void;
   /** How many alternatives onToken is told of, up to 20; 0: of the token's own logprob alone. */
   logprobs?: number;
+  /**
+   * The logprobs are of the distribution that the samplers leave, which the token is drawn from. False, the default:
+   * of the model's own.
+   */
+  logprobsAfter?: boolean;
 }
 
 export interface TokenAlternative {
@@ -469,6 +532,27 @@ export interface ChatCompletionRequest {
   top_logprobs?: number | null;
   /** Any other type is refused with UNSUPPORTED. */
   response_format?: ResponseFormat | null;
+  /** From here on as llama.cpp's server; SamplerOptions and SamplingOptions say what they mean. */
+  samplers?: SamplerName[] | null;
+  repeat_last_n?: number | null;
+  typical_p?: number | null;
+  top_n_sigma?: number | null;
+  xtc_probability?: number | null;
+  xtc_threshold?: number | null;
+  dynatemp_range?: number | null;
+  dynatemp_exponent?: number | null;
+  dry_multiplier?: number | null;
+  dry_base?: number | null;
+  dry_allowed_length?: number | null;
+  dry_penalty_last_n?: number | null;
+  dry_sequence_breakers?: string[] | null;
+  mirostat?: 0 | 1 | 2 | null;
+  mirostat_tau?: number | null;
+  mirostat_eta?: number | null;
+  adaptive_target?: number | null;
+  adaptive_decay?: number | null;
+  /** The logprobs are of the distribution after the samplers. */
+  post_sampling_probs?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
   /**

@@ -23,11 +23,34 @@ const model = {
   '--threads': 'a whole number from 1 to 64',
 };
 const seed = { '--seed': 'a whole number below 2^64' };
+const fraction = 'a number from 0 to 1';
+const hundreds = 'a number from 0 to 100';
+const window = 'a whole number from -1 to 1048576';
 const sampling = {
   '-n': many,
-  '--temp': 'a number from 0 to 100',
+  '--temp': hundreds,
   '--top-k': 'a whole number from 0 to 1000000000',
-  '--top-p': 'a number from 0 to 1',
+  '--top-p': fraction,
+  '--min-p': fraction,
+  '--repeat-penalty': hundreds,
+  '--frequency-penalty': 'a number from -100 to 100',
+  '--presence-penalty': 'a number from -100 to 100',
+  '--repeat-last-n': window,
+  '--typical': fraction,
+  '--top-nsigma': 'a number from -1 to 1000',
+  '--xtc-probability': fraction,
+  '--xtc-threshold': fraction,
+  '--dynatemp-range': hundreds,
+  '--dynatemp-exp': hundreds,
+  '--dry-multiplier': 'a number from 0 to 1000',
+  '--dry-base': 'a number from 1 to 1000',
+  '--dry-allowed-length': 'a whole number from 0 to 1000000000',
+  '--dry-penalty-last-n': window,
+  '--mirostat': 'a whole number from 0 to 2',
+  '--mirostat-ent': hundreds,
+  '--mirostat-lr': hundreds,
+  '--adaptive-target': 'a number from -1 to 1',
+  '--adaptive-decay': 'a number from 0 to 0.99',
   ...seed,
 };
 const load = {
@@ -44,10 +67,6 @@ const commands = {
   run: {
     ...sampling,
     ...model,
-    '--min-p': 'a number from 0 to 1',
-    '--repeat-penalty': 'a number from 0 to 100',
-    '--frequency-penalty': 'a number from -100 to 100',
-    '--presence-penalty': 'a number from -100 to 100',
     '--logprobs': 'a whole number from 1 to 20',
   },
   chat: { ...sampling, ...model },

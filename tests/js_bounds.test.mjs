@@ -44,6 +44,7 @@ describe('of a request', () => {
       ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
       ...{ logprobs: 0, stop: [], ignoreEnd: false, printSpecial: false, priority: 0 },
       ...{ speculation: true, salt: '', forced: [], grammar: undefined },
+      ...{ logprobsAfter: false, samplers: undefined },
     });
     assert.ok(seed >= 0n && seed < 1n << 64n);
     assert.notEqual(settingsOf({}).seed, seed);
@@ -55,9 +56,8 @@ describe('of a request', () => {
   test('bounds', () => {
     checkBounds('maxTokens', plain, { taken: [1, U32_MAX], not: [0, -1, 1.5, U32_MAX + 1] });
     checkBounds('temperature', plain, { taken: [0, 1e9], not: [-1e-9] });
-    for (const name of ['topK', 'penaltyLast']) {
-      checkBounds(name, plain, { taken: [0, U32_MAX], not: [-1, 0.5, U32_MAX + 1] });
-    }
+    checkBounds('topK', plain, { taken: [0, U32_MAX], not: [-1, 0.5, U32_MAX + 1] });
+    checkBounds('penaltyLast', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5, U32_MAX + 1] });
     for (const name of ['topP', 'minP']) {
       checkBounds(name, plain, { taken: [0, 0.5, 1], not: [-0.01, 1.01] });
     }

@@ -138,6 +138,8 @@ describe('more than there is', () => {
       [ask({ topP: 0 }), /^top_p \(topP\) is 0, /],
       [ask({ repeatPenalty: 0 }), /^repeat_penalty \(repeatPenalty\) is 0, /],
       [ask({ penaltyLast: 1e8 }), /^penalty_last \(penaltyLast\) is 100000000, /],
+      [ask({ typicalP: 0 }), /^typical_p \(typicalP\) is 0, /],
+      [ask({ drySequenceBreakers: ['x'.repeat(41)] }), / \(option drySequenceBreakers\)$/],
       [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
       [ask({ stop: Array(99).fill('x') }), /at most 16 \(option stop\)$/],
       [ask({ stop: [''] }), / \(option stop\)$/],

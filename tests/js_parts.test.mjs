@@ -479,13 +479,25 @@ describe('memory', () => {
     const passed = new Passed(heap);
     const counts = { maxTokens: 7, topK: 8, penaltyLast: 9, logprobs: 10, tokenizeFlags: 3 };
     const floats = { temperature: 0.5, topP: 0.25, minP: 0.125, repeatPenalty: 1.5 };
+    const samplers = {
+      ...{ typicalP: 0.5, topNSigma: 1, xtcProbability: 0.25, xtcThreshold: 0.125, mirostat: 2 },
+      ...{
+        dynatempRange: 1.5,
+        dynatempExponent: 2,
+        dryMultiplier: 2.5,
+        dryBase: 3,
+        dryAllowedLength: 4,
+      },
+      ...{ dryPenaltyLast: -1, mirostatTau: 3.5, mirostatEta: 4.5, adaptiveTarget: 0.75 },
+      ...{ adaptiveDecay: 0.625, order: 'kt', breakers: ['x', 'yz'] },
+    };
     /** @type {import('../js/wasm/engine_records.js').NativeRequest} */
     const request = {
       ...{ ...counts, ...floats, frequencyPenalty: 2, presencePenalty: 4, prompt: 'text' },
       ...{ seed: (5n << 32n) | 6n, logitBias: [[11, -0.5]], logprob: true, stop: ['a', 'bc'] },
       ...{ ignoreEnd: true, printSpecial: true, session: 12, prefillOnly: true, drop: [13, 14] },
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
-      ...{ completions: 2, grammar: { kind: 3, text: '[ab]+' } },
+      ...{ completions: 2, grammar: { kind: 3, text: '[ab]+' }, logprobsAfter: true, samplers },
     };
     const byText = requestWords(request, passed);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed);
@@ -512,6 +524,28 @@ describe('memory', () => {
     assert.equal(byText[layout.REQUEST_GRAMMAR_BYTES], 5);
     const [token, bias] = heap.readInts(byText[layout.REQUEST_BIAS], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
+
+    const words = heap.readInts(byText[layout.REQUEST_SAMPLERS], layout.SAMPLERS_FIELDS);
+    const chain = new Float32Array(words.slice().buffer);
+    assert.ok(words.every((one) => one !== 0));
+    assert.deepEqual(
+      [
+        ...[chain[layout.SAMPLERS_TYPICAL_P_FLOAT], chain[layout.SAMPLERS_TOP_N_SIGMA_FLOAT]],
+        ...[chain[layout.SAMPLERS_XTC_PROBABILITY_FLOAT]],
+        ...[chain[layout.SAMPLERS_XTC_THRESHOLD_FLOAT], words[layout.SAMPLERS_MIROSTAT]],
+        ...[chain[layout.SAMPLERS_DYNATEMP_RANGE_FLOAT]],
+        ...[chain[layout.SAMPLERS_DYNATEMP_EXPONENT_FLOAT]],
+        ...[chain[layout.SAMPLERS_DRY_MULTIPLIER_FLOAT], chain[layout.SAMPLERS_DRY_BASE_FLOAT]],
+        ...[words[layout.SAMPLERS_DRY_ALLOWED_LENGTH], words[layout.SAMPLERS_DRY_PENALTY_LAST]],
+        ...[chain[layout.SAMPLERS_MIROSTAT_TAU_FLOAT], chain[layout.SAMPLERS_MIROSTAT_ETA_FLOAT]],
+        ...[chain[layout.SAMPLERS_ADAPTIVE_TARGET_FLOAT]],
+        chain[layout.SAMPLERS_ADAPTIVE_DECAY_FLOAT],
+      ],
+      [0.5, 1, 0.25, 0.125, 2, 1.5, 2, 2.5, 3, 4, -1, 3.5, 4.5, 0.75, 0.625],
+    );
+    assert.equal(heap.readText(words[layout.SAMPLERS_ORDER], 2), 'kt');
+    assert.equal(words[layout.SAMPLERS_DRY_BREAKER_COUNT], 2);
+    assert.deepEqual([...heap.readInts(words[layout.SAMPLERS_DRY_BREAKER_BYTES], 2)], [1, 2]);
 
     /** @type {import('../js/wasm/engine_records.js').NativeConfig} */
     const settings = {
@@ -598,10 +632,32 @@ describe('chat', () => {
       ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
       ...{ ignoreEnd: false, printSpecial: false, priority: 6, speculation: 'always' },
       ...{ salt: 'tenant', forced: [], grammar: { kind: 2, text: '{"type":"null"}' } },
+      ...{ logprobsAfter: false, samplers: undefined },
     });
     assert.deepEqual(input.variables, { a: 1 });
     assert.deepEqual([wantsTokens, count], [true, 3]);
     assert.equal(askedBy({ max_tokens: 1, max_completion_tokens: 2 }).settings.maxTokens, 2);
+  });
+
+  test("the samplers have the names of llama.cpp's server", () => {
+    const body = {
+      ...{ typical_p: 0.5, top_n_sigma: 1, xtc_probability: 0.25, xtc_threshold: 0.125 },
+      ...{ dynatemp_range: 1.5, dynatemp_exponent: 2, dry_multiplier: 2.5, dry_base: 3 },
+      ...{ dry_allowed_length: 4, dry_penalty_last_n: 5, dry_sequence_breakers: ['x'] },
+      ...{ mirostat: 2, mirostat_tau: 3.5, mirostat_eta: 4.5, adaptive_target: 0.75 },
+      ...{ adaptive_decay: 0.625, samplers: ['top_k', 'temperature'], repeat_last_n: -1 },
+      post_sampling_probs: true,
+    };
+    const { settings } = askedBy(body);
+    assert.deepEqual(settings.samplers, {
+      ...{ typicalP: 0.5, topNSigma: 1, xtcProbability: 0.25, xtcThreshold: 0.125, mirostat: 2 },
+      ...{ dynatempRange: 1.5, dynatempExponent: 2, dryMultiplier: 2.5, dryBase: 3 },
+      ...{ dryAllowedLength: 4, dryPenaltyLast: 5, mirostatTau: 3.5, mirostatEta: 4.5 },
+      ...{ adaptiveTarget: 0.75, adaptiveDecay: 0.625, order: 'kt', breakers: ['x'] },
+    });
+    assert.deepEqual([settings.penaltyLast, settings.logprobsAfter], [-1, true]);
+    const nulls = Object.fromEntries(Object.keys(body).map((name) => [name, null]));
+    assert.deepEqual(askedBy(nulls).settings, settingsOf({ seed: 7 }));
   });
 
   test('what is left out, or null, is the default', () => {

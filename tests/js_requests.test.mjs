@@ -38,6 +38,8 @@ describe('settings', () => {
     logitBias: [],
     logprob: false,
     logprobs: 0,
+    logprobsAfter: false,
+    samplers: undefined,
     stop: [],
     ignoreEnd: false,
     printSpecial: false,
@@ -96,7 +98,7 @@ describe('settings', () => {
     ['repeatPenalty', 0, most, false],
     ['frequencyPenalty', -100, 100, false],
     ['presencePenalty', -100, 100, false],
-    ['penaltyLast', 0, u32, true],
+    ['penaltyLast', -1, u32, true],
     ['logprobs', 0, 20, true],
     ['priority', -100, 100, true],
   ];

@@ -87,6 +87,8 @@ typedef struct web_request {
   uint32_t grammar_kind;
   uint32_t grammar;
   uint32_t grammar_bytes;
+  uint32_t logprobs_after;
+  uint32_t samplers;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -128,7 +130,51 @@ _Static_assert(offsetof(web_request, salt_bytes) == 144 && sizeof(((web_request 
 _Static_assert(offsetof(web_request, grammar_kind) == 148 && sizeof(((web_request *)0)->grammar_kind) == 4, "web_request.grammar_kind");
 _Static_assert(offsetof(web_request, grammar) == 152 && sizeof(((web_request *)0)->grammar) == 4, "web_request.grammar");
 _Static_assert(offsetof(web_request, grammar_bytes) == 156 && sizeof(((web_request *)0)->grammar_bytes) == 4, "web_request.grammar_bytes");
-_Static_assert(sizeof(web_request) == 160, "web_request");
+_Static_assert(offsetof(web_request, logprobs_after) == 160 && sizeof(((web_request *)0)->logprobs_after) == 4, "web_request.logprobs_after");
+_Static_assert(offsetof(web_request, samplers) == 164 && sizeof(((web_request *)0)->samplers) == 4, "web_request.samplers");
+_Static_assert(sizeof(web_request) == 168, "web_request");
+
+typedef struct web_samplers {
+  uint32_t order;
+  float typical_p;
+  float top_n_sigma;
+  float xtc_probability;
+  float xtc_threshold;
+  float dynatemp_range;
+  float dynatemp_exponent;
+  float dry_multiplier;
+  float dry_base;
+  uint32_t dry_allowed_length;
+  uint32_t dry_penalty_last;
+  uint32_t dry_breakers;
+  uint32_t dry_breaker_bytes;
+  uint32_t dry_breaker_count;
+  uint32_t mirostat;
+  float mirostat_tau;
+  float mirostat_eta;
+  float adaptive_target;
+  float adaptive_decay;
+} web_samplers;
+_Static_assert(offsetof(web_samplers, order) == 0 && sizeof(((web_samplers *)0)->order) == 4, "web_samplers.order");
+_Static_assert(offsetof(web_samplers, typical_p) == 4 && sizeof(((web_samplers *)0)->typical_p) == 4, "web_samplers.typical_p");
+_Static_assert(offsetof(web_samplers, top_n_sigma) == 8 && sizeof(((web_samplers *)0)->top_n_sigma) == 4, "web_samplers.top_n_sigma");
+_Static_assert(offsetof(web_samplers, xtc_probability) == 12 && sizeof(((web_samplers *)0)->xtc_probability) == 4, "web_samplers.xtc_probability");
+_Static_assert(offsetof(web_samplers, xtc_threshold) == 16 && sizeof(((web_samplers *)0)->xtc_threshold) == 4, "web_samplers.xtc_threshold");
+_Static_assert(offsetof(web_samplers, dynatemp_range) == 20 && sizeof(((web_samplers *)0)->dynatemp_range) == 4, "web_samplers.dynatemp_range");
+_Static_assert(offsetof(web_samplers, dynatemp_exponent) == 24 && sizeof(((web_samplers *)0)->dynatemp_exponent) == 4, "web_samplers.dynatemp_exponent");
+_Static_assert(offsetof(web_samplers, dry_multiplier) == 28 && sizeof(((web_samplers *)0)->dry_multiplier) == 4, "web_samplers.dry_multiplier");
+_Static_assert(offsetof(web_samplers, dry_base) == 32 && sizeof(((web_samplers *)0)->dry_base) == 4, "web_samplers.dry_base");
+_Static_assert(offsetof(web_samplers, dry_allowed_length) == 36 && sizeof(((web_samplers *)0)->dry_allowed_length) == 4, "web_samplers.dry_allowed_length");
+_Static_assert(offsetof(web_samplers, dry_penalty_last) == 40 && sizeof(((web_samplers *)0)->dry_penalty_last) == 4, "web_samplers.dry_penalty_last");
+_Static_assert(offsetof(web_samplers, dry_breakers) == 44 && sizeof(((web_samplers *)0)->dry_breakers) == 4, "web_samplers.dry_breakers");
+_Static_assert(offsetof(web_samplers, dry_breaker_bytes) == 48 && sizeof(((web_samplers *)0)->dry_breaker_bytes) == 4, "web_samplers.dry_breaker_bytes");
+_Static_assert(offsetof(web_samplers, dry_breaker_count) == 52 && sizeof(((web_samplers *)0)->dry_breaker_count) == 4, "web_samplers.dry_breaker_count");
+_Static_assert(offsetof(web_samplers, mirostat) == 56 && sizeof(((web_samplers *)0)->mirostat) == 4, "web_samplers.mirostat");
+_Static_assert(offsetof(web_samplers, mirostat_tau) == 60 && sizeof(((web_samplers *)0)->mirostat_tau) == 4, "web_samplers.mirostat_tau");
+_Static_assert(offsetof(web_samplers, mirostat_eta) == 64 && sizeof(((web_samplers *)0)->mirostat_eta) == 4, "web_samplers.mirostat_eta");
+_Static_assert(offsetof(web_samplers, adaptive_target) == 68 && sizeof(((web_samplers *)0)->adaptive_target) == 4, "web_samplers.adaptive_target");
+_Static_assert(offsetof(web_samplers, adaptive_decay) == 72 && sizeof(((web_samplers *)0)->adaptive_decay) == 4, "web_samplers.adaptive_decay");
+_Static_assert(sizeof(web_samplers) == 76, "web_samplers");
 
 typedef struct web_embed {
   uint32_t texts;

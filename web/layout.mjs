@@ -69,6 +69,29 @@ export const filled = {
     grammar_kind: 'u32', // of wick_grammar_kind; 0: none
     grammar: 'u32',
     grammar_bytes: 'u32',
+    logprobs_after: 'u32',
+    samplers: 'u32', // a web_samplers; 0: the default ones
+  },
+  web_samplers: {
+    order: 'u32', // a text that ends in 0; 0: the default order
+    typical_p: 'f32',
+    top_n_sigma: 'f32',
+    xtc_probability: 'f32',
+    xtc_threshold: 'f32',
+    dynatemp_range: 'f32',
+    dynatemp_exponent: 'f32',
+    dry_multiplier: 'f32',
+    dry_base: 'f32',
+    dry_allowed_length: 'u32',
+    dry_penalty_last: 'u32',
+    dry_breakers: 'u32', // addresses of texts; 0: the default ones
+    dry_breaker_bytes: 'u32', // their sizes
+    dry_breaker_count: 'u32',
+    mirostat: 'u32',
+    mirostat_tau: 'f32',
+    mirostat_eta: 'f32',
+    adaptive_target: 'f32',
+    adaptive_decay: 'f32',
   },
   // for web_embed_begin
   web_embed: {

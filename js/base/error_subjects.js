@@ -32,6 +32,22 @@ export const subjects = [
   ['host', 'contextSize'],
   ['pre_tokenizer', 'preTokenizer'],
   ['grammar', 'grammar, jsonSchema, regex, choices'],
+  ['typical_p', 'typicalP'],
+  ['top_n_sigma', 'topNSigma'],
+  ['xtc_probability', 'xtcProbability'],
+  ['xtc_threshold', 'xtcThreshold'],
+  ['dynatemp_range', 'dynatempRange'],
+  ['dynatemp_exponent', 'dynatempExponent'],
+  ['dry_multiplier', 'dryMultiplier'],
+  ['dry_base', 'dryBase'],
+  ['dry_penalty_last', 'dryPenaltyLast'],
+  ['dry_sequence_breakers', 'drySequenceBreakers'],
+  ['mirostat', 'mirostat'],
+  ['mirostat_tau', 'mirostatTau'],
+  ['mirostat_eta', 'mirostatEta'],
+  ['adaptive_target', 'adaptiveTarget'],
+  ['adaptive_decay', 'adaptiveDecay'],
+  ['samplers', 'samplers'],
 ];
 
 /**

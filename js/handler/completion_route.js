@@ -1,5 +1,6 @@
 // js/handler/completion_route.js — POST /v1/completions: continues prompts, each with one or several choices.
 
+import { samplerOptions } from '../base/sampler_fields.js';
 import {
   checkFields,
   checkTogether,
@@ -48,6 +49,7 @@ const optionNames = {
   presence_penalty: 'presencePenalty',
   logit_bias: 'logitBias',
   logprobs: 'logprobs',
+  ...Object.fromEntries(samplerOptions),
 };
 
 /** @param {unknown} list @returns {boolean} */

@@ -1,6 +1,7 @@
 // js/handler/fields.js — the fields of a request's body. A field that is unknown or asks for a missing feature
 // is refused by name, because ignoring it would change the answer.
 
+import { areSamplers, areTexts, samplerLetters, samplerNumbers } from '../base/sampler_fields.js';
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
@@ -82,6 +83,23 @@ export const missing =
     throw new HttpError(400, 'unsupported_parameter', message, { param: name });
   };
 
+/** Those of llama.cpp's server. @type {Record<string, Check>} */
+const samplerFields = {
+  ...Object.fromEntries(
+    Object.values(samplerNumbers).map((one) => [
+      one.field,
+      one.whole ? whole(one.min, one.max) : number(one.min, one.max),
+    ]),
+  ),
+  repeat_last_n: whole(-1, 2 ** 20),
+  dry_sequence_breakers: must(areTexts, 'an array of strings that are not empty'),
+  samplers: must(
+    areSamplers,
+    `an array of at most 16 of ${Object.keys(samplerLetters).join(', ')}`,
+  ),
+  post_sampling_probs: boolean,
+};
+
 /** The fields that chat completions and completions share. @type {Record<string, Check>} */
 export const commonFields = {
   stream: boolean,
@@ -99,6 +117,7 @@ export const commonFields = {
   presence_penalty: number(-100, 100),
   logit_bias: bias,
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
+  ...samplerFields,
 };
 /** Their shared fields that have no effect. @type {Record<string, Check>} */
 export const idleFields = { model: text, user: ignored };

@@ -2,6 +2,7 @@
 
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
+import { samplerOptions } from '../base/sampler_fields.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
 import { checkCompletions, shown } from './option_checks.js';
@@ -31,6 +32,10 @@ const bodyNames = /** @type {const} */ ([
   ...['salt', 'response_format'],
   ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
+  ...['typical_p', 'top_n_sigma', 'xtc_probability', 'xtc_threshold', 'dynatemp_range'],
+  ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
+  ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
+  ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -89,6 +94,12 @@ function textOfPart(part, index) {
   );
 }
 
+/** @param {Record<string, any>} body @returns {import('../index.js').SamplingOptions} */
+function samplersOfBody(body) {
+  const given = samplerOptions.filter(([field]) => (body[field] ?? undefined) !== undefined);
+  return Object.fromEntries(given.map(([field, option]) => [option, body[field]]));
+}
+
 /** @param {ChatCompletionRequest} body */
 function settingsOfBody(body) {
   const topLogprobs = body.top_logprobs ?? 0;
@@ -109,6 +120,7 @@ function settingsOfBody(body) {
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
     salt: body.salt ?? undefined,
+    ...samplersOfBody(/** @type {any} */ (body)),
     ...optionsOfFormat(body.response_format),
   });
 }

@@ -7,6 +7,7 @@ import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
+import { samplerNames, samplersOf } from './sampler_options.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Settings} Settings */
@@ -28,6 +29,7 @@ const generateNames = {
   seed: null,
   logitBias: null,
   logprobs: null,
+  logprobsAfter: null,
   stop: null,
   ignoreEnd: null,
   printSpecial: null,
@@ -36,6 +38,7 @@ const generateNames = {
   salt: null,
   forced: null,
   ...grammarNames,
+  ...samplerNames,
   signal: null,
   onPrefill: null,
   onToken: null,
@@ -48,6 +51,10 @@ export function settingsOf(options) {
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
   const count = { min: 0, max: U32_MAX, whole: true };
   const some = { ...count, min: 1 };
+  const repeatPenalty = number('repeatPenalty', 1, { min: 0 });
+  const frequencyPenalty = number('frequencyPenalty', 0, { min: -100, max: 100 });
+  const presencePenalty = number('presencePenalty', 0, { min: -100, max: 100 });
+  const looksBack = options.penaltyLast !== 0;
   return {
     // 0 means no limit to the engine
     maxTokens: (options.maxTokens ?? undefined) === undefined ? 0 : number('maxTokens', 0, some),
@@ -55,14 +62,17 @@ export function settingsOf(options) {
     topK: number('topK', defaults.topK, count),
     topP: number('topP', defaults.topP, { min: 0, max: 1 }),
     minP: number('minP', defaults.minP, { min: 0, max: 1 }),
-    repeatPenalty: number('repeatPenalty', 1, { min: 0 }),
-    frequencyPenalty: number('frequencyPenalty', 0, { min: -100, max: 100 }),
-    presencePenalty: number('presencePenalty', 0, { min: -100, max: 100 }),
-    penaltyLast: number('penaltyLast', 0, count),
+    repeatPenalty: looksBack ? repeatPenalty : 1,
+    frequencyPenalty: looksBack ? frequencyPenalty : 0,
+    presencePenalty: looksBack ? presencePenalty : 0,
+    // 0 means the default to the engine, and -1 becomes WICK_LAST_CONTEXT
+    penaltyLast: number('penaltyLast', 0, { ...count, min: -1 }),
     seed: seedOf(options.seed),
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
     logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
+    logprobsAfter: flagOf('logprobsAfter', options.logprobsAfter),
+    samplers: samplersOf(options),
     stop: stopsOf(options.stop),
     ignoreEnd: options.ignoreEnd === true,
     printSpecial: options.printSpecial === true,
@@ -85,6 +95,12 @@ export function saltOf(salt) {
   if (salt === '') throw argumentError("salt must not be empty: '' would be everybody's");
   if (/\p{Surrogate}/u.test(salt)) throw argumentError('salt must be well-formed text');
   return salt;
+}
+
+/** @param {string} name @param {unknown} value @returns {boolean} */
+function flagOf(name, value) {
+  if (typeof (value ?? false) === 'boolean') return value === true;
+  throw argumentError(`${name} must be true or false, not ${shown(value)}`);
 }
 
 /** @param {unknown} speculation @returns {boolean | 'always'} */

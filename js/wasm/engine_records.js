@@ -53,6 +53,9 @@ const kvTypes = {
  * @property {[token: number, bias: number][]} logitBias
  * @property {boolean} logprob whether the logprob of each token is returned
  * @property {number} logprobs number of alternatives of each token
+ * @property {boolean} [logprobsAfter] they are of the distribution after the samplers
+ * @property {import('../base/sampler_fields.js').SamplerNumbers & {order?: string, breakers?: string[]}} [samplers]
+ *   left out: the default ones
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} printSpecial
@@ -209,6 +212,8 @@ function passSampling(words, request, passed) {
   words[layout.REQUEST_SEED_HIGH] = Number((request.seed >> 32n) & 0xffffffffn);
   words[layout.REQUEST_LOGPROB] = Number(request.logprob);
   words[layout.REQUEST_LOGPROBS] = request.logprobs;
+  words[layout.REQUEST_LOGPROBS_AFTER] = Number(request.logprobsAfter ?? false);
+  if (request.samplers) words[layout.REQUEST_SAMPLERS] = passSamplers(request.samplers, passed);
   const { logitBias } = request;
   if (logitBias.length === 0) return;
   const pairs = new Uint32Array(logitBias.length * layout.BIAS_FIELDS);
@@ -221,11 +226,54 @@ function passSampling(words, request, passed) {
   words[layout.REQUEST_BIAS_COUNT] = logitBias.length;
 }
 
+/**
+ * @param {NonNullable<NativeRequest['samplers']>} samplers
+ * @param {Passed} passed
+ * @returns {number} the address of a web_samplers
+ */
+function passSamplers(samplers, passed) {
+  const words = new Uint32Array(layout.SAMPLERS_FIELDS);
+  const floats = new Float32Array(words.buffer);
+  floats[layout.SAMPLERS_TYPICAL_P_FLOAT] = samplers.typicalP;
+  floats[layout.SAMPLERS_TOP_N_SIGMA_FLOAT] = samplers.topNSigma;
+  floats[layout.SAMPLERS_XTC_PROBABILITY_FLOAT] = samplers.xtcProbability;
+  floats[layout.SAMPLERS_XTC_THRESHOLD_FLOAT] = samplers.xtcThreshold;
+  floats[layout.SAMPLERS_DYNATEMP_RANGE_FLOAT] = samplers.dynatempRange;
+  floats[layout.SAMPLERS_DYNATEMP_EXPONENT_FLOAT] = samplers.dynatempExponent;
+  floats[layout.SAMPLERS_DRY_MULTIPLIER_FLOAT] = samplers.dryMultiplier;
+  floats[layout.SAMPLERS_DRY_BASE_FLOAT] = samplers.dryBase;
+  words[layout.SAMPLERS_DRY_ALLOWED_LENGTH] = samplers.dryAllowedLength;
+  words[layout.SAMPLERS_DRY_PENALTY_LAST] = samplers.dryPenaltyLast; // -1 is WICK_LAST_CONTEXT
+  words[layout.SAMPLERS_MIROSTAT] = samplers.mirostat;
+  floats[layout.SAMPLERS_MIROSTAT_TAU_FLOAT] = samplers.mirostatTau;
+  floats[layout.SAMPLERS_MIROSTAT_ETA_FLOAT] = samplers.mirostatEta;
+  floats[layout.SAMPLERS_ADAPTIVE_TARGET_FLOAT] = samplers.adaptiveTarget;
+  floats[layout.SAMPLERS_ADAPTIVE_DECAY_FLOAT] = samplers.adaptiveDecay;
+  const { order, breakers } = samplers;
+  if (order !== undefined) words[layout.SAMPLERS_ORDER] = passed.text(order).address;
+  if (breakers) {
+    const { texts, sizes } = passTexts(breakers, passed);
+    words[layout.SAMPLERS_DRY_BREAKERS] = texts;
+    words[layout.SAMPLERS_DRY_BREAKER_BYTES] = sizes;
+    words[layout.SAMPLERS_DRY_BREAKER_COUNT] = breakers.length;
+  }
+  return passed.words(words);
+}
+
+/** @param {string[]} list @param {Passed} passed @returns {{texts: number, sizes: number}} addresses of arrays */
+function passTexts(list, passed) {
+  const texts = list.map((one) => passed.text(one));
+  return {
+    texts: passed.ints(texts.map(({ address }) => address)),
+    sizes: passed.ints(texts.map(({ sizeBytes }) => sizeBytes)),
+  };
+}
+
 /** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
 function passStops(words, { stop }, passed) {
   if (stop.length === 0) return;
-  const stops = stop.map((one) => passed.text(one));
-  words[layout.REQUEST_STOPS] = passed.ints(stops.map(({ address }) => address));
-  words[layout.REQUEST_STOP_BYTES] = passed.ints(stops.map(({ sizeBytes }) => sizeBytes));
-  words[layout.REQUEST_STOP_COUNT] = stops.length;
+  const { texts, sizes } = passTexts(stop, passed);
+  words[layout.REQUEST_STOPS] = texts;
+  words[layout.REQUEST_STOP_BYTES] = sizes;
+  words[layout.REQUEST_STOP_COUNT] = stop.length;
 }

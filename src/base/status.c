@@ -52,6 +52,22 @@ static const char *const SUBJECTS[] = {
     "context_tokens",
     "pre_tokenizer",
     "grammar",
+    "typical_p",
+    "top_n_sigma",
+    "xtc_probability",
+    "xtc_threshold",
+    "dynatemp_range",
+    "dynatemp_exponent",
+    "dry_multiplier",
+    "dry_base",
+    "dry_penalty_last",
+    "dry_sequence_breakers",
+    "mirostat",
+    "mirostat_tau",
+    "mirostat_eta",
+    "adaptive_target",
+    "adaptive_decay",
+    "samplers",
 };
 _Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 

@@ -37,6 +37,14 @@ args_option args_u32(const char *name, uint32_t *value, const char *value_name, 
   return option;
 }
 
+args_option args_i32(const char *name, int32_t *value, const char *value_name, int32_t low,
+                     int32_t high, const char *help) {
+  args_option option = with_value(name, ARGS_I32, value, value_name, help);
+  option.low = low;
+  option.high = high;
+  return option;
+}
+
 args_option args_u64(const char *name, uint64_t *value, const char *value_name, const char *help) {
   return with_value(name, ARGS_U64, value, value_name, help);
 }
@@ -96,6 +104,20 @@ static bool parse_u32(const args_option *option, const char *text) {
     return false;
   }
   *(uint32_t *)option->value = (uint32_t)value;
+  return true;
+}
+
+static bool parse_i32(const args_option *option, const char *text) {
+  uint64_t value = 0;
+  const bool is_negative = *text == '-';
+  const bool is_number = read_unsigned(text + (is_negative ? 1 : 0), &value);
+  const double number = is_negative ? -(double)value : (double)value;
+  if (!is_number || number < option->low || number > option->high) {
+    report("%s takes a whole number from %.0f to %.0f, not '%s'", option->name, option->low,
+           option->high, text);
+    return false;
+  }
+  *(int32_t *)option->value = (int32_t)number;
   return true;
 }
 
@@ -220,6 +242,8 @@ static args_result parse_value(const args_option *option, const char *text) {
       return result_of(parse_strings(option, text));
     case ARGS_U32:
       return result_of(parse_u32(option, text));
+    case ARGS_I32:
+      return result_of(parse_i32(option, text));
     case ARGS_U64:
       return result_of(parse_u64(option, text));
     case ARGS_F32:

@@ -27,6 +27,7 @@ typedef enum args_kind {
   ARGS_STRING,   // const char *
   ARGS_STRINGS,  // args_strings: may be given several times
   ARGS_U32,      // uint32_t within [low, high]
+  ARGS_I32,      // int32_t within [low, high]
   ARGS_U64,      // uint64_t
   ARGS_F32,      // float within [low, high]
   ARGS_CHOICE,   // uint32_t: index into `choices`
@@ -51,6 +52,8 @@ args_option args_string_list(const char *name, args_strings *value, const char *
                              const char *help);
 args_option args_u32(const char *name, uint32_t *value, const char *value_name, uint32_t low,
                      uint32_t high, const char *help);
+args_option args_i32(const char *name, int32_t *value, const char *value_name, int32_t low,
+                     int32_t high, const char *help);
 args_option args_u64(const char *name, uint64_t *value, const char *value_name, const char *help);
 args_option args_f32(const char *name, float *value, const char *value_name, double low,
                      double high, const char *help);

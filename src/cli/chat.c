@@ -12,8 +12,8 @@
 #include "cli/input.h"
 #include "cli/local_time.h"
 #include "cli/model_file.h"
+#include "cli/sampling.h"
 #include "cli/settings.h"
-#include "platform/platform.h"
 
 // Bytes that grow.
 typedef struct byte_list {
@@ -27,6 +27,7 @@ typedef struct chat_options {
   bool parse_special;
   model_settings model;
   wick_request request;
+  sampling_options sampling;
 } chat_options;
 
 typedef struct conversation {
@@ -36,7 +37,11 @@ typedef struct conversation {
   byte_list answer;
 } conversation;
 
-enum { LINE_BYTES_FIRST = 256, CHAT_OPTIONS_MAX = 16, COUNT_MAX = 1000000000 };
+enum {
+  LINE_BYTES_FIRST = 256,
+  CHAT_OPTIONS_MAX = 12 + SAMPLING_OPTIONS_MAX,
+  COUNT_MAX = 1000000000
+};
 
 static void append(byte_list *list, const char *bytes, size_t size_bytes) {
   if (list->is_lost) return;
@@ -176,8 +181,6 @@ static exit_code chat_with(const chat_options *options, const char *path) {
 exit_code command_chat(int argc, char **argv) {
   chat_options given = {.model = settings_default()};
   wick_request_default(&given.request);
-  wick_sampling *sampling = &given.request.sampling;
-  platform_random(&sampling->seed, sizeof sampling->seed);
   args_option options[CHAT_OPTIONS_MAX] = {
       args_string("-p", &given.question, "TEXT", "one question (default: lines of standard input)"),
       args_string("--system", &given.system, "TEXT", "the conversation begins with this message"),
@@ -185,18 +188,15 @@ exit_code command_chat(int argc, char **argv) {
       args_flag("--parse-special", &given.parse_special,
                 "control tokens in what is typed count, too"),
       args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX, "at most N tokens an answer"),
-      args_f32("--temp", &sampling->temperature, "T", 0, 100,
-               "temperature; 0, the default, is greedy"),
-      args_u32("--top-k", &sampling->top_k, "K", 0, COUNT_MAX, "of the K likeliest; 0: all"),
-      args_f32("--top-p", &sampling->top_p, "P", 0, 1, "of the likeliest that make up P; 1: all"),
-      args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
   };
-  const size_t own = 9;
-  const size_t count = own + settings_list(&given.model, SETTINGS_ALL, options + own);
+  const size_t own = 5;
+  size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
+  count += settings_list(&given.model, SETTINGS_ALL, options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
                           "A conversation by the model's chat template.", options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
-  return chat_with(&given, model[0]);
+  const exit_code code = sampling_finish(&given.sampling, &given.request.sampling);
+  return code == EXIT_DONE ? chat_with(&given, model[0]) : code;
 }

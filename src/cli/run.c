@@ -8,6 +8,7 @@
 #include "cli/grammar.h"
 #include "cli/input.h"
 #include "cli/model_file.h"
+#include "cli/sampling.h"
 #include "cli/settings.h"
 #include "platform/platform.h"
 
@@ -19,10 +20,11 @@ typedef struct run_options {
   size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
   grammar_options grammar;
+  sampling_options sampling;
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 32, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 24 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -31,27 +33,21 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_string("-f", &run->path, "FILE", "the prompt is a file's text, byte for byte"),
       args_u32("-n", &run->request.max_tokens, "N", 1, COUNT_MAX,
                "at most N tokens (default: until the model ends or the context is full)"),
-      args_f32("--temp", &sampling->temperature, "T", 0, 100,
-               "temperature; 0, the default, is greedy"),
-      args_u32("--top-k", &sampling->top_k, "K", 0, COUNT_MAX, "of the K likeliest; 0: all"),
-      args_f32("--top-p", &sampling->top_p, "P", 0, 1, "of the likeliest that make up P; 1: all"),
-      args_f32("--min-p", &sampling->min_p, "P", 0, 1, "at least P times the likeliest; 0: all"),
-      args_f32("--repeat-penalty", &sampling->repeat_penalty, "R", 0, 100, "1: off"),
-      args_f32("--frequency-penalty", &sampling->frequency_penalty, "F", -100, 100, "0: off"),
-      args_f32("--presence-penalty", &sampling->presence_penalty, "F", -100, 100, "0: off"),
       args_string_list("--stop", &run->stops, "TEXT",
                        "ends before TEXT; may be given several times"),
-      args_u64("--seed", &sampling->seed, "S", "of the random choice (default: another each run)"),
       args_u32("--logprobs", &sampling->logprobs, "N", 1, WICK_LOGPROBS_MAX,
                "a JSON line on stderr for each token, with N alternatives"),
+      args_flag("--logprobs-after", &sampling->logprobs_after,
+                "of the distribution that the samplers leave, not the model's"),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "one token a pass (the text is the same)"),
       args_flag("--stats", &run->wants_stats, "figures as one JSON line on stderr"),
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
-  const size_t shared = settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + count);
-  return count + shared + grammar_list(&run->grammar, list + count + shared);
+  size_t all = count + sampling_list(&run->sampling, sampling, list + count);
+  all += settings_list(&run->model, SETTINGS_ALL | SETTINGS_PRE, list + all);
+  return all + grammar_list(&run->grammar, list + all);
 }
 
 static void write_token_fields(const run_options *run, wick_engine *engine, json_writer *json,
@@ -162,7 +158,6 @@ static exit_code run_model(run_options *run, const char *path) {
 exit_code command_run(int argc, char **argv) {
   run_options run = {.model = settings_default()};
   wick_request_default(&run.request);
-  platform_random(&run.request.sampling.seed, sizeof run.request.sampling.seed);
   args_option options[RUN_OPTIONS_MAX];
   const args_spec spec = {"wick run MODEL [-p TEXT | -f FILE] [options]",
                           "Prints the continuation alone, without the prompt.", options,
@@ -172,7 +167,9 @@ exit_code command_run(int argc, char **argv) {
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
 
   input_text prompt;
-  exit_code code = input_read(run.text, run.path, model[0], &prompt);
+  exit_code code = sampling_finish(&run.sampling, &run.request.sampling);
+  if (code != EXIT_DONE) return code;
+  code = input_read(run.text, run.path, model[0], &prompt);
   if (code != EXIT_DONE) return code;
   run.request.text = prompt.bytes;
   run.request.text_bytes = prompt.size_bytes;

@@ -28,7 +28,20 @@ typedef struct penalty_strength {
   float presence;   // 0: off. Subtracted once
 } penalty_strength;
 
-// Changes logits [vocab] in place. Every token pushed must be below vocab. Cost: O(capacity).
-void penalty_apply(penalty_window *window, const penalty_strength *strength, float *logits);
+// Logits by token.
+typedef struct logit_set {
+  float *logits;       // [count]
+  const int32_t *ids;  // [count], rising; NULL: 0, 1, 2, ...
+  uint32_t count;
+} logit_set;
+
+// Of this token; NULL: it has none. Cost: O(log count).
+float *logit_set_find(const logit_set *set, int32_t token);
+
+// The token's slot, made if there is none; `slots` [slot_count, a power of two] has room.
+penalty_slot *penalty_find_slot(penalty_slot *slots, uint32_t slot_count, int32_t token);
+
+// Changes the logits of the tokens in the window. Cost: O(capacity).
+void penalty_apply(penalty_window *window, const penalty_strength *strength, const logit_set *set);
 
 #endif

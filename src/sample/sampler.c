@@ -1,232 +1,48 @@
-// sample/sampler.c — the chain. One block of memory holds everything:
-//
-//   sampler | bias | ring | slots | mask words | block maxima | work logits [vocab] | buckets
-//           | ids, weights [kept]
-//
-// kept is top_k when top-k is on, else vocab; 0 when greedy.
-#include "sample/sampler.h"
-
+// sample/sampler.c — the chain, token by token.
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/math.h"
-#include "sample/penalty.h"
-#include "sample/rng.h"
+#include "sample/sampler_state.h"
 #include "sample/softmax.h"
-#include "sample/truncate.h"
-
-enum { PENALTY_LAST_DEFAULT = 64 };
 
 static const float BIAS_FORBIDS = -100.0f;
-
-struct sampler {
-  memory_gate *memory;
-  wick_sampling config;  // config.bias points to our copy
-  uint32_t vocab;
-  rng rng;
-  sampler_mask mask;
-  void *mask_context;
-  wick_bias *bias;  // [config.bias_count]
-  penalty_window window;
-  penalty_strength penalty;
-  uint32_t *mask_words;  // [ceil(vocab / 32)]
-  float *block_max;      // [ceil(vocab / LOGIT_BLOCK)] of the logits scanned last
-  float *work;           // [vocab] logits after bias, mask and penalties; then the candidates'
-  candidates kept;
-};
+static const double LOGIT_LEAST = -3.4028234663852886e38;
+static const float TEMPERATURE_LEAST = 1e-30f;  // below it a quotient may be infinite: greedy
 
 static float minus_infinity(void) { return f32_of_bits(0xff800000u); }
-
-// ---- settings ----
-
-void sampler_set_defaults(wick_sampling *config) {
-  memset(config, 0, sizeof *config);
-  config->top_p = 1.0f;
-  config->repeat_penalty = 1.0f;
-}
-
-static wick_status fail_setting(wick_error *error, wick_subject subject, const char *name,
-                                double value, const char *range) {
-  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%s is %g, not %s", name, value, range);
-  return status_about(WICK_E_ARG, error, subject, 0, 0);
-}
-
-static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wick_error *error) {
-  if (config->bias_count > WICK_BIAS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the number of logit biases is %u, not at most %d",
-              config->bias_count, (int)WICK_BIAS_MAX);
-    return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, config->bias_count, WICK_BIAS_MAX);
-  }
-  for (uint32_t i = 0; i < config->bias_count; i++) {
-    const wick_bias *bias = &config->bias[i];
-    if (bias->token < 0 || (uint32_t)bias->token >= vocab) {
-      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d, the vocabulary has %u",
-                bias->token, vocab);
-      return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
-    }
-    if (bias->bias != minus_infinity() && !math_is_finite_f32(bias->bias)) {
-      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a logit bias is %g, not finite",
-                (double)bias->bias);
-      return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
-    }
-  }
-  return WICK_OK;
-}
-
-static wick_status check_config(const wick_sampling *c, uint32_t vocab, wick_error *error) {
-  if (vocab == 0 || vocab > INT32_MAX) {
-    return fail_setting(error, WICK_SUBJECT_NONE, "vocabulary", vocab, "1 to 2147483647");
-  }
-  if (!math_is_finite_f32(c->temperature) || c->temperature < 0) {
-    return fail_setting(error, WICK_SUBJECT_TEMPERATURE, "temperature", (double)c->temperature,
-                        "finite and at least 0");
-  }
-  if (!(c->top_p > 0 && c->top_p <= 1)) {
-    return fail_setting(error, WICK_SUBJECT_TOP_P, "top_p", (double)c->top_p,
-                        "above 0 and at most 1");
-  }
-  if (!(c->min_p >= 0 && c->min_p <= 1)) {
-    return fail_setting(error, WICK_SUBJECT_MIN_P, "min_p", (double)c->min_p, "0 to 1");
-  }
-  if (!math_is_finite_f32(c->repeat_penalty) || c->repeat_penalty <= 0) {
-    return fail_setting(error, WICK_SUBJECT_REPEAT_PENALTY, "repeat_penalty",
-                        (double)c->repeat_penalty, "finite and above 0");
-  }
-  if (!math_is_finite_f32(c->frequency_penalty)) {
-    return fail_setting(error, WICK_SUBJECT_FREQUENCY_PENALTY, "frequency_penalty",
-                        (double)c->frequency_penalty, "finite");
-  }
-  if (!math_is_finite_f32(c->presence_penalty)) {
-    return fail_setting(error, WICK_SUBJECT_PRESENCE_PENALTY, "presence_penalty",
-                        (double)c->presence_penalty, "finite");
-  }
-  if (c->penalty_last > WICK_PENALTY_LAST_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "penalty_last is %u, not at most %d",
-              c->penalty_last, WICK_PENALTY_LAST_MAX);
-    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PENALTY_LAST, c->penalty_last,
-                        WICK_PENALTY_LAST_MAX);
-  }
-  if (c->logprobs > WICK_LOGPROBS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logprobs is %u, not at most %d", c->logprobs,
-              (int)WICK_LOGPROBS_MAX);
-    return status_about(WICK_E_ARG, error, WICK_SUBJECT_LOGPROBS, c->logprobs, WICK_LOGPROBS_MAX);
-  }
-  return check_biases(c, vocab, error);
-}
-
-static bool has_penalties(const wick_sampling *config) {
-  return config->repeat_penalty != 1.0f || config->frequency_penalty != 0.0f ||
-         config->presence_penalty != 0.0f;
-}
-
-static bool is_greedy(const wick_sampling *config) { return config->temperature == 0.0f; }
-
-static bool has_top_k(const wick_sampling *config, uint32_t vocab) {
-  return config->top_k > 0 && config->top_k < vocab;
-}
-
-// ---- memory ----
-
-typedef struct sampler_layout {
-  uint64_t bias, ring, slots, mask_words, block_max, work, buckets, ids, weights;  // offsets
-  uint64_t total;
-  uint32_t window;  // tokens
-} sampler_layout;
-
-// Counts and item sizes are below 2^32 and few, so no sum wraps.
-static uint64_t layout_take(sampler_layout *layout, uint64_t count, uint64_t item_bytes) {
-  const uint64_t at = layout->total;
-  const uint64_t line = CACHE_LINE_BYTES;
-  layout->total += (count * item_bytes + line - 1) / line * line;
-  return at;
-}
-
-static sampler_layout layout_of(const wick_sampling *config, uint32_t vocab) {
-  sampler_layout l = {0};
-  if (has_penalties(config)) {
-    l.window = config->penalty_last == 0 ? PENALTY_LAST_DEFAULT : config->penalty_last;
-  }
-  const uint32_t kept = is_greedy(config) ? 0 : has_top_k(config, vocab) ? config->top_k : vocab;
-  layout_take(&l, 1, sizeof(sampler));
-  l.bias = layout_take(&l, config->bias_count, sizeof(wick_bias));
-  l.ring = layout_take(&l, l.window, sizeof(int32_t));
-  l.slots = layout_take(&l, l.window == 0 ? 0 : penalty_slot_count(l.window), sizeof(penalty_slot));
-  l.mask_words = layout_take(&l, ceil_div_u32(vocab, 32), sizeof(uint32_t));
-  l.block_max = layout_take(&l, ceil_div_u32(vocab, LOGIT_BLOCK), sizeof(float));
-  l.work = layout_take(&l, vocab, sizeof(float));
-  l.buckets = layout_take(&l, TRUNCATE_BUCKETS, sizeof(double));
-  l.ids = layout_take(&l, kept, sizeof(int32_t));
-  l.weights = layout_take(&l, kept, sizeof(float));
-  return l;
-}
-
-uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab) {
-  return layout_of(config, vocab).total;
-}
-
-wick_status sampler_create(memory_gate *memory, const wick_sampling *config, uint32_t vocab,
-                           sampler **out, wick_error *error) {
-  const wick_status status = check_config(config, vocab, error);
-  if (status != WICK_OK) return status;
-  const sampler_layout layout = layout_of(config, vocab);
-  size_t size_bytes;
-  uint8_t *block = NULL;
-  if (checked_to_size(layout.total, &size_bytes)) block = memory_alloc(memory, size_bytes);
-  if (block == NULL) return memory_fail(memory, error, "sampler", layout.total);
-  sampler *s = (sampler *)(void *)block;
-  memset(s, 0, sizeof *s);
-  s->memory = memory;
-  s->config = *config;
-  s->vocab = vocab;
-  rng_seed(&s->rng, config->seed);
-  s->bias = (wick_bias *)(void *)(block + layout.bias);
-  s->config.bias = s->bias;
-  if (config->bias_count > 0) {
-    memcpy(s->bias, config->bias, config->bias_count * sizeof *s->bias);
-  }
-  s->window.ring = (int32_t *)(void *)(block + layout.ring);
-  s->window.slots = (penalty_slot *)(void *)(block + layout.slots);
-  s->window.capacity = layout.window;
-  s->penalty = (penalty_strength){config->repeat_penalty, config->frequency_penalty,
-                                  config->presence_penalty};
-  s->mask_words = (uint32_t *)(void *)(block + layout.mask_words);
-  s->block_max = (float *)(void *)(block + layout.block_max);
-  s->work = (float *)(void *)(block + layout.work);
-  s->kept.ids = (int32_t *)(void *)(block + layout.ids);
-  s->kept.logits = s->work;
-  s->kept.weights = (float *)(void *)(block + layout.weights);
-  s->kept.buckets = (double *)(void *)(block + layout.buckets);
-  *out = s;
-  return WICK_OK;
-}
-
-void sampler_destroy(sampler *sampler) {
-  if (sampler != NULL) memory_free(sampler->memory, sampler);
-}
 
 void sampler_set_mask(sampler *sampler, sampler_mask mask, void *context) {
   sampler->mask = mask;
   sampler->mask_context = context;
 }
 
-void sampler_accept(sampler *sampler, int32_t token) {
-  if (token >= 0 && (uint32_t)token < sampler->vocab) penalty_push(&sampler->window, token);
+void sampler_set_text(sampler *sampler, dry_text text, void *context) {
+  sampler->dry.text = text;
+  sampler->dry.text_context = context;
 }
 
-// ---- the chain ----
+void sampler_accept(sampler *sampler, int32_t token) {
+  if (token < 0 || (uint32_t)token >= sampler->vocab) return;
+  penalty_push(&sampler->window, token);
+  dry_accept(&sampler->dry, token);
+}
 
-// Finds the largest logit; all must be numbers below +Inf, and one above -Inf. Sets s->block_max.
-static wick_status find_max(sampler *s, const float *logits, const char *what, float *max,
-                            wick_error *error) {
-  const logit_range range = logit_scan(logits, s->vocab, s->block_max);
+// ---- before the samplers ----
+
+// Finds the largest logit, of the vocabulary or of `kept`; all must be numbers below +Inf, and one
+// above -Inf. Sets s->block_max.
+static wick_status find_max(sampler *s, const float *logits, const candidates *kept,
+                            const char *what, float *max, wick_error *error) {
+  const logit_range range = logit_scan(logits, kept == NULL ? s->vocab : kept->count, s->block_max);
   const int32_t forbidden = logit_key(minus_infinity());
   if (range.most >= logit_key(-minus_infinity()) || range.least < forbidden) {
     uint32_t i = 0;
     while (logits[i] < -minus_infinity()) i++;
     return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: logit of token %u is %g", what,
-                     i, (double)logits[i]);
+                     kept == NULL ? i : (uint32_t)kept->ids[i], (double)logits[i]);
   }
-  if (range.most == forbidden) {
+  if (range.most <= forbidden) {
     return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET, "%s: every token is forbidden", what);
   }
   *max = logit_of_key(range.most);
@@ -255,19 +71,140 @@ static void apply_mask(const sampler *s) {
   }
 }
 
-// Applies bias, mask and penalties. *adjusted is `logits` itself when none is on; *max its largest.
-static wick_status adjust_logits(sampler *s, const float *logits, const float **adjusted,
-                                 float *max, wick_error *error) {
-  const bool penalised = s->window.held > 0;
-  *adjusted = logits;
-  if (s->config.bias_count == 0 && s->mask == NULL && !penalised) return WICK_OK;
-  memcpy(s->work, logits, s->vocab * sizeof *logits);
-  apply_biases(s);
-  if (s->mask != NULL) apply_mask(s);
-  if (penalised) penalty_apply(&s->window, &s->penalty, s->work);
-  *adjusted = s->work;
-  return find_max(s, s->work, "after bias, mask and penalties", max, error);
+// ---- the samplers ----
+
+// The logits between two samplers.
+typedef struct chain_view {
+  const float *full;  // [vocab] the model's, or s->work; NULL: they are s->kept
+  float max;          // unless it has to be found
+  bool has_max;
+} chain_view;
+
+// Makes the logits of the vocabulary those of s->work, which may be changed.
+static void own_logits(sampler *s, chain_view *view) {
+  if (view->full != s->work) memcpy(s->work, view->full, s->vocab * sizeof *s->work);
+  view->full = s->work;
 }
+
+// Drops candidates that are forbidden.
+static void drop_forbidden(candidates *kept) { truncate_at_least(kept, LOGIT_LEAST); }
+
+static wick_status settle_max(sampler *s, chain_view *view, wick_error *error) {
+  const bool is_gathered = view->full == NULL;
+  if (view->has_max) return WICK_OK;
+  view->has_max = true;
+  if (is_gathered) drop_forbidden(&s->kept);
+  return find_max(s, is_gathered ? s->kept.logits : view->full, is_gathered ? &s->kept : NULL,
+                  "after bias, mask and penalties", &view->max, error);
+}
+
+// Puts all candidates, or the top_k largest, into s->kept.
+static void gather(sampler *s, chain_view *view, uint32_t top_k) {
+  candidates *kept = &s->kept;
+  if (top_k != 0) {
+    truncate_top_k(kept, view->full, s->vocab, s->block_max, top_k);
+  } else {
+    own_logits(s, view);
+    for (uint32_t i = 0; i < s->vocab; i++) kept->ids[i] = (int32_t)i;
+    kept->count = s->vocab;
+  }
+  drop_forbidden(kept);
+  view->full = NULL;
+}
+
+static void apply_temperature(sampler *s, chain_view *view) {
+  candidates *kept = &s->kept;
+  double temperature = (double)s->config.temperature;
+  if (s->plan.has_dynatemp) {
+    if (kept->count < 2) return;
+    const double reach = (double)s->config.dynatemp_range;
+    const double low = temperature > reach ? temperature - reach : 0;
+    temperature = dynamic_temperature(kept, view->max, low, temperature + reach,
+                                      (double)s->config.dynatemp_exponent);
+  }
+  const float divisor = (float)temperature;
+  if (!(divisor >= TEMPERATURE_LEAST)) {
+    truncate_to_largest(kept, view->max);
+    return;
+  }
+  for (uint32_t i = 0; i < kept->count; i++) kept->logits[i] /= divisor;
+  view->has_max = false;
+}
+
+static void change_logits(sampler *s, chain_view *view, char step) {
+  const bool is_dry = step == SAMPLER_DRY;
+  if ((is_dry ? s->dry.held : s->window.held) == 0) return;
+  logit_set set = {s->work, NULL, s->vocab};
+  if (view->full != NULL) {
+    own_logits(s, view);
+  } else {
+    set = (logit_set){s->kept.logits, s->kept.ids, s->kept.count};
+  }
+  if (is_dry) {
+    dry_apply(&s->dry, &set);
+  } else {
+    penalty_apply(&s->window, &s->penalty, &set);
+  }
+  view->has_max = false;
+}
+
+// A sampler over s->kept.
+static void drop_candidates(sampler *s, chain_view *view, char step) {
+  const wick_sampling *config = &s->config;
+  candidates *kept = &s->kept;
+  switch (step) {
+    case SAMPLER_TOP_K:
+      truncate_to_count(kept, config->top_k);
+      break;
+    case SAMPLER_TOP_P:
+      softmax_weights(kept->logits, kept->count, view->max, 1.0f, kept->weights);
+      truncate_top_p(kept, view->max, (double)config->top_p);
+      break;
+    case SAMPLER_MIN_P:
+      truncate_min_p(kept, view->max, (double)config->min_p);
+      break;
+    case SAMPLER_TOP_N_SIGMA:
+      truncate_top_n_sigma(kept, view->max, (double)config->top_n_sigma);
+      break;
+    case SAMPLER_TYPICAL_P:
+      truncate_typical(kept, view->max, (double)config->typical_p, s->keys);
+      view->has_max = false;
+      break;
+    case SAMPLER_XTC:
+      if (kept->count < 2 || rng_uniform(&s->rng) >= (double)config->xtc_probability) break;
+      truncate_xtc(kept, view->max, (double)config->xtc_threshold);
+      view->has_max = false;
+      break;
+    default:
+      apply_temperature(s, view);
+  }
+}
+
+// Applies bias, mask and the samplers.
+static wick_status run_chain(sampler *s, chain_view *view, wick_error *error) {
+  wick_status status = WICK_OK;
+  if (s->config.bias_count != 0 || s->mask != NULL) {
+    own_logits(s, view);
+    apply_biases(s);
+    if (s->mask != NULL) apply_mask(s);
+    view->has_max = false;
+  }
+  for (uint32_t i = 0; i < s->plan.step_count && status == WICK_OK; i++) {
+    const char step = s->plan.steps[i];
+    if (step == SAMPLER_PENALTIES || step == SAMPLER_DRY) {
+      change_logits(s, view, step);
+      continue;
+    }
+    status = settle_max(s, view, error);
+    if (status != WICK_OK) break;
+    const bool is_first_top_k = view->full != NULL && step == SAMPLER_TOP_K;
+    if (view->full != NULL) gather(s, view, is_first_top_k ? s->config.top_k : 0);
+    if (!is_first_top_k) drop_candidates(s, view, step);
+  }
+  return status == WICK_OK ? settle_max(s, view, error) : status;
+}
+
+// ---- the choice ----
 
 static int32_t first_of_value(const float *logits, float value) {
   int32_t token = 0;
@@ -275,39 +212,35 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Puts the candidates that pass top-k, top-p and min-p into s->kept.
-static void truncate_logits(sampler *s, const float *logits, float max) {
-  const wick_sampling *config = &s->config;
-  candidates *kept = &s->kept;
-  if (has_top_k(config, s->vocab)) {
-    truncate_top_k(kept, logits, s->vocab, s->block_max, config->top_k);
-  } else {
-    if (logits != s->work) memcpy(s->work, logits, s->vocab * sizeof *logits);
-    for (uint32_t i = 0; i < s->vocab; i++) kept->ids[i] = (int32_t)i;
-    kept->count = s->vocab;
-  }
-  if (config->top_p < 1.0f) {
-    softmax_weights(kept->logits, kept->count, max, 1.0f, kept->weights);
-    truncate_top_p(kept, max, (double)config->top_p);
-  }
-  if (config->min_p > 0.0f) truncate_min_p(kept, max, (double)config->min_p);
-}
-
-// Draws from the softmax of s->kept at the set temperature.
-static int32_t draw_token(sampler *s, float max) {
+// Draws by the weights of s->kept, whose sum is `total`; the place of what was drawn.
+static uint32_t draw(sampler *s, double total) {
   const candidates *kept = &s->kept;
-  softmax_weights(kept->logits, kept->count, max, s->config.temperature, kept->weights);
-  double total = 0;
-  for (uint32_t i = 0; i < kept->count; i++) total += (double)kept->weights[i];
   const double point = rng_uniform(&s->rng) * total;
   double sum = 0;
-  int32_t token = kept->ids[0];
+  uint32_t drawn = 0;
   for (uint32_t i = 0; i < kept->count && sum <= point; i++) {
     if (kept->weights[i] == 0.0f) continue;
     sum += (double)kept->weights[i];
-    token = kept->ids[i];
+    drawn = i;
   }
-  return token;
+  return drawn;
+}
+
+// Draws from s->kept; the place, and the sum of the weights it was drawn by.
+static uint32_t choose_kept(sampler *s, float max, double *total) {
+  candidates *kept = &s->kept;
+  if (s->config.mirostat == 1) mirostat_truncate_1(&s->mirostat, kept, s->vocab);
+  if (s->config.mirostat == 2) mirostat_truncate_2(&s->mirostat, kept, max);
+  double sum = candidates_weigh(kept, max, s->plan.temperature);
+  const double before = sum;
+  if (s->plan.has_adaptive) sum = adaptive_weigh(&s->adaptive, kept, before, s->keys);
+  const uint32_t drawn = draw(s, sum);
+  if (s->config.mirostat != 0) {
+    mirostat_learn(&s->mirostat, (double)kept->weights[drawn] / sum);
+  }
+  if (s->plan.has_adaptive) adaptive_learn(&s->adaptive, (double)s->keys[drawn] / before);
+  *total = sum;
+  return drawn;
 }
 
 // ---- log-probabilities ----
@@ -350,23 +283,52 @@ static void report_logprobs(const sampler *s, const float *logits, float max,
   }
 }
 
+// Those of the distribution that the token was drawn from: the weights of s->kept, or one token.
+static void report_logprobs_after(const sampler *s, uint32_t drawn, double total,
+                                  sampler_choice *choice) {
+  const candidates *kept = &s->kept;
+  const bool is_greedy = s->plan.is_greedy;
+  choice->logprob = is_greedy ? 0 : (float)math_log((double)kept->weights[drawn] / total);
+  choice->top_count = is_greedy && s->config.logprobs > 0 ? 1 : 0;
+  choice->top_tokens[0] = choice->token;
+  choice->top_logprobs[0] = 0;
+  if (is_greedy || s->config.logprobs == 0) return;
+  candidates top = s->kept;  // whose weights are needed no more
+  top.logits = top.weights;
+  truncate_to_count(&top, s->config.logprobs);
+  for (uint32_t i = 0; i < top.count; i++) {
+    const float weight = top.logits[i];
+    if (weight == 0.0f) continue;
+    choice->top_tokens[choice->top_count] = top.ids[i];
+    choice->top_logprobs[choice->top_count++] = (float)math_log((double)weight / total);
+  }
+  sort_top(choice);
+}
+
 wick_status sampler_choose(sampler *s, const float *logits, sampler_choice *choice,
                            wick_error *error) {
   float raw_max = 0;
-  wick_status status = find_max(s, logits, "logits of the model", &raw_max, error);
+  uint32_t drawn = 0;
+  double total = 1;
+  wick_status status = find_max(s, logits, NULL, "logits of the model", &raw_max, error);
   if (status != WICK_OK) return status;
-  find_top(s, logits, choice);
-  float max = raw_max;
-  const float *adjusted;
-  status = adjust_logits(s, logits, &adjusted, &max, error);
+  choice->top_count = 0;
+  if (!s->config.logprobs_after) find_top(s, logits, choice);
+  chain_view view = {logits, raw_max, true};
+  status = run_chain(s, &view, error);
   if (status != WICK_OK) return status;
-  if (is_greedy(&s->config)) {
-    choice->token = first_of_value(adjusted, max);
+  if (s->plan.is_greedy && view.full != NULL) {  // its steps gather nothing
+    choice->token = first_of_value(view.full, view.max);
   } else {
-    truncate_logits(s, adjusted, max);
-    choice->token = draw_token(s, max);
+    if (view.full != NULL) gather(s, &view, 0);
+    drawn = choose_kept(s, view.max, &total);
+    choice->token = s->kept.ids[drawn];
   }
-  report_logprobs(s, logits, raw_max, choice);
+  if (s->config.logprobs_after) {
+    report_logprobs_after(s, drawn, total, choice);
+  } else {
+    report_logprobs(s, logits, raw_max, choice);
+  }
   sampler_accept(s, choice->token);
   return WICK_OK;
 }

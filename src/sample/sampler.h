@@ -1,12 +1,15 @@
-// sample/sampler.h — from logits to a token. The order is llama.cpp's default chain:
+// sample/sampler.h — from logits to a token. The samplers and their order are llama.cpp's; the
+// order may be another:
 //
-//   logits -> bias -> mask -> penalties -> [temperature 0: the largest]
-//          -> top-k -> top-p -> min-p -> temperature -> softmax -> seeded choice
+//   logits -> bias -> mask -> penalties -> DRY -> top-n-sigma -> top-k -> typical-p -> top-p
+//          -> min-p -> XTC -> temperature -> softmax -> seeded choice, or adaptive-p's
 //
-// top-p sums the softmax (at temperature 1) of the tokens that top-k left; min-p compares with the
-// largest. Equal logits are ordered by rising id, and -0 equals 0. Choices are the same on every
-// host: xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64, one draw a token (none when
-// greedy), the engine's own exp, one order of sums. Nothing is allocated after create.
+// Mirostat takes the place of all samplers but the temperature. Each sampler sees the softmax (at
+// temperature 1) of the candidates that the ones before it left; min-p compares with the largest.
+// Tokens of logit -Inf are no candidates. Equal logits are ordered by rising id, and -0 equals 0.
+// Choices are the same on every host: xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64,
+// one draw a token (none when greedy) behind one of XTC where two candidates are left, the engine's
+// own exp and log, one order of sums. Nothing is allocated after create.
 #ifndef WICK_SAMPLE_SAMPLER_H
 #define WICK_SAMPLE_SAMPLER_H
 
@@ -16,6 +19,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "sample/dry.h"
 
 // Greedy; all other settings off.
 void sampler_set_defaults(wick_sampling *config);
@@ -26,11 +30,13 @@ typedef void (*sampler_mask)(void *context, uint32_t *bits, uint32_t vocab);
 
 // Log-probabilities are natural logarithms of the softmax over the logits as the model gave them:
 // before bias, mask, penalties, temperature and truncation. They take one exponential for
-// each token of the vocabulary (0.4 ms for 151,936) and are computed only on request.
+// each token of the vocabulary (0.4 ms for 151,936) and are computed only on request. With
+// config.logprobs_after they are of the distribution that the token was drawn from; of a greedy
+// choice it has one token.
 typedef struct sampler_choice {
   int32_t token;
   float logprob;                          // of `token`; 0 when not requested
-  uint32_t top_count;                     // config.logprobs, or the vocabulary when that is smaller
+  uint32_t top_count;                     // config.logprobs, or of how many tokens there are
   int32_t top_tokens[WICK_LOGPROBS_MAX];  // the most probable first
   float top_logprobs[WICK_LOGPROBS_MAX];
 } sampler_choice;
@@ -39,16 +45,21 @@ typedef struct sampler sampler;
 
 // Copies the configuration. WICK_E_ARG naming the setting that is out of its range (NaN, negative
 // temperature, top_p outside of (0, 1], min_p outside of [0, 1], repeat_penalty not above 0, a bias
-// for an id outside of the vocabulary, ...), WICK_E_NOMEM.
+// for an id outside of the vocabulary, a window of WICK_LAST_CONTEXT, which the caller replaces,
+// ...), WICK_E_NOMEM.
 wick_status sampler_create(memory_gate *memory, const wick_sampling *config, uint32_t vocab,
                            sampler **out, wick_error *error);
 void sampler_destroy(sampler *sampler);
-// Bytes that sampler_create allocates: 4 a token of the vocabulary, 8 more without top-k.
+// Bytes that sampler_create allocates: 4 a token of the vocabulary, 8 to 12 more without top-k,
+// about 24 to 40 a token of DRY's window.
 uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab);
 // Sets the mask; NULL removes it.
 void sampler_set_mask(sampler *sampler, sampler_mask mask, void *context);
-// Adds tokens that were not sampled (the prompt) to the penalty window. Ids outside of the
-// vocabulary are ignored.
+// Sets where the bytes of tokens come from, which DRY's sequence breakers are looked for in.
+// Without it there are no breakers. Before the first token.
+void sampler_set_text(sampler *sampler, dry_text text, void *context);
+// Adds tokens that were not sampled (the prompt) to the windows of the penalties and of DRY. Ids
+// outside of the vocabulary are ignored.
 void sampler_accept(sampler *sampler, int32_t token);
 
 // Chooses and accepts a token. `logits` [vocab] stays unchanged. WICK_E_NONFINITE when a logit is

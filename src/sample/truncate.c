@@ -7,25 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-logit_range logit_scan(const float *logits, uint32_t count, float *block_max) {
-  logit_range range = {INT32_MAX, INT32_MIN};
-  for (uint32_t first = 0; first < count; first += LOGIT_BLOCK) {
-    const uint32_t size = count - first < LOGIT_BLOCK ? count - first : LOGIT_BLOCK;
-    int32_t most = INT32_MIN;
-    for (uint32_t i = first; i < first + size; i++) {
-      const int32_t key = logit_key(logits[i]);
-      range.least = key < range.least ? key : range.least;
-      most = key > most ? key : most;
-    }
-    block_max[first / LOGIT_BLOCK] = logit_of_key(most);
-    range.most = most > range.most ? most : range.most;
-  }
-  return range;
-}
-
 // Logits to select from.
 typedef struct selection {
   const int32_t *ids;  // NULL: 0, 1, 2, ...
+  const float *keys;   // what is compared
   const float *logits;
   const float *weights;  // NULL: 1 each
   uint32_t count;
@@ -54,7 +39,7 @@ static void count_digits(const selection *from, uint32_t known, uint32_t prefix,
   for (uint32_t first = 0; first < from->count; first += LOGIT_BLOCK) {
     if (is_passed_over(from, first)) continue;
     for (uint32_t i = first; i < block_end(from, first); i++) {
-      const uint32_t digits = digits_of(from->logits[i]);
+      const uint32_t digits = digits_of(from->keys[i]);
       if ((digits & known) == prefix) buckets[digits >> shift & digit_mask] += weight_of(from, i);
     }
   }
@@ -91,7 +76,7 @@ static void keep_above(candidates *kept, uint32_t room, const selection *from, t
   for (uint32_t first = 0; first < from->count; first += LOGIT_BLOCK) {
     if (is_passed_over(from, first)) continue;
     for (uint32_t i = first; i < block_end(from, first) && used < room; i++) {
-      const uint32_t digits = digits_of(from->logits[i]);
+      const uint32_t digits = digits_of(from->keys[i]);
       bool stays = digits > limit.digits;
       if (digits == limit.digits && sum < target) {
         sum += weight_of(from, i);
@@ -108,10 +93,10 @@ static void keep_above(candidates *kept, uint32_t room, const selection *from, t
 void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const float *block_max,
                     uint32_t k) {
   const double target = (double)k;
-  selection from = {.logits = logits, .count = count};
+  selection from = {.keys = logits, .logits = logits, .count = count};
   const uint32_t blocks = count / LOGIT_BLOCK + (count % LOGIT_BLOCK != 0);
   if (k < blocks) {
-    const selection maxima = {.logits = block_max, .count = blocks};
+    const selection maxima = {.keys = block_max, .count = blocks};
     const threshold limit = find_threshold(&maxima, target, kept->buckets);
     from.block_max = block_max;
     from.least = logit_of_key((int32_t)(limit.digits ^ 0x80000000u));
@@ -134,19 +119,24 @@ static void drop_tail(candidates *kept, float max, double total, double mass) {
   kept->count = used;
 }
 
-void truncate_top_p(candidates *kept, float max, double mass) {
-  double total = 0;
-  for (uint32_t i = 0; i < kept->count; i++) total += (double)kept->weights[i];
-  drop_tail(kept, max, total, mass);
-  const selection from = {
-      .ids = kept->ids, .logits = kept->logits, .weights = kept->weights, .count = kept->count};
-  const double target = total * mass;
+void truncate_by_keys(candidates *kept, const float *keys, const float *weights, double target) {
+  const selection from = {.ids = kept->ids,
+                          .keys = keys,
+                          .logits = kept->logits,
+                          .weights = weights,
+                          .count = kept->count};
   const threshold limit = find_threshold(&from, target, kept->buckets);
   keep_above(kept, kept->count, &from, limit, target);
 }
 
-void truncate_min_p(candidates *kept, float max, double ratio) {
-  const double least = (double)max + math_log(ratio);
+void truncate_top_p(candidates *kept, float max, double mass) {
+  double total = 0;
+  for (uint32_t i = 0; i < kept->count; i++) total += (double)kept->weights[i];
+  drop_tail(kept, max, total, mass);
+  truncate_by_keys(kept, kept->logits, kept->weights, total * mass);
+}
+
+void truncate_at_least(candidates *kept, double least) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < kept->count; i++) {
     const float logit = kept->logits[i];
@@ -155,4 +145,8 @@ void truncate_min_p(candidates *kept, float max, double ratio) {
     used += (double)logit < least ? 0 : 1;
   }
   kept->count = used;
+}
+
+void truncate_min_p(candidates *kept, float max, double ratio) {
+  truncate_at_least(kept, (double)max + math_log(ratio));
 }

@@ -23,7 +23,7 @@ typedef struct logit_range {
   int32_t least, most;  // keys
 } logit_range;
 
-// One pass: the range, and the largest of each block of LOGIT_BLOCK logits.
+// One pass: the range, and the largest of each block of LOGIT_BLOCK logits (scan.c).
 logit_range logit_scan(const float *logits, uint32_t count, float *block_max);
 
 // The remaining candidates, by rising id. `logits` may be the array that they are gathered from.
@@ -39,9 +39,15 @@ typedef struct candidates {
 // comes from logit_scan.
 void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const float *block_max,
                     uint32_t k);
+// Keeps the fewest candidates, those of the largest keys first, whose weights sum to at least
+// `target`, which is above 0 and at most their sum. weights NULL: 1 each. Of equal keys the lowest
+// ids. `keys` may be the logits.
+void truncate_by_keys(candidates *kept, const float *keys, const float *weights, double target);
 // Keeps the fewest candidates, largest first, whose weights (e^(logit - max), set by the caller)
 // sum to at least `mass` (0..1) times all weights. At least one stays.
 void truncate_top_p(candidates *kept, float max, double mass);
+// Keeps candidates whose logit is at least this.
+void truncate_at_least(candidates *kept, double least);
 // Keeps candidates whose probability is at least `ratio` (0..1) times that of `max`, the largest.
 void truncate_min_p(candidates *kept, float max, double ratio);
 

@@ -124,11 +124,30 @@ static wick_status copy_forced(memory_gate *memory, const wick_request *wanted, 
   return WICK_OK;
 }
 
+static size_t read_piece(void *context, int32_t token, const uint8_t **bytes) {
+  request *request = context;
+  return tokenizer_piece(request->tokenizer, token, true, (uint8_t *)request->piece, bytes);
+}
+
+static uint32_t window_of(uint32_t last, uint32_t context_tokens) {
+  if (last != WICK_LAST_CONTEXT) return last;
+  return context_tokens < WICK_PENALTY_LAST_MAX ? context_tokens : WICK_PENALTY_LAST_MAX;
+}
+
+static wick_status make_sampler(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
+                                uint32_t context_tokens, request *request, wick_error *error) {
+  wick_sampling sampling = wanted->sampling;
+  sampling.penalty_last = window_of(sampling.penalty_last, context_tokens);
+  sampling.dry_penalty_last = window_of(sampling.dry_penalty_last, context_tokens);
+  const wick_status status = sampler_create(memory, &sampling, vocab, &request->sampler, error);
+  if (status == WICK_OK) sampler_set_text(request->sampler, read_piece, request);
+  return status;
+}
+
 static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
-                              const wick_request *wanted, uint32_t vocab, request *request,
-                              wick_error *error) {
-  wick_status status = sampler_create(memory, &wanted->sampling, vocab, &request->sampler, error);
-  if (status == WICK_OK && wanted->stop_count != 0) {
+                              const wick_request *wanted, request *request, wick_error *error) {
+  wick_status status = WICK_OK;
+  if (wanted->stop_count != 0) {
     status = stop_matcher_create(memory, wanted->stops, wanted->stop_bytes, wanted->stop_count,
                                  &request->stops, error);
   }
@@ -181,13 +200,17 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
   made->session = session;
+  made->tokenizer = tokenizer;
   made->salt = session != NULL ? session->salt : salt_of(wanted->salt, wanted->salt_bytes);
   made->drop_first = wanted->drop_first;
   made->drop_last = wanted->drop_last;
   wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
   if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
   if (status == WICK_OK) status = copy_forced(memory, wanted, vocab, made, error);
-  if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, vocab, made, error);
+  if (status == WICK_OK) {
+    status = make_sampler(memory, wanted, vocab, context_tokens, made, error);
+  }
+  if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, made, error);
   if (status == WICK_OK) status = take_grammar(memory, tokenizer, shelf, wanted, made, error);
   if (status != WICK_OK) {
     request_destroy(memory, shelf, made);

@@ -84,6 +84,22 @@ static wick_engine *open_engine(uint32_t kv_tokens, const wick_swap_host *swap) 
   return engine;
 }
 
+// One of the samplers for each request.
+static void choose_sampler(uint32_t which, wick_sampling *sampling) {
+  if (which % 8 == 1) sampling->dry_multiplier = 1;
+  if (which % 8 == 2) sampling->xtc_probability = 0.5f;
+  if (which % 8 == 3) sampling->typical_p = 0.9f;
+  if (which % 8 == 4) sampling->top_n_sigma = 2;
+  if (which % 8 == 5) sampling->mirostat = 1;
+  if (which % 8 == 6) sampling->mirostat = 2;
+  if (which % 8 == 7) {
+    sampling->adaptive_target = 0.3f;
+    sampling->dynatemp_range = 0.5f;
+    sampling->samplers = "taekdyx";
+    sampling->dry_multiplier = 1;
+  }
+}
+
 // What each of the requests wants: a prompt that repeats what the grammar has.
 static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   static const char PROMPT[] =
@@ -98,6 +114,7 @@ static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   wanted.sampling.logprob = true;
   if (which % 5 != 4) wanted.sampling.temperature = 2.0f;
   if (which % 3 == 1) wanted.sampling.top_k = 200;
+  choose_sampler(which, &wanted.sampling);
   return wanted;
 }
 

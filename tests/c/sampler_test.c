@@ -152,7 +152,8 @@ TEST(penalties_follow_llama_cpp) {
   const int32_t tokens[] = {4, 4, 0, 1, 0, 3};  // the first two have left the window
   for (int i = 0; i < 6; i++) penalty_push(&window, tokens[i]);
   const penalty_strength strength = {2.0f, 0.5f, 0.25f};
-  penalty_apply(&window, &strength, values);
+  const logit_set all = {values, NULL, 5};
+  penalty_apply(&window, &strength, &all);
   CHECK_EQ_F32(values[0], 1.0f - 1.25f);   // twice: 2 / 2 - 2 * 0.5 - 0.25
   CHECK_EQ_F32(values[1], -4.0f - 0.75f);  // once, negative: -2 * 2
   CHECK_EQ_F32(values[2], 1.0f);

@@ -1,0 +1,25 @@
+// cli/sampling.h — the options that say how tokens are chosen, by llama.cpp's names.
+#ifndef WICK_CLI_SAMPLING_H
+#define WICK_CLI_SAMPLING_H
+
+#include "cli/args.h"
+#include "cli/command.h"
+
+typedef struct sampling_options {
+  int32_t repeat_last, dry_last;
+  args_strings breakers;
+  size_t breaker_bytes[ARGS_STRINGS_MAX];
+  const char *names, *letters;           // --samplers, --sampling-seq
+  char samplers[WICK_SAMPLERS_MAX + 1];  // letters of the names
+} sampling_options;
+
+enum { SAMPLING_OPTIONS_MAX = 28 };
+
+// Appends the options, whose values go to `sampling` or, for sampling_finish, to `given`; returns
+// how many. Sets the defaults of `given`, and a random seed.
+size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_option *options);
+// Completes `sampling`, which then points into `given`. A sampler that is not known is a usage
+// error.
+exit_code sampling_finish(sampling_options *given, wick_sampling *sampling);
+
+#endif

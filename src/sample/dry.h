@@ -1,0 +1,37 @@
+// sample/dry.h — DRY ("don't repeat yourself", P. E. Weidmann 2024): a token that would continue a
+// repetition loses the more, the longer the repetition is. No repetition reaches over the end of a
+// sequence breaker, and a token that holds a whole breaker loses nothing. Breakers are looked for
+// in the bytes of the tokens, so it does not matter how the text was cut into tokens.
+#ifndef WICK_SAMPLE_DRY_H
+#define WICK_SAMPLE_DRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/pattern.h"
+#include "sample/penalty.h"
+
+// The bytes of a token, valid until the next call.
+typedef size_t (*dry_text)(void *context, int32_t token, const uint8_t **bytes);
+
+typedef struct dry_state {
+  double multiplier, base;
+  uint32_t allowed_length;
+  int32_t *ring;           // [capacity] the last tokens
+  uint32_t *repeats;       // [capacity] scratch
+  penalty_slot *slots;     // [penalty_slot_count(capacity)] scratch
+  uint32_t capacity;       // 0: off
+  uint32_t held, next;     // of the ring
+  uint32_t since_break;    // tokens behind the last end of a breaker, or ever
+  byte_pattern *breakers;  // whole ones are matched by their border again
+  uint32_t breaker_count;
+  dry_text text;  // NULL: there are no breakers
+  void *text_context;
+} dry_state;
+
+void dry_accept(dry_state *dry, int32_t token);
+// Lowers the logits of tokens that would continue a repetition; they stay finite. Cost:
+// O(capacity), and the bytes of these tokens.
+void dry_apply(dry_state *dry, const logit_set *set);
+
+#endif

@@ -1,0 +1,43 @@
+// sample/settings.h — the settings of a sampler: their ranges, and which samplers they switch on.
+#ifndef WICK_SAMPLE_SETTINGS_H
+#define WICK_SAMPLE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// Letters of wick_sampling.samplers.
+enum {
+  SAMPLER_PENALTIES = 'e',
+  SAMPLER_DRY = 'd',
+  SAMPLER_TOP_N_SIGMA = 's',
+  SAMPLER_TOP_K = 'k',
+  SAMPLER_TYPICAL_P = 'y',
+  SAMPLER_TOP_P = 'p',
+  SAMPLER_MIN_P = 'm',
+  SAMPLER_XTC = 'x',
+  SAMPLER_TEMPERATURE = 't',
+  SAMPLER_ADAPTIVE_P = 'a'
+};
+
+// What is done for a token, in order. Samplers that are off are left out.
+typedef struct sampler_plan {
+  char steps[WICK_SAMPLERS_MAX];
+  uint32_t step_count;
+  bool is_greedy;         // the largest logit after the steps, which change logits alone
+  bool has_adaptive;      // adaptive-p chooses
+  float temperature;      // of the choice: the temperature's step, if it is the last one, is this
+  uint32_t kept_max;      // candidates at most; 0 when greedy
+  bool has_dynatemp;      // the temperature depends on the entropy
+  bool has_keys;          // a sampler needs scratch of a number a candidate
+  uint32_t penalty_last;  // tokens; 0: no penalties
+  uint32_t dry_last;      // tokens; 0: no DRY
+} sampler_plan;
+
+// Errors as sampler_create says.
+wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_error *error);
+// For settings that were checked.
+void settings_plan(const wick_sampling *config, uint32_t vocab, sampler_plan *plan);
+
+#endif
