@@ -32,7 +32,7 @@ CHECKED := -O1 -g
 # loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed info_json load metrics pages_json) \
-  $(patsubst %,src/api/%,state stats_json tokens value_json version) \
+  $(patsubst %,src/api/%,reply state stats_json tokens value_json version) \
   src/base/decimal src/base/json src/base/salt src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \

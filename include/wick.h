@@ -493,6 +493,35 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
                                size_t *count, wick_error *error);
 
+// ---- Replies: what a chat model writes, taken apart ----
+
+// How models write calls of tools and reasoning is learnt from the control strings in the source of
+// the chat template. A template without any gets all forms that cannot be mistaken for prose.
+
+typedef struct wick_reply wick_reply;
+
+// What the template wrote behind the last message of the conversation that was rendered last: the
+// beginning of the reply, which may have opened the reasoning. Valid until the next call about
+// conversations. *needs_special: reasoning stands between control tokens, so a request for a reply
+// should set print_special. (One with tools should, too.)
+wick_text wick_chat_ending(wick_engine *engine, bool *needs_special);
+
+// For one reply. `tools` is OpenAI's JSON array of them; NULL: calls are content. `ending` is what
+// wick_chat_ending gave. All is copied; destroy it before the engine. WICK_E_ARG (tools),
+// WICK_E_FULL, WICK_E_NOMEM.
+wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
+                              const char *ending, size_t ending_bytes, wick_reply **out,
+                              wick_error *error);
+void wick_reply_destroy(wick_reply *reply);  // NULL is fine
+// Reads a further piece. *deltas is a JSON array of what it brought, in order, valid until the next
+// call: {"content"}, {"reasoning_content"}, or {"tool_calls": [{"index", "id", "type", "function":
+// {"name", "arguments"}}]}; further pieces of a call's arguments have no id, type and name, and an
+// id is empty where the model gave none. WICK_E_FORMAT: the text of a call broke, with its number
+// and place; WICK_E_TRUNCATED: with `is_last`, within a call; WICK_E_FULL, WICK_E_NOMEM. After an
+// error *deltas is what came before it, and each call answers the same.
+wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes, bool is_last,
+                            wick_text *deltas, wick_error *error);
+
 // ---- Requests ----
 
 enum {

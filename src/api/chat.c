@@ -92,6 +92,32 @@ static wick_status need_template(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
+// ---- replies ----
+
+reply_format engine_reply_format(wick_engine *engine) {
+  engine_chat *chat = &engine->chat;
+  gguf_string source = {.bytes = (const void *)chat->source, .size_bytes = chat->source_bytes};
+  wick_error error;
+  if (chat->has_format) return chat->format;
+  if (chat->source == NULL && find_source(engine, &source, &error) != WICK_OK) {
+    return reply_format_find("", 0);
+  }
+  chat->format = reply_format_find((const char *)source.bytes, (size_t)source.size_bytes);
+  chat->has_format = true;
+  return chat->format;
+}
+
+wick_text wick_chat_ending(wick_engine *engine, bool *needs_special) {
+  const template_text *text = &engine->chat.text;
+  const reply_format format = engine_reply_format(engine);
+  size_t from = 0;
+  for (size_t i = 0; i < text->span_count; i++) {
+    if (text->spans[i].is_content) from = (size_t)text->spans[i].end;
+  }
+  *needs_special = reply_format_has_control_marks(&format);
+  return (wick_text){text->bytes == NULL ? "" : text->bytes + from, text->size_bytes - from};
+}
+
 // ---- variables of the engine's own ----
 
 // JSON that is measured first, and then written.

@@ -5,6 +5,7 @@
 #include "load/load.h"
 #include "model/forward.h"
 #include "model/weights.h"
+#include "reply/reply.h"
 #include "schedule/embedding.h"
 #include "schedule/scheduler.h"
 #include "schedule/session.h"
@@ -19,6 +20,8 @@ typedef struct engine_chat {
   char *source;  // of a template that is not the model's own, or NULL
   size_t source_bytes;
   bool is_guarded;  // the tokenizer knows the source
+  bool has_format;
+  reply_format format;  // of replies
   template_text text;
   int32_t *tokens;
 } engine_chat;
@@ -83,5 +86,6 @@ void engine_check_dots(wick_engine *engine);
 wick_pooling engine_pooling(const wick_engine *engine);
 // Gives back what conversations hold.
 void engine_free_chat(wick_engine *engine);
+reply_format engine_reply_format(wick_engine *engine);  // of its chat template
 
 #endif

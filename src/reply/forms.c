@@ -158,3 +158,11 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes) {
   }
   return found;
 }
+
+bool reply_format_has_control_marks(const reply_format *format) {
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const bool has_channels = REPLY_FORMS[i].arguments == ARGUMENTS_CHANNELS;
+    if (has_channels && (format->forms >> i & 1) != 0) return true;
+  }
+  return format->wrappers != 0 || REPLY_THOUGHTS[format->thought].trait[0] != '\0';
+}

@@ -99,10 +99,11 @@ static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
   parser_enter_text(p, is_reasoning);
 }
 
-// Gives what is certain, but for white space at its end.
+// Gives what is certain, but for white space at its end, where a mark may follow.
 static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
-    const bool is_over = p->certain - p->base >= SPACE_HELD_BYTES_MAX;
+    const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;
+    const bool is_over = is_open || p->certain - p->base >= SPACE_HELD_BYTES_MAX;
     if (!is_space(p->held[p->certain]) || is_over) give(p, p->certain + 1);
   }
 }

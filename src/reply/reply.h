@@ -53,6 +53,8 @@ typedef struct reply_format {
 } reply_format;
 
 reply_format reply_format_find(const char *template_text, size_t size_bytes);
+// Whether reasoning stands between marks that are control tokens of most models.
+bool reply_format_has_control_marks(const reply_format *format);
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is no such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.

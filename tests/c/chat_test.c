@@ -219,3 +219,90 @@ TEST(allocations_that_fail_are_told_and_leak_nothing) {
   wick_engine_destroy(engine);
   free(file.bytes);
 }
+
+// ---- replies ----
+
+static const char TOOLS[] = "[{\"type\": \"function\", \"function\": {\"name\": \"get\"}}]";
+
+static void check_deltas(wick_reply *reply, const char *text, bool is_last, wick_status wanted,
+                         const char *json) {
+  wick_text deltas;
+  wick_error error;
+  CHECK_EQ_INT(wick_reply_read(reply, text, strlen(text), is_last, &deltas, &error), wanted);
+  const bool is_same =
+      deltas.size_bytes == strlen(json) && memcmp(deltas.bytes, json, deltas.size_bytes) == 0;
+  if (!CHECK(is_same)) printf("# %.*s\n", (int)deltas.size_bytes, (const char *)deltas.bytes);
+}
+
+// Opens a reply to HELLO as a template leaves it.
+static wick_reply *open_reply(wick_engine *engine, const char *template_text, const char *ending) {
+  const wick_chat hello = chat_of(HELLO);
+  wick_error error = {0};
+  wick_chat_text out;
+  wick_reply *reply = NULL;
+  bool needs_special;
+  CHECK_EQ_INT(use(engine, template_text, &error), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
+  const wick_text found = wick_chat_ending(engine, &needs_special);
+  CHECK(found.size_bytes == strlen(ending) && memcmp(found.bytes, ending, found.size_bytes) == 0);
+  CHECK(needs_special == (strstr(template_text, "[THINK]") != NULL));
+  CHECK_EQ_INT(wick_reply_create(engine, TOOLS, strlen(TOOLS), (const char *)found.bytes,
+                                 found.size_bytes, &reply, &error),
+               WICK_OK);
+  return reply;
+}
+
+TEST(replies_are_taken_apart_by_the_template) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  wick_reply *reply = open_reply(
+      engine, "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>", "|A|<think>");
+  check_deltas(reply, "Hm.</think>Look <tool_", false, WICK_OK,
+               "[{\"reasoning_content\":\"Hm.\"},{\"content\":\"Look\"}]");
+  check_deltas(reply, "call>{\"name\": \"get\", \"arguments\": {\"a\":", false, WICK_OK,
+               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
+               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
+               "{\"arguments\":\"{\\\"a\\\":\"}}]}]");
+  check_deltas(reply, " 1}}", true, WICK_OK,
+               "[{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\" 1}\"}}]}]");
+  wick_reply_destroy(reply);
+  reply = open_reply(engine, "{{ messages[0].content }}{% if 0 %}[THINK]{% endif %}", "");
+  check_deltas(reply, "[THINK]Hm.[/THINK]", false, WICK_OK, "[{\"reasoning_content\":\"Hm.\"}]");
+  check_deltas(reply, "<tool_call>{\"name\": \"get\", \"arguments\": {?", true, WICK_E_FORMAT,
+               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
+               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
+               "{\"arguments\":\"{\"}}]}]");
+  wick_reply_destroy(reply);
+  CHECK_EQ_INT(wick_reply_create(engine, "{}", 2, "", 0, &reply, &error), WICK_E_ARG);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(replies_without_memory_leak_nothing) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_status status;
+  wick_error error = {0};
+  wick_engine *engine = open_engine(&file, 0, &status);
+  REQUIRE(status == WICK_OK);
+  const uint64_t without = engine->memory.blocks_now;
+  uint32_t failures = 0;
+  for (uint64_t k = 1; k < 100; k++) {
+    wick_reply *reply = NULL;
+    wick_text deltas;
+    engine->memory.fail_at_call = engine->memory.calls + k;
+    status = wick_reply_create(engine, TOOLS, strlen(TOOLS), "", 0, &reply, &error);
+    if (status == WICK_OK) status = wick_reply_read(reply, "Hello", 5, true, &deltas, &error);
+    engine->memory.fail_at_call = 0;
+    wick_reply_destroy(reply);
+    CHECK_EQ_UINT(engine->memory.blocks_now, without);
+    if (status == WICK_OK) break;
+    CHECK_EQ_INT(status, WICK_E_NOMEM);
+    failures++;
+  }
+  CHECK(failures > 3 && status == WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
