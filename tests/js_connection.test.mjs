@@ -265,7 +265,7 @@ describe('calls and requests', () => {
     const { worker, ready, connection } = connect({ isWeb: false });
     worker.say({ type: 'ready', info: {} });
     await ready;
-    worker.did.length = 0;
+    assert.deepEqual(worker.did.splice(0), ['unref'], 'an engine that rests keeps nothing alive');
     const [a, b] = [connection.call('info', [1]), connection.call('stats', [2])];
     const [{ id: first, args }, { id: second }] = worker.got('call');
     assert.deepEqual(args, [1]);
@@ -314,5 +314,7 @@ describe('calls and requests', () => {
     assert.deepEqual(worker.got('ack'), [{ type: 'ack', id, count: 3 }]);
     assert.deepEqual(worker.got('cancel'), [{ type: 'cancel', id }]);
     await connection.close();
+    const late = () => connection.generate(/** @type {any} */ ({ input: {} }), waiters);
+    assert.throws(late, { code: 'CLOSED' });
   });
 });

@@ -132,6 +132,18 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
         return hasCode(code)(error);
       });
     }
+    const bodies = [
+      [{ input: 'a', dimension: 1 }, /did you mean dimensions/],
+      [{ input: 'a', encoding_format: 'hex' }, /^encoding_format must be float or base64/],
+      [{ input: 1 }, /^input must be/],
+    ];
+    for (const [body, message] of bodies) {
+      const refused = engine.embeddings.create(/** @type {any} */ (body));
+      await assert.rejects(refused, (/** @type {any} */ error) => {
+        assert.match(error.message, /** @type {RegExp} */ (message));
+        return hasCode('ARG')(error);
+      });
+    }
     assert.equal((await engine.embed('fox '.repeat(200), { truncate: true }))[0].length, 64);
     await assert.rejects(engine.generate('a').text(), hasCode('UNSUPPORTED'));
     const signal = AbortSignal.abort();
