@@ -22,7 +22,7 @@ const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-
 /** Wider tolerances of the manifests by the model's name. @type {Record<string, number>} */
 const tolerances = { plamo2: 3e-4 };
 /** Architectures that do not run yet: their files are refused before the weights are read. */
-const refusedArchitectures = ['gemma3n', 'gemma4'];
+const refusedArchitectures = ['gemma3n'];
 /** Files of architectures that run, refused for what they ask. @type {Record<string, RegExp>} */
 const refusedFiles = {
   'baichuan-7b': /heads of 6 keys/,

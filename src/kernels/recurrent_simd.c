@@ -289,19 +289,19 @@ void ssd_simd128(const kernel_ssd *ssd) {
 
 enum { WKV_VECTORS = 4 };
 
-// One token of 4 * `vectors` columns.
-SIMD_INLINE void wkv_strip(const kernel_wkv *wkv, uint32_t t, uint32_t column, uint32_t vectors) {
+// One token of 4 * WKV_VECTORS columns.
+static void wkv_strip(const kernel_wkv *wkv, uint32_t t, uint32_t column) {
   const size_t row = wkv->stride * t, dim = wkv->dim;
   const float *from = (t == 0 ? wkv->state_in : wkv->state_out) + column;
   float *to = wkv->state_out + column;
   v128_t known[WKV_VECTORS], sum[WKV_VECTORS], v[WKV_VECTORS];
-  for (uint32_t j = 0; j < vectors; j++) {
+  for (uint32_t j = 0; j < WKV_VECTORS; j++) {
     known[j] = sum[j] = wasm_f32x4_splat(0);
     v[j] = wasm_v128_load(wkv->v + row + column + 4 * j);
   }
   for (uint32_t i = 0; i < dim; i++) {
     const v128_t a = wasm_v128_load32_splat(wkv->a + row + i);
-    for (uint32_t j = 0; j < vectors; j++) {
+    for (uint32_t j = 0; j < WKV_VECTORS; j++) {
       known[j] = add_product(known[j], wasm_v128_load(from + i * dim + 4 * j), a);
     }
   }
@@ -310,28 +310,22 @@ SIMD_INLINE void wkv_strip(const kernel_wkv *wkv, uint32_t t, uint32_t column, u
     const v128_t k = wasm_v128_load32_splat(wkv->k + row + i);
     const v128_t b = wasm_v128_load32_splat(wkv->b + row + i);
     const v128_t r = wasm_v128_load32_splat(wkv->r + row + i);
-    for (uint32_t j = 0; j < vectors; j++) {
+    for (uint32_t j = 0; j < WKV_VECTORS; j++) {
       const v128_t kept = wasm_f32x4_mul(wasm_v128_load(from + i * dim + 4 * j), w);
       const v128_t state = add_product(add_product(kept, k, v[j]), b, known[j]);
       wasm_v128_store(to + i * dim + 4 * j, state);
       sum[j] = add_product(sum[j], state, r);
     }
   }
-  for (uint32_t j = 0; j < vectors; j++) wasm_v128_store(wkv->y + row + column + 4 * j, sum[j]);
+  for (uint32_t j = 0; j < WKV_VECTORS; j++) wasm_v128_store(wkv->y + row + column + 4 * j, sum[j]);
 }
 
+// Heads are multiples of the strips in use.
 void wkv_simd128(const kernel_wkv *wkv) {
-  const uint32_t end = wkv->dim / 4 * 4;
-  for (uint32_t c = 0; c < end;) {
-    const uint32_t vectors = end - c >= 4 * WKV_VECTORS ? WKV_VECTORS : 1;
-    for (uint32_t t = 0; t < wkv->tokens; t++) {
-      if (vectors == 1) {
-        wkv_strip(wkv, t, c, 1);
-      } else {
-        wkv_strip(wkv, t, c, WKV_VECTORS);
-      }
-    }
-    c += 4 * vectors;
+  enum { STRIP = 4 * WKV_VECTORS };
+  const uint32_t end = wkv->dim / STRIP * STRIP;
+  for (uint32_t c = 0; c < end; c += STRIP) {
+    for (uint32_t t = 0; t < wkv->tokens; t++) wkv_strip(wkv, t, c);
   }
   wkv_columns(wkv, end, wkv->dim);
 }

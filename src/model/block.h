@@ -35,6 +35,7 @@ struct model_block {
 typedef struct model_layer {
   model_block *mixer, *feed_forward;
   model_block *first;  // a mixer before `mixer`, whose input the two share (plan_first_mixer)
+  model_block *last;   // behind the feed-forward (plan_last), or NULL
 } model_layer;
 
 #endif

@@ -34,6 +34,10 @@ void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first) {
   plan->model->layers[layer].first = first;
 }
 
+void plan_last(model_plan *plan, uint32_t layer, model_block *last) {
+  plan->model->layers[layer].last = last;
+}
+
 static bool is_text(gguf_string text, const char *wanted) {
   return gguf_string_equals(text, wanted);
 }
@@ -100,7 +104,9 @@ uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleav
   model_keys *keys = plan->keys;
   model_rope rope = {.is_interleaved = is_interleaved, .scale = 1, .magnitude = 1};
   rope.theta = keys_number(keys, "rope.freq_base_swa", 0, 10000.0);
-  rope.dims = keys_count(keys, "rope.dimension_count", 2, MODEL_HEAD_DIM_MAX, head_dim);
+  const bool is_own = keys_offset(keys, "rope.dimension_count_swa") != WICK_NO_OFFSET;
+  rope.dims = keys_count(keys, is_own ? "rope.dimension_count_swa" : "rope.dimension_count", 2,
+                         MODEL_HEAD_DIM_MAX, head_dim);
   return add_rope(plan, rope, head_dim);
 }
 
@@ -133,6 +139,13 @@ uint32_t plan_kv_heads(model_plan *plan, uint32_t layer) {
 
 uint32_t plan_ffn(model_plan *plan) {
   return keys_count(plan->keys, "feed_forward_length", 1, MODEL_FFN_MAX, 0);
+}
+
+uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer) {
+  model_keys *keys = plan->keys;
+  if (keys_offset(keys, "feed_forward_length") == WICK_NO_OFFSET) return plan_ffn(plan);
+  return keys_count_of_layer(keys, "feed_forward_length", layer, plan->model->config.layers,
+                             MODEL_FFN_MAX, 0);
 }
 
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes) {

@@ -27,13 +27,15 @@ void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_bloc
 // A mixer that runs before that of a layer which has been planned, and sets its input aside for it
 // (pass_set_aside). It keeps all rows.
 void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first);
+// A block that runs behind the feed-forward of a layer which has been planned.
+void plan_last(model_plan *plan, uint32_t layer, model_block *last);
 // A zeroed block of `size_bytes`, whose struct begins with a model_block.
 void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);
 // Rotary positions: "rope.*" keys with `dims` of a head where the file says no number of its own.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // The same for layers with a sliding window, where these have a base of their own
-// ("rope.freq_base_swa", else 10000) and no scaling.
+// ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling.
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // One more layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
@@ -41,6 +43,8 @@ model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, u
 uint32_t plan_kv_heads(model_plan *plan, uint32_t layer);
 // "feed_forward_length", which is there.
 uint32_t plan_ffn(model_plan *plan);
+// The same, of a layer where it is a list.
+uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);
 // Room in the recurrent state of a sequence. Returns where it begins, in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 // Whether the file has a tensor of that whole name: where files of one architecture differ.

@@ -35,6 +35,8 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   pass->hidden = arena_take_floats(arena, rows * pass->hidden_stride);
   pass->normed = arena_take_floats(arena, rows * pass->hidden_stride);
   if (model->keeps_inputs) pass->aside = arena_take_floats(arena, rows * pass->hidden_stride);
+  pass->layer_inputs =
+      arena_take_floats(arena, rows * model->config.layers * model->layer_inputs_dim);
   for (uint32_t i = 0; i < model->rope_count; i++) {
     pass->cos_sin[i] = arena_take_floats(arena, rows * model->ropes[i].dims);
   }
@@ -49,6 +51,7 @@ static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
     if (layer->first != NULL) layer->first->ops->reserve(layer->first, arena);
     layer->mixer->ops->reserve(layer->mixer, arena);
     layer->feed_forward->ops->reserve(layer->feed_forward, arena);
+    if (layer->last != NULL) layer->last->ops->reserve(layer->last, arena);
   }
   arena_take_act(arena, arena->batch_tokens, model->config.hidden);
   arena_release(arena, begin);
@@ -195,6 +198,8 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
   if (pass->count != 0) {
     const wick_status fed = layer->feed_forward->ops->run(layer->feed_forward, pass, error);
     if (fed != WICK_OK) return fed;
+    if (layer->last != NULL) status = layer->last->ops->run(layer->last, pass, error);
+    if (status != WICK_OK) return status;
   }
   pass->layer++;
   return WICK_OK;

@@ -5,6 +5,17 @@
 
 #include "model/measure.h"
 
+void norm_row(const model_pass *pass, const float *x, const float *weight, const float *bias,
+              uint32_t n, float *out) {
+  const model_config *config = &pass->model->config;
+  if (config->has_layer_norms) {
+    pass->kernels->layer_norm(x, weight, bias, n, config->norm_epsilon, out);
+  } else {
+    pass->kernels->rms_norm(x, weight, n, config->norm_epsilon, out);
+    if (bias != NULL) pass->kernels->add(out, bias, n);
+  }
+}
+
 typedef struct norm_job {
   const model_pass *pass;
   const float *rows, *weight, *bias;

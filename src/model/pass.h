@@ -36,22 +36,15 @@ struct model_pass {
   float *hidden;                    // [batch_tokens, hidden], the residual stream
   float *normed;                    // [batch_tokens, hidden]
   float *aside;                     // [batch_tokens, hidden] when the model keeps_inputs, or NULL
+  float *layer_inputs;              // [batch_tokens, layers, layer_inputs_dim], of each input
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
   scratch_arena arena;              // what blocks take their buffers from
 };
 
 // out[n] = the model's norm of x[n]: RMS or layer norm, with a bias or NULL.
-static inline void norm_row(const model_pass *pass, const float *x, const float *weight,
-                            const float *bias, uint32_t n, float *out) {
-  const model_config *config = &pass->model->config;
-  if (config->has_layer_norms) {
-    pass->kernels->layer_norm(x, weight, bias, n, config->norm_epsilon, out);
-  } else {
-    pass->kernels->rms_norm(x, weight, n, config->norm_epsilon, out);
-    if (bias != NULL) pass->kernels->add(out, bias, n);
-  }
-}
+void norm_row(const model_pass *pass, const float *x, const float *weight, const float *bias,
+              uint32_t n, float *out);
 // normed[t] = norm(rows[t])   [tokens, hidden]; `rows` are hidden_stride apart
 void pass_norm(model_pass *pass, const float *rows, const float *weight, const float *bias);
 // hidden[t] += scale * norm(normed[t]); a NULL weight: without a norm

@@ -122,6 +122,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
     if (blocks->first != NULL) blocks->first->ops->bind(blocks->first, &binder);
     blocks->mixer->ops->bind(blocks->mixer, &binder);
     blocks->feed_forward->ops->bind(blocks->feed_forward, &binder);
+    if (blocks->last != NULL) blocks->last->ops->bind(blocks->last, &binder);
   }
   model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
@@ -177,6 +178,7 @@ void model_destroy(loaded_model *model) {
     memory_free(model->memory, model->layers[i].first);
     memory_free(model->memory, model->layers[i].mixer);
     memory_free(model->memory, model->layers[i].feed_forward);
+    memory_free(model->memory, model->layers[i].last);
   }
   for (uint32_t i = 0; i < model->rope_count; i++) rope_destroy(model->memory, &model->ropes[i]);
   memory_free(model->memory, model->weights);

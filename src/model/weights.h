@@ -62,7 +62,8 @@ typedef struct loaded_model {
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
   bool keeps_inputs;  // feed-forwards read what the mixer of their layer read (pass_set_aside)
-  uint32_t context_tokens;  // that the engine runs with, 0 until it is chosen
+  uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs a token and layer; 0: none
+  uint32_t context_tokens;    // that the engine runs with, 0 until it is chosen
   float *output_bias;
   bool is_tied;
   bool is_encoder;  // tokens see all of their text: its passes hold whole texts (whole_attention.h)

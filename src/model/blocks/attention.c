@@ -41,19 +41,23 @@ static void bind_projections(attention_block *attention, model_binder *binder) {
   const uint32_t q = projected_heads(&attention->is) * dim, kv = attention->is.kv_heads * dim;
   attention_weights *weights = &attention->weights;
   qkv_projection *qkv = &weights->qkv;
-  qkv->is_fused = binder_has(binder, "attn_qkv.weight");
+  qkv->is_fused = attention->is.keys_of == NULL && binder_has(binder, "attn_qkv.weight");
   if (qkv->is_fused) {
     bind_matrix(binder, "attn_qkv.weight", q + 2 * kv, hidden, BINDING_REQUIRED, &qkv->fused);
     bind_vector(binder, "attn_qkv.bias", q + 2 * kv, BINDING_OPTIONAL, &weights->fused_bias);
   } else {
     bind_matrix(binder, "attn_q.weight", q, hidden, BINDING_REQUIRED, &qkv->q);
-    bind_matrix(binder, "attn_k.weight", kv, hidden, BINDING_REQUIRED, &qkv->k);
-    bind_matrix(binder, "attn_v.weight", kv, hidden, BINDING_REQUIRED, &qkv->v);
     bind_vector(binder, "attn_q.bias", q, BINDING_OPTIONAL, &weights->q_bias);
+    attention->rows = (qkv_rows){.q = q};
+    if (attention->is.keys_of != NULL) return;
+    bind_matrix(binder, "attn_k.weight", kv, hidden, BINDING_REQUIRED, &qkv->k);
+    bind_matrix(binder, "attn_v.weight", kv, hidden,
+                attention->is.norms_values ? BINDING_OPTIONAL : BINDING_REQUIRED, &qkv->v);
     bind_vector(binder, "attn_k.bias", kv, BINDING_OPTIONAL, &weights->k_bias);
     bind_vector(binder, "attn_v.bias", kv, BINDING_OPTIONAL, &weights->v_bias);
+    attention->rows.k = attention->rows.v = kv;
   }
-  if (binder->status != WICK_OK) return;
+  if (binder->status != WICK_OK || !qkv->is_fused) return;
   binder->status = qkv_split(qkv, projected_heads(&attention->is), attention->is.kv_heads, dim,
                              &attention->rows, binder->error);
 }
@@ -72,6 +76,7 @@ static void bind_qk_norms(attention_block *attention, model_binder *binder) {
   const uint32_t q_count = is_row ? q * dim : dim, k_count = is_row ? kv * dim : dim;
   bind_norm(binder, "attn_q_norm.weight", q_count, BINDING_REQUIRED, &weights->q_norm,
             &attention->q_norm_bias);
+  if (is->keys_of != NULL) return;
   bind_norm(binder, "attn_k_norm.weight", k_count, BINDING_REQUIRED, &weights->k_norm,
             &attention->k_norm_bias);
 }
@@ -187,8 +192,12 @@ static void project(const attention_block *attention, model_pass *pass,
                 buffers->rows_stride);
   } else {
     product_add(&qkv, &weights->qkv.q, weights->q_bias, buffers->rows, buffers->rows_stride);
-    product_add(&qkv, &weights->qkv.k, weights->k_bias, buffers->k, buffers->kv_stride);
-    product_add(&qkv, &weights->qkv.v, weights->v_bias, buffers->v, buffers->kv_stride);
+    if (attention->is.keys_of == NULL) {
+      product_add(&qkv, &weights->qkv.k, weights->k_bias, buffers->k, buffers->kv_stride);
+    }
+    if (tensor_is_present(&weights->qkv.v)) {
+      product_add(&qkv, &weights->qkv.v, weights->v_bias, buffers->v, buffers->kv_stride);
+    }
   }
   product_run(&qkv);
   measure_product(pass->ops, OP_QKV, &qkv);
@@ -231,6 +240,16 @@ static void take_gate(const head_job *job, uint32_t t, float *q) {
   }
 }
 
+static void norm_values(const head_job *job, const float *k, float *v) {
+  const attention_settings *is = &job->attention->is;
+  if (!tensor_is_present(&job->attention->weights.qkv.v)) {
+    memcpy(v, k, (size_t)is->kv_heads * is->head_dim * sizeof(float));
+  }
+  for (uint32_t h = 0; h < is->kv_heads; h++, v += is->head_dim) {
+    job->pass->kernels->rms_norm(v, NULL, is->head_dim, job->pass->model->config.norm_epsilon, v);
+  }
+}
+
 static float temperature_of(const attention_settings *is, uint32_t position) {
   const uint32_t times = position / is->temperature_tokens;
   return (float)(1 + (double)is->temperature * math_log(1.0 + times));
@@ -256,6 +275,9 @@ static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t
     }
     if (attention->weights.q_norm != NULL) {
       norm_heads(job, q, attention->weights.q_norm, attention->q_norm_bias, is->heads);
+    }
+    if (is->norms_values && is->keys_of == NULL) {
+      norm_values(job, k, job->buffers->v + (size_t)t * job->buffers->kv_stride);
     }
     if (attention->weights.k_norm != NULL) {
       norm_heads(job, k, attention->weights.k_norm, attention->k_norm_bias, is->kv_heads);
@@ -294,9 +316,11 @@ static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t
 static wick_status attend_pages(const attention_block *attention, model_pass *pass,
                                 paged_attention *run, wick_error *error) {
   run->pool = store_group(pass->store, attention->pages.group);
-  const wick_status status = attention_store(run, pass->threads, pass->layer, error);
-  if (status != WICK_OK) return status;
-  measure_store(pass->ops, run);
+  if (attention->is.keys_of == NULL) {
+    const wick_status status = attention_store(run, pass->threads, pass->layer, error);
+    if (status != WICK_OK) return status;
+    measure_store(pass->ops, run);
+  }
   attention_run(run, pass->threads);
   measure_attention(pass->ops, run);
   return WICK_OK;
@@ -435,9 +459,16 @@ attention_settings attention_read(model_plan *plan, uint32_t layer) {
   return is;
 }
 
+void attention_read_window_heads(model_plan *plan, attention_settings *settings) {
+  model_keys *keys = plan->keys;
+  settings->head_dim = keys_count(keys, "attention.key_length_swa", 1, MODEL_HEAD_DIM_MAX, 0);
+  check_heads(keys, settings,
+              keys_count(keys, "attention.value_length_swa", 1, MODEL_HEAD_DIM_MAX, 0));
+}
+
 // What causal attention alone has.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
-  if (!is->has_sinks && is->qk_norms != ATTENTION_NORMS_BEHIND) return;
+  if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_BEHIND) return;
   keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
                            "'%s.attention.causal' is false, which this architecture does not "
                            "support",
@@ -479,6 +510,8 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
   if (settings->is_whole) {
     plan->model->is_encoder = true;
     refuse_in_encoder(plan->keys, settings);
+  } else if (settings->keys_of != NULL) {
+    attention->pages = ((const attention_block *)settings->keys_of)->pages;
   } else {
     attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
   }

@@ -36,15 +36,19 @@ typedef struct attention_settings {
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
   attention_aside aside;
-  bool is_first;    // another mixer of the layer follows, which reads what was set aside
-  bool has_sinks;   // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
-  bool is_gated;    // attn_q has a gate behind each head's query: the output is multiplied by its
-                    // sigmoid
-  uint32_t window;  // tokens that are looked back on, 0: all
-  float scale;      // of q k^T, 0: 1 / sqrt(head_dim)
-  float score_cap;  // not 0: scores become cap * tanh(score / cap)
-  float clamp;      // not 0: queries, keys and values stay within [-clamp, clamp]
-  float alibi;      // not 0: ALiBi with slopes from 2^(-alibi / heads) on (Press et al. 2021)
+  bool is_first;               // another mixer of the layer follows, which reads what was set aside
+  const model_block *keys_of;  // attention of a layer before whose keys and values it reads, too;
+                               // NULL: it has its own
+  bool norms_values;  // values are normalised by heads, without weights; where attn_v is absent
+                      // they are what attn_k gives
+  bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
+  bool is_gated;      // attn_q has a gate behind each head's query: the output is multiplied by its
+                      // sigmoid
+  uint32_t window;    // tokens that are looked back on, 0: all
+  float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
+  float score_cap;    // not 0: scores become cap * tanh(score / cap)
+  float clamp;        // not 0: queries, keys and values stay within [-clamp, clamp]
+  float alibi;        // not 0: ALiBi with slopes from 2^(-alibi / heads) on (Press et al. 2021)
   float residual_scale;  // of what it adds
   // not 0: queries grow by 1 + temperature * ln(1 + floor(position / temperature_tokens))
   float temperature;
@@ -55,6 +59,9 @@ typedef struct attention_settings {
 // "attention.value_length", and checks that they go together; is_whole from "attention.causal".
 // rope: ATTENTION_ROPE_NONE. Everything else is off.
 attention_settings attention_read(model_plan *plan, uint32_t layer);
+// The heads of layers with a window where these have a size of their own:
+// "attention.key_length_swa" and "attention.value_length_swa".
+void attention_read_window_heads(model_plan *plan, attention_settings *settings);
 // Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an
 // optional bias; the norms of qk_norms.
 model_block *attention_make(model_plan *plan, const attention_settings *settings);

@@ -214,17 +214,32 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   arena_release(&pass->arena, begin);
 }
 
-static void gather_queries(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const latent_job *job = context;
-  const latent_settings *is = &job->latent->is;
+// Of each head of each token `floats` values. A dim of 0: rows of a head lie side by side; else a
+// token's row has its heads `dim` floats apart.
+typedef struct copy_job {
+  latent_rows from, to;
+  uint32_t from_dim, to_dim, floats;
+  uint32_t heads, tokens;
+} copy_job;
+
+static float *head_at(const copy_job *job, latent_rows rows, uint32_t dim, uint32_t t, uint32_t h) {
+  return dim == 0 ? row_of(rows, (size_t)h * job->tokens + t) : row_of(rows, t) + (size_t)h * dim;
+}
+
+static void copy_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const copy_job *job = context;
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
-    for (uint32_t h = 0; h < is->heads; h++) {
-      memcpy(row_of(job->buffers->narrow, (size_t)h * job->pass->count + t),
-             row_of(job->buffers->queries, t) + (size_t)h * is->key_dim,
-             job->latent->plain_dim * sizeof(float));
+    for (uint32_t h = 0; h < job->heads; h++) {
+      memcpy(head_at(job, job->to, job->to_dim, t, h), head_at(job, job->from, job->from_dim, t, h),
+             job->floats * sizeof(float));
     }
   }
+}
+
+static void copy_heads(const model_pass *pass, copy_job job) {
+  job.tokens = pass->count;
+  thread_pool_for(pass->threads, pass->count, copy_tokens, &job);
 }
 
 // to = [a, b, 0 ...]   [head_dim]
@@ -303,62 +318,42 @@ static wick_status attend(const latent_job *job, model_pass *pass, wick_error *e
   return status;
 }
 
-static void gather_sums(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const latent_job *job = context;
+// hidden += out(values)
+static void add_values(const latent_job *job, model_pass *pass) {
   const latent_block *latent = job->latent;
-  (void)thread;
-  for (uint32_t t = first; t < last; t++) {
-    for (uint32_t h = 0; h < latent->is.heads; h++) {
-      memcpy(row_of(job->buffers->wide, (size_t)h * job->pass->count + t),
-             row_of(job->buffers->result, t) + (size_t)h * latent->head_dim,
-             latent->is.kv_rank * sizeof(float));
-    }
-  }
-}
-
-// values = the heads' results side by side
-static void take_values(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const latent_job *job = context;
-  const latent_block *latent = job->latent;
+  const latent_settings *is = &latent->is;
   const latent_buffers *buffers = job->buffers;
-  const uint32_t dim = latent->is.value_dim;
-  (void)thread;
-  for (uint32_t t = first; t < last; t++) {
-    for (uint32_t h = 0; h < latent->is.heads; h++) {
-      const float *from = latent->is.is_absorbed
-                              ? row_of(buffers->narrow, (size_t)h * job->pass->count + t)
-                              : row_of(buffers->result, t) + (size_t)h * latent->head_dim;
-      memcpy(row_of(buffers->values, t) + (size_t)h * dim, from, dim * sizeof(float));
-    }
+  const uint32_t dim = latent->head_dim, value = is->value_dim;
+  copy_job values = {buffers->result, buffers->values, dim, value, value, is->heads, 0};
+  if (is->is_absorbed) {
+    copy_heads(pass, (copy_job){buffers->result, buffers->wide, dim, 0, is->kv_rank, is->heads, 0});
+    multiply_heads(job, pass, OP_ATTN_OUTPUT, &latent->v_b, buffers->wide, buffers->narrow);
+    values.from = buffers->narrow;
+    values.from_dim = 0;
   }
+  copy_heads(pass, values);
+  if (!pass_keep_wanted(pass, buffers->values.at, buffers->values.stride, is->heads * value))
+    return;
+  const pass_output output = {&latent->out, NULL, NULL, is->residual_scale, OP_ATTN_OUTPUT};
+  pass_add_output(pass, &output, buffers->values.at, buffers->values.stride);
 }
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const latent_block *latent = (const latent_block *)block;
+  const latent_settings *is = &latent->is;
   const uint64_t begin = arena_mark(&pass->arena);
   const latent_buffers buffers = take_buffers(latent, &pass->arena);
   latent_job job = {latent, pass, &buffers};
   pass_norm(pass, pass->hidden, latent->norm, latent->norm_bias);
   project(&job, pass);
-  if (latent->is.is_absorbed) {
-    thread_pool_for(pass->threads, pass->count, gather_queries, &job);
+  if (is->is_absorbed) {
+    copy_heads(pass, (copy_job){buffers.queries, buffers.narrow, is->key_dim, 0, latent->plain_dim,
+                                is->heads, 0});
     multiply_heads(&job, pass, OP_QKV, &latent->k_b, buffers.narrow, buffers.wide);
   }
   thread_pool_for(pass->threads, pass->count, arrange_tokens, &job);
   const wick_status status = attend(&job, pass, error);
-  if (status == WICK_OK) {
-    if (latent->is.is_absorbed) {
-      thread_pool_for(pass->threads, pass->count, gather_sums, &job);
-      multiply_heads(&job, pass, OP_ATTN_OUTPUT, &latent->v_b, buffers.wide, buffers.narrow);
-    }
-    thread_pool_for(pass->threads, pass->count, take_values, &job);
-    if (pass_keep_wanted(pass, buffers.values.at, buffers.values.stride,
-                         latent->is.heads * latent->is.value_dim)) {
-      const pass_output output = {&latent->out, NULL, NULL, latent->is.residual_scale,
-                                  OP_ATTN_OUTPUT};
-      pass_add_output(pass, &output, buffers.values.at, buffers.values.stride);
-    }
-  }
+  if (status == WICK_OK) add_values(&job, pass);
   arena_release(&pass->arena, begin);
   return status;
 }

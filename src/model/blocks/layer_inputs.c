@@ -1,0 +1,186 @@
+// model/blocks/layer_inputs.c — see layer_inputs.h.
+#include "model/blocks/layer_inputs.h"
+
+#include "model/binder.h"
+#include "model/measure.h"
+#include "model/pass.h"
+
+// ---- Inputs of all layers ----
+
+typedef struct inputs_block {
+  model_block block;
+  uint32_t dim, all;         // floats a token: of one layer, of all
+  weight_tensor table;       // [vocab, all]
+  weight_tensor projection;  // [all, hidden]
+  float *norm, *norm_bias;   // [dim]
+} inputs_block;
+
+static void bind_inputs(model_block *block, model_binder *binder) {
+  inputs_block *inputs = (inputs_block *)block;
+  const model_config *config = &binder->model->config;
+  const int32_t layer = binder->layer;
+  binder->layer = MODEL_LAYER_NONE;
+  bind_matrix(binder, "per_layer_token_embd.weight", config->vocab, inputs->all, BINDING_REQUIRED,
+              &inputs->table);
+  bind_matrix(binder, "per_layer_model_proj.weight", inputs->all, config->hidden, BINDING_REQUIRED,
+              &inputs->projection);
+  bind_norm(binder, "per_layer_proj_norm.weight", inputs->dim, BINDING_REQUIRED, &inputs->norm,
+            &inputs->norm_bias);
+  binder->layer = layer;
+}
+
+static float *take_rows(const inputs_block *inputs, scratch_arena *arena) {
+  return arena_take_floats(arena, (uint64_t)arena->threads * arena_line_floats(inputs->all));
+}
+
+static void reserve_inputs(const model_block *block, scratch_arena *arena) {
+  const inputs_block *inputs = (const inputs_block *)block;
+  const uint64_t begin = arena_mark(arena);
+  arena_take_act(arena, arena->batch_tokens, inputs->projection.dims[0]);
+  arena_release(arena, begin);
+  take_rows(inputs, arena);
+  arena_release(arena, begin);
+}
+
+typedef struct inputs_job {
+  const inputs_block *inputs;
+  const model_pass *pass;
+  float *rows;  // [threads, all]
+} inputs_job;
+
+static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const inputs_job *job = context;
+  const inputs_block *inputs = job->inputs;
+  const kernel_table *kernels = job->pass->kernels;
+  const uint32_t dim = inputs->dim, all = inputs->all;
+  const kernel_matrix table = tensor_matrix(&inputs->table, 0);
+  float *row = job->rows + (size_t)thread * arena_line_floats(all);
+  for (uint32_t t = first; t < last; t++) {
+    float *to = job->pass->layer_inputs + (size_t)t * all;
+    kernels->types[table.type].row_dequant(&table, (uint32_t)job->pass->inputs[t].token, row);
+    kernels->scale(row, __builtin_sqrtf((float)dim), all);
+    kernels->scale(to, 1 / __builtin_sqrtf((float)job->pass->model->config.hidden), all);
+    for (uint32_t i = 0; i < all; i += dim) {
+      norm_row(job->pass, to + i, inputs->norm, inputs->norm_bias, dim, to + i);
+    }
+    kernels->add(to, row, all);
+    kernels->scale(to, 1 / __builtin_sqrtf(2), all);
+  }
+}
+
+static wick_status run_inputs(const model_block *block, model_pass *pass, wick_error *error) {
+  const inputs_block *inputs = (const inputs_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  (void)error;
+  pass_multiply(pass, OP_EMBED, &inputs->projection, NULL, pass->hidden, pass->hidden_stride,
+                pass->layer_inputs, inputs->all);
+  inputs_job job = {inputs, pass, take_rows(inputs, &pass->arena)};
+  thread_pool_for(pass->threads, pass->count, finish_inputs, &job);
+  measure_rows(pass->ops, OP_EMBED, pass->count, 2ull * inputs->all);
+  arena_release(&pass->arena, begin);
+  return WICK_OK;
+}
+
+// ---- The end of a layer ----
+
+typedef struct end_block {
+  model_block block;
+  uint32_t hidden, dim;    // dim 0: it only scales
+  weight_tensor gate, up;  // [dim, hidden], [hidden, dim]
+  float *post_norm;        // [hidden]
+  float *scale;            // [1] or NULL
+} end_block;
+
+static void bind_end(model_block *block, model_binder *binder) {
+  end_block *end = (end_block *)block;
+  bind_vector(binder, "layer_output_scale.weight", 1, BINDING_OPTIONAL, &end->scale);
+  if (end->dim == 0) return;
+  bind_matrix(binder, "inp_gate.weight", end->dim, end->hidden, BINDING_REQUIRED, &end->gate);
+  bind_matrix(binder, "proj.weight", end->hidden, end->dim, BINDING_REQUIRED, &end->up);
+  bind_vector(binder, "post_norm.weight", end->hidden, BINDING_REQUIRED, &end->post_norm);
+}
+
+static float *take_gates(const end_block *end, scratch_arena *arena) {
+  return arena_take_floats(arena, (uint64_t)arena->batch_tokens * arena_line_floats(end->dim));
+}
+
+static void reserve_end(const model_block *block, scratch_arena *arena) {
+  const end_block *end = (const end_block *)block;
+  const uint64_t begin = arena_mark(arena);
+  if (end->dim == 0) return;
+  take_gates(end, arena);
+  arena_take_act(arena, arena->batch_tokens, end->hidden > end->dim ? end->hidden : end->dim);
+  arena_release(arena, begin);
+}
+
+typedef struct end_job {
+  const end_block *end;
+  const model_pass *pass;
+  float *gates;  // [tokens, dim]
+} end_job;
+
+// gate = gelu(gate) * inputs. In the last layer rows are those whose logits are wanted.
+static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const end_job *job = context;
+  const model_pass *pass = job->pass;
+  const uint32_t dim = job->end->dim, layers = pass->model->config.layers;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t input = pass->layer + 1 == layers ? pass->wanted[t] : t;
+    pass->kernels->gelu_mul(job->gates + (size_t)t * arena_line_floats(dim),
+                            pass->layer_inputs + (input * layers + pass->layer) * dim, dim);
+  }
+}
+
+static void scale_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const end_job *job = context;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    job->pass->kernels->scale(job->pass->hidden + (size_t)t * job->pass->hidden_stride,
+                              *job->end->scale, job->end->hidden);
+  }
+}
+
+static wick_status run_end(const model_block *block, model_pass *pass, wick_error *error) {
+  const end_block *end = (const end_block *)block;
+  const uint64_t begin = arena_mark(&pass->arena);
+  const uint32_t stride = arena_line_floats(end->dim);
+  end_job job = {end, pass, NULL};
+  (void)error;
+  if (end->dim != 0) {
+    const pass_output output = {&end->up, NULL, end->post_norm, 1, OP_DOWN};
+    job.gates = take_gates(end, &pass->arena);
+    pass_multiply(pass, OP_GATE_UP, &end->gate, NULL, pass->hidden, pass->hidden_stride, job.gates,
+                  stride);
+    thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
+    pass_add_output(pass, &output, job.gates, stride);
+  }
+  if (end->scale != NULL) thread_pool_for(pass->threads, pass->count, scale_tokens, &job);
+  arena_release(&pass->arena, begin);
+  return WICK_OK;
+}
+
+// ---- Planning ----
+
+uint32_t layer_inputs_read(model_plan *plan) {
+  return keys_count_or_none(plan->keys, "embedding_length_per_layer_input", MODEL_HIDDEN_MAX);
+}
+
+model_block *layer_inputs_make(model_plan *plan, uint32_t dim) {
+  static const model_block_ops OPS = {"per-layer embeddings", bind_inputs, reserve_inputs,
+                                      run_inputs};
+  inputs_block *inputs = plan_block(plan, &OPS, sizeof *inputs);
+  if (inputs == NULL) return NULL;
+  inputs->dim = plan->model->layer_inputs_dim = dim;
+  inputs->all = dim * plan->model->config.layers;
+  return &inputs->block;
+}
+
+model_block *layer_end_make(model_plan *plan, uint32_t dim) {
+  static const model_block_ops OPS = {"layer end", bind_end, reserve_end, run_end};
+  end_block *end = plan_block(plan, &OPS, sizeof *end);
+  if (end == NULL) return NULL;
+  end->hidden = plan->model->config.hidden;
+  end->dim = dim;
+  return &end->block;
+}

@@ -1,0 +1,22 @@
+// model/blocks/layer_inputs.h — per-layer embeddings (Gemma 3n, Gemma 4; Google DeepMind 2025):
+// each token has a short row for each layer, looked up and projected from its embedding x:
+//
+//   inputs[layer] = (table[token][layer] * sqrt(dim) + norm(proj(x)[layer] / sqrt(hidden))) /
+//   sqrt(2)
+//
+// Behind the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])).
+#ifndef WICK_MODEL_BLOCKS_LAYER_INPUTS_H
+#define WICK_MODEL_BLOCKS_LAYER_INPUTS_H
+
+#include "model/family.h"
+
+// "embedding_length_per_layer_input": floats a token and layer; 0 or absent: there are none.
+uint32_t layer_inputs_read(model_plan *plan);
+// Makes the inputs of all layers: the first mixer of layer 0. Tensors: per_layer_token_embd [vocab,
+// layers * dim], per_layer_model_proj [layers * dim, hidden], per_layer_proj_norm [dim].
+model_block *layer_inputs_make(model_plan *plan, uint32_t dim);
+// Adds them to a layer, which is then multiplied by layer_output_scale [1], where the file has it.
+// Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden]; with a dim of 0 none.
+model_block *layer_end_make(model_plan *plan, uint32_t dim);
+
+#endif
