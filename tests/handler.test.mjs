@@ -225,6 +225,7 @@ describe('completions', () => {
     const { usage } = chunks.at(-1);
     assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
     assert.equal(usage.prompt_tokens, whole.usage.prompt_tokens);
+    assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
     const tokens = await engine.tokenize(prompts[0]);
     const ofTokens = await jsonOf(await handle(post(COMPLETIONS, { ...body, prompt: tokens })));
     assert.equal(ofTokens.choices[1].text, wanted[1]);

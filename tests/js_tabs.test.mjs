@@ -6,36 +6,8 @@ import { EventEmitter } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { EngineConnection } from '../js/connection/engine_connection.js';
 import { TabThread } from '../js/tabs/tab_thread.js';
+import { TestLocks } from './support/locks.mjs';
 import { waitUntil } from './support/package.mjs';
-
-/** Web Locks: one holder a name, the others wait in their order. */
-class Locks {
-  /** @type {Map<string, (() => void)[]>} the first holds the lock */
-  #queues = new Map();
-
-  /** @param {string} name @param {{signal: AbortSignal}} options @param {() => any} held */
-  async request(name, { signal }, held) {
-    signal.throwIfAborted();
-    const queue = this.#queues.get(name) ?? [];
-    this.#queues.set(name, queue);
-    await new Promise((settle, fail) => {
-      const go = () => settle(undefined);
-      queue.push(go);
-      if (queue[0] === go) go();
-      signal.addEventListener('abort', () => {
-        if (queue[0] === go) return;
-        queue.splice(queue.indexOf(go), 1);
-        fail(signal.reason);
-      });
-    });
-    try {
-      return await held();
-    } finally {
-      queue.shift();
-      queue[0]?.();
-    }
-  }
-}
 
 /** The engine's worker of the tab that leads. */
 class PretendedWorker extends EventEmitter {
@@ -70,7 +42,7 @@ class PretendedWorker extends EventEmitter {
 
 before(() => {
   Object.defineProperty(globalThis, 'navigator', {
-    value: { locks: new Locks() },
+    value: { locks: new TestLocks() },
     configurable: true,
   });
 });

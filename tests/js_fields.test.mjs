@@ -1,0 +1,87 @@
+// The fields of a request's body, one by one: what they accept, and what is said of the rest.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { checkFields, checkTogether, commonFields, pickFields } from '../js/handler/fields.js';
+
+const wholes = 'a whole number of at least';
+/** Each field: values that it accepts, values that it refuses, what it wants. @type {[string, unknown[], unknown[], string][]} */
+const table = [
+  ['stream', [true, false], [1, 'true', {}], 'true or false'],
+  ['max_tokens', [1, 2 ** 40], [0, -1, 1.5, '1', 2 ** 53], `${wholes} 1`],
+  ['n', [1, 2], [0, 0.5], `${wholes} 1`],
+  ['stop', ['a', '', [], ['a', 'b']], [1, ['a', 1], {}], 'a string or an array of strings'],
+  ['seed', [-1, 0, 2 ** 53 - 1], [0.5, 2 ** 53, '1'], 'a whole number'],
+  ['temperature', [0, 0.1, 100], [-0.1, '1', true], 'a number of at least 0'],
+  ['top_p', [0, 1], [-0.1, 1.1], 'a number from 0 to 1'],
+  ['top_k', [0, 7], [-1, 0.5], `${wholes} 0`],
+  ['min_p', [0, 1], [-0.1, 1.01], 'a number from 0 to 1'],
+  ['repeat_penalty', [0, 9], [-1], 'a number of at least 0'],
+  ['frequency_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
+  ['presence_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
+  [
+    'logit_bias',
+    [{}, { 1: 0.5, 20: -1 }],
+    [[], 1, { a: 1 }, { 1: '1' }, { '-1': 1 }],
+    'an object of token ids and numbers',
+  ],
+  ['salt', ['a'], ['', 1, []], 'a string that is not empty'],
+  ['repeat_last_n', [-1, 0, 2 ** 20], [-2, 2 ** 20 + 1], 'a whole number from -1 to 1048576'],
+];
+
+describe('fields', () => {
+  for (const [name, good, bad, wanted] of table) {
+    test(`${name}: ${wanted}`, () => {
+      for (const value of [...good, null]) checkFields({ [name]: value }, commonFields);
+      for (const value of bad) {
+        const message = `${name} must be ${wanted}, not ${JSON.stringify(value)}`;
+        const error = { status: 400, code: 'invalid_value', param: name, message };
+        assert.throws(() => checkFields({ [name]: value }, commonFields), error);
+      }
+    });
+  }
+
+  test('long values are cut, undefined is said', () => {
+    const long = 'x'.repeat(100);
+    const cut = `n must be ${wholes} 1, not "${'x'.repeat(59)}…`;
+    assert.throws(() => checkFields({ n: long }, commonFields), { message: cut });
+    const said = `n must be ${wholes} 1, not undefined`;
+    assert.throws(() => checkFields({ n: undefined }, commonFields), { message: said });
+  });
+
+  test('what is within stream_options has the field’s name before it', () => {
+    const good = { include_usage: true, include_obfuscation: false };
+    checkFields({ stream_options: good }, commonFields);
+    /** @type {[unknown, string, string][]} */
+    const wrong = [
+      [1, 'stream_options', 'invalid_value'],
+      [[], 'stream_options', 'invalid_value'],
+      [{ include_usage: 1 }, 'stream_options.include_usage', 'invalid_value'],
+      [{ usage: true }, 'stream_options.usage', 'unknown_parameter'],
+    ];
+    for (const [value, param, code] of wrong) {
+      const error = { status: 400, param, code };
+      assert.throws(() => checkFields({ stream_options: value }, commonFields), error);
+    }
+  });
+
+  test('fields that every object has are unknown', () => {
+    for (const name of ['toString', '__proto__', 'constructor']) {
+      const body = JSON.parse(`{"${name}": 1}`);
+      assert.throws(() => checkFields(body, commonFields), { code: 'unknown_parameter' });
+      assert.deepEqual(Object.keys(pickFields(body, commonFields)), []);
+    }
+    assert.deepEqual(pickFields({ n: 2, seed: null, model: 'a' }, commonFields), { n: 2 });
+  });
+
+  test('what is needed, and what needs another', () => {
+    for (const body of [{}, { prompt: null }]) {
+      const error = { status: 400, code: 'missing_required_parameter', param: 'prompt' };
+      assert.throws(() => checkTogether(body, 'prompt'), error);
+    }
+    const alone = { prompt: 'a', stream_options: {} };
+    assert.throws(() => checkTogether(alone, 'prompt'), { param: 'stream_options' });
+    checkTogether({ ...alone, stream: true }, 'prompt');
+    checkTogether({ prompt: '', stream_options: null }, 'prompt');
+  });
+});
