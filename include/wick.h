@@ -502,9 +502,9 @@ typedef struct wick_reply wick_reply;
 
 // What the template wrote behind the last message of the conversation that was rendered last: the
 // beginning of the reply, which may have opened the reasoning. Valid until the next call about
-// conversations. *needs_special: reasoning stands between control tokens, so a request for a reply
-// should set print_special. (One with tools should, too.)
-wick_text wick_chat_ending(wick_engine *engine, bool *needs_special);
+// conversations. *has_reasoning: the template knows marks of reasoning. *needs_special: they are
+// control tokens, so a request for a reply should set print_special. (One with tools should, too.)
+wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
 
 // For one reply. `tools` is OpenAI's JSON array of them; NULL: calls are content. `ending` is what
 // wick_chat_ending gave. All is copied; destroy it before the engine. WICK_E_ARG (tools),
@@ -518,7 +518,9 @@ void wick_reply_destroy(wick_reply *reply);  // NULL is fine
 // {"name", "arguments"}}]}; further pieces of a call's arguments have no id, type and name, and an
 // id is empty where the model gave none. WICK_E_FORMAT: the text of a call broke, with its number
 // and place; WICK_E_TRUNCATED: with `is_last`, within a call; WICK_E_FULL, WICK_E_NOMEM. After an
-// error *deltas is what came before it, and each call answers the same.
+// error *deltas is what came before it, and each call answers the same. error->numbers[0] is the
+// byte of the reply where the text of the broken call begins, with the mark and the white space
+// before it; numbers[1] is how many calls before it are whole.
 wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes, bool is_last,
                             wick_text *deltas, wick_error *error);
 

@@ -483,9 +483,16 @@ export interface ChatTextPart {
 }
 
 export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant' | (string & {});
-  content: string | ChatTextPart[];
+  role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
+  /** A message with `tool_calls` needs none. */
+  content?: string | ChatTextPart[] | null;
   name?: string;
+  /** What the assistant called, as its message had it. */
+  tool_calls?: ChatToolCall[] | null;
+  /** Which call the result of a tool answers. */
+  tool_call_id?: string;
+  /** For templates that write the reasoning of earlier turns. */
+  reasoning_content?: string | null;
 }
 
 /** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
@@ -553,6 +560,12 @@ export interface ChatCompletionRequest {
   adaptive_decay?: number | null;
   /** The logprobs are of the distribution after the samplers. */
   post_sampling_probs?: boolean | null;
+  /** What the model may call. The template tells it of them, and its calls come as `tool_calls`. */
+  tools?: ChatTool[] | null;
+  /** `none`: the model is not told of the tools. Others are refused with UNSUPPORTED. */
+  tool_choice?: 'auto' | 'none' | null;
+  /** A model calls as often as it wants: with tools, `false` is refused with UNSUPPORTED. */
+  parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
   /**
@@ -567,13 +580,24 @@ export interface ChatCompletionRequest {
   store?: boolean | null;
   metadata?: Record<string, string> | null;
   service_tier?: string | null;
-  parallel_tool_calls?: boolean;
   prediction?: object | null;
   reasoning_effort?: string | null;
   verbosity?: string | null;
   safety_identifier?: string;
   prompt_cache_key?: string;
   prompt_cache_retention?: string | null;
+}
+
+export interface ChatTool {
+  type: 'function';
+  function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
+}
+
+export interface ChatToolCall {
+  id: string;
+  type: 'function';
+  /** JSON of an object, where the reply was not cut off (`finish_reason: 'length'`). */
+  function: { name: string; arguments: string };
 }
 
 export interface TokenLogprob {
@@ -602,9 +626,16 @@ export interface ChatCompletion {
   model: string;
   choices: {
     index: number;
-    message: { role: 'assistant'; content: string; refusal: null };
+    message: {
+      role: 'assistant';
+      content: string;
+      refusal: null;
+      /** What the model thought before, where it marks it. */
+      reasoning_content?: string;
+      tool_calls?: ChatToolCall[];
+    };
     logprobs: ChatLogprobs | null;
-    finish_reason: 'stop' | 'length';
+    finish_reason: 'stop' | 'length' | 'tool_calls';
   }[];
   usage: ChatUsage;
   timings: Timings;
@@ -618,9 +649,20 @@ export interface ChatCompletionChunk {
   /** Empty in the chunk that `include_usage` adds at the end. */
   choices: {
     index: number;
-    delta: { role?: 'assistant'; content?: string };
+    delta: {
+      role?: 'assistant';
+      content?: string;
+      reasoning_content?: string;
+      /** The first of a call has its id and name; the arguments come in pieces. */
+      tool_calls?: {
+        index: number;
+        id?: string;
+        type?: 'function';
+        function: { name?: string; arguments: string };
+      }[];
+    };
     logprobs: ChatLogprobs | null;
-    finish_reason: 'stop' | 'length' | null;
+    finish_reason: 'stop' | 'length' | 'tool_calls' | null;
   }[];
   usage?: ChatUsage;
   /** In the chunk that has the finish_reason. */

@@ -276,10 +276,33 @@ describe('refusals', () => {
     ],
     [
       CHAT,
-      { messages: [{ role: 'tool', content: '1' }] },
+      { messages: [{ role: 'function', content: '1' }] },
       ...[400, 'messages[0].role', 'unsupported_parameter'],
     ],
-    [CHAT, { ...greedy, tools: [{}] }, 400, 'tools', 'unsupported_parameter'],
+    [CHAT, { messages: [{ role: 'tool' }] }, 400, 'messages[0].content', 'invalid_value'],
+    [
+      CHAT,
+      { messages: [{ role: 'assistant', content: '', tool_calls: [{ function: {} }] }] },
+      ...[400, 'messages[0].tool_calls[0]', 'invalid_value'],
+    ],
+    [CHAT, { ...greedy, tools: {} }, 400, 'tools', 'invalid_value'],
+    [CHAT, { ...greedy, tools: [{}] }, 400, 'tools[0]', 'invalid_value'],
+    [CHAT, { ...greedy, tool_choice: 'required' }, 400, 'tool_choice', 'unsupported_parameter'],
+    [
+      CHAT,
+      { ...greedy, tool_choice: { type: 'function', function: { name: 'get' } } },
+      ...[400, 'tool_choice', 'unsupported_parameter'],
+    ],
+    [
+      CHAT,
+      {
+        ...greedy,
+        tools: [{ type: 'function', function: { name: 'get' } }],
+        parallel_tool_calls: false,
+      },
+      ...[400, 'parallel_tool_calls', 'unsupported_value'],
+    ],
+    [CHAT, { ...greedy, parallel_tool_calls: 'no' }, 400, 'parallel_tool_calls', 'invalid_value'],
     [
       CHAT,
       { ...greedy, response_format: { type: 'xml' } },

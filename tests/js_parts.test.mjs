@@ -310,10 +310,15 @@ describe('errors', () => {
 test('of what comes over a channel only messages of ours are taken', () => {
   const output = { id: 1, texts: ['a'], tokens: [{}], prefill: { done: 0, total: 3 } };
   const error = { code: 'A', message: 'b' };
+  const call = { index: 0, function: { arguments: '' } };
   for (const message of [
     { type: 'ready', info: { load: {} } },
     { type: 'failed', error },
     { type: 'progress', progress: {} },
+    {
+      type: 'step',
+      outputs: [{ ...output, deltas: [[{ content: 'a' }, { tool_calls: [call] }]] }],
+    },
     { type: 'step', outputs: [output, { id: 0, texts: [], tokens: [], done: {}, error }] },
     { type: 'result', id: 0 },
     { type: 'error', id: 3, error },
@@ -345,6 +350,12 @@ test('of what comes over a channel only messages of ours are taken', () => {
       { texts: [1] },
       { tokens: {} },
       { tokens: [1] },
+      { deltas: {} },
+      { deltas: [{}] },
+      { deltas: [[1]] },
+      { deltas: [[{ tool_calls: {} }]] },
+      { deltas: [[{ tool_calls: [{ function: {} }] }]] },
+      { deltas: [[{ tool_calls: [{ index: 0 }] }]] },
       { done: 1 },
     ].map((wrong) => ({ type: 'step', outputs: [{ ...output, ...wrong }] })),
     ...[{ prefill: 1 }, { prefill: { done: 0 } }, { prefill: { total: 1 } }, { error: {} }].map(

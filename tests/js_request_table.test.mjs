@@ -45,6 +45,97 @@ describe('a request that is not read', () => {
   });
 });
 
+describe('a reply that is read', () => {
+  /** @param {(text: string, isLast: boolean) => {deltas: object[], error?: WickError}} readReply */
+  function tableOf(readReply) {
+    /** @type {any[]} */
+    const events = [];
+    /** @type {string[]} */
+    const log = [];
+    const native = {
+      submit: () => 1,
+      passes: () => 0,
+      takeEvents: () => events.splice(0),
+      cancel: (/** @type {number} */ number) => log.push(`cancel ${number}`),
+      openReply: (/** @type {string} */ tools, /** @type {string} */ ending) => {
+        log.push(`open ${tools} ${ending}`);
+        return 7;
+      },
+      closeReply: (/** @type {number} */ reply) => log.push(`close ${reply}`),
+      readReply: (
+        /** @type {number} */ _,
+        /** @type {string} */ text,
+        /** @type {boolean} */ isLast,
+      ) => readReply(text, isLast),
+    };
+    const table = new RequestTable(/** @type {any} */ (native));
+    table.add(1, /** @type {any} */ ({ reply: { tools: '[]', ending: '<a>' } }), false);
+    const say = (/** @type {string} */ text) => {
+      events.push({ request: 1, kind: EVENT_TOKEN, text });
+      return table.collect()[0];
+    };
+    const end = (text = '', finish = 1) => {
+      events.push({ request: 1, kind: EVENT_DONE, finish, text });
+      return table.collect()[0];
+    };
+    return { table, log, say, end };
+  }
+  const broken = (/** @type {string} */ code) => new WickError(code, 'x', { numbers: [2, 1, 0] });
+
+  test('its parts come beside its pieces, and it is closed at its end', () => {
+    const { log, say, end } = tableOf((text, isLast) => ({
+      deltas: isLast ? [] : [{ content: text }],
+    }));
+    const output = say('a');
+    assert.deepEqual([output.texts, output.deltas], [['a'], [[{ content: 'a' }]]]);
+    const last = end();
+    assert.deepEqual([last.texts, last.deltas, last.done?.finish], [[], undefined, 'stop']);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+
+  test('the text of a broken call is content, and so is what follows', () => {
+    const { log, say, end } = tableOf((text) =>
+      text === '?' ? { deltas: [{ content: 'b' }], error: broken('FORMAT') } : { deltas: [] },
+    );
+    assert.deepEqual(say('éé').deltas, [[]]);
+    assert.deepEqual(say('?').deltas, [[{ content: 'b' }, { content: 'é?', callsWhole: 1 }]]);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+    assert.deepEqual(say('<').deltas, [[{ content: '<' }]]);
+    const last = end('>');
+    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>' }]]]);
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+
+  test('a call that is cut off by the limit stays, one that stops by itself is content', () => {
+    for (const [finish, deltas] of /** @type {[number, any][]} */ ([
+      [1, [[{ content: 'c', callsWhole: 1 }]]],
+      [2, undefined],
+      [3, undefined],
+    ])) {
+      const { say, end } = tableOf((_, isLast) =>
+        isLast ? { deltas: [], error: broken('TRUNCATED') } : { deltas: [] },
+      );
+      say('abc');
+      const last = end('', finish);
+      assert.deepEqual([last.deltas, last.error], [deltas, undefined]);
+    }
+  });
+
+  test('without memory it ends with an error', () => {
+    const { log, say, end } = tableOf(() => ({ deltas: [], error: broken('NOMEM') }));
+    assert.equal(say('a').error?.code, 'NOMEM');
+    assert.deepEqual(log, ['open [] <a>', 'cancel 1']);
+    end('', 3);
+    assert.equal(log.at(-1), 'close 7');
+  });
+
+  test('one that has not ended is closed with the engine', () => {
+    const { table, log } = tableOf(() => ({ deltas: [] }));
+    table.closeReplies();
+    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  });
+});
+
 describe('more requests than the engine takes', () => {
   /** A table over an engine of no more than a list. */
   function tableOf() {

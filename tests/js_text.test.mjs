@@ -355,7 +355,7 @@ describe('chat', () => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const more of [
-      { tools: [] },
+      { tool_choice: 'required' },
       { response_format: { type: 'xml' } },
       { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
     ]) {

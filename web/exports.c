@@ -310,6 +310,42 @@ wick_status web_chat_tokenize(wick_engine *engine, const char *json, size_t json
   return status;
 }
 
+// ---- Replies ----
+
+// Where the reply to the conversation that was rendered last begins. numbers: the places
+// WEB_ARRAY_* of its text. 1: the template knows marks of reasoning; 2: some are control tokens.
+WEB_EXPORT("chat_ending") uint32_t web_chat_ending(wick_engine *engine) {
+  bool has_reasoning, needs_special;
+  const wick_text ending = wick_chat_ending(engine, &has_reasoning, &needs_special);
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)ending.bytes;
+  numbers[WEB_ARRAY_COUNT] = ending.size_bytes;
+  return (has_reasoning ? 1u : 0u) | (needs_special ? 2u : 0u);
+}
+
+// NULL after a failure. tools_bytes 0: there are none.
+WEB_EXPORT("reply_create")
+wick_reply *web_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
+                             const char *ending, size_t ending_bytes) {
+  wick_reply *reply;
+  const wick_status status = wick_reply_create(engine, tools_bytes == 0 ? NULL : tools, tools_bytes,
+                                               ending, ending_bytes, &reply, &last_error);
+  return status == WICK_OK ? reply : NULL;
+}
+
+WEB_EXPORT("reply_destroy") void web_reply_destroy(wick_reply *reply) { wick_reply_destroy(reply); }
+
+// numbers: the places WEB_ARRAY_* of the JSON of deltas, also after a failure.
+WEB_EXPORT("reply_read")
+wick_status web_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
+                           uint32_t is_last) {
+  wick_text deltas;
+  const wick_status status =
+      wick_reply_read(reply, text, text_bytes, is_last != 0, &deltas, &last_error);
+  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)deltas.bytes;
+  numbers[WEB_ARRAY_COUNT] = deltas.size_bytes;
+  return status;
+}
+
 // ---- Requests ----
 
 static void read_samplers(const web_samplers *from, wick_sampling *sampling) {

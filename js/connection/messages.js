@@ -28,7 +28,9 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 /**
  * The input of a request: a prompt, or a conversation that the worker renders.
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
- *   variables: Record<string, unknown>, parseSpecial?: boolean}} Input
+ *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined}} Input
+ *
+ * @typedef {import('../wasm/engine_records.js').Delta} Delta
  *
  * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags' | 'passesWaited'>} Settings
  *
@@ -60,8 +62,8 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
- * were asked for.
- * @typedef {{id: number, texts: string[], tokens: TokenDetail[],
+ * were asked for. `deltas` is what each piece of a reply to a conversation is, where it is not just content.
+ * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,
  *   prefill: {done: number, total: number} | undefined, done: Done | undefined,
  *   error: PlainError | undefined}} Output
  */
@@ -101,6 +103,17 @@ const isPrefill = (progress) =>
   progress === undefined ||
   (isObject(progress) && isCount(progress.done) && isCount(progress.total));
 
+/** @param {any} call a piece of one @returns {boolean} */
+const isCall = (call) => isObject(call) && isCount(call.index) && isObject(call.function);
+
+/** @param {any} delta @returns {boolean} */
+const isDelta = ({ tool_calls: calls = [] }) => Array.isArray(calls) && calls.every(isCall);
+
+/** @param {any} deltas of each piece @returns {boolean} */
+const areDeltas = (deltas) =>
+  Array.isArray(deltas) &&
+  deltas.every((list) => Array.isArray(list) && list.every((one) => isObject(one) && isDelta(one)));
+
 /** @param {any} output @returns {boolean} */
 const isOutput = (output) =>
   isObject(output) &&
@@ -109,6 +122,7 @@ const isOutput = (output) =>
   output.texts.every((/** @type {any} */ text) => typeof text === 'string') &&
   Array.isArray(output.tokens) &&
   output.tokens.every(isObject) &&
+  (output.deltas === undefined || areDeltas(output.deltas)) &&
   isPrefill(output.prefill) &&
   (output.done === undefined || isObject(output.done)) &&
   (output.error === undefined || isPlainError(output.error));

@@ -9,7 +9,9 @@ import {
   idleFields,
   ignored,
   isObject,
+  isText,
   missing,
+  must,
   object,
   pickFields,
   whole,
@@ -40,6 +42,9 @@ const effective = {
   top_logprobs: whole(0, LOGPROBS_MAX),
   chat_template_kwargs: object,
   response_format: object, // the engine refuses what it does not know
+  tools: checkTools,
+  tool_choice: missing(isOneOf('none', 'auto')),
+  parallel_tool_calls: boolean,
 };
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = {
@@ -47,10 +52,7 @@ const fields = {
   ...idleFields,
   ...{ store: ignored, metadata: ignored, service_tier: ignored, prediction: ignored },
   ...{ safety_identifier: ignored, prompt_cache_key: ignored, prompt_cache_retention: ignored },
-  parallel_tool_calls: ignored, // there are no tools
-  tools: missing(isEmptyArray),
   functions: missing(isEmptyArray),
-  tool_choice: missing(isOneOf('none', 'auto')),
   function_call: missing(isOneOf('none', 'auto')),
   modalities: missing((kinds) => Array.isArray(kinds) && kinds.every(isOneOf('text'))),
   reasoning_effort: missing(isOneOf('none')),
@@ -60,7 +62,28 @@ const fields = {
 };
 export const chatFields = new Set(Object.keys(fields));
 
-const roles = ['system', 'developer', 'user', 'assistant'];
+const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
+
+/** @type {import('./fields.js').Check} */
+function checkTools(tools, name) {
+  if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
+  for (const [index, tool] of tools.entries()) {
+    const isFunction = tool?.type === 'function' && isText(tool.function?.name);
+    if (isFunction && tool.function.name !== '') continue;
+    const at = `${name}[${index}]`;
+    throw invalidField(at, `${at} must be {"type": "function", "function": {"name", ...}}`);
+  }
+}
+
+/** @type {import('./fields.js').Check} */
+function checkCalls(calls, name) {
+  if (!Array.isArray(calls)) throw invalidField(name, `${name} must be an array`);
+  for (const [index, call] of calls.entries()) {
+    if (isText(call?.function?.name) && isText(call.function.arguments)) continue;
+    const at = `${name}[${index}]`;
+    throw invalidField(at, `${at} must be {"id", "function": {"name", "arguments": a string}}`);
+  }
+}
 
 /** @type {import('./fields.js').Check} */
 function checkMessages(messages, name) {
@@ -79,12 +102,15 @@ function checkMessage(message, at) {
       role: checkRole,
       content: checkContent,
       name: ignored, // templates that know names write them
-      tool_calls: missing(isEmptyArray),
+      tool_calls: checkCalls,
+      tool_call_id: must(isText, 'a string'),
+      reasoning_content: must(isText, 'a string'),
       ...{ function_call: missing(), audio: missing(), refusal: missing() },
     },
     `${at}.`,
   );
-  for (const name of ['role', 'content']) {
+  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
+  for (const name of hasCalls ? ['role'] : ['role', 'content']) {
     if (message[name] === undefined || message[name] === null) {
       throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
     }
@@ -94,7 +120,7 @@ function checkMessage(message, at) {
 /** @type {import('./fields.js').Check} */
 function checkRole(role, name) {
   if (roles.includes(role)) return;
-  if (role === 'tool' || role === 'function') return missing()(role, name);
+  if (role === 'function') return missing()(role, name);
   throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
 }
 

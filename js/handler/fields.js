@@ -27,7 +27,7 @@ export const isObject = (value) =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @param {unknown} value @returns {boolean} */
-const isText = (value) => typeof value === 'string';
+export const isText = (value) => typeof value === 'string';
 
 export const text = must(isText, 'a string');
 export const boolean = must((value) => typeof value === 'boolean', 'true or false');

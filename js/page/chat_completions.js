@@ -15,21 +15,21 @@ import { settingsOf } from './request_options.js';
 /** @typedef {import('../index.js').ChatCompletionChunk} ChatCompletionChunk */
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/messages.js').Done} Done */
+/** @typedef {import('../connection/messages.js').Delta} Delta */
 /** @typedef {import('./piece_reader.js').Piece} Piece */
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 
 /** Fields that would change the answer and are not supported. They are refused. */
 const unsupported = [
-  ...['tools', 'functions', 'tool_choice', 'function_call', 'audio', 'modalities'],
-  'web_search_options',
+  ...['functions', 'function_call', 'audio', 'modalities', 'web_search_options'],
 ];
 
 /** Fields of ChatCompletionRequest that are used. */
 const bodyNames = /** @type {const} */ ([
   ...['messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
   ...['temperature', 'top_p', 'top_k', 'min_p', 'repeat_penalty', 'n', 'priority', 'speculation'],
-  ...['salt', 'response_format'],
+  ...['salt', 'response_format', 'tools', 'tool_choice', 'parallel_tool_calls'],
   ...['frequency_penalty', 'presence_penalty', 'seed', 'stop', 'logit_bias', 'logprobs'],
   ...['top_logprobs', 'chat_template_kwargs', 'parseSpecial', 'signal', 'onPrefill'],
   ...['typical_p', 'top_n_sigma', 'xtc_probability', 'xtc_threshold', 'dynatemp_range'],
@@ -40,7 +40,7 @@ const bodyNames = /** @type {const} */ ([
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
 const withoutEffect = [
-  ...['model', 'user', 'store', 'metadata', 'service_tier', 'parallel_tool_calls', 'prediction'],
+  ...['model', 'user', 'store', 'metadata', 'service_tier', 'prediction'],
   ...['reasoning_effort', 'verbosity', 'safety_identifier'],
   ...['prompt_cache_key', 'prompt_cache_retention'],
 ];
@@ -73,6 +73,31 @@ export function messagesOf(messages) {
     if (typeof message?.role !== 'string') throw argumentError(`messages[${index}] has no role`);
     return { ...message, content: contentOf(message.content, index) };
   });
+}
+
+/**
+ * @param {ChatCompletionRequest} body
+ * @returns {object[] | undefined} the tools that the model may call
+ */
+function toolsOf({ tools, tool_choice: choice, parallel_tool_calls: isParallel }) {
+  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none') {
+    const words = `Chat completions support tool_choice 'auto' and 'none', not ${shown(choice)}`;
+    throw new WickError('UNSUPPORTED', words, { option: 'tool_choice' });
+  }
+  if (tools === undefined || tools === null) return undefined;
+  if (!Array.isArray(tools)) throw argumentError(`tools must be an array, not ${shown(tools)}`);
+  for (const [index, tool] of tools.entries()) {
+    if (tool?.type !== 'function' || typeof tool.function?.name !== 'string') {
+      throw argumentError(`tools[${index}] must be {type: 'function', function: {name, ...}}`);
+    }
+  }
+  if (tools.length === 0 || choice === 'none') return undefined;
+  if (isParallel === false) {
+    throw new WickError('UNSUPPORTED', 'parallel_tool_calls: false is not supported yet', {
+      option: 'parallel_tool_calls',
+    });
+  }
+  return tools;
 }
 
 /** @param {unknown} content @param {number} index @returns {string} */
@@ -151,7 +176,12 @@ export class ChatCompletions {
       throw argumentError(`parseSpecial must be true or false, not ${shown(parseSpecial)}`);
     }
     const message = {
-      input: { messages, variables: body.chat_template_kwargs ?? {}, parseSpecial },
+      input: {
+        messages,
+        variables: body.chat_template_kwargs ?? {},
+        parseSpecial,
+        tools: toolsOf(body),
+      },
       settings,
       wantsTokens: body.logprobs === true,
     };
@@ -202,19 +232,64 @@ async function collect(readers, head, body) {
 
 /** @param {PieceReader} reader @param {number} index @param {ChatCompletionRequest} body */
 async function choiceOf(reader, index, body) {
-  let content = '';
+  const reply = new Reply();
   const details = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
-    content += piece.text;
+    for (const delta of deltasOf(piece)) reply.add(delta);
     details.push(...logprobsOf(piece, body));
   }
   return {
     index,
-    message: { role: 'assistant', content, refusal: null },
+    message: reply.message,
     logprobs: body.logprobs ? { content: details, refusal: null } : null,
-    finish_reason: finishOf(/** @type {Done} */ (reader.done)),
+    finish_reason: finishOf(/** @type {Done} */ (reader.done), reply.hasCalled),
   };
 }
+
+/** @param {Piece} piece @returns {Delta[]} */
+const deltasOf = ({ text, deltas }) => deltas ?? [{ content: text }];
+
+/** The parts of a reply put together. */
+class Reply {
+  content = '';
+  reasoning = '';
+  /** @type {{id: string, type: 'function', function: {name: string, arguments: string}}[]} */
+  calls = [];
+  #isBroken = false;
+
+  /** @param {Delta} delta */
+  add(delta) {
+    if (delta.callsWhole !== undefined) {
+      this.calls.length = delta.callsWhole;
+      this.#isBroken = true;
+    }
+    this.content += delta.content ?? '';
+    this.reasoning += delta.reasoning_content ?? '';
+    for (const { index, id, function: part } of delta.tool_calls ?? []) {
+      if (part.name === undefined) {
+        this.calls[index].function.arguments += part.arguments;
+      } else {
+        const made = { name: part.name, arguments: part.arguments };
+        this.calls.push({ id: id || callId(), type: 'function', function: made });
+      }
+    }
+  }
+
+  get hasCalled() {
+    return this.calls.length > 0 && !this.#isBroken;
+  }
+
+  get message() {
+    /** @type {ChatCompletion['choices'][0]['message']} */
+    const message = { role: 'assistant', content: this.content, refusal: null };
+    if (this.reasoning !== '') message.reasoning_content = this.reasoning;
+    if (this.calls.length > 0) message.tool_calls = this.calls;
+    return message;
+  }
+}
+
+/** Some templates want nine letters and digits. */
+const callId = () => `${randomName()}${randomName()}`.slice(0, 9);
 
 /** @param {PieceReader[]} readers that have ended @returns {Done[]} */
 const donesOf = (readers) => readers.map((reader) => /** @type {Done} */ (reader.done));
@@ -225,6 +300,8 @@ export class ChatStream {
   #head;
   #body;
   #isTaken = false;
+  /** The choices that called a tool. @type {Set<number>} */
+  #callers = new Set();
   /** @type {AbortController | undefined} */
   #controller;
 
@@ -264,7 +341,10 @@ export class ChatStream {
       for (const index of readers.keys()) {
         yield this.#chunk(index, { delta: { role: 'assistant', content: '' } });
       }
-      for await (const { index, piece } of merged(readers)) yield this.#piece(index, piece);
+      for await (const { index, piece } of merged(readers)) {
+        if (piece) yield* this.#pieces(index, piece);
+        else yield this.#end(index);
+      }
       const dones = donesOf(readers);
       if (this.#body.stream_options?.include_usage) {
         yield Object.assign(this.#chunk(0, {}), { choices: [], usage: usageOf(dones) });
@@ -274,18 +354,29 @@ export class ChatStream {
     }
   }
 
-  /** @param {number} index @param {Piece | undefined} piece undefined: the choice has ended */
-  #piece(index, piece) {
-    if (!piece) {
-      const done = /** @type {Done} */ (this.#readers[index].done);
-      const last = this.#chunk(index, { finish_reason: finishOf(done) });
-      return Object.assign(last, { timings: timingsOf(done) });
+  /** @param {number} index a choice that has ended */
+  #end(index) {
+    const done = /** @type {Done} */ (this.#readers[index].done);
+    const finish = finishOf(done, this.#callers.has(index));
+    const last = this.#chunk(index, { finish_reason: finish });
+    return Object.assign(last, { timings: timingsOf(done) });
+  }
+
+  /** What a piece brought: mostly one delta. @param {number} index @param {Piece} piece */
+  *#pieces(index, piece) {
+    const details = this.#body.logprobs === true ? logprobsOf(piece, this.#body) : undefined;
+    let logprobs = details ? { content: details, refusal: null } : null;
+    const deltas = deltasOf(piece);
+    if (deltas.length === 0 && details?.length) yield this.#chunk(index, { logprobs });
+    for (const { callsWhole, ...delta } of deltas) {
+      if (callsWhole !== undefined) this.#callers.delete(index);
+      for (const call of delta.tool_calls ?? []) {
+        this.#callers.add(index);
+        if (call.id === '') call.id = callId();
+      }
+      yield this.#chunk(index, { delta, logprobs });
+      logprobs = null;
     }
-    const logprobs =
-      this.#body.logprobs === true
-        ? { content: logprobsOf(piece, this.#body), refusal: null }
-        : null;
-    return this.#chunk(index, { delta: { content: piece.text }, logprobs });
   }
 
   /** @param {number} index @param {object} choice */
@@ -332,8 +423,9 @@ async function* merged(readers) {
   }
 }
 
-/** @param {Done} done */
-const finishOf = (done) => (done.finish === 'length' ? 'length' : 'stop');
+/** @param {Done} done @param {boolean} hasCalls */
+const finishOf = (done, hasCalls) =>
+  done.finish === 'length' ? 'length' : hasCalls ? 'tool_calls' : 'stop';
 
 /** @param {Done[]} dones of the choices of one prompt */
 function usageOf(dones) {

@@ -11,8 +11,9 @@ import { checkCallback } from './option_checks.js';
 /** @typedef {import('../connection/messages.js').Done} Done */
 /** @typedef {import('../connection/messages.js').TokenDetail} TokenDetail */
 
-/** A piece of text, with the details of its token if they were asked for. */
-/** @typedef {{text: string, token: TokenDetail | undefined}} Piece */
+/** @typedef {import('../connection/messages.js').Delta} Delta */
+/** A piece of text, with the details of its token if they were asked for, and as parts of a reply if it is one. */
+/** @typedef {{text: string, token: TokenDetail | undefined, deltas?: Delta[] | undefined}} Piece */
 
 /** The worker is told after this many pieces that they were read. */
 const ACKNOWLEDGE_EVERY = 32;
@@ -166,11 +167,14 @@ export class PieceReader {
   }
 
   /** @param {Output} output */
-  #receive({ texts, tokens, prefill, done, error }) {
+  #receive({ texts, tokens, deltas, prefill, done, error }) {
     if (prefill) this.#promptTokens = prefill.total;
     if (prefill) this.#onPrefill?.(prefill);
     if (this.#onToken) for (const token of tokens) if (token.token >= 0) this.#onToken(token);
-    for (const [index, text] of texts.entries()) this.#pieces.push({ text, token: tokens[index] });
+    for (const [index, text] of texts.entries()) {
+      const piece = { text, token: tokens[index] };
+      this.#pieces.push(deltas ? Object.assign(piece, { deltas: deltas[index] }) : piece);
+    }
     this.#piecesCount += texts.length;
     if (done || error) this.#running?.forget();
     if (error) this.#fail(fromPlainError(error));

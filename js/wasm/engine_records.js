@@ -36,6 +36,13 @@ const kvTypes = {
  */
 
 /**
+ * A part of a reply as OpenAI streams it. `callsWhole`: a call broke, and only so many before it are calls; its text is
+ * the content.
+ * @typedef {{content?: string, reasoning_content?: string, tool_calls?: {index: number, id?: string,
+ *   type?: 'function', function: {name?: string, arguments: string}}[], callsWhole?: number}} Delta
+ */
+
+/**
  * A request to the engine, with every setting.
  * @typedef {object} NativeRequest
  * @property {string | ArrayLike<number>} prompt
@@ -59,6 +66,7 @@ const kvTypes = {
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} printSpecial
+ * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read

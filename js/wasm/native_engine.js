@@ -43,6 +43,7 @@ const TEXT_SLACK_BYTES = 64;
 
 /** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
+/** @typedef {import('./engine_records.js').Delta} Delta */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
@@ -359,6 +360,55 @@ export class NativeEngine {
       const flag = Number(parseSpecial);
       this.#check(this.#exports.chat_tokenize(this.#engine, address, sizeBytes, nowS, flag));
       return this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+    });
+  }
+
+  // ---- replies ----
+
+  /**
+   * @returns {{text: string, hasReasoning: boolean, needsSpecial: boolean}} where the reply to the conversation that was
+   *   tokenized last begins, whether the template knows marks of reasoning, and whether they are control tokens
+   */
+  chatEnding() {
+    const flags = this.#exports.chat_ending(this.#engine);
+    const [hasReasoning, needsSpecial] = [(flags & 1) !== 0, (flags & 2) !== 0];
+    const [address, count] = [this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)];
+    return { text: this.#heap.readText(address, count), hasReasoning, needsSpecial };
+  }
+
+  /** @param {string} tools JSON; empty: none @param {string} ending @returns {number} to be closed with closeReply */
+  openReply(tools, ending) {
+    return this.#with((passed) => {
+      const [list, end] = [passed.text(tools), passed.text(ending)];
+      const reply = this.#exports.reply_create(
+        this.#engine,
+        ...[list.address, list.sizeBytes, end.address, end.sizeBytes],
+      );
+      if (reply !== 0) return reply >>> 0;
+      const error = this.#lastError();
+      // of the tools, not of the prompt
+      throw error.code === 'FULL' ? new WickError('ARG', error.message, error.cause) : error;
+    });
+  }
+
+  /** @param {number} reply */
+  closeReply(reply) {
+    this.#exports.reply_destroy(reply);
+  }
+
+  /**
+   * @param {number} reply
+   * @param {string} text a further piece
+   * @param {boolean} isLast
+   * @returns {{deltas: Delta[], error: WickError | undefined}} OpenAI's deltas, those before an error too
+   */
+  readReply(reply, text, isLast) {
+    return this.#with((passed) => {
+      const { address, sizeBytes } = passed.text(text);
+      const status = this.#exports.reply_read(reply, address, sizeBytes, Number(isLast));
+      const error = status === 0 ? undefined : this.#lastError();
+      const [at, count] = [this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)];
+      return { deltas: JSON.parse(this.#heap.readText(at, count)), error };
     });
   }
 

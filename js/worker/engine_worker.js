@@ -228,6 +228,7 @@ export class EngineWorker {
   /** Helpers wait within the module. They must leave it before every host can terminate them. */
   async #close() {
     this.#isClosed = true;
+    this.#requests?.closeReplies();
     this.#native?.destroy();
     await this.#swap?.close();
     this.#post({ type: 'closed' });
@@ -290,9 +291,14 @@ export class EngineWorker {
   #prompt(input) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
-    const { messages, variables, parseSpecial } = input;
-    const prompt = this.#chat().tokenize(messages, variables, parseSpecial === true);
-    return { prompt, tokenizeFlags: all };
+    const { messages, variables, parseSpecial, tools } = input;
+    const seen = tools ? { ...variables, tools } : variables;
+    const prompt = this.#chat().tokenize(messages, seen, parseSpecial === true);
+    const ending = /** @type {NativeEngine} */ (this.#native).chatEnding();
+    if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
+    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text };
+    const printSpecial = tools !== undefined || ending.needsSpecial;
+    return { prompt, tokenizeFlags: all, reply, printSpecial };
   }
 
   /** Starts to step, unless it steps already. */

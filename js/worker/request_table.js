@@ -10,6 +10,7 @@ import {
   FINISH_ERROR,
   REQUESTS_MAX,
 } from '../wasm/layout.js';
+import { ReplyReader } from './reply_reader.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
@@ -33,7 +34,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  * One completion of a request.
  * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
- *   isCancelled: boolean, hasSpoken: boolean}} Entry
+ *   isCancelled: boolean, hasSpoken: boolean, reply: ReplyReader | undefined}} Entry
  */
 
 export class RequestTable {
@@ -101,6 +102,7 @@ export class RequestTable {
       isResting: false,
       isCancelled: false,
       hasSpoken: false,
+      reply: undefined,
     }));
     this.#waiting.add(entries);
     this.#submitWaiting();
@@ -145,7 +147,15 @@ export class RequestTable {
 
   /** @param {Entry[]} entries */
   #submit(entries) {
-    const first = this.#native.submit(entries[0].request);
+    const { reply } = entries[0].request;
+    let first = 0;
+    try {
+      for (const entry of reply ? entries : []) entry.reply = new ReplyReader(this.#native, reply);
+      first = this.#native.submit(entries[0].request);
+    } catch (error) {
+      for (const { reply } of entries) reply?.close();
+      throw error;
+    }
     for (const [index, entry] of entries.entries()) {
       entry.number = first + index;
       this.#submitted.set(entry.number, entry);
@@ -245,13 +255,41 @@ export class RequestTable {
       this.#isUrgent = true;
       this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);
+      entry.reply?.close();
     }
+  }
+
+  /**
+   * What a piece of a reply is.
+   * @param {Entry} entry
+   * @param {Output} output
+   * @param {string} text
+   * @param {'stop' | 'length' | 'abort'} [finish] of the last piece
+   * @returns {boolean} whether it brought anything
+   */
+  #read(entry, output, text, finish) {
+    if (!entry.reply) return text !== '';
+    const { deltas, error } = entry.reply.read(text, finish);
+    if (error) {
+      output.error = toPlainError(error);
+      this.cancel(entry.id);
+    }
+    if (finish && text === '' && deltas.length === 0) return false;
+    output.deltas ??= [];
+    output.deltas.push(deltas);
+    return true;
+  }
+
+  /** Gives back what replies hold. */
+  closeReplies() {
+    for (const { reply } of this.#submitted.values()) reply?.close();
   }
 
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
   #addToken(event, entry, output) {
     if (event.text === '' && !entry.wantsTokens) return;
     output.texts.push(event.text);
+    this.#read(entry, output, event.text);
     this.#isUrgent ||= !entry.hasSpoken;
     entry.hasSpoken = true;
     this.#count(entry, 1);
@@ -275,7 +313,7 @@ export class RequestTable {
       return;
     }
     // text that was held back because it could be the beginning of a stop string
-    if (event.text !== '') {
+    if (this.#read(entry, output, event.text, finishes[event.finish])) {
       output.texts.push(event.text);
       if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
     }
@@ -300,7 +338,14 @@ export class RequestTable {
 
 /** @param {number} id @returns {Output} */
 function emptyOutput(id) {
-  return { id, texts: [], tokens: [], prefill: undefined, done: undefined, error: undefined };
+  return {
+    id,
+    texts: [],
+    tokens: [],
+    prefill: undefined,
+    done: undefined,
+    error: undefined,
+  };
 }
 
 /** @param {WickError} error FULL can only mean the prompt, as the engine's queue is never full @returns {WickError} */

@@ -107,13 +107,14 @@ reply_format engine_reply_format(wick_engine *engine) {
   return chat->format;
 }
 
-wick_text wick_chat_ending(wick_engine *engine, bool *needs_special) {
+wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special) {
   const template_text *text = &engine->chat.text;
   const reply_format format = engine_reply_format(engine);
   size_t from = 0;
   for (size_t i = 0; i < text->span_count; i++) {
     if (text->spans[i].is_content) from = (size_t)text->spans[i].end;
   }
+  *has_reasoning = reply_format_has_reasoning(&format);
   *needs_special = reply_format_has_control_marks(&format);
   return (wick_text){text->bytes == NULL ? "" : text->bytes + from, text->size_bytes - from};
 }

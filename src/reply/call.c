@@ -21,6 +21,7 @@ bool call_begin(reply_parser *p) {
   if (is_bare && !tools_have(p->tools, p->name.bytes, p->name.size_bytes)) return false;
   send_call(p, REPLY_CALL_BEGINS);
   p->begun = true;
+  p->call_at = parser_base_bytes(p);
   p->base = p->at;
   return true;
 }

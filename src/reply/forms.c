@@ -108,6 +108,7 @@ const reply_thought REPLY_THOUGHTS[] = {
     {"<mm:think>", "<mm:think>", "</mm:think>"},
     {"<think{}>", "<think:opensource>", "</think:opensource>"},
     {"[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+    {"think>", "<think>", "</think>"},
     {"", "<think>", "</think>"},
 };
 
@@ -159,10 +160,19 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes) {
   return found;
 }
 
-bool reply_format_has_control_marks(const reply_format *format) {
+static bool has_channels(const reply_format *format) {
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
-    const bool has_channels = REPLY_FORMS[i].arguments == ARGUMENTS_CHANNELS;
-    if (has_channels && (format->forms >> i & 1) != 0) return true;
+    const bool is_one = REPLY_FORMS[i].arguments == ARGUMENTS_CHANNELS;
+    if (is_one && (format->forms >> i & 1) != 0) return true;
   }
-  return format->wrappers != 0 || REPLY_THOUGHTS[format->thought].trait[0] != '\0';
+  return false;
+}
+
+bool reply_format_has_reasoning(const reply_format *format) {
+  return has_channels(format) || REPLY_THOUGHTS[format->thought].trait[0] != '\0';
+}
+
+bool reply_format_has_control_marks(const reply_format *format) {
+  const bool is_plain = forms_are_same(REPLY_THOUGHTS[format->thought].open, "<think>");
+  return has_channels(format) || format->wrappers != 0 || !is_plain;
 }

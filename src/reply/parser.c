@@ -59,6 +59,8 @@ void parser_put_escaped(reply_parser *p, uint8_t byte) {
   parser_put(p, REPLY_CALL_ARGUMENTS, (const uint8_t *)escaped, count);
 }
 
+uint64_t parser_base_bytes(const reply_parser *p) { return p->taken_bytes - (p->count - p->base); }
+
 void parser_fail(reply_parser *p, wick_status status, const char *what) {
   if (p->status != WICK_OK) return;
   parser_show(p);
@@ -67,6 +69,8 @@ void parser_fail(reply_parser *p, wick_status status, const char *what) {
   p->status =
       fail_with(&p->error, status, at, "the reply's call %u (%.*s), byte %llu: %s", p->calls,
                 (int)p->name.size_bytes, p->name.bytes, (unsigned long long)at, what);
+  p->error.numbers[0] = p->begun ? p->call_at : parser_base_bytes(p);
+  p->error.numbers[1] = p->calls;
 }
 
 // ---- text ----

@@ -89,9 +89,10 @@ struct reply_parser {
   const reply_form *form;
   reply_phase phase;
   const char *pattern;
-  size_t body;     // from base: where forms begin to read
-  bool begun;      // the call is shown
-  bool is_listed;  // a call came before it in the same arguments
+  size_t body;       // from base: where forms begin to read
+  bool begun;        // the call is shown
+  uint64_t call_at;  // the byte where its text begins
+  bool is_listed;    // a call came before it in the same arguments
   uint32_t calls;
   reply_text name, id, key;
   union {
@@ -114,6 +115,7 @@ void parser_put_text(reply_parser *p, const char *text);  // of arguments
 void parser_put_escaped(reply_parser *p, uint8_t byte);
 void parser_show(reply_parser *p);  // what is collected
 void parser_fail(reply_parser *p, wick_status status, const char *what);
+uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, behind a mark.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
 // Gives held text as content, up to a place of the queue.

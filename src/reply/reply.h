@@ -53,6 +53,8 @@ typedef struct reply_format {
 } reply_format;
 
 reply_format reply_format_find(const char *template_text, size_t size_bytes);
+// Whether the template knows marks of reasoning.
+bool reply_format_has_reasoning(const reply_format *format);
 // Whether reasoning stands between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
 
@@ -73,7 +75,9 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
 void reply_parser_destroy(reply_parser *parser);  // NULL is fine
 
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
-// one; WICK_E_FULL over a limit; WICK_E_NOMEM. After an error each call answers the same.
+// one, in numbers[0] the byte where that text begins, and in numbers[1] how many calls are whole
+// before it; WICK_E_FULL over a limit; WICK_E_NOMEM.
+// After an error each call answers the same.
 wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
                               reply_sink sink, void *context, wick_error *error);
 // The text has ended. WICK_E_TRUNCATED: within the arguments of a call.

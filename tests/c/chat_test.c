@@ -240,11 +240,13 @@ static wick_reply *open_reply(wick_engine *engine, const char *template_text, co
   wick_error error = {0};
   wick_chat_text out;
   wick_reply *reply = NULL;
-  bool needs_special;
+  bool has_reasoning, needs_special;
   CHECK_EQ_INT(use(engine, template_text, &error), WICK_OK);
   CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
-  const wick_text found = wick_chat_ending(engine, &needs_special);
+  const wick_text found = wick_chat_ending(engine, &has_reasoning, &needs_special);
   CHECK(found.size_bytes == strlen(ending) && memcmp(found.bytes, ending, found.size_bytes) == 0);
+  CHECK(has_reasoning ==
+        (strstr(template_text, "<think>") != NULL || strstr(template_text, "[THINK]") != NULL));
   CHECK(needs_special == (strstr(template_text, "[THINK]") != NULL));
   CHECK_EQ_INT(wick_reply_create(engine, TOOLS, strlen(TOOLS), (const char *)found.bytes,
                                  found.size_bytes, &reply, &error),
@@ -275,6 +277,9 @@ TEST(replies_are_taken_apart_by_the_template) {
                "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
                "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
                "{\"arguments\":\"{\"}}]}]");
+  wick_reply_destroy(reply);
+  reply = open_reply(engine, "{{ messages[0].content }}", "");
+  check_deltas(reply, " Hm.", true, WICK_OK, "[{\"content\":\" Hm.\"}]");
   wick_reply_destroy(reply);
   CHECK_EQ_INT(wick_reply_create(engine, "{}", 2, "", 0, &reply, &error), WICK_E_ARG);
   wick_engine_destroy(engine);

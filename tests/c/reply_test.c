@@ -265,7 +265,35 @@ TEST(says_where_a_call_broke) {
   CHECK_EQ_STR(rig.error.message,
                "the reply's call 0 (get), byte 41: the arguments are not what "
                "their form promises");
+  CHECK_EQ_UINT(rig.error.numbers[0], 0);
   rig_close(&rig);
+}
+
+TEST(says_where_the_text_of_a_broken_call_begins) {
+  static reply_rig rig;
+  static const char *const FORMATS[][3] = {
+      {"<tool_call>", "Look.", " <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": ?"},
+      {"<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>",
+       "<tool_call>{\"name\": \"get\", \"arguments\": {\"city\""},
+      {"<tool_call>", "<tool_call>[{\"name\": \"get\", \"arguments\": {}}",
+       ", {\"name\": \"get\", \"arguments\": {?"},
+      {"<tool_call>", "<tool_call>[{\"name\": \"get\", \"arguments\": {}}", "?"},
+      {"<arg_key>", "Look.", "<tool_call>get<arg_key>city</arg_key><arg_value>Os"},
+  };
+  for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+    char text[256];
+    const size_t before = strlen(FORMATS[i][1]), count = before + strlen(FORMATS[i][2]);
+    memcpy(text, FORMATS[i][1], before);
+    memcpy(text + before, FORMATS[i][2], count - before);
+    for (size_t piece = 1; piece <= count; piece += 6) {
+      begin(&rig, FORMATS[i][0], "");
+      rig_parse(&rig, text, count, piece, piece);
+      CHECK(rig.status == WICK_E_FORMAT || rig.status == WICK_E_TRUNCATED);
+      CHECK_EQ_UINT(rig.error.numbers[0], before);
+      CHECK_EQ_UINT(rig.error.numbers[1], i >= 1 && i <= 3 ? 1 : 0);
+      rig_close(&rig);
+    }
+  }
 }
 
 TEST(knows_no_calls_without_tools) {
