@@ -415,6 +415,7 @@ static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t ty
                        uint64_t *state) {
   const uint16_t small = f16_of_f32(0.003f);
   for (uint32_t i = 0; i < facts->block_bytes; i++) block[i] = (uint8_t)random_u64(state);
+  if (facts->block_bytes < sizeof small) return;  // I8
   memcpy(block, &small, sizeof small);
   if (facts->block_bytes > 4) memcpy(block + 2, &small, sizeof small);
   memcpy(block + facts->block_bytes - sizeof small, &small, sizeof small);
