@@ -24,7 +24,7 @@ const dist = join(root, 'build/dist');
 const common = {
   bundle: true,
   minify: true,
-  lineLimit: 600, // Node prints the whole line of an error that nobody catches
+  lineLimit: 1000, // Node prints the whole line of an error that nobody catches
   target: ['es2022', 'chrome111', 'firefox111', 'safari16.4', 'node20'],
   legalComments: 'none',
   sourcemap: process.env.WICK_SOURCE_MAPS === '1' && 'linked', // tools/coverage
