@@ -51,6 +51,7 @@ export class EngineWorker {
   /** @type {Embedder | undefined} */
   #embedder;
   #isStepping = false;
+  #hasSteppedEarly = false;
   #isReady = false;
   #isClosed = false;
   /** How many messages were posted to this worker, if the page can say it. @type {Int32Array | undefined} */
@@ -120,7 +121,7 @@ export class EngineWorker {
 
   /**
    * After a trap the module's memory is in an unknown state, so the engine cannot continue.
-   * @param {() => void} action
+   * @param {() => unknown} action
    */
   #guard(action) {
     try {
@@ -161,6 +162,7 @@ export class EngineWorker {
     if (isClosed()) return;
     const onBytes = () => {
       report();
+      if (source.kind === 'url' && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
@@ -217,6 +219,17 @@ export class EngineWorker {
     const native = /** @type {NativeEngine} */ (this.#native);
     const info = native.info();
     this.#post({ type: 'ready', info: { ...info, ...native.counters() } });
+    this.#stepEarly();
+  }
+
+  /**
+   * The engine's first step checks the kernels, which takes some milliseconds. It comes while bytes are awaited from a
+   * server, or when the engine is ready, so that no request waits for it.
+   */
+  #stepEarly() {
+    if (this.#hasSteppedEarly) return;
+    this.#hasSteppedEarly = true;
+    takeTurn().then(() => this.#guard(() => this.#isClosed || this.#stepOnce()));
   }
 
   /** @param {unknown} error */

@@ -274,7 +274,7 @@ wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us, wick_step_r
   if (engine->embedding == NULL) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "no texts are being embedded");
   }
-  engine_check_dots(engine);
+  engine_check_kernels(engine);
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
   wick_status status;

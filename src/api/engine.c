@@ -221,26 +221,25 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   return kernels_check(engine->kernels, &needs, error);
 }
 
-// The compiler of the host translates a function anew when it is called often, and could make
-// mistakes then. So the first steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all
-// kernels once more.
-void engine_check_dots(wick_engine *engine) {
-  if (engine->dot_checks_left == 0) return;
+// The first step checks all kernels: the host compiles them then, and the model is there sooner.
+// Its compiler translates a function anew when it is called often, and could make mistakes then. So
+// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all kernels once more.
+void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
+  const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;
+  const uint32_t step = engine->kernel_checks;
+  if (step > last) return;
   wick_status status = WICK_OK;
-  engine->dot_checks_left--;
-  if (!kernels->dots_are_right()) {
+  if (step > 0 && !kernels->dots_are_right()) {
     status = kernels_fail_dots(kernels, &engine->load_error);
-  } else if (engine->dot_checks_left == 0) {
+  } else if (step == 0 || step == last) {
     status = check_kernels(engine, &engine->load_error);
   }
-  if (status != WICK_OK) engine->dot_checks_left = 0;
+  engine->kernel_checks = status == WICK_OK ? step + 1 : last + 1;
 }
 
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
   wick_status status = check_budget(engine, error);
-  if (status == WICK_OK) status = check_kernels(engine, error);
-  if (engine->kernels->dots_are_right != NULL) engine->dot_checks_left = DOT_CHECKS;
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
@@ -539,7 +538,7 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
 // Begins a step. False: there is nothing to do.
 static bool begin_step(wick_engine *engine) {
   if (engine->scheduler == NULL) return false;
-  engine_check_dots(engine);
+  engine_check_kernels(engine);
   if (engine->load_error.status != WICK_OK) {
     scheduler_fail_all(engine->scheduler, &engine->load_error);
   }

@@ -50,7 +50,7 @@ struct wick_engine {
   op_records *ops;           // NULL: metrics are off
   uint64_t host_bytes_max;   // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
-  uint32_t dot_checks_left;  // how many further steps begin with kernel_table.dots_are_right
+  uint32_t kernel_checks;  // how many steps have begun with a check of kernels
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
   // With the directory alone: why text cannot be tokenised, and why the model would not run.
@@ -80,8 +80,8 @@ uint32_t engine_batch_tokens(const wick_engine *engine);
 store_config engine_store_config(const wick_engine *engine);
 // The error that tells why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
-// What steps begin with: sets load_error when relaxed dots are wrong.
-void engine_check_dots(wick_engine *engine);
+// What steps begin with: sets load_error when kernels compute wrongly.
+void engine_check_kernels(wick_engine *engine);
 // The pooling that the model's file means.
 wick_pooling engine_pooling(const wick_engine *engine);
 // Gives back what conversations hold.

@@ -1,5 +1,5 @@
-// tests/c/answers_test.c — kernels that compute wrongly are found: when a model binds them, and the
-// relaxed dot later, after 10,000 calls. Each case binds a deliberately wrong kernel.
+// tests/c/answers_test.c — kernels that compute wrongly are found: before a model's first pass, and
+// the relaxed dot later, after 10,000 calls. Each case binds a deliberately wrong kernel.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,16 +256,69 @@ static wick_engine *engine_with(const kernel_table *kernels, const fixture_file 
   return engine;
 }
 
-TEST(a_model_is_refused_before_its_weights_come) {
+// The first step tells, with or without requests; each later call answers the same.
+static void check_refused(wick_engine *engine, const char *what) {
+  const int32_t tokens[] = {1, 2, 3};
+  const wick_request request = fixture_request(tokens, 3, 200);
+  wick_error error = {0};
+  uint32_t id;
+  CHECK_EQ_INT(wick_step(engine, 0), WICK_STEP_IDLE);
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_UNSUPPORTED);
+  CHECK(strstr(error.message, what) != NULL);
+}
+
+TEST(a_model_is_refused_at_its_first_step) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
   wick_status status;
   wrong = *kernels_bind();
   wrong.types[GGML_TYPE_F32].matmul = matmul_wrong;
   wick_engine *engine = engine_with(&wrong, &file, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  check_refused(engine, "products of F32");
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(a_step_before_the_weights_saves_fetching_them) {
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_error error = {0};
+  wick_status status;
+  wick_engine *engine = NULL;
+  wick_config config;
+  size_t at = 0;
+  wrong = *kernels_bind();
+  wrong.types[GGML_TYPE_F32].matmul = matmul_wrong;
+  wick_config_default(&config);
+  status = engine_create(&config, &(engine_hooks){.kernels = &wrong}, &engine, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  while (status == WICK_OK && at < file.size_bytes) {  // a step after each 100 bytes
+    const size_t length = file.size_bytes - at < 100 ? file.size_bytes - at : 100;
+    status = wick_load_feed(engine, 0, at, file.bytes + at, length, &error);
+    at += length;
+    wick_step(engine, 0);
+  }
   CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
   CHECK(strstr(error.message, "products of F32") != NULL);
+  CHECK(at < file.size_bytes / 2);
   wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(a_draft_with_wrong_kernels_is_refused) {
+  fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_error error = {0};
+  wick_status status;
+  wrong = *kernels_bind();
+  wrong.types[GGML_TYPE_F32].matmul = matmul_wrong;
+  wick_engine *engine = engine_with(kernels_bind(), &file, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  wick_engine *draft = engine_with(&wrong, &file, &status, &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  CHECK_EQ_INT(wick_engine_set_draft(engine, draft, &error), WICK_E_UNSUPPORTED);
+  CHECK(strstr(error.message, "products of F32") != NULL);
+  wick_engine_destroy(engine);
+  wick_engine_destroy(draft);
   free(file.bytes);
 }
 
@@ -318,16 +371,21 @@ static ending run_request(const kernel_table *kernels) {
 TEST(only_a_model_with_recurrent_layers_needs_their_kernels) {
   fixture_file plain = fixture_make(&FIXTURE_DEFAULT);
   fixture_file hybrid = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_LFM2);
+  const int32_t tokens[] = {1, 2, 3};
   wick_error error = {0};
+  uint32_t id;
   wick_status status;
   wrong = *kernels_bind();
   wrong.conv = conv_wrong;
   wick_engine *engine = engine_with(&wrong, &plain, &status, &error);
   CHECK_EQ_INT(status, WICK_OK);
+  CHECK_EQ_INT(wick_step(engine, 0), WICK_STEP_IDLE);
+  const wick_request request = fixture_request(tokens, 3, 2);
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
   wick_engine_destroy(engine);
   engine = engine_with(&wrong, &hybrid, &status, &error);
-  CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
-  CHECK(strstr(error.message, "conv") != NULL);
+  CHECK_EQ_INT(status, WICK_OK);
+  check_refused(engine, "conv");
   wick_engine_destroy(engine);
   free(plain.bytes);
   free(hybrid.bytes);
