@@ -1,6 +1,6 @@
 // The public types of wick-llm.
 
-/** Bytes of a model: an address, a file, a Blob, or a stream. Exactly one of the four. */
+/** Bytes of a model: an address, a file, a Blob, bytes, or a stream. Exactly one of the five. */
 export interface ModelSource {
   /**
    * The address of a GGUF file, relative to the page. Of a split model, the address of any file (the
@@ -10,8 +10,10 @@ export interface ModelSource {
   /** A File of the user's, or a path (Node, Deno, Bun). Arrays are the files of a split model. */
   file?: Blob | string | URL | (Blob | string | URL)[];
   blob?: Blob | Blob[];
+  /** They are copied. */
+  bytes?: ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /** Read once, from the beginning to the end; let go when loading is given up. No split models. */
-  stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+  stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | Response;
 }
 
 export interface Progress {
@@ -78,7 +80,7 @@ export interface EngineOptions extends ModelSource {
    * checked in one pass, and the text stays the same. It is loaded after the model, into the same
    * memory; a url, a file or a Blob. Another vocabulary is a MISMATCH.
    */
-  draft?: Omit<ModelSource, 'stream'>;
+  draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
    * Where pages (`kvTokens`) run out: those of a request that gives way are kept in a temporary file
    * (OPFS in browsers) and taken back, when that is measured to cost less than to read its tokens
@@ -208,7 +210,7 @@ export interface SamplingOptions extends SamplerOptions {
   presencePenalty?: number;
   /** How many tokens the penalties look back at; 64 by default, 0: none, -1: the whole context. */
   penaltyLast?: number;
-  /** The same seed gives the same text, on every host. */
+  /** The same seed gives the same text, on every host. -1: a random one, as without. */
   seed?: number | bigint | null;
   /** Added to the logits of tokens, by id; -100 forbids one. */
   logitBias?: Record<string | number, number> | Map<number, number>;
@@ -232,6 +234,8 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** The text ends before any of these. */
   stop?: string | string[] | null;
   signal?: AbortSignal | null;
+  /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
+  timeout?: number | null;
   /** Goes on after an end token, for measurements. */
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */
@@ -493,6 +497,8 @@ export interface ChatMessage {
   tool_call_id?: string;
   /** For templates that write the reasoning of earlier turns. */
   reasoning_content?: string | null;
+  /** In the last message, of the assistant: the reply begins with its content, and is what follows that. */
+  prefix?: boolean;
 }
 
 /** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
@@ -539,6 +545,15 @@ export interface ChatCompletionRequest {
   top_logprobs?: number | null;
   /** Any other type is refused with UNSUPPORTED. */
   response_format?: ResponseFormat | null;
+  /** GrammarOptions says what these three do; none of them goes with a response_format. */
+  grammar?: string | null;
+  regex?: RegExp | string | null;
+  choices?: string[] | null;
+  /**
+   * Becomes this conversation and its reply: what it has in common with the prompt is not read again, the rest of it is
+   * dropped.
+   */
+  session?: Session | null;
   /** From here on as llama.cpp's server; SamplerOptions and SamplingOptions say what they mean. */
   samplers?: SamplerName[] | null;
   repeat_last_n?: number | null;
@@ -675,19 +690,92 @@ export interface ChatStream extends AsyncIterable<ChatCompletionChunk> {
   readonly controller: AbortController;
 }
 
+export interface ChatCallOptions {
+  signal?: AbortSignal | null;
+  /** As in GenerateOptions. */
+  timeout?: number | null;
+}
+
 export interface ChatCompletions {
   create(
     body: ChatCompletionRequest & { stream: true },
-    options?: { signal?: AbortSignal | null },
+    options?: ChatCallOptions,
   ): Promise<ChatStream>;
   create(
     body: ChatCompletionRequest & { stream?: false | null },
-    options?: { signal?: AbortSignal | null },
+    options?: ChatCallOptions,
   ): Promise<ChatCompletion>;
   create(
     body: ChatCompletionRequest,
-    options?: { signal?: AbortSignal | null },
+    options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
+}
+
+// ---- a chat: messages and a session that follows them ----
+
+/** Fields of ChatCompletionRequest for all turns, and how the conversation begins. */
+export interface ChatOptions
+  extends Omit<
+    ChatCompletionRequest,
+    'messages' | 'session' | 'stream' | 'stream_options' | 'n' | 'signal' | 'onPrefill'
+  > {
+  /** The first message. */
+  system?: string;
+  /** What was said before; not with `system`. */
+  messages?: ChatMessage[];
+}
+
+/** For one turn, before what createChat was given. */
+export interface ChatTurnOptions
+  extends Omit<ChatOptions, 'system' | 'messages' | 'salt'>,
+    ChatCallOptions {
+  onPrefill?: (progress: { done: number; total: number }) => void;
+}
+
+export interface ChatReplyResult {
+  /** As it stands in the history. */
+  message: ChatMessage;
+  finishReason: 'stop' | 'length' | 'tool_calls' | 'abort';
+  /** `cachedTokens`: what the chat had read before. */
+  usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
+  /** Undefined after an abort. */
+  timings: Timings | undefined;
+}
+
+/**
+ * A turn's answer. It starts when it is read, once, in one of these ways. With its end the turn is in the history; one
+ * that is left or aborted stays as far as it came; after an error, or where nothing came, the history is as before.
+ */
+export interface ChatReply extends AsyncIterable<string> {
+  /** The content as it comes. */
+  [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
+  /** As chat.completions streams it, with reasoning and calls of tools. */
+  chunks(): AsyncGenerator<ChatCompletionChunk, void, void>;
+  text(): Promise<string>;
+  message(): Promise<ChatMessage>;
+  /** Undefined until it has ended, and after an error. */
+  readonly result: ChatReplyResult | undefined;
+}
+
+export interface Chat {
+  /**
+   * Says something and answers: a user's text, a message, several (the results of tools); without content it answers the
+   * conversation as it stands. One turn at a time (another is refused with BUSY).
+   */
+  send(content?: string | ChatMessage | ChatMessage[], options?: ChatTurnOptions): ChatReply;
+  /** A copy. */
+  readonly history: ChatMessage[];
+  /** Replaces the content of a message, or, without content, takes the message away; what follows is dropped. */
+  edit(index: number, content?: string): void;
+  /** The same conversation once more. What was read is shared. */
+  fork(): Promise<Chat>;
+  /** Tokens of the conversation, and of what would be said next. */
+  countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
+  /** The history and what was read of it, for loadChat. Settings are not part of it. */
+  save(): Promise<Uint8Array<ArrayBuffer>>;
+  /** Ends a running turn and gives the memory back. Closing twice is fine. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 // ---- the rest ----
@@ -871,6 +959,14 @@ export interface TokenizeOptions {
   signal?: AbortSignal | null;
 }
 
+/** As in ChatCompletionRequest; `variables` are its `chat_template_kwargs`. */
+export interface CountOptions {
+  tools?: ChatTool[] | null;
+  variables?: Record<string, unknown>;
+  parseSpecial?: boolean;
+  signal?: AbortSignal | null;
+}
+
 // ---- embeddings ----
 
 export interface EmbedOptions {
@@ -963,6 +1059,18 @@ export interface Engine {
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
+  /** Of the prompt that chat.completions makes of a conversation. */
+  countTokens(messages: ChatMessage[], options?: CountOptions): Promise<number>;
+  /** A conversation that goes on from turn to turn and reads only what is new. */
+  createChat(options?: ChatOptions): Promise<Chat>;
+  /**
+   * What a chat's save has written. Another model or KV type reads the conversation again; damaged bytes are refused
+   * (CORRUPT, TRUNCATED, FORMAT).
+   */
+  loadChat(
+    bytes: Blob | ArrayBuffer | Uint8Array,
+    options?: Omit<ChatOptions, 'system' | 'messages'>,
+  ): Promise<Chat>;
   /** The conversation as the text that chat.completions would go on from. */
   applyTemplate(
     messages: ChatMessage[],

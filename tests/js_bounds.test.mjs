@@ -71,7 +71,7 @@ describe('of a request', () => {
 
   test('other forms', () => {
     assert.equal(plain({ logprobs: 0 }).logprob, true);
-    assert.equal(plain({ seed: -1 }).seed, (1n << 64n) - 1n);
+    assert.equal(plain({ seed: -2 }).seed, (1n << 64n) - 2n);
     assert.equal(plain({ seed: (1n << 64n) + 5n }).seed, 5n);
     for (const seed of [2 ** 53, 0.5, '1'])
       assert.throws(() => plain({ seed }), /^WickError: seed /);
@@ -292,13 +292,20 @@ describe('of an engine', () => {
 
   test('one source', () => {
     const source = (/** @type {any} */ options) => sourceOf(options);
-    assert.throws(() => source({}), /one of url, file, blob and stream: none was given/);
+    assert.throws(() => source({}), /one of url, file, blob, bytes and stream: none was/);
     assert.throws(() => source({ url: 'a', blob: 'b' }), /url and blob were given/);
     assert.throws(() => source({ file: 5 }), /file must be a Blob, a File or a path, or an array/);
     assert.throws(() => source({ blob: 'a' }), /blob must be a Blob or a File, or an array/);
     assert.throws(() => source({ file: ['a', new Blob([])] }), /file must be/);
     assert.throws(() => source({ stream: {} }), /stream must be a ReadableStream or an async/);
     assert.throws(() => source({ stream: { locked: true } }), /stream is locked/);
+    assert.throws(() => source({ bytes: [1] }), /bytes must be an ArrayBuffer or a view/);
+    assert.throws(() => source({ bytes: new Uint8Array(2), blob: new Blob([]) }), /blob and bytes/);
+    for (const response of [new Response(null, { status: 200 }), Response.error()]) {
+      assert.throws(() => source({ stream: response }), /no body|answered 0/);
+    }
+    const missing = new Response('', { status: 404 });
+    assert.throws(() => source({ stream: missing }), { code: 'HTTP', cause: { status: 404 } });
     async function* bytes() {}
     assert.equal(source({ stream: bytes() }).description.kind, 'page');
     assert.throws(() => draftOf(/** @type {any} */ (null)), /draft must be an object/);

@@ -133,6 +133,26 @@ describe('what cannot be passed on', () => {
     const engine = await openEngine(t, { stream: /** @type {any} */ (views()) });
     assert.ok(await engine.generate('Hello', { ...greedy, maxTokens: 4 }).text());
   });
+
+  test('bytes, views of them and a Response are a model, too; a Response that was read is not', async (t) => {
+    const bytes = new Uint8Array(readFileSync(modelPath));
+    const longer = new Uint8Array(bytes.length + 8);
+    longer.set(bytes, 8);
+    const texts = [];
+    for (const source of [
+      { bytes: bytes.buffer },
+      { bytes: longer.subarray(8) },
+      { stream: new Response(bytes) },
+    ]) {
+      const engine = await openEngine(t, source);
+      texts.push(await engine.generate('Hello', { ...greedy, maxTokens: 4 }).text());
+    }
+    assert.equal(new Set(texts).size, 1);
+    const read = new Response(bytes);
+    await read.arrayBuffer();
+    await assert.rejects(createEngine({ stream: read }), /was read already/);
+    await assert.rejects(createEngine({ bytes: new Uint8Array(64) }), hasCode('FORMAT'));
+  });
 });
 
 describe('one signal for everything', () => {

@@ -31,6 +31,7 @@ describe('files', () => {
     const files = npm[0].files.map((/** @type {any} */ { path }) => path);
     for (const name of [
       ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
+      ...['chat.js', 'chat.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
@@ -49,7 +50,9 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const modules = ['worker', 'model', 'openai', 'package.json'].map((name) => `wick-llm/${name}`);
+    const modules = ['worker', 'model', 'openai', 'chat', 'package.json'].map(
+      (name) => `wick-llm/${name}`,
+    );
     const names = ['wick-llm', ...modules].concat(
       builds.map((build) => `wick-llm/wasm/wick-${build}.wasm`),
     );
@@ -77,7 +80,9 @@ describe('files', () => {
       const literal = `new URL("./wasm/wick-${build}.wasm",import.meta.url)`;
       assert.ok(source.includes(literal), build);
     }
-    assert.doesNotMatch(source, /\bimport\s*\(|\brequire\(|from\s*"/);
+    const later = [...source.matchAll(/\bimport\s*\(([^)]*)\)/g)].map(([, name]) => name);
+    assert.deepEqual(new Set(later), new Set(['"./chat.js"']));
+    assert.doesNotMatch(source, /\brequire\(|from\s*"/);
   });
 
   test('the worker is valid as a classic script and as a module', async (t) => {

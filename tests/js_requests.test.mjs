@@ -134,7 +134,7 @@ describe('settings', () => {
   test('seeds are 64 bits, and random without one', () => {
     const seedOf = (/** @type {any} */ seed) => settingsOf({ seed }).seed;
     assert.equal(seedOf(5), 5n);
-    assert.equal(seedOf(-1), 2n ** 64n - 1n);
+    assert.equal(seedOf(-2), 2n ** 64n - 2n);
     assert.equal(seedOf(-1n), 2n ** 64n - 1n);
     assert.equal(seedOf(2n ** 64n + 3n), 3n);
     assert.equal(seedOf(2n ** 63n), 2n ** 63n);
@@ -143,10 +143,12 @@ describe('settings', () => {
       assert.throws(() => seedOf(wrong), isArg);
     assert.throws(() => seedOf(2 ** 53), /exactly: give it as a bigint/);
     assert.throws(() => seedOf(1.5), /whole number, not 1.5/);
-    const drawn = Array.from({ length: 20 }, () => BigInt(seedOf(undefined)));
-    assert.equal(new Set(drawn.map((one) => one >> 32n)).size, 20);
-    assert.equal(new Set(drawn.map((one) => one & 0xffffffffn)).size, 20);
-    assert.ok(drawn.every((one) => one >= 0n && one < 2n ** 64n));
+    for (const none of [undefined, null, -1]) {
+      const drawn = Array.from({ length: 20 }, () => BigInt(seedOf(none)));
+      assert.equal(new Set(drawn.map((one) => one >> 32n)).size, 20);
+      assert.equal(new Set(drawn.map((one) => one & 0xffffffffn)).size, 20);
+      assert.ok(drawn.every((one) => one >= 0n && one < 2n ** 64n));
+    }
   });
 
   test('biases are pairs of token and number', () => {
@@ -890,7 +892,11 @@ describe('chat completions', () => {
     const [{ input, wantsTokens, settings }] = connection.messages;
     assert.deepEqual(
       [input, wantsTokens, settings.logprobs],
-      [{ messages, variables: {}, parseSpecial: false, tools: undefined }, true, 2],
+      [
+        { messages, variables: {}, parseSpecial: false, prefix: undefined, tools: undefined },
+        true,
+        2,
+      ],
     );
   });
 

@@ -24,6 +24,7 @@ export const calls = {
   tokenize: {},
   detokenize: {},
   applyTemplate: {},
+  countChat: {},
   info: {},
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },
   metrics: {},

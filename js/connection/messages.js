@@ -26,9 +26,10 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * The input of a request: a prompt, or a conversation that the worker renders.
+ * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is how the reply begins.
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
- *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined}} Input
+ *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,
+ *   prefix?: string | undefined}} Input
  *
  * @typedef {import('../wasm/engine_records.js').Delta} Delta
  *

@@ -9,6 +9,7 @@ import { checkCompletions, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
+import { Session } from './session.js';
 
 /** @typedef {import('../index.js').ChatCompletionRequest} ChatCompletionRequest */
 /** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
@@ -36,6 +37,7 @@ const bodyNames = /** @type {const} */ ([
   ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
   ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
   ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
+  ...['session', 'grammar', 'regex', 'choices'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -100,6 +102,23 @@ function toolsOf({ tools, tool_choice: choice, parallel_tool_calls: isParallel }
   return tools;
 }
 
+/**
+ * A last message of the assistant with `prefix: true` is how the reply begins.
+ * @param {PlainMessage[]} messages
+ * @returns {{messages: PlainMessage[], prefix: string | undefined}}
+ */
+function splitPrefix(messages) {
+  const index = messages.findIndex(({ prefix }) => (prefix ?? false) !== false);
+  if (index < 0) return { messages, prefix: undefined };
+  const { role, prefix, content } = messages[index];
+  if (prefix !== true || role !== 'assistant' || index === 0 || index < messages.length - 1) {
+    throw argumentError(
+      `messages[${index}].prefix must be true, in the last message, of the assistant, behind another`,
+    );
+  }
+  return { messages: messages.slice(0, -1), prefix: content };
+}
+
 /** @param {unknown} content @param {number} index @returns {string} */
 function contentOf(content, index) {
   if (typeof content === 'string') return content;
@@ -145,6 +164,9 @@ function settingsOfBody(body) {
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
     salt: body.salt ?? undefined,
+    grammar: body.grammar ?? undefined,
+    regex: body.regex ?? undefined,
+    choices: body.choices ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
     ...optionsOfFormat(body.response_format),
   });
@@ -162,22 +184,29 @@ export class ChatCompletions {
 
   /**
    * @param {ChatCompletionRequest} body
-   * @param {{signal?: AbortSignal | null}} [options]
+   * @param {import('../index.js').ChatCallOptions} [options]
    * @returns {Promise<any>} a ChatCompletion, or a ChatStream with `stream: true`
    */
   async create(body, options = {}) {
     checkBody(body);
-    checkNames(options, ['signal'], callWithoutEffect);
+    checkNames(options, ['signal', 'timeout'], callWithoutEffect);
     this.#connection.check();
-    const messages = messagesOf(body.messages);
+    const split = splitPrefix(messagesOf(body.messages));
     const settings = settingsOfBody(body);
+    const { session, n } = body;
+    if (session) settings.session = Session.numberOf(session, this.#connection);
+    if (session && ((n ?? 1) !== 1 || body.salt)) {
+      throw argumentError(
+        'n and salt do not go with a session: it has one answer, and its own salt',
+      );
+    }
     const parseSpecial = body.parseSpecial ?? false;
     if (typeof parseSpecial !== 'boolean') {
       throw argumentError(`parseSpecial must be true or false, not ${shown(parseSpecial)}`);
     }
     const message = {
       input: {
-        messages,
+        ...split,
         variables: body.chat_template_kwargs ?? {},
         parseSpecial,
         tools: toolsOf(body),
@@ -185,12 +214,12 @@ export class ChatCompletions {
       settings,
       wantsTokens: body.logprobs === true,
     };
-    const choices = checkCompletions('n', body.n ?? 1);
+    const choices = checkCompletions('n', n ?? 1);
     const signal = options.signal ?? body.signal;
     const readers = readersOf(
       this.#connection,
       message,
-      { signal, onPrefill: body.onPrefill },
+      { signal, onPrefill: body.onPrefill, timeout: options.timeout },
       choices,
     );
     const head = {
@@ -201,6 +230,19 @@ export class ChatCompletions {
     readers[0].start();
     if (!body.stream) return collect(readers, head, body);
     return new ChatStream(readers, head, body);
+  }
+
+  /**
+   * @param {unknown} messages
+   * @param {import('../index.js').CountOptions} [options]
+   * @returns {Promise<number>} tokens of the prompt that `create` would make of them
+   */
+  async countTokens(messages, options = {}) {
+    checkNames(options, ['tools', 'variables', 'parseSpecial', 'signal']);
+    const { tools, variables = {}, parseSpecial = false, signal } = options;
+    const given = { tools: toolsOf(/** @type {any} */ ({ tools })), variables, parseSpecial };
+    const input = { ...splitPrefix(messagesOf(messages)), ...given };
+    return this.#connection.call('countChat', [input], signal);
   }
 }
 

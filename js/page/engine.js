@@ -132,12 +132,32 @@ export class Engine {
   }
 
   /**
-   * @param {string} text
-   * @param {Parameters<Engine['tokenize']>[1]} [options]
+   * Of a text, or of the prompt that a conversation becomes.
+   * @param {string | import('../index.js').ChatMessage[]} text
+   * @param {any} [options] TokenizeOptions, or CountOptions of a conversation
    * @returns {Promise<number>}
    */
   async countTokens(text, options) {
-    return (await this.tokenize(text, options)).length;
+    if (typeof text === 'string') return (await this.tokenize(text, options)).length;
+    return this.chat.completions.countTokens(text, options);
+  }
+
+  /**
+   * A conversation that continues, with a session of its own.
+   * @param {import('../index.js').ChatOptions} [options]
+   * @returns {Promise<import('../index.js').Chat>}
+   */
+  async createChat(options) {
+    return (await import('../chat.js')).createChat(/** @type {any} */ (this), options);
+  }
+
+  /**
+   * @param {Blob | ArrayBuffer | Uint8Array} bytes that a chat's save has given
+   * @param {import('../index.js').ChatOptions} [options]
+   * @returns {Promise<import('../index.js').Chat>}
+   */
+  async loadChat(bytes, options) {
+    return (await import('../chat.js')).loadChat(/** @type {any} */ (this), bytes, options);
   }
 
   /**

@@ -10,7 +10,7 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 
 /** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, null>} */
-const sourceNames = { url: null, file: null, blob: null, stream: null };
+const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
 /** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, null>} */
 const engineNames = {

@@ -1,7 +1,7 @@
 // js/page/model_options.js — the options of createEngine that say where the model is: addresses, files of the
 // disk, blobs or a stream.
 
-import { argumentError, wordsOf } from '../base/errors.js';
+import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { BlobSource, StreamSource } from '../bytes/model_sources.js';
 import { splitNames } from '../bytes/split_files.js';
@@ -41,14 +41,15 @@ export function downloadOf(options) {
  * @returns {{description: SourceDescription, source: Source | undefined}}
  */
 export function sourceOf(options) {
-  const given = /** @type {const} */ (['url', 'file', 'blob', 'stream']).filter(
+  const given = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']).filter(
     (name) => options[name] !== undefined && options[name] !== null,
   );
   if (given.length !== 1) {
     const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
-    throw argumentError(`createEngine needs one of url, file, blob and stream: ${found}`);
+    throw argumentError(`createEngine needs one of url, file, blob, bytes and stream: ${found}`);
   }
   if (given[0] === 'url') return urlSource(options);
+  if (given[0] === 'bytes') return blobSource([blobOf(options.bytes)]);
   if (given[0] === 'stream') {
     return onPage(new StreamSource(checkStream(/** @type {any} */ (options.stream))));
   }
@@ -67,14 +68,33 @@ export function draftOf(draft) {
   if (typeof draft !== 'object' || draft === null) {
     throw argumentError('draft must be an object with a url, a file or a blob');
   }
-  checkNames(draft, ['url', 'file', 'blob'], ['stream', 'headers', 'fetch', 'retries', 'stallMs']);
+  checkNames(
+    draft,
+    ['url', 'file', 'blob'],
+    ['bytes', 'stream', 'headers', 'fetch', 'retries', 'stallMs'],
+  );
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
   throw argumentError('draft must be a url, a file or a blob that the worker can read by itself');
 }
 
-/** @param {NonNullable<EngineOptions['stream']>} stream */
+/** @param {unknown} bytes @returns {Blob} */
+function blobOf(bytes) {
+  const isBytes = bytes instanceof ArrayBuffer || ArrayBuffer.isView(bytes);
+  if (isBytes) return new Blob([/** @type {ArrayBuffer} */ (bytes)]);
+  throw argumentError(`bytes must be an ArrayBuffer or a view of one, not ${shown(bytes)}`);
+}
+
+/** @param {Response} response @returns {ReadableStream<Uint8Array>} */
+function bodyOf({ ok, status, url, body, bodyUsed }) {
+  if (!ok) throw new WickError('HTTP', `${url || 'The server'} answered ${status}`, { status });
+  if (body && !bodyUsed) return body;
+  throw argumentError('stream: the Response has no body, or it was read already');
+}
+
+/** @param {NonNullable<EngineOptions['stream']>} stream @returns {Exclude<typeof stream, Response>} */
 function checkStream(stream) {
+  if (stream instanceof Response) return checkStream(bodyOf(stream));
   const given = /** @type {any} */ (stream);
   if (given.locked) throw argumentError('stream is locked: somebody else reads it');
   const isStream = typeof given.getReader === 'function';

@@ -3,7 +3,7 @@
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
-import { checkCallback } from './option_checks.js';
+import { checkCallback, checkNumber } from './option_checks.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
@@ -54,6 +54,7 @@ export class PieceReader {
    * @param {() => void} launch submits the request and calls `begin`
    * @param {() => void} onEnd called once, when the request has ended in any way
    * @param {{signal?: AbortSignal | null | undefined,
+   *   timeout?: number | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
    *   onToken?: ((token: TokenDetail) => void) | undefined}} options
    */
@@ -225,8 +226,9 @@ export class PieceReader {
  */
 export function readersOf(connection, message, options, completions = 1) {
   const { signal } = options;
-  const abort = () => {
-    for (const reader of readers) reader.abort(abortError(signal?.reason));
+  const timeoutMs = timeoutOf(options.timeout);
+  const abort = (/** @type {unknown} */ reason = signal?.reason) => {
+    for (const reader of readers) reader.abort(abortError(reason));
   };
   let stop = () => {};
   let going = completions;
@@ -239,11 +241,29 @@ export function readersOf(connection, message, options, completions = 1) {
       readers.map((reader) => reader.waiter),
     );
     for (const [index, reader] of readers.entries()) reader.begin(running[index]);
-    if (going > 0) stop = onAbort(signal, abort);
+    if (going === 0) return;
+    const forget = onAbort(signal, () => abort());
+    const timer = timeoutMs && setTimeout(() => abort(timeoutError(timeoutMs)), timeoutMs);
+    stop = () => {
+      forget();
+      clearTimeout(timer);
+    };
   };
   const readers = Array.from({ length: completions }, () => new PieceReader(launch, end, options));
   return readers;
 }
+
+/** The longest time of a timer. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+/** @param {number | null | undefined} timeout @returns {number | undefined} */
+function timeoutOf(timeout) {
+  if (timeout === undefined || timeout === null) return undefined;
+  return checkNumber('timeout', timeout, { min: 1, max: TIMEOUT_MS_MAX });
+}
+
+/** @param {number} ms */
+const timeoutError = (ms) => new DOMException(`The text took longer than ${ms} ms`, 'TimeoutError');
 
 /**
  * The generator with a `return` that cancels at any time. By itself a generator that has not begun would not run its

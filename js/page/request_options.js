@@ -40,6 +40,7 @@ const generateNames = {
   ...grammarNames,
   ...samplerNames,
   signal: null,
+  timeout: null,
   onPrefill: null,
   onToken: null,
 };
@@ -111,7 +112,8 @@ function speculationOf(speculation) {
 
 /** @param {number | bigint | null | undefined} seed @returns {bigint} */
 function seedOf(seed) {
-  if (seed === undefined || seed === null)
+  // -1 is llama.cpp's word for a random one
+  if (seed === undefined || seed === null || seed === -1)
     return (BigInt(randomWord()) << 32n) | BigInt(randomWord());
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));

@@ -37,6 +37,12 @@ export class Session {
     return unlessAborted(made, signal, (session) => session.close());
   }
 
+  /** @param {unknown} session @param {EngineConnection} connection its engine's @returns {number} the engine's */
+  static numberOf(session, connection) {
+    if (session instanceof Session && session.#connection === connection) return session.#id;
+    throw argumentError('session must be a session of this engine');
+  }
+
   /**
    * @param {string | ArrayLike<number>} prompt the continuation
    * @param {GenerateOptions} [options]

@@ -19,6 +19,7 @@ const answers = {
   tokenize: ({ native }, text, flags) => Array.from(native.tokenize(text, flags)),
   detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
+  countChat: ({ chat }, input) => chat().prompt(input).length,
   info: ({ native }) => ({ ...native.info(), ...native.counters() }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),

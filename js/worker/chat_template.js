@@ -2,8 +2,10 @@
 // option chatTemplate. The engine renders it (src/template/), with limits on time and memory.
 
 import { WickError } from '../base/errors.js';
+import { TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+/** @typedef {Extract<import('../connection/messages.js').Input, {messages: any}>} Conversation */
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
 export class ChatTemplate {
@@ -29,15 +31,30 @@ export class ChatTemplate {
   }
 
   /**
-   * The prompt's tokens: control tokens of the template are control tokens, those in messages are text.
-   * @param {PlainMessage[]} messages
-   * @param {Record<string, unknown>} variables
-   * @param {boolean} parseSpecial those in messages are control tokens, too
+   * The prompt's tokens: control tokens of the template are control tokens, those in messages are text, unless
+   * `parseSpecial` says that they are control tokens, too.
+   * @param {Conversation} input
    * @returns {Int32Array}
    */
-  tokenize(messages, variables, parseSpecial) {
-    const json = JSON.stringify({ ...variables, messages });
-    return inWords(() => this.#native.tokenizeChat(json, localSeconds(), parseSpecial));
+  prompt({ messages, variables, parseSpecial, tools, prefix }) {
+    const seen = tools ? { ...variables, tools } : variables;
+    const json = JSON.stringify({ ...seen, messages });
+    const flag = parseSpecial === true;
+    const prompt = inWords(() => this.#native.tokenizeChat(json, localSeconds(), flag));
+    return prefix ? Int32Array.of(...prompt, ...this.#tokensBehind(prefix, flag)) : prompt;
+  }
+
+  /**
+   * The tokens of a text that follows another: some tokenizers put a space before a text that stands alone.
+   * @param {string} text
+   * @param {boolean} parseSpecial
+   */
+  #tokensBehind(text, parseSpecial) {
+    const flags = parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0;
+    const line = this.#native.tokenize('\n', flags);
+    const both = this.#native.tokenize(`\n${text}`, flags);
+    const isWhole = line.every((token, index) => token === both[index]);
+    return isWhole ? both.subarray(line.length) : this.#native.tokenize(text, flags);
   }
 }
 

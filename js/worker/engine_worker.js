@@ -5,7 +5,7 @@ import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { createSource } from '../bytes/model_sources.js';
-import { callNamed, usesSession } from '../connection/calls.js';
+import { callNamed, calls, usesSession } from '../connection/calls.js';
 import { openSwap } from '../storage/swap_file.js';
 import {
   STEP_PROGRESS,
@@ -288,7 +288,7 @@ export class EngineWorker {
     try {
       this.#finishCancelled(settings.session);
       // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
-      const request = Object.assign(settings, this.#prompt(input), {
+      const request = Object.assign(settings, this.#prompt(input, settings.session), {
         completions,
         passesWaited: 0,
       });
@@ -300,18 +300,34 @@ export class EngineWorker {
     }
   }
 
-  /** @param {import('../connection/messages.js').Input} input */
-  #prompt(input) {
+  /** @param {import('../connection/messages.js').Input} input @param {number} [session] */
+  #prompt(input, session) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
-    const { messages, variables, parseSpecial, tools } = input;
-    const seen = tools ? { ...variables, tools } : variables;
-    const prompt = this.#chat().tokenize(messages, seen, parseSpecial === true);
+    const { tools, prefix = '' } = input;
+    const whole = this.#chat().prompt(input);
     const ending = /** @type {NativeEngine} */ (this.#native).chatEnding();
+    const prompt = session ? this.#newOf(whole, session) : whole;
     if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
-    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text };
+    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
     const printSpecial = tools !== undefined || ending.needsSpecial;
     return { prompt, tokenizeFlags: all, reply, printSpecial };
+  }
+
+  /**
+   * Makes a session that conversation: what both begin with stays, and the rest of the session is dropped.
+   * @param {Int32Array} prompt the tokens of the conversation
+   * @param {number} session
+   * @returns {Int32Array} those that the session lacks; there is always one, whose logits the reply needs
+   */
+  #newOf(prompt, session) {
+    const native = /** @type {NativeEngine} */ (this.#native);
+    const had = /** @type {number[]} */ (native.call(calls.sessionTokens, [session]));
+    const most = Math.min(had.length, prompt.length - 1);
+    let same = 0;
+    while (same < most && had[same] === prompt[same]) same++;
+    if (same < had.length) native.call(calls.truncateSession, [session, same]);
+    return prompt.subarray(same);
   }
 
   /** Starts to step, unless it steps already. */

@@ -7,7 +7,8 @@ import type {
   Generation,
   TokenDetail,
 } from 'wick-llm';
-import { createEngine, type Engine, WickError } from 'wick-llm';
+import { type Chat, type ChatMessage, createEngine, type Engine, WickError } from 'wick-llm';
+import { createChat } from 'wick-llm/chat';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 
@@ -41,6 +42,24 @@ export async function ways(
   await createEngine({ url: 'a', contextLength: 5 });
   // @ts-expect-error no options
   await createEngine();
+}
+
+export async function chats(engine: Engine, response: Response) {
+  await createEngine({ bytes: new Uint8Array(3) });
+  await createEngine({ stream: response });
+  const chat: Chat = await engine.createChat({ system: 'x', temperature: 0, tools: [] });
+  for await (const piece of chat.send('Hello', { timeout: 5 })) check<Same<typeof piece, string>>();
+  const message: ChatMessage = await chat.send([{ role: 'tool', content: '1' }]).message();
+  chat.edit(1, 'x');
+  const count: number = await engine.countTokens([message], { tools: [] });
+  const loaded = await engine.loadChat(await chat.save(), { max_tokens: count });
+  await createChat(engine, { messages: loaded.history });
+  // @ts-expect-error a chat has one answer a turn
+  await engine.createChat({ n: 2 });
+  // @ts-expect-error settings only
+  await engine.loadChat(new Blob([]), { system: 'x' });
+  // @ts-expect-error the salt is the chat's
+  chat.send('x', { salt: 'y' });
 }
 
 export async function text(engine: Engine) {

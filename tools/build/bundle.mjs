@@ -1,4 +1,4 @@
-// Puts the npm package together in dist/: three bundles (the page's, the worker's, the handler's), types, the
+// Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), types, the
 // engine's WebAssembly, the command line, the built-in models. Prints the JavaScript's sizes.
 
 import {
@@ -31,12 +31,30 @@ const common = {
   logLevel: 'warning',
 };
 
+/** Files of the package that others import as they are: `wick-llm` itself, and what it loads at first use. */
+const apart = ['index.js', 'chat.js'];
+
+/** @type {import('esbuild').Plugin} */
+const importsApart = {
+  name: 'files of the package stay apart',
+  setup(within) {
+    within.onResolve({ filter: /^\.\.\/\w+\.js$/ }, ({ path, resolveDir }) => {
+      const name = path.slice('../'.length);
+      const isApart = apart.includes(name) && resolve(resolveDir, '..') === join(root, 'js');
+      return isApart ? { path: `./${name}`, external: true } : undefined;
+    });
+  },
+};
+
 async function bundle() {
   await build({
     ...common,
     format: 'esm',
-    entryPoints: ['index.js', 'openai.js', 'model.js'].map((name) => join(root, 'js', name)),
+    entryPoints: ['index.js', 'chat.js', 'openai.js', 'model.js'].map((name) =>
+      join(root, 'js', name),
+    ),
     outdir: dist,
+    plugins: [importsApart],
   });
   // A classic script as well as a module: no import, no export, no import.meta.
   await build({

@@ -1,0 +1,3 @@
+// js/chat.js — the exports of `wick-llm/chat`, which engine.createChat loads at its first use.
+
+export { createChat, loadChat } from './chat/chat.js';

@@ -1,0 +1,77 @@
+// js/chat/chat_file.js — a chat as bytes: its messages as JSON, and the state of its session. All numbers are
+// little-endian:
+//
+//   8 bytes  WICKCHAT
+//   u32      version
+//   u32      bytes of JSON
+//   u32      CRC-32 of the JSON (ISO 3309)
+//   JSON     {"messages": [...]}, UTF-8
+//   state    what session.save gives, which has checksums of its own
+
+import { WickError } from '../index.js';
+
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+
+const MAGIC = 'WICKCHAT';
+const VERSION = 1;
+const HEADER_BYTES = 20;
+const CRC_POLYNOMIAL = 0xedb88320;
+
+/** @param {Uint8Array} bytes @returns {number} */
+function crc32(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? CRC_POLYNOMIAL : 0);
+  }
+  return ~crc >>> 0;
+}
+
+/** @param {ChatMessage[]} messages @param {Uint8Array} state @returns {Uint8Array<ArrayBuffer>} */
+export function writeChatFile(messages, state) {
+  const json = new TextEncoder().encode(JSON.stringify({ messages }));
+  const bytes = new Uint8Array(HEADER_BYTES + json.byteLength + state.byteLength);
+  const header = new DataView(bytes.buffer);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  header.setUint32(8, VERSION, true);
+  header.setUint32(12, json.byteLength, true);
+  header.setUint32(16, crc32(json), true);
+  bytes.set(json, HEADER_BYTES);
+  bytes.set(state, HEADER_BYTES + json.byteLength);
+  return bytes;
+}
+
+/** @param {unknown} from @returns {Promise<Uint8Array>} */
+async function bytesOf(from) {
+  if (from instanceof Blob) return new Uint8Array(await from.arrayBuffer());
+  if (from instanceof ArrayBuffer) return new Uint8Array(from);
+  if (from instanceof Uint8Array) return from;
+  throw new WickError('ARG', 'A chat is loaded from bytes or a Blob');
+}
+
+/**
+ * @param {unknown} from
+ * @returns {Promise<{messages: ChatMessage[], state: Uint8Array}>}
+ */
+export async function readChatFile(from) {
+  const bytes = await bytesOf(from);
+  const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (new TextDecoder().decode(bytes.subarray(0, 8)) !== MAGIC) {
+    throw new WickError('FORMAT', 'These bytes are no saved chat');
+  }
+  if (bytes.byteLength < HEADER_BYTES) throw truncated();
+  const version = header.getUint32(8, true);
+  if (version !== VERSION) {
+    throw new WickError('FORMAT', `The saved chat is of version ${version}, known is ${VERSION}`);
+  }
+  const end = HEADER_BYTES + header.getUint32(12, true);
+  if (end > bytes.byteLength) throw truncated();
+  const json = bytes.subarray(HEADER_BYTES, end);
+  if (crc32(json) !== header.getUint32(16, true)) {
+    throw new WickError('CORRUPT', 'The saved chat is damaged');
+  }
+  const { messages } = JSON.parse(new TextDecoder().decode(json));
+  return { messages, state: bytes.subarray(end) };
+}
+
+const truncated = () => new WickError('TRUNCATED', 'The saved chat is cut off');

@@ -1,0 +1,178 @@
+// js/chat/chat_reply.js — one turn's answer: read as text or as chunks, and put together to a message.
+
+import { WickError } from '../index.js';
+
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @typedef {import('../index.js').ChatCompletionChunk} Chunk */
+/** @typedef {import('../index.js').ChatReplyResult} Result */
+/** @typedef {import('../index.js').ChatStream} ChatStream */
+
+export class ChatReply {
+  #begin;
+  #end;
+  #isTaken = false;
+  #isOver = false;
+  /** @type {AsyncIterator<Chunk> | undefined} */
+  #chunks;
+  #parts = new MessageParts();
+  /** @type {Result | undefined} */
+  #result;
+
+  /**
+   * @param {() => Promise<ChatStream>} begin starts the turn
+   * @param {(message: ChatMessage | undefined) => void} end called once; undefined: there is no answer
+   */
+  constructor(begin, end) {
+    this.#begin = begin;
+    this.#end = end;
+  }
+
+  /** @returns {Result | undefined} */
+  get result() {
+    return this.#result;
+  }
+
+  /** @returns {AsyncGenerator<string, void, void>} */
+  [Symbol.asyncIterator]() {
+    return this.#read((chunk) => chunk.choices[0]?.delta.content || undefined);
+  }
+
+  /** @returns {AsyncGenerator<Chunk, void, void>} */
+  chunks() {
+    return this.#read((chunk) => chunk);
+  }
+
+  async text() {
+    let text = '';
+    for await (const piece of this) text += piece;
+    return text;
+  }
+
+  /** @returns {Promise<ChatMessage>} */
+  async message() {
+    for await (const _ of this.chunks());
+    return /** @type {Result} */ (this.#result).message;
+  }
+
+  /** Ends a turn that runs. */
+  async leave() {
+    this.#settle('abort');
+    await this.#chunks?.return?.();
+  }
+
+  /**
+   * @template T
+   * @param {(chunk: Chunk) => T | undefined} shape undefined: nothing for this reader
+   * @returns {AsyncGenerator<T, void, void>} its `return` does not wait for a piece that is on its way
+   */
+  #read(shape) {
+    if (this.#isTaken) throw new WickError('ARG', 'A reply can be read only once');
+    this.#isTaken = true;
+    /** @type {IteratorReturnResult<void>} */
+    const end = { done: true, value: undefined };
+    const leave = async () => {
+      await this.leave();
+      return end;
+    };
+    return {
+      next: async () => {
+        for (let chunk = await this.#next(); chunk; chunk = await this.#next()) {
+          const value = shape(chunk);
+          if (value !== undefined) return { done: false, value };
+        }
+        return end;
+      },
+      return: leave,
+      throw: async (error) => {
+        await this.leave();
+        throw error;
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      [Symbol.asyncDispose]: async () => void (await leave()),
+    };
+  }
+
+  /** @returns {Promise<Chunk | undefined>} */
+  async #next() {
+    if (this.#isOver) return undefined;
+    try {
+      this.#chunks ??= (await this.#begin())[Symbol.asyncIterator]();
+      if (this.#isOver) await this.#chunks.return?.(); // it was left meanwhile
+      const { done, value } = await this.#chunks.next();
+      if (this.#isOver) return undefined;
+      if (!done) {
+        this.#parts.add(value);
+        return value;
+      }
+      this.#settle();
+      return undefined;
+    } catch (error) {
+      if (this.#isOver) return undefined;
+      this.#settle(error instanceof WickError ? 'error' : 'abort'); // with any reason of a signal
+      throw error;
+    }
+  }
+
+  /** @param {'abort' | 'error'} [early] why it ends before its end */
+  #settle(early) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const made = early === 'error' ? undefined : this.#parts.result(early);
+    const isAnswer = made && (!early || made.message.content !== '');
+    this.#result = made;
+    this.#end(isAnswer ? made.message : undefined);
+  }
+}
+
+/** The deltas of a stream put together. */
+class MessageParts {
+  #content = '';
+  #reasoning = '';
+  /** @type {{id: string, type: 'function', function: {name: string, arguments: string}}[]} */
+  #calls = [];
+  /** @type {Chunk['choices'][0]['finish_reason']} */
+  #finish = null;
+  /** @type {Chunk['usage']} */
+  #usage;
+  /** @type {Chunk['timings']} */
+  #timings;
+  #pieces = 0;
+
+  /** @param {Chunk} chunk */
+  add({ choices, usage, timings }) {
+    this.#usage = usage ?? this.#usage;
+    this.#timings = timings ?? this.#timings;
+    const [choice] = choices;
+    if (!choice) return;
+    this.#finish = choice.finish_reason ?? this.#finish;
+    const { content, reasoning_content: thought, tool_calls: calls } = choice.delta;
+    if (content || thought || calls) this.#pieces++;
+    this.#content += content ?? '';
+    this.#reasoning += thought ?? '';
+    for (const { index, id = '', function: part } of calls ?? []) {
+      this.#calls[index] ??= { id, type: 'function', function: { name: '', arguments: '' } };
+      const call = this.#calls[index].function;
+      call.name += part.name ?? '';
+      call.arguments += part.arguments;
+    }
+  }
+
+  /** @param {'abort'} [early] @returns {Result} */
+  result(early) {
+    /** @type {ChatMessage} */
+    const message = { role: 'assistant', content: this.#content };
+    if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
+    // those of a reply that was cut off or broken are no calls
+    if (this.#finish === 'tool_calls') message.tool_calls = this.#calls;
+    const { prompt_tokens = 0, completion_tokens = this.#pieces } = this.#usage ?? {};
+    const cachedTokens = this.#usage?.prompt_tokens_details.cached_tokens ?? 0;
+    return {
+      message,
+      finishReason: early ?? this.#finish ?? 'stop',
+      usage: { promptTokens: prompt_tokens, completionTokens: completion_tokens, cachedTokens },
+      timings: this.#timings,
+    };
+  }
+}
