@@ -999,6 +999,43 @@ export interface ExtractOptions {
   signal?: AbortSignal | null;
 }
 
+/** Functions that the model may call, by their names. */
+export type ToolSet = Record<
+  string,
+  {
+    /** What it does, for the model. */
+    description?: string;
+    /** The JSON schema of its argument, an object. None: it takes none. */
+    schema?: object;
+    /** Gets the arguments, parsed. What it gives, text or else JSON, is the result that the model reads. */
+    run(
+      argument: Record<string, unknown>,
+      call: { id: string; name: string; signal?: AbortSignal | null },
+    ): unknown;
+  }
+>;
+
+export interface RunToolsOptions
+  extends Omit<ChatCompletionRequest, 'tools' | 'stream' | 'stream_options' | 'n'> {
+  tools: ToolSet;
+  /** Replies of the model, 8 by default. One more rejects with TOOL_ROUNDS. */
+  maxRounds?: number;
+  /** What a tool throws rejects. False, the default: the model gets its message as the result. */
+  throwErrors?: boolean;
+}
+
+export interface RunToolsResult {
+  /** The last one: it calls nothing. */
+  message: ChatCompletion['choices'][0]['message'];
+  /** The whole conversation, with the calls and their results. */
+  messages: ChatMessage[];
+  finish_reason: 'stop' | 'length';
+  /** Replies of the model. */
+  rounds: number;
+  /** Of all of them together. */
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
+
 export interface RerankOptions {
   /** So many results; all by default. */
   topN?: number;
@@ -1049,6 +1086,8 @@ export interface Engine {
     schema: GrammarOptions['jsonSchema'],
     options?: ExtractOptions,
   ): Promise<T>;
+  /** The model calls functions, those of one reply together, and reads their results, until it answers. */
+  runTools(options: RunToolsOptions): Promise<RunToolsResult>;
   readonly embeddings: {
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };

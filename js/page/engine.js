@@ -13,6 +13,7 @@ import { checkCompletions, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
+import { runTools } from './run_tools.js';
 import { loadState, Session, saveState } from './session.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
@@ -105,6 +106,14 @@ export class Engine {
    */
   async extract(text, schema, options = {}) {
     return extract(this.#connection, text, schema, options);
+  }
+
+  /**
+   * Lets the model call functions, and answers with its last message.
+   * @param {import('../index.js').RunToolsOptions} options
+   */
+  async runTools(options) {
+    return runTools(this.chat.completions, options);
   }
 
   /**
