@@ -31,6 +31,7 @@ static void begin_state(dfa_maker *maker, bool accepts) {
 }
 
 static void add_edge(dfa_maker *maker, uint32_t low, uint32_t high, uint32_t to) {
+  if (!work_is_ok(maker->work)) return;
   if (maker->edges.count > maker->first.items[maker->first.count - 1]) {
     dfa_edge *last = &maker->edges.items[maker->edges.count - 1];
     if (last->to == to && last->high + 1 == low) {

@@ -264,7 +264,8 @@ wick_status template_render(const chat_template *template, const template_input 
   const bool is_limit = given.status == WICK_E_FULL || given.status == WICK_E_NOMEM;
   if (has_other && !is_limit && (given.status != WICK_OK || given.is_doubtful)) {
     render_once(template, input, given.seen.has_texts ? AS_OBJECTS : AS_TEXTS, &other);
-    if (other.status == WICK_OK) {
+    // no memory: which form is the right one is not known
+    if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
       template_text_free(template->memory, &given.text);
       given = other;
     }

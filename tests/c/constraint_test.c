@@ -146,7 +146,7 @@ TEST(memory_that_runs_out_anywhere_is_told) {
   wick_engine_destroy(engine);
   bool is_done = false;
   int failures = 0;
-  for (uint64_t call = loaded + 1; !is_done && call < loaded + 200; call++) {
+  for (uint64_t call = loaded + 1; !is_done && call < loaded + 2000; call++) {
     engine = open_engine(&file, call, &status);
     REQUIRE(status == WICK_OK);
     const uint64_t bytes = engine->memory.bytes_now;

@@ -134,7 +134,7 @@ static void check_text(const said *of, const wick_grammar *grammar) {
   size_t size = of->text_bytes;
   CHECK(of->has_ended);
   CHECK(of->finish == WICK_FINISH_STOP || of->finish == WICK_FINISH_LENGTH);
-  rig_open_text(&rig, grammar->kind, grammar->text, grammar->text_bytes, false);
+  rig_compile(&rig, grammar);
   REQUIRE(rig.status == WICK_OK);
   matcher_begin(rig.grammar, &matcher);
   const bool is_cut = of->finish == WICK_FINISH_LENGTH;

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "grammar/grammar.h"
 #include "platform/platform.h"
+#include "random.h"
 
 typedef struct grammar_rig {
   memory_gate memory;
@@ -16,13 +17,37 @@ typedef struct grammar_rig {
   wick_error error;
 } grammar_rig;
 
-static inline void rig_open_text(grammar_rig *rig, wick_grammar_kind kind, const void *text,
-                                 size_t size_bytes, bool any) {
+// Compiles it again and again with an allocation that fails, of those that it takes. (The sanitizer
+// builds take one for every piece: grammar/work.c.)
+static inline void rig_try_without_memory(const grammar_rig *rig, const wick_grammar *wanted) {
+  enum { TRIES = 3 };
+  static uint64_t state = 9;
+  const uint64_t calls = rig->memory.calls;
+  for (uint64_t i = 0; i < (calls < TRIES ? calls : TRIES); i++) {
+    memory_gate memory;
+    grammar *made = NULL;
+    wick_error error = {0};
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    memory.fail_at_call = 1 + (calls <= TRIES ? i : random_below(&state, calls));
+    CHECK_EQ_INT(grammar_create(&memory, NULL, wanted, &made, &error), WICK_E_NOMEM);
+    CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+    CHECK(strncmp(error.message, "out of memory", 13) == 0 && made == NULL);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
+static inline void rig_compile(grammar_rig *rig, const wick_grammar *wanted) {
   memset(rig, 0, sizeof *rig);
   memory_init(&rig->memory, 0, platform_alloc, platform_free);
+  rig->status = grammar_create(&rig->memory, NULL, wanted, &rig->grammar, &rig->error);
+}
+
+static inline void rig_open_text(grammar_rig *rig, wick_grammar_kind kind, const void *text,
+                                 size_t size_bytes, bool any) {
   const wick_grammar wanted = {
       .kind = kind, .text = text, .text_bytes = size_bytes, .any_spelling = any};
-  rig->status = grammar_create(&rig->memory, NULL, &wanted, &rig->grammar, &rig->error);
+  rig_compile(rig, &wanted);
+  rig_try_without_memory(rig, &wanted);
 }
 
 static inline void rig_open(grammar_rig *rig, wick_grammar_kind kind, const char *text, bool any) {

@@ -100,8 +100,11 @@ static void check_schema(const vectors *v, uint32_t one, tally *tally) {
   const document_text name = text_of(v, one, "name");
   const json_node *schema = node_of(v, document_find(&v->document, one, "schema"));
   grammar_rig rig;
-  rig_open_text(&rig, WICK_GRAMMAR_JSON_SCHEMA, v->source + schema->at, schema->end - schema->at,
-                true);
+  const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                               .text = (const char *)v->source + schema->at,
+                               .text_bytes = schema->end - schema->at,
+                               .any_spelling = true};
+  rig_compile(&rig, &wanted);
   if (rig.status == WICK_OK) {
     tally->compiled++;
     CHECK(!is_known_to_be_refused(name));

@@ -11,13 +11,20 @@
 static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
 
 size_t shared_list(const char *folder, char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]) {
+  return shared_list_of(folder, ".gguf", names);
+}
+
+size_t shared_list_of(const char *folder, const char *ending,
+                      char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]) {
+  const size_t ending_bytes = strlen(ending);
   DIR *open = opendir(check_shared(folder));
   size_t count = 0;
   CHECK(open != NULL);
   if (open == NULL) return 0;
   for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
     const size_t length = strlen(entry->d_name);
-    if (length < 5 || strcmp(entry->d_name + length - 5, ".gguf") != 0) continue;
+    if (length < ending_bytes) continue;
+    if (strcmp(entry->d_name + length - ending_bytes, ending) != 0) continue;
     if (!CHECK(count < SHARED_FILES_MAX && length < SHARED_NAME_BYTES_MAX)) break;
     memcpy(names[count++], entry->d_name, length + 1);
   }

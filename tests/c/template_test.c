@@ -9,6 +9,7 @@
 #include "check.h"
 #include "platform/platform.h"
 #include "random.h"
+#include "shared_files.h"
 
 static memory_gate memory;
 static int64_t now_s = 1785542400;
@@ -18,18 +19,47 @@ static void begin(void) {
   now_s = 1785542400;
 }
 
+static template_input input_of(const char *variables) {
+  return (template_input){.variables = variables,
+                          .variables_bytes = strlen(variables),
+                          .own = "{\"bos_token\": \"<s>\"}",
+                          .own_bytes = 20,
+                          .now_s = now_s,
+                          .has_now = true};
+}
+
+// Renders again with an allocation that fails, of those that it takes. (The sanitizer builds take
+// one for every piece: template/arena.c.)
+static void try_without_memory(const char *source, size_t source_bytes, const template_input *input,
+                               uint64_t calls, uint32_t tries) {
+  static uint64_t state = 3;
+  for (uint32_t i = 0; i < tries && calls > 0; i++) {
+    memory_gate scarce;
+    chat_template *made = NULL;
+    template_text text;
+    wick_error error = {0};
+    memory_init(&scarce, 0, platform_alloc, platform_free);
+    scarce.fail_at_call = 1 + random_below(&state, calls);
+    wick_status status = template_create(&scarce, source, source_bytes, &made, &error);
+    CHECK((made != NULL) == (status == WICK_OK));
+    if (status == WICK_OK) status = template_render(made, input, &text, &error);
+    CHECK_EQ_INT(status, WICK_E_NOMEM);
+    CHECK_EQ_INT(error.status, WICK_E_NOMEM);
+    CHECK(strncmp(error.message, "out of memory", 13) == 0);
+    if (status == WICK_OK) template_text_free(&scarce, &text);
+    template_destroy(made);
+    CHECK_EQ_UINT(scarce.blocks_now, 0);
+  }
+}
+
 // Renders with the variables of a JSON object; the text goes to `out`, marks as '.' and 'C' to
 // `marks`, each [size].
 static wick_status render(const char *source, const char *variables, char *out, char *marks,
                           size_t size, wick_error *error) {
   chat_template *made = NULL;
   template_text text;
-  const template_input input = {.variables = variables,
-                                .variables_bytes = strlen(variables),
-                                .own = "{\"bos_token\": \"<s>\"}",
-                                .own_bytes = 20,
-                                .now_s = now_s,
-                                .has_now = true};
+  const template_input input = input_of(variables);
+  const uint64_t calls = memory.calls;
   out[0] = '\0';
   wick_status status = template_create(&memory, source, strlen(source), &made, error);
   if (status == WICK_OK) status = template_render(made, &input, &text, error);
@@ -45,6 +75,8 @@ static wick_status render(const char *source, const char *variables, char *out, 
   if (status == WICK_OK) template_text_free(&memory, &text);
   template_destroy(made);
   CHECK_EQ_UINT(memory.blocks_now, 0);
+  if (status == WICK_OK)
+    try_without_memory(source, strlen(source), &input, memory.calls - calls, 3);
   return status;
 }
 
@@ -347,8 +379,7 @@ static void check_deep(const char *begins, const char *repeated, const char *end
   size_t at = strlen(begins);
   memcpy(source, begins, at + 1);
   for (int i = 0; i < TIMES; i++) {
-    memcpy(source + at, repeated, strlen(repeated));
-    at += strlen(repeated);
+    for (const char *c = repeated; *c != '\0'; c++) source[at++] = *c;
   }
   memcpy(source + at, ends, strlen(ends) + 1);
   chat_template *made = NULL;
@@ -400,4 +431,49 @@ TEST(allocations_that_fail_leak_nothing) {
     memory.fail_at_call = k;
     CHECK_EQ_INT(render(WHOLE, variables, out, marks, sizeof out, &error), WICK_E_NOMEM);
   }
+}
+
+static const char CONVERSATION[] =
+    "{\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":"
+    "\"How warm is it in "
+    "\\u00d6rebro?\"},{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{"
+    "\"id\":\"abc123def\",\"type\":\"function\",\"function\":{\"name\":\"warmth\",\"arguments\":{"
+    "\"place\":\"\\u00d6rebro\",\"days\":[1,2.5,true,null]}}}]},{\"role\":\"tool\",\"name\":"
+    "\"warmth\","
+    "\"tool_call_id\":\"abc123def\",\"content\":\"12\"},{\"role\":\"assistant\",\"content\":\"12 "
+    "degrees."
+    "\"},{\"role\":\"user\",\"content\":\"Thanks.\"}],\"tools\":[{\"type\":\"function\","
+    "\"function\":{"
+    "\"name\":\"warmth\",\"description\":\"How warm it is.\",\"parameters\":{\"type\":\"object\","
+    "\"properties\":{\"place\":{\"type\":\"string\",\"description\":\"Where\"},\"days\":{\"type\":"
+    "\"array\",\"items\":{\"type\":\"number\"}}},\"required\":[\"place\"]}}}],"
+    "\"add_generation_prompt\":true,\"enable_thinking\":true}";
+
+TEST(templates_of_models_without_memory) {
+  static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
+  static const char FOLDER[] = "vectors/templates";
+  if (check_shared(FOLDER) == NULL) SKIP("no shared folder");
+  const size_t count = shared_list_of(FOLDER, ".jinja", names);
+  const template_input input = input_of(CONVERSATION);
+  uint32_t rendered = 0;
+  for (size_t i = 0; i < count; i++) {
+    memory_file file = shared_read(FOLDER, names[i]);
+    const char *source = (const char *)file.bytes;
+    chat_template *made = NULL;
+    template_text text;
+    wick_error error = {0};
+    begin();
+    wick_status status = template_create(&memory, source, file.size_bytes, &made, &error);
+    if (status == WICK_OK) status = template_render(made, &input, &text, &error);
+    const uint64_t calls = memory.calls;
+    if (status == WICK_OK) {
+      rendered++;
+      template_text_free(&memory, &text);
+    }
+    template_destroy(made);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+    if (status == WICK_OK) try_without_memory(source, file.size_bytes, &input, calls, 20);
+    file_free(&file);
+  }
+  CHECK(rendered > 20);
 }
