@@ -9,6 +9,8 @@ import { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import { HttpSource } from '../js/bytes/http_source.js';
 import { BlobSource, createSource, StreamSource } from '../js/bytes/model_sources.js';
+import { loadModel } from '../js/worker/load_model.js';
+import { PageBytes } from '../js/worker/page_source.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'wick-bytes-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -17,8 +19,9 @@ const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 /** @param {{read: () => Promise<Uint8Array | null>}} stream @returns {Promise<Uint8Array[]>} copies */
 async function piecesOf(stream) {
   const pieces = [];
-  for (let bytes = await stream.read(); bytes; bytes = await stream.read())
-    pieces.push(bytes.slice());
+  let bytes = await stream.read();
+  for (; bytes; bytes = await stream.read()) pieces.push(bytes.slice());
+  assert.equal(bytes, null);
   return pieces;
 }
 const textOf = (/** @type {Uint8Array[]} */ pieces) => Buffer.concat(pieces).toString();
@@ -366,6 +369,26 @@ describe('HTTP in a page', () => {
       code: 'NETWORK',
       message: /could not be reached, or does not let this page read/,
     });
+    pretend(t, { crossOriginIsolated: false, fetch: () => new Promise(() => {}) });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let isOver = false;
+    const silent = assert
+      .rejects(server([failing]).source.open(0, 0), { code: 'NETWORK' })
+      .then(() => {
+        isOver = true;
+      });
+    const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+    for (const [ms, wanted] of /** @type {[number, boolean][]} */ ([
+      [4999, false],
+      [1, true],
+    ])) {
+      await settled();
+      t.mock.timers.tick(ms);
+      await settled();
+      assert.equal(isOver, wanted);
+    }
+    await silent;
+    pretend(t, { fetch });
     probed.length = 0;
     pretend(t, { location: { origin: 'http://models.example' } });
     await assert.rejects(server([failing]).source.open(0, 0), {
@@ -428,7 +451,12 @@ describe('blobs, files and streams', () => {
     const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
     const stream = await source.open(0, 7);
     assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
-    assert.ok(Buffer.concat(await piecesOf(stream)).equals(bytes.subarray(7)));
+    const read = await piecesOf(stream);
+    assert.deepEqual(
+      read.map((piece) => piece.length),
+      [1 << 18, 1 << 18, 1 << 18, (1 << 18) - 2],
+    );
+    assert.ok(Buffer.concat(read).equals(bytes.subarray(7)));
     assert.equal(stream.position, bytes.length);
     stream.cancel();
     const other = await source.open(1, 3);
@@ -526,5 +554,566 @@ describe('blobs, files and streams', () => {
     mine.cancel();
     await new Promise((settle) => setImmediate(settle));
     assert.equal(isClosed, true);
+  });
+});
+
+describe('HTTP, one connection after another', () => {
+  const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
+
+  /**
+   * A body that comes in the given pieces, into the reader's buffer where it is asked for bytes in that way.
+   * @param {string[]} pieces
+   * @param {{isBytes?: boolean, end?: 'close' | 'break' | 'stay'}} [options]
+   */
+  function bodyOf(pieces, { isBytes = false, end = 'close' } = {}) {
+    const left = pieces.map((piece) => new TextEncoder().encode(piece));
+    /** @type {any} */
+    const seen = { isCancelled: false, rooms: [], starts: [] };
+    const body = new ReadableStream(
+      any({
+        ...(isBytes && { type: 'bytes' }),
+        pull(/** @type {any} */ controller) {
+          const piece = left.shift();
+          const request = controller.byobRequest;
+          if (request) {
+            seen.rooms.push(request.view.byteLength);
+            seen.starts.push(request.view[0]);
+          }
+          if (piece && !request) return controller.enqueue(piece);
+          if (piece) {
+            request.view.set(piece);
+            return request.respond(piece.length);
+          }
+          if (end === 'stay') return new Promise(() => {});
+          if (end === 'break') return controller.error(new Error('reset'));
+          controller.close();
+          request?.respond(0);
+        },
+        cancel() {
+          seen.isCancelled = true;
+        },
+      }),
+      { highWaterMark: 0 },
+    );
+    return { body, seen };
+  }
+
+  const answerOf = (/** @type {any} */ body, /** @type {any} */ headers = {}, status = 200) =>
+    new Response(body, { status, headers });
+  const sized = { 'Content-Length': '20' };
+
+  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise lets the waits between tries pass */
+  async function soon(t, promise) {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    promise.then(over, over);
+    for (let i = 0; i < 400 && !isOver; i++) {
+      await settled();
+      t.mock.timers.tick(500);
+    }
+    return promise;
+  }
+
+  test('one buffer of a megabyte takes all pieces, where the body can fill it', async () => {
+    const { body, seen } = bodyOf(['abc', 'de', 'f'], { isBytes: true });
+    const stream = await server([() => answerOf(body)]).source.open(0, 0);
+    const pieces = [];
+    for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+      pieces.push(Buffer.from(bytes).toString());
+    }
+    assert.deepEqual(pieces, ['abc', 'de', 'f']);
+    assert.deepEqual(seen.rooms, Array(4).fill(1 << 20));
+    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // what it has read before is in it
+    stream.cancel();
+    const left = bodyOf(['abc'], { isBytes: true, end: 'stay' });
+    const other = await server([() => answerOf(left.body)]).source.open(0, 0);
+    await other.read();
+    other.cancel();
+    await settled();
+    assert.equal(left.seen.isCancelled, true);
+  });
+
+  test('what a second answer repeats is skipped, in pieces of any size', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const size of [1, 3, 7, 8, 20]) {
+      const pieces = file.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];
+      const again = () => answerOf(bodyOf(pieces).body, sized);
+      const { source, asked } = server([() => broken(7), again]);
+      const stream = await source.open(0, 0);
+      assert.equal(textOf(await soon(t, piecesOf(stream))), file);
+      assert.deepEqual([stream.position, stream.size, asked.length], [20, 20, 2]);
+    }
+  });
+
+  test('a file that ends too soon is taken up; one of unknown size has ended', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const short = () => answerOf(bodyOf([file.slice(0, 5)]).body, sized);
+    const one = server([short, () => part(5)]);
+    assert.equal(textOf(await soon(t, piecesOf(await one.source.open(0, 0)))), file);
+    assert.deepEqual([one.asked[1].range, one.retries], [5, [1]]);
+    const two = server([short, short], { retries: 1 });
+    const stream = await two.source.open(0, 0);
+    const message = `The download of ${url} broke off after 5 bytes (taken up 1 times): it ended after 5 of 20 bytes`;
+    await assert.rejects(soon(t, piecesOf(stream)), (error) => {
+      assert.deepEqual([any(error).code, any(error).message], ['NETWORK', message]);
+      assert.equal(any(error).cause.name, 'Interrupted');
+      return true;
+    });
+    const three = server([() => answerOf(bodyOf([file.slice(0, 5)]).body)]);
+    assert.equal(textOf(await piecesOf(await three.source.open(0, 0))), file.slice(0, 5));
+    assert.equal(three.asked.length, 1);
+  });
+
+  test('tries are counted from the last byte that came', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const from = (/** @type {number} */ start, /** @type {number} */ stop) => () =>
+      answerOf(
+        bodyOf([file.slice(start, stop)], { end: 'break' }).body,
+        {
+          ...{ 'Content-Range': `bytes ${start}-19/20`, 'Content-Length': `${20 - start}` },
+        },
+        206,
+      );
+    const { source, asked, retries } = server(
+      [() => broken(2), from(2, 4), from(4, 6), from(6, 8), () => part(8)],
+      { retries: 1 },
+    );
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 2, 4, 6, 8],
+    );
+    assert.deepEqual(retries, [1, 1, 1, 1]);
+  });
+
+  test('each try has a signal of its own; the connection before is hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    /** @type {AbortSignal[]} */
+    const signals = [];
+    /** @type {boolean[]} */
+    const fresh = [];
+    const remember = (/** @type {any} */ init) => {
+      signals.push(init.signal);
+      fresh.push(!init.signal.aborted);
+    };
+    const stalled = bodyOf([file.slice(0, 3)], { end: 'stay' });
+    const rest = bodyOf([file.slice(3)], { end: 'stay' });
+    const answers = [
+      answerOf(stalled.body, sized),
+      answerOf(rest.body, { 'Content-Range': 'bytes 3-19/20' }, 206),
+    ];
+    const answering = (/** @type {any} */ _, /** @type {any} */ init) => {
+      remember(init);
+      return answers.shift();
+    };
+    const { source } = server([answering], { stallMs: 1000 });
+    const stream = await source.open(0, 0);
+    await stream.read();
+    assert.equal((await soon(t, stream.read()))?.length, 17);
+    assert.deepEqual(fresh, [true, true]);
+    assert.deepEqual([signals[0].aborted, stalled.seen.isCancelled], [true, true]);
+    assert.deepEqual([signals[1].aborted, rest.seen.isCancelled, stream.size], [false, false, 20]);
+    let cancels = 0;
+    stream.cancel();
+    await settled();
+    assert.deepEqual([signals[1].aborted, rest.seen.isCancelled], [true, true]);
+    stream.cancel = () => void cancels++;
+    source.close();
+    assert.equal(cancels, 0); // it is no more among the open ones
+  });
+
+  test('a response that comes too late is hung up', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    /** @type {(response: any) => void} */
+    let arrive = () => {};
+    const late = bodyOf(['x'], { end: 'stay' });
+    const { source } = server([() => new Promise((settle) => (arrive = settle))], {
+      ...{ stallMs: 1000, retries: 0 },
+    });
+    await assert.rejects(soon(t, source.open(0, 0)), { code: 'NETWORK' });
+    arrive(answerOf(late.body));
+    await settled();
+    assert.equal(late.seen.isCancelled, true);
+  });
+
+  test('the second byte is a part of the file, too', async () => {
+    const one = server([() => part(1)]);
+    assert.deepEqual([(await one.source.open(0, 1)).position, one.asked[0].range], [1, 1]);
+    const two = server([whole]);
+    assert.deepEqual([(await two.source.open(0, 1)).position, two.source.canSeek], [0, false]);
+  });
+
+  test('a range behind the end: refused at first, asked again with the last byte behind bytes', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const none = () => new Response('', { status: 416 });
+    const first = server([none]);
+    await assert.rejects(first.source.open(0, 5), { code: 'TRUNCATED' });
+    assert.equal(first.asked.length, 1);
+    const brokenAgain = () =>
+      answerOf(
+        bodyOf([file.slice(6, 9)], { end: 'break' }).body,
+        {
+          'Content-Range': 'bytes 6-19/20',
+        },
+        206,
+      );
+    const { source, asked } = server([() => broken(7), none, brokenAgain, () => part(9)]);
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.deepEqual(
+      asked.map(({ range }) => range),
+      [undefined, 7, 6, 9],
+    );
+    const ended = server([() => broken(7), none], { retries: 2 });
+    await assert.rejects(soon(t, piecesOf(await ended.source.open(0, 0))), { code: 'TRUNCATED' });
+    assert.deepEqual(
+      ended.asked.map(({ range }) => range),
+      [undefined, 7, 6],
+    );
+  });
+
+  test('the size stays known, and only parts tell the whole’s', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const unsized = () =>
+      answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-19/20' }, 206);
+    const one = await server([() => broken(7), unsized]).source.open(0, 0);
+    assert.equal(textOf(await soon(t, piecesOf(one))), file);
+    assert.equal(one.size, 20);
+    const two = server([
+      () => answerOf(bodyOf([file]).body, { ...sized, 'Content-Range': 'bytes 0-19/99' }),
+    ]);
+    assert.equal((await two.source.open(0, 0)).size, 20);
+    const bare = server([
+      () => answerOf(bodyOf([file.slice(6)]).body, { 'Content-Length': '14' }, 206),
+    ]);
+    const stream = await bare.source.open(0, 6);
+    assert.deepEqual([stream.size, stream.position], [20, 6]);
+  });
+
+  test('a changed file is no reason to try again', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { source, asked, retries } = server([
+      () => broken(7, { ETag: '"a"' }),
+      () => part(7, { ETag: '"b"' }),
+    ]);
+    await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
+    assert.deepEqual([asked.length, retries], [2, [1]]);
+  });
+
+  test('statuses that another try does not change, and those that it may', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const [status, tries] of [
+      ...[400, 401, 404, 428, 430, 499].map((one) => [one, 1]),
+      ...[429, 500, 502, 599].map((one) => [one, 3]),
+    ]) {
+      const { source, asked } = server([() => new Response('', { status })]);
+      await assert.rejects(soon(t, source.open(0, 0)), { code: 'HTTP' });
+      assert.equal(asked.length, tries, `${status}`);
+    }
+  });
+
+  test('a web page is hung up when its title is read', async () => {
+    const page = bodyOf(['<title>Hub</title>', 'and more'], { end: 'stay' });
+    const { source } = server([() => answerOf(page.body, { 'Content-Type': 'text/html' })]);
+    await assert.rejects(source.open(0, 0), { code: 'NOT_GGUF', message: /«Hub»/ });
+    await settled();
+    assert.equal(page.seen.isCancelled, true);
+  });
+
+  test('who is left while it waits for its next try leaves no timer', async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const { source } = server([() => new Response('', { status: 503 })]);
+    const opened = assert.rejects(source.open(0, 0), { code: 'HTTP' });
+    await settled();
+    assert.equal(timers(), before + 1);
+    source.close();
+    await opened;
+    assert.equal(timers(), before);
+  });
+
+  test('no listener stays at the signal of a stream between its reads', async (t) => {
+    const { addEventListener, removeEventListener } = AbortSignal.prototype;
+    let [added, removed] = [0, 0];
+    const count = {
+      add(/** @type {any[]} */ ...args) {
+        added++;
+        return addEventListener.apply(any(this), any(args));
+      },
+      remove(/** @type {any[]} */ ...args) {
+        removed++;
+        return removeEventListener.apply(any(this), any(args));
+      },
+    };
+    t.mock.method(AbortSignal.prototype, 'addEventListener', count.add);
+    t.mock.method(AbortSignal.prototype, 'removeEventListener', count.remove);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { source } = server([() => broken(7), () => part(7)], { stallMs: 1000 });
+    assert.equal(textOf(await soon(t, piecesOf(await source.open(0, 0)))), file);
+    assert.ok(added >= 4, `${added}`);
+    assert.equal(removed, added);
+  });
+});
+
+describe('the loader', () => {
+  /**
+   * An engine that wants ranges, and a source of files of the given sizes that both write down what happens.
+   * @param {[file: number, offset: number, length: number][]} wanted
+   * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,
+   *   early?: number}} [options] `early`: so many bytes before the offset a stream begins
+   */
+  function loading(
+    wanted,
+    { sizes = [], pieceBytes = 100, canSeek = true, contents, early = 0 } = {},
+  ) {
+    /** @type {string[]} */
+    const log = [];
+    const left = [...wanted];
+    /** @type {any} what the engine still wants of its present range */
+    let want;
+    const native = {
+      nextRange() {
+        const [file, offset, length] = left[0] ?? [0, 0, 0];
+        want = { file, offset, length };
+        return want;
+      },
+      feed(
+        /** @type {number} */ file,
+        /** @type {number} */ offset,
+        /** @type {Uint8Array} */ bytes,
+      ) {
+        log.push(`feed ${file} ${offset}+${bytes.length}`);
+        const end = offset + bytes.length;
+        if (end >= want.offset + want.length) left.shift();
+        else if (end > want.offset) left[0] = [file, end, want.offset + want.length - end];
+      },
+      endFile: (/** @type {number} */ file, /** @type {number} */ size) =>
+        void log.push(`end ${file} ${size}`),
+    };
+    const source = {
+      files: 9,
+      canSeek,
+      async open(/** @type {number} */ file, /** @type {number} */ offset) {
+        log.push(`open ${file} ${offset}`);
+        const size = sizes[file];
+        return {
+          position: Math.max(0, offset - early),
+          size,
+          async read() {
+            if (this.position >= (size ?? 1e9)) return null;
+            const bytes = contents
+              ? new TextEncoder().encode(contents)
+              : new Uint8Array(Math.min(pieceBytes, (size ?? 1e9) - this.position));
+            this.position += bytes.length;
+            return bytes;
+          },
+          cancel: () => void log.push(`cancel ${file}`),
+        };
+      },
+    };
+    return { native: any(native), source: any(source), log };
+  }
+
+  test('reads each range, on from where a stream is or anew, and ends with all streams', async () => {
+    const far = 4 << 20;
+    const { native, source, log } = loading(
+      [
+        [0, 0, 150],
+        [0, 250, 10],
+        [0, 300 + far, 10],
+        [0, 401 + 2 * far + far, 10],
+        [0, 5, 10],
+      ],
+      { sizes: [1e9], pieceBytes: far },
+    );
+    const small = loading(
+      [
+        [0, 0, 150],
+        [0, 200, 10],
+        [0, 210, 10],
+        [0, 350, 10],
+      ],
+      { sizes: [1000] },
+    );
+    await loadModel(small.native, small.source);
+    assert.deepEqual(small.log, [
+      ...['open 0 0', 'end 0 1000', 'feed 0 0+100', 'feed 0 100+100', 'feed 0 200+100'],
+      // 210 is behind what was read: anew
+      ...['open 0 210', 'end 0 1000', 'cancel 0', 'feed 0 210+100', 'feed 0 310+100', 'cancel 0'],
+    ]);
+    await loadModel(native, source);
+    assert.deepEqual(
+      log.filter((line) => !line.startsWith('end')),
+      [
+        ...['open 0 0', `feed 0 0+${far}`],
+        ...['open 0 250', 'cancel 0', `feed 0 250+${far}`],
+        `feed 0 ${250 + far}+${far}`, // 50 bytes before what is wanted
+        ...[`open 0 ${401 + 3 * far}`, 'cancel 0', `feed 0 ${401 + 3 * far}+${far}`],
+        ...['open 0 5', 'cancel 0', `feed 0 5+${far}`, 'cancel 0'],
+      ],
+    );
+  });
+
+  test('a gap of four megabytes is read over, a larger one is not, unless the source cannot seek', async () => {
+    const gap = 4 << 20;
+    for (const [more, canSeek, opens] of /** @type {[number, boolean, number][]} */ ([
+      [0, true, 1],
+      [1, true, 2],
+      [1, false, 1],
+    ])) {
+      const options = { pieceBytes: 1 << 20, canSeek };
+      const ranges = /** @type {[number, number, number][]} */ ([
+        [0, 0, 10],
+        [0, (1 << 20) + gap + more, 10],
+      ]);
+      const { native, source, log } = loading(ranges, options);
+      await loadModel(native, source);
+      assert.equal(log.filter((line) => line.startsWith('open')).length, opens);
+    }
+  });
+
+  test('three streams at most are open: the one that was used longest ago is left', async () => {
+    const order = [0, 1, 2, 0, 3, 4, 0, 2];
+    const at = [0, 0, 0, 0, 0];
+    const ranges = order.map((file) => {
+      at[file] += 10;
+      return /** @type {[number, number, number]} */ ([file, at[file] - 10, 10]);
+    });
+    const { native, source, log } = loading(ranges, { sizes: Array(5).fill(50), pieceBytes: 10 });
+    await loadModel(native, source);
+    assert.deepEqual(
+      log.filter((line) => /^(open|cancel)/.test(line)),
+      [
+        ...['open 0 0', 'open 1 0', 'open 2 0'],
+        ...['cancel 1', 'open 3 0', 'cancel 2', 'open 4 0'],
+        ...['cancel 3', 'open 2 10'],
+        ...['cancel 4', 'cancel 0', 'cancel 2'],
+      ],
+    );
+  });
+
+  test('a file that ends before its tensors, and others than models', async () => {
+    const short = loading([[1, 0, 30]], { sizes: [0, 20], pieceBytes: 10 });
+    await assert.rejects(loadModel(short.native, short.source), {
+      code: 'TRUNCATED',
+      message: "The model's file ends at byte 20, before all tensors were read",
+    });
+    assert.deepEqual(short.log, [
+      ...['open 1 0', 'end 1 20', 'feed 1 0+10', 'feed 1 10+10', 'end 1 20', 'cancel 1'],
+    ]);
+    const unsized = loading([[0, 0, 10]]);
+    await loadModel(unsized.native, unsized.source);
+    assert.deepEqual(unsized.log, ['open 0 0', 'feed 0 0+100', 'cancel 0']);
+    const page = 'This is a web page, not a GGUF file';
+    const pointer =
+      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model itself ' +
+      '(git lfs pull), or take the address of the download';
+    for (const [contents, message] of [
+      ['<!DOCTYPE html>', page],
+      [' \n<html>', page],
+      ['<?xml version', page],
+      ['<Head>', page],
+      ['<body', page],
+      ['version https://git-lfs.github.com/spec/v1\noid', pointer],
+      ['<a>', ''],
+      ['GGUF<html>', ''],
+      ['a version https://git-lfs.github.com/spec/', ''],
+      [`${' '.repeat(59)}<html>`, page],
+      [`${' '.repeat(60)}<html>`, ''],
+    ]) {
+      const { native, source, log } = loading([[0, 0, 5]], { contents });
+      const loaded = loadModel(native, source);
+      if (message) await assert.rejects(loaded, { code: 'NOT_GGUF', message });
+      else await loaded;
+      assert.deepEqual(log.at(-1), 'cancel 0');
+    }
+    const within = loading([[0, 10, 5]], { contents: '<html>', early: 0 });
+    await loadModel(within.native, within.source); // only the beginning of a file tells
+  });
+
+  test('an engine that is closed is asked no more, wherever the loader was', async () => {
+    const opened = ['open 0 0'];
+    const logs = [
+      opened.concat('cancel 0'),
+      opened.concat('end 0 50', 'cancel 0'),
+      opened.concat('end 0 50', 'cancel 0'),
+      opened.concat('end 0 50', 'feed 0 0+10', 'pause', 'cancel 0'),
+    ];
+    for (const [count, wanted] of logs.entries()) {
+      const { native, source, log } = loading([[0, 0, 50]], { sizes: [50], pieceBytes: 10 });
+      let asked = 0;
+      await loadModel(native, source, {
+        isClosed: () => asked++ >= count,
+        onBytes: async () => void log.push('pause'),
+      });
+      assert.deepEqual(log, wanted);
+    }
+    const { native, source, log } = loading([[0, 0, 30]], { sizes: [50], pieceBytes: 10 });
+    await loadModel(native, source, {
+      onBytes: async () => {
+        await new Promise((settle) => setImmediate(settle));
+        log.push('pause');
+      },
+    });
+    const fed = [0, 10, 20].flatMap((offset) => [`feed 0 ${offset}+10`, 'pause']);
+    assert.deepEqual(log, [...opened, 'end 0 50', ...fed, 'cancel 0']);
+  });
+});
+
+describe('bytes that only the page can read', () => {
+  const posts = () => {
+    /** @type {any[]} */
+    const asked = [];
+    const bytes = new PageBytes((message) => void asked.push(message));
+    return { bytes, asked, source: bytes.source({ files: 2, canSeek: true }) };
+  };
+  const ask = (
+    /** @type {number} */ id,
+    /** @type {string} */ method,
+    /** @type {any[]} */ args,
+  ) => ({
+    ...{ type: 'ask', id, method, args },
+  });
+  const settled = () => new Promise((done) => setImmediate(done));
+
+  test('one piece is asked for ahead, and answers find their question', async () => {
+    const { bytes, asked, source } = posts();
+    assert.deepEqual([source.files, source.canSeek], [2, true]);
+    const opening = source.open(1, 7);
+    assert.deepEqual(asked, [ask(1, 'open', [1, 7])]);
+    bytes.answer(1, { id: 40, position: 5, size: 9, canSeek: false });
+    const stream = await opening;
+    assert.deepEqual([stream.position, stream.size, source.canSeek], [5, 9, false]);
+    assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7]), ask(2, 'read', [40])]);
+    bytes.answer(2, Uint8Array.of(1, 2));
+    bytes.answer(2, Uint8Array.of(9)); // it was answered
+    bytes.answer(77, Uint8Array.of(9));
+    assert.deepEqual(await stream.read(), Uint8Array.of(1, 2));
+    assert.deepEqual([stream.position, asked.splice(0)], [7, [ask(3, 'read', [40])]]);
+    bytes.answer(3, Uint8Array.of(3));
+    assert.deepEqual(await stream.read(), Uint8Array.of(3));
+    bytes.answer(4, null);
+    assert.equal(await stream.read(), null);
+    assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
+    stream.cancel();
+    assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
+    bytes.refuse(5, new Error('gone')); // nobody waits for it
+    await settled();
+  });
+
+  test('what the page refuses is refused', async () => {
+    const { bytes, source } = posts();
+    const opening = source.open(0, 0);
+    bytes.refuse(1, new Error('no file'));
+    await assert.rejects(opening, { message: 'no file' });
+    const other = source.open(0, 0);
+    bytes.answer(2, { id: 1, position: 0, size: undefined, canSeek: true });
+    const stream = await other;
+    bytes.refuse(3, new Error('broke'));
+    await settled();
+    await assert.rejects(stream.read(), { message: 'broke' });
+    assert.equal(source.canSeek, true);
   });
 });

@@ -47,7 +47,7 @@ export class HttpSource {
 
   /** @param {number} file @param {number} offset @returns {Promise<HttpStream>} */
   async open(file, offset) {
-    const stream = new HttpStream(nameOfFile(this.#urls, file), {
+    const stream = new HttpStream(nameOfFile(this.#urls, file), offset, {
       headers: this.#headers,
       retries: this.#retries,
       stallMs: this.#stallMs,
@@ -56,7 +56,7 @@ export class HttpSource {
       onCancel: () => this.#streams.delete(stream),
     });
     this.#streams.add(stream);
-    await stream.start(offset);
+    await stream.start();
     if (!stream.takesRanges) this.canSeek = false;
     return stream;
   }
@@ -67,7 +67,6 @@ export class HttpSource {
 }
 
 class HttpStream {
-  position = 0;
   /** @type {number | undefined} */
   size;
   /** True until the server has ignored a range. */
@@ -91,18 +90,18 @@ class HttpStream {
 
   /**
    * @param {string} url
+   * @param {number} position the offset of the first byte that is wanted
    * @param {Required<Omit<HttpOptions, 'urls'>> & {onCancel: () => void}} options
    */
-  constructor(url, options) {
+  constructor(url, position, options) {
     this.#url = url;
+    this.position = position;
     this.#options = options;
   }
 
-  /** @param {number} offset */
-  async start(offset) {
-    this.position = offset;
+  async start() {
     await this.#withRetries(() => this.#request());
-    // A server that ignores ranges sends the bytes before `offset` as well. The loader skips them.
+    // A server that ignores ranges sends the bytes before `position` as well. The loader skips them.
     this.position -= this.#ignored;
     this.#ignored = 0;
   }

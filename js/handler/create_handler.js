@@ -185,7 +185,7 @@ class Handler {
     this.#generations++;
     const { signal } = request;
     const end = this.#endsOnce();
-    signal.addEventListener('abort', end, { once: true });
+    signal.addEventListener('abort', end);
     try {
       const body = await readBody(request, bodyBytesMax);
       const asked = { signal, salt, model: await this.#modelName() };

@@ -39,7 +39,7 @@ async function readText(body, bytesMax, signal) {
   const reader = body.getReader();
   const leave = () => void reader.cancel().catch(() => {}); // nothing is left to cancel
   if (signal.aborted) leave();
-  signal.addEventListener('abort', leave, { once: true });
+  signal.addEventListener('abort', leave);
   let text = '';
   let bytesCount = 0;
   try {
