@@ -45,6 +45,9 @@ describe('fields', () => {
     const long = 'x'.repeat(100);
     const cut = `n must be ${wholes} 1, not "${'x'.repeat(59)}…`;
     assert.throws(() => checkFields({ n: long }, commonFields), { message: cut });
+    const whole = 'x'.repeat(58); // 60 characters with its quotes
+    const uncut = `n must be ${wholes} 1, not "${whole}"`;
+    assert.throws(() => checkFields({ n: whole }, commonFields), { message: uncut });
     const said = `n must be ${wholes} 1, not undefined`;
     assert.throws(() => checkFields({ n: undefined }, commonFields), { message: said });
   });

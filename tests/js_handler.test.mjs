@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createHandler } from '../js/handler/create_handler.js';
+import { randomName } from '../js/handler/random_name.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const turn = () => new Promise((settle) => setImmediate(settle));
@@ -115,7 +116,7 @@ async function eventsOf(response) {
 
 /** @param {any} body @param {string} object @param {string} model @returns {any} what it has beside its head */
 function headless({ id, created, ...body }, object, model) {
-  assert.match(id, /^cmpl-[a-z\d]{28,}$/);
+  assert.match(id, /^cmpl-[a-z\d]{28}$/);
   assert.ok(Math.abs(created - Date.now() / 1000) < 100 && Number.isInteger(created));
   assert.deepEqual([body.object, body.model], [object, model]);
   const { object: _, model: __, ...rest } = body;
@@ -137,7 +138,7 @@ describe('completions', () => {
     const body = { prompt: ['x', [1]], n: 3, seed: 5, model: 'any' };
     const response = await createHandler(engine)(post(COMPLETIONS, body));
     assert.equal(response.status, 200);
-    assert.match(response.headers.get('X-Request-Id') ?? '', /^req-[a-z\d]{28,}$/);
+    assert.match(response.headers.get('X-Request-Id') ?? '', /^req-[a-z\d]{28}$/);
     const common = { logprobs: null };
     assert.deepEqual(headless(await response.json(), 'text_completion', 'fox'), {
       choices: [
@@ -1168,6 +1169,35 @@ describe('bodies', () => {
     });
     assert.equal((await ask(handle, endless))[0], 413);
     assert.equal(isCancelled, true);
+  });
+
+  test('a body that stays open is left when its client is gone', async () => {
+    for (const isGoneBefore of [true, false]) {
+      let isCancelled = false;
+      const open = new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode('{')),
+        cancel: () => {
+          isCancelled = true;
+        },
+      });
+      const gone = new AbortController();
+      if (isGoneBefore) gone.abort();
+      const handle = handlerOf();
+      const init = any({ body: open, duplex: 'half', signal: gone.signal });
+      const answered = handle(post(COMPLETIONS, {}, init));
+      await turn();
+      gone.abort();
+      const limit = new Promise((_, fail) => setTimeout(fail, 5000, new Error('it waits')).unref());
+      assert.equal((await Promise.race([answered, limit])).status, 499);
+      assert.equal(isCancelled, true);
+    }
+  });
+
+  test('names of answers: 28 of 36 characters, none twice', () => {
+    const names = Array.from({ length: 400 }, randomName);
+    assert.ok(names.every((name) => /^[a-z\d]{28}$/.test(name)));
+    assert.equal(new Set(names).size, 400);
+    assert.equal(new Set(names.join('')).size, 36);
   });
 
   test('so many requests at once, no more', async () => {

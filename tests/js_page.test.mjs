@@ -697,7 +697,7 @@ describe('where the model is', () => {
   });
 
   test('what is no source, and why', () => {
-    const need = 'createEngine needs one of url, file, blob and stream:';
+    const need = 'createEngine needs one of url, file, blob, bytes and stream:';
     const kinds = 'must be a Blob, a File or a path, or an array of them';
     const locked = new ReadableStream();
     locked.getReader();

@@ -16,7 +16,7 @@ const digestOf = async (text) =>
  */
 function isSame(a, b) {
   let difference = 0;
-  for (let at = 0; at < a.length; at++) difference |= a[at] ^ b[at];
+  for (const [at, byte] of a.entries()) difference |= byte ^ b[at];
   return difference === 0;
 }
 
