@@ -198,8 +198,7 @@ describe('embeddings', () => {
 
   test('in OpenAI’s shape', async () => {
     const { engine, asked } = engineOf({ embed: found });
-    const of = (/** @type {any} */ body, /** @type {any} */ call) =>
-      engine.embeddings.create(body, call);
+    const of = (/** @type {any} */ body, call = {}) => engine.embeddings.create(body, call);
     const [one, two] = [new AbortController().signal, new AbortController().signal];
     const base64 = found.map(({ vector }) => Buffer.from(vector.buffer).toString('base64'));
     const answer = (/** @type {any[]} */ vectors, model = 'fox') => ({
