@@ -31,7 +31,7 @@ describe('files', () => {
     const files = npm[0].files.map((/** @type {any} */ { path }) => path);
     for (const name of [
       ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
-      ...['chat.js', 'chat.d.ts'],
+      ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
@@ -50,7 +50,7 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const modules = ['worker', 'model', 'openai', 'chat', 'package.json'].map(
+    const modules = ['worker', 'edge', 'model', 'openai', 'chat', 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );
     const names = ['wick-llm', ...modules].concat(
@@ -64,10 +64,11 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('JavaScript has at most 45 KB gzipped, a build 290 KB', () => {
+  test('JavaScript has at most 45 KB gzipped, that of the edge 36 KB, a build 290 KB', () => {
     const size = (/** @type {string} */ name) =>
       gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
     assert.ok(size('index.js') + size('worker.js') <= 45_000);
+    assert.ok(size('edge.js') <= 36_000);
     for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 290_000, build);
   });
 
@@ -95,6 +96,14 @@ describe('files', () => {
       const engine = await openEngine(t, { file: modelPath, worker, threads: 2 });
       assert.ok((await engine.countTokens('Hello')) > 0, name);
     }
+  });
+});
+
+describe('the edge bundle', () => {
+  test('asks nothing of other files, and makes no code of text', () => {
+    const source = read('edge.js');
+    assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\brequire\(|from\s*"/);
+    assert.doesNotMatch(source, /new Worker|\beval\b|new Function|WebAssembly\.compile/);
   });
 });
 

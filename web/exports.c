@@ -447,6 +447,10 @@ WEB_EXPORT("step") wick_step_result web_step(wick_engine *engine, uint32_t budge
   return wick_step(engine, budget_us);
 }
 
+WEB_EXPORT("step_units") wick_step_result web_step_units(wick_engine *engine, uint32_t units) {
+  return wick_step_units(engine, units);
+}
+
 // Passes that have begun.
 WEB_EXPORT("passes") double web_passes(const wick_engine *engine) {
   wick_stats stats;

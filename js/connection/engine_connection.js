@@ -361,6 +361,8 @@ export class EngineConnection {
  * @property {(count: number) => void} acknowledge tells how many further pieces were read
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel
+ * @property {() => Promise<void>} [drive] where no worker computes: computes until there is output for this request, which
+ *   it hands over
  */
 
 /** Bytes that only the page can read (a stream, the caller's fetch). The worker asks for them. */

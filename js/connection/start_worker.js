@@ -52,7 +52,10 @@ function startWorker(option) {
   }
   if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  if (!threads) throw new WickError('UNSUPPORTED', 'There are no workers here');
+  if (!threads) {
+    const words = "There are no workers here: import createEngine from 'wick-llm/edge'";
+    throw new WickError('UNSUPPORTED', `${words}, which computes in the calling thread`);
+  }
   // A worker refuses some flags of the process (--input-type).
   if (made) return new threads.Worker(addressOf(made), { execArgv: [] });
   return startQuickly(threads);

@@ -198,10 +198,15 @@ export class PieceReader {
         return piece;
       }
       if (this.#done) return undefined;
-      await new Promise((settle) => {
-        this.#wake = settle;
-      });
+      if (this.#running?.drive) await this.#running.drive();
+      else await this.#untilWoken();
     }
+  }
+
+  #untilWoken() {
+    return new Promise((settle) => {
+      this.#wake = settle;
+    });
   }
 
   #acknowledge() {

@@ -537,6 +537,11 @@ export class NativeEngine {
     return this.#exports.step(this.#engine, budgetUs);
   }
 
+  /** For hosts whose clock stands still. @param {number} units layers of passes, and rounds of logits @returns {number} STEP_* */
+  stepUnits(units) {
+    return this.#exports.step_units(this.#engine, units);
+  }
+
   /** @returns {import('./event_records.js').EngineEvent[]} */
   takeEvents() {
     const address = this.#exports.events_take(this.#engine);

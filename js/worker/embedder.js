@@ -1,16 +1,29 @@
-// js/worker/embedder.js — texts become vectors, a step at a time beside requests. Callers wait for each other: the engine
-// embeds the texts of one call.
+// js/worker/embedder.js — texts become vectors, a step at a time beside requests. The engine embeds the texts of one
+// call at a time. Each caller works at its own call, and at the first of the line when nobody else does: where requests
+// have contexts of their own, a caller whose client has left works no more.
 
 import { WickError } from '../base/errors.js';
-import { STEP_IDLE, STEP_WAIT_BYTES } from '../wasm/layout.js';
+import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 
 /** @typedef {import('../wasm/native_engine.js').Embedded} Embedded */
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */
 
-/** How long a step may take: messages and requests wait for its end. */
-const STEP_BUDGET_US = 4000;
 /** How long to wait for bytes of the model before the next look. */
 const BYTES_MS = 5;
+
+/**
+ * A call in the line. `steps` are those that were done for it. When it is over, it has vectors or a failure.
+ * @typedef {{request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
+ *   failure: {error: unknown} | undefined}} Job
+ */
+
+/**
+ * @typedef {object} Host
+ * @property {() => number} step works a little; STEP_*
+ * @property {() => Promise<void>} takeTurn lets messages and requests have their turn
+ * @property {() => boolean} isClosed the engine is gone
+ */
 
 /** @param {() => void} begin FULL can only mean a text that is too long */
 function inWords(begin) {
@@ -24,48 +37,50 @@ function inWords(begin) {
 
 export class Embedder {
   #native;
-  #takeTurn;
-  #isClosed;
-  /** Settles when the calls before are done. @type {Promise<unknown>} */
-  #last = Promise.resolve();
+  #host;
+  /** Calls in the order of their coming. @type {Job[]} */
+  #line = [];
 
-  /**
-   * @param {NativeEngine} native
-   * @param {() => Promise<void>} takeTurn lets messages and requests have their turn
-   * @param {() => boolean} isClosed the engine is gone
-   */
-  constructor(native, takeTurn, isClosed) {
+  /** @param {NativeEngine} native @param {Host} host */
+  constructor(native, host) {
     this.#native = native;
-    this.#takeTurn = takeTurn;
-    this.#isClosed = isClosed;
+    this.#host = host;
   }
 
-  /** @param {import('../wasm/engine_records.js').NativeEmbed} request @returns {Promise<Embedded[]>} */
-  embed(request) {
-    const answer = this.#last.then(() => this.#run(request));
-    this.#last = answer.catch(() => {});
-    return answer;
-  }
-
-  /** @param {import('../wasm/engine_records.js').NativeEmbed} request */
-  async #run(request) {
-    this.#check();
-    inWords(() => this.#native.embedBegin(request));
-    try {
-      for (;;) {
-        const result = this.#native.embedStep(STEP_BUDGET_US);
-        if (result === STEP_IDLE) break;
-        if (result === STEP_WAIT_BYTES) await new Promise((settle) => setTimeout(settle, BYTES_MS));
-        else await this.#takeTurn();
-        this.#check();
-      }
-      return request.texts.map((_, index) => this.#native.embedded(index));
-    } finally {
-      if (!this.#isClosed()) this.#native.embedEnd();
+  /** @param {NativeEmbed} request @returns {Promise<Embedded[]>} */
+  async embed(request) {
+    /** @type {Job} */
+    const job = { request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
+    this.#line.push(job);
+    /** The first of the line as it was at the last look. */
+    let [seen, steps] = [job, 0];
+    while (!job.vectors && !job.failure) {
+      if (this.#host.isClosed()) throw new WickError('CLOSED', 'The engine was closed');
+      const [first] = this.#line;
+      const isIdle = first === job || (first === seen && first.steps === steps);
+      const result = isIdle ? this.#work(first) : STEP_PROGRESS;
+      [seen, steps] = [first, first.steps];
+      if (result === STEP_WAIT_BYTES) await new Promise((settle) => setTimeout(settle, BYTES_MS));
+      else if (result === STEP_PROGRESS) await this.#host.takeTurn();
     }
+    if (job.failure) throw job.failure.error;
+    return /** @type {Embedded[]} */ (job.vectors);
   }
 
-  #check() {
-    if (this.#isClosed()) throw new WickError('CLOSED', 'The engine was closed');
+  /** @param {Job} job the first of the line @returns {number} STEP_* */
+  #work(job) {
+    job.steps++;
+    try {
+      if (!job.isBegun) inWords(() => this.#native.embedBegin(job.request));
+      job.isBegun = true;
+      const result = this.#host.step();
+      if (result !== STEP_IDLE) return result;
+      job.vectors = job.request.texts.map((_, index) => this.#native.embedded(index));
+    } catch (error) {
+      job.failure = { error };
+    }
+    this.#line.shift();
+    if (job.isBegun) this.#native.embedEnd();
+    return STEP_IDLE;
   }
 }

@@ -5,21 +5,12 @@ import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { createSource } from '../bytes/model_sources.js';
-import { callNamed, calls, usesSession } from '../connection/calls.js';
 import { openSwap } from '../storage/swap_file.js';
-import {
-  STEP_PROGRESS,
-  STEP_WAIT_BYTES,
-  TOKENIZE_ADD_SPECIAL,
-  TOKENIZE_PARSE_SPECIAL,
-} from '../wasm/layout.js';
+import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
-import { answerCall } from './answers.js';
-import { ChatTemplate } from './chat_template.js';
-import { Embedder } from './embedder.js';
 import { loadModel } from './load_model.js';
 import { PageBytes } from './page_source.js';
-import { RequestTable } from './request_table.js';
+import { ServedEngine } from './served_engine.js';
 
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
@@ -28,6 +19,8 @@ import { RequestTable } from './request_table.js';
 const STEP_BUDGET_US = 1000;
 /** The same while a request has no first piece yet. */
 const FIRST_STEP_BUDGET_US = 250;
+/** How long a step of an embedding may take: messages and requests wait for its end. */
+const EMBED_STEP_BUDGET_US = 4000;
 /**
  * How long steps may follow each other while no message waits. Streams and timers wait for a turn of the event loop.
  * A turn costs about 30 us in Node.
@@ -42,14 +35,8 @@ export class EngineWorker {
   #post;
   /** @type {NativeEngine | undefined} */
   #native;
-  /** @type {RequestTable | undefined} */
-  #requests;
-  /** @type {string | undefined} */
-  #chatTemplate;
-  /** @type {ChatTemplate | undefined} */
-  #template;
-  /** @type {Embedder | undefined} */
-  #embedder;
+  /** @type {ServedEngine | undefined} */
+  #served;
   #isStepping = false;
   #hasSteppedEarly = false;
   #isReady = false;
@@ -135,7 +122,6 @@ export class EngineWorker {
 
   /** @param {import('../connection/messages.js').InitMessage} message */
   async #start({ module, helpers, config, source, draft, chatTemplate, isEager, sent }) {
-    this.#chatTemplate = chatTemplate;
     this.#sent = sent;
     if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
     const swap = this.#swap;
@@ -147,7 +133,16 @@ export class EngineWorker {
       },
     });
     this.#native = native;
-    this.#requests = new RequestTable(native, config.queueLimit);
+    this.#served = new ServedEngine(native, {
+      queueLimit: config.queueLimit,
+      chatTemplate,
+      step: () => this.#stepOnce(),
+      embedding: {
+        step: () => native.embedStep(EMBED_STEP_BUDGET_US),
+        takeTurn,
+        isClosed: () => this.#isClosed,
+      },
+    });
     const meter = new ProgressMeter((progress) => this.#post({ type: 'progress', progress }));
     /** @param {import('../connection/messages.js').Progress['phase']} [phase] */
     const report = (phase) => {
@@ -256,8 +251,7 @@ export class EngineWorker {
     /** @param {unknown} value */
     const settle = (value) => this.#post({ type: 'result', id, value });
     try {
-      if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
-      const value = answerCall(method, args, this.#parts());
+      const value = /** @type {ServedEngine} */ (this.#served).call(method, args);
       if (value instanceof Promise) {
         value.then(settle, (error) => this.#guard(() => fail(refusalOf(error))));
       } else settle(value);
@@ -266,33 +260,13 @@ export class EngineWorker {
     }
   }
 
-  /** The parts that calls use. @returns {Parameters<typeof answerCall>[2]} */
-  #parts() {
-    const native = /** @type {NativeEngine} */ (this.#native);
-    const requests = /** @type {RequestTable} */ (this.#requests);
-    this.#embedder ??= new Embedder(native, takeTurn, () => this.#isClosed);
-    return { native, requests, chat: () => this.#chat(), embedder: this.#embedder };
-  }
-
-  #chat() {
-    const native = /** @type {NativeEngine} */ (this.#native);
-    this.#template ??= new ChatTemplate(native, this.#chatTemplate);
-    return this.#template;
-  }
-
   // ---- generation ----
 
   /** @param {import('../connection/messages.js').GenerateMessage} message */
-  #generate({ id, completions, input, settings, wantsTokens }) {
-    const requests = /** @type {RequestTable} */ (this.#requests);
+  #generate(message) {
+    const { id, completions } = message;
     try {
-      this.#finishCancelled(settings.session);
-      // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
-      const request = Object.assign(settings, this.#prompt(input, settings.session), {
-        completions,
-        passesWaited: 0,
-      });
-      requests.add(id, request, wantsTokens);
+      /** @type {ServedEngine} */ (this.#served).submit(message);
       this.#wake();
     } catch (error) {
       const plain = toPlainError(refusalOf(error));
@@ -300,34 +274,8 @@ export class EngineWorker {
     }
   }
 
-  /** @param {import('../connection/messages.js').Input} input @param {number} [session] */
-  #prompt(input, session) {
-    const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
-    if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
-    const { tools, prefix = '' } = input;
-    const whole = this.#chat().prompt(input);
-    const ending = /** @type {NativeEngine} */ (this.#native).chatEnding();
-    const prompt = session ? this.#newOf(whole, session) : whole;
-    if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
-    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
-    const printSpecial = tools !== undefined || ending.needsSpecial;
-    return { prompt, tokenizeFlags: all, reply, printSpecial };
-  }
-
-  /**
-   * Makes a session that conversation: what both begin with stays, and the rest of the session is dropped.
-   * @param {Int32Array} prompt the tokens of the conversation
-   * @param {number} session
-   * @returns {Int32Array} those that the session lacks; there is always one, whose logits the reply needs
-   */
-  #newOf(prompt, session) {
-    const native = /** @type {NativeEngine} */ (this.#native);
-    const had = /** @type {number[]} */ (native.call(calls.sessionTokens, [session]));
-    const most = Math.min(had.length, prompt.length - 1);
-    let same = 0;
-    while (same < most && had[same] === prompt[same]) same++;
-    if (same < had.length) native.call(calls.truncateSession, [session, same]);
-    return prompt.subarray(same);
+  get #requests() {
+    return this.#served?.requests;
   }
 
   /** Starts to step, unless it steps already. */
@@ -337,17 +285,9 @@ export class EngineWorker {
     this.#yield();
   }
 
-  /** A cancelled request stays on its session until the next step. @param {unknown} session */
-  #finishCancelled(session) {
-    while (typeof session === 'number' && this.#requests?.isLeaving(session)) {
-      // the step needs bytes of the model, which come as messages
-      if (this.#stepOnce() === STEP_WAIT_BYTES) return;
-    }
-  }
-
   /** @returns {number} STEP_* */
   #stepOnce() {
-    const requests = /** @type {RequestTable} */ (this.#requests);
+    const requests = /** @type {ServedEngine} */ (this.#served).requests;
     const budgetUs = requests.awaitsFirst() ? FIRST_STEP_BUDGET_US : STEP_BUDGET_US;
     const result = /** @type {NativeEngine} */ (this.#native).step(budgetUs);
     const isUrgent = requests.hear();
@@ -357,14 +297,14 @@ export class EngineWorker {
   }
 
   #tell() {
-    const outputs = /** @type {RequestTable} */ (this.#requests).collect();
+    const outputs = /** @type {ServedEngine} */ (this.#served).requests.collect();
     if (outputs.length > 0) this.#post({ type: 'step', outputs });
     this.#toldMs = nowMs();
   }
 
   #step() {
     if (this.#isClosed) return;
-    const requests = /** @type {RequestTable} */ (this.#requests);
+    const requests = /** @type {ServedEngine} */ (this.#served).requests;
     const startMs = nowMs();
     do {
       const result = this.#stepOnce();

@@ -9,6 +9,7 @@ import type {
 } from 'wick-llm';
 import { type Chat, type ChatMessage, createEngine, type Engine, WickError } from 'wick-llm';
 import { createChat } from 'wick-llm/chat';
+import { createEngine as createEdge, openOnce } from 'wick-llm/edge';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 
@@ -28,6 +29,13 @@ export async function ways(
     blob: new Blob([]),
     onProgress: ({ loaded, total }) => loaded / (total ?? 1),
   });
+  const inThread: Engine = await createEdge({ wasm: module, bytes: new Uint8Array(4) });
+  await openOnce({ wasm: module, isolateBytes: 1e8 })({
+    range: async (offset, length) => new Uint8Array(offset + length),
+  });
+  // @ts-expect-error no threads there
+  await createEdge({ wasm: module, file, threads: 2 });
+  createHandler(inThread);
   await createEngine({ stream, worker: () => new Worker('w.js'), wasm: module });
   await createEngine({ file, worker: new Worker('w.js') });
   await createEngine({ file, kvType: { k: 'q8', v: 'f16' } });

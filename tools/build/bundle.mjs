@@ -46,6 +46,15 @@ const importsApart = {
   },
 };
 
+/** The edge has one file, so what is apart elsewhere is in it. @type {import('esbuild').Plugin} */
+const importsWithin = {
+  name: 'files of the package are put together',
+  setup(within) {
+    const errors = join(root, 'js/base/errors.js');
+    within.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: errors }));
+  },
+};
+
 async function bundle() {
   await build({
     ...common,
@@ -55,6 +64,13 @@ async function bundle() {
     ),
     outdir: dist,
     plugins: [importsApart],
+  });
+  await build({
+    ...common,
+    format: 'esm',
+    entryPoints: [join(root, 'js/edge.js')],
+    outfile: join(dist, 'edge.js'),
+    plugins: [importsWithin],
   });
   // A classic script as well as a module: no import, no export, no import.meta.
   await build({

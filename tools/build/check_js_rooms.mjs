@@ -17,6 +17,7 @@ const rooms = {
   tabs: ['base', 'connection'],
   worker: ['base', 'bytes', 'storage', 'wasm', 'connection'],
   page: ['base', 'bytes', 'storage', 'wasm', 'connection', 'tabs'],
+  edge: ['base', 'bytes', 'wasm', 'connection', 'worker', 'page'],
   handler: ['base'],
   cli: [],
   chat: [],
@@ -29,6 +30,8 @@ const entries = {
   'js/index.d.ts': [],
   'js/chat.js': ['chat'],
   'js/chat.d.ts': [],
+  'js/edge.js': ['base', 'edge'],
+  'js/edge.d.ts': [],
   'js/openai.js': ['handler'],
   'js/openai.d.ts': [],
   'js/model.js': [],
@@ -36,7 +39,7 @@ const entries = {
   'js/cli.js': ['base', 'cli'],
 };
 /** The types of the public interface, which every room may name. */
-const publicTypes = ['js/index.js', 'js/openai.js'];
+const publicTypes = ['js/index.js', 'js/openai.js', 'js/edge.js'];
 /** What the page loads at first use. */
 const loadedLater = ['js/chat.js'];
 /** Rooms whose code nobody else's bundle may hold. */

@@ -1,0 +1,81 @@
+// The public types of wick-llm/edge.
+
+export type Engine = import('./index.js').Engine;
+type EngineOptions = import('./index.js').EngineOptions;
+
+export declare const WickError: typeof import('./index.js').WickError;
+export type WickError = import('./index.js').WickError;
+
+/**
+ * Reads bytes of the model: at most `length` of them from `offset` on, fewer only at the end of the file.
+ * A Response or an object of R2 (`bucket.get(key, { range: { offset, length } })`) is read whole.
+ */
+export type ReadRange = (
+  offset: number,
+  length: number,
+) => Promise<Uint8Array | ArrayBuffer | { arrayBuffer(): Promise<ArrayBuffer> } | null>;
+
+/** Where the model is: one of bytes, range, stream, url, file and blob. */
+export interface EdgeModel
+  extends Pick<
+    EngineOptions,
+    | 'url'
+    | 'file'
+    | 'blob'
+    | 'stream'
+    | 'headers'
+    | 'fetch'
+    | 'retries'
+    | 'stallMs'
+    | 'signal'
+    | 'onProgress'
+  > {
+  /** The whole file. It counts as JavaScript's memory beside the engine's. */
+  bytes?: Uint8Array | ArrayBuffer;
+  /** A function that reads the file in pieces of 4 MiB. */
+  range?: ReadRange;
+}
+
+export interface EdgeOptions
+  extends EdgeModel,
+    Pick<
+      EngineOptions,
+      | 'contextSize'
+      | 'batchSize'
+      | 'kvType'
+      | 'kvTokens'
+      | 'queueLimit'
+      | 'prefixCache'
+      | 'metrics'
+      | 'directoryOnly'
+      | 'preTokenizer'
+      | 'chatTemplate'
+      | 'memoryLimit'
+    > {
+  /**
+   * The compiled module, a build without threads: `import wasm from
+   * 'wick-llm/wasm/wick-simd128-single.wasm'` where the host or the bundler compiles modules, else
+   * `await WebAssembly.compileStreaming(...)`.
+   */
+  wasm: WebAssembly.Module;
+  /**
+   * The host's limit on all memory, for example 128 MB (`128e6`). What JavaScript needs is taken off, and a
+   * model whose plan needs more than the rest is refused before its weights are read.
+   */
+  isolateBytes?: number;
+}
+
+/**
+ * Loads a model into an engine in the calling thread. The engine computes when an answer is read: `for await`
+ * drives it, so does a ReadableStream's `pull`. Nothing runs in between.
+ */
+export function createEngine(options: EdgeOptions): Promise<Engine>;
+
+/**
+ * For isolates that answer many requests: a function to be called with each request. The first call loads the
+ * model; calls meanwhile wait; when the loading call's request has ended, another goes on where it stopped. Later
+ * calls get the same engine, or a new one after `close()` and after a crash.
+ */
+export function openOnce(
+  options: Omit<EdgeOptions, keyof EdgeModel>,
+): (model: EdgeModel) => Promise<Engine>;

@@ -1,0 +1,174 @@
+// js/edge/edge_connection.js — what the page's classes ask of an engine (as js/connection/engine_connection.js), where
+// the engine is in their own thread. Nothing runs by itself: whoever reads an answer computes until it has something,
+// in its own turns of the event loop. Output for others waits until they read. So no promise is shared between
+// requests, and a reader that goes away leaves nobody waiting.
+
+import { unlessAborted } from '../base/abort_signals.js';
+import { refusalOf, throwIfAborted, WickError } from '../base/errors.js';
+import { STEP_PROGRESS } from '../wasm/layout.js';
+import { ServedEngine } from '../worker/served_engine.js';
+import { pause, Turns } from './turns.js';
+
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
+/** @typedef {import('../connection/messages.js').Output} Output */
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @typedef {Parameters<EngineConnection['generate']>[1][number]} Waiter */
+
+/** Units of work of a step of an embedding. */
+const EMBED_UNITS = 4;
+
+/** @implements {Pick<EngineConnection, 'generate' | 'call' | 'check' | 'close' | 'isEnded'>} */
+export class EdgeConnection {
+  #native;
+  #served;
+  #turns;
+  /** Units of work of a pass with one row for each request: the layers, and the logits. */
+  #passUnits;
+  #lastId = 0;
+  /** Output that was not read yet, by the numbers of the requests that go on. @type {Map<number, Output[]>} */
+  #mail = new Map();
+  /** The error of every later call. @type {WickError | undefined} */
+  #end;
+
+  /**
+   * @param {NativeEngine} native with a model
+   * @param {{queueLimit: number | undefined, chatTemplate: string | undefined}} options
+   */
+  constructor(native, options) {
+    const { shape } = native.info();
+    this.#native = native;
+    this.#turns = new Turns(shape);
+    this.#passUnits = (shape?.layers ?? 0) + 1;
+    this.#served = new ServedEngine(native, {
+      ...options,
+      step: () => this.#step(),
+      embedding: {
+        step: () => this.#stepEmbedding(),
+        takeTurn: () => this.#turns.take(),
+        isClosed: () => this.isEnded,
+      },
+    });
+  }
+
+  get isEnded() {
+    return this.#end !== undefined;
+  }
+
+  /** Throws when the engine has ended. */
+  check() {
+    if (this.#end) throw this.#end;
+  }
+
+  /**
+   * After a trap the module's memory is in an unknown state, so the engine cannot continue.
+   * @template T
+   * @param {() => T} action
+   * @returns {T}
+   */
+  #guard(action) {
+    try {
+      return action();
+    } catch (error) {
+      if (error instanceof WickError || error instanceof TypeError) throw error;
+      this.#end = new WickError('WORKER_CRASHED', `The engine crashed: ${error}`, error);
+      throw this.#end;
+    }
+  }
+
+  // ---- calls ----
+
+  /** @type {EngineConnection['call']} */
+  async call(method, args, signal) {
+    this.check();
+    throwIfAborted(signal);
+    try {
+      const value = this.#guard(() => this.#served.call(method, args));
+      return await (value instanceof Promise ? unlessAborted(value, signal, () => {}) : value);
+    } catch (error) {
+      throw signal?.aborted ? error : refusalOf(error);
+    }
+  }
+
+  // ---- generation ----
+
+  /** @type {EngineConnection['generate']} */
+  generate({ settings, ...message }, waiters) {
+    this.check();
+    const ids = waiters.map(() => ++this.#lastId);
+    for (const id of ids) this.#mail.set(id, []);
+    try {
+      const own = { settings: Object.assign({}, settings), id: ids[0], completions: ids.length };
+      this.#guard(() => this.#served.submit(Object.assign(own, message)));
+    } catch (error) {
+      for (const id of ids) this.#mail.delete(id);
+      const refusal = refusalOf(error);
+      for (const { fail } of waiters) fail(refusal);
+    }
+    return ids.map((id, index) => this.#running(id, waiters[index]));
+  }
+
+  /** @param {number} id @param {Waiter} waiter @returns {RunningRequest} */
+  #running(id, waiter) {
+    return {
+      acknowledge: (count) => this.#served.requests.acknowledge(id, count),
+      forget: () => void this.#mail.delete(id),
+      cancel: () => this.#cancel(id),
+      drive: () => this.#drive(id, waiter),
+    };
+  }
+
+  /** The next step gives its memory back: perhaps nobody else will make one. @param {number} id */
+  #cancel(id) {
+    if (!this.#mail.delete(id) || this.#end) return;
+    this.#served.requests.cancel(id);
+    this.#step(1);
+  }
+
+  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or none comes */
+  async #drive(id, waiter) {
+    for (;;) {
+      this.check();
+      const mail = this.#mail.get(id);
+      if (!mail) return;
+      if (mail.length > 0) {
+        this.#mail.set(id, []);
+        for (const output of mail) waiter.onOutput(output);
+        return;
+      }
+      if (this.#turns.isDue) await this.#turns.take();
+      else if (this.#step() !== STEP_PROGRESS && mail.length === 0) await pause();
+    }
+  }
+
+  /**
+   * @param {number} [units] a prompt is read layer by layer, as each takes long
+   * @returns {number} STEP_*
+   */
+  #step(units = this.#served.requests.awaitsFirst() ? 1 : this.#passUnits) {
+    const result = this.#guard(() => this.#native.stepUnits(units));
+    this.#turns.count(units);
+    const { requests } = this.#served;
+    for (const output of requests.collect()) this.#mail.get(output.id)?.push(output);
+    return result;
+  }
+
+  #stepEmbedding() {
+    let result = STEP_PROGRESS;
+    for (let units = 0; units < EMBED_UNITS && result === STEP_PROGRESS; units++) {
+      result = this.#guard(() => this.#native.embedStep(0));
+    }
+    return result;
+  }
+
+  // ---- the end ----
+
+  /** Gives the memory back. It may be called twice. */
+  async close() {
+    if (this.#end) return;
+    this.#end = new WickError('CLOSED', 'The engine is closed');
+    this.#mail.clear();
+    this.#served.requests.closeReplies();
+    this.#native.destroy();
+  }
+}

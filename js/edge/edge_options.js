@@ -1,0 +1,103 @@
+// js/edge/edge_options.js — the options of wick-llm/edge, checked and completed.
+
+import { argumentError } from '../base/errors.js';
+import { BytesSource, RangeSource } from '../bytes/given_sources.js';
+import { createSource } from '../bytes/model_sources.js';
+import { configOf } from '../page/engine_options.js';
+import { sourceOf } from '../page/model_options.js';
+import { checkCallback, shown } from '../page/option_checks.js';
+import { checkNames } from '../page/option_names.js';
+import { isThreaded } from '../wasm/wasm_module.js';
+import { memoryLimitOf } from './memory_plan.js';
+
+/** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
+/** @typedef {import('../edge.js').EdgeModel} EdgeModel */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
+
+/** The types make sure that none is missing. @type {Record<keyof EdgeModel, null>} */
+const modelNames = {
+  ...{ bytes: null, range: null, stream: null, url: null, file: null, blob: null },
+  ...{ headers: null, fetch: null, retries: null, stallMs: null },
+  ...{ signal: null, onProgress: null },
+};
+/** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, null>} */
+const engineNames = {
+  ...{ wasm: null, isolateBytes: null, memoryLimit: null, contextSize: null, batchSize: null },
+  ...{ kvType: null, kvTokens: null, queueLimit: null, prefixCache: null, metrics: null },
+  ...{ directoryOnly: null, preTokenizer: null, chatTemplate: null },
+};
+const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
+/** Options of an engine with workers. */
+const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft'];
+
+/** @param {any} options */
+export function checkEdgeOptions(options) {
+  if (typeof options !== 'object' || options === null) {
+    throw argumentError('createEngine needs an object of options');
+  }
+  const found = absent.find((name) => options[name] !== undefined);
+  if (found) throw argumentError(`${found} is an option of wick-llm: this engine has no workers`);
+  checkNames(options, names);
+  checkCallback('onProgress', options.onProgress);
+  checkWasm(options.wasm);
+  if (typeof (options.chatTemplate ?? '') !== 'string') {
+    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
+  }
+}
+
+/** @param {unknown} wasm */
+function checkWasm(wasm) {
+  if (!(wasm instanceof WebAssembly.Module)) {
+    throw argumentError(
+      `wasm must be a WebAssembly.Module, as import gives it from ` +
+        `'wick-llm/wasm/wick-simd128-single.wasm', not ${shown(wasm)}`,
+    );
+  }
+  if (isThreaded(wasm)) {
+    throw argumentError('wasm is a build with threads: take wick-simd128-single.wasm');
+  }
+}
+
+/** @param {EdgeOptions} options */
+export function edgeConfigOf(options) {
+  const { isolateBytes, wasm, ...rest } = options;
+  const memoryLimit = memoryLimitOf(options, heldBytesOf(options));
+  const config = configOf({ .../** @type {any} */ (rest), memoryLimit, threads: 1 }, 1);
+  return { ...config, chooseThreads: false };
+}
+
+/** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */
+export const heldBytesOf = ({ bytes }) => bytes?.byteLength ?? 0;
+
+/** @param {EdgeModel} model @param {() => void} onRetry @returns {Source} */
+export function edgeSourceOf(model, onRetry) {
+  const kinds = /** @type {const} */ (['bytes', 'range', 'stream', 'url', 'file', 'blob']);
+  const given = kinds.filter((name) => (model[name] ?? undefined) !== undefined);
+  if (given.length !== 1) {
+    const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
+    throw argumentError(
+      `createEngine needs one of bytes, range, stream, url, file and blob: ${found}`,
+    );
+  }
+  const { bytes, range } = model;
+  if (bytes) return new BytesSource(bytesOf(bytes));
+  if (range) {
+    checkCallback('range', range);
+    return new RangeSource(range);
+  }
+  const { source, description } = sourceOf(/** @type {any} */ (model));
+  return source ?? createSource(/** @type {any} */ (description), onRetry);
+}
+
+/** @param {unknown} bytes */
+function bytesOf(bytes) {
+  if (bytes instanceof ArrayBuffer) return new Uint8Array(bytes);
+  if (ArrayBuffer.isView(bytes)) {
+    return new Uint8Array(
+      /** @type {ArrayBuffer} */ (bytes.buffer),
+      bytes.byteOffset,
+      bytes.byteLength,
+    );
+  }
+  throw argumentError(`bytes must be a Uint8Array or an ArrayBuffer, not ${shown(bytes)}`);
+}

@@ -1,0 +1,45 @@
+// js/edge/memory_plan.js — how much of a host's limit the engine may take. Such a limit counts all that an isolate
+// holds: the linear memory and the heap of JavaScript.
+
+import { WickError } from '../base/errors.js';
+import { checkNumber } from '../page/option_checks.js';
+
+/** Stack and data of the module, which the engine's budget does not count. */
+const MODULE_BYTES = 1 << 20;
+/** The buffer that pieces of the model pass through, in the linear memory. */
+const STAGING_BYTES = 1 << 18;
+/** What JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
+const SCRIPT_BYTES = 20 << 20;
+
+/**
+ * @param {import('../edge.js').EdgeOptions} options
+ * @param {number} heldBytes of the model that stay in JavaScript's memory
+ * @returns {number} the engine's budget; 0: what WebAssembly's memory can grow to
+ */
+export function memoryLimitOf({ isolateBytes, memoryLimit = 0 }, heldBytes) {
+  const asked = checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true });
+  if (isolateBytes === undefined || isolateBytes === null) return asked;
+  const all = checkNumber('isolateBytes', isolateBytes, { min: 1, whole: true });
+  const left = all - reserveOf(heldBytes);
+  if (left <= 0) {
+    const words = `isolateBytes is ${all}, and JavaScript needs ${reserveOf(heldBytes)} of it`;
+    throw new WickError('NOMEM', `${words}: nothing is left for a model`);
+  }
+  return asked === 0 ? left : Math.min(asked, left);
+}
+
+/** @param {number} heldBytes */
+const reserveOf = (heldBytes) => MODULE_BYTES + STAGING_BYTES + SCRIPT_BYTES + heldBytes;
+
+/**
+ * @param {unknown} error of loading
+ * @param {number | null | undefined} isolateBytes
+ * @param {number} heldBytes
+ * @returns {unknown} the same; it says what isolateBytes has to do with it, if it has
+ */
+export function inWords(error, isolateBytes, heldBytes) {
+  const isRefused = error instanceof WickError && error.code === 'NOMEM';
+  if (!isRefused || !isolateBytes) return error;
+  const words = `${error.message} (of isolateBytes ${isolateBytes}, JavaScript and the module keep ${reserveOf(heldBytes)})`;
+  return new WickError('NOMEM', words, error.cause);
+}

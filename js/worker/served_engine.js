@@ -1,0 +1,101 @@
+// js/worker/served_engine.js — what reaches an engine, in a worker or in the caller's own thread: requests, whose
+// conversations become prompts here, and calls. It knows neither messages nor turns of the event loop.
+
+import { callNamed, calls, usesSession } from '../connection/calls.js';
+import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
+import { answerCall } from './answers.js';
+import { ChatTemplate } from './chat_template.js';
+import { Embedder } from './embedder.js';
+import { RequestTable } from './request_table.js';
+
+/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
+
+/**
+ * @typedef {object} Serving
+ * @property {number | undefined} queueLimit the most requests that may run and wait
+ * @property {string | undefined} chatTemplate in place of the model's
+ * @property {() => number} step one step of the engine, whose results are heard; STEP_*
+ * @property {import('./embedder.js').Host} embedding
+ */
+
+export class ServedEngine {
+  #native;
+  #serving;
+  #embedder;
+  /** @type {ChatTemplate | undefined} */
+  #template;
+
+  /** @param {NativeEngine} native @param {Serving} serving */
+  constructor(native, serving) {
+    this.#native = native;
+    this.#serving = serving;
+    this.#embedder = new Embedder(native, serving.embedding);
+    this.requests = new RequestTable(native, serving.queueLimit);
+  }
+
+  /** @param {Omit<GenerateMessage, 'type'>} message whose settings become the request */
+  submit({ id, completions, input, settings, wantsTokens }) {
+    this.#finishCancelled(settings.session);
+    // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
+    const request = Object.assign(settings, this.#prompt(input, settings.session), {
+      completions,
+      passesWaited: 0,
+    });
+    this.requests.add(id, request, wantsTokens);
+  }
+
+  /** @param {string} method @param {unknown[]} args @returns {unknown} a promise only of what waits */
+  call(method, args) {
+    if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
+    return answerCall(method, args, {
+      native: this.#native,
+      requests: this.requests,
+      chat: () => this.#chat(),
+      embedder: this.#embedder,
+    });
+  }
+
+  #chat() {
+    this.#template ??= new ChatTemplate(this.#native, this.#serving.chatTemplate);
+    return this.#template;
+  }
+
+  /** @param {import('../connection/messages.js').Input} input @param {number} [session] */
+  #prompt(input, session) {
+    const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+    if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
+    const { tools, prefix = '' } = input;
+    const whole = this.#chat().prompt(input);
+    const ending = this.#native.chatEnding();
+    const prompt = session ? this.#newOf(whole, session) : whole;
+    if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
+    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
+    const printSpecial = tools !== undefined || ending.needsSpecial;
+    return { prompt, tokenizeFlags: all, reply, printSpecial };
+  }
+
+  /**
+   * Makes a session that conversation: what both begin with stays, and the rest of the session is dropped.
+   * @param {Int32Array} prompt the tokens of the conversation
+   * @param {number} session
+   * @returns {Int32Array} those that the session lacks; there is always one, whose logits the reply needs
+   */
+  #newOf(prompt, session) {
+    const native = this.#native;
+    const had = /** @type {number[]} */ (native.call(calls.sessionTokens, [session]));
+    const most = Math.min(had.length, prompt.length - 1);
+    let same = 0;
+    while (same < most && had[same] === prompt[same]) same++;
+    if (same < had.length) native.call(calls.truncateSession, [session, same]);
+    return prompt.subarray(same);
+  }
+
+  /** A cancelled request stays on its session until the next step. @param {unknown} session */
+  #finishCancelled(session) {
+    while (typeof session === 'number' && this.requests.isLeaving(session)) {
+      // the step needs bytes of the model, which come as messages
+      if (this.#serving.step() === STEP_WAIT_BYTES) return;
+    }
+  }
+}
