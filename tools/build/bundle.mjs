@@ -31,6 +31,8 @@ const common = {
   logLevel: 'warning',
 };
 
+/** A bundle each. */
+const entries = ['index.js', 'chat.js', 'ai-sdk.js', 'openai.js', 'model.js'];
 /** Files of the package that others import as they are: `wick-llm` itself, and what it loads at first use. */
 const apart = ['index.js', 'chat.js'];
 
@@ -59,9 +61,7 @@ async function bundle() {
   await build({
     ...common,
     format: 'esm',
-    entryPoints: ['index.js', 'chat.js', 'openai.js', 'model.js'].map((name) =>
-      join(root, 'js', name),
-    ),
+    entryPoints: entries.map((name) => join(root, 'js', name)),
     outdir: dist,
     plugins: [importsApart],
   });

@@ -21,13 +21,16 @@ const rooms = {
   handler: ['base'],
   cli: [],
   chat: [],
+  ai_sdk: [],
 };
 /** Rooms that use the package as its users do: they may import `wick-llm`, that is js/index.js. */
-const users = ['chat'];
+const users = ['chat', 'ai_sdk'];
 /** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
   'js/index.d.ts': [],
+  'js/ai-sdk.js': ['ai_sdk'],
+  'js/ai-sdk.d.ts': [],
   'js/chat.js': ['chat'],
   'js/chat.d.ts': [],
   'js/edge.js': ['base', 'edge'],
@@ -39,7 +42,12 @@ const entries = {
   'js/cli.js': ['base', 'cli'],
 };
 /** The types of the public interface, which every room may name. */
-const publicTypes = ['js/index.js', 'js/openai.js', 'js/edge.js'];
+const publicTypes = ['js/index.js', 'js/openai.js', 'js/edge.js', 'js/ai-sdk.js'];
+/** Packages whose types alone a room or an entry may name. */
+const typeLibraries = /** @type {Record<string, string[]>} */ ({
+  ai_sdk: ['@ai-sdk/provider'],
+  'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
+});
 /** What the page loads at first use. */
 const loadedLater = ['js/chat.js'];
 /** Rooms whose code nobody else's bundle may hold. */
@@ -59,6 +67,8 @@ function faultOf(file, target, isType) {
   if (!target.startsWith('.')) {
     const runsInNode = own === 'cli' || file === 'js/cli.js';
     const isNode = target.startsWith('node:') && (isType || runsInNode);
+    if (typeLibraries[own ?? file]?.includes(target) && (isType || /\.d\.ts$/.test(file)))
+      return undefined;
     if (isNode || (own && libraries[own]?.includes(target))) return undefined;
     return `'${target}' is neither a file of js/ nor a library of this room`;
   }

@@ -1,0 +1,111 @@
+// js/ai_sdk/language_model.js — an engine as a LanguageModelV4 of the AI SDK.
+
+import { WickError } from '../index.js';
+import { requestOf } from './prompt.js';
+import { finishOf, PartMaker, usageOf } from './stream_parts.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4CallOptions} CallOptions */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4Content} Content */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4StreamPart} Part */
+
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4} LanguageModel */
+
+/** @implements {LanguageModel} */
+export class WickLanguageModel {
+  specificationVersion = /** @type {const} */ ('v4');
+  provider = 'wick.chat';
+  /** The AI SDK fetches files of any address, and gives their bytes. */
+  supportedUrls = {};
+  #engine;
+
+  /** @param {() => Promise<Engine>} engine @param {string} modelId */
+  constructor(engine, modelId) {
+    this.#engine = engine;
+    this.modelId = modelId;
+  }
+
+  /** @param {CallOptions} options @returns {Promise<import('@ai-sdk/provider').LanguageModelV4GenerateResult>} */
+  async doGenerate(options) {
+    const { body, warnings } = requestOf(options);
+    const { chat } = await this.#engine();
+    const call = { signal: options.abortSignal ?? null };
+    const reply = await chat.completions.create({ ...body, stream: false }, call);
+    const [{ message, finish_reason: reason }] = reply.choices;
+    return {
+      content: contentOf(message, reason),
+      finishReason: finishOf(reason),
+      usage: usageOf(reply.usage),
+      warnings,
+      providerMetadata: { wick: { timings: { ...reply.timings } } },
+      request: { body },
+      response: {
+        id: reply.id,
+        timestamp: new Date(reply.created * 1000),
+        modelId: reply.model,
+        body: reply,
+      },
+    };
+  }
+
+  /** @param {CallOptions} options @returns {Promise<import('@ai-sdk/provider').LanguageModelV4StreamResult>} */
+  async doStream(options) {
+    const { body, warnings } = requestOf(options);
+    const { chat } = await this.#engine();
+    const wanted = /** @type {const} */ ({ stream: true, stream_options: { include_usage: true } });
+    const call = { signal: options.abortSignal ?? null };
+    const reply = await chat.completions.create({ ...body, ...wanted }, call);
+    const chunks = reply[Symbol.asyncIterator]();
+    const maker = new PartMaker(options.includeRawChunks === true);
+    return {
+      stream: new ReadableStream(
+        {
+          start: (out) => out.enqueue({ type: 'stream-start', warnings }),
+          pull: (out) => pull(chunks, maker, out),
+          cancel: async () => void (await chunks.return?.()),
+        },
+        { highWaterMark: 0 }, // a reader that is slow pauses its request
+      ),
+      request: { body },
+    };
+  }
+}
+
+/**
+ * @param {AsyncIterator<import('../index.js').ChatCompletionChunk>} chunks
+ * @param {PartMaker} maker
+ * @param {ReadableStreamDefaultController<Part>} out
+ */
+async function pull(chunks, maker, out) {
+  try {
+    for (;;) {
+      const { done, value } = await chunks.next();
+      const parts = done ? maker.end() : maker.partsOf(value);
+      for (const part of parts) out.enqueue(part);
+      if (done) out.close();
+      if (done || parts.length > 0) return;
+    }
+  } catch (error) {
+    if (!(error instanceof WickError)) return out.error(error); // an abort
+    for (const part of maker.fail(error)) out.enqueue(part);
+    out.close();
+  }
+}
+
+/**
+ * @param {import('../index.js').ChatCompletion['choices'][0]['message']} message
+ * @param {string} reason
+ * @returns {Content[]}
+ */
+function contentOf({ content, reasoning_content: reasoning, tool_calls: calls = [] }, reason) {
+  /** @type {Content[]} */
+  const parts = [];
+  if (reasoning) parts.push({ type: 'reasoning', text: reasoning });
+  if (content) parts.push({ type: 'text', text: content });
+  if (reason !== 'tool_calls') return parts; // a call that was cut off is none
+  for (const { id, function: called } of calls) {
+    const { name, arguments: input } = called;
+    parts.push({ type: 'tool-call', toolCallId: id, toolName: name, input });
+  }
+  return parts;
+}

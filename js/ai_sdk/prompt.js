@@ -1,0 +1,210 @@
+// js/ai_sdk/prompt.js — the AI SDK's prompts and settings as a request for chat completions. What the engine does not
+// know becomes a warning, or, where the answer would be another one, an error.
+
+import { WickError } from '../index.js';
+
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4CallOptions} CallOptions */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4Message} Message */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4FilePart} FilePart */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4ToolResultOutput} ToolOutput */
+/** @typedef {import('@ai-sdk/provider').LanguageModelV4FunctionTool} FunctionTool */
+/** @typedef {import('@ai-sdk/provider').SharedV4Warning} Warning */
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @typedef {import('../index.js').ChatCompletionRequest} Request */
+
+/** @param {string} feature @param {string} [details] @returns {Warning} */
+export const unsupported = (feature, details) =>
+  details === undefined
+    ? { type: 'unsupported', feature }
+    : { type: 'unsupported', feature, details };
+
+/** @param {unknown} value @returns {string} text as it is, anything else as JSON */
+export const textOfJson = (value) =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+
+/** @param {FilePart} part @returns {string} */
+function textOfFile({ data, mediaType }) {
+  if (data.type === 'text') return data.text;
+  const isText = /^text\b|^application\/(json|xml)\b/.test(mediaType);
+  if (!isText || data.type !== 'data') {
+    throw new WickError(
+      'UNSUPPORTED',
+      `A file of type ${mediaType} is in the prompt: only text is understood`,
+    );
+  }
+  const bytes =
+    typeof data.data === 'string'
+      ? Uint8Array.from(atob(data.data), (letter) => letter.charCodeAt(0))
+      : data.data;
+  return new TextDecoder().decode(bytes);
+}
+
+/** @param {ToolOutput} output @returns {string} */
+function textOfOutput(output) {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value;
+    case 'json':
+    case 'error-json':
+      return textOfJson(output.value);
+    case 'execution-denied':
+      return output.reason ?? 'The user refused to run this tool.';
+    case 'content':
+      return output.value
+        .map((part) => {
+          if (part.type === 'text') return part.text;
+          if (part.type === 'file') return textOfFile(/** @type {any} */ (part));
+          return '';
+        })
+        .join('');
+  }
+}
+
+/** @param {Extract<Message, {role: 'assistant'}>} message @returns {ChatMessage[]} */
+function assistantMessages({ content }) {
+  /** @type {ChatMessage} */
+  const message = { role: 'assistant', content: '' };
+  /** @type {NonNullable<ChatMessage['tool_calls']>} */
+  const calls = [];
+  /** @type {ChatMessage[]} */
+  const results = [];
+  for (const part of content) {
+    if (part.type === 'text') message.content += part.text;
+    else if (part.type === 'file') message.content += textOfFile(part);
+    else if (part.type === 'reasoning') {
+      message.reasoning_content = (message.reasoning_content ?? '') + part.text;
+    } else if (part.type === 'tool-call') {
+      const called = { name: part.toolName, arguments: textOfJson(part.input) };
+      calls.push({ id: part.toolCallId, type: 'function', function: called });
+    } else if (part.type === 'tool-result') results.push(toolMessage(part));
+  }
+  if (calls.length > 0) message.tool_calls = calls;
+  return [message, ...results];
+}
+
+/** @param {{toolCallId: string, toolName: string, output: ToolOutput}} result @returns {ChatMessage} */
+const toolMessage = ({ toolCallId, toolName, output }) => ({
+  role: 'tool',
+  tool_call_id: toolCallId,
+  name: toolName,
+  content: textOfOutput(output),
+});
+
+/** @param {Message} message @returns {ChatMessage[]} */
+function messagesOf(message) {
+  switch (message.role) {
+    case 'system':
+      return [{ role: 'system', content: message.content }];
+    case 'user': {
+      const texts = message.content.map((part) =>
+        part.type === 'text' ? part.text : textOfFile(part),
+      );
+      return [{ role: 'user', content: texts.join('') }];
+    }
+    case 'assistant':
+      return assistantMessages(message);
+    case 'tool':
+      return message.content.flatMap((part) =>
+        part.type === 'tool-result' ? [toolMessage(part)] : [],
+      );
+  }
+}
+
+/** @param {Message[]} prompt @returns {ChatMessage[]} a last message of the assistant is how the reply begins */
+function conversationOf(prompt) {
+  const messages = prompt.flatMap(messagesOf);
+  const last = messages.at(-1);
+  if (messages.length > 1 && last?.role === 'assistant' && last.content && !last.tool_calls) {
+    last.prefix = true;
+  }
+  return messages;
+}
+
+/** @param {CallOptions} options @param {Warning[]} warnings @returns {Partial<Request>} */
+function toolsOf({ tools = [], toolChoice }, warnings) {
+  /** @type {FunctionTool[]} */
+  const functions = [];
+  for (const tool of tools) {
+    if (tool.type === 'function') functions.push(tool);
+    else warnings.push(unsupported(`tool ${tool.id}`, 'only functions can be called'));
+  }
+  if (functions.length === 0) return {};
+  const named = toolChoice?.type === 'tool' ? toolChoice.toolName : undefined;
+  const choice =
+    named === undefined
+      ? (toolChoice?.type ?? 'auto')
+      : { type: 'function', function: { name: named } };
+  return {
+    tools: functions.map(({ name, description, inputSchema, strict }) => ({
+      type: 'function',
+      function: {
+        name,
+        ...(description === undefined ? {} : { description }),
+        parameters: inputSchema,
+        ...(strict === undefined ? {} : { strict }),
+      },
+    })),
+    tool_choice: /** @type {any} */ (choice),
+  };
+}
+
+/** @param {CallOptions} options @param {boolean} hasTools @param {Warning[]} warnings @returns {Partial<Request>} */
+function formatOf({ responseFormat }, hasTools, warnings) {
+  if (responseFormat?.type !== 'json') return {};
+  if (hasTools) {
+    const details =
+      'with tools the text is not limited to JSON: the model may have to call one first';
+    warnings.push(unsupported('responseFormat', details));
+    return {};
+  }
+  const { schema, name = 'answer' } = responseFormat;
+  if (!schema) return { response_format: { type: 'json_object' } };
+  const json_schema = { name, schema: /** @type {Record<string, unknown>} */ (schema) };
+  return { response_format: { type: 'json_schema', json_schema } };
+}
+
+/** The efforts that chat templates know. @type {Record<string, string>} */
+const efforts = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+};
+
+/** @param {CallOptions['reasoning']} reasoning @returns {Record<string, unknown>} variables of the chat template */
+function reasoningOf(reasoning = 'provider-default') {
+  if (reasoning === 'provider-default') return {};
+  if (reasoning === 'none') return { enable_thinking: false };
+  return { enable_thinking: true, reasoning_effort: efforts[reasoning] };
+}
+
+/**
+ * @param {CallOptions} options
+ * @returns {{body: Request, warnings: Warning[]}}
+ */
+export function requestOf(options) {
+  /** @type {Warning[]} */
+  const warnings = [];
+  const tools = toolsOf(options, warnings);
+  const own = /** @type {Partial<Request>} */ (options.providerOptions?.wick ?? {});
+  const { chat_template_kwargs: variables, ...fields } = own;
+  const body = {
+    messages: conversationOf(options.prompt),
+    max_tokens: options.maxOutputTokens ?? null,
+    temperature: options.temperature ?? null,
+    top_p: options.topP ?? null,
+    top_k: options.topK ?? null,
+    presence_penalty: options.presencePenalty ?? null,
+    frequency_penalty: options.frequencyPenalty ?? null,
+    stop: options.stopSequences ?? null,
+    seed: options.seed ?? null,
+    chat_template_kwargs: { ...reasoningOf(options.reasoning), ...variables },
+    ...tools,
+    ...formatOf(options, tools.tools !== undefined && tools.tool_choice !== 'none', warnings),
+    ...fields,
+  };
+  return { body, warnings };
+}
