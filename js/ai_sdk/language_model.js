@@ -1,6 +1,5 @@
 // js/ai_sdk/language_model.js — an engine as a LanguageModelV4 of the AI SDK.
 
-import { WickError } from '../index.js';
 import { requestOf } from './prompt.js';
 import { finishOf, PartMaker, usageOf } from './stream_parts.js';
 
@@ -86,7 +85,7 @@ async function pull(chunks, maker, out) {
       if (done || parts.length > 0) return;
     }
   } catch (error) {
-    if (!(error instanceof WickError)) return out.error(error); // an abort
+    if (/** @type {any} */ (error)?.name !== 'WickError') return out.error(error); // an abort
     for (const part of maker.fail(error)) out.enqueue(part);
     out.close();
   }

@@ -194,7 +194,7 @@ async function sessionOf(engine, state) {
   try {
     return (await engine.loadState(state)).session;
   } catch (error) {
-    if (error instanceof WickError && error.code === 'MISMATCH') return undefined;
+    if (/** @type {any} */ (error).code === 'MISMATCH') return undefined;
     throw error;
   }
 }

@@ -110,7 +110,8 @@ export class ChatReply {
       return undefined;
     } catch (error) {
       if (this.#isOver) return undefined;
-      this.#settle(error instanceof WickError ? 'error' : 'abort'); // with any reason of a signal
+      const { name } = /** @type {any} */ (error ?? {});
+      this.#settle(name === 'WickError' ? 'error' : 'abort'); // with any reason of a signal
       throw error;
     }
   }
