@@ -177,6 +177,52 @@ test('schemas of the world: what is generated is valid', { skip: shared.skip }, 
   assert.ok(tally.stopped > tally.cut * 4);
 });
 
+describe('text that nothing else can follow', () => {
+  const text = 'The quick brown fox jumps over the lazy dog, and nobody minds, 1234 times.';
+
+  test('has the tokens of the tokenizer, takes one pass, and its logprobs when they are asked for', async (t) => {
+    const engine = await openEngine(t, { file: modelPath });
+    const wanted = await engine.tokenize(text);
+    for (const [settings, passes] of /** @type {const} */ ([
+      [{}, 2 + Math.floor(wanted.length / 17)],
+      [{ logprobs: 2 }, wanted.length],
+    ])) {
+      const before = (await engine.stats()).passes;
+      /** @type {import('../js/index.js').TokenDetail[]} */
+      const came = [];
+      const options = { choices: [text], temperature: 0, ...settings };
+      const stream = engine.generate('Once upon a time', {
+        ...options,
+        onToken: (token) => void came.push(token),
+      });
+      assert.equal(await stream.text(), text);
+      const ids = came.map(({ token }) => token);
+      // the first token is chosen by the model, from those that begin the text
+      const rest = await engine.tokenize(text.slice(came[0].text.length));
+      assert.deepEqual(ids, ids[0] === wanted[0] ? wanted : [ids[0], ...rest]);
+      assert.ok((await engine.stats()).passes - before <= passes);
+      if ('logprobs' in settings) assert.ok(came.every(({ logprob }) => Number(logprob) < 0));
+    }
+  });
+
+  test('records of known keys take a third of the passes', async (t) => {
+    const engine = await openEngine(t, { file: modelPath });
+    const word = { type: 'string', maxLength: 6 };
+    const properties = { first_name: word, last_name: word, is_a_member: { type: 'boolean' } };
+    const jsonSchema = { type: 'object', properties, required: Object.keys(properties) };
+    let tokens = 0;
+    const before = (await engine.stats()).passes;
+    for (let seed = 0; seed < 8; seed++) {
+      const stream = engine.generate('Ada is', { jsonSchema, seed, temperature: 1 });
+      assert.ok(validatorOf(jsonSchema)(JSON.parse(await stream.text())));
+      tokens += stream.result?.usage.completionTokens ?? 0;
+    }
+    const passes = (await engine.stats()).passes - before;
+    t.diagnostic(`${passes} passes for ${tokens} tokens`);
+    assert.ok(passes * 3 < tokens * 1.2, `${passes} passes for ${tokens} tokens`);
+  });
+});
+
 describe('extract', () => {
   const { mail, ...properties } = schemas[0].properties; // an address may be long
   const schema = { ...schemas[0], properties };

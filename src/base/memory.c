@@ -26,7 +26,35 @@ void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)
   memory->host_free = host_free;
 }
 
+void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes) {
+  memory->reserve = reserve;
+  memory->reserve_bytes = size_bytes;
+  memory->reserve_used_bytes = 0;
+}
+
+void memory_end_reserve(memory_gate *memory) { memory_use_reserve(memory, NULL, 0); }
+
+// Blocks follow each other; freed ones are not used again.
+static void *take_reserved(memory_gate *memory, size_t size_bytes) {
+  const size_t left = memory->reserve_bytes - memory->reserve_used_bytes;
+  if (size_bytes > left || align_size(size_bytes, CACHE_LINE_BYTES) + HEADER_BYTES > left) {
+    return NULL;
+  }
+  uint8_t *base = memory->reserve + memory->reserve_used_bytes;
+  block_header *header = (block_header *)(void *)base;
+  header->total_bytes = align_size(size_bytes, CACHE_LINE_BYTES) + HEADER_BYTES;
+  header->mark = LIVE_MARK;
+  memory->reserve_used_bytes += (size_t)header->total_bytes;
+  return base + HEADER_BYTES;
+}
+
+static bool is_reserved(const memory_gate *memory, const void *base) {
+  const uintptr_t at = (uintptr_t)base, begin = (uintptr_t)memory->reserve;
+  return memory->reserve != NULL && at >= begin && at - begin < memory->reserve_bytes;
+}
+
 void *memory_alloc(memory_gate *memory, size_t size_bytes) {
+  if (memory->reserve != NULL) return take_reserved(memory, size_bytes);
   memory->calls++;
   if (memory->calls == memory->fail_at_call) return NULL;
   if (memory->fail_from_call != 0 && memory->calls >= memory->fail_from_call) return NULL;
@@ -75,6 +103,7 @@ void memory_free(memory_gate *memory, void *block) {
   block_header *header = header_of(block);
   if (header->mark != LIVE_MARK) __builtin_trap();  // freed twice, or not ours
   header->mark = 0;
+  if (is_reserved(memory, header)) return;
   memory->bytes_now -= header->total_bytes;
   memory->blocks_now--;
   memory->host_free(header, (size_t)header->total_bytes);

@@ -20,6 +20,8 @@ typedef struct memory_gate {
   uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
+  uint8_t *reserve;  // memory_use_reserve; NULL: none
+  size_t reserve_bytes, reserve_used_bytes;
 } memory_gate;
 
 // The caller passes the host's functions (platform_alloc, platform_free), so base does not include
@@ -36,6 +38,12 @@ void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);
 // Resizes a block and keeps its first min(old, new) bytes. NULL: the old block is unchanged.
 void *memory_resize(memory_gate *memory, void *block, size_t size_bytes);
 void memory_free(memory_gate *memory, void *block);  // NULL is fine
+
+// Until memory_end_reserve all blocks come from `reserve`, which the caller got from the gate
+// earlier, and none from the host: for short work where nothing may be allocated. They are not
+// counted. NULL: the reserve is used up. All of them are freed before the end.
+void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes);
+void memory_end_reserve(memory_gate *memory);
 
 // The status for a NULL from the functions above: "out of memory: <what> needs N bytes (M in use,
 // budget B)".

@@ -201,6 +201,21 @@ bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t c
   return fits;
 }
 
+size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity) {
+  machine *machine = matcher->grammar->machine;
+  grammar_matcher next;
+  size_t count = 0;
+  matcher_copy(matcher, &next);
+  while (count < capacity) {
+    const int only = machine_only_byte(machine, next.mark.state);
+    bytes[count] = (uint8_t)only;
+    if (only < 0 || !matcher_take_bytes(&next, bytes + count, 1)) break;
+    count++;
+  }
+  matcher_end(&next);
+  return count;
+}
+
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch) {
   machine *machine = matcher->grammar->machine;

@@ -42,6 +42,9 @@ bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t c
 // The same of a token: its bytes, or what the grammar says of the token itself.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
+// The bytes that follow because nothing else may: up to `capacity`. Returns their number. The place
+// stays.
+size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
 // The text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
 // It may go on.

@@ -143,6 +143,19 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
   return cache->masks + (size_t)(slot - cache->slots) * words;
 }
 
+bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,
+                     size_t size_bytes, uint8_t *scratch) {
+  const uint32_t *mask = mask_find(cache, matcher);
+  const uint8_t *piece;
+  for (uint32_t i = 0; i < cache->trie->word_count; i++) {
+    for (uint32_t bits = mask[i]; bits != 0; bits &= bits - 1) {
+      const int32_t token = (int32_t)(32 * i) + __builtin_ctz(bits);
+      if (tokenizer_piece(tokens, token, false, scratch, &piece) > size_bytes) return true;
+    }
+  }
+  return false;
+}
+
 bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher) {
   const uint32_t *mask = mask_find(cache, matcher);
   for (uint32_t i = 0; i < cache->trie->word_count; i++) {

@@ -20,6 +20,9 @@ void mask_cache_destroy(mask_cache *cache);
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
 // The same into `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the tokenizer's.
 void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab);
+// Whether a token of more than `size_bytes` bytes may come. `scratch`: as for tokenizer_piece.
+bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,
+                     size_t size_bytes, uint8_t *scratch);
 // Whether no token may come.
 bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher);
 

@@ -48,6 +48,10 @@ static void destroy(memory_gate *memory, constraint *constraint) {
 static wick_status fill(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                         const wick_grammar *wanted, constraint *made, wick_error *error) {
   wick_status status = WICK_OK;
+  if (shelf->reserve == NULL) shelf->reserve = memory_alloc(memory, SHELF_RESERVE_BYTES);
+  if (shelf->reserve == NULL) {
+    return memory_fail(memory, error, "tokenizing", SHELF_RESERVE_BYTES);
+  }
   if (shelf->trie == NULL) status = trie_create(memory, tokens, &shelf->trie, error);
   if (status == WICK_OK) status = grammar_create(memory, tokens, wanted, &made->grammar, error);
   if (status == WICK_OK) status = mask_cache_create(memory, shelf->trie, &made->masks, error);
@@ -119,5 +123,7 @@ void shelf_clear(grammar_shelf *shelf, memory_gate *memory) {
     shelf->constraints = next;
   }
   trie_destroy(shelf->trie);
+  memory_free(memory, shelf->reserve);
+  shelf->reserve = NULL;
   shelf->trie = NULL;
 }

@@ -5,7 +5,10 @@
 
 #include "grammar/mask.h"
 
-enum { SHELF_IDLE_MAX = 2 };  // grammars that nobody uses and that are kept
+enum {
+  SHELF_IDLE_MAX = 2,  // grammars that nobody uses and that are kept
+  SHELF_RESERVE_BYTES = 48 << 10,
+};
 
 // A compiled grammar with its masks.
 typedef struct constraint {
@@ -20,6 +23,7 @@ typedef struct constraint {
 
 typedef struct grammar_shelf {
   vocabulary_trie *trie;  // NULL: no grammar was asked for yet
+  void *reserve;          // memory for tokenising short texts while requests run
   constraint *constraints;
   uint64_t clock;
 } grammar_shelf;

@@ -332,3 +332,21 @@ wick_status sampler_choose(sampler *s, const float *logits, sampler_choice *choi
   sampler_accept(s, choice->token);
   return WICK_OK;
 }
+
+wick_status sampler_tell(sampler *s, const float *logits, int32_t token, sampler_choice *choice,
+                         wick_error *error) {
+  const bool is_certain = s->config.logprobs_after;
+  float max = 0;
+  const wick_status status = find_max(s, logits, NULL, "logits of the model", &max, error);
+  if (status != WICK_OK) return status;
+  *choice = (sampler_choice){.token = token};
+  if (is_certain) {
+    choice->top_count = s->config.logprobs > 0 ? 1 : 0;
+    choice->top_tokens[0] = token;
+  } else {
+    find_top(s, logits, choice);
+    report_logprobs(s, logits, max, choice);
+  }
+  sampler_accept(s, token);
+  return WICK_OK;
+}

@@ -68,6 +68,12 @@ void sampler_accept(sampler *sampler, int32_t token);
 wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice *choice,
                            wick_error *error);
 
+// Accepts a token that is certain, without drawing one. Its log-probabilities are as those of
+// sampler_choose; with config.logprobs_after, where it is all there is, they are 0.
+// WICK_E_NONFINITE as above, when log-probabilities are requested.
+wick_status sampler_tell(sampler *sampler, const float *logits, int32_t token,
+                         sampler_choice *choice, wick_error *error);
+
 // Stop strings over streamed bytes. The matcher holds back the longest end of the text that begins
 // a stop string, and no more. The string that is complete first wins; of several that end with the
 // same byte, the longest. The result does not depend on how the text is cut. Pieces of whole

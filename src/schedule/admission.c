@@ -67,7 +67,7 @@ static void preempt(scheduler *scheduler, request *request) {
   request->phase = REQUEST_QUEUED;
   request->sequence = KV_SEQ_NONE;
   request->was_preempted = true;
-  request->fed = 0;
+  request->fed = request->jump_unread = 0;
   scheduler->running--;
   scheduler->queue_tokens += request->tokens_count;
   scheduler->stats.preempted++;

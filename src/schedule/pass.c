@@ -3,6 +3,7 @@
 // batch (a law of the kernels), so a request gives the same text whatever runs beside it.
 #include <string.h>
 
+#include "schedule/jump.h"
 #include "schedule/scheduler_types.h"
 
 // While requests decode, prefill gets at most a quarter of the batch, but at least 16 tokens. A
@@ -115,13 +116,16 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (status != WICK_OK) speculation->count = 0;
 }
 
-// Reserves pages for decoding, and for prefill in groups with a window, which give pages back
-// between passes. This may preempt other requests, so it comes before the batch is made.
+// Reserves pages for decoding, for tokens of a jump, and for prefill in groups with a window, which
+// give pages back between passes. This may preempt other requests, so it comes before the batch is
+// made.
 static void reserve_rows(scheduler *scheduler, const request *alone) {
   const bool has_window = store_has_window(scheduler->parts.store);
-  for (request *at = scheduler->first; has_window && at != NULL; at = at->next) {
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (!takes_part(at, alone) || !request_is_prefill(at)) continue;
-    admission_reserve(scheduler, at, at->tokens_count - at->fed);
+    if (has_window || at->jump_unread != 0) {
+      admission_reserve(scheduler, at, at->tokens_count - at->fed);
+    }
   }
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (!takes_part(at, alone) || request_is_prefill(at)) continue;
@@ -307,13 +311,15 @@ static void count_fed(scheduler *scheduler, request *request) {
   stats->tokens_proposed += request->speculation.count;
   request->pass_tokens = 0;
   request->runs_alone = false;
+  const uint32_t jumped = request->jump_unread < tokens ? request->jump_unread : tokens;
+  request->jump_unread -= jumped;
   if (!is_prompt) return;
   // Other requests may begin with its whole pages.
   store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
                  request->fed);
   // behind a rejected proposal, a recurrent state reads again from the position where it was kept
   if (request->was_preempted || request->tokens_out != 0) {
-    stats->tokens_recomputed += tokens;
+    stats->tokens_recomputed += tokens - jumped;
   } else {
     stats->tokens_prompt += tokens;
     put_prefill(scheduler, request);
@@ -373,16 +379,50 @@ static void put_token(scheduler *scheduler, const request *request, const sample
 }
 
 // False when the request has ended by this.
+static bool take_choice(scheduler *scheduler, request *request, const sampler_choice *choice) {
+  size_t shown_bytes;
+  const uint32_t tokens_before = request->tokens_out;
+  const wick_finish how =
+      request_take_token(request, scheduler->parts.tokenizer, choice->token, &shown_bytes);
+  if (request->tokens_out != tokens_before) {
+    scheduler->stats.tokens_out++;
+    put_token(scheduler, request, choice, shown_bytes);
+  }
+  if (how != WICK_FINISH_NONE) scheduler_finish(scheduler, request, how, NULL);
+  return how == WICK_FINISH_NONE;
+}
+
+// Takes the tokens that the grammar leaves no choice of, unless they wait for their logprobs. False
+// when the request has ended by this.
+static bool jump(scheduler *scheduler, request *request) {
+  if (request->constraint == NULL) return true;
+  jump_find(request, scheduler->parts.memory, &scheduler->shelf);
+  while (!request->wants_logprobs && request->jump_next < request->jump_count) {
+    const sampler_choice choice = {.token = request->jump[request->jump_next++]};
+    sampler_accept(request->sampler, choice.token);
+    if (!take_choice(scheduler, request, &choice)) return false;
+  }
+  return true;
+}
+
+// False when the request has ended by this.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
-  bool is_complete;
-  wick_status status = request_check_grammar(request, &is_complete, &error);
-  if (status == WICK_OK && is_complete) {
-    scheduler_finish(scheduler, request, WICK_FINISH_STOP, NULL);
-    return false;
+  bool is_complete = false;
+  const bool is_certain = request->jump_next < request->jump_count;
+  wick_status status;
+  if (is_certain) {
+    status = sampler_tell(request->sampler, logits, request->jump[request->jump_next++], &choice,
+                          &error);
+  } else {
+    status = request_check_grammar(request, &is_complete, &error);
+    if (status == WICK_OK && is_complete) {
+      scheduler_finish(scheduler, request, WICK_FINISH_STOP, NULL);
+      return false;
+    }
+    if (status == WICK_OK) status = sampler_choose(request->sampler, logits, &choice, &error);
   }
-  if (status == WICK_OK) status = sampler_choose(request->sampler, logits, &choice, &error);
   ops_lap(scheduler->parts.ops, OP_SAMPLE, scheduler->parts.model->config.vocab * sizeof(float), 0);
   if (status != WICK_OK) {
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
@@ -392,27 +432,26 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
     choice.token = request->forced[request->tokens_out];
   }
   if (request->first_token_us == 0) request->first_token_us = scheduler->parts.now_us();
-  size_t shown_bytes;
-  const uint32_t tokens_before = request->tokens_out;
-  const wick_finish how =
-      request_take_token(request, scheduler->parts.tokenizer, choice.token, &shown_bytes);
-  if (request->tokens_out != tokens_before) {
-    scheduler->stats.tokens_out++;
-    put_token(scheduler, request, &choice, shown_bytes);
-  }
-  if (how != WICK_FINISH_NONE) scheduler_finish(scheduler, request, how, NULL);
-  return how == WICK_FINISH_NONE;
+  if (!take_choice(scheduler, request, &choice)) return false;
+  return is_certain || jump(scheduler, request);
 }
 
-// After a row was sampled: the next row counts if its token is the sampled one.
-static void check_proposal(scheduler *scheduler, request *request, uint32_t position) {
-  const int32_t came = request->tokens[request->tokens_count - 1];
-  if (!speculation_accepts(&request->speculation, came)) {
-    request->pass_end = position + 1;
-    return;
+static void count_jumped(request *request) {
+  const uint32_t unread = request->tokens_count - request->fed;
+  request->jump_unread = unread > 1 ? unread : 0;
+}
+
+// After a row was sampled: the next rows count as far as their tokens are those that came.
+static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
+  for (uint32_t at = position + 1; at < request->tokens_count; at++) {
+    if (!speculation_accepts(&request->speculation, request->tokens[at])) {
+      request->pass_end = at;
+      break;
+    }
+    scheduler->stats.tokens_accepted++;
+    append(scheduler, request, 1);
   }
-  scheduler->stats.tokens_accepted++;
-  append(scheduler, request, 1);
+  count_jumped(request);
 }
 
 // The other completions of a prompt start when it has been read, with its pages and this row of
@@ -429,7 +468,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
     kv_seq_id child;
     if (store_fork(scheduler->parts.store, original->sequence, &child, NULL) != WICK_OK) continue;
     admission_run(scheduler, at, child, original->fed);
-    sample_row(scheduler, at, logits);
+    if (sample_row(scheduler, at, logits)) count_jumped(at);
   }
 }
 
@@ -444,7 +483,7 @@ static void take_row(scheduler *scheduler, request *request, uint32_t position,
   if (position + 1 != request->tokens_count || request->tokens_max == 0) return;
   if (position >= request->pass_end) return;
   if (request->tokens_out == 0) start_followers(scheduler, request, logits);
-  if (sample_row(scheduler, request, logits)) check_proposal(scheduler, request, position);
+  if (sample_row(scheduler, request, logits)) check_proposals(scheduler, request, position);
 }
 
 // Whether the row counts: its request has not ended, and no proposal before it was wrong.
@@ -459,8 +498,9 @@ static void logits_round(scheduler *scheduler) {
   const uint32_t count = forward_logits_count(parts->forward);
   const uint32_t first = scheduler->pass_logits;
   const uint32_t rows = forward_logits_compute(parts->forward, first);
-  uint32_t next = first + rows;
-  for (uint32_t i = 0; i < rows; i++) {
+  uint32_t next = first;
+  for (uint32_t i = 0; i < rows; i++, next++) {
+    if (i != 0 && !events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_ROW)) break;
     const uint32_t input = forward_logits_input(parts->forward, first + i);
     // The last row of the request, or one before it, may have ended it.
     request *owner = scheduler->owners[input];

@@ -141,6 +141,7 @@ static wick_status make_sampler(memory_gate *memory, const wick_request *wanted,
   sampling.dry_penalty_last = window_of(sampling.dry_penalty_last, context_tokens);
   const wick_status status = sampler_create(memory, &sampling, vocab, &request->sampler, error);
   if (status == WICK_OK) sampler_set_text(request->sampler, read_piece, request);
+  request->wants_logprobs = sampling.logprob || sampling.logprobs != 0;
   return status;
 }
 

@@ -16,6 +16,8 @@
 #include "schedule/swap.h"
 #include "text/tokenizer.h"
 
+enum { JUMP_TOKENS_MAX = 16 };
+
 typedef enum request_phase { REQUEST_QUEUED, REQUEST_RUNNING } request_phase;
 
 // A request has all memory that it will need until its end, so running it allocates nothing.
@@ -51,6 +53,12 @@ typedef struct request {
   stop_matcher *stops;      // NULL: none
   constraint *constraint;   // NULL: any text
   grammar_matcher matcher;  // where the text is in it
+  // Tokens that the grammar leaves no choice of (schedule/jump.h): [jump_next, jump_count) are to
+  // come. They wait for rows of logits where their logprobs are wanted.
+  int32_t jump[JUMP_TOKENS_MAX];
+  uint32_t jump_next, jump_count;
+  uint32_t jump_unread;  // tokens that no pass has read because of a jump
+  bool wants_logprobs;
   detokenizer detokenizer;
   char *piece, *shown;  // the text of one token, and the part of it that may be returned
   int32_t *forced;      // [forced_count]; NULL: none

@@ -46,11 +46,13 @@ typedef enum scheduler_result {
 } scheduler_result;
 
 enum {
-  // A unit of work adds at most this many records: a token and an end for each row of logits.
-  SCHEDULER_RECORDS_PER_UNIT = 2 * FORWARD_LOGITS_ROWS,
-  // The most records that an empty event buffer must hold: those, and a token and an end of a
-  // completion that begins in the same unit.
-  SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + 2,
+  // A row of logits adds at most this many records: a token, those of a jump, and an end.
+  SCHEDULER_RECORDS_PER_ROW = 1 + JUMP_TOKENS_MAX + 1,
+  // A unit of work begins with room for so many; further rows wait when there is less.
+  SCHEDULER_RECORDS_PER_UNIT = SCHEDULER_RECORDS_PER_ROW,
+  // The most records that an empty event buffer must hold: those, and those of a completion that
+  // begins in the same unit.
+  SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + SCHEDULER_RECORDS_PER_ROW,
   // A request that has waited for so many passes goes before all that came later, whatever their
   // priority. This bounds waiting, besides the time that the running requests take.
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX

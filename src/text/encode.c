@@ -40,9 +40,8 @@ static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t
 }
 
 static wick_status encode_fragments(encode_state *state, special_search *search,
-                                    const special_text *text, wick_error *error) {
+                                    const special_text *text, bool leads, wick_error *error) {
   uint32_t at = 0;
-  bool leads = true;
   special_match match;
   while (special_next(search, &match)) {
     const wick_status status =
@@ -65,14 +64,14 @@ void sink_put_bytes(token_sink *sink, int32_t token) {
   }
 }
 
-wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
+wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error) {
   return tokenizer_encode_spans(tokenizer, text, size_bytes, NULL, 0, flags, tokens, capacity,
                                 count, error);
 }
 
-wick_status tokenizer_encode_spans(tokenizer *tokenizer, const char *text, size_t size_bytes,
+wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error) {
@@ -87,12 +86,13 @@ wick_status tokenizer_encode_spans(tokenizer *tokenizer, const char *text, size_
       .merger = {.memory = tokenizer->memory}};
   const bool adds_special = (flags & WICK_TOKENIZE_ADD_SPECIAL) != 0;
   const bool controls = (flags & WICK_TOKENIZE_PARSE_SPECIAL) != 0;
+  const bool leads = (flags & TOKENIZE_CONTINUES) == 0;
   if (adds_special && tokenizer_adds_bos(tokenizer)) sink_put_any(&state.sink, tokenizer->bos);
   special_search search = {0};
   const special_text whole = {(const uint8_t *)(text != NULL ? text : ""), (uint32_t)size_bytes,
                               spans, span_count};
   wick_status status = special_find(&search, tokenizer, &whole, controls, error);
-  if (status == WICK_OK) status = encode_fragments(&state, &search, &whole, error);
+  if (status == WICK_OK) status = encode_fragments(&state, &search, &whole, leads, error);
   special_free(&search, tokenizer->memory);
   merger_free(&state.merger);
   word_cache_free(&state.words, tokenizer->memory);

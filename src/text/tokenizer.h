@@ -59,19 +59,22 @@ int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size
 // The text of a token as it stands in the vocabulary; empty for an id that is not in it.
 gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token);
 
+// Beside WICK_TOKENIZE_*: the text follows another one, so that no space is put before it.
+enum { TOKENIZE_CONTINUES = 1 << 8 };
+
 // Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when
 // *count is larger than `capacity`. NULL is an empty text. The text need not be valid UTF-8: SPM
 // writes invalid bytes as byte tokens, BPE and the unigram model read each as U+FFFD, WordPiece
 // leaves them out, RWKV has tokens for them. O(n log n), for hostile text too. Working memory is
 // freed on return.
-wick_status tokenizer_encode(tokenizer *tokenizer, const char *text, size_t size_bytes,
+wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);
 
 // The same for a rendered conversation: `spans` [span_count] cover the text and tell what of it is
 // content. There control tokens, and user-defined ones that are guarded, are text whatever the
 // flags; a token that begins or ends in content is none, too.
-wick_status tokenizer_encode_spans(tokenizer *tokenizer, const char *text, size_t size_bytes,
+wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);

@@ -3,6 +3,7 @@
 // and with proposals, and decoding allocates nothing.
 #include "fixture_model.h"
 #include "grammar_rig.h"
+#include "schedule/request.h"
 #include "swap_keeper.h"
 
 enum { OUT_TOKENS = 90, TEXT_BYTES_MAX = 1024, RUNS = 12 };
@@ -111,7 +112,7 @@ static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   wanted.max_tokens = OUT_TOKENS;
   wanted.grammar = grammar;
   wanted.sampling.seed = which;
-  wanted.sampling.logprob = true;
+  wanted.sampling.logprob = which % 2 == 0;
   if (which % 5 != 4) wanted.sampling.temperature = 2.0f;
   if (which % 3 == 1) wanted.sampling.top_k = 200;
   choose_sampler(which, &wanted.sampling);
@@ -199,7 +200,7 @@ TEST(texts_are_of_their_grammar_in_any_company) {
     stopped += alone[i].finish == WICK_FINISH_STOP;
   }
   CHECK(stopped > RUNS / 2);
-  CHECK_EQ_UINT(run_together(0, NULL, false).preempted, 0);
+  CHECK_EQ_UINT(run_together(8192, NULL, false).preempted, 0);
   CHECK(run_together(224, NULL, false).preempted > 0);
   CHECK(run_together(224, &KEEPER, false).swapped_in > 0);
 }
@@ -255,16 +256,77 @@ TEST(completions_of_a_grammar_are_those_of_their_seeds) {
 }
 
 TEST(decoding_with_a_grammar_allocates_nothing) {
-  wick_engine *engine = open_engine(0, NULL);
-  const wick_grammar grammar = {
+  static const wick_grammar LIST = {
       .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = "{\"type\":\"array\"}", .text_bytes = 16};
-  wick_request wanted = request_at(0, &grammar);
-  memset(together, 0, sizeof together);
-  submit(engine, &wanted, &together[0]);
-  fixture_run(engine, take_event, together);
-  CHECK(together[0].count > 1);
-  CHECK_EQ_UINT(together[0].calls_last, together[0].calls_first);
+  for (uint32_t i = 0; i < 3; i++) {
+    wick_engine *engine = open_engine(0, NULL);
+    const wick_grammar grammar = i == 2 ? LIST : grammar_at(0);
+    wick_request wanted = request_at(i, &grammar);
+    memset(together, 0, sizeof together);
+    submit(engine, &wanted, &together[0]);
+    fixture_run(engine, take_event, together);
+    CHECK(together[0].count > 1);
+    CHECK_EQ_UINT(together[0].calls_last, together[0].calls_first);
+    wick_engine_destroy(engine);
+  }
+}
+
+// ---- what only one text allows ----
+
+static wick_stats run_with(uint32_t which, const wick_grammar *grammar, bool logprob, said *of) {
+  wick_engine *engine = open_engine(0, NULL);
+  wick_request wanted = request_at(which, grammar);
+  wanted.sampling.logprob = logprob;
+  wanted.no_speculation = true;
+  memset(of, 0, RUNS * sizeof *of);
+  submit(engine, &wanted, of);
+  fixture_run(engine, take_event, of);
+  wick_stats stats;
+  wick_stats_get(engine, &stats);
   wick_engine_destroy(engine);
+  return stats;
+}
+
+TEST(certain_tokens_are_the_same_with_their_logprobs) {
+  for (uint32_t i = 0; i < RUNS; i++) {
+    const wick_grammar grammar = grammar_at(i);
+    run_with(i, &grammar, true, alone);
+    run_with(i, &grammar, false, together);
+    for (uint32_t t = 0; t < alone[0].count; t++) CHECK(alone[0].logprobs[t] < 0);
+    memset(alone[0].logprobs, 0, sizeof alone[0].logprobs);
+    check_same(&together[0], &alone[0]);
+  }
+}
+
+// Every token of this vocabulary is a byte. A token is sampled where the text is free, and behind
+// JUMP_TOKENS_MAX tokens that were not.
+TEST(certain_tokens_take_no_pass_of_their_own) {
+  static const char SCHEMA[] =
+      "{\"type\":\"object\",\"properties\":{\"first\":{\"type\":\"boolean\"},"
+      "\"a longer name than a jump has tokens\":{\"type\":\"boolean\"}},"
+      "\"required\":[\"first\",\"a longer name than a jump has tokens\"]}";
+  const wick_grammar grammar = {
+      .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = SCHEMA, .text_bytes = sizeof SCHEMA - 1};
+  const wick_stats stats = run_with(0, &grammar, false, together);
+  uint32_t sampled = 0, certain = 0;
+  bool is_free = true;
+  REQUIRE(together[0].finish == WICK_FINISH_STOP);
+  // the values begin with t or f: only there is a choice
+  for (uint32_t i = 0; i < together[0].count; i++) {
+    const char *text = together[0].text + i;
+    const bool is_value = i > 0 && text[-1] == ':';
+    if (is_free || is_value || certain == JUMP_TOKENS_MAX) {
+      sampled++;
+      certain = 0;
+      is_free = false;
+    } else {
+      certain++;
+    }
+  }
+  CHECK(together[0].count > 10 * sampled);
+  CHECK_EQ_UINT(stats.passes, sampled);  // the prompt is read in one, which gives the first token
+  CHECK_EQ_UINT(stats.tokens_recomputed, 0);
+  CHECK_EQ_UINT(stats.tokens_out, together[0].count);
 }
 
 static said run_one(wick_engine *engine, const wick_grammar *grammar) {
