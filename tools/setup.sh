@@ -7,7 +7,7 @@
 #             unpacked privately), the locked npm packages
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
-#   edge      Node 24 and Deno (npm), wasmtime (PyPI), by lock files in tools/edge/
+#   edge      Node 24, Deno, Bun and workerd (npm), wasmtime (PyPI), by lock files in tools/edge/
 #   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
 #             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
@@ -215,7 +215,7 @@ npm_root() {
 
 npm_edge() {
   [ "$arch" = x86_64 ] || die "the edge runtimes are packaged for x86_64 only, this is $arch"
-  say "installing with npm, into .toolchain/edge/: Node 24, Deno (tools/edge/package-lock.json)"
+  say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd (tools/edge/package-lock.json)"
   mkdir -p "$chain/edge"
   cp .npmrc tools/edge/package.json tools/edge/package-lock.json "$chain/edge/"
   cd "$chain/edge"

@@ -52,7 +52,8 @@ function startWorker(option) {
   }
   if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  if (!threads) {
+  // workerd has the module, but no threads
+  if (!threads || globalThis.navigator?.userAgent === 'Cloudflare-Workers') {
     const words = "There are no workers here: import createEngine from 'wick-llm/edge'";
     throw new WickError('UNSUPPORTED', `${words}, which computes in the calling thread`);
   }

@@ -50,6 +50,14 @@ const known = {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',
   },
+  bun: {
+    places: [resolve(edge, 'node_modules/@oven/bun-linux-x64-baseline/bin/bun')],
+    install: 'tools/setup.sh edge',
+  },
+  workerd: {
+    places: [resolve(edge, 'node_modules/@cloudflare/workerd-linux-64/bin/workerd')],
+    install: 'tools/setup.sh edge',
+  },
   // a Python that can import tokenizers, sentencepiece and jinja2
   tokenizers: {
     places: [resolve(root, '.toolchain/text/bin/python')],

@@ -1,0 +1,21 @@
+// OpenAI's interface in Bun, with the engine in the thread of the server (wick-llm/edge), as a host without workers
+// has it.
+//
+//   bun examples/bun/serve.mjs [model.gguf] [port]
+
+import { createEngine } from 'wick-llm/edge';
+import { modelUrl } from 'wick-llm/model';
+import { createHandler } from 'wick-llm/openai';
+
+const [file = modelUrl, port = '8787'] = Bun.argv.slice(2);
+const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));
+const wasm = await WebAssembly.compile(await Bun.file(module).arrayBuffer());
+const engine = await createEngine({ wasm, file });
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: Number(port),
+  idleTimeout: 0, // a long prompt takes a while to read
+  fetch: createHandler(engine, { queueLimit: 32 }),
+});
+console.log(`listening at http://127.0.0.1:${server.port}/v1`);

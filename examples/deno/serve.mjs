@@ -1,0 +1,17 @@
+// OpenAI's interface in Deno, with the engine in the thread of the server (wick-llm/edge), as a host without workers
+// has it.
+//
+//   deno run -A examples/deno/serve.mjs [model.gguf] [port]
+
+import { createEngine } from 'wick-llm/edge'; // outside of this repository: 'npm:wick-llm/edge'
+import { modelUrl } from 'wick-llm/model';
+import { createHandler } from 'wick-llm/openai';
+
+const [file = modelUrl, port = '8787'] = Deno.args;
+const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));
+const wasm = await WebAssembly.compile(await Deno.readFile(module));
+const engine = await createEngine({ wasm, file });
+
+const handle = createHandler(engine, { queueLimit: 32 });
+const onListen = ({ port }) => console.log(`listening at http://127.0.0.1:${port}/v1`);
+Deno.serve({ hostname: '127.0.0.1', port: Number(port), onListen }, handle);

@@ -1,0 +1,40 @@
+// OpenAI's interface in a Cloudflare Worker: the engine runs in the isolate, the model lies in a bucket of R2. It
+// is read in pieces by the first request. README.md says how to start it here and how to deploy it.
+
+import { openOnce } from 'wick-llm/edge';
+import { createHandler } from 'wick-llm/openai';
+import wasm from 'wick-llm/wasm/wick-simd128-single.wasm';
+
+/** All memory of an isolate counts against the limit of 128 MB. */
+const open = openOnce({ wasm, isolateBytes: 128e6 });
+
+/** A handler for each engine: after a crash there is a new one. */
+const handlers = new WeakMap();
+
+function handlerOf(engine, env) {
+  const found = handlers.get(engine);
+  if (found) return found;
+  const handle = createHandler(engine, {
+    ...(env.KEY ? { keys: env.KEY } : {}),
+    queueLimit: 16, // bodies that wait take memory, too
+    bodyBytesMax: 1 << 18,
+    onError: (error) => console.error(error),
+  });
+  handlers.set(engine, handle);
+  return handle;
+}
+
+export default {
+  async fetch(request, env) {
+    const { signal } = request;
+    const range = (offset, length) => env.MODELS.get('model.gguf', { range: { offset, length } });
+    try {
+      const engine = await open({ range, signal });
+      return await handlerOf(engine, env)(request);
+    } catch (error) {
+      console.error(error);
+      const { code = 'unavailable', message } = error;
+      return Response.json({ error: { code, message, type: 'server_error' } }, { status: 503 });
+    }
+  },
+};

@@ -1,0 +1,160 @@
+// The servers of examples/, each in the runtime that it is for, and what their tests ask.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { locate, root } from './locate.mjs';
+import { modelPath } from './package.mjs';
+
+const config = resolve(root, 'examples/workers/workerd.capnp');
+const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
+
+/**
+ * @typedef {object} Started
+ * @property {string} origin
+ * @property {number} pid
+ * @property {() => string} output
+ * @property {() => Promise<void>} close
+ */
+
+/**
+ * @param {string} program @param {string[]} args @param {(line: string) => string | undefined} originOf
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<Started>}
+ */
+async function start(program, args, originOf, env) {
+  // workerd tells its port on the file 3, the others print it
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+    cwd: root,
+  });
+  let output = '';
+  /** @type {string | undefined} */
+  let origin;
+  for (const stream of child.stdio.slice(1)) {
+    const lines = createInterface(/** @type {any} */ (stream));
+    lines.on('line', (line) => {
+      output += `${line}\n`;
+      origin ??= originOf(line);
+      if (origin) child.emit('listening');
+    });
+  }
+  const exited = once(child, 'exit');
+  await Promise.race([once(child, 'listening'), exited]);
+  if (origin === undefined) throw new Error(`${program} did not start: ${output}`);
+  return {
+    ...{ origin, pid: Number(child.pid), output: () => output },
+    async close() {
+      child.kill();
+      await exited;
+    },
+  };
+}
+
+/** @param {string} line */
+const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+
+/** @param {string} configuration @param {string[]} args @returns {Promise<Started>} */
+export const startWorkerdAlone = (configuration, ...args) =>
+  start(
+    locate('workerd').path,
+    ['serve', configuration, '--socket-addr=http=127.0.0.1:0', '--control-fd=3', ...args],
+    (line) => {
+      const { event, port } = line.startsWith('{"event"') ? JSON.parse(line) : {};
+      return event === 'listen' ? `http://127.0.0.1:${port}` : undefined;
+    },
+  );
+
+/** @param {string} model @returns {Promise<Started>} workerd with what stands in for R2 */
+async function startWorkerd(model) {
+  const bucket = await start(
+    process.execPath,
+    [example('workers/local_bucket.mjs'), model, '0'],
+    printedOrigin,
+    { VERBOSE: '1' },
+  );
+  const address = new URL(bucket.origin).host;
+  const server = await startWorkerdAlone(config, `--external-addr=bucket=${address}`);
+  return {
+    ...server,
+    output: () => bucket.output() + server.output(),
+    async close() {
+      await server.close();
+      await bucket.close();
+    },
+  };
+}
+
+/**
+ * @typedef {object} ExampleServer
+ * @property {string | false} skip
+ * @property {number} queueLimit
+ * @property {boolean} hearsAtOnce that a client has left; workerd hears it when it writes
+ * @property {(model?: string) => Promise<Started>} start
+ */
+
+/** @type {Record<string, ExampleServer>} */
+export const exampleServers = {
+  'examples/workers in workerd': {
+    skip: locate('workerd').skip,
+    queueLimit: 16,
+    hearsAtOnce: false,
+    start: (model = modelPath) => startWorkerd(model),
+  },
+  'examples/deno in Deno': {
+    skip: locate('deno').skip,
+    queueLimit: 32,
+    hearsAtOnce: true,
+    start: (model = modelPath) =>
+      start(
+        locate('deno').path,
+        ['run', '--quiet', '-A', example('deno/serve.mjs'), model, '0'],
+        printedOrigin,
+      ),
+  },
+  'examples/bun in Bun': {
+    skip: locate('bun').skip,
+    queueLimit: 32,
+    hearsAtOnce: true,
+    start: (model = modelPath) =>
+      start(locate('bun').path, [example('bun/serve.mjs'), model, '0'], printedOrigin),
+  },
+  'examples/node-server in Node': {
+    skip: false,
+    queueLimit: 32,
+    hearsAtOnce: true,
+    start: (model = modelPath) =>
+      start(process.execPath, [example('node-server/serve.mjs'), model, '0'], printedOrigin),
+  },
+};
+
+/** @param {number} pid @returns {{nowKb: number, peakKb: number}} memory that a process has in RAM */
+export function residentOf(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const of = (/** @type {string} */ name) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
+  return { nowKb: of('VmRSS'), peakKb: of('VmHWM') };
+}
+
+/** @param {string} origin @param {string} path @param {unknown} body a text is sent as it is @param {RequestInit} [init] */
+export const ask = (origin, path, body, init) =>
+  fetch(`${origin}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...init,
+  });
+
+/** @param {string} events @returns {{text: string, isWhole: boolean, chunks: any[]}} of a stream, perhaps cut */
+export function readEvents(events) {
+  const whole = events.split('\n\n').slice(0, -1);
+  const isWhole = whole.at(-1) === 'data: [DONE]';
+  const chunks = whole.slice(0, isWhole ? -1 : undefined).map((one) => JSON.parse(one.slice(6)));
+  const text = chunks
+    .map(({ choices: [choice] }) => choice?.delta?.content ?? choice?.text ?? '')
+    .join('');
+  return { text, isWhole, chunks };
+}
