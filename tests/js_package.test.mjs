@@ -31,6 +31,7 @@ const entriesMost = {
   'openai.js': 9000,
   'chat.js': 3500,
   'ai-sdk.js': 5000,
+  'prompt-api.js': 6500,
 };
 
 describe('files', () => {
@@ -40,7 +41,7 @@ describe('files', () => {
     for (const name of [
       ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
       ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
-      ...['ai-sdk.js', 'ai-sdk.d.ts'],
+      ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
@@ -59,7 +60,7 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const further = ['edge', 'chat', 'ai-sdk'];
+    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api'];
     const modules = ['worker', 'model', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );
@@ -118,7 +119,7 @@ describe('the edge bundle', () => {
 });
 
 describe('types', () => {
-  for (const resolution of ['nodenext', 'bundler', 'ai_sdk']) {
+  for (const resolution of ['nodenext', 'bundler', 'ai_sdk', 'prompt_api']) {
     test(`as users with ${resolution} see them`, async () => {
       const tsc = join(root, 'node_modules/.bin/tsc');
       const project = join(root, `tests/types/tsconfig.${resolution}.json`);

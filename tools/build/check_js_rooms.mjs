@@ -22,9 +22,10 @@ const rooms = {
   cli: [],
   chat: [],
   ai_sdk: [],
+  prompt_api: [],
 };
 /** Rooms that use the package as its users do: they may import `wick-llm`, that is js/index.js. */
-const users = ['chat', 'ai_sdk'];
+const users = ['chat', 'ai_sdk', 'prompt_api'];
 /** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
@@ -32,6 +33,8 @@ const entries = {
   'js/ai-sdk.js': ['ai_sdk'],
   'js/ai-sdk.d.ts': [],
   'js/chat.js': ['chat'],
+  'js/prompt-api.js': ['prompt_api'],
+  'js/prompt-api.d.ts': [],
   'js/chat.d.ts': [],
   'js/edge.js': ['base', 'edge'],
   'js/edge.d.ts': [],
@@ -42,7 +45,13 @@ const entries = {
   'js/cli.js': ['base', 'cli'],
 };
 /** The types of the public interface, which every room may name. */
-const publicTypes = ['js/index.js', 'js/openai.js', 'js/edge.js', 'js/ai-sdk.js'];
+const publicTypes = [
+  'js/index.js',
+  'js/openai.js',
+  'js/edge.js',
+  'js/ai-sdk.js',
+  'js/prompt-api.js',
+];
 /** Packages whose types alone a room or an entry may name. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({
   ai_sdk: ['@ai-sdk/provider'],

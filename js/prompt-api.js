@@ -1,0 +1,8 @@
+// js/prompt-api.js — the exports of `wick-llm/prompt-api`.
+
+export { defineLanguageModel, installLanguageModel } from './prompt_api/language_model.js';
+export {
+  LanguageModelToolCall,
+  LanguageModelToolError,
+  LanguageModelToolSuccess,
+} from './prompt_api/tool_parts.js';

@@ -1,0 +1,236 @@
+// js/prompt_api/conversation.js — what one session of the Prompt API has said: prompts that stay, turns of which the
+// oldest go when the context is full, and the engine's session that holds what was read.
+
+import { domError, quotaError } from './dom_errors.js';
+import { withWords } from './prompts.js';
+import { LanguageModelToolCall } from './tool_parts.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('../index.js').Session} Session */
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
+/** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
+/** What a prompt is told: fields of its request, words for the model, when it shall stop.
+ * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How */
+/** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
+
+/** Room that is made for an answer; of a small context an eighth. */
+const ANSWER_TOKENS = 512;
+/** Calls of tools and their results, in a row, before a prompt is given up. */
+const ROUNDS_MAX = 16;
+
+export class Conversation {
+  #engine;
+  #session;
+  #options;
+  /** Prompts that are never dropped. @type {ChatMessage[]} */
+  #lasting = [];
+  /** The messages of each prompt with their answer. @type {ChatMessage[][]} */
+  #turns = [];
+  /** Tokens of all messages. */
+  usage = 0;
+
+  /** @param {Engine} engine @param {Session} session @param {Options} options @param {number} window tokens */
+  constructor(engine, session, options, window) {
+    this.#engine = engine;
+    this.#session = session;
+    this.#options = options;
+    this.window = window;
+  }
+
+  get options() {
+    return this.#options;
+  }
+
+  get isEmpty() {
+    return this.#lasting.length === 0 && this.#turns.length === 0;
+  }
+
+  /** @param {ChatMessage[][]} [turns] */
+  #messages(turns = this.#turns) {
+    return [...this.#lasting, ...turns.flat()];
+  }
+
+  get #tools() {
+    const tools = this.#options.tools.map(({ tool }) => tool);
+    return tools.length === 0 ? {} : { tools };
+  }
+
+  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number>} */
+  async #count(messages, signal) {
+    if (messages.length === 0) return 0;
+    try {
+      return await this.#engine.countTokens(messages, { ...this.#tools, signal: signal ?? null });
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
+      // a template that refuses what is no whole conversation yet, such as a system prompt alone
+      const text = messages.map(({ content }) => content).join('\n');
+      return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
+    }
+  }
+
+  /** @param {ChatMessage[]} messages initialPrompts @param {AbortSignal} signal */
+  async begin(messages, signal) {
+    const tokens = await this.#count(messages, signal);
+    if (tokens >= this.window) throw quotaError(tokens, this.window);
+    this.#lasting = messages;
+    this.usage = tokens;
+    await this.#read(messages, signal);
+  }
+
+  /** Tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words @param {AbortSignal} [signal] */
+  async measure(said, words, signal) {
+    const told = withWords(said, words);
+    const all = await this.#count([...this.#messages(), ...told], signal);
+    return Math.max(0, all - this.usage);
+  }
+
+  /**
+   * Drops the oldest turns until the context has room for a prompt.
+   * @param {ChatMessage[]} said
+   * @param {string} words
+   * @param {AbortSignal} signal
+   * @returns {Promise<boolean>} whether turns were dropped
+   */
+  async makeRoom(said, words, signal) {
+    const told = withWords(said, words);
+    const forAnswer = Math.min(ANSWER_TOKENS, Math.floor(this.window / 8));
+    const tokens = () => this.#count([...this.#messages(turns), ...told], signal);
+    let turns = this.#turns;
+    let needed = await tokens();
+    while (needed + forAnswer > this.window && turns.length > 0) {
+      turns = turns.slice(1);
+      needed = await tokens();
+    }
+    if (needed >= this.window) {
+      throw quotaError(await this.measure(said, words, signal), this.window - this.usage);
+    }
+    if (turns === this.#turns) return false;
+    this.#turns = turns;
+    this.usage = await this.#count(this.#messages());
+    return true;
+  }
+
+  /** @param {ChatMessage[]} turn that has been read */
+  async #keep(turn) {
+    const isSystem = turn[0]?.role === 'system';
+    if (isSystem) this.#lasting.push(turn[0]);
+    this.#turns.push(isSystem ? turn.slice(1) : turn);
+    this.usage = await this.#count(this.#messages());
+  }
+
+  /** @param {ChatMessage[]} said @param {AbortSignal} signal */
+  async append(said, signal) {
+    await this.#read([...this.#messages(), ...said], signal);
+    await this.#keep(said);
+  }
+
+  /** Reads messages ahead of the prompt that they are for: its answer is asked for one token. @param {ChatMessage[]} messages @param {AbortSignal} signal */
+  async #read(messages, signal) {
+    if (messages.length === 0) return;
+    try {
+      const body = { ...this.#tools, messages, session: this.#session, max_tokens: 1 };
+      await this.#engine.chat.completions.create(body, { signal });
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
+    }
+  }
+
+  /**
+   * @param {ChatMessage[]} said
+   * @param {How} how
+   * @returns {AsyncGenerator<Piece, void, void>} the turn is kept when it ends, and only then
+   */
+  async *answer(said, how) {
+    const turn = [...said];
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const { message, finish } = yield* this.#reply(turn, how);
+      const begun = turn.at(-1)?.prefix ? turn.pop() : undefined;
+      turn.push(begun ? { ...message, content: `${begun.content}${message.content}` } : message);
+      const calls = finish === 'tool_calls' ? (message.tool_calls ?? []) : [];
+      if (Object.keys(how.fields).length > 0 && finish === 'length') {
+        throw domError('SyntaxError', 'The context ended before the answer was whole');
+      }
+      const isOpen = calls.some((call) => this.#toolOf(call).execute === undefined);
+      if (isOpen) yield* calls.map(callOf);
+      if (isOpen || calls.length === 0) return this.#keep(turn);
+      turn.push(...(await Promise.all(calls.map((call) => this.#run(call)))));
+      how.signal.throwIfAborted();
+    }
+    throw domError('OperationError', `The model called tools ${ROUNDS_MAX} times in a row`);
+  }
+
+  /** @param {ChatMessage[]} turn @param {How} how @returns {AsyncGenerator<string, {message: ChatMessage, finish: string}, void>} */
+  async *#reply(turn, { fields, words, effort, signal }) {
+    const { topK, temperature } = this.#options.sampling;
+    const isLimited = Object.keys(fields).length > 0;
+    const body = {
+      ...{ top_k: topK, temperature, session: this.#session },
+      ...(isLimited ? {} : this.#tools), // a call would not be what the answer must be
+      ...fields,
+      messages: [...this.#messages(), ...withWords(turn, words)],
+      chat_template_kwargs:
+        effort === 'none'
+          ? { enable_thinking: false }
+          : { enable_thinking: true, reasoning_effort: effort },
+    };
+    const wanted = { ...body, stream: /** @type {const} */ (true) };
+    const chunks = await this.#engine.chat.completions.create(wanted, { signal });
+    /** @type {Call[]} */
+    const calls = [];
+    let [content, finish] = ['', 'stop'];
+    for await (const { choices } of chunks) {
+      const [{ delta, finish_reason: reason }] = choices;
+      finish = reason ?? finish;
+      content += delta.content ?? '';
+      if (delta.content) yield delta.content;
+      for (const { index, id = '', function: part } of delta.tool_calls ?? []) {
+        calls[index] ??= { id, type: 'function', function: { name: '', arguments: '' } };
+        calls[index].function.name += part.name ?? '';
+        calls[index].function.arguments += part.arguments;
+      }
+    }
+    /** @type {ChatMessage} */
+    const message = { role: 'assistant', content };
+    if (finish === 'tool_calls') message.tool_calls = calls;
+    return { message, finish };
+  }
+
+  /** @param {Call} call a model may call what is not there */
+  #toolOf({ function: { name } }) {
+    const missing = { execute: () => Promise.reject(new Error(`There is no tool ${name}`)) };
+    return this.#options.tools.find(({ tool }) => tool.function.name === name) ?? missing;
+  }
+
+  /** Runs a tool of the page. The model reads what went wrong. @param {Call} call @returns {Promise<ChatMessage>} */
+  async #run(call) {
+    const { name } = call.function;
+    /** @type {string} */
+    let content;
+    try {
+      content = String(await this.#toolOf(call).execute(callOf(call).arguments));
+    } catch (error) {
+      content = `Error: ${/** @type {any} */ (error)?.message ?? error}`;
+    }
+    return { role: 'tool', tool_call_id: call.id, name, content };
+  }
+
+  async fork() {
+    const made = new Conversation(
+      ...[this.#engine, await this.#session.fork(), this.#options, this.window],
+    );
+    made.#lasting = [...this.#lasting];
+    made.#turns = [...this.#turns];
+    made.usage = this.usage;
+    return made;
+  }
+
+  close() {
+    return this.#session.close();
+  }
+}
+
+/** @param {Call} call */
+function callOf({ id, function: { name, arguments: json } }) {
+  return new LanguageModelToolCall({ callId: id, name, arguments: JSON.parse(json || '{}') });
+}

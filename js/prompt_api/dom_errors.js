@@ -1,0 +1,40 @@
+// js/prompt_api/dom_errors.js — the engine's errors as those that the Prompt API promises.
+
+/** @param {string} name @param {string} message @param {unknown} [cause] */
+export function domError(name, message, cause) {
+  const error = new DOMException(message, name);
+  return cause === undefined ? error : Object.assign(error, { cause });
+}
+
+/** Web IDL's class, where the host has none yet. */
+class OwnQuotaExceededError extends DOMException {
+  /** @param {string} message @param {{quota: number, requested: number}} numbers */
+  constructor(message, { quota, requested }) {
+    super(message, 'QuotaExceededError');
+    this.quota = quota;
+    this.requested = requested;
+  }
+}
+
+/** @param {number} requested tokens @param {number} quota those that there are */
+export function quotaError(requested, quota) {
+  const Class = /** @type {any} */ (globalThis).QuotaExceededError ?? OwnQuotaExceededError;
+  const words = `The input has ${requested} tokens, and the context has room for ${quota}`;
+  return new Class(words, { requested, quota });
+}
+
+/** @type {Record<string, string>} */
+const names = {
+  UNSUPPORTED: 'NotSupportedError',
+  NO_TEMPLATE: 'NotSupportedError',
+  NETWORK: 'NetworkError',
+  HTTP: 'NetworkError',
+  CORS: 'NetworkError',
+  CHANGED: 'NetworkError',
+};
+
+/** @param {any} error @returns {unknown} a DOMException for an error of the engine, anything else as it is */
+export function fromEngine(error) {
+  if (error?.name !== 'WickError') return error;
+  return domError(names[error.code] ?? 'OperationError', error.message, error);
+}

@@ -1,0 +1,290 @@
+// js/prompt_api/language_model.js — LanguageModel of the Prompt API (webmachinelearning/prompt-api) over an engine.
+
+import { Conversation } from './conversation.js';
+import { domError, fromEngine } from './dom_errors.js';
+import { CreateMonitor, ModelLoading } from './model_loading.js';
+import { Operations } from './operations.js';
+import { readOptions, samplingLimits } from './options.js';
+import { readConstraint, readPrompt } from './prompts.js';
+import * as parts from './tool_parts.js';
+
+/** @typedef {import('../prompt-api.js').ModelSource} Source */
+/** @typedef {ReturnType<Conversation['answer']>} Answer */
+
+/** Only this file has it, so that nobody else constructs sessions. */
+const key = Symbol('LanguageModel');
+const destroyed = () => domError('AbortError', 'The session was destroyed');
+
+/** Pieces that a stream holds before its prompt waits for the reader. */
+const STREAM_PIECES = 16;
+
+/** @param {AbortSignal | undefined} signal @returns a controller that aborts with the signal, until they part */
+function joined(signal) {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
+  return { controller, part: () => signal?.removeEventListener('abort', abort) };
+}
+
+/** What sessions of all models share. */
+class Session extends EventTarget {
+  #conversation;
+  #operations = new Operations();
+  #isDestroyed = false;
+  /** @type {((event: Event) => void) | null} */
+  oncontextoverflow = null;
+  /** @type {((event: Event) => void) | null} */
+  onquotaoverflow = null;
+
+  /** @param {symbol} given @param {Conversation} conversation */
+  constructor(given, conversation) {
+    if (given !== key) throw new TypeError('Illegal constructor: use LanguageModel.create()');
+    super();
+    this.#conversation = conversation;
+  }
+
+  get contextUsage() {
+    return this.#conversation.usage;
+  }
+
+  get contextWindow() {
+    return this.#conversation.window;
+  }
+
+  get inputUsage() {
+    return this.contextUsage;
+  }
+
+  get inputQuota() {
+    return this.contextWindow;
+  }
+
+  get samplingMode() {
+    return this.#conversation.options.sampling.samplingMode;
+  }
+
+  get topK() {
+    return this.#conversation.options.sampling.topK;
+  }
+
+  get temperature() {
+    return this.#conversation.options.sampling.temperature;
+  }
+
+  /** @param {unknown} input @param {any} options */
+  #read(input, options) {
+    const isFirst = this.#conversation.isEmpty && this.#operations.count === 0;
+    const said = readPrompt(input, { isFirst, mayPrefix: true });
+    const { effort } =
+      options.thinking === undefined ? this.#conversation.options : readOptions(options);
+    return { said, effort, ...readConstraint(options) };
+  }
+
+  /**
+   * Makes room, tells of what was dropped, and hands out an answer. It is an operation until it has been read.
+   * @param {unknown} input
+   * @param {any} options
+   * @param {(piece: import('./conversation.js').Piece, signal: AbortSignal) => void | Promise<void>} take
+   */
+  async #ask(input, options, take) {
+    if (this.#isDestroyed) throw destroyed();
+    const { said, ...how } = this.#read(input, options);
+    await this.#operations.run(options.signal ?? undefined, async (signal) => {
+      await this.#makeRoom(said, how.words, signal);
+      for await (const piece of this.#conversation.answer(said, { ...how, signal })) {
+        await take(piece, signal);
+      }
+    });
+  }
+
+  /** @param {import('../index.js').ChatMessage[]} said @param {string} words @param {AbortSignal} signal */
+  async #makeRoom(said, words, signal) {
+    if (!(await this.#conversation.makeRoom(said, words, signal))) return;
+    for (const name of /** @type {const} */ (['contextoverflow', 'quotaoverflow'])) {
+      const event = new Event(name);
+      this.dispatchEvent(event);
+      this[`on${name}`]?.(event);
+    }
+  }
+
+  /** @param {unknown} input @param {any} [options] @returns {Promise<string | object[]>} */
+  async prompt(input, options = {}) {
+    let text = '';
+    /** @type {object[]} */
+    const calls = [];
+    await this.#ask(input, options, (piece) => {
+      if (typeof piece === 'string') text += piece;
+      else calls.push({ type: 'tool-call', value: piece });
+    });
+    if (calls.length === 0) return text;
+    return text === '' ? calls : [{ type: 'text', value: text }, ...calls];
+  }
+
+  /** @param {unknown} input @param {any} [options] @returns {ReadableStream<any>} a reader that is slow pauses its prompt */
+  promptStreaming(input, options = {}) {
+    const leaving = joined(options.signal);
+    const { signal } = leaving.controller;
+    /** @type {(nothing?: undefined) => void} */
+    let wake = () => {};
+    /** @param {ReadableStreamDefaultController<unknown>} out */
+    const start = async (out) => {
+      try {
+        await this.#ask(input, { ...options, signal }, async (piece, own) => {
+          out.enqueue(typeof piece === 'string' ? piece : { type: 'tool-call', value: piece });
+          own.addEventListener('abort', () => wake(), { once: true });
+          while ((out.desiredSize ?? 1) <= 0 && !own.aborted) {
+            await new Promise((settle) => {
+              wake = settle;
+            });
+          }
+          own.throwIfAborted();
+        });
+        if (!signal.aborted) out.close();
+      } catch (error) {
+        out.error(error);
+      } finally {
+        leaving.part();
+      }
+    };
+    return new ReadableStream(
+      {
+        start: (out) => void start(out),
+        pull: () => wake(),
+        cancel: (reason) => leaving.controller.abort(reason),
+      },
+      { highWaterMark: STREAM_PIECES },
+    );
+  }
+
+  /** @param {unknown} input @param {{signal?: AbortSignal}} [options] @returns {Promise<undefined>} */
+  async append(input, { signal } = {}) {
+    if (this.#isDestroyed) throw destroyed();
+    const isFirst = this.#conversation.isEmpty && this.#operations.count === 0;
+    const said = readPrompt(input, { isFirst, mayPrefix: false });
+    await this.#operations.run(signal, async (own) => {
+      await this.#makeRoom(said, '', own);
+      await this.#conversation.append(said, own);
+    });
+  }
+
+  /** @param {unknown} input @param {any} [options] @returns {Promise<number>} */
+  async measureContextUsage(input, options = {}) {
+    if (this.#isDestroyed) throw destroyed();
+    const { said, words } = this.#read(input, options);
+    options.signal?.throwIfAborted();
+    try {
+      return await this.#conversation.measure(said, words, options.signal);
+    } catch (error) {
+      throw fromEngine(error);
+    }
+  }
+
+  /** @param {unknown} input @param {any} [options] */
+  measureInputUsage(input, options) {
+    return this.measureContextUsage(input, options);
+  }
+
+  /** @param {{signal?: AbortSignal}} [options] @returns {Promise<this>} */
+  async clone({ signal } = {}) {
+    if (this.#isDestroyed) throw destroyed();
+    const made = await this.#operations.run(signal, () => this.#conversation.fork());
+    const Class = /** @type {any} */ (this.constructor);
+    return new Class(key, made);
+  }
+
+  destroy() {
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
+    this.#operations.abort(destroyed());
+    this.#conversation.close().catch(() => {}); // the engine has ended
+  }
+}
+
+/**
+ * @param {ModelLoading} loading
+ * @param {any} options
+ * @returns {Promise<Conversation>}
+ */
+async function open(loading, options) {
+  const { signal, monitor, initialPrompts } = options;
+  const read = readOptions(options);
+  const beginning = initialPrompts ?? [];
+  if (!Array.isArray(beginning)) throw new TypeError('initialPrompts must be an array');
+  const said = readPrompt(beginning, { isFirst: true, mayPrefix: false });
+  signal?.throwIfAborted();
+  if (!read.isSupported) {
+    throw domError('NotSupportedError', 'The model reads and writes text alone');
+  }
+  const progress = new CreateMonitor();
+  monitor?.(progress);
+  return new Operations().run(signal, async (own) => {
+    progress.tell(0);
+    const engine = await unlessAborted(
+      loading.engine((share) => own.aborted || progress.tell(share)),
+      own,
+    );
+    const { contextSize } = await engine.info();
+    const session = await engine.createSession({ signal: own });
+    const conversation = new Conversation(engine, session, read, contextSize);
+    try {
+      await conversation.begin(said, own);
+      own.throwIfAborted();
+    } catch (error) {
+      await conversation.close();
+      throw error;
+    }
+    progress.tell(1);
+    return conversation;
+  });
+}
+
+/** @template T @param {Promise<T>} value that is let go @param {AbortSignal} signal @returns {Promise<T>} */
+function unlessAborted(value, signal) {
+  return new Promise((settle, fail) => {
+    value.then(settle, fail);
+    if (signal.aborted) fail(signal.reason);
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+  });
+}
+
+/**
+ * @param {Source} source
+ * @returns {any} the class LanguageModel, whose sessions share one engine
+ */
+export function defineLanguageModel(source) {
+  const loading = new ModelLoading(source);
+  return class LanguageModel extends Session {
+    /** @param {any} [options] */
+    static async availability(options) {
+      return readOptions(options).isSupported ? loading.state : 'unavailable';
+    }
+
+    static async params() {
+      return { ...samplingLimits };
+    }
+
+    /** @param {any} [options] */
+    static async create(options = {}) {
+      const made = new LanguageModel(key, await open(loading, options));
+      options.signal?.addEventListener('abort', () => made.destroy(), { once: true });
+      return made;
+    }
+  };
+}
+
+/**
+ * Puts LanguageModel where the browser has none.
+ * @param {Source} source
+ * @param {{replace?: boolean}} [options]
+ * @returns {any} the class that is there now
+ */
+export function installLanguageModel(source, { replace = false } = {}) {
+  const scope = /** @type {any} */ (globalThis);
+  if (scope.LanguageModel && !replace) return scope.LanguageModel;
+  const all = { LanguageModel: defineLanguageModel(source), ...parts };
+  for (const [name, value] of Object.entries(all)) {
+    Object.defineProperty(scope, name, { value, configurable: true, writable: true });
+  }
+  return scope.LanguageModel;
+}

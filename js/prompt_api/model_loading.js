@@ -1,0 +1,94 @@
+// js/prompt_api/model_loading.js — one engine for all sessions of a page: loaded with the first session, with progress
+// for all that wait for it.
+
+import { createEngine } from '../index.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('../prompt-api.js').ModelSource} Source */
+
+/** Progress goes in these steps, so that it tells nothing exact of the model (Writing Assistance APIs). */
+const STEPS = 65536;
+
+const Progress =
+  globalThis.ProgressEvent ??
+  class extends Event {
+    lengthComputable = true;
+    /** @param {string} type @param {{loaded: number, total: number}} numbers */
+    constructor(type, { loaded, total }) {
+      super(type);
+      this.loaded = loaded;
+      this.total = total;
+    }
+  };
+
+/** What create's `monitor` is given. */
+export class CreateMonitor extends EventTarget {
+  /** @type {((event: Event) => void) | null} */
+  ondownloadprogress = null;
+  #last = -1;
+
+  /** @param {number} share from 0 to 1; events never go back or repeat */
+  tell(share) {
+    const loaded = Math.floor(Math.min(share, 1) * STEPS) / STEPS;
+    if (loaded <= this.#last) return;
+    this.#last = loaded;
+    const event = new Progress('downloadprogress', { loaded, total: 1, lengthComputable: true });
+    this.dispatchEvent(event);
+    this.ondownloadprogress?.(event);
+  }
+}
+
+export class ModelLoading {
+  #source;
+  /** @type {Promise<Engine> | undefined} */
+  #engine;
+  /** @type {'downloadable' | 'downloading' | 'available'} */
+  state = 'downloadable';
+  /** @type {Set<(share: number) => void>} */
+  #listeners = new Set();
+
+  /** @param {Source} source */
+  constructor(source) {
+    if (typeof source !== 'object' && typeof source !== 'function') {
+      throw new TypeError(
+        'A language model needs an engine, options of createEngine, or a function',
+      );
+    }
+    this.#source = source;
+    if ('createSession' in source) this.state = 'available';
+  }
+
+  /** @param {(share: number) => void} onShare @returns {Promise<Engine>} */
+  async engine(onShare) {
+    this.#listeners.add(onShare);
+    try {
+      this.#engine ??= this.#load();
+      return await this.#engine;
+    } finally {
+      this.#listeners.delete(onShare);
+    }
+  }
+
+  async #load() {
+    const source = this.#source;
+    if ('createSession' in source) return source;
+    const onProgress = (/** @type {import('../index.js').Progress} */ { loaded, total }) => {
+      // the end is told when the engine is ready
+      const share = total ? Math.min(loaded / total, 1 - 1 / STEPS) : 0;
+      for (const tell of this.#listeners) tell(share);
+    };
+    this.state = 'downloading';
+    try {
+      const made =
+        typeof source === 'function'
+          ? await source({ onProgress })
+          : await createEngine({ ...source, onProgress });
+      this.state = 'available';
+      return made;
+    } catch (error) {
+      this.state = 'downloadable';
+      this.#engine = undefined;
+      throw error;
+    }
+  }
+}

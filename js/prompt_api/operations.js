@@ -1,0 +1,56 @@
+// js/prompt_api/operations.js — the operations of one session, one after the other, each with a signal that aborts it.
+
+import { fromEngine } from './dom_errors.js';
+
+export class Operations {
+  /** The end of the last one. @type {Promise<unknown>} */
+  #last = Promise.resolve();
+  /** @type {Set<AbortController>} */
+  #controllers = new Set();
+  count = 0;
+
+  /**
+   * Runs an action when those before it have ended.
+   * @template T
+   * @param {AbortSignal | undefined} signal
+   * @param {(signal: AbortSignal) => Promise<T>} action
+   * @returns {Promise<T>} rejects as soon as the signal aborts
+   */
+  async run(signal, action) {
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    this.#controllers.add(controller);
+    this.count++;
+    const abort = () => controller.abort(signal?.reason);
+    signal?.addEventListener('abort', abort);
+    const before = this.#last;
+    /** @type {(nothing?: undefined) => void} */
+    let end = () => {};
+    this.#last = new Promise((settle) => {
+      end = settle;
+    });
+    try {
+      await Promise.race([before, aborted(controller.signal)]);
+      return await action(controller.signal);
+    } catch (error) {
+      throw fromEngine(error);
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      this.#controllers.delete(controller);
+      this.count--;
+      before.then(() => end());
+    }
+  }
+
+  /** @param {unknown} reason */
+  abort(reason) {
+    for (const controller of this.#controllers) controller.abort(reason);
+  }
+}
+
+/** @param {AbortSignal} signal @returns {Promise<never>} */
+const aborted = (signal) =>
+  new Promise((_, fail) => {
+    if (signal.aborted) fail(signal.reason);
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+  });

@@ -1,0 +1,138 @@
+// js/prompt_api/prompts.js — prompts of the Prompt API, checked by its rules, as messages of chat completions.
+
+import { domError } from './dom_errors.js';
+import {
+  LanguageModelToolCall,
+  LanguageModelToolError,
+  LanguageModelToolSuccess,
+} from './tool_parts.js';
+
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+
+const roles = ['system', 'user', 'assistant'];
+const media = ['image', 'audio'];
+
+/** @param {{type: string, value: any}} part of a result @returns {string} */
+function textOfResult({ type, value }) {
+  if (type === 'text' && typeof value === 'string') return value;
+  if (type === 'object') return JSON.stringify(value);
+  if (media.includes(type)) throw domError('NotSupportedError', `The model reads no ${type}`);
+  throw new TypeError(`A tool's result has a part of type ${type}`);
+}
+
+/** @param {LanguageModelToolSuccess | LanguageModelToolError} response @returns {ChatMessage} */
+const toolMessage = (response) => ({
+  role: 'tool',
+  tool_call_id: response.callId,
+  name: response.name,
+  content:
+    response instanceof LanguageModelToolError
+      ? response.errorMessage
+      : response.result.map(textOfResult).join('\n'),
+});
+
+/** @param {LanguageModelToolCall} call */
+const callOf = ({ callId, name, arguments: given }) => ({
+  id: callId,
+  type: /** @type {const} */ ('function'),
+  function: { name, arguments: JSON.stringify(given) },
+});
+
+/**
+ * @param {any} part
+ * @param {string} role
+ * @param {{text: string, calls: ReturnType<typeof callOf>[], responses: ChatMessage[]}} into
+ */
+function readPart(part, role, into) {
+  const { type, value } = part ?? {};
+  if (type === 'text') {
+    if (typeof value !== 'string') throw new TypeError('The value of a text part must be a string');
+    into.text += value;
+  } else if (type === 'tool-call') {
+    if (role !== 'assistant' || !(value instanceof LanguageModelToolCall)) {
+      throw new TypeError('A tool-call is a LanguageModelToolCall of the assistant');
+    }
+    into.calls.push(callOf(value));
+  } else if (type === 'tool-response') {
+    const isResponse =
+      value instanceof LanguageModelToolSuccess || value instanceof LanguageModelToolError;
+    if (role !== 'user' || !isResponse) {
+      throw new TypeError('A tool-response is a LanguageModelToolSuccess or -Error of the user');
+    }
+    into.responses.push(toolMessage(value));
+  } else if (media.includes(type)) {
+    throw domError('NotSupportedError', `The model reads no ${type}`);
+  } else throw new TypeError(`A message has a part of type ${type}`);
+}
+
+/** @param {any} message @returns {ChatMessage[]} results of tools are messages of their own */
+function messagesOf(message) {
+  const { role, content } = message;
+  const into = /** @type {Parameters<typeof readPart>[2]} */ ({
+    text: '',
+    calls: [],
+    responses: [],
+  });
+  if (typeof content === 'string') into.text = content;
+  else if (!Array.isArray(content)) throw new TypeError('content must be a string or an array');
+  else for (const part of content) readPart(part, role, into);
+  if (into.responses.length > 0 && into.text === '') return into.responses;
+  /** @type {ChatMessage} */
+  const own = { role, content: into.text };
+  if (into.calls.length > 0) own.tool_calls = into.calls;
+  if (message.prefix === true) own.prefix = true;
+  return [...into.responses, own];
+}
+
+/**
+ * @param {unknown} input
+ * @param {{isFirst: boolean, mayPrefix: boolean}} place a system prompt is the first message of a session
+ * @returns {ChatMessage[]}
+ */
+export function readPrompt(input, { isFirst, mayPrefix }) {
+  if (!Array.isArray(input)) return [{ role: 'user', content: String(input) }];
+  for (const [index, message] of input.entries()) {
+    if (typeof message !== 'object' || message === null || !roles.includes(message.role)) {
+      throw new TypeError(`A message has one of the roles ${roles.join(', ')}`);
+    }
+    if (message.role === 'system' && (!isFirst || index > 0)) {
+      throw new TypeError('A system prompt can only be the first message of a session');
+    }
+    if (message.prefix === true) {
+      const isLast = index === input.length - 1;
+      if (!mayPrefix || !isLast || message.role !== 'assistant') {
+        throw domError('SyntaxError', 'prefix belongs to a last message of the assistant');
+      }
+    }
+  }
+  return input.flatMap(messagesOf);
+}
+
+/** What stands behind a prompt whose answer is JSON of a schema. @param {object} schema */
+const schemaWords = (schema) => `\n\nAnswer with JSON of this schema: ${JSON.stringify(schema)}`;
+
+/**
+ * @param {{responseConstraint?: any, omitResponseConstraintInput?: boolean}} options
+ * @returns {{fields: object, words: string}} fields of a chat completion, and what the model is told
+ */
+export function readConstraint({ responseConstraint: wanted, omitResponseConstraintInput: omit }) {
+  if (wanted === undefined || wanted === null) {
+    if (omit) throw new TypeError('omitResponseConstraintInput needs a responseConstraint');
+    return { fields: {}, words: '' };
+  }
+  if (wanted instanceof RegExp) return { fields: { regex: wanted }, words: '' };
+  if (typeof wanted !== 'object' || Array.isArray(wanted)) {
+    throw new TypeError('responseConstraint must be a JSON schema or a RegExp');
+  }
+  const json_schema = { name: 'answer', schema: wanted };
+  const words = omit ? '' : schemaWords(wanted);
+  return { fields: { response_format: { type: 'json_schema', json_schema } }, words };
+}
+
+/** @param {ChatMessage[]} messages @param {string} words @returns {ChatMessage[]} the words in the last one of the user */
+export function withWords(messages, words) {
+  const at = words === '' ? -1 : messages.findLastIndex(({ role }) => role === 'user');
+  if (at < 0) return messages;
+  const told = { ...messages[at], content: `${messages[at].content}${words}` };
+  return [...messages.slice(0, at), told, ...messages.slice(at + 1)];
+}

@@ -1,0 +1,642 @@
+// wick-llm/prompt-api: LanguageModel as the explainer (webmachinelearning/prompt-api) and @types/dom-chromium-ai describe
+// it, method by method, over the built-in model under Node.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { dist, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
+
+/** @type {typeof import('../js/prompt-api.js')} */
+const prompts = await import(pathToFileURL(join(dist, 'prompt-api.js')).href);
+const { defineLanguageModel, installLanguageModel, LanguageModelToolCall } = prompts;
+const { LanguageModelToolError, LanguageModelToolSuccess } = prompts;
+
+/** @typedef {import('../js/prompt-api.js').CreateOptions} CreateOptions */
+/** @typedef {import('../js/index.js').EngineOptions} EngineOptions */
+
+const system = 'You are Wick, a small and friendly assistant.';
+/** @type {CreateOptions} */
+const exact = { samplingMode: 'most-predictable' };
+/** The built-in model does not end what nothing ends: this keeps answers short. */
+const short = { responseConstraint: /[a-z ]{1,12}/ };
+
+/** @param {string} name @returns {{name: string}} of a DOMException, or of TypeError and RangeError */
+const named = (name) => ({ name });
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {CreateOptions} [options]
+ * @param {Partial<EngineOptions>} [engineOptions]
+ */
+async function open(t, options = {}, engineOptions = {}) {
+  const engine = await openEngine(t, { file: modelPath, ...engineOptions });
+  const LanguageModel = defineLanguageModel(engine);
+  const session = await LanguageModel.create({ ...exact, ...options });
+  return { engine, LanguageModel, session };
+}
+
+/** What chat.completions says. @param {import('../js/index.js').Engine} engine @param {any[]} messages */
+async function answerOf(engine, messages) {
+  const body = { messages, temperature: 0, top_k: 40, salt: `${Math.random()}` };
+  return (await engine.chat.completions.create(body)).choices[0].message.content;
+}
+
+/** @param {ReadableStream<any>} stream */
+async function collect(stream) {
+  const pieces = [];
+  for await (const piece of /** @type {any} */ (stream)) pieces.push(piece);
+  return pieces;
+}
+
+describe('availability', () => {
+  test('what the model can, before it is loaded, while it loads, and after', async (t) => {
+    /** @type {(nothing?: undefined) => void} */
+    let go = () => {};
+    const gate = new Promise((settle) => {
+      go = settle;
+    });
+    const LanguageModel = defineLanguageModel(async () => {
+      await gate;
+      return openEngine(t);
+    });
+    assert.equal(await LanguageModel.availability(), 'downloadable');
+    const made = LanguageModel.create();
+    await waitUntil(async () => (await LanguageModel.availability()) === 'downloading', 'it loads');
+    go();
+    (await made).destroy();
+    assert.equal(await LanguageModel.availability(), 'available');
+    for (const type of /** @type {const} */ (['image', 'audio'])) {
+      assert.equal(await LanguageModel.availability({ expectedInputs: [{ type }] }), 'unavailable');
+      const refused = LanguageModel.create({ expectedOutputs: [{ type }] });
+      await assert.rejects(refused, named('NotSupportedError'));
+    }
+    const text = [{ type: /** @type {const} */ ('text'), languages: ['en', 'ja'] }];
+    assert.equal(await LanguageModel.availability({ expectedInputs: text }), 'available');
+  });
+
+  test('options that are none', async (t) => {
+    const LanguageModel = defineLanguageModel(await openEngine(t));
+    /** @type {[any, string][]} */
+    const wrong = [
+      [{ expectedInputs: [{ type: 'smell' }] }, 'TypeError'],
+      [{ expectedInputs: [{ type: 'text', languages: ['not a language'] }] }, 'RangeError'],
+      [{ samplingMode: 'wild' }, 'TypeError'],
+      [{ samplingMode: 'creative', topK: 3 }, 'TypeError'],
+      [{ temperature: -1 }, 'RangeError'],
+      [{ topK: 0 }, 'RangeError'],
+      [{ thinking: { effort: 'much' } }, 'TypeError'],
+      [{ tools: [{ name: 'x', description: 'y' }] }, 'TypeError'],
+      [{ tools: [{ name: 'x', description: 'y', inputSchema: {} }] }, 'TypeError'],
+    ];
+    for (const [options, name] of wrong) {
+      await assert.rejects(
+        LanguageModel.availability(options),
+        named(name),
+        JSON.stringify(options),
+      );
+      await assert.rejects(LanguageModel.create(options), named(name));
+    }
+    assert.throws(() => defineLanguageModel(/** @type {any} */ (5)), named('TypeError'));
+    assert.throws(() => new /** @type {any} */ (LanguageModel)(), /Illegal constructor/);
+  });
+});
+
+describe('create', () => {
+  test('monitor: from 0 to 1, always forward, for all that wait', async (t) => {
+    const bytes = readFileSync(modelPath);
+    const server = createServer((_, response) => {
+      response.setHeader('Content-Length', bytes.length);
+      for (let at = 0; at < bytes.length; at += 100_000) {
+        setTimeout(() => response.write(bytes.subarray(at, at + 100_000)), at / 2000);
+      }
+      setTimeout(() => response.end(), bytes.length / 2000 + 50);
+    });
+    server.listen(0);
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = /** @type {any} */ (server.address());
+    const LanguageModel = defineLanguageModel({
+      url: `http://localhost:${port}/m.gguf`,
+      threads: 1,
+    });
+    /** @type {number[][]} */
+    const heard = [[], []];
+    const sessions = await Promise.all(
+      heard.map((list, index) =>
+        LanguageModel.create({
+          monitor(monitor) {
+            const take = (/** @type {any} */ event) => {
+              assert.deepEqual([event.total, event.type], [1, 'downloadprogress']);
+              list.push(event.loaded);
+            };
+            if (index === 0) monitor.addEventListener('downloadprogress', take);
+            else monitor.ondownloadprogress = take;
+          },
+        }),
+      ),
+    );
+    for (const list of heard) {
+      assert.deepEqual([list[0], list.at(-1)], [0, 1]);
+      assert.ok(list.length > 2);
+      assert.ok(list.every((one, at) => at === 0 || one > list[at - 1]));
+      assert.ok(list.every((one) => Number.isInteger(one * 65536)));
+    }
+    /** @type {number[]} */
+    const again = [];
+    await LanguageModel.create({
+      monitor: (m) =>
+        m.addEventListener('downloadprogress', (/** @type {any} */ e) => again.push(e.loaded)),
+    });
+    assert.deepEqual(again, [0, 1]);
+    for (const session of sessions) assert.ok(await session.prompt('Hello', short));
+  });
+
+  test('a download that fails, a monitor that throws, an abort', async (t) => {
+    const failing = defineLanguageModel({ url: 'http://localhost:9/m.gguf', retries: 0 });
+    await assert.rejects(failing.create(), named('NetworkError'));
+    assert.equal(await failing.availability(), 'downloadable');
+    const { LanguageModel, engine } = await open(t);
+    const monitor = () => {
+      throw new Error('mine');
+    };
+    await assert.rejects(LanguageModel.create({ monitor }), /mine/);
+    await assert.rejects(LanguageModel.create({ signal: AbortSignal.abort() }), isAbort);
+    const never = defineLanguageModel(() => new Promise(() => {}));
+    const stop = new AbortController();
+    const made = never.create({ signal: stop.signal });
+    stop.abort(new Error('why'));
+    await assert.rejects(made, /why/);
+    // after create the signal destroys the session
+    const later = new AbortController();
+    const session = await LanguageModel.create({ signal: later.signal });
+    later.abort();
+    await assert.rejects(session.prompt('Hello'), isAbort);
+    await waitUntil(async () => (await engine.kvStats()).sessions === 1, 'its pages are free');
+  });
+
+  test('sampling: modes, and the names of extensions', async (t) => {
+    const { LanguageModel, session } = await open(t);
+    assert.equal(session.samplingMode, 'most-predictable');
+    assert.equal((await LanguageModel.create()).samplingMode, 'balanced');
+    const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
+    const own = await LanguageModel.create({ topK: 1e9, temperature: Number.POSITIVE_INFINITY });
+    assert.deepEqual(
+      [own.topK, own.temperature, own.samplingMode],
+      [maxTopK, maxTemperature, null],
+    );
+    const less = await LanguageModel.create({ topK: 3.9 });
+    assert.deepEqual(
+      [less.topK, (await LanguageModel.create({ temperature: 1 })).topK],
+      [3, defaultTopK],
+    );
+    const wild = await LanguageModel.create({ samplingMode: 'most-creative' });
+    const texts = new Set();
+    for (let i = 0; i < 4; i++) {
+      texts.add(
+        await (await wild.clone()).prompt('Tell me a story.', { responseConstraint: /[a-z ]{30}/ }),
+      );
+    }
+    assert.ok(texts.size > 1);
+  });
+});
+
+describe('prompt', () => {
+  test('says what chat completions say, and goes on', async (t) => {
+    const { engine, session } = await open(t, {
+      initialPrompts: [{ role: 'system', content: system }],
+    });
+    const first = await session.prompt('My name is Ada.');
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: 'My name is Ada.' },
+    ];
+    assert.equal(first, await answerOf(engine, messages));
+    messages.push(
+      { role: 'assistant', content: first },
+      { role: 'user', content: 'What is my name?' },
+    );
+    const { cached } = (await engine.stats()).tokens;
+    const second = await session.prompt([
+      { role: 'user', content: [{ type: 'text', value: 'What is my name?' }] },
+    ]);
+    assert.equal(second, await answerOf(engine, messages));
+    assert.ok(
+      (await engine.stats()).tokens.cached > cached + 30,
+      'the first turn was not read again',
+    );
+  });
+
+  test('system prompts: first, and only first', async (t) => {
+    const { LanguageModel, session } = await open(t);
+    const said = /** @type {any[]} */ ([{ role: 'system', content: system }]);
+    const hello = { role: 'user', content: 'Hello' };
+    await session.append(said);
+    await assert.rejects(session.append(said), named('TypeError'));
+    await assert.rejects(session.prompt(said), named('TypeError'));
+    const other = await LanguageModel.create(exact);
+    await assert.rejects(other.prompt([hello, ...said]), named('TypeError'));
+    assert.equal(await other.prompt([...said, hello]), await session.prompt('Hello'));
+    await assert.rejects(
+      LanguageModel.create({ initialPrompts: [hello, ...said] }),
+      named('TypeError'),
+    );
+  });
+
+  test('prompts that are none', async (t) => {
+    const { session } = await open(t);
+    const of = (/** @type {any} */ content) => [{ role: 'user', content }];
+    /** @type {[any, string][]} */
+    const wrong = [
+      [[{ role: 'nobody', content: 'x' }], 'TypeError'],
+      [[5], 'TypeError'],
+      [of(5), 'TypeError'],
+      [of([{ type: 'text', value: 5 }]), 'TypeError'],
+      [of([{ type: 'smell', value: 'x' }]), 'TypeError'],
+      [of([{ type: 'image', value: new Blob([]) }]), 'NotSupportedError'],
+      [of([{ type: 'tool-call', value: {} }]), 'TypeError'],
+      [of([{ type: 'tool-response', value: {} }]), 'TypeError'],
+    ];
+    for (const [input, name] of wrong) {
+      await assert.rejects(session.prompt(input), named(name));
+      await assert.rejects(session.append(input), named(name));
+      await assert.rejects(session.measureContextUsage(input), named(name));
+      await assert.rejects(collect(session.promptStreaming(input)), named(name));
+    }
+    assert.equal(session.contextUsage, 0);
+  });
+
+  test('prefix: the answer begins so, and the history has both', async (t) => {
+    const { engine, session } = await open(t);
+    const asked = { role: /** @type {const} */ ('user'), content: 'What is Wick?' };
+    const whole = await answerOf(engine, [asked]);
+    const begin = whole.split(' ').slice(0, 3).join(' ');
+    const prefix = { role: /** @type {const} */ ('assistant'), content: begin, prefix: true };
+    assert.equal(begin + (await session.prompt([asked, prefix])), whole);
+    const usage = await engine.countTokens([asked, { role: 'assistant', content: whole }]);
+    assert.equal(session.contextUsage, usage);
+    await assert.rejects(session.prompt([prefix, asked]), named('SyntaxError'));
+    await assert.rejects(session.prompt([{ ...asked, prefix: true }]), named('SyntaxError'));
+    await assert.rejects(session.append([asked, prefix]), named('SyntaxError'));
+  });
+
+  test('responseConstraint: a schema, a RegExp, and what is neither', async (t) => {
+    const { session } = await open(t);
+    const schema = {
+      type: 'object',
+      properties: { rating: { type: 'integer', minimum: 0, maximum: 5 } },
+      required: ['rating'],
+    };
+    const { rating } = JSON.parse(
+      await session.prompt('How was it?', { responseConstraint: schema }),
+    );
+    assert.ok(rating >= 0 && rating <= 5);
+    assert.match(await session.prompt('A number?', { responseConstraint: /[0-9]{4}/ }), /^\d{4}$/);
+    for (const responseConstraint of /** @type {any[]} */ (['x', 5, []])) {
+      await assert.rejects(session.prompt('x', { responseConstraint }), named('TypeError'));
+    }
+    const omitted = { omitResponseConstraintInput: true };
+    await assert.rejects(session.prompt('x', omitted), named('TypeError'));
+    const odd = { responseConstraint: { type: 'string', pattern: '(?<=b)c' } };
+    await assert.rejects(session.prompt('x', odd), named('NotSupportedError'));
+    await assert.rejects(
+      session.prompt('x', { responseConstraint: /a/i }),
+      named('NotSupportedError'),
+    );
+    // the model is told of the schema, unless it is asked not to be
+    const plain = await session.measureContextUsage('x');
+    const told = await session.measureContextUsage('x', { responseConstraint: schema });
+    const silent = { responseConstraint: schema, ...omitted };
+    assert.ok(told > plain + 20);
+    assert.equal(await session.measureContextUsage('x', silent), plain);
+  });
+
+  test('an answer that cannot be whole is a SyntaxError', async (t) => {
+    const { session } = await open(t, {}, { contextSize: 64 });
+    const long = { responseConstraint: /[a-z]{500}/ };
+    await assert.rejects(session.prompt('x', long), named('SyntaxError'));
+    assert.equal(session.contextUsage, 0);
+  });
+
+  test('promptStreaming: pieces as they come', async (t) => {
+    const { session } = await open(t);
+    const other = await session.clone();
+    const whole = await session.prompt('Tell me a joke.');
+    const pieces = await collect(other.promptStreaming('Tell me a joke.'));
+    assert.ok(pieces.length > 5);
+    assert.equal(pieces.join(''), whole);
+    assert.equal(other.contextUsage, session.contextUsage);
+  });
+});
+
+describe('tools', () => {
+  const turns =
+    '{% if false %}<tool_call>{% endif %}{% for t in tools %}[{{ t.function.name }}]{% endfor %}' +
+    '{% for m in messages %}<{{ m.role }}>{{ m.content }}' +
+    '{% for c in m.tool_calls %}({{ c.function.name }}){% endfor %}{% endfor %}<assistant>';
+  const call = (/** @type {string} */ city, name = 'weather') =>
+    `<tool_call>{"name": "${name}", "arguments": {"city": "${city}"}}</tool_call>`;
+  const described = {
+    ...{ name: 'weather', description: 'Of a city' },
+    inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+  };
+
+  /**
+   * An engine whose model writes these texts.
+   * @param {import('node:test').TestContext} t @param {string[]} texts
+   */
+  async function scripted(t, texts) {
+    const engine = await openEngine(t, { file: modelPath, chatTemplate: turns });
+    /** @type {any[]} */
+    const asked = [];
+    const create = (/** @type {any} */ body, /** @type {any} */ call_) => {
+      asked.push(body);
+      const { session, ...rest } = body;
+      const grammar = `root ::= ${JSON.stringify(texts.shift())}`;
+      return engine.chat.completions.create({ ...rest, session, grammar }, call_);
+    };
+    const proxy = {
+      countTokens: engine.countTokens.bind(engine),
+      createSession: engine.createSession.bind(engine),
+      info: () => engine.info(),
+      chat: { completions: { create } },
+    };
+    return { LanguageModel: defineLanguageModel(/** @type {any} */ (proxy)), asked };
+  }
+
+  test('closed loop: calls run together, and their results are read', async (t) => {
+    const { LanguageModel, asked } = await scripted(t, [
+      call('Oslo') + call('Lima'),
+      'Lima is warm.',
+    ]);
+    let running = 0;
+    let most = 0;
+    const execute = async (/** @type {any} */ { city }) => {
+      most = Math.max(most, ++running);
+      await new Promise((settle) => setTimeout(settle, 5));
+      running--;
+      if (city === 'Oslo') throw new Error('no station');
+      return `20 degrees in ${city}`;
+    };
+    const session = await LanguageModel.create({ ...exact, tools: [{ ...described, execute }] });
+    assert.equal(await session.prompt('Where is it warm?'), 'Lima is warm.');
+    assert.equal(most, 2);
+    assert.deepEqual(
+      asked[1].messages.map((/** @type {any} */ { role, content }) => [role, content]),
+      [
+        ...[
+          ['user', 'Where is it warm?'],
+          ['assistant', ''],
+        ],
+        ...[
+          ['tool', 'Error: no station'],
+          ['tool', '20 degrees in Lima'],
+        ],
+      ],
+    );
+    assert.equal(asked[0].tools[0].function.name, 'weather');
+  });
+
+  test('a tool that is not there is an error for the model to read', async (t) => {
+    const { LanguageModel, asked } = await scripted(t, [call('Oslo', 'fly'), 'No.']);
+    const session = await LanguageModel.create({
+      tools: [{ ...described, execute: async () => '' }],
+    });
+    assert.equal(await session.prompt('Fly!'), 'No.');
+    assert.equal(asked[1].messages.at(-1).content, 'Error: There is no tool fly');
+  });
+
+  test('a model that never stops calling is stopped', async (t) => {
+    const { LanguageModel } = await scripted(t, Array(40).fill(call('Oslo')));
+    const session = await LanguageModel.create({
+      tools: [{ ...described, execute: async () => '1' }],
+    });
+    await assert.rejects(session.prompt('Go!'), named('OperationError'));
+    assert.equal(session.contextUsage, 0);
+  });
+
+  test('open loop: the calls come to the page, and it sends the results', async (t) => {
+    const texts = [`Let me look.${call('Oslo')}`, 'It is cold.', call('Lima')];
+    const { LanguageModel, asked } = await scripted(t, texts);
+    const session = await LanguageModel.create({
+      ...{ ...exact, tools: [described] },
+      expectedInputs: [{ type: 'tool-response' }],
+      expectedOutputs: [{ type: 'tool-call' }],
+    });
+    const [text, { type, value }] = /** @type {any} */ (await session.prompt('Is it cold?'));
+    assert.deepEqual(text, { type: 'text', value: 'Let me look.' });
+    assert.ok(value instanceof LanguageModelToolCall && type === 'tool-call');
+    assert.deepEqual([value.name, value.arguments], ['weather', { city: 'Oslo' }]);
+    const { callId, name } = value;
+    const result = /** @type {const} */ ([{ type: 'object', value: { degrees: -3 } }]);
+    const response = new LanguageModelToolSuccess({ callId, name, result: [...result] });
+    const answered = [
+      {
+        role: /** @type {const} */ ('user'),
+        content: [{ type: /** @type {const} */ ('tool-response'), value: response }],
+      },
+    ];
+    assert.equal(await session.prompt(answered), 'It is cold.');
+    const last = asked[1].messages.at(-1);
+    assert.deepEqual(
+      [last.role, last.content, last.tool_call_id],
+      ['tool', '{"degrees":-3}', callId],
+    );
+    const pieces = await collect(session.promptStreaming('And in Lima?'));
+    assert.equal(pieces.at(-1).value.arguments.city, 'Lima');
+    const failed = new LanguageModelToolError({ callId, name, errorMessage: 'no network' });
+    const part = { type: /** @type {const} */ ('tool-response'), value: failed };
+    await assert.doesNotReject(session.measureContextUsage([{ role: 'user', content: [part] }]));
+  });
+});
+
+describe('append, measure, the context', () => {
+  test('append reads ahead: the prompt then reads what is new', async (t) => {
+    const { engine, session } = await open(t);
+    const story = 'A fox went to the sea. '.repeat(20);
+    assert.equal(await session.append(story), undefined);
+    const { prompt, cached } = (await engine.stats()).tokens;
+    await session.prompt('Hello', short);
+    const after = (await engine.stats()).tokens;
+    const read = after.prompt - prompt - (after.cached - cached);
+    assert.ok(read < 40, `${read} tokens were read`);
+  });
+
+  test('measureContextUsage is what a prompt adds', async (t) => {
+    const { engine, session } = await open(t, {
+      initialPrompts: [{ role: 'system', content: system }],
+    });
+    assert.equal(session.contextWindow, (await engine.info()).contextSize);
+    assert.equal(
+      session.contextUsage,
+      await engine.countTokens([{ role: 'system', content: system }]),
+    );
+    assert.deepEqual(
+      [session.inputUsage, session.inputQuota],
+      [session.contextUsage, session.contextWindow],
+    );
+    const before = session.contextUsage;
+    const measured = await session.measureContextUsage('What is Wick?');
+    assert.ok(measured > 4 && measured < 30);
+    assert.equal(await session.measureInputUsage('What is Wick?'), measured);
+    assert.equal(session.contextUsage, before);
+    await session.append('What is Wick?');
+    assert.equal(session.contextUsage, before + measured);
+    const aborted = session.measureContextUsage('x', { signal: AbortSignal.abort() });
+    await assert.rejects(aborted, isAbort);
+  });
+
+  test('overflow: the oldest turns go, initialPrompts stay, and an event tells', async (t) => {
+    const initialPrompts = [{ role: /** @type {const} */ ('system'), content: system }];
+    const { session, LanguageModel } = await open(t, { initialPrompts }, { contextSize: 160 });
+    /** @type {string[]} */
+    const events = [];
+    session.addEventListener('contextoverflow', () => events.push('contextoverflow'));
+    session.oncontextoverflow = () => events.push('on');
+    session.onquotaoverflow = () => events.push('onquota');
+    const fox = 'A fox went to the sea. ';
+    await session.prompt(fox.repeat(2), short);
+    const base = session.contextUsage;
+    while (events.length === 0) await session.prompt(fox.repeat(2), short);
+    assert.deepEqual(events, ['contextoverflow', 'on', 'onquota']);
+    assert.ok(session.contextUsage < 160 && session.contextUsage >= base - 10);
+    // what can never fit removes nothing
+    const usage = session.contextUsage;
+    await assert.rejects(session.prompt(fox.repeat(60)), (/** @type {any} */ error) => {
+      assert.equal(error.name, 'QuotaExceededError');
+      assert.equal(error.quota, 160 - usage);
+      assert.ok(error.requested > 160);
+      return true;
+    });
+    assert.deepEqual([session.contextUsage, events.length], [usage, 3]);
+    await assert.rejects(session.append(fox.repeat(60)), named('QuotaExceededError'));
+    const long = {
+      initialPrompts: [{ role: /** @type {const} */ ('user'), content: fox.repeat(60) }],
+    };
+    await assert.rejects(LanguageModel.create(long), named('QuotaExceededError'));
+  });
+});
+
+describe('clone, abort, destroy', () => {
+  test('a clone goes its own way, and what was read is shared', async (t) => {
+    const { engine, session } = await open(t, {
+      initialPrompts: [{ role: 'system', content: system }],
+    });
+    await session.prompt('My name is Ada.');
+    const clone = await session.clone();
+    assert.equal(clone.contextUsage, session.contextUsage);
+    assert.equal(clone.samplingMode, session.samplingMode);
+    const [here, there] = await Promise.all([
+      session.prompt('What is my name?'),
+      clone.prompt('What is my name?'),
+    ]);
+    assert.equal(here, there);
+    session.destroy();
+    assert.ok(await clone.prompt('Hello', short));
+    const refused = clone.clone({ signal: AbortSignal.abort() });
+    await assert.rejects(refused, isAbort);
+    clone.destroy();
+    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'all pages are free');
+  });
+
+  test('prompts of a session wait for each other; an abort takes its own away', async (t) => {
+    const { session } = await open(t);
+    const stop = new AbortController();
+    const queued = new AbortController();
+    /** @type {string[]} */
+    const order = [];
+    const endless = { responseConstraint: /([a-z]+ )+[.]/ };
+    const first = session.prompt('One', { ...endless, signal: stop.signal }).catch((error) => {
+      order.push('first');
+      throw error;
+    });
+    const second = session.prompt('Two', { ...short, signal: queued.signal });
+    const third = session.prompt('Three', short).then((text) => {
+      order.push('third');
+      return text;
+    });
+    queued.abort();
+    await assert.rejects(second, isAbort);
+    stop.abort(new Error('mine'));
+    await assert.rejects(first, /mine/);
+    const text = await third;
+    assert.deepEqual(order, ['first', 'third']);
+    const fresh = await session.clone();
+    // only the third turn is in the history
+    const { engine } = await open(t);
+    const expected = await engine.countTokens([
+      { role: 'user', content: 'Three' },
+      { role: 'assistant', content: text },
+    ]);
+    assert.equal(fresh.contextUsage, expected);
+    // an abort behind the end does nothing
+    const late = new AbortController();
+    await session.prompt('Four', { ...short, signal: late.signal });
+    late.abort();
+    assert.ok(session.contextUsage > expected);
+  });
+
+  test('a stream that is cancelled or aborted leaves no turn', async (t) => {
+    const { session, engine } = await open(t);
+    const endless = { responseConstraint: /([a-z]+ )+[.]/ };
+    const reader = session.promptStreaming('One', endless).getReader();
+    await reader.read();
+    await reader.cancel();
+    const stop = new AbortController();
+    const stream = session.promptStreaming('Two', { ...endless, signal: stop.signal });
+    await assert.rejects(async () => {
+      for await (const _ of /** @type {any} */ (stream)) stop.abort();
+    }, isAbort);
+    assert.ok(await session.prompt('Three', short));
+    assert.ok(session.contextUsage < 60);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both are aborted');
+  });
+
+  test('destroy rejects what runs and what waits, and errors streams', async (t) => {
+    const { session, engine } = await open(t);
+    const endless = { responseConstraint: /([a-z]+ )+[.]/ };
+    const reader = session.promptStreaming('One', endless).getReader();
+    await reader.read();
+    const waiting = session.prompt('Two');
+    session.destroy();
+    session.destroy();
+    await assert.rejects(waiting, isAbort);
+    await assert.rejects(async () => {
+      while (!(await reader.read()).done);
+    }, isAbort);
+    for (const call of [
+      () => session.prompt('x'),
+      () => session.append('x'),
+      () => session.clone(),
+      () => session.measureContextUsage('x'),
+      () => collect(session.promptStreaming('x')),
+    ]) {
+      await assert.rejects(call(), isAbort);
+    }
+    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'its pages are free');
+  });
+});
+
+describe('installLanguageModel', () => {
+  test('only where there is none, or where it is asked to', async (t) => {
+    const scope = /** @type {any} */ (globalThis);
+    t.after(() => {
+      for (const name of Object.keys(prompts)) delete scope[name];
+      delete scope.LanguageModel;
+    });
+    const engine = await openEngine(t);
+    const made = installLanguageModel(engine);
+    assert.equal(scope.LanguageModel, made);
+    assert.equal(scope.LanguageModelToolCall, LanguageModelToolCall);
+    const session = await scope.LanguageModel.create();
+    assert.ok(session instanceof scope.LanguageModel);
+    assert.equal(typeof session.addEventListener, 'function');
+    assert.ok(await session.prompt('Hello', short));
+    assert.equal(installLanguageModel(engine), made);
+    assert.notEqual(installLanguageModel(engine, { replace: true }), made);
+    assert.notEqual(scope.LanguageModel, made);
+  });
+});
