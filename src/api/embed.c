@@ -170,7 +170,7 @@ static wick_status make_tokens(wick_engine *engine, const wick_embed_request *re
                                int32_t **tokens, uint32_t *counts, wick_error *error) {
   size_t used = 0, capacity = 0;
   for (uint32_t i = 0; i < request->text_count; i++) {
-    id_list list = {0};  // counted first
+    id_list list = {.count = 0};  // counted first
     wick_status status = put_one(engine, &list, &request->texts[i], error);
     if (status == WICK_OK) {
       status = check_count(engine, request, i, list.count, &counts[i], error);

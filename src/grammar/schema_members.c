@@ -381,11 +381,10 @@ static bool plan_grid(schema_compiler *c, const object_plan *plan, member_grid *
 static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t from,
                             uint32_t to) {
   const uint32_t count = plan->members.count;
+  const member *members = plan->members.items;
   uint32_t places[1 << ANY_ORDER_MAX], required = 0, others = 0;
   for (uint32_t set = 0; set < 1u << count; set++) places[set] = program_place(&c->builder);
-  for (uint32_t i = 0; i < count; i++) {
-    if (plan->members.items[i].is_required) required |= 1u << i;
-  }
+  for (uint32_t i = 0; i < count; i++) required |= (uint32_t)members[i].is_required << i;
   for (uint32_t set = 0; set < 1u << count && work_is_ok(c->work); set++) {
     const uint32_t place = places[set];
     const uint32_t at = program_place(&c->builder);
@@ -404,7 +403,7 @@ static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_
     }
     for (uint32_t i = 0; i < count; i++) {
       if ((set >> i & 1) != 0) continue;
-      program_call(&c->builder, at, plan->members.items[i].rule, places[set | 1u << i]);
+      program_call(&c->builder, at, members[i].rule, places[set | 1u << i]);
     }
   }
   return work_is_ok(c->work);

@@ -115,7 +115,7 @@ static jinja_value read_string(json_input *input) {
   const size_t end = find_string_end(input, &room);
   if (end >= input->size_bytes) return fail(input, "a string does not end");
   if (room > UINT32_MAX) return jinja_fail_memory(input->run);
-  char *out = jinja_take(input->run, room + 4);
+  char *out = jinja_take(input->run, room);
   jinja_string *string = jinja_take(input->run, sizeof *string);
   if (out == NULL || string == NULL) return JINJA_NOTHING;
   uint32_t size_bytes = 0;

@@ -226,6 +226,21 @@ TEST(a_failure_fills_the_error) {
   CHECK_EQ_UINT(strlen(error.message), WICK_ERROR_MESSAGE_BYTES - 1);
 }
 
+TEST(a_failure_is_about_nothing_until_it_is_said) {
+  wick_error error;
+  memset(&error, 0xff, sizeof error);
+  CHECK_EQ_INT(status_about(fail_with(&error, WICK_E_FULL, WICK_NO_OFFSET, "full"), &error,
+                            WICK_SUBJECT_CONTEXT, 7, 8),
+               WICK_E_FULL);
+  CHECK_EQ_INT(error.subject, WICK_SUBJECT_CONTEXT);
+  CHECK_EQ_UINT(error.numbers[0], 7);
+  CHECK_EQ_UINT(error.numbers[1], 8);
+  fail_with(&error, WICK_E_IO, 3, "no longer");
+  CHECK_EQ_INT(error.subject, WICK_SUBJECT_NONE);
+  for (int i = 0; i < WICK_ERROR_NUMBERS; i++) CHECK_EQ_UINT(error.numbers[i], 0);
+  CHECK_EQ_INT(status_about(WICK_E_FULL, NULL, WICK_SUBJECT_CONTEXT, 7, 8), WICK_E_FULL);
+}
+
 // ---- hashing ----
 
 TEST(bytes_are_hashed_by_fnv_1a_and_mixed) {

@@ -36,7 +36,7 @@ typedef struct built_choice {
 enum {
   BUILT_KEY_BYTES = 80,
   BUILT_VALUES_MAX = 64,
-  BUILT_TENSORS_MAX = 64,
+  BUILT_TENSORS_MAX = 512,
   BUILT_SPECIALS = 4,  // the first ids: <unk>, <s>, </s>, <|im_start|>; then 256 bytes
   BUILT_WORDS_FIRST = BUILT_SPECIALS + 256
 };

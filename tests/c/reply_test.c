@@ -97,7 +97,45 @@ TEST(thinks_again_after_a_call) {
               (expected){"C", "AB", "ping", "{}", WICK_OK});
 }
 
+TEST(begins_again_behind_a_call) {
+  check_reply("<tool_call>", "",
+              "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n <think>B</think>\nC",
+              (expected){"LookC", "B", "ping", "{}", WICK_OK});
+  check_reply("<tool_call>", "", "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n there",
+              (expected){"Lookthere", NULL, "ping", "{}", WICK_OK});
+}
+
 // ---- calls ----
+
+// A call is given as soon as it is known: behind this much of its text, with what its arguments
+// have until then.
+static void check_early(const char *template_text, const char *text, const char *name,
+                        const char *arguments) {
+  static reply_rig rig;
+  reply_parser *parser = NULL;
+  begin(&rig, template_text, "");
+  rig.is_valid = rig.is_text = true;
+  REQUIRE(reply_parser_create(&rig.memory, &rig.format, rig.tools, "", 0, &parser, &rig.error) ==
+          WICK_OK);
+  CHECK_EQ_INT(reply_parser_feed(parser, text, strlen(text), rig_take, &rig, &rig.error), WICK_OK);
+  CHECK_EQ_UINT(rig.call_count, name == NULL ? 0 : 1);
+  CHECK_EQ_STR(rig.calls[0].name.bytes, name == NULL ? "" : name);
+  CHECK_EQ_STR(rig.calls[0].arguments.bytes, arguments);
+  CHECK(rig.is_valid && rig.is_text && !rig.calls[0].has_ended);
+  reply_parser_destroy(parser);
+  rig_close(&rig);
+}
+
+TEST(gives_calls_as_soon_as_they_are_known) {
+  check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\":", NULL, "");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\": {", "g", "{");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a", "get", "{\"a");
+  check_early("<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": \"{\\\"a", "get",
+              "{\"a");
+  check_early("<tool_call>", "<tool_call>{\"arguments\": {\"a\": 1}", NULL, "");
+  check_early("[ARGS]", "[TOOL_CALLS]g[ARGS]{\"a", "g", "{\"a");
+  check_early("<function=", "<function=g>{\"a", "g", "{\"a");
+}
 
 TEST(reads_calls_as_json) {
   const char *const family = "<tool_call>";

@@ -10,6 +10,7 @@
 #include "platform/platform.h"
 #include "random.h"
 #include "shared_files.h"
+#include "template/arena.h"
 
 static memory_gate memory;
 static int64_t now_s = 1785542400;
@@ -476,4 +477,30 @@ TEST(templates_of_models_without_memory) {
     file_free(&file);
   }
   CHECK(rendered > 20);
+}
+
+// ---- the arena ----
+
+TEST(the_newest_piece_grows_in_place) {
+  jinja_arena arena;
+  begin();
+  jinja_arena_init(&arena, &memory, 1 << 16);
+  char *piece = jinja_arena_take(&arena, 5);
+  REQUIRE(piece != NULL);
+  memset(piece, 'a', 5);
+  CHECK(jinja_arena_extend(&arena, piece, 5, 8) == piece);  // 8 bytes are what it has
+  char *longer = jinja_arena_extend(&arena, piece, 5, 300);
+  REQUIRE(longer != NULL);
+  CHECK_EQ_MEM(longer, "aaaaa", 5);
+  memset(longer + 5, 'x', 295);
+  char *other = jinja_arena_take(&arena, 1);
+  REQUIRE(other != NULL);
+  char *moved = jinja_arena_extend(&arena, longer, 300, 304);
+  REQUIRE(moved != NULL);
+  CHECK(moved != longer && other != longer);
+  CHECK_EQ_MEM(moved, longer, 300);
+  CHECK(jinja_arena_extend(&arena, NULL, 0, 16) != NULL);
+  CHECK(jinja_arena_take(&arena, 1 << 16) == NULL && arena.is_over);
+  jinja_arena_free(&arena);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
 }

@@ -1,5 +1,6 @@
 // Weights that stream into the kernels' layout (tensor/tensor.h): in whatever order their blocks
 // come, products are those of the same bytes held as a view of the file.
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -72,6 +73,50 @@ TEST(streamed_weights_multiply_as_a_view_of_the_file_does) {
     memory_free(&memory, data);
   }
   CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+// Whatever was at the place before: every byte of the kernels' layout is written, rows that only
+// pad it as well. (Behind it a matrix is padded to a cache line.)
+TEST(what_was_there_before_leaves_no_trace) {
+  enum { ROWS_MAX = 2 * KERNEL_ROW_GROUP + 1, BLOCKS = 2 };
+  static uint8_t row_bytes[BLOCKS * 1024];
+  const kernel_table *kernels = kernels_bind();
+  uint32_t checked = 0;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  for (size_t i = 0; i < sizeof row_bytes; i++) row_bytes[i] = (uint8_t)(i * 7 % 48);
+  for (int type = 0; type < GGML_TYPE_COUNT; type++) {
+    if (kernels->types[type].matmul == NULL) continue;
+    const ggml_type_facts *facts = type_facts((ggml_type)type);
+    const uint32_t columns = BLOCKS * facts->block_values;
+    for (uint32_t rows = 1; rows <= ROWS_MAX; rows++) {
+      const uint64_t values = 2ull * rows * columns;
+      const tensor_ref ref = {0, values / facts->block_values * facts->block_bytes, values,
+                              (ggml_type)type};
+      uint8_t *data[2];
+      weight_tensor tensor;
+      REQUIRE(tensor_expect(&ref, columns, rows, 2, &tensor, NULL) == WICK_OK);
+      REQUIRE(tensor_interleave(&tensor, kernels, NULL) == WICK_OK);
+      for (int i = 0; i < 2; i++) {
+        data[i] = memory_alloc(&memory, (size_t)tensor.size_bytes);
+        REQUIRE(data[i] != NULL);
+        memset(data[i], i == 0 ? 0 : 0xff, (size_t)tensor.size_bytes);
+        tensor_settle(&tensor, data[i]);
+        for (uint32_t row = 0; row < 2 * rows; row++) {
+          tensor_place(&tensor, kernels, row, 0, BLOCKS, row_bytes);
+        }
+      }
+      uint64_t used_bytes;
+      REQUIRE(kernels->types[type].matrix_bytes(rows, columns, &used_bytes));
+      bool is_same = true;
+      for (uint64_t at = 0; at < tensor.size_bytes; at += tensor.matrix_bytes) {
+        is_same &= memcmp(data[0] + at, data[1] + at, (size_t)used_bytes) == 0;
+      }
+      if (!CHECK(is_same)) printf("#   %u rows of %s\n", rows, facts->name);
+      for (int i = 0; i < 2; i++) memory_free(&memory, data[i]);
+      checked++;
+    }
+  }
+  CHECK(checked > 100);
 }
 
 TEST(shapes_and_types_that_do_not_fit_are_refused) {

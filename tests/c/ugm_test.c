@@ -162,7 +162,7 @@ static void build_map(uint8_t *map) {
   const uint32_t xy = 512 ^ 'y';
   put_unit(map, xy, 'y' | has_value | (xy ^ 768) << 10);
   put_unit(map, 768, value | 2);  // the empty end of "ab"
-  memcpy(map + 4 + units_bytes, "ab", 2);
+  memcpy(map + 4 + units_bytes, "ab", 3);
 }
 
 TEST(the_longest_sequence_of_the_map_is_replaced) {
@@ -193,6 +193,11 @@ TEST(maps_that_do_not_fit_are_refused) {
   check_map_refused(map, MAP_BYTES - 2);  // "ab" has no end
   memset(map + MAP_BYTES - 4, 'a', 256);
   check_map_refused(map, MAP_BYTES + 300);  // a replacement of 256 bytes
+  vocabulary_fixture fixture;
+  map[MAP_BYTES - 4 + 255] = 0;  // of 255 bytes, as long as one may be
+  open_unigram(&fixture, SMALL, SMALL_COUNT, map, MAP_BYTES - 4 + 256);
+  CHECK_EQ_INT(fixture.status, WICK_OK);
+  fixture_close(&fixture);
   build_map(map);
   map[0]++;
   check_map_refused(map, MAP_BYTES);  // no whole units

@@ -166,27 +166,27 @@ export class Place {
   }
 
   /**
-   * @param {string} test the name of a C test, or a file below tests/ and which of its suites
+   * @param {string} test the name of a C test and which parts of it, or a file below tests/ and which of its suites
    * @param {number} limitMs of processor time
    * @param {string} [object] the mutant's archive: C tests are linked with it before the engine's
    * @returns {Promise<Ended>}
    */
   async runTest(test, limitMs, object) {
     const options = { env: this.#env, limitMs };
+    const [file, ...words] = test.split(' ');
     if (isOfNode(test)) {
-      const [file, ...words] = test.split(' ');
       const only = words.length === 0 ? [] : [`--test-name-pattern=${words.join(' ')}`];
       const args = ['--test-reporter=tap', ...only, join(this.tree, file)];
       return runUntilFailure(process.execPath, args, { ...options, cwd: this.tree });
     }
-    const built = join(root, 'build/test/native', test);
-    if (!object) return runUntilFailure(built, [], { ...options, cwd: root });
+    const built = join(root, 'build/test/native', file);
+    if (!object) return runUntilFailure(built, words, { ...options, cwd: root });
     const program = join(this.out, 'test');
-    const inputs = [`build/obj/asan/tests/c/${test}.o`, object, 'build/test/native-asan/libwick.a'];
+    const inputs = [`build/obj/asan/tests/c/${file}.o`, object, 'build/test/native-asan/libwick.a'];
     const [compiler] = given('MUTANTS_CC');
     const linked = runTool(compiler, [...inputs, ...given('MUTANTS_TEST_LINK'), '-o', program]);
     if (linked.status !== 0) throw new Error(`${test} does not link: ${linked.stderr}`);
-    return runUntilFailure(program, [], { ...options, cwd: root });
+    return runUntilFailure(program, words, { ...options, cwd: root });
   }
 
   /**
