@@ -987,6 +987,18 @@ export interface EmbedOptions {
   signal?: AbortSignal | null;
 }
 
+export interface ClassifyOptions {
+  /** What stands before the text and the labels; a model with a head for labels reads the text alone. */
+  instructions?: string;
+  /** Of a model with a head: a text over its context is cut. Else it rejects with PROMPT_TOO_LONG. */
+  truncate?: boolean;
+  salt?: string;
+  signal?: AbortSignal | null;
+}
+
+/** Labels with their probabilities, which add up to 1; the most probable first. */
+export type Classification = { label: string; score: number }[];
+
 export interface ExtractOptions {
   /** What stands before the schema and the text. */
   instructions?: string;
@@ -1080,6 +1092,11 @@ export interface Engine {
   ): Promise<Float32Array[]>;
   /** How well documents fit a query, by a model with a head for it; others reject with UNSUPPORTED. */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
+  /**
+   * Which of the labels a text has. A model with a head gives a score for each, in the head's order; of any other that
+   * makes text, how probable each label is as its answer.
+   */
+  classify(text: string, labels: string[], options?: ClassifyOptions): Promise<Classification>;
   /** What a text says, as a record of a JSON schema: JSON.parse of a text that the schema describes. */
   extract<T = unknown>(
     text: string,

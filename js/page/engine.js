@@ -5,6 +5,7 @@ import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js'
 import { beamSearch } from './beam_search.js';
 import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
+import { classify } from './classify.js';
 import { Embeddings, embed, rerank } from './embeddings.js';
 import { infoOf, kvStatsOf, prometheusOf, statsOf } from './engine_reports.js';
 import { extract } from './extract.js';
@@ -96,6 +97,16 @@ export class Engine {
    */
   async rerank(query, documents, options = {}) {
     return rerank(this.#connection, query, documents, options);
+  }
+
+  /**
+   * Which of some labels a text has, the most probable first.
+   * @param {string} text
+   * @param {string[]} labels
+   * @param {import('../index.js').ClassifyOptions} [options]
+   */
+  async classify(text, labels, options = {}) {
+    return classify(this.#connection, text, labels, options);
   }
 
   /**

@@ -1,0 +1,143 @@
+// js/page/classify.js — engine.classify: which of some labels a text has, with their probabilities.
+
+import { argumentError, WickError } from '../base/errors.js';
+import { shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+import { readerOf } from './piece_reader.js';
+import { settingsOf } from './request_options.js';
+
+const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
+/** So many labels are tried at a time: their requests share what the first of them has read. */
+const LABELS_AT_ONCE = 16;
+
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../connection/messages.js').Input} Input */
+
+/** @param {unknown} labels @returns {string[]} */
+function checkLabels(labels) {
+  if (!Array.isArray(labels) || labels.length < 2) {
+    throw argumentError(`labels must be an array of two strings or more, not ${shown(labels)}`);
+  }
+  for (const [index, label] of labels.entries()) {
+    if (typeof label !== 'string' || label === '') {
+      throw argumentError(
+        `labels[${index}] must be a string that is not empty, not ${shown(label)}`,
+      );
+    }
+    if (labels.indexOf(label) !== index) {
+      throw argumentError(`labels[${index}] is there twice: ${shown(label)}`);
+    }
+  }
+  return labels;
+}
+
+/**
+ * @param {EngineConnection} connection
+ * @param {string} text
+ * @param {string[]} labels
+ * @param {import('../index.js').ClassifyOptions} options
+ * @returns {Promise<import('../index.js').Classification>} the most probable first
+ */
+export async function classify(connection, text, labels, options) {
+  checkNames(options, ['instructions', 'salt', 'truncate', 'signal']);
+  const { instructions = INSTRUCTIONS, salt, truncate = false, signal } = options;
+  for (const [name, value] of Object.entries({ text, instructions })) {
+    if (typeof value !== 'string') {
+      throw argumentError(`${name} must be a string, not ${shown(value)}`);
+    }
+  }
+  if (typeof truncate !== 'boolean') {
+    throw argumentError(`truncate must be true or false, not ${shown(truncate)}`);
+  }
+  const names = checkLabels(labels);
+  const settings = salt === undefined ? {} : { salt };
+  const content = `${instructions}\n\n${text}`;
+  const logits =
+    (await scoresOfHead(connection, text, names, truncate, signal)) ??
+    (await likelihoods(connection, content, names, settings, signal));
+  const found = softmax(logits).map((score, index) => ({ label: names[index], score, index }));
+  found.sort((a, b) => b.score - a.score || a.index - b.index);
+  return found.map(({ label, score }) => ({ label, score }));
+}
+
+/** @param {number[]} logits */
+function softmax(logits) {
+  const most = Math.max(...logits);
+  const weights = logits.map((logit) => Math.exp(logit - most));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return weights.map((weight) => weight / sum);
+}
+
+/**
+ * The scores of the model's head, one for each label, in the head's order.
+ * @param {EngineConnection} connection
+ * @param {string} text
+ * @param {string[]} labels
+ * @param {boolean} truncate
+ * @param {AbortSignal | null | undefined} signal
+ * @returns {Promise<number[] | undefined>} undefined: the model has no head
+ */
+async function scoresOfHead(connection, text, labels, truncate, signal) {
+  const request = { texts: [text], pooling: 'rank', normalize: false, truncate, dimensions: 0 };
+  /** @type {ArrayLike<number>} */
+  let scores;
+  try {
+    [{ vector: scores }] = await connection.call('embed', [request], signal);
+  } catch (error) {
+    if (error instanceof WickError && error.code === 'UNSUPPORTED') return undefined;
+    throw error;
+  }
+  if (scores.length === labels.length) return Array.from(scores);
+  throw argumentError(
+    `the model's head gives ${scores.length} scores, and there are ${labels.length} labels: give one for each, in the head's order`,
+  );
+}
+
+/**
+ * The logarithm of how probable the model finds each label as its whole answer.
+ * @param {EngineConnection} connection
+ * @param {string} content
+ * @param {string[]} labels
+ * @param {{salt?: string}} settings
+ * @param {AbortSignal | null | undefined} signal
+ * @returns {Promise<number[]>}
+ */
+async function likelihoods(connection, content, labels, settings, signal) {
+  const question = `${content}\n\nLabels: ${labels.join(', ')}`;
+  /** @type {Input} */
+  let input = { messages: [{ role: 'user', content: question }], variables: {} };
+  /** @type {number[]} */
+  const found = [];
+  const of = (/** @type {string} */ label) =>
+    likelihood(connection, input, label, settings, signal);
+  try {
+    found.push(await of(labels[0]));
+  } catch (error) {
+    if (!(error instanceof WickError) || error.code !== 'NO_TEMPLATE') throw error;
+    input = { prompt: `${question}\n\nLabel: ` };
+    found.push(await of(labels[0]));
+  }
+  while (found.length < labels.length) {
+    const some = labels.slice(found.length, found.length + LABELS_AT_ONCE);
+    found.push(...(await Promise.all(some.map(of))));
+  }
+  return found;
+}
+
+/**
+ * @param {EngineConnection} connection
+ * @param {Input} input
+ * @param {string} label
+ * @param {{salt?: string}} settings
+ * @param {AbortSignal | null | undefined} signal
+ */
+async function likelihood(connection, input, label, settings, signal) {
+  const given = { temperature: 0, logprobs: 0, ...settings, choices: [label] };
+  const message = { input, settings: settingsOf(given), wantsTokens: true };
+  const reader = readerOf(connection, message, { signal });
+  let sum = 0;
+  for (let piece = await reader.next(); piece; piece = await reader.next()) {
+    sum += piece.token?.logprob ?? 0;
+  }
+  return sum;
+}
