@@ -32,6 +32,7 @@ const entriesMost = {
   'chat.js': 3500,
   'ai-sdk.js': 5000,
   'prompt-api.js': 6500,
+  'pipeline.js': 4500,
 };
 
 describe('files', () => {
@@ -42,6 +43,7 @@ describe('files', () => {
       ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
       ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
       ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
+      ...['pipeline.js', 'pipeline.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
@@ -55,12 +57,24 @@ describe('files', () => {
     assert.deepEqual(strange, []);
   });
 
+  test('publint and arethetypeswrong find nothing', async () => {
+    const bin = join(root, 'node_modules/.bin');
+    assert.match(await text(join(bin, 'publint'), ['--strict', root]), /All good/);
+    // what is no code (worker, wasm) has no types; older resolutions do not know `exports`
+    const untyped = [
+      '--exclude-entrypoints',
+      'worker',
+      ...builds.map((one) => `wasm/wick-${one}.wasm`),
+    ];
+    await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);
+  });
+
   test('the version in the names of shared engines is the package’s', () => {
     assert.equal(VERSION, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
   });
 
   test('the names of package.json lead to files', async () => {
-    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api'];
+    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline'];
     const modules = ['worker', 'model', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );

@@ -12,6 +12,7 @@ import { createChat } from 'wick-llm/chat';
 import { createEngine as createEdge, openOnce } from 'wick-llm/edge';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
+import { pipeline, type Tensor, TextStreamer } from 'wick-llm/pipeline';
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -68,6 +69,24 @@ export async function chats(engine: Engine, response: Response) {
   await engine.loadChat(new Blob([]), { system: 'x' });
   // @ts-expect-error the salt is the chat's
   chat.send('x', { salt: 'y' });
+}
+
+export async function pipelines(engine: Engine) {
+  const generator = await pipeline('text-generation', 'm.gguf', { dtype: 'q4', threads: 2 });
+  const streamer = new TextStreamer(generator.tokenizer, { skip_prompt: true });
+  const [{ generated_text: whole }] = await generator('Once', { max_new_tokens: 5, streamer });
+  check<Same<typeof whole, string>>();
+  const [{ generated_text: chat }] = await generator([{ role: 'user', content: whole }]);
+  check<Same<typeof chat, ChatMessage[]>>();
+  const extractor = await pipeline('feature-extraction', engine);
+  const tensor: Tensor = await extractor(['a'], { pooling: 'mean' });
+  const classifier = await pipeline('text-classification', { url: 'm.gguf' });
+  const [{ label, score }] = await classifier('a');
+  // @ts-expect-error a task that is not there
+  await pipeline('translation', 'm.gguf');
+  // @ts-expect-error a pooling that is not there
+  await extractor('a', { pooling: 'max' });
+  return [tensor, label, score];
 }
 
 export async function text(engine: Engine) {

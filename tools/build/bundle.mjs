@@ -32,7 +32,15 @@ const common = {
 };
 
 /** A bundle each. */
-const entries = ['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'openai.js', 'model.js'];
+const entries = [
+  'index.js',
+  'chat.js',
+  'ai-sdk.js',
+  'prompt-api.js',
+  'pipeline.js',
+  'openai.js',
+  'model.js',
+];
 /** Files of the package that others import as they are: `wick-llm` itself, and what it loads at first use. */
 const apart = ['index.js', 'chat.js'];
 

@@ -23,9 +23,10 @@ const rooms = {
   chat: [],
   ai_sdk: [],
   prompt_api: [],
+  pipeline: [],
 };
 /** Rooms that use the package as its users do: they may import `wick-llm`, that is js/index.js. */
-const users = ['chat', 'ai_sdk', 'prompt_api'];
+const users = ['chat', 'ai_sdk', 'prompt_api', 'pipeline'];
 /** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
@@ -33,6 +34,8 @@ const entries = {
   'js/ai-sdk.js': ['ai_sdk'],
   'js/ai-sdk.d.ts': [],
   'js/chat.js': ['chat'],
+  'js/pipeline.js': ['pipeline'],
+  'js/pipeline.d.ts': [],
   'js/prompt-api.js': ['prompt_api'],
   'js/prompt-api.d.ts': [],
   'js/chat.d.ts': [],
@@ -51,6 +54,7 @@ const publicTypes = [
   'js/edge.js',
   'js/ai-sdk.js',
   'js/prompt-api.js',
+  'js/pipeline.js',
 ];
 /** Packages whose types alone a room or an entry may name. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({

@@ -1,0 +1,179 @@
+// The public types of wick-llm/pipeline: the tasks, results and option names of transformers.js.
+
+type Engine = import('./index.js').Engine;
+type EngineOptions = import('./index.js').EngineOptions;
+type ChatMessage = import('./index.js').ChatMessage;
+type ChatTool = import('./index.js').ChatTool;
+type ModelSource = import('./index.js').ModelSource;
+
+export type ProgressInfo =
+  | { status: 'initiate' | 'download' | 'done'; name: string; file: string }
+  | {
+      status: 'progress';
+      name: string;
+      file: string;
+      /** Of 100. */
+      progress: number;
+      loaded: number;
+      total: number;
+    }
+  | { status: 'ready'; task: string; model: string };
+
+/** Those of createEngine, too. */
+export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource | 'onProgress'> {
+  progress_callback?: (info: ProgressInfo) => void;
+  /** transformers.js's from here on, without effect: a GGUF file has its type, and Wick its host. */
+  dtype?: unknown;
+  device?: unknown;
+  revision?: string;
+  cache_dir?: string;
+  local_files_only?: boolean;
+  subfolder?: string;
+  config?: unknown;
+  model_file_name?: string;
+  use_external_data_format?: unknown;
+  session_options?: unknown;
+}
+
+export interface TextStreamerOptions {
+  /** False by default: the prompt is told of, too. */
+  skip_prompt?: boolean;
+  /** Control tokens are never part of the text. */
+  skip_special_tokens?: boolean;
+  /** Prints by default. */
+  callback_function?: (text: string) => void;
+  /** Refused. */
+  token_callback_function?: never;
+  decode_kwargs?: object;
+}
+
+export class TextStreamer {
+  constructor(tokenizer: unknown, options?: TextStreamerOptions);
+  readonly skip_prompt: boolean;
+  /** Called with each piece of text. */
+  on_text(text: string): void;
+  end(): void;
+}
+
+export class InterruptableStoppingCriteria {
+  readonly interrupted: boolean;
+  /** The text ends with the piece that comes next. */
+  interrupt(): void;
+  reset(): void;
+}
+
+export interface GenerationOptions {
+  /** 256 by default. */
+  max_new_tokens?: number;
+  /** Of prompt and text together. */
+  max_length?: number;
+  /** False by default: the likeliest token is taken always. */
+  do_sample?: boolean;
+  /** The following need `do_sample`; 1, 50 and 1 by default. */
+  temperature?: number;
+  top_k?: number;
+  top_p?: number;
+  min_p?: number;
+  typical_p?: number;
+  repetition_penalty?: number;
+  num_return_sequences?: number;
+  stop_strings?: string | string[];
+  streamer?: TextStreamer;
+  stopping_criteria?: InterruptableStoppingCriteria | InterruptableStoppingCriteria[];
+  /** Of a text: false gives what follows it. True by default. */
+  return_full_text?: boolean;
+  add_special_tokens?: boolean;
+  /** Of chats: what the model may call, and variables of the template. */
+  tools?: ChatTool[];
+  tokenizer_encode_kwargs?: Record<string, unknown>;
+  seed?: number;
+  signal?: AbortSignal | null;
+}
+
+export interface ExtractionOptions {
+  /** `none` by default: a vector for each token. */
+  pooling?: 'none' | 'mean' | 'cls' | 'first_token' | 'last_token' | 'eos';
+  /** False by default. */
+  normalize?: boolean;
+  quantize?: false;
+  signal?: AbortSignal | null;
+}
+
+export interface ClassificationOptions {
+  /** 1 by default; null gives all. */
+  top_k?: number | null;
+  signal?: AbortSignal | null;
+}
+
+export class Tensor {
+  constructor(type: 'float32', data: Float32Array, dims: number[]);
+  readonly type: 'float32';
+  readonly data: Float32Array;
+  readonly dims: number[];
+  readonly size: number;
+  // biome-ignore lint/suspicious/noExplicitAny: arrays as deep as there are dimensions
+  tolist(): any[];
+  [Symbol.iterator](): Generator<Tensor, void, void>;
+}
+
+export function cos_sim(a: ArrayLike<number>, b: ArrayLike<number>): number;
+
+interface Pipeline {
+  readonly task: string;
+  readonly engine: Engine;
+  /** As transformers.js's, but each gives a promise. */
+  readonly tokenizer: {
+    encode(text: string): Promise<number[]>;
+    decode(tokens: ArrayLike<number>, options?: { skip_special_tokens?: boolean }): Promise<string>;
+    apply_chat_template(
+      messages: ChatMessage[],
+      options: { tokenize: false; add_generation_prompt?: boolean; [variable: string]: unknown },
+    ): Promise<string>;
+  };
+  /** Closes the engine. */
+  dispose(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface TextGenerationPipeline extends Pipeline {
+  (text: string, options?: GenerationOptions): Promise<{ generated_text: string }[]>;
+  (chat: ChatMessage[], options?: GenerationOptions): Promise<{ generated_text: ChatMessage[] }[]>;
+  (texts: string[], options?: GenerationOptions): Promise<{ generated_text: string }[][]>;
+  (
+    chats: ChatMessage[][],
+    options?: GenerationOptions,
+  ): Promise<{ generated_text: ChatMessage[] }[][]>;
+}
+
+export interface FeatureExtractionPipeline extends Pipeline {
+  /** [texts, width]; with the pooling `none` [texts, tokens, width], filled with zeros. */
+  (texts: string | string[], options?: ExtractionOptions): Promise<Tensor>;
+}
+
+export interface Classification {
+  label: string;
+  score: number;
+}
+
+export interface TextClassificationPipeline extends Pipeline {
+  (
+    texts: string | string[],
+    options?: { top_k?: 1 } & ClassificationOptions,
+  ): Promise<Classification[]>;
+  (text: string, options: ClassificationOptions): Promise<Classification[]>;
+  (texts: string[], options: ClassificationOptions): Promise<Classification[][]>;
+}
+
+interface Tasks {
+  'text-generation': TextGenerationPipeline;
+  'feature-extraction': FeatureExtractionPipeline;
+  'text-classification': TextClassificationPipeline;
+  'sentiment-analysis': TextClassificationPipeline;
+}
+
+/** The model: the address of a GGUF file, in Node and Deno also its path, options of createEngine, or an engine. */
+export function pipeline<Task extends keyof Tasks>(
+  task: Task,
+  model: string | URL | EngineOptions | Engine,
+  options?: PipelineOptions,
+): Promise<Tasks[Task]>;

@@ -1,0 +1,43 @@
+// js/pipeline/text_streamer.js — how a pipeline tells of a text while it comes, and how it is stopped.
+
+import { WickError } from '../index.js';
+
+const print = (/** @type {string} */ text) => {
+  const { stdout } = /** @type {any} */ (globalThis).process ?? {};
+  if (stdout?.write) stdout.write(text);
+  else console.log(text);
+};
+
+export class TextStreamer {
+  /**
+   * @param {unknown} _tokenizer the pipeline's; texts come decoded
+   * @param {import('../pipeline.js').TextStreamerOptions} [options]
+   */
+  constructor(_tokenizer, options = {}) {
+    const { skip_prompt = false, callback_function = print, token_callback_function } = options;
+    if (token_callback_function) {
+      throw new WickError('UNSUPPORTED', 'token_callback_function: a TextStreamer tells of text');
+    }
+    this.skip_prompt = skip_prompt;
+    this.callback_function = callback_function;
+  }
+
+  /** @param {string} text a further piece */
+  on_text(text) {
+    this.callback_function(text);
+  }
+
+  end() {}
+}
+
+export class InterruptableStoppingCriteria {
+  interrupted = false;
+
+  interrupt() {
+    this.interrupted = true;
+  }
+
+  reset() {
+    this.interrupted = false;
+  }
+}
