@@ -174,6 +174,29 @@ describe('loading', () => {
   });
 });
 
+test('memory that has grown is seen by every look at it', () => {
+  /** @type {[(heap: Heap) => unknown, unknown][]} */
+  const looks = [
+    [(heap) => [...heap.read(70_000, 4)], [0xef, 0xbb, 0xbf, 97]],
+    [(heap) => heap.readText(70_000, 4), '\ufeffa'],
+    [(heap) => [...heap.readInts(70_000, 1)], [0x61bfbbef]],
+    [(heap) => heap.number(0), 21],
+    [(heap) => heap.lastError().message, 'it'],
+    [(heap) => heap.sizeBytes, 21 * 65536],
+  ];
+  for (const [look, wanted] of looks) {
+    const { heap, memory, put, numbers, fails } = instanceOf();
+    memory.grow(1);
+    put('\ufeffa', 70_000);
+    numbers(21);
+    fails(1, 'it');
+    assert.deepEqual(look(heap), wanted);
+    memory.grow(1);
+    heap.write(21 * 65536, Uint8Array.of(8));
+    assert.equal(new Uint8Array(memory.buffer)[21 * 65536], 8);
+  }
+});
+
 describe('errors', () => {
   test('have the status, the option, the place and the numbers', () => {
     const { native, acts, fails } = instanceOf();

@@ -2,7 +2,7 @@
 // same for Node's files.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -292,8 +292,11 @@ describe('states in Node', () => {
     await keepBytes(name, bytes.subarray(2), never);
     assert.deepEqual(await readBytes(name), bytes.slice(2));
     assert.deepEqual(readdirSync(disk), ['state']);
-    await assert.rejects(keepBytes(disk, bytes, never), { code: 'IO' });
-    assert.deepEqual(readdirSync(disk), ['state']); // nothing unfinished
+    const other = join(disk, 'folder');
+    mkdirSync(other);
+    await assert.rejects(keepBytes(other, bytes, never), { code: 'IO' });
+    assert.deepEqual(readdirSync(disk), ['folder', 'state']); // nothing unfinished
+    rmSync(other, { recursive: true });
     const lost = join(disk, 'none', 'state');
     const message = `There is no folder for ${lost}`;
     await assert.rejects(keepBytes(lost, bytes, never), { code: 'NOT_FOUND', message });
