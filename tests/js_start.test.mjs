@@ -304,7 +304,9 @@ describe('in Node', () => {
 
   test('where there are none', (t) => {
     withThreads(t, null);
-    const error = { code: 'UNSUPPORTED', message: 'There are no workers here' };
+    const message =
+      "There are no workers here: import createEngine from 'wick-llm/edge', which computes in the calling thread";
+    const error = { code: 'UNSUPPORTED', message };
     assert.throws(() => start(undefined), error);
     assert.throws(() => start('file:///w.mjs'), error);
   });

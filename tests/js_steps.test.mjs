@@ -571,7 +571,8 @@ describe('embeddings', () => {
     const { native, log, acts } = engineOf();
     let isClosed = false;
     const takeTurn = async () => void log.push(['turn']);
-    const embedder = new Embedder(native, takeTurn, () => isClosed);
+    const step = () => native.embedStep();
+    const embedder = new Embedder(native, { step, takeTurn, isClosed: () => isClosed });
     const results = [STEP_PROGRESS, STEP_PROGRESS, STEP_IDLE];
     acts.embedStep = () => results.shift() ?? STEP_IDLE;
     acts.embedded = (index) => `v${index}`;
@@ -579,12 +580,13 @@ describe('embeddings', () => {
     const other = any({ texts: ['c'] });
     const answers = [embedder.embed(request), embedder.embed(other)];
     assert.deepEqual(await Promise.all(answers), [['v0', 'v1'], ['v0']]);
-    assert.deepEqual(log, [
-      ['embedBegin', request],
-      ...[['embedStep', 4000], ['turn'], ['embedStep', 4000], ['turn'], ['embedStep', 4000]],
-      ...[['embedded', 0], ['embedded', 1], ['embedEnd'], ['embedBegin', other]],
-      ...[['embedStep', 4000], ['embedded', 0], ['embedEnd']],
+    const work = log.filter(([name]) => name !== 'turn');
+    assert.deepEqual(work, [
+      ...[['embedBegin', request], ['embedStep'], ['embedStep'], ['embedStep']],
+      ...[['embedded', 0], ['embedded', 1], ['embedEnd']],
+      ...[['embedBegin', other], ['embedStep'], ['embedded', 0], ['embedEnd']],
     ]);
+    assert.ok(log.length - work.length >= 2, 'turns between the steps');
     log.length = 0;
     acts.embedBegin = () => {
       throw new WickError('RANGE', 'no such token');
@@ -613,11 +615,11 @@ describe('embeddings', () => {
     const results = [STEP_WAIT_BYTES, STEP_WAIT_BYTES, STEP_IDLE];
     acts.embedStep = () => results.shift();
     acts.embedded = () => 'v';
-    const embedder = new Embedder(
-      native,
-      async () => assert.fail('a turn'),
-      () => false,
-    );
+    const embedder = new Embedder(native, {
+      step: () => native.embedStep(),
+      takeTurn: async () => assert.fail('a turn'),
+      isClosed: () => false,
+    });
     const answer = embedder.embed(any({ texts: ['a'] }));
     for (const [ms, steps] of [
       [4, 1],
