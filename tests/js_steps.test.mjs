@@ -99,6 +99,7 @@ function startWorker(t, init = {}, engine = engineOf()) {
     (message) => void posted.push(message),
     (text) => void posted.push(text),
   );
+  t.after(() => worker.receive({ type: 'close' })); // it would step on
   const { create: _, ...more } = init;
   worker.receive(
     any({
