@@ -379,7 +379,6 @@ describe('refusals', () => {
     ['/v1/rerank', { query: 'a' }, 400, 'documents', 'missing_required_parameter'],
     ['/v1/rerank', { query: 'a', documents: [1] }, 400, 'documents', 'invalid_value'],
     ['/v1/rerank', { query: 'a', documents: ['b'] }, 400, null, 'unsupported_value'],
-    ['/v1/responses', {}, 501, null, 'not_implemented'],
     ['/v1/chat', {}, 404, null, 'not_found'],
     ['/v1/models', {}, 405, null, 'method_not_allowed'],
   ];

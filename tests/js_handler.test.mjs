@@ -851,16 +851,6 @@ describe('routes', () => {
         [404, 'not_found', `There is nothing at ${known}`],
       );
     }
-    const missing = await handle(post('/v1/responses', {}));
-    assert.deepEqual([missing.status, missing.headers.get('X-Should-Retry')], [501, 'false']);
-    assert.deepEqual(await missing.json(), {
-      error: {
-        message: '/v1/responses is not there: ask /v1/chat/completions instead',
-        type: 'not_implemented_error',
-        param: null,
-        code: 'not_implemented',
-      },
-    });
   });
 
   test('counters of the answers, the engine’s, and those of its operations if it times them', async () => {

@@ -33,6 +33,8 @@ const isOneOf =
 /** The engine's. */
 const LOGPROBS_MAX = 20;
 
+export const chatToolChoice = missing(isOneOf('none', 'auto'));
+
 /** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {
   ...commonFields,
@@ -43,7 +45,7 @@ const effective = {
   chat_template_kwargs: object,
   response_format: object, // the engine refuses what it does not know
   tools: checkTools,
-  tool_choice: missing(isOneOf('none', 'auto')),
+  tool_choice: chatToolChoice,
   parallel_tool_calls: boolean,
 };
 /** @type {Record<string, import('./fields.js').Check>} */

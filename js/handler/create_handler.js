@@ -11,6 +11,7 @@ import { HttpMetrics } from './http_metrics.js';
 import { Keys } from './keys.js';
 import { randomName } from './random_name.js';
 import { readBody } from './request_body.js';
+import { answerResponse, responsesFields } from './responses_route.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
@@ -32,11 +33,7 @@ const textRoutes = {
   '/v1/completions': { answer: answerCompletion, fields: completionFields },
   '/v1/embeddings': { answer: answerEmbedding, fields: embeddingFields },
   '/v1/rerank': { answer: answerRerank, fields: rerankFields },
-};
-
-/** Routes that are not implemented, with what is missing. @type {Record<string, string>} */
-const missingRoutes = {
-  '/v1/responses': 'ask /v1/chat/completions instead',
+  '/v1/responses': { answer: answerResponse, fields: responsesFields },
 };
 
 const MODELS = '/v1/models';
@@ -84,10 +81,7 @@ class Handler {
   #routeOf(pathname) {
     if (pathname.startsWith(`${MODELS}/`)) return `${MODELS}/`;
     const own = ['/health', '/metrics', MODELS];
-    const isKnown =
-      own.includes(pathname) ||
-      Object.hasOwn(textRoutes, pathname) ||
-      Object.hasOwn(missingRoutes, pathname);
+    const isKnown = own.includes(pathname) || Object.hasOwn(textRoutes, pathname);
     return isKnown ? pathname : undefined;
   }
 
@@ -110,8 +104,7 @@ class Handler {
     }
     const { method, headers } = request;
     const isText = Object.hasOwn(textRoutes, route);
-    const isMissing = Object.hasOwn(missingRoutes, route);
-    const methods = isText || isMissing ? ['POST', 'OPTIONS'] : ['GET', 'HEAD', 'OPTIONS'];
+    const methods = isText ? ['POST', 'OPTIONS'] : ['GET', 'HEAD', 'OPTIONS'];
     const allow = { Allow: methods.join(', ') };
     if (method === 'OPTIONS') return new Response(null, { status: 204, headers: allow });
     if (!methods.includes(method)) {
@@ -122,7 +115,6 @@ class Handler {
     if (route === '/metrics') return this.#metricsPage(headers);
     const salt = await this.#keys.saltFor(headers);
     if (isText) return this.#text(request, textRoutes[route], salt);
-    if (isMissing) return this.#missing(route);
     return this.#models(pathname);
   }
 
@@ -169,13 +161,6 @@ class Handler {
       return Response.json(model);
     }
     throw new HttpError(404, 'model_not_found', `The model here is ${id}`, { param: 'model' });
-  }
-
-  /** @param {string} route @returns {never} */
-  #missing(route) {
-    const headers = { 'X-Should-Retry': 'false' }; // OpenAI's clients try again otherwise
-    const message = `${route} is not there: ${missingRoutes[route]}`;
-    throw new HttpError(501, 'not_implemented', message, { headers });
   }
 
   /** @param {Request} request @param {TextRoute} route @param {string | undefined} salt */

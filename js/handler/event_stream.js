@@ -8,6 +8,8 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * @property {number} leading number of chunks that come before any of the engine's
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
+ * @property {boolean} [isNamed] events have their `type` as a name, and nothing follows the last one
+ * @property {(error: import('./http_errors.js').HttpError) => object} [failureOf] the last chunk when the engine fails
  */
 
 /**
@@ -21,8 +23,9 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
 const encoder = new TextEncoder();
 const END = 'data: [DONE]\n\n';
 
-/** @param {object} chunk @returns {string} */
-const eventOf = (chunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+/** @param {any} chunk @param {boolean | undefined} isNamed @returns {string} */
+const eventOf = (chunk, isNamed) =>
+  `${isNamed ? `event: ${chunk.type}\n` : ''}data: ${JSON.stringify(chunk)}\n\n`;
 
 /**
  * Waits for the first chunk of the engine, so that a refusal still becomes an HTTP status.
@@ -34,7 +37,7 @@ async function readBeginning(chunks) {
   for (let count = 0; count <= chunks.leading; count++) {
     const { done, value } = await chunks.next();
     if (done) break;
-    events += eventOf(value);
+    events += eventOf(value, chunks.isNamed);
   }
   return events;
 }
@@ -59,16 +62,23 @@ class EventSource {
       const events = this.#beginning || (await this.#readNext());
       this.#beginning = '';
       if (this.#isOver) return;
-      controller.enqueue(encoder.encode(events));
-      if (events === END) this.#close(controller);
+      if (events !== undefined) controller.enqueue(encoder.encode(events));
+      else this.#finish(controller);
     } catch (error) {
       this.#fail(controller, error);
     }
   }
 
+  /** @returns {Promise<string | undefined>} undefined when nothing comes any more */
   async #readNext() {
     const { done, value } = await this.#chunks.next();
-    return done ? END : eventOf(value);
+    return done ? undefined : eventOf(value, this.#chunks.isNamed);
+  }
+
+  /** @param {ReadableStreamDefaultController<Uint8Array>} controller */
+  #finish(controller) {
+    if (!this.#chunks.isNamed) controller.enqueue(encoder.encode(END));
+    this.#close(controller);
   }
 
   /** @param {ReadableStreamDefaultController<Uint8Array>} controller */
@@ -86,7 +96,9 @@ class EventSource {
       return;
     }
     this.#reader.onError(error);
-    controller.enqueue(encoder.encode(eventOf(errorBodyOf(httpErrorOf(error)))));
+    const told = httpErrorOf(error);
+    const { isNamed, failureOf = errorBodyOf } = this.#chunks;
+    controller.enqueue(encoder.encode(eventOf(failureOf(told), isNamed)));
     this.#close(controller);
   }
 

@@ -65,11 +65,13 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
  */
 function paramOf(error, fields) {
   if (error.code === 'PROMPT_TOO_LONG') {
-    const texts = ['messages', 'prompt', 'input', 'documents'];
+    const texts = ['messages', 'input', 'prompt', 'documents'];
     return texts.find((name) => fields.has(name)) ?? null;
   }
-  if (fields.has('response_format') && /\bgrammar\b/.test(error.cause?.option))
-    return 'response_format';
+  if (/\bgrammar\b/.test(error.cause?.option)) {
+    const format = ['response_format', 'text'].find((name) => fields.has(name));
+    if (format) return format;
+  }
   const named = [error.cause?.option, /^\w+/.exec(error.message)?.[0]];
   const found = named.filter((name) => typeof name === 'string').map(snake);
   return found.find((name) => fields.has(name)) ?? null;

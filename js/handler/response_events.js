@@ -1,0 +1,158 @@
+// js/handler/response_events.js — the events of a streamed answer of /v1/responses, made of the chunks of a chat
+// completion. Each item of the output is opened, written and closed before the next one.
+
+import {
+  begunResponse,
+  callItem,
+  endedResponse,
+  failedResponse,
+  messageItem,
+  reasoningItem,
+  reasoningPart,
+  textPart,
+} from './response_shape.js';
+
+/** @typedef {import('./response_shape.js').Item} Item */
+/** @typedef {{type: string, sequence_number: number} & Record<string, unknown>} ResponseEvent */
+
+/**
+ * What differs between items whose content is text.
+ * @type {Record<'message' | 'reasoning', {item: typeof messageItem, part: (text: string) => object, name: string,
+ *   more: object}>}
+ */
+const kinds = {
+  message: {
+    ...{ item: messageItem, part: textPart, name: 'response.output_text' },
+    more: { logprobs: [] },
+  },
+  reasoning: {
+    ...{ item: reasoningItem, part: reasoningPart, name: 'response.reasoning_text' },
+    more: {},
+  },
+};
+
+export class ResponseEvents {
+  #head;
+  #sequence = 0;
+  /** @type {Item[]} */
+  #output = [];
+  /** The text or the arguments of the open item, which is the last one of the output. */
+  #text = '';
+  #isOpen = false;
+  /** The number of the open call in the chat completion. */
+  #call = -1;
+  #finish = 'stop';
+  /** @type {ResponseEvent[]} */
+  #events = [];
+
+  /** @param {object} head */
+  constructor(head) {
+    this.#head = head;
+  }
+
+  /** @returns {ResponseEvent[]} those since the last call */
+  take() {
+    return this.#events.splice(0);
+  }
+
+  /** @param {string} type @param {object} fields */
+  #tell(type, fields) {
+    this.#events.push({ type, ...fields, sequence_number: this.#sequence++ });
+  }
+
+  begin() {
+    const response = begunResponse(this.#head);
+    this.#tell('response.created', { response });
+    this.#tell('response.in_progress', { response });
+  }
+
+  /** @param {any} chunk of a chat completion with one choice */
+  add({ choices: [choice], usage }) {
+    const { content, reasoning_content, tool_calls = [] } = choice?.delta ?? {};
+    if (reasoning_content) this.#write('reasoning', reasoning_content);
+    if (content) this.#write('message', content);
+    for (const call of tool_calls) this.#writeCall(call);
+    this.#finish = choice?.finish_reason ?? this.#finish;
+    if (usage) this.#end(usage);
+  }
+
+  /** Where the open item is. */
+  get #place() {
+    const index = this.#output.length - 1;
+    return { item_id: this.#output[index].id, output_index: index };
+  }
+
+  /** @param {Item} item */
+  #open(item) {
+    this.#close('completed');
+    this.#output.push(item);
+    this.#isOpen = true;
+    this.#text = '';
+    this.#tell('response.output_item.added', {
+      output_index: this.#output.length - 1,
+      item: { ...item },
+    });
+  }
+
+  /** @param {'message' | 'reasoning'} type @param {string} text */
+  #write(type, text) {
+    const { item, part, name, more } = kinds[type];
+    if (!this.#isOpen || this.#output.at(-1)?.type !== type) {
+      this.#open(item([], 'in_progress'));
+      const place = { ...this.#place, content_index: 0 };
+      this.#tell('response.content_part.added', { ...place, part: part('') });
+    }
+    if (text === '') return;
+    this.#text += text;
+    this.#tell(`${name}.delta`, { ...this.#place, content_index: 0, delta: text, ...more });
+  }
+
+  /** @param {{index: number, id?: string, function: {name?: string, arguments?: string}}} piece of a call */
+  #writeCall({ index, id = '', function: { name = '', arguments: args = '' } }) {
+    if (!this.#isOpen || index !== this.#call) {
+      this.#open(callItem(id, name, '', 'in_progress'));
+      this.#call = index;
+    }
+    if (args === '') return;
+    this.#text += args;
+    this.#tell('response.function_call_arguments.delta', { ...this.#place, delta: args });
+  }
+
+  /** @param {'completed' | 'incomplete'} status of the open item, if there is one */
+  #close(status) {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#call = -1;
+    const place = this.#place;
+    const item = this.#output[place.output_index];
+    const text = this.#text;
+    item.status = status;
+    if (item.type === 'function_call') {
+      item.arguments = text;
+      const { name } = item;
+      this.#tell('response.function_call_arguments.done', { ...place, name, arguments: text });
+    } else {
+      const { part, name, more } = kinds[/** @type {keyof typeof kinds} */ (item.type)];
+      item.content = [part(text)];
+      this.#tell(`${name}.done`, { ...place, content_index: 0, text, ...more });
+      this.#tell('response.content_part.done', { ...place, content_index: 0, part: part(text) });
+    }
+    this.#tell('response.output_item.done', { output_index: place.output_index, item });
+  }
+
+  /** @param {any} usage of the chat completion */
+  #end(usage) {
+    if (this.#output.length === 0) this.#write('message', '');
+    const last = this.#output.at(-1)?.type;
+    const isBroken = last === 'function_call' && this.#finish !== 'tool_calls';
+    this.#close(isBroken || this.#finish === 'length' ? 'incomplete' : 'completed');
+    const response = endedResponse(this.#head, this.#output, { finish: this.#finish, usage });
+    this.#tell(`response.${response.status}`, { response });
+  }
+
+  /** @param {string} message @returns {ResponseEvent} the last event of an answer that fails */
+  failure(message) {
+    const response = failedResponse(this.#head, this.#output, message);
+    return { type: 'response.failed', response, sequence_number: this.#sequence++ };
+  }
+}

@@ -1,0 +1,138 @@
+// js/handler/response_input.js — the input of /v1/responses, a text or items, as messages of a conversation.
+
+import { checkFields, ignored, isObject, isText, must } from './fields.js';
+import { HttpError, invalidField } from './http_errors.js';
+
+/**
+ * A message as engine.chat.completions.create takes it.
+ * @typedef {{role: string, content: string, reasoning_content?: string, tool_call_id?: string,
+ *   tool_calls?: {id: string, type: 'function', function: {name: string, arguments: string}}[]}} Message
+ */
+
+const string = must(isText, 'a string');
+const roles = ['system', 'developer', 'user', 'assistant'];
+/** The parts that hold text. */
+const textParts = ['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'];
+
+/** @param {unknown} parts a text, or parts of it @param {string} at @returns {string} */
+function textOf(parts, at) {
+  if (typeof parts === 'string') return parts;
+  if (!Array.isArray(parts)) throw invalidField(at, `${at} must be a string or an array of parts`);
+  const texts = parts.map((part, index) => {
+    const here = `${at}[${index}]`;
+    if (textParts.includes(part?.type) && typeof part.text === 'string') return part.text;
+    if (part?.type === 'refusal' && typeof part.refusal === 'string') return part.refusal;
+    if (typeof part?.type !== 'string' || textParts.includes(part.type)) {
+      throw invalidField(here, `${here} is no part with a type and a text`);
+    }
+    const message = `${here} is of type ${part.type.slice(0, 40)}: only text is understood`;
+    throw new HttpError(400, 'unsupported_value', message, { param: here });
+  });
+  return texts.join('');
+}
+
+/** The messages, which several items may make one of. */
+class Conversation {
+  /** @type {Message[]} */
+  messages = [];
+  #reasoning = '';
+
+  /** @param {string} role @param {string} content */
+  say(role, content) {
+    const message = { role: role === 'developer' ? 'system' : role, content };
+    this.messages.push(role === 'assistant' ? this.#withReasoning(message) : message);
+  }
+
+  /** @param {string} text that the next message of the assistant began with */
+  think(text) {
+    this.#reasoning += text;
+  }
+
+  /** @param {string} id @param {string} name @param {string} args */
+  call(id, name, args) {
+    if (this.messages.at(-1)?.role !== 'assistant') this.say('assistant', '');
+    const message = /** @type {Message} */ (this.messages.at(-1));
+    message.tool_calls ??= [];
+    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
+  }
+
+  /** @param {string} id of a call @param {string} content */
+  answer(id, content) {
+    this.messages.push({ role: 'tool', tool_call_id: id, content });
+  }
+
+  /** @param {Message} message */
+  #withReasoning(message) {
+    if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
+    this.#reasoning = '';
+    return message;
+  }
+}
+
+/** The fields that every item may have. */
+const common = { type: ignored, id: ignored, status: ignored };
+
+/** @type {Record<string, (item: any, at: string, conversation: Conversation) => void>} */
+const takers = {
+  message(item, at, conversation) {
+    checkFields(
+      item,
+      { ...common, role: string, content: ignored, phase: ignored, name: ignored },
+      `${at}.`,
+    );
+    if (!roles.includes(item.role)) {
+      throw invalidField(`${at}.role`, `${at}.role must be one of ${roles.join(', ')}`);
+    }
+    conversation.say(item.role, textOf(item.content, `${at}.content`));
+  },
+  reasoning(item, at, conversation) {
+    const { content, summary } = item;
+    const parts = Array.isArray(content) && content.length > 0 ? content : (summary ?? []);
+    conversation.think(textOf(parts, `${at}.${parts === content ? 'content' : 'summary'}`));
+  },
+  function_call(item, at, conversation) {
+    const fields = { call_id: string, name: string, arguments: string };
+    checkFields(item, { ...common, ...fields, namespace: ignored, caller: ignored }, `${at}.`);
+    needed(item, Object.keys(fields), at);
+    conversation.call(item.call_id, item.name, item.arguments);
+  },
+  function_call_output(item, at, conversation) {
+    checkFields(item, { ...common, call_id: string, output: ignored, caller: ignored }, `${at}.`);
+    needed(item, ['call_id', 'output'], at);
+    conversation.answer(item.call_id, textOf(item.output, `${at}.output`));
+  },
+};
+
+/** @param {any} item @param {string[]} names @param {string} at */
+function needed(item, names, at) {
+  const missing = names.find((name) => (item[name] ?? undefined) === undefined);
+  if (missing) throw invalidField(`${at}.${missing}`, `${at} has no ${missing}`);
+}
+
+/**
+ * @param {unknown} instructions
+ * @param {unknown} input
+ * @returns {Message[]}
+ */
+export function messagesOfInput(instructions, input) {
+  const conversation = new Conversation();
+  if (typeof instructions === 'string') conversation.say('system', instructions);
+  if (typeof input === 'string') {
+    conversation.say('user', input);
+    return conversation.messages;
+  }
+  if (!Array.isArray(input) || input.length === 0) {
+    throw invalidField('input', 'input must be a string or an array of at least one item');
+  }
+  for (const [index, item] of input.entries()) {
+    const at = `input[${index}]`;
+    if (!isObject(item)) throw invalidField(at, `${at} must be an object`);
+    const type = item.type ?? 'message';
+    if (!Object.hasOwn(takers, type)) {
+      const message = `${at} is of type ${String(type).slice(0, 40)}, which is not supported`;
+      throw new HttpError(400, 'unsupported_value', message, { param: at });
+    }
+    takers[type](item, at, conversation);
+  }
+  return conversation.messages;
+}

@@ -1,0 +1,195 @@
+// js/handler/responses_route.js — POST /v1/responses: text and tools, by a chat completion. Nothing is stored, so
+// each request brings its whole conversation.
+
+import { chatToolChoice } from './chat_route.js';
+import {
+  boolean,
+  checkFields,
+  checkTogether,
+  commonFields,
+  idleFields,
+  ignored,
+  isObject,
+  isText,
+  missing,
+  must,
+  object,
+  pickFields,
+  text,
+  whole,
+} from './fields.js';
+import { invalidField } from './http_errors.js';
+import { saltWithin } from './keys.js';
+import { ResponseEvents } from './response_events.js';
+import { messagesOfInput } from './response_input.js';
+import { endedResponse, headOf, itemsOf } from './response_shape.js';
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('./event_stream.js').Chunks} Chunks */
+
+const { n, max_tokens, stream_options, ...shared } = commonFields;
+
+/** @param {...unknown} values @returns {(value: unknown) => boolean} */
+const isOneOf =
+  (...values) =>
+  (value) =>
+    values.includes(value);
+
+/** Reasoning is given as it is, so nobody needs it encrypted. */
+const isIdleInclude = (/** @type {any} */ list) =>
+  Array.isArray(list) && list.every(isOneOf('reasoning.encrypted_content'));
+
+/** The fields that are passed to the engine by their names. @type {Record<string, import('./fields.js').Check>} */
+const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
+
+/** @type {Record<string, import('./fields.js').Check>} */
+const fields = {
+  ...effective,
+  ...idleFields,
+  input: ignored, // response_input.js looks at it
+  instructions: text,
+  max_output_tokens: whole(1),
+  text: checkText,
+  tools: checkTools,
+  tool_choice: (value, name) => chatToolChoice(chatChoiceOf(value), name),
+  stream_options: (value, name) => {
+    object(value, name);
+    checkFields(value, { include_obfuscation: boolean }, `${name}.`);
+  },
+  metadata: object,
+  reasoning: (value, name) => {
+    object(value, name);
+    const known = { effort: missing(isOneOf('none')), summary: missing(isOneOf('auto')) };
+    checkFields(value, known, `${name}.`);
+  },
+  ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
+  ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
+  include: missing(isIdleInclude),
+  truncation: missing(isOneOf('disabled')),
+  background: missing(isOneOf(false)),
+  top_logprobs: missing(isOneOf(0)),
+  ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
+  ...{ max_tool_calls: missing(), moderation: missing(), context_management: missing() },
+};
+export const responsesFields = new Set(Object.keys(fields));
+
+const formats = {
+  text: {},
+  json_object: {},
+  json_schema: { name: text, schema: object, strict: boolean, description: text },
+};
+
+/** @type {import('./fields.js').Check} */
+function checkText(value, name) {
+  object(value, name);
+  checkFields(value, { format: checkFormat, verbosity: missing(isOneOf('medium')) }, `${name}.`);
+}
+
+/** @type {import('./fields.js').Check} */
+function checkFormat(value, name) {
+  const type = isObject(value) ? value.type : undefined;
+  if (!Object.hasOwn(formats, type)) {
+    throw invalidField(name, `${name}.type must be one of ${Object.keys(formats).join(', ')}`);
+  }
+  const own = formats[/** @type {keyof typeof formats} */ (type)];
+  checkFields(value, { type: ignored, ...own }, `${name}.`);
+}
+
+/** @type {import('./fields.js').Check} */
+function checkTools(tools, name) {
+  if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
+  for (const [index, tool] of tools.entries()) {
+    const at = `${name}[${index}]`;
+    if (tool?.type !== 'function' || !isText(tool.name) || tool.name === '') {
+      throw invalidField(at, `${at} must be {"type": "function", "name", ...}`);
+    }
+    const own = { name: text, description: text, parameters: object, strict: boolean };
+    checkFields(tool, { type: must(isText, 'a string'), ...own }, `${at}.`);
+  }
+}
+
+/** @param {any} choice @returns {unknown} as chat completions have it */
+const chatChoiceOf = (choice) =>
+  choice?.type === 'function' && isText(choice.name)
+    ? { type: 'function', function: { name: choice.name } }
+    : choice;
+
+/** @param {any} tool of responses @returns {object} as chat completions have it */
+const chatToolOf = ({ type, ...own }) => ({
+  type,
+  function: Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null)),
+});
+
+/** @param {any} format of responses @returns {object | undefined} as chat completions have it */
+function chatFormatOf(format) {
+  if (!format || format.type === 'text') return undefined;
+  const { type, ...own } = format;
+  return type === 'json_schema' ? { type, json_schema: own } : { type };
+}
+
+/** @param {Record<string, any>} body that was checked @returns {Record<string, any>} that of a chat completion */
+function chatBodyOf(body) {
+  const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
+  wanted.messages = messagesOfInput(body.instructions, body.input);
+  const more = {
+    max_completion_tokens: body.max_output_tokens,
+    tools: body.tools?.length > 0 ? body.tools.map(chatToolOf) : undefined,
+    tool_choice: chatChoiceOf(body.tool_choice),
+    response_format: chatFormatOf(body.text?.format),
+    stream_options: body.stream ? { include_usage: true } : undefined,
+  };
+  for (const [name, value] of Object.entries(more)) {
+    if ((value ?? undefined) !== undefined) wanted[name] = value;
+  }
+  return wanted;
+}
+
+/**
+ * @param {AsyncIterator<any>} chunks of the chat completion
+ * @param {ResponseEvents} events
+ * @returns {Chunks}
+ */
+function streamed(chunks, events) {
+  /** @type {object[]} */
+  let ready = [];
+  events.begin();
+  return {
+    isNamed: true,
+    leading: 2, // that it was created, and goes on
+    async next() {
+      for (;;) {
+        ready.push(...events.take());
+        const value = ready.shift();
+        if (value) return { done: false, value };
+        const next = await chunks.next();
+        if (next.done) return { done: true, value: undefined };
+        events.add(next.value);
+      }
+    },
+    leave() {
+      ready = [];
+      void chunks.return?.();
+    },
+    failureOf: ({ message }) => events.failure(message),
+  };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Record<string, any>} body
+ * @param {import('./create_handler.js').Asked} asked
+ * @returns {Promise<object | Chunks>} a response, or with `stream: true` its events
+ */
+export async function answerResponse(engine, body, { signal, salt, model }) {
+  checkFields(body, fields);
+  checkTogether({ ...body, stream_options: undefined }, 'input');
+  const wanted = chatBodyOf(body);
+  wanted.salt = saltWithin(salt, body.salt);
+  const create = /** @type {any} */ (engine.chat.completions);
+  const answer = await create.create(wanted, { signal });
+  const head = headOf(body, model);
+  if (body.stream) return streamed(answer[Symbol.asyncIterator](), new ResponseEvents(head));
+  const [{ message, finish_reason: finish }] = answer.choices;
+  const output = itemsOf(message, finish === 'length' ? 'incomplete' : 'completed');
+  return endedResponse(head, output, { finish, usage: answer.usage });
+}
