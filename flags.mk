@@ -31,13 +31,13 @@ CHECKED := -O1 -g
 # Modules: sources whose code runs once a load or a request, where a short module, which is soon
 # loaded and compiled, is worth more than speed.
 SHORTEST_FLAGS := -Oz
-SHORTEST_SOURCES := $(patsubst %,src/api/%,chat constraint directory draft embed info_json load metrics pages_json) \
+SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed info_json load metrics pages_json) \
   $(patsubst %,src/api/%,reply state stats_json tokens value_json version) \
   src/base/decimal src/base/json src/base/salt src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
-  src/load/directories src/load/ranges src/metrics/% src/model/arena src/model/binder src/model/families/% src/model/family \
+  src/load/directories src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
   src/model/blocks/latent_attention src/model/blocks/layer_inputs src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
   src/reply/% src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
@@ -46,7 +46,7 @@ SHORT_FLAGS := -Os
 SHORT_SOURCES := src/api/engine src/api/events src/base/memory $(patsubst %,src/grammar/%,machine mask trie) \
   src/kv/% src/load/loader src/model/blocks/attention src/model/blocks/delta_net src/model/blocks/dense \
   src/model/blocks/experts src/model/blocks/none src/model/blocks/short_conv src/model/blocks/ssm \
-  src/model/forward src/model/pass src/model/rope src/model/segments \
+  src/model/adapter_product src/model/forward src/model/pass src/model/rope src/model/segments \
   $(patsubst %,src/sample/%,penalty rng sampler stop truncate) src/schedule/% src/store/% src/tensor/% \
   src/text/detokenize src/text/spm src/text/special src/text/tokenizer src/text/wpm web/exports
 

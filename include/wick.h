@@ -148,7 +148,8 @@ typedef enum wick_subject {
   WICK_SUBJECT_ADAPTIVE_TARGET = 42,
   WICK_SUBJECT_ADAPTIVE_DECAY = 43,
   WICK_SUBJECT_SAMPLERS = 44,  // which, at most
-  WICK_SUBJECT_COUNT = 45
+  WICK_SUBJECT_ADAPTERS = 45,  // wick_request.adapters: which or how many, at most
+  WICK_SUBJECT_COUNT = 46
 } wick_subject;
 
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
@@ -325,6 +326,61 @@ typedef struct wick_load_state {
 } wick_load_state;
 void wick_load_get_state(const wick_engine *engine, wick_load_state *state);
 
+// ---- Adapters: low-rank changes of a model's weights (LoRA), which requests choose ----
+
+// An adapter is a GGUF file (general.type "adapter", adapter.type "lora") with two tensors, lora_a
+// and lora_b, for each weight that it changes. The product of a changed weight becomes W x + scale
+// * alpha / rank * B (A x), without alpha W x + scale * B (A x), for the rows of requests that
+// chose it; the others' results stay the same to the last bit. A and B stay as they are in F32, F16
+// and BF16; of other types they are kept in F32. What an adapter changes that this engine cannot is
+// refused by name: norms, biases, stacked experts, an embedding that is the output, too.
+
+enum { WICK_ADAPTERS_MAX = 8 };  // of one request
+
+// Begins an adapter, whose file is fed next. WICK_E_NODATA before the model's directory is ready,
+// WICK_E_NOMEM.
+wick_status wick_adapter_create(wick_engine *engine, uint32_t *adapter, wick_error *error);
+// As wick_load_next_range, of one file. Unknown id: nothing is wanted.
+void wick_adapter_next_range(const wick_engine *engine, uint32_t adapter, uint64_t *offset_bytes,
+                             uint64_t *length_bytes);
+// As wick_load_feed and wick_load_end, with their errors; WICK_E_NOMEM also when model and adapters
+// are over the budget; WICK_E_MISMATCH: for another architecture, WICK_E_ARG: unknown id. A failure
+// removes the adapter, its memory is back, and its id is unknown.
+wick_status wick_adapter_feed(wick_engine *engine, uint32_t adapter, uint64_t offset_bytes,
+                              const void *bytes, size_t size_bytes, wick_error *error);
+wick_status wick_adapter_end(wick_engine *engine, uint32_t adapter, uint64_t size_bytes,
+                             wick_error *error);
+// Loads a whole adapter that lies in memory. Errors as wick_adapter_feed.
+wick_status wick_adapter_load_bytes(wick_engine *engine, const void *bytes, size_t size_bytes,
+                                    uint32_t *adapter, wick_error *error);
+// Loads a whole adapter, reading what is wanted as file 0. Also WICK_E_IO, WICK_E_ARG as
+// wick_load_from.
+wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader,
+                                   uint32_t *adapter, wick_error *error);
+// Gives back all that the adapter holds. WICK_E_BUSY while a request or an embedding uses it, also
+// one that waits: end those first. What sessions and the prefix cache have read under it stays
+// theirs, and counts again when the same file is loaded again. WICK_E_ARG: unknown id.
+wick_status wick_adapter_remove(wick_engine *engine, uint32_t adapter, wick_error *error);
+
+typedef struct wick_adapter_info {
+  uint32_t id;
+  uint32_t tensors;      // of the model that it changes
+  uint32_t rank;         // the largest
+  float alpha;           // 0: none
+  uint32_t users;        // requests and embeddings that use it now
+  uint64_t bytes;        // that it holds
+  uint64_t fingerprint;  // of the file, when complete
+  bool is_complete;      // requests may choose it
+} wick_adapter_info;
+// Adapter `index`, from 0 on, in the order of loading; false: there are no more.
+bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
+
+// What a request chooses of an adapter: scale 1 is as it was trained, 0 is without it.
+typedef struct wick_adapter_use {
+  uint32_t adapter;
+  float scale;
+} wick_adapter_use;
+
 // ---- The model: what it is and what it needs, before a byte of weights is fetched ----
 
 typedef struct wick_plan {
@@ -333,6 +389,7 @@ typedef struct wick_plan {
   uint64_t weights_bytes;  // in kernel layout
   uint64_t scratch_bytes;  // activations of a micro-batch, logits, sampling
   uint64_t kv_bytes;       // one full context
+  uint64_t adapter_bytes;  // of those that are loaded or loading now
   uint64_t total_bytes;
   uint32_t context_tokens;
   uint32_t kv_page_bytes;  // 16 tokens, all layers
@@ -687,6 +744,12 @@ typedef struct wick_request {
   bool ignore_end;     // go on after an end token (benchmarks)
   bool print_special;  // control tokens as text
 
+  // Adapters, each at most once; their order does not matter. On a session whose tokens were read
+  // under others, these tokens are read again; where tokens were dropped from its middle, that is
+  // WICK_E_MISMATCH. A request that drops tokens has the session's own. Copied; none: NULL.
+  const wick_adapter_use *adapters;
+  uint32_t adapter_count;  // at most WICK_ADAPTERS_MAX
+
   // Measurements: these tokens come out, whatever the logits say (what random weights say repeats
   // itself). NULL: none. Ids as in `tokens`.
   const int32_t *forced;
@@ -705,9 +768,9 @@ void wick_request_default(wick_request *request);
 // soon as there are KV pages for all that it may come to hold, in the order of arrival. WICK_E_ARG
 // (empty prompt, id out of the vocabulary, a setting out of its range), WICK_E_SEQ and WICK_E_BUSY
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
-// (directory not ready), WICK_E_UNSUPPORTED (the model is an encoder), WICK_E_NOMEM; of a grammar
-// what wick_constraint_create answers. May be
-// submitted while weights are still arriving.
+// (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
+// WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; of a grammar what
+// wick_constraint_create answers. May be submitted while weights are still arriving.
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error);
 // A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
@@ -778,9 +841,10 @@ typedef struct wick_state_loaded {
   uint32_t entries;  // of it that were entered
 } wick_state_loaded;
 // Sizes are checked against what the source has before anything is allocated. Another model, KV
-// type or shape: WICK_E_MISMATCH. Not a record, or of a version that is not read: WICK_E_FORMAT.
-// Ends early: WICK_E_TRUNCATED. Damaged: WICK_E_CORRUPT. The source says no: WICK_E_IO. Also
-// WICK_E_PAGES, WICK_E_NOMEM, WICK_E_FULL. After a failure everything is as it was.
+// type or shape, or an adapter that the session was read under is not loaded: WICK_E_MISMATCH. Not
+// a record, or of a version that is not read: WICK_E_FORMAT. Ends early: WICK_E_TRUNCATED. Damaged:
+// WICK_E_CORRUPT. The source says no: WICK_E_IO. Also WICK_E_PAGES, WICK_E_NOMEM, WICK_E_FULL.
+// After a failure everything is as it was.
 wick_status wick_state_load(wick_engine *engine, const wick_state_source *source,
                             wick_state_loaded *loaded, wick_error *error);
 
@@ -818,6 +882,8 @@ typedef struct wick_embed_request {
   uint32_t dimensions;  // the first ones are kept; 0: all
   bool normalizes;      // vectors are divided by their length; scores never are
   bool truncates;       // texts over the context are cut, but for their last token; else refused
+  const wick_adapter_use *adapters;  // as wick_request.adapters
+  uint32_t adapter_count;
 } wick_embed_request;
 
 // All of it 0.

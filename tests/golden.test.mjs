@@ -38,7 +38,13 @@ function readManifest(folder) {
   return JSON.parse(text.replace(/:NaN\b/g, ':null'));
 }
 const manifest = shared.skip ? undefined : readManifest(reference);
-const moreModels = shared.skip ? [] : readManifest(more).archs;
+const moreManifest = shared.skip ? undefined : readManifest(more);
+const moreModels = moreManifest?.archs ?? [];
+/** Adapters, with what llama.cpp refuses, too. @type {any[]} */
+const adapterCases = (moreManifest?.lora ?? []).map((/** @type {any} */ entry) => ({
+  ...entry,
+  cases: entry.cases?.length ? entry.cases : undefined,
+}));
 
 /** The models of both sets, with the folder of their files. @type {any[]} */
 const floatModels = [
@@ -78,10 +84,12 @@ const readLogits = (testCase, folder = reference) =>
  * @param {number[]} tokens
  * @param {string} [folder]
  * @param {number} [threads]
+ * @param {{file: string, scale: number}[]} [adapters] of the second set
  */
-async function computeLogits(host, model, tokens, folder = reference, threads = 1) {
+async function computeLogits(host, model, tokens, folder = reference, threads = 1, adapters = []) {
   const args = ['logits', join(folder, model), '--tokens', tokens.join(','), '--out', '-'];
   if (threads !== 1) args.push('--threads', `${threads}`);
+  for (const { file, scale } of adapters) args.push('--lora', `${join(more, file)}:${scale}`);
   const { code, stdout, stderr } = await wick(host, args, { folders: [temporary] });
   assert.equal(code, 0, stderr);
   return floatsOf(stdout);
@@ -155,6 +163,32 @@ for (const host of hosts) {
       });
     }
 
+    for (const { id, base_model: model, adapters, cases } of adapterCases) {
+      if (!cases) continue;
+      test(`${id}: logits and greedy tokens with adapters`, async () => {
+        const { suggested_max_abs: tolerance } = moreManifest.tolerances.f32;
+        for (const one of cases) {
+          const fed = [...one.tokens, ...one.greedy.slice(0, -1)];
+          const found = await computeLogits(host, model, fed, reference, 1, adapters);
+          const { largest } = deviation(found, readLogits(one, more));
+          assert.ok(largest <= tolerance, `${one.id}: off by ${largest}`);
+          assertGreedy(found, one, found.length / fed.length, tolerance);
+        }
+      });
+    }
+
+    for (const { id, base_model: model, adapters, cases } of adapterCases) {
+      if (cases) continue;
+      test(`${id}: an embedding that is the output, too, is refused by name`, async () => {
+        const args = ['logits', join(reference, model), '--tokens', '1,2', '--out', '-'];
+        const files = adapters.map((/** @type {any} */ { file }) => ['--lora', join(more, file)]);
+        const { code, stdout, stderr } = await wick(host, [...args, ...files.flat()]);
+        assert.equal(code, 3);
+        assert.equal(stdout.length, 0);
+        assert.match(stderr, /'token_embd\.weight', which is the model's output, too.*UNSUPPORTED/);
+      });
+    }
+
     test('a model in three files gives what the whole one gives', async () => {
       const { files, same_case_as: whole } = manifest.split;
       const { model, cases } = findModel(whole);
@@ -189,6 +223,18 @@ describe('the same bits, native', { concurrency: 2, skip: shared.skip }, () => {
       assert.deepEqual(part, whole.subarray(0, part.length));
     });
   }
+
+  for (const { id, base_model: model, adapters, cases } of adapterCases) {
+    if (!cases) continue;
+    test(`${id}: with adapters, for a beginning alone, and with two threads`, async () => {
+      const { tokens } = cases[cases.length - 1];
+      const whole = await computeLogits(native, model, tokens, reference, 1, adapters);
+      const count = Math.ceil(tokens.length / 2) + 1;
+      const few = tokens.slice(0, count);
+      const part = await computeLogits(native, model, few, reference, 2, adapters.toReversed());
+      assert.deepEqual(part, whole.subarray(0, (whole.length / tokens.length) * count));
+    });
+  }
 });
 
 test('what of the references runs, and what is refused', { skip: shared.skip }, (t) => {
@@ -197,6 +243,8 @@ test('what of the references runs, and what is refused', { skip: shared.skip }, 
   t.diagnostic(`${architectures.size} of ${all.size} architectures run, ${counts}`);
   t.diagnostic(`run: ${[...architectures].sort().join(', ')}`);
   for (const { id } of refusedModels) t.diagnostic(`refused: ${id}`);
+  const adapted = adapterCases.filter(({ cases }) => cases).length;
+  t.diagnostic(`${adapted} of ${adapterCases.length} cases of adapters run`);
   const quants = manifest.quants.filter((/** @type {any} */ { model }) => model);
   t.diagnostic(`${quantisedModels.length} of ${quants.length} quantised models run`);
   const readme = readFileSync(join(root, 'README.md'), 'utf8');

@@ -48,6 +48,7 @@ export const subjects = [
   ['adaptive_target', 'adaptiveTarget'],
   ['adaptive_decay', 'adaptiveDecay'],
   ['samplers', 'samplers'],
+  ['adapters', 'adapters'],
 ];
 
 /**

@@ -226,7 +226,8 @@ static wick_status choose_width(const wick_engine *engine, const wick_embed_requ
 }
 
 static wick_status begin_job(wick_engine *engine, const wick_embed_request *request,
-                             int32_t *tokens, uint32_t *counts, wick_error *error) {
+                             const adapter_set *adapters, int32_t *tokens, uint32_t *counts,
+                             wick_error *error) {
   const wick_pooling pooling =
       request->pooling == WICK_POOLING_MODEL ? engine_pooling(engine) : request->pooling;
   const bool is_encoder = engine->model->is_encoder;
@@ -245,7 +246,8 @@ static wick_status begin_job(wick_engine *engine, const wick_embed_request *requ
                                  .model = engine->model,
                                  .store = engine->store,
                                  .forward = is_encoder ? engine->forward : engine->embed_pass,
-                                 .batch_tokens = engine_batch_tokens(engine)};
+                                 .batch_tokens = engine_batch_tokens(engine),
+                                 .adapters = *adapters};
   status = embedding_create(&parts, tokens, counts, request->text_count, pooling, width,
                             request->normalizes, &engine->embedding, error);
   engine->embed_count = request->text_count;
@@ -254,7 +256,12 @@ static wick_status begin_job(wick_engine *engine, const wick_embed_request *requ
 }
 
 wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, wick_error *error) {
+  adapter_set adapters;
   wick_status status = check_request(engine, request, error);
+  if (status == WICK_OK) {
+    status = adapter_set_make(&engine->adapters, request->adapters, request->adapter_count,
+                              &adapters, error);
+  }
   if (status != WICK_OK) return status;
   int32_t *tokens = NULL;
   uint32_t *counts = memory_alloc_array(&engine->memory, request->text_count, sizeof *counts);
@@ -262,7 +269,7 @@ wick_status wick_embed(wick_engine *engine, const wick_embed_request *request, w
     return memory_fail(&engine->memory, error, "texts", request->text_count * sizeof *counts);
   }
   status = make_tokens(engine, request, &tokens, counts, error);
-  if (status == WICK_OK) return begin_job(engine, request, tokens, counts, error);
+  if (status == WICK_OK) return begin_job(engine, request, &adapters, tokens, counts, error);
   memory_free(&engine->memory, tokens);
   memory_free(&engine->memory, counts);
   return status;

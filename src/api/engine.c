@@ -103,6 +103,11 @@ static int32_t find_tensor(void *context, const char *name) {
   return loader_find_tensor(context, name);
 }
 
+model_tensors engine_tensors(const wick_engine *engine) {
+  return (model_tensors){engine->loader, (uint32_t)loader_tensor_count(engine->loader), tensor_at,
+                         find_tensor};
+}
+
 static wick_status choose_context(wick_engine *engine, wick_error *error) {
   const uint32_t trained = engine->model->config.context_trained;
   if (engine->config.context_tokens > trained) {
@@ -130,8 +135,7 @@ uint32_t engine_batch_tokens(const wick_engine *engine) {
 
 static wick_status read_model(wick_engine *engine, wick_error *error) {
   const gguf_directory *directory = loader_directory(engine->loader);
-  const model_tensors tensors = {engine->loader, (uint32_t)loader_tensor_count(engine->loader),
-                                 tensor_at, find_tensor};
+  const model_tensors tensors = engine_tensors(engine);
   wick_status status =
       model_create(&engine->memory, engine->kernels, directory, &tensors, &engine->model, error);
   if (status == WICK_OK) status = choose_context(engine, error);
@@ -145,14 +149,17 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
-static wick_status check_budget(const wick_engine *engine, wick_error *error) {
+wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
+                                wick_error *error) {
   wick_plan plan;
   const wick_status status = wick_memory_plan(engine, &plan, error);
   const uint64_t limit = wick_engine_memory_limit(engine);
-  if (status != WICK_OK || limit == 0 || plan.total_bytes <= limit) return status;
+  if (status != WICK_OK || limit == 0) return status;
+  if (plan.total_bytes <= limit && more_bytes <= limit - plan.total_bytes) return WICK_OK;
+  plan.total_bytes += more_bytes;
   const bool is_budget = limit == engine->memory.budget_bytes;
   fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-            "the model needs %llu bytes with a context of %u tokens, the %s is %llu",
+            "%s needs %llu bytes with a context of %u tokens, the %s is %llu", what,
             (unsigned long long)plan.total_bytes, plan.context_tokens,
             is_budget ? "budget" : "host's limit", (unsigned long long)limit);
   if (error != NULL) error->numbers[2] = plan.context_tokens;
@@ -203,6 +210,7 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   engine->kv = store_pages(engine->store);
   engine->prefix = store_prefix(engine->store);
   sessions_init(&engine->sessions, &engine->memory, engine->store);
+  engine->sessions.adapters = &engine->adapters;
   return WICK_OK;
 }
 
@@ -239,7 +247,7 @@ void engine_check_kernels(wick_engine *engine) {
 }
 
 static wick_status build_engine(wick_engine *engine, wick_error *error) {
-  wick_status status = check_budget(engine, error);
+  wick_status status = engine_check_budget(engine, "the model", 0, error);
   if (status == WICK_OK) status = model_allocate_weights(engine->model, error);
   if (status == WICK_OK) status = create_kv(engine, error);
   if (status != WICK_OK) return status;
@@ -253,6 +261,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .tokenizer = engine->tokenizer,
                                  .store = engine->store,
                                  .sessions = &engine->sessions,
+                                 .adapters = &engine->adapters,
                                  .forward = engine->forward,
                                  .ops = engine->ops,
                                  .swap = engine->config.swap,
@@ -380,6 +389,7 @@ void wick_engine_destroy(wick_engine *engine) {
   if (engine == NULL) return;
   wick_embed_end(engine);
   scheduler_destroy(engine->scheduler);
+  engine_free_adapters(engine);
   drafter_destroy(engine->drafter);
   forward_destroy(engine->forward);
   sessions_destroy(&engine->sessions);
@@ -461,8 +471,9 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = store_plan_bytes(engine->kernels, &store, engine->context_tokens);
   plan->kv_bytes += STATES_PLANNED * engine->model->state_bytes;
+  plan->adapter_bytes = engine_adapter_bytes(engine);
   plan->total_bytes = plan->directory_bytes + plan->tokenizer_bytes + plan->weights_bytes +
-                      plan->scratch_bytes + plan->kv_bytes;
+                      plan->scratch_bytes + plan->kv_bytes + plan->adapter_bytes;
   return WICK_OK;
 }
 

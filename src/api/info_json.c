@@ -161,6 +161,7 @@ static void write_plan(json_writer *json, const wick_engine *engine) {
   json_u64(json, "context_tokens", plan.context_tokens);
   json_u64(json, "weights_bytes", plan.weights_bytes);
   json_u64(json, "kv_bytes", plan.kv_bytes);
+  json_u64(json, "adapter_bytes", plan.adapter_bytes);
   json_u64(json, "scratch_bytes", plan.scratch_bytes);
   json_u64(json, "directory_bytes", plan.directory_bytes);
   json_u64(json, "tokenizer_bytes", plan.tokenizer_bytes);

@@ -3,6 +3,7 @@
 #define WICK_API_INSIDES_H
 
 #include "load/load.h"
+#include "model/adapter.h"
 #include "model/forward.h"
 #include "model/weights.h"
 #include "reply/reply.h"
@@ -39,6 +40,7 @@ struct wick_engine {
   kv_pool *kv;           // of the store: the one that keeps all positions
   prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
   session_table sessions;
+  adapter_list adapters;
   forward_pass *forward;
   scheduler *scheduler;
   engine_chat chat;
@@ -84,6 +86,15 @@ wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 void engine_check_kernels(wick_engine *engine);
 // The pooling that the model's file means.
 wick_pooling engine_pooling(const wick_engine *engine);
+// Gives back all adapters; no request uses one any more.
+void engine_free_adapters(wick_engine *engine);
+// What all adapters hold.
+uint64_t engine_adapter_bytes(const wick_engine *engine);
+// A plan with `more_bytes` added to it is over what the engine may take: WICK_E_NOMEM.
+wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
+                                wick_error *error);
+// The model's tensors, over all its files.
+model_tensors engine_tensors(const wick_engine *engine);
 // Gives back what conversations hold.
 void engine_free_chat(wick_engine *engine);
 reply_format engine_reply_format(wick_engine *engine);  // of its chat template

@@ -68,6 +68,7 @@ static const char *const SUBJECTS[] = {
     "adaptive_target",
     "adaptive_decay",
     "samplers",
+    "adapters",
 };
 _Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
 

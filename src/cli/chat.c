@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/input.h"
@@ -25,6 +26,7 @@ typedef struct byte_list {
 typedef struct chat_options {
   const char *question, *system, *template_path;
   bool parse_special;
+  adapter_files adapters;
   model_settings model;
   wick_request request;
   sampling_options sampling;
@@ -39,7 +41,7 @@ typedef struct conversation {
 
 enum {
   LINE_BYTES_FIRST = 256,
-  CHAT_OPTIONS_MAX = 12 + SAMPLING_OPTIONS_MAX,
+  CHAT_OPTIONS_MAX = 13 + SAMPLING_OPTIONS_MAX,
   COUNT_MAX = 1000000000
 };
 
@@ -162,7 +164,7 @@ static exit_code converse(conversation *talk) {
   return code == EXIT_DONE ? output_end() : code;
 }
 
-static exit_code chat_with(const chat_options *options, const char *path) {
+static exit_code chat_with(chat_options *options, const char *path) {
   wick_config config;
   conversation talk = {.options = options};
   if (options->question == NULL && strcmp(path, "-") == 0) {
@@ -172,6 +174,9 @@ static exit_code chat_with(const chat_options *options, const char *path) {
   exit_code code = settings_apply(&options->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &talk.engine);
   if (code == EXIT_DONE) code = settings_check_threads(&options->model, talk.engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&options->adapters, talk.engine);
+  options->request.adapters = options->adapters.uses;
+  options->request.adapter_count = options->adapters.files.count;
   if (code == EXIT_DONE) code = input_use_template(talk.engine, options->template_path, path);
   if (code == EXIT_DONE) code = converse(&talk);
   if (talk.engine != NULL) wick_engine_destroy(talk.engine);
@@ -188,8 +193,9 @@ exit_code command_chat(int argc, char **argv) {
       args_flag("--parse-special", &given.parse_special,
                 "control tokens in what is typed count, too"),
       args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX, "at most N tokens an answer"),
+      adapter_files_option(&given.adapters),
   };
-  const size_t own = 5;
+  const size_t own = 6;
   size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
   count += settings_list(&given.model, SETTINGS_ALL, options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",

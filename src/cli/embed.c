@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/model_file.h"
@@ -16,6 +17,7 @@ typedef struct embed_options {
   const char *path, *out, *query;
   uint32_t pooling, dimensions;
   bool normalizes, no_normalize, truncates, is_json;
+  adapter_files adapters;
   model_settings model;
 } embed_options;
 
@@ -171,7 +173,9 @@ static exit_code compute(const embed_options *given, const embed_texts *texts,
                                       .pooling = (wick_pooling)given->pooling,
                                       .dimensions = given->dimensions,
                                       .normalizes = given->normalizes && !given->no_normalize,
-                                      .truncates = given->truncates};
+                                      .truncates = given->truncates,
+                                      .adapters = given->adapters.uses,
+                                      .adapter_count = given->adapters.files.count};
   wick_step_result result = WICK_STEP_PROGRESS;
   wick_error error;
   wick_status status = wick_embed(engine, &request, &error);
@@ -188,7 +192,7 @@ static bool is_score(const embed_options *given, const wick_engine *engine) {
          WICK_POOLING_RANK;
 }
 
-static exit_code run_embed(const embed_options *given, const char *path) {
+static exit_code run_embed(embed_options *given, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
   embed_texts texts;
@@ -196,6 +200,7 @@ static exit_code run_embed(const embed_options *given, const char *path) {
   if (code == EXIT_DONE) code = settings_apply(&given->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
   if (code == EXIT_DONE) code = compute(given, &texts, engine);
   if (code == EXIT_DONE && given->query != NULL) {
     code = print_ranking(given, engine);
@@ -211,7 +216,7 @@ static exit_code run_embed(const embed_options *given, const char *path) {
 exit_code command_embed(int argc, char **argv) {
   static const char *const poolings[] = {"model", "none", "mean", "cls", "last", "rank", NULL};
   embed_options given = {.model = settings_default()};
-  args_option options[13] = {
+  args_option options[14] = {
       args_string_list("-p", &given.texts, "TEXT", "a text; may be given several times"),
       args_string("-f", &given.path, "FILE", "each line is a text (default: standard input)"),
       args_token_list("--tokens", &given.tokens, "1,2,3", "token ids, fed as they are"),
@@ -223,11 +228,12 @@ exit_code command_embed(int argc, char **argv) {
       args_flag("--json", &given.is_json, "JSON (default)"),
       args_flag("--truncate", &given.truncates, "texts over the context are cut, not refused"),
       args_string("--out", &given.out, "FILE", "little-endian float32 instead of JSON"),
+      adapter_files_option(&given.adapters),
   };
   const args_spec spec = {"wick embed MODEL [-p TEXT ... | -f FILE] [options]",
                           "Prints a JSON array with an object a text: its tokens and its "
                           "embedding, embeddings or scores.",
-                          options, 10 + settings_list(&given.model, SETTINGS_ALL, options + 10), 1};
+                          options, 11 + settings_list(&given.model, SETTINGS_ALL, options + 11), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

@@ -1,4 +1,5 @@
 // cli/logits.c — the logits of every position of a list of tokens, with FP32 keys and values.
+#include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/model_file.h"
@@ -7,6 +8,7 @@
 typedef struct logits_options {
   args_tokens tokens;
   const char *path;
+  adapter_files adapters;
   model_settings model;
 } logits_options;
 
@@ -28,6 +30,8 @@ static exit_code compute(const logits_options *given, wick_engine *engine, logit
   wick_request_default(&request);
   request.tokens = given->tokens.ids;
   request.token_count = given->tokens.count;
+  request.adapters = given->adapters.uses;
+  request.adapter_count = given->adapters.files.count;
   request.max_tokens = 1;
   request.ignore_end = true;
   request.on_logits = write_logits;
@@ -45,7 +49,7 @@ static exit_code write_file(const logits_options *given, wick_engine *engine) {
   return output_file_end(&sink.file, code);
 }
 
-static exit_code run_logits(const logits_options *given, const char *path) {
+static exit_code run_logits(logits_options *given, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
   if (!given->tokens.is_given || given->path == NULL) {
@@ -55,6 +59,7 @@ static exit_code run_logits(const logits_options *given, const char *path) {
   exit_code code = settings_apply(&given->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
   if (code == EXIT_DONE) code = write_file(given, engine);
   if (engine != NULL) wick_engine_destroy(engine);
   return code;
@@ -67,11 +72,12 @@ exit_code command_logits(int argc, char **argv) {
       args_token_list("--tokens", &given.tokens, "1,2,3",
                       "token ids, fed as they are: nothing is added"),
       args_string("--out", &given.path, "FILE", "where to; -: standard output"),
+      adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
       "wick logits MODEL --tokens 1,2,3 --out FILE [options]",
       "Writes little-endian float32 [tokens, vocab]: row i holds the logits after token i.",
-      options, 2 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS, options + 2), 1};
+      options, 3 + settings_list(&given.model, SETTINGS_CTX | SETTINGS_THREADS, options + 3), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "bench/quality.h"
 #include "bench/stats.h"
+#include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/input.h"
@@ -20,6 +21,7 @@ typedef struct perplexity_options {
   const char *reference;  // --kl
   const char *save;       // --save
   bool has_special;       // --special
+  adapter_files adapters;
   model_settings model;
 } perplexity_options;
 
@@ -39,6 +41,7 @@ typedef struct perplexity_sums {
   size_t count;         // of all windows' tokens
   uint64_t told_us;     // when progress was last reported
   const char *failure;  // why it failed, or NULL
+  const adapter_files *adapters;
 } perplexity_sums;
 
 static void compare_row(perplexity_sums *sums, const float *logits, uint32_t vocab) {
@@ -92,6 +95,8 @@ static exit_code run_windows(wick_engine *engine, const int32_t *tokens, size_t 
     sums->window_count = (uint32_t)(count - at < window_tokens ? count - at : window_tokens);
     request.tokens = sums->window;
     request.token_count = sums->window_count;
+    request.adapters = sums->adapters->uses;
+    request.adapter_count = sums->adapters->files.count;
     request.max_tokens = 1;
     request.ignore_end = true;
     request.on_logits = take_row;
@@ -176,7 +181,7 @@ static exit_code measure(const perplexity_options *given, wick_engine *engine,
 
 static exit_code measure_with_files(const perplexity_options *given, wick_engine *engine,
                                     const input_text *text) {
-  perplexity_sums sums = {0};
+  perplexity_sums sums = {.adapters = &given->adapters};
   output_file save = {.path = given->save};
   if (given->reference != NULL) sums.reference = fopen(given->reference, "rb");
   if (given->reference != NULL && sums.reference == NULL) {
@@ -190,7 +195,7 @@ static exit_code measure_with_files(const perplexity_options *given, wick_engine
   return output_file_end(&save, code);
 }
 
-static exit_code run_perplexity(const perplexity_options *given, const char *path) {
+static exit_code run_perplexity(perplexity_options *given, const char *path) {
   wick_config config;
   wick_engine *engine = NULL;
   input_text text = {0};
@@ -203,6 +208,7 @@ static exit_code run_perplexity(const perplexity_options *given, const char *pat
   if (code == EXIT_DONE) code = settings_apply(&given->model, &config);
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&given->model, engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&given->adapters, engine);
   if (code == EXIT_DONE) code = measure_with_files(given, engine, &text);
   if (engine != NULL) wick_engine_destroy(engine);
   input_free(&text);
@@ -211,18 +217,19 @@ static exit_code run_perplexity(const perplexity_options *given, const char *pat
 
 exit_code command_perplexity(int argc, char **argv) {
   perplexity_options given = {.model = settings_default()};
-  args_option options[9] = {
+  args_option options[10] = {
       args_string("-f", &given.path, "FILE", "the text; without it standard input is read"),
       args_string("--kl", &given.reference, "REF.f32",
                   "logits of another run of this text: tells the divergence from them"),
       args_string("--save", &given.save, "FILE", "writes this run's logits, for --kl"),
       args_flag("--special", &given.has_special,
                 "special tokens in the text are those tokens, as in a chat (else plain text)"),
+      adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
       "The text is read in windows of the context's size. Divergence: KL(reference || this), nats.",
-      options, 4 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_PRE, options + 4), 1};
+      options, 5 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_PRE, options + 5), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
 #include "cli/grammar.h"
@@ -20,11 +21,12 @@ typedef struct run_options {
   size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
   grammar_options grammar;
+  adapter_files adapters;
   sampling_options sampling;
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 24 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 25 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -41,6 +43,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
                 "of the distribution that the samplers leave, not the model's"),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "one token a pass (the text is the same)"),
+      adapter_files_option(&run->adapters),
       args_flag("--stats", &run->wants_stats, "figures as one JSON line on stderr"),
   };
   memcpy(list, own, sizeof own);
@@ -150,6 +153,9 @@ static exit_code run_model(run_options *run, const char *path) {
   const uint64_t start_us = platform_now_us();
   if (code == EXIT_DONE) code = model_open(path, &config, &engine);
   if (code == EXIT_DONE) code = settings_check_threads(&run->model, engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&run->adapters, engine);
+  run->request.adapters = run->adapters.uses;
+  run->request.adapter_count = run->adapters.files.count;
   if (code == EXIT_DONE) code = continue_prompt(run, engine, platform_now_us() - start_us);
   if (engine != NULL) wick_engine_destroy(engine);
   return code;

@@ -109,9 +109,14 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
                                "the weights up to '%s' do not fit 64 bits", name);
     return NULL;
   }
+  made.number = (uint32_t)index + 1;
   if (matrix != NULL) *matrix = made;
   model_binding *binding = &model->bindings[index];
-  *binding = (model_binding){.matrix = matrix, .size_bytes = bytes, .layer = binder->waits};
+  *binding =
+      (model_binding){.matrix = matrix,
+                      .size_bytes = bytes,
+                      .layer = binder->waits,
+                      .is_adaptable = matrix != NULL && wish->count == 1 && !binder->is_apart};
   const int32_t outside = (int32_t)model->config.layers;
   model->layer_missing[binder->waits < 0 ? outside : binder->waits]++;
   return binding;
@@ -120,6 +125,14 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix) {
   bind_stack(binder, name, 1, rows, cols, need, matrix);
+}
+
+void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                 weight_tensor *matrix) {
+  const bool was_apart = binder->is_apart;
+  binder->is_apart = true;
+  bind_matrix(binder, name, rows, cols, BINDING_REQUIRED, matrix);
+  binder->is_apart = was_apart;
 }
 
 // The name of what stands beside `name`, which ends in ".weight": ".bias", ".scale". False when it

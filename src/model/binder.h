@@ -17,6 +17,7 @@ struct model_binder {
   int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
+  bool is_apart;       // what is bound now multiplies no rows of a pass: adapters do not change it
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
@@ -26,6 +27,9 @@ typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 // (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
+// The same for a required one whose rows are looked up.
+void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
+                 weight_tensor *matrix);
 // The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack);

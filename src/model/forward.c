@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "model/adapter_product.h"
 #include "model/measure.h"
 #include "model/product.h"
 #include "platform/platform.h"
@@ -32,6 +33,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   forward->vocab_stride = arena_line_floats(model->config.vocab);
   pass->inputs = arena_take_bytes(arena, rows * sizeof(model_input));
   pass->wanted = arena_take_bytes(arena, rows * sizeof(uint32_t));
+  pass->adapters = arena_take_bytes(arena, rows * sizeof(adapter_set *));
   pass->hidden = arena_take_floats(arena, rows * pass->hidden_stride);
   pass->normed = arena_take_floats(arena, rows * pass->hidden_stride);
   if (model->keeps_inputs) pass->aside = arena_take_floats(arena, rows * pass->hidden_stride);
@@ -104,9 +106,12 @@ static void embed_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   const kernel_matrix embedding = tensor_matrix(&pass->model->embedding, 0);
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
-    pass->kernels->types[embedding.type].row_dequant(
-        &embedding, (uint32_t)pass->inputs[t].token,
-        pass->hidden + (size_t)t * pass->hidden_stride);
+    const uint32_t token = (uint32_t)pass->inputs[t].token;
+    const size_t at = (size_t)t * pass->hidden_stride;
+    pass->kernels->types[embedding.type].row_dequant(&embedding, token, pass->hidden + at);
+    if (pass->adapters[t] == NULL) continue;
+    adapter_add_embedding(pass->adapters[t], &pass->model->embedding, token, t, pass->normed + at,
+                          pass->hidden + at);
   }
 }
 
@@ -177,7 +182,10 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
   pass->count = count;
   pass->layer = 0;
   pass->wanted_count = 0;
+  pass->has_adapters = false;
   for (uint32_t i = 0; i < count; i++) {
+    pass->adapters[i] = inputs[i].adapters;
+    pass->has_adapters = pass->has_adapters || inputs[i].adapters != NULL;
     if (inputs[i].wants_logits) pass->wanted[pass->wanted_count++] = i;
   }
   const bool is_decode = pass->wanted_count == count && !pass->model->is_encoder;
@@ -274,6 +282,7 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   model_product logits =
       pass_product(pass, pass->normed + at, pass->hidden_stride, model->config.hidden);
   logits.tokens = rows;
+  if (pass->has_adapters) logits.adapters = pass->adapters + first;
   product_add(&logits, &model->output, model->output_bias, forward->logits, forward->vocab_stride);
   product_run(&logits);
   bend_logits(forward, rows);

@@ -114,6 +114,7 @@ model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, 
                          .x_stride = x_stride,
                          .cols = cols,
                          .tokens = pass->count,
+                         .adapters = pass->has_adapters ? pass->adapters : NULL,
                          .act = arena_take_act(&pass->arena, pass->arena.batch_tokens, cols)};
 }
 
@@ -122,6 +123,7 @@ bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t w
   for (uint32_t i = 0; i < pass->wanted_count; i++) {
     const size_t from = pass->wanted[i], to = i;
     if (from == to) continue;
+    pass->adapters[to] = pass->adapters[from];
     memcpy(pass->hidden + to * pass->hidden_stride, pass->hidden + from * pass->hidden_stride,
            pass->model->config.hidden * sizeof(float));
     if (pass->aside != NULL) {

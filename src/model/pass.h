@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "metrics/ops.h"
+#include "model/adapter.h"
 #include "model/arena.h"
 #include "model/product.h"
 #include "model/weights.h"
@@ -19,6 +20,7 @@ typedef struct model_input {
   uint32_t position;
   uint32_t sequence;
   bool wants_logits;
+  const adapter_set *adapters;  // NULL: none
 } model_input;
 
 struct model_pass {
@@ -26,9 +28,11 @@ struct model_pass {
   const kernel_table *kernels;
   thread_pool *threads;
   seq_store *store;
-  op_records *ops;      // NULL: nothing is recorded
-  model_input *inputs;  // [batch_tokens]
-  uint32_t *wanted;     // [batch_tokens] inputs that want logits
+  op_records *ops;               // NULL: nothing is recorded
+  model_input *inputs;           // [batch_tokens]
+  const adapter_set **adapters;  // [batch_tokens] of rows of `hidden`
+  bool has_adapters;             // any of them
+  uint32_t *wanted;              // [batch_tokens] inputs that want logits
   uint32_t count;  // rows of `hidden`: inputs; in the last layer, behind its mixer, wanted ones
   uint32_t wanted_count;
   uint32_t layer;  // that runs or runs next

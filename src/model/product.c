@@ -2,12 +2,14 @@
 #include "model/product.h"
 
 #include "base/checked.h"
+#include "model/adapter_product.h"
 
 // Groups of rows in one kernel call: few enough that a call is short (an engine that compiles hot
 // functions between calls, as V8 does, soon runs its best code) and that the weights stay in the
 // cache for all tokens of a batch, many enough that kernels can read them at several places at
 // once.
 enum { STRIP_GROUPS = 32 };
+_Static_assert(STRIP_GROUPS *KERNEL_ROW_GROUP <= ADAPTER_STRIP_ROWS, "adapters add to a strip");
 
 static void add_target(model_product *product, const product_target *target) {
   product_target *targets = product->many == NULL ? product->few : product->many;
@@ -21,7 +23,8 @@ static product_target whole_target(const model_product *product, const weight_te
                           .bias = bias,
                           .y = y,
                           .y_stride = y_stride,
-                          .count = product->tokens};
+                          .count = product->tokens,
+                          .number = matrix->number};
 }
 
 void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
@@ -73,9 +76,14 @@ static void run_strip(const model_product *product, const product_target *target
                 target->count, target->y, target->y_stride);
   }
   const uint32_t rows = row_last - row_first;
+  for (uint32_t t = 0; t < target->count && target->scale != NULL; t++) {
+    product->kernels->scale(target->y + t * target->y_stride + row_first, *target->scale, rows);
+  }
+  if (product->adapters != NULL && target->number != 0) {
+    adapter_add(product, (uint32_t)(target - product->few), row_first, row_last);
+  }
   for (uint32_t t = 0; t < target->count; t++) {
     float *y = target->y + t * target->y_stride + row_first;
-    if (target->scale != NULL) product->kernels->scale(y, *target->scale, rows);
     if (target->bias != NULL) product->kernels->add(y, target->bias + row_first, rows);
     if (target->residual != NULL) {
       product->kernels->add(target->residual + t * target->y_stride + row_first, y, rows);
@@ -113,5 +121,9 @@ void product_run(model_product *product) {
     groups += ceil_div_u32(matrix->rows, KERNEL_ROW_GROUP);
   }
   if (needs_act) thread_pool_for(product->threads, product->tokens, make_activations, product);
+  if (product->adapters != NULL) {
+    const uint32_t units = adapter_low_units(product);
+    if (units != 0) thread_pool_for(product->threads, units, adapter_low_run, product);
+  }
   thread_pool_for(product->threads, groups, run_groups, product);
 }

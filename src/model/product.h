@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
+#include "model/adapter.h"
 #include "tensor/tensor.h"
 #include "thread/pool.h"
 
@@ -19,6 +20,7 @@ typedef struct product_target {
   size_t y_stride;
   float *residual;        // += y when not NULL, same stride
   uint32_t first, count;  // rows of x that it multiplies
+  uint32_t number;        // weight_tensor.number of one whose rows are those of the product, or 0
 } product_target;
 
 typedef struct model_product {
@@ -31,13 +33,14 @@ typedef struct model_product {
   product_target few[PRODUCT_MATRICES_MAX];
   product_target *many;  // room for more, the caller's; NULL: `few` is enough
   uint32_t target_count;
+  const adapter_set *const *adapters;  // [tokens], of each row, NULL: none; NULL: no row has any
 } model_product;
 
 static inline const product_target *product_targets(const model_product *product) {
   return product->many == NULL ? product->few : product->many;
 }
 
-// y = x W^T + bias
+// y = x W^T + bias, to which the rows' adapters add theirs before the bias
 void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride);
 // y = x W^T + bias; residual += y when it is not NULL.

@@ -87,12 +87,12 @@ static void bind_beginning(model_binder *binder) {
   const uint32_t hidden = model->config.hidden;
   binder->waits = 0;
   if (model->has_positions) {
-    bind_matrix(binder, "position_embd.weight", model->config.context_trained, hidden,
-                BINDING_REQUIRED, &model->positions);
+    bind_lookup(binder, "position_embd.weight", model->config.context_trained, hidden,
+                &model->positions);
   }
   const uint32_t types = binder_rows(binder, "token_types.weight");
   if (types != 0) {
-    bind_matrix(binder, "token_types.weight", types, hidden, BINDING_REQUIRED, &model->types);
+    bind_lookup(binder, "token_types.weight", types, hidden, &model->types);
   }
   bind_norm(binder, model->embedding_norm_name, hidden, BINDING_REQUIRED, &model->embedding_norm,
             &model->embedding_norm_bias);
@@ -108,13 +108,15 @@ static void bind_beginning(model_binder *binder) {
 
 static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
-  model_binder binder = {model, tensors, MODEL_LAYER_NONE, MODEL_LAYER_NONE, error, WICK_OK};
-  bind_matrix(&binder, "token_embd.weight", vocab, hidden, BINDING_REQUIRED, &model->embedding);
+  model_binder binder = {model, tensors, MODEL_LAYER_NONE, MODEL_LAYER_NONE, error, WICK_OK, false};
+  bind_lookup(&binder, "token_embd.weight", vocab, hidden, &model->embedding);
   bind_norm(&binder, model->output_norm_name, hidden, BINDING_REQUIRED, &model->output_norm,
             &model->output_norm_bias);
   bind_matrix(&binder, "output.weight", vocab, hidden, BINDING_OPTIONAL, &model->output);
   bind_vector(&binder, "output.bias", vocab, BINDING_OPTIONAL, &model->output_bias);
+  binder.is_apart = true;
   head_bind(&binder, &model->head);
+  binder.is_apart = false;
   bind_beginning(&binder);
   for (uint32_t layer = 0; layer < model->config.layers && binder.status == WICK_OK; layer++) {
     binder.layer = binder.waits = (int32_t)layer;

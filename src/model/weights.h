@@ -26,6 +26,7 @@ typedef struct model_binding {
   uint32_t cols;         // of a vector's rows
   uint32_t turned_rows;  // not 0: a vector's [rows, cols] are turned over
   int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
+  bool is_adaptable;     // a matrix that rows of a pass are multiplied with
 } model_binding;
 
 // Layers whose keys and values have one shape and keep the same range of positions share pages.

@@ -129,7 +129,7 @@ static bool take_from_sessions(scheduler *scheduler, const request *first) {
     holding = last->session;
   }
   const uint32_t stored = store_tokens(store, holding->sequence);
-  store_remember(store, holding->sequence, holding->salt,
+  store_remember(store, holding->sequence, adapter_salt(holding->salt, &holding->adapters),
                  last == NULL ? holding->tokens : last->tokens, stored);
   if (last != NULL) {
     keep_outside(scheduler, last, holding->sequence, stored, stored);

@@ -114,7 +114,7 @@ static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *token
   }
   for (uint32_t i = 0; i < count; i++) {
     drafter->batch[i] =
-        (model_input){tokens[i], first + i, text->sequence, with_logits && i + 1 == count};
+        (model_input){tokens[i], first + i, text->sequence, with_logits && i + 1 == count, NULL};
   }
   forward_begin(parts->forward, drafter->batch, count);
   while (forward_next_layer(parts->forward) < parts->model->config.layers) {

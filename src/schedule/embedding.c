@@ -64,6 +64,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
     return memory_fail(parts->memory, error, "an embedding", sizeof *job);
   }
   job->parts = *parts;
+  adapter_set_hold(&job->parts.adapters);
   job->tokens = tokens;
   job->counts = counts;
   job->text_count = text_count;
@@ -102,6 +103,7 @@ void embedding_destroy(embedding *job) {
   if (job == NULL) return;
   memory_gate *memory = job->parts.memory;
   free_sequences(job);
+  adapter_set_let_go(&job->parts.adapters);
   memory_free(memory, job->tokens);
   memory_free(memory, job->counts);
   memory_free(memory, job->firsts);
@@ -145,6 +147,7 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, wick_e
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
+  const adapter_set *adapters = job->parts.adapters.count == 0 ? NULL : &job->parts.adapters;
   uint32_t rows = 0, fed = job->fed;
   for (uint32_t text = job->at; text < job->text_count && job->part_count < WHOLE_TEXTS_MAX;
        text++) {
@@ -158,7 +161,7 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
     for (uint32_t i = 0; i < part->rows; i++) {
       const uint32_t position = fed + i;
       job->inputs[rows++] = (model_input){tokens[position], position, (uint32_t)part->sequence,
-                                          is_wanted(job, position, job->counts[text])};
+                                          is_wanted(job, position, job->counts[text]), adapters};
     }
     job->part_count++;
     tokens += job->counts[text];

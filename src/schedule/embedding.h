@@ -4,6 +4,7 @@
 #ifndef WICK_SCHEDULE_EMBEDDING_H
 #define WICK_SCHEDULE_EMBEDDING_H
 
+#include "model/adapter.h"
 #include "model/forward.h"
 #include "store/store.h"
 #include "wick.h"
@@ -14,6 +15,7 @@ typedef struct embedding_parts {
   seq_store *store;       // of causal models
   forward_pass *forward;  // nobody else has a pass under way in it
   uint32_t batch_tokens;  // of `forward`
+  adapter_set adapters;
 } embedding_parts;
 
 typedef struct embedding embedding;

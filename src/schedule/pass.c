@@ -14,7 +14,8 @@ enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 static void add_input(scheduler *scheduler, request *request, int32_t token, uint32_t position,
                       bool wants_logits) {
   const uint32_t at = scheduler->batch_count++;
-  scheduler->batch[at] = (model_input){token, position, request->sequence, wants_logits};
+  scheduler->batch[at] = (model_input){token, position, request->sequence, wants_logits,
+                                       request->adapters.count == 0 ? NULL : &request->adapters};
   scheduler->owners[at] = request;
   request->pass_tokens++;
 }

@@ -234,6 +234,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
 
 void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request) {
   if (request == NULL) return;
+  adapter_set_let_go(&request->adapters);
   if (request->constraint != NULL) {
     matcher_end(&request->matcher);
     shelf_give_back(shelf, memory, request->constraint);

@@ -10,6 +10,7 @@
 #include "base/salt.h"
 #include "base/status.h"
 #include "grammar/shelf.h"
+#include "model/adapter.h"
 #include "sample/sampler.h"
 #include "schedule/session.h"
 #include "schedule/speculation.h"
@@ -34,8 +35,9 @@ typedef struct request {
   struct request *
       original;  // one of several completions: waits until this one has read the prompt; NULL: none
   session *session;  // NULL: none
-  cache_salt salt;   // the one of its session, or zeros
-  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  adapter_set adapters;
+  cache_salt salt;  // of its session's tenant or its own, and its adapters
+  int32_t *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
   uint32_t fed;                                     // tokens whose keys and values are in pages
   uint32_t fed_before;   // of these, tokens that the session had before the request

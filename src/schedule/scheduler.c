@@ -156,6 +156,43 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   return WICK_OK;
 }
 
+// The adapters of a request, of one on a session and what its pages were read under.
+static wick_status choose_adapters(const scheduler *scheduler, const wick_request *wanted,
+                                   const session *session, adapter_set *set, wick_error *error) {
+  const adapter_list *list = scheduler->parts.adapters;
+  if (session != NULL && wanted->drop_last != 0) {
+    return adapter_set_of_marks(list, &session->adapters, set, error);
+  }
+  const wick_status status =
+      adapter_set_make(list, wanted->adapters, wanted->adapter_count, set, error);
+  if (status != WICK_OK || session == NULL) return status;
+  const adapter_marks marks = adapter_marks_of(set);
+  const bool is_same = adapter_marks_are_same(&session->adapters, &marks);
+  if (is_same || session_is_plain(scheduler->parts.sessions, session)) return WICK_OK;
+  fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+            "session %u was read under other adapters, and cannot be read again since tokens were "
+            "dropped from its middle",
+            session->id);
+  return status_about(WICK_E_MISMATCH, error, WICK_SUBJECT_ADAPTERS, session->id, 0);
+}
+
+// From now on the request holds them.
+static void give_adapters(request *request, const adapter_set *set) {
+  const adapter_marks marks = adapter_marks_of(set);
+  request->adapters = *set;
+  request->salt = adapter_salt(request->salt, &marks);
+  adapter_set_hold(set);
+}
+
+// What was read under other adapters is read again.
+static void begin_on_session(const scheduler *scheduler, session *session, const adapter_set *set) {
+  const adapter_marks marks = adapter_marks_of(set);
+  session->is_busy = true;
+  if (adapter_marks_are_same(&session->adapters, &marks)) return;
+  store_truncate(scheduler->parts.store, session->sequence, 0);
+  session->adapters = marks;
+}
+
 // The last request of the list.
 static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited) {
   const uint64_t passes = scheduler->stats.passes;
@@ -190,6 +227,7 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
         request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, NULL,
                        parts->model->config.vocab, parts->context_tokens, &made, error);
     if (status != WICK_OK) return status;
+    give_adapters(made, &original->adapters);
     made->original = original;
     made->next = *followers;
     *followers = made;
@@ -227,23 +265,28 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
   const scheduler_parts *parts = &scheduler->parts;
   session *session = NULL;
   request *made = NULL, *followers = NULL;
+  adapter_set adapters;
   wick_status status = check_wanted(wanted, error);
   if (status == WICK_OK) {
     status = check_queue(scheduler, wanted->completions == 0 ? 1 : wanted->completions, error);
   }
   if (status == WICK_OK) status = find_session(scheduler, wanted, &session, error);
   if (status == WICK_OK) {
+    status = choose_adapters(scheduler, wanted, session, &adapters, error);
+  }
+  if (status == WICK_OK) {
     status = request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, session,
                             parts->model->config.vocab, parts->context_tokens, &made, error);
   }
   if (status != WICK_OK) return status;
+  give_adapters(made, &adapters);
   status = make_followers(scheduler, wanted, made, &followers, error);
   if (status != WICK_OK) {
     destroy_list(scheduler, followers);
     request_destroy(parts->memory, &scheduler->shelf, made);
     return status;
   }
-  if (session != NULL) session->is_busy = true;
+  if (session != NULL) begin_on_session(scheduler, session, &adapters);
   enqueue(scheduler, made, wanted->passes_waited);
   enqueue_followers(scheduler, followers, wanted->passes_waited);
   *id = made->id;

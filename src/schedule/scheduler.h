@@ -27,6 +27,7 @@ typedef struct scheduler_parts {
   tokenizer *tokenizer;
   seq_store *store;
   session_table *sessions;
+  const adapter_list *adapters;  // NULL: there are none
   forward_pass *forward;
   drafter *drafter;  // NULL: proposals come from prompt lookup alone
   op_records *ops;   // NULL: sampling is not measured

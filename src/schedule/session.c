@@ -123,6 +123,7 @@ wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wic
   if (parent != NULL) status = session_make(table, parent->count, &made, error);
   if (made == NULL) return status;
   made->salt = parent->salt;
+  made->adapters = parent->adapters;
   if (made->count != 0) memcpy(made->tokens, parent->tokens, made->count * sizeof(int32_t));
   status = store_fork(table->store, parent->sequence, &made->sequence, error);
   if (status != WICK_OK) {

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/salt.h"
 #include "base/status.h"
+#include "model/adapter.h"
 #include "store/store.h"
 
 typedef struct session {
@@ -19,8 +20,9 @@ typedef struct session {
   kv_seq_id sequence;
   int32_t *tokens;  // [count]; the pages hold the first of them
   uint32_t count;
-  cache_salt salt;      // of its tenant
-  bool is_busy;         // a request for it runs or waits
+  cache_salt salt;         // of its tenant
+  adapter_marks adapters;  // that the pages were read under
+  bool is_busy;            // a request for it runs or waits
   uint64_t idle_since;  // in units of session_table.idle_next: when it was made or its last request
                         // ended
 } session;
@@ -28,7 +30,8 @@ typedef struct session {
 typedef struct session_table {
   memory_gate *memory;
   seq_store *store;
-  session **items;  // ascending ids
+  const adapter_list *adapters;  // of which saved sessions need some; NULL: there are none
+  session **items;               // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
 } session_table;
@@ -66,13 +69,15 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 bool session_is_plain(const session_table *table, const session *session);
 
 // A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
-// these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h).
-// Errors of state_*.
+// these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). One
+// that was read under adapters has version 3 and, behind the salt, their number u64 and for each
+// its file's fingerprint u64, scale f32 and 0 u32. Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
                           wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const wick_state_sink *sink, wick_error *error);
-// A token over `vocab` is WICK_E_CORRUPT, more than `context_tokens` tokens WICK_E_FULL.
+// An adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
+// `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
                          wick_error *error);

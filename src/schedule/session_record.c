@@ -3,11 +3,12 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/math.h"
 #include "schedule/session.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
-enum { RECORD_VERSION = 2 };
+enum { RECORD_VERSION = 2, RECORD_VERSION_ADAPTERS = 3 };
 static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
 
 typedef struct record_head {
@@ -19,8 +20,25 @@ _Static_assert(sizeof(record_head) == 32, "no padding");
 
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
-static uint64_t sum_of(const record_head *head, const int32_t *tail) {
-  return hash_bytes(tail, head->tail * sizeof(int32_t), hash_bytes(head, sizeof *head, 0));
+// Bytes that a record has of adapters.
+static uint64_t marks_bytes(const adapter_marks *marks) {
+  return marks->count == 0 ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
+}
+
+static uint64_t sum_of(const record_head *head, const adapter_marks *marks, const int32_t *tail) {
+  const uint64_t count = marks->count;
+  uint64_t sum = hash_bytes(head, sizeof *head, 0);
+  if (count != 0) {
+    sum = hash_bytes(marks->of, marks->count * sizeof *marks->of,
+                     hash_bytes(&count, sizeof count, sum));
+  }
+  return hash_bytes(tail, head->tail * sizeof(int32_t), sum);
+}
+
+static bool write_marks(const wick_state_sink *sink, const adapter_marks *marks) {
+  const uint64_t count = marks->count;
+  return count == 0 || (sink->write(sink->context, &count, sizeof count) &&
+                        sink->write(sink->context, marks->of, marks->count * sizeof *marks->of));
 }
 
 wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *size_bytes,
@@ -31,8 +49,8 @@ wick_status session_bytes(const session_table *table, uint32_t id, uint64_t *siz
   uint64_t kv_bytes = 0;
   status = store_record_bytes(table->store, session->sequence, &kv_bytes, error);
   const uint32_t tail = session->count - store_tokens(table->store, session->sequence);
-  *size_bytes =
-      sizeof(record_head) + (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
+  *size_bytes = sizeof(record_head) + marks_bytes(&session->adapters) +
+                (uint64_t)tail * sizeof(int32_t) + sizeof(uint64_t) + kv_bytes;
   return status;
 }
 
@@ -42,12 +60,14 @@ wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
   const wick_status status = session_find_idle(table, id, &session, error);
   if (session == NULL) return status;
   const uint32_t stored = store_tokens(table->store, session->sequence);
-  record_head head = {
-      .version = RECORD_VERSION, .tail = session->count - stored, .salt = session->salt};
+  const adapter_marks *marks = &session->adapters;
+  record_head head = {.version = marks->count == 0 ? RECORD_VERSION : RECORD_VERSION_ADAPTERS,
+                      .tail = session->count - stored,
+                      .salt = session->salt};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   const int32_t *tail = session->tokens + stored;
-  const uint64_t sum = sum_of(&head, tail);
-  if (!sink->write(sink->context, &head, sizeof head) ||
+  const uint64_t sum = sum_of(&head, marks, tail);
+  if (!sink->write(sink->context, &head, sizeof head) || !write_marks(sink, marks) ||
       (head.tail != 0 && !sink->write(sink->context, tail, head.tail * sizeof(int32_t))) ||
       !sink->write(sink->context, &sum, sizeof sum)) {
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "session %u could not be written", id);
@@ -68,9 +88,10 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
   }
   source->size_bytes -= sizeof *head;
-  if (!session_is_record(head->magic) || head->version != RECORD_VERSION) {
-    return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d",
-                     (int)RECORD_VERSION);
+  if (!session_is_record(head->magic) ||
+      (head->version != RECORD_VERSION && head->version != RECORD_VERSION_ADAPTERS)) {
+    return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d or %d",
+                     (int)RECORD_VERSION, (int)RECORD_VERSION_ADAPTERS);
   }
   if (head->tail > context_tokens) {
     fail_with(error, WICK_E_FULL, 12, "a session of over %u tokens, the context holds %u",
@@ -80,9 +101,36 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
   return WICK_OK;
 }
 
+static wick_status read_marks(wick_state_source *source, const record_head *head,
+                              adapter_marks *marks, wick_error *error) {
+  uint64_t count = 0;
+  *marks = (adapter_marks){.count = 0};
+  if (head->version == RECORD_VERSION) return WICK_OK;
+  if (source->size_bytes < sizeof count) return ends_early(error);
+  bool is_read = source->read(source->context, &count, sizeof count);
+  if (is_read && (count == 0 || count > WICK_ADAPTERS_MAX)) {
+    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session of %llu adapters",
+                     (unsigned long long)count);
+  }
+  const uint64_t list_bytes = count * sizeof *marks->of;
+  if (source->size_bytes < sizeof count + list_bytes) return ends_early(error);
+  is_read = is_read && source->read(source->context, marks->of, (size_t)list_bytes);
+  if (!is_read) {
+    return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
+  }
+  marks->count = (uint32_t)count;
+  for (uint32_t i = 0; i < marks->count; i++) {
+    const float scale = marks->of[i].scale;
+    if (scale != 0 && math_is_finite_f32(scale)) continue;
+    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session's adapter has no scale");
+  }
+  source->size_bytes -= sizeof count + list_bytes;
+  return WICK_OK;
+}
+
 // Reads the tokens that the pages lack, into `tail` [head->tail].
-static wick_status read_tail(wick_state_source *source, const record_head *head, int32_t *tail,
-                             wick_error *error) {
+static wick_status read_tail(wick_state_source *source, const record_head *head,
+                             const adapter_marks *marks, int32_t *tail, wick_error *error) {
   const uint64_t tail_bytes = (uint64_t)head->tail * sizeof(int32_t);
   uint64_t sum;
   if (source->size_bytes < tail_bytes + sizeof sum) return ends_early(error);
@@ -91,7 +139,7 @@ static wick_status read_tail(wick_state_source *source, const record_head *head,
     return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the saved session could not be read");
   }
   source->size_bytes -= tail_bytes + sizeof sum;
-  if (sum == sum_of(head, tail)) return WICK_OK;
+  if (sum == sum_of(head, marks, tail)) return WICK_OK;
   return fail_with(error, WICK_E_CORRUPT, 0, "the saved session is damaged");
 }
 
@@ -135,10 +183,14 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          wick_error *error) {
   wick_state_source source = *from;
   record_head head;
+  adapter_marks marks;
+  adapter_set set;
   wick_status status = read_head(&source, context_tokens, &head, error);
   session *made = NULL;
+  if (status == WICK_OK) status = read_marks(&source, &head, &marks, error);
   if (status == WICK_OK) status = session_make(table, head.tail, &made, error);
-  if (status == WICK_OK) status = read_tail(&source, &head, made->tokens, error);
+  if (status == WICK_OK) status = read_tail(&source, &head, &marks, made->tokens, error);
+  if (status == WICK_OK) status = adapter_set_of_marks(table->adapters, &marks, &set, error);
   if (status == WICK_OK) {
     status = read_sequence(table, salt, context_tokens, &source, head.tail, made, error);
   }
@@ -148,6 +200,7 @@ wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
     return status;
   }
   made->salt = head.salt;
+  made->adapters = adapter_marks_of(&set);
   *id = session_list(table, made);
   return WICK_OK;
 }

@@ -34,6 +34,7 @@ typedef struct weight_tensor {
   uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
   uint64_t matrix_bytes;  // there, from one matrix to the next: a multiple of a cache line
   float *scales;          // [matrices], factors of the products; NULL: none
+  uint32_t number;        // of the model's tensors, from 1: what adapters know it by; 0: none
 } weight_tensor;
 
 // WICK_E_SHAPE unless the bytes are those of so many values of the type.

@@ -4,7 +4,7 @@
 // batches of several sizes have their turn.
 #include <stdio.h>
 
-#include "fixture_model.h"
+#include "adapter_rig.h"
 
 enum { STEPS_MAX = 20000, IDS_MAX = 64, SESSIONS_MAX = 8, PROMPT = 40 };
 
@@ -259,6 +259,37 @@ static void count_bytes(void *context, const char *bytes, size_t size_bytes) {
   *(size_t *)context += size_bytes;
 }
 
+// Two adapters of the engine's model, loaded, used and removed. 0: it could not be loaded.
+static uint32_t add_adapter(sweep *s, uint64_t seed) {
+  rig_adapter rig = rig_begin(seed);
+  rig_pair(&rig, "blk.0.attn_q.weight", GGML_TYPE_F32, 32, 32, 3);
+  rig_pair(&rig, "blk.0.ffn_down.weight", GGML_TYPE_Q8_0, 32, 32, 32);
+  fixture_file file = rig_write(&rig);
+  uint32_t id = 0;
+  const wick_status status =
+      wick_adapter_load_bytes(s->engine, file.bytes, file.size_bytes, &id, NULL);
+  free(file.bytes);
+  return went_well(status) ? id : 0;
+}
+
+static void with_adapters(sweep *s) {
+  const uint32_t first = add_adapter(s, 1), second = add_adapter(s, 2);
+  const wick_adapter_use uses[] = {{first, 1}, {second, 0.5f}};
+  const uint32_t session = new_session(s, "");
+  for (uint32_t i = 0; i < 4; i++) {
+    wick_request request = ask(s, 20 + i, 6, i == 3 ? session : 0);
+    request.adapters = uses + (i == 1);
+    request.adapter_count = i == 2 ? 2 : 1;
+    request.completions = i == 0 ? 3 : 0;
+    const bool is_whole = first != 0 && second != 0 && (i != 3 || session != 0);
+    if (is_whole) submit(s, &request);
+  }
+  run_to_idle(s);
+  if (session != 0 && first != 0 && save(s, session)) load(s);
+  if (first != 0) CHECK_EQ_INT(wick_adapter_remove(s->engine, first, NULL), WICK_OK);
+  if (second != 0) CHECK_EQ_INT(wick_adapter_remove(s->engine, second, NULL), WICK_OK);
+}
+
 static void with_questions(sweep *s) {
   size_t total = 0, count = 0;
   wick_plan plan;
@@ -390,6 +421,7 @@ TEST(completions_with_everything) {
 }
 TEST(requests_that_give_way) { sweep_scenario(&(scenario){"swap", with_swap, false, true}); }
 TEST(a_draft) { sweep_scenario(&(scenario){"draft", with_draft, true, false}); }
+TEST(adapters) { sweep_scenario(&(scenario){"adapters", with_adapters, false, false}); }
 TEST(questions) { sweep_scenario(&(scenario){"questions", with_questions, false, false}); }
 
 // Loading, when all memory from some allocation on is refused.

@@ -20,8 +20,7 @@ static void bind_inputs(model_block *block, model_binder *binder) {
   const model_config *config = &binder->model->config;
   const int32_t layer = binder->layer;
   binder->layer = MODEL_LAYER_NONE;
-  bind_matrix(binder, "per_layer_token_embd.weight", config->vocab, inputs->all, BINDING_REQUIRED,
-              &inputs->table);
+  bind_lookup(binder, "per_layer_token_embd.weight", config->vocab, inputs->all, &inputs->table);
   bind_matrix(binder, "per_layer_model_proj.weight", inputs->all, config->hidden, BINDING_REQUIRED,
               &inputs->projection);
   bind_norm(binder, "per_layer_proj_norm.weight", inputs->dim, BINDING_REQUIRED, &inputs->norm,

@@ -1,0 +1,77 @@
+// cli/adapter_files.c — see adapter_files.h.
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L  // pread
+#endif
+#include "cli/adapter_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 1024 * 1024, PATH_BYTES_MAX = 4096 };
+
+args_option adapter_files_option(adapter_files *adapters) {
+  return args_string_list("--lora", &adapters->files, "FILE[:SCALE]",
+                          "with this adapter; may be given several times");
+}
+
+// The scale behind the last ':', and how many bytes are before it. What is no number belongs to the
+// path.
+static float read_scale(const char *given, size_t *path_bytes) {
+  const char *colon = strrchr(given, ':');
+  *path_bytes = strlen(given);
+  if (colon == NULL || colon[1] == '\0') return 1;
+  char *end;
+  const float scale = strtof(colon + 1, &end);
+  if (*end != '\0') return 1;
+  *path_bytes = (size_t)(colon - given);
+  return scale;
+}
+
+static size_t read_file(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
+                        size_t size_bytes) {
+  const int *fd = context;
+  (void)file;
+  const ssize_t got = pread(*fd, bytes, size_bytes, (off_t)offset_bytes);
+  return got < 0 ? SIZE_MAX : (size_t)got;
+}
+
+static exit_code load_file(const char *path, wick_engine *engine, uint32_t *adapter) {
+  wick_error error;
+  int fd = open(path, O_RDONLY);
+  if (fd < 0) {
+    report("cannot open %s: %s", path, strerror(errno));
+    return EXIT_FILE;
+  }
+  exit_code code = EXIT_DONE;
+  const wick_reader reader = {&fd, read_file, malloc(PIECE_BYTES), PIECE_BYTES};
+  if (reader.piece == NULL) {
+    report("out of memory for reading %s", path);
+    code = EXIT_MEMORY;
+  } else if (wick_adapter_load_from(engine, &reader, adapter, &error) != WICK_OK) {
+    code = report_error(path, &error);
+  }
+  free(reader.piece);
+  close(fd);
+  return code;
+}
+
+exit_code adapter_files_load(adapter_files *adapters, wick_engine *engine) {
+  exit_code code = EXIT_DONE;
+  for (uint32_t i = 0; i < adapters->files.count && code == EXIT_DONE; i++) {
+    char path[PATH_BYTES_MAX];
+    size_t path_bytes;
+    adapters->uses[i].scale = read_scale(adapters->files.items[i], &path_bytes);
+    if (path_bytes >= sizeof path) {
+      report("the adapter's path is longer than %d bytes", PATH_BYTES_MAX);
+      return EXIT_FILE;
+    }
+    memcpy(path, adapters->files.items[i], path_bytes);
+    path[path_bytes] = '\0';
+    code = load_file(path, engine, &adapters->uses[i].adapter);
+  }
+  return code;
+}

@@ -1,0 +1,18 @@
+// cli/adapter_files.h — the option --lora: adapters that a command's requests are made with.
+#ifndef WICK_CLI_ADAPTER_FILES_H
+#define WICK_CLI_ADAPTER_FILES_H
+
+#include "cli/args.h"
+#include "cli/command.h"
+
+typedef struct adapter_files {
+  args_strings files;  // "FILE" or "FILE:SCALE"
+  wick_adapter_use uses[ARGS_STRINGS_MAX];
+} adapter_files;
+
+args_option adapter_files_option(adapter_files *adapters);
+// Loads them into the engine. Reports errors. Afterwards `uses` [files.count] are what a request
+// chooses.
+exit_code adapter_files_load(adapter_files *adapters, wick_engine *engine);
+
+#endif

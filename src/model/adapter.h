@@ -1,0 +1,117 @@
+// model/adapter.h — LoRA (Hu et al. 2021): an adapter adds to the product of a weight that of two
+// narrow matrices, y += factor * B (A x), for the rows of a pass whose request chose it. Files: the
+// keys "adapter.*" and tensors NAME.lora_a, NAME.lora_b of llama.cpp's convert_lora_to_gguf.
+#ifndef WICK_MODEL_ADAPTER_H
+#define WICK_MODEL_ADAPTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/salt.h"
+#include "base/status.h"
+#include "format/gguf.h"
+#include "model/weights.h"
+#include "tensor/tensor.h"
+
+enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights of one product
+
+// What is added to one weight [out, in]. A lookup's is embedding[token] += factor * B A[token].
+typedef struct adapter_pair {
+  weight_tensor a;  // [rank, in]; of a lookup [rows, rank]
+  weight_tensor b;  // [out, rank]; of a lookup [row length, rank]
+} adapter_pair;
+
+typedef struct model_adapter model_adapter;
+struct model_adapter {
+  model_adapter *next;  // in the order of loading
+  uint32_t id;
+  uint32_t users;        // requests and embeddings that hold it
+  uint64_t fingerprint;  // of its file
+  bool is_complete;
+  void *loading;  // of whoever loads it, until it is complete
+  memory_gate *memory;
+  const kernel_table *kernels;
+  float alpha;  // 0: the factor is the scale alone
+  uint32_t rank_max, pair_count, tensor_count;
+  adapter_pair *pairs;  // [pair_count]
+  uint32_t *pair_of;   // [tensors of the model + 1] by weight_tensor.number: 0, or a pair from 1 on
+  uint32_t *place_of;  // [tensor_count] of the file: 2 * pair, and 1 for its b
+  uint8_t *weights;    // the segment of all pairs
+  float *low;          // [ADAPTER_TARGETS_MAX][rows_max][low_stride], A x of a product
+  uint32_t low_stride;  // floats
+  uint32_t rows_max;    // of a pass
+  uint64_t weights_bytes, low_bytes;
+};
+
+// ---- Loading ----
+
+// Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
+// types; allocates lists. `rows_max`: of a pass. WICK_E_MISMATCH (another architecture, a tensor
+// that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT, WICK_E_UNSUPPORTED, WICK_E_NOMEM;
+// adapter_clear gives back what it has.
+wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
+                         const model_tensors *tensors, const gguf_directory *directory,
+                         uint32_t rows_max, wick_error *error);
+// What adapter_allocate takes, and the lists.
+uint64_t adapter_bytes(const model_adapter *adapter);
+wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
+// Whole blocks of one row of a tensor of the file (loader_sink.place).
+void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
+                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
+// Gives back all but the struct.
+void adapter_clear(model_adapter *adapter);
+
+static inline const adapter_pair *adapter_pair_of(const model_adapter *adapter, uint32_t number) {
+  const uint32_t pair = adapter->pair_of[number];
+  return pair == 0 ? NULL : &adapter->pairs[pair - 1];
+}
+
+// ---- Lists and choices ----
+
+typedef struct adapter_list {
+  model_adapter *first;
+  uint32_t id_last;
+} adapter_list;
+
+// NULL: there is none of that id.
+model_adapter *adapter_find(const adapter_list *list, uint32_t id);
+
+// What a request chose: no adapter twice, none of scale 0, in the order of their fingerprints.
+typedef struct adapter_set {
+  uint32_t count;
+  struct adapter_use {
+    model_adapter *adapter;
+    float scale;
+  } uses[WICK_ADAPTERS_MAX];
+} adapter_set;
+
+// WICK_E_ARG: too many, unknown, twice, or a scale that is not finite. WICK_E_NODATA: not complete.
+wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *wanted,
+                             uint32_t count, adapter_set *set, wick_error *error);
+void adapter_set_hold(const adapter_set *set);
+void adapter_set_let_go(const adapter_set *set);
+bool adapter_set_is_same(const adapter_set *a, const adapter_set *b);  // NULL: none
+
+// The same by what it is, for what outlives adapters: pages of a session, saved states.
+typedef struct adapter_mark {
+  uint64_t fingerprint;
+  float scale;
+  uint32_t zero;
+} adapter_mark;
+
+typedef struct adapter_marks {
+  uint32_t count;
+  adapter_mark of[WICK_ADAPTERS_MAX];
+} adapter_marks;
+
+adapter_marks adapter_marks_of(const adapter_set *set);
+bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
+// The set of loaded adapters that they mean. WICK_E_MISMATCH names one that is not loaded.
+wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
+                                 adapter_set *set, wick_error *error);
+// Of the pages that a tenant reads under adapters: no name's salt is the same. Without adapters the
+// tenant's own.
+cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks);
+
+#endif

@@ -1,0 +1,23 @@
+// model/adapter_product.h — what adapters add to products: y += B (factor * A x) for the rows that
+// chose them. A row's result depends on its own adapters alone, in their order.
+#ifndef WICK_MODEL_ADAPTER_PRODUCT_H
+#define WICK_MODEL_ADAPTER_PRODUCT_H
+
+#include "model/adapter.h"
+#include "model/product.h"
+
+// Units of the work that adapter_low_run cuts into ranges; 0: no adapter changes a target.
+uint32_t adapter_low_units(const model_product *product);
+// factor * A x of the units [first, last). `context`: the product.
+void adapter_low_run(void *context, uint32_t first, uint32_t last, uint32_t thread);
+// y += B low for the rows [row_first, row_last) of target `index`, at most ADAPTER_STRIP_ROWS.
+void adapter_add(const model_product *product, uint32_t index, uint32_t row_first,
+                 uint32_t row_last);
+enum { ADAPTER_STRIP_ROWS = 256 };
+
+// out[hidden] += B (factor * A[token]) of the token embedding's pairs. `room`: floats like out;
+// `row` of the pass.
+void adapter_add_embedding(const adapter_set *set, const weight_tensor *embedding, uint32_t token,
+                           uint32_t row, float *room, float *out);
+
+#endif

@@ -1,0 +1,134 @@
+// model/adapter_set.c — what a request chose of the adapters that are loaded, and what tells such
+// choices apart.
+#include <string.h>
+
+#include "base/math.h"
+#include "model/adapter.h"
+
+model_adapter *adapter_find(const adapter_list *list, uint32_t id) {
+  model_adapter *at = list == NULL ? NULL : list->first;
+  while (at != NULL && at->id != id) at = at->next;
+  return at;
+}
+
+static wick_status refuse(wick_status status, wick_error *error, uint64_t first, uint64_t second) {
+  return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
+}
+
+static wick_status check_use(const adapter_list *list, const wick_adapter_use *wanted,
+                             wick_error *error) {
+  const model_adapter *adapter = adapter_find(list, wanted->adapter);
+  if (adapter == NULL) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", wanted->adapter);
+    return refuse(WICK_E_ARG, error, wanted->adapter, 0);
+  }
+  if (!adapter->is_complete) {
+    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "adapter %u is still loading", adapter->id);
+    return refuse(WICK_E_NODATA, error, wanted->adapter, 0);
+  }
+  if (math_is_finite_f32(wanted->scale)) return WICK_OK;
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the scale of adapter %u is not a finite number",
+            adapter->id);
+  return refuse(WICK_E_ARG, error, wanted->adapter, 0);
+}
+
+static bool comes_before(const model_adapter *a, const model_adapter *b) {
+  return a->fingerprint != b->fingerprint ? a->fingerprint < b->fingerprint : a->id < b->id;
+}
+
+// At its place in order.
+static void insert(adapter_set *set, model_adapter *adapter, float scale) {
+  uint32_t at = set->count++;
+  for (; at > 0 && comes_before(adapter, set->uses[at - 1].adapter); at--) {
+    set->uses[at] = set->uses[at - 1];
+  }
+  set->uses[at] = (struct adapter_use){adapter, scale};
+}
+
+wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *wanted,
+                             uint32_t count, adapter_set *set, wick_error *error) {
+  *set = (adapter_set){.count = 0};
+  if (count > WICK_ADAPTERS_MAX) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u adapters, the most is %d", count,
+              (int)WICK_ADAPTERS_MAX);
+    return refuse(WICK_E_ARG, error, count, WICK_ADAPTERS_MAX);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const wick_status status = check_use(list, &wanted[i], error);
+    if (status != WICK_OK) return status;
+    for (uint32_t j = 0; j < i; j++) {
+      if (wanted[j].adapter != wanted[i].adapter) continue;
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is named twice", wanted[i].adapter);
+      return refuse(WICK_E_ARG, error, wanted[i].adapter, 0);
+    }
+    if (wanted[i].scale == 0) continue;
+    model_adapter *adapter = adapter_find(list, wanted[i].adapter);
+    if (adapter != NULL) insert(set, adapter, wanted[i].scale);
+  }
+  return WICK_OK;
+}
+
+void adapter_set_hold(const adapter_set *set) {
+  for (uint32_t i = 0; i < set->count; i++) set->uses[i].adapter->users++;
+}
+
+void adapter_set_let_go(const adapter_set *set) {
+  for (uint32_t i = 0; i < set->count; i++) set->uses[i].adapter->users--;
+}
+
+bool adapter_set_is_same(const adapter_set *a, const adapter_set *b) {
+  if (a == b) return true;
+  if (a == NULL || b == NULL || a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    if (a->uses[i].adapter != b->uses[i].adapter || a->uses[i].scale != b->uses[i].scale) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- Marks ----
+
+adapter_marks adapter_marks_of(const adapter_set *set) {
+  adapter_marks marks = {.count = set->count};
+  for (uint32_t i = 0; i < set->count; i++) {
+    marks.of[i] = (adapter_mark){set->uses[i].adapter->fingerprint, set->uses[i].scale, 0};
+  }
+  return marks;
+}
+
+bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b) {
+  return a->count == b->count && memcmp(a->of, b->of, a->count * sizeof *a->of) == 0;
+}
+
+wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
+                                 adapter_set *set, wick_error *error) {
+  *set = (adapter_set){.count = 0};
+  for (uint32_t i = 0; i < marks->count; i++) {
+    const adapter_mark *mark = &marks->of[i];
+    model_adapter *at = list == NULL ? NULL : list->first;
+    while (at != NULL && (!at->is_complete || at->fingerprint != mark->fingerprint)) at = at->next;
+    if (at == NULL) {
+      fail_with(
+          error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+          "the tokens were read under an adapter of the fingerprint %llx, which is not loaded",
+          (unsigned long long)mark->fingerprint);
+      return refuse(WICK_E_MISMATCH, error, mark->fingerprint, 0);
+    }
+    insert(set, at, mark->scale);
+  }
+  return WICK_OK;
+}
+
+cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks) {
+  if (marks->count == 0) return tenant;
+  struct {
+    cache_salt tenant;
+    adapter_mark of[WICK_ADAPTERS_MAX];
+  } all = {.tenant = tenant};
+  const size_t size_bytes = marks->count * sizeof *marks->of;
+  memcpy(all.of, marks->of, size_bytes);
+  const cache_salt salt = salt_of(&all, sizeof tenant + size_bytes);
+  // A name of the same bytes has the salt itself.
+  return (cache_salt){~salt.high, ~salt.low};
+}
