@@ -246,6 +246,21 @@ TEST(px_06_the_least_recently_used_goes) {
   close_case(&c);
 }
 
+TEST(ids_that_nothing_has_are_refused) {
+  prefix_case c;
+  REQUIRE(open_case(&c, &(prefix_config){.entries_max = 40, .page_tokens = 1}));
+  for (int32_t token = 0; token < 40; token++) {
+    const prefix_id id = insert_idle(&c, PREFIX_NONE, &token, 0);
+    CHECK_EQ_UINT(id, (uint32_t)token);
+    CHECK(prefix_entry_at(c.cache, id) != NULL && prefix_entry_at(c.cache, id + 1) == NULL);
+    CHECK_EQ_INT(prefix_retain(c.cache, id + 1), WICK_E_RANGE);
+    CHECK_EQ_INT(prefix_release(c.cache, id + 1), WICK_E_RANGE);
+  }
+  while (prefix_evict(c.cache)) continue;
+  for (prefix_id id = 0; id <= 40; id++) CHECK(prefix_entry_at(c.cache, id) == NULL);
+  close_case(&c);
+}
+
 TEST(px_07_released_entries_are_idle) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 4, .page_tokens = 1}));

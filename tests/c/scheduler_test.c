@@ -91,7 +91,7 @@ TEST(memory_that_was_refused_is_asked_for_later) {
 typedef struct run_result {
   simulated request;
   scheduler_stats stats;
-  uint64_t us;
+  uint64_t us, rows, draft_rows;  // rows of all passes
 } run_result;
 
 static bool run_alone(const simulation_setup *setup, const wick_request *wanted,
@@ -102,6 +102,8 @@ static bool run_alone(const simulation_setup *setup, const wick_request *wanted,
   const uint64_t start_us = simulation_clock_us;
   const bool has_ended = simulation_run(&sim, 100000);
   result->us = simulation_clock_us - start_us;
+  result->rows = sim.forward.rows;
+  result->draft_rows = sim.draft_forward.rows;
   result->request = sim.last;
   result->stats = scheduler_get_stats(sim.scheduler);
   simulation_close(&sim);
@@ -130,6 +132,8 @@ static void check_speculation(bool is_sampled) {
                  without.request.count * sizeof(int32_t));
     CHECK_EQ_UINT(without.stats.tokens_proposed, 0);
     CHECK_EQ_UINT(with.stats.tokens_out, without.stats.tokens_out);
+    CHECK_EQ_UINT(with.rows,
+                  without.rows + with.stats.tokens_proposed - with.stats.tokens_accepted);
     CHECK(with.stats.passes <= without.stats.passes);
     if (which % CHAIN_STYLES != CHAIN_REPEATS) continue;
     proposed += with.stats.tokens_proposed;
@@ -164,6 +168,10 @@ TEST(a_draft_model_changes_no_text) {
                  without.request.count * sizeof(int32_t));
     CHECK_EQ_UINT(without.stats.tokens_proposed, 0);
     CHECK_EQ_UINT(with.stats.draft_failed, 0);
+    // each token is read once, and what was proposed in vain; the smaller model reads no more
+    CHECK_EQ_UINT(with.rows, 10 + which + with.stats.tokens_out + with.stats.tokens_proposed -
+                                 with.stats.tokens_accepted);
+    CHECK(with.draft_rows <= with.rows && without.draft_rows == 0);
     if (which % 2 == 0) continue;
     proposed += with.stats.tokens_proposed;
     accepted += with.stats.tokens_accepted;
