@@ -388,7 +388,7 @@ static bool read_saved(void *context, void *bytes, size_t size_bytes) {
   return true;
 }
 
-static wick_status load_saved(wick_engine *engine, saved_state *saved, size_t size_bytes,
+static wick_status load_saved(wick_engine *engine, saved_state *saved, uint64_t size_bytes,
                               uint32_t *session, wick_error *error) {
   const wick_state_source source = {saved, read_saved, size_bytes};
   wick_state_loaded loaded;
