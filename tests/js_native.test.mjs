@@ -703,7 +703,9 @@ describe('an engine', () => {
       const { log, acts, blocks, ints } = made;
       const envs = pretend(t, made);
       acts.engine_create = (at) => {
-        assert.equal(ints(at, layout.CONFIG_FIELDS)[layout.CONFIG_THREADS], 3);
+        const words = ints(at, layout.CONFIG_FIELDS);
+        assert.deepEqual(words.slice(0, 7), [0, 0, 3, 1, 2, 1, 1]);
+        assert.deepEqual(words.slice(7), Array(9).fill(0)); // what was not said
         return -64;
       };
       /** @type {any[]} */
@@ -720,6 +722,15 @@ describe('an engine', () => {
       assert.equal(pages, 16 + (helpers * layout.HELPER_STACK_BYTES) / 65536);
       assert.deepEqual(log[0], ['start', helpers, 65536]);
       assert.equal(blocks.size, 0);
+      acts.state_bytes = () => {
+        made.numbers(5);
+        return 0;
+      };
+      acts.state_save = () => Number(!envs[0].state_write(made.put('state', 300)[0], 5));
+      assert.equal(Buffer.from(native.saveState(1)).toString(), 'state');
+      acts.state_load = () => Number(!envs[0].state_read(320, 2));
+      native.restoreState(Uint8Array.of(104, 111));
+      assert.equal(made.text(320, 2), 'ho');
       acts.engine_create = () => 99;
       const draft = native.createSibling(config);
       native.useDraft(draft);
