@@ -23,6 +23,9 @@ static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t 
   return most < all ? (uint32_t)most : all;
 }
 
+// Pages without keys and values, where no group keeps all positions.
+static const kv_shape POSITIONS = {0};
+
 // The group whose pool keeps all positions; group_count: none does.
 static uint32_t find_whole(const store_config *config) {
   uint32_t group = 0;
@@ -32,7 +35,6 @@ static uint32_t find_whole(const store_config *config) {
 
 uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *config,
                           uint32_t tokens) {
-  static const kv_shape POSITIONS = {0};
   const uint32_t all = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < config->group_count; i++) {
@@ -57,7 +59,6 @@ static wick_status make_pool(const seq_store *store, const kernel_table *kernels
 }
 
 wick_status pools_create(seq_store *store, const kernel_table *kernels, wick_error *error) {
-  static const kv_shape POSITIONS = {0};
   const store_config *config = &store->config;
   const uint32_t whole = find_whole(config);
   wick_status status = WICK_OK;

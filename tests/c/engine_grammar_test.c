@@ -425,6 +425,7 @@ TEST(an_allocation_that_fails_for_a_grammar_is_a_status) {
     engine->memory.fail_at_call = engine->memory.calls + 1 + failed;
     status = wick_request_submit(engine, &wanted, &id, &error);
     CHECK(status == WICK_OK || status == WICK_E_NOMEM);
+    CHECK((status == WICK_OK) == (engine->memory.calls < engine->memory.fail_at_call));
     if (status == WICK_OK) together[0].id = id;
   }
   CHECK(failed > 20);
