@@ -35,7 +35,17 @@ export interface WorkerLike {
   terminate(): unknown;
 }
 
-export interface EngineOptions extends ModelSource {
+/** One of a model's sources, and no other. */
+export type OneSource = {
+  [Name in keyof ModelSource]-?: Required<Pick<ModelSource, Name>> & {
+    [Other in Exclude<keyof ModelSource, Name>]?: undefined;
+  };
+}[keyof ModelSource];
+
+/** What createEngine takes: where the model is, and settings. */
+export type EngineOptions = EngineSettings & OneSource;
+
+export interface EngineSettings {
   /** Sent with every request for the model. */
   headers?: HeadersInit;
   /** Used instead of the worker's own: then the page fetches and passes the bytes on. */
@@ -486,6 +496,11 @@ export interface ChatTextPart {
   text: string;
 }
 
+/** Parts that OpenAI's types have, so that its messages are of these types; they are refused with UNSUPPORTED. */
+export interface ChatOtherPart {
+  type: 'image_url' | 'input_audio' | 'file' | 'refusal';
+}
+
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
   /** A message with `tool_calls` needs none. */
@@ -501,6 +516,12 @@ export interface ChatMessage {
   prefix?: boolean;
 }
 
+/** What a request takes: all that OpenAI's types allow. What is not understood is refused. */
+export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_calls'> {
+  content?: string | (ChatTextPart | ChatOtherPart)[] | null;
+  tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
+}
+
 /** The answer is JSON: any object, or what the schema describes (GrammarOptions.jsonSchema). */
 export type ResponseFormat =
   | { type: 'text' }
@@ -511,13 +532,14 @@ export type ResponseFormat =
       json_schema: {
         name?: string;
         description?: string;
-        schema: Record<string, unknown>;
+        /** Needed. */
+        schema?: Record<string, unknown>;
         strict?: boolean | null;
       };
     };
 
 export interface ChatCompletionRequest {
-  messages: ChatMessage[];
+  messages: ChatMessageParam[];
   /** Accepted and ignored: an engine has one model. */
   model?: string;
   stream?: boolean | null;
@@ -576,9 +598,9 @@ export interface ChatCompletionRequest {
   /** The logprobs are of the distribution after the samplers. */
   post_sampling_probs?: boolean | null;
   /** What the model may call. The template tells it of them, and its calls come as `tool_calls`. */
-  tools?: ChatTool[] | null;
+  tools?: (ChatTool | ChatCustomTool)[] | null;
   /** `none`: the model is not told of the tools. Others are refused with UNSUPPORTED. */
-  tool_choice?: 'auto' | 'none' | null;
+  tool_choice?: 'auto' | 'none' | 'required' | object | null;
   /** A model calls as often as it wants: with tools, `false` is refused with UNSUPPORTED. */
   parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
@@ -598,14 +620,21 @@ export interface ChatCompletionRequest {
   prediction?: object | null;
   reasoning_effort?: string | null;
   verbosity?: string | null;
-  safety_identifier?: string;
-  prompt_cache_key?: string;
+  safety_identifier?: string | null;
+  prompt_cache_key?: string | null;
   prompt_cache_retention?: string | null;
 }
 
 export interface ChatTool {
   type: 'function';
   function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
+}
+
+/** OpenAI's, which no model here has; refused with UNSUPPORTED or ARG. */
+export interface ChatCustomTool {
+  id?: string;
+  type: 'custom';
+  custom: object;
 }
 
 export interface ChatToolCall {
@@ -1040,7 +1069,7 @@ export interface RunToolsResult {
   /** The last one: it calls nothing. */
   message: ChatCompletion['choices'][0]['message'];
   /** The whole conversation, with the calls and their results. */
-  messages: ChatMessage[];
+  messages: ChatMessageParam[];
   finish_reason: 'stop' | 'length';
   /** Replies of the model. */
   rounds: number;
@@ -1116,7 +1145,7 @@ export interface Engine {
   ): Promise<string>;
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
   /** Of the prompt that chat.completions makes of a conversation. */
-  countTokens(messages: ChatMessage[], options?: CountOptions): Promise<number>;
+  countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
   /** A conversation that goes on from turn to turn and reads only what is new. */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
@@ -1129,7 +1158,7 @@ export interface Engine {
   ): Promise<Chat>;
   /** The conversation as the text that chat.completions would go on from. */
   applyTemplate(
-    messages: ChatMessage[],
+    messages: ChatMessageParam[],
     options?: {
       addGenerationPrompt?: boolean;
       variables?: Record<string, unknown>;

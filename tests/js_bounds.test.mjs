@@ -12,6 +12,7 @@ import {
 } from '../js/page/engine_options.js';
 import { draftOf, sourceOf } from '../js/page/model_options.js';
 import { checkCompletions, checkCount } from '../js/page/option_checks.js';
+import { checkNames } from '../js/page/option_names.js';
 import { promptOf, settingsOf, tokensOf } from '../js/page/request_options.js';
 
 const U32_MAX = 4294967295;
@@ -288,6 +289,41 @@ describe('of an engine', () => {
     assert.throws(own({ temperature: 1e308 }), /number from 0 to 9007199254740991, not 1e\+308$/);
     assert.throws(() => config({ kvType: 'F16' }), /or 'q4', not the string "F16"$/);
     assert.throws(() => config({ kvType: Symbol('x') }), refused);
+  });
+
+  test('names of other engines are told by those that they have here', () => {
+    const [engine, request] = [
+      ['contextSize', 'threads', 'batchSize', 'file', 'url', 'signal', 'onProgress'],
+      ['max_tokens', 'signal', 'stop'],
+    ];
+    const pairs = /** @type {const} */ ([
+      ...[
+        ['n_ctx', 'contextSize'],
+        ['max_seq_len', 'contextSize'],
+        ['n_threads', 'threads'],
+      ],
+      ...[
+        ['n_batch', 'batchSize'],
+        ['modelPath', 'file'],
+        ['model', 'url'],
+      ],
+      ...[
+        ['progress_callback', 'onProgress'],
+        ['initProgressCallback', 'onProgress'],
+      ],
+    ]);
+    const check = (/** @type {any} */ name, /** @type {any} */ names) => () =>
+      checkNames(/** @type {any} */ ({ [name]: 1 }), names);
+    for (const [name, own] of pairs) {
+      assert.throws(check(name, engine), { message: `${name} is no option; did you mean ${own}?` });
+    }
+    for (const name of ['n_predict', 'maxOutputTokens', 'max_new_tokens']) {
+      assert.throws(check(name, request), /did you mean max_tokens\?/);
+      assert.throws(check(name, ['maxTokens']), /did you mean maxTokens\?/);
+      assert.throws(check(name, ['seed']), { message: `${name} is no option` });
+    }
+    assert.throws(check('stopSequences', request), /did you mean stop\?/);
+    assert.throws(check('abortSignal', request), /did you mean signal\?/);
   });
 
   test('one source', () => {

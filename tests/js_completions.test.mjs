@@ -5,7 +5,7 @@ import { hasCode, modelPath, openEngine as open, waitUntil } from './support/pac
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {import('../js/index.js').EngineOptions} [options]
+ * @param {import('../js/index.js').EngineSettings & import('../js/index.js').ModelSource} [options]
  */
 const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options });
 

@@ -133,7 +133,7 @@ describe('the edge bundle', () => {
 });
 
 describe('types', () => {
-  for (const resolution of ['nodenext', 'bundler', 'ai_sdk', 'prompt_api']) {
+  for (const resolution of ['nodenext', 'bundler', 'ai_sdk', 'prompt_api', 'openai']) {
     test(`as users with ${resolution} see them`, async () => {
       const tsc = join(root, 'node_modules/.bin/tsc');
       const project = join(root, `tests/types/tsconfig.${resolution}.json`);

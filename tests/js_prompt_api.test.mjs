@@ -16,7 +16,7 @@ const { defineLanguageModel, installLanguageModel, LanguageModelToolCall } = pro
 const { LanguageModelToolError, LanguageModelToolSuccess } = prompts;
 
 /** @typedef {import('../js/prompt-api.js').CreateOptions} CreateOptions */
-/** @typedef {import('../js/index.js').EngineOptions} EngineOptions */
+/** @typedef {import('../js/index.js').EngineSettings} EngineOptions */
 
 const system = 'You are Wick, a small and friendly assistant.';
 /** @type {CreateOptions} */

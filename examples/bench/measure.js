@@ -7,7 +7,7 @@ import { modelUrl } from 'wick-llm/model';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').EngineInfo} EngineInfo */
 /** @typedef {import('wick-llm').EngineMetrics} EngineMetrics */
-/** @typedef {import('wick-llm').ModelSource} ModelSource */
+/** @typedef {import('wick-llm').OneSource} ModelSource */
 
 /**
  * @typedef {{model: string, source: ModelSource | undefined, threads: number[], prompts: number[],

@@ -8,7 +8,7 @@ import { splitNames } from '../bytes/split_files.js';
 import { checkCallback, checkNumber, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @typedef {import('../index.js').EngineSettings & import('../index.js').ModelSource} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 

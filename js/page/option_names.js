@@ -24,8 +24,28 @@ function distanceOf(from, to) {
 /** The letters and digits of a name: max_tokens and maxTokens have the same. @param {string} name */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
 
+/** Names that other engines have, and those of the same here; the first that is known is meant. @type {Record<string, string>} */
+const elsewhere = {
+  nctx: 'contextSize',
+  maxseqlen: 'contextSize',
+  nthreads: 'threads',
+  nbatch: 'batchSize',
+  modelpath: 'file',
+  path: 'file',
+  model: 'url',
+  maxnewtokens: 'maxTokens max_tokens',
+  maxoutputtokens: 'maxTokens max_tokens',
+  npredict: 'maxTokens max_tokens',
+  abortsignal: 'signal',
+  progresscallback: 'onProgress',
+  initprogresscallback: 'onProgress',
+  stopsequences: 'stop',
+};
+
 /** @param {string} name @param {string[]} known @returns {string | undefined} the name that was probably meant */
 function nearestOf(name, known) {
+  const own = (elsewhere[bare(name)] ?? '').split(' ').find((one) => known.includes(one));
+  if (own) return own;
   const ranked = known
     .map((one) => ({ one, distance: distanceOf(bare(name), bare(one)) }))
     .sort((a, b) => a.distance - b.distance);

@@ -56,7 +56,8 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   if ('createSession' in source) return /** @type {any} */ (source);
   for (const name of withoutEffect) delete (/** @type {any} */ (options)[name]);
   const onProgress = progressOf(model, tell);
-  return createEngine({ ...options, ...source, ...(onProgress ? { onProgress } : {}) });
+  const told = onProgress ? { onProgress } : {};
+  return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...told }));
 }
 
 /** What transformers.js's users do with a tokenizer. @param {Engine} engine */

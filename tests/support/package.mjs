@@ -22,7 +22,8 @@ export const { createEngine, WickError } = entry;
 /** The built-in chat model. */
 export const modelPath = join(dist, 'models/wick-2.6m-q8_0.gguf');
 
-/** @typedef {import('../../js/index.js').EngineOptions} EngineOptions */
+/** Those of createEngine, where a source may be missing. */
+/** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */
 
 /**
  * An engine that is closed when the test ends, whatever becomes of it.
@@ -30,7 +31,7 @@ export const modelPath = join(dist, 'models/wick-2.6m-q8_0.gguf');
  * @param {EngineOptions} [options] the built-in model by default, on one thread
  */
 export async function openEngine(t, options = { file: modelPath }) {
-  const engine = await createEngine({ threads: 1, ...options });
+  const engine = await createEngine(/** @type {any} */ ({ threads: 1, ...options }));
   t.after(() => engine.close());
   return engine;
 }

@@ -51,6 +51,12 @@ export async function ways(
   await createEngine({ url: 'a', contextLength: 5 });
   // @ts-expect-error no options
   await createEngine();
+  // @ts-expect-error no model
+  await createEngine({});
+  // @ts-expect-error no model, with settings
+  await createEngine({ threads: 2 });
+  // @ts-expect-error two models
+  await createEngine({ url: 'a', file });
 }
 
 export async function chats(engine: Engine, response: Response) {
