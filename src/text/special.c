@@ -230,7 +230,6 @@ bool special_next(special_search *search, special_match *out) {
 void special_free(special_search *search, memory_gate *memory) {
   memory_free(memory, search->matches);
   heap_free(&search->heap, memory);
-  *search = (special_search){0};
 }
 
 // Marks or brackets: what a word of a language does not have.

@@ -329,6 +329,22 @@ TEST(certain_tokens_take_no_pass_of_their_own) {
   CHECK_EQ_UINT(stats.tokens_out, together[0].count);
 }
 
+// The vocabulary has "th": behind a t that came alone, what must follow is h all the same.
+TEST(certain_tokens_follow_a_token_that_others_would_have_made_longer) {
+  static const char TEXT[] = "thhhhhhhhh";
+  const wick_grammar grammar = {
+      .kind = WICK_GRAMMAR_REGEX, .text = TEXT, .text_bytes = sizeof TEXT - 1};
+  uint32_t alone_first = 0;
+  for (uint32_t i = 0; i < 40; i++) {
+    const wick_stats stats = run_with(i, &grammar, false, together);
+    CHECK_EQ_UINT(together[0].text_bytes, sizeof TEXT - 1);
+    CHECK_EQ_MEM(together[0].text, TEXT, sizeof TEXT - 1);
+    CHECK_EQ_UINT(stats.passes, 1);  // the prompt's, which gives the first token
+    alone_first += together[0].count == sizeof TEXT - 1;
+  }
+  CHECK(alone_first > 0);
+}
+
 static said run_one(wick_engine *engine, const wick_grammar *grammar) {
   wick_request wanted = request_at(0, grammar);
   memset(together, 0, sizeof together);
