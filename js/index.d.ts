@@ -239,6 +239,8 @@ export interface GrammarOptions {
 }
 
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
+  /** Adapters (engine.adapters), several at once; their order does not matter. */
+  adapters?: AdapterUse[] | null;
   /** At least 1; until the context is full by default. */
   maxTokens?: number;
   /** The text ends before any of these. */
@@ -553,6 +555,8 @@ export interface ChatCompletionRequest {
   repeat_penalty?: number | null;
   /** Choices, 1 to 16; the prompt is read once for all of them. */
   n?: number | null;
+  /** As GenerateOptions'. */
+  adapters?: AdapterUse[] | null;
   /** GenerateOptions says what these three do. */
   priority?: number | null;
   speculation?: boolean | 'always' | null;
@@ -998,7 +1002,41 @@ export interface CountOptions {
 
 // ---- embeddings ----
 
+/** What a request chooses of an adapter: scale 1, the default, is as it was trained, 0 is without it. */
+export interface AdapterUse {
+  name: string;
+  scale?: number;
+}
+
+export interface AdapterInfo {
+  name: string;
+  /** Of the model, that it changes. */
+  tensors: number;
+  /** The largest. */
+  rank: number;
+  alpha: number | null;
+  /** Requests and calls of embed that use it now. */
+  users: number;
+  bytes: number;
+}
+
+export interface AddAdapterOptions {
+  /** What requests call it; no other has it. */
+  name: string;
+  signal?: AbortSignal | null;
+}
+
+/** Low-rank changes of the model's weights (LoRA), from GGUF files, which requests choose. */
+export interface Adapters {
+  add(source: ModelSource, options: AddAdapterOptions): Promise<AdapterInfo>;
+  /** Gives its memory back. Rejects with BUSY while a request uses it, also one that waits. */
+  remove(name: string): Promise<void>;
+  list(): Promise<AdapterInfo[]>;
+}
+
 export interface EmbedOptions {
+  /** Adapters that the texts are read with. */
+  adapters?: AdapterUse[] | null;
   /**
    * How the vectors of a text's tokens become one. 'model' (default): as the file says, else the mean, of causal models
    * the last token's. 'none': they stay, one behind the other in one array. 'rank': the scores of a reranker or
@@ -1134,6 +1172,7 @@ export interface Engine {
   ): Promise<T>;
   /** The model calls functions, those of one reply together, and reads their results, until it answers. */
   runTools(options: RunToolsOptions): Promise<RunToolsResult>;
+  readonly adapters: Adapters;
   readonly embeddings: {
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };

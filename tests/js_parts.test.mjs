@@ -509,9 +509,11 @@ describe('memory', () => {
       ...{ ignoreEnd: true, printSpecial: true, session: 12, prefillOnly: true, drop: [13, 14] },
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
       ...{ completions: 2, grammar: { kind: 3, text: '[ab]+' }, logprobsAfter: true, samplers },
+      adapters: [{ name: 'a', scale: 1 }],
     };
-    const byText = requestWords(request, passed);
-    const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed);
+    const adapters = /** @type {any} */ ({ words: () => new Uint32Array(2) });
+    const byText = requestWords(request, passed, adapters);
+    const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
     const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
     assert.deepEqual(empty, []);
@@ -631,6 +633,7 @@ describe('chat', () => {
       ...{ repeat_penalty: 1.5, frequency_penalty: 0.75, presence_penalty: -0.75, seed: 13 },
       ...{ stop: ['x'], logit_bias: { 3: -4 }, logprobs: true, top_logprobs: 5, priority: 6 },
       ...{ speculation: 'always', salt: 'tenant', n: 3, chat_template_kwargs: { a: 1 } },
+      adapters: [{ name: 'a', scale: 0.5 }, { name: 'b' }],
       response_format: {
         type: 'json_schema',
         json_schema: { name: 'x', schema: { type: 'null' } },
@@ -644,6 +647,10 @@ describe('chat', () => {
       ...{ ignoreEnd: false, printSpecial: false, priority: 6, speculation: 'always' },
       ...{ salt: 'tenant', forced: [], grammar: { kind: 2, text: '{"type":"null"}' } },
       ...{ logprobsAfter: false, samplers: undefined },
+      adapters: [
+        { name: 'a', scale: 0.5 },
+        { name: 'b', scale: 1 },
+      ],
     });
     assert.deepEqual(input.variables, { a: 1 });
     assert.deepEqual([wantsTokens, count], [true, 3]);

@@ -46,6 +46,7 @@ describe('settings', () => {
     priority: 0,
     speculation: true,
     salt: '',
+    adapters: undefined,
     grammar: undefined,
     forced: [],
   };

@@ -37,6 +37,56 @@ async function tellStory({ build, threads }) {
   return { text, kernels, running };
 }
 
+/**
+ * Runs in the page: the greedy tokens with adapters.
+ * @param {{build: string, threads: number, model: string, tokens: number[], maxTokens: number,
+ *   adapters: {file: string, scale: number}[]}} options
+ */
+async function adaptedTokens({ build, threads, model, tokens, maxTokens, adapters }) {
+  const entry = '/wick-llm/index.js';
+  /** @type {typeof import('../js/index.js')} */
+  const { createEngine } = await import(entry);
+  const engine = await createEngine({
+    url: `/models/reference/${model}`,
+    wasm: `/wick-llm/wasm/wick-${build}.wasm`,
+    kvType: 'f32',
+    threads,
+  });
+  for (const { file } of adapters) {
+    await engine.adapters.add({ url: `/models/reference-more/${file}` }, { name: file });
+  }
+  const uses = adapters.map(({ file, scale }) => ({ name: file, scale }));
+  /** @type {number[]} */
+  const found = [];
+  const onToken = (/** @type {{token: number}} */ { token }) => found.push(token);
+  const options = { temperature: 0, maxTokens, ignoreEnd: true, adapters: uses, onToken };
+  await engine.generate(tokens, options).text();
+  await engine.close();
+  return found;
+}
+
+describe('golden with adapters, Chromium', { skip: shared.skip || chromium.skip }, () => {
+  const vectors = join(shared.path, 'vectors');
+  const page = openPackagePage(vectors);
+  const manifest = shared.skip
+    ? ''
+    : readFileSync(join(vectors, 'reference-more/manifest.json'), 'utf8');
+  /** @type {any[]} */
+  const cases = shared.skip ? [] : JSON.parse(manifest.replace(/:NaN\b/g, ':null')).lora;
+
+  for (const build of builds) {
+    for (const id of ['llama-A1B05E1', 'qwen3-E1', 'gemma3-A1B05']) {
+      test(`${id}: ${build}`, async () => {
+        const { base_model: model, adapters, cases: list } = cases.find((one) => one.id === id);
+        const [{ tokens, greedy }] = list;
+        const threads = build.endsWith('threads') ? 2 : 1;
+        const options = { build, threads, model, tokens, maxTokens: greedy.length, adapters };
+        assert.deepEqual(await page.evaluate(adaptedTokens, options), greedy);
+      });
+    }
+  }
+});
+
 describe('golden, Chromium', { skip: shared.skip || chromium.skip }, () => {
   const page = openPackagePage(stories);
 

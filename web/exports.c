@@ -159,6 +159,45 @@ WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
   numbers[WEB_LOAD_IS_COMPLETE] = state.is_complete;
 }
 
+// ---- Adapters ----
+
+// Returns the adapter's number, or 0 after a failure.
+WEB_EXPORT("adapter_create") uint32_t web_adapter_create(wick_engine *engine) {
+  uint32_t adapter = 0;
+  return wick_adapter_create(engine, &adapter, &last_error) == WICK_OK ? adapter : 0;
+}
+
+// Offsets and sizes are whole numbers below 2^53.
+WEB_EXPORT("adapter_feed")
+wick_status web_adapter_feed(wick_engine *engine, uint32_t adapter, double offset_bytes,
+                             const void *bytes, size_t size_bytes) {
+  return wick_adapter_feed(engine, adapter, (uint64_t)offset_bytes, bytes, size_bytes, &last_error);
+}
+
+WEB_EXPORT("adapter_end")
+wick_status web_adapter_end(wick_engine *engine, uint32_t adapter, double size_bytes) {
+  return wick_adapter_end(engine, adapter, (uint64_t)size_bytes, &last_error);
+}
+
+WEB_EXPORT("adapter_remove")
+wick_status web_adapter_remove(wick_engine *engine, uint32_t adapter) {
+  return wick_adapter_remove(engine, adapter, &last_error);
+}
+
+// Of the adapter at a place of the list, from 0 on; numbers: the places WEB_ADAPTER_*, id 0: there
+// are no more. Returns its alpha.
+WEB_EXPORT("adapter_get") float web_adapter_get(const wick_engine *engine, uint32_t index) {
+  wick_adapter_info info = {0};
+  wick_adapter_get(engine, index, &info);
+  numbers[WEB_ADAPTER_ID] = info.id;
+  numbers[WEB_ADAPTER_TENSORS] = info.tensors;
+  numbers[WEB_ADAPTER_RANK] = info.rank;
+  numbers[WEB_ADAPTER_USERS] = info.users;
+  numbers[WEB_ADAPTER_BYTES] = info.bytes;
+  numbers[WEB_ADAPTER_IS_COMPLETE] = info.is_complete;
+  return info.alpha;
+}
+
 // ---- The model ----
 
 // Text that is cut where its room ends; `size_bytes` counts on.
@@ -424,6 +463,8 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
                                 .text = (const char *)(uintptr_t)from->grammar,
                                 .text_bytes = from->grammar_bytes};
   if (grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &grammar;
+  request.adapters = (const wick_adapter_use *)(uintptr_t)from->adapters;
+  request.adapter_count = from->adapter_count;
   uint32_t id = 0;
   return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
 }
@@ -469,12 +510,15 @@ WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
 // ---- Embeddings ----
 
 WEB_EXPORT("embed_begin") wick_status web_embed_begin(wick_engine *engine, const web_embed *from) {
-  const wick_embed_request request = {.texts = (const wick_embed_text *)(uintptr_t)from->texts,
-                                      .text_count = from->text_count,
-                                      .pooling = (wick_pooling)from->pooling,
-                                      .dimensions = from->dimensions,
-                                      .normalizes = from->normalizes != 0,
-                                      .truncates = from->truncates != 0};
+  const wick_embed_request request = {
+      .texts = (const wick_embed_text *)(uintptr_t)from->texts,
+      .text_count = from->text_count,
+      .pooling = (wick_pooling)from->pooling,
+      .dimensions = from->dimensions,
+      .normalizes = from->normalizes != 0,
+      .truncates = from->truncates != 0,
+      .adapters = (const wick_adapter_use *)(uintptr_t)from->adapters,
+      .adapter_count = from->adapter_count};
   return wick_embed(engine, &request, &last_error);
 }
 

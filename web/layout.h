@@ -89,6 +89,8 @@ typedef struct web_request {
   uint32_t grammar_bytes;
   uint32_t logprobs_after;
   uint32_t samplers;
+  uint32_t adapters;
+  uint32_t adapter_count;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -132,7 +134,9 @@ _Static_assert(offsetof(web_request, grammar) == 152 && sizeof(((web_request *)0
 _Static_assert(offsetof(web_request, grammar_bytes) == 156 && sizeof(((web_request *)0)->grammar_bytes) == 4, "web_request.grammar_bytes");
 _Static_assert(offsetof(web_request, logprobs_after) == 160 && sizeof(((web_request *)0)->logprobs_after) == 4, "web_request.logprobs_after");
 _Static_assert(offsetof(web_request, samplers) == 164 && sizeof(((web_request *)0)->samplers) == 4, "web_request.samplers");
-_Static_assert(sizeof(web_request) == 168, "web_request");
+_Static_assert(offsetof(web_request, adapters) == 168 && sizeof(((web_request *)0)->adapters) == 4, "web_request.adapters");
+_Static_assert(offsetof(web_request, adapter_count) == 172 && sizeof(((web_request *)0)->adapter_count) == 4, "web_request.adapter_count");
+_Static_assert(sizeof(web_request) == 176, "web_request");
 
 typedef struct web_samplers {
   uint32_t order;
@@ -183,6 +187,8 @@ typedef struct web_embed {
   uint32_t dimensions;
   uint32_t normalizes;
   uint32_t truncates;
+  uint32_t adapters;
+  uint32_t adapter_count;
 } web_embed;
 _Static_assert(offsetof(web_embed, texts) == 0 && sizeof(((web_embed *)0)->texts) == 4, "web_embed.texts");
 _Static_assert(offsetof(web_embed, text_count) == 4 && sizeof(((web_embed *)0)->text_count) == 4, "web_embed.text_count");
@@ -190,7 +196,9 @@ _Static_assert(offsetof(web_embed, pooling) == 8 && sizeof(((web_embed *)0)->poo
 _Static_assert(offsetof(web_embed, dimensions) == 12 && sizeof(((web_embed *)0)->dimensions) == 4, "web_embed.dimensions");
 _Static_assert(offsetof(web_embed, normalizes) == 16 && sizeof(((web_embed *)0)->normalizes) == 4, "web_embed.normalizes");
 _Static_assert(offsetof(web_embed, truncates) == 20 && sizeof(((web_embed *)0)->truncates) == 4, "web_embed.truncates");
-_Static_assert(sizeof(web_embed) == 24, "web_embed");
+_Static_assert(offsetof(web_embed, adapters) == 24 && sizeof(((web_embed *)0)->adapters) == 4, "web_embed.adapters");
+_Static_assert(offsetof(web_embed, adapter_count) == 28 && sizeof(((web_embed *)0)->adapter_count) == 4, "web_embed.adapter_count");
+_Static_assert(sizeof(web_embed) == 32, "web_embed");
 
 _Static_assert(offsetof(wick_embed_text, text) == 0 && sizeof(((wick_embed_text *)0)->text) == 4, "wick_embed_text.text");
 _Static_assert(offsetof(wick_embed_text, text_bytes) == 4 && sizeof(((wick_embed_text *)0)->text_bytes) == 4, "wick_embed_text.text_bytes");
@@ -203,6 +211,10 @@ _Static_assert(sizeof(wick_embed_text) == 24, "wick_embed_text");
 _Static_assert(offsetof(wick_bias, token) == 0 && sizeof(((wick_bias *)0)->token) == 4, "wick_bias.token");
 _Static_assert(offsetof(wick_bias, bias) == 4 && sizeof(((wick_bias *)0)->bias) == 4, "wick_bias.bias");
 _Static_assert(sizeof(wick_bias) == 8, "wick_bias");
+
+_Static_assert(offsetof(wick_adapter_use, adapter) == 0 && sizeof(((wick_adapter_use *)0)->adapter) == 4, "wick_adapter_use.adapter");
+_Static_assert(offsetof(wick_adapter_use, scale) == 4 && sizeof(((wick_adapter_use *)0)->scale) == 4, "wick_adapter_use.scale");
+_Static_assert(sizeof(wick_adapter_use) == 8, "wick_adapter_use");
 
 _Static_assert(offsetof(wick_event, size_bytes) == 0 && sizeof(((wick_event *)0)->size_bytes) == 4, "wick_event.size_bytes");
 _Static_assert(offsetof(wick_event, request) == 4 && sizeof(((wick_event *)0)->request) == 4, "wick_event.request");
@@ -241,6 +253,7 @@ enum { WEB_LOAD_BYTES_WANTED = 0, WEB_LOAD_BYTES_PLACED = 1, WEB_LOAD_FINGERPRIN
 enum { WEB_ARRAY_ADDRESS = 0, WEB_ARRAY_COUNT = 1 };
 enum { WEB_STATE_SESSION = 0, WEB_STATE_ENTRIES = 1 };
 enum { WEB_VECTORS_ROWS = 0, WEB_VECTORS_WIDTH = 1, WEB_VECTORS_TOKENS = 2 };
+enum { WEB_ADAPTER_ID = 0, WEB_ADAPTER_TENSORS = 1, WEB_ADAPTER_RANK = 2, WEB_ADAPTER_USERS = 3, WEB_ADAPTER_BYTES = 4, WEB_ADAPTER_IS_COMPLETE = 5 };
 
 enum { WEB_REQUESTS_MAX = 1024 };
 

@@ -71,6 +71,8 @@ export const filled = {
     grammar_bytes: 'u32',
     logprobs_after: 'u32',
     samplers: 'u32', // a web_samplers; 0: the default ones
+    adapters: 'u32', // of wick_adapter_use
+    adapter_count: 'u32',
   },
   web_samplers: {
     order: 'u32', // a text that ends in 0; 0: the default order
@@ -101,6 +103,8 @@ export const filled = {
     dimensions: 'u32',
     normalizes: 'u32',
     truncates: 'u32',
+    adapters: 'u32', // of wick_adapter_use
+    adapter_count: 'u32',
   },
   wick_embed_text: {
     text: 'u32',
@@ -113,6 +117,10 @@ export const filled = {
   wick_bias: {
     token: 'i32',
     bias: 'f32',
+  },
+  wick_adapter_use: {
+    adapter: 'u32',
+    scale: 'f32',
   },
 };
 
@@ -177,6 +185,7 @@ export const results = {
   array: ['address', 'count'],
   state: ['session', 'entries'],
   vectors: ['rows', 'width', 'tokens'],
+  adapter: ['id', 'tensors', 'rank', 'users', 'bytes', 'is_complete'],
 };
 
 /** Numbers of C: JavaScript has their names without the prefix. @type {Record<string, number>} */

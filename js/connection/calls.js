@@ -29,6 +29,11 @@ export const calls = {
   inspect: { native: 'inspect_json', takes: [], gives: 'json' },
   metrics: {},
   embed: {},
+  addAdapter: {},
+  feedAdapter: {},
+  endAdapter: {},
+  removeAdapter: {},
+  listAdapters: {},
   kvStats: { native: 'kv_json', takes: ['flag'], gives: 'json' },
   stats: {},
   createSession: {

@@ -37,7 +37,7 @@ const bodyNames = /** @type {const} */ ([
   ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
   ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
   ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
-  ...['session', 'grammar', 'regex', 'choices'],
+  ...['session', 'grammar', 'regex', 'choices', 'adapters'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -164,6 +164,7 @@ function settingsOfBody(body) {
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
     salt: body.salt ?? undefined,
+    adapters: body.adapters ?? undefined,
     grammar: body.grammar ?? undefined,
     regex: body.regex ?? undefined,
     choices: body.choices ?? undefined,

@@ -1,6 +1,7 @@
 // js/page/embeddings.js — texts to vectors, documents to scores, and OpenAI's embeddings.
 
 import { argumentError } from '../base/errors.js';
+import { adaptersOf } from './adapters.js';
 import { checkCount, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
@@ -49,7 +50,15 @@ function checkText(name, value) {
  * @returns {Promise<Embedded[]>}
  */
 async function embedAll(connection, texts, options) {
-  checkNames(options, ['pooling', 'normalize', 'dimensions', 'prefix', 'truncate', 'signal']);
+  checkNames(options, [
+    'pooling',
+    'normalize',
+    'dimensions',
+    'prefix',
+    'truncate',
+    'adapters',
+    'signal',
+  ]);
   const { pooling = 'model', normalize = true, dimensions, prefix = '' } = options;
   if (!poolings.includes(pooling)) {
     throw argumentError(`pooling must be one of ${poolings.join(', ')}, not ${shown(pooling)}`);
@@ -60,6 +69,7 @@ async function embedAll(connection, texts, options) {
     pooling,
     normalize: checkFlag('normalize', normalize),
     truncate: checkFlag('truncate', options.truncate ?? false),
+    adapters: adaptersOf(options.adapters),
     dimensions:
       dimensions === undefined
         ? 0

@@ -2,6 +2,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
+import { Adapters } from './adapters.js';
 import { beamSearch } from './beam_search.js';
 import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
@@ -29,6 +30,7 @@ export class Engine {
     const model = info.name ?? info.architecture ?? 'model';
     this.chat = { completions: new ChatCompletions(connection, model) };
     this.embeddings = new Embeddings(connection, model);
+    this.adapters = new Adapters(connection);
   }
 
   /**

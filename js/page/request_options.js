@@ -4,6 +4,7 @@
 import { argumentError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
+import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
@@ -36,6 +37,7 @@ const generateNames = {
   priority: null,
   speculation: null,
   salt: null,
+  adapters: null,
   forced: null,
   ...grammarNames,
   ...samplerNames,
@@ -80,6 +82,7 @@ export function settingsOf(options) {
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
     salt: saltOf(options.salt),
+    adapters: adaptersOf(options.adapters),
     grammar: grammarOf(options),
     forced: options.forced === undefined ? [] : tokensOf(options.forced),
   };

@@ -77,7 +77,10 @@ const kvTypes = {
  * @property {number[]} [forced] these tokens come out in place of sampled ones
  * @property {{kind: number, text: string}} [grammar] wick_grammar
  * @property {number} [completions] number of completions; the prompt is read once for all
+ * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
+
+/** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
 
 /** @param {NativeConfig} config @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_config */
 export function configWords(config, passed) {
@@ -107,9 +110,10 @@ export function configWords(config, passed) {
 /**
  * @param {NativeRequest} request
  * @param {Passed} passed allocates the arrays and texts that the record points to
+ * @param {AdapterTable} adapters
  * @returns {Uint32Array<ArrayBuffer>} a web_request
  */
-export function requestWords(request, passed) {
+export function requestWords(request, passed, adapters) {
   const words = new Uint32Array(layout.REQUEST_FIELDS);
   passPrompt(words, request, passed);
   passSampling(words, request, passed);
@@ -131,6 +135,10 @@ export function requestWords(request, passed) {
     words[layout.REQUEST_FORCED] = passed.ints(forced);
     words[layout.REQUEST_FORCED_COUNT] = forced.length;
   }
+  if (request.adapters?.length) {
+    words[layout.REQUEST_ADAPTERS] = passed.words(adapters.words(request.adapters));
+    words[layout.REQUEST_ADAPTER_COUNT] = request.adapters.length;
+  }
   if (grammar) {
     const { address, sizeBytes } = passed.text(grammar.text);
     words[layout.REQUEST_GRAMMAR_KIND] = grammar.kind;
@@ -151,10 +159,16 @@ export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', '
  * @property {number} dimensions 0: all
  * @property {boolean} normalize
  * @property {boolean} truncate
+ * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
 
-/** @param {NativeEmbed} request @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_embed */
-export function embedWords(request, passed) {
+/**
+ * @param {NativeEmbed} request
+ * @param {Passed} passed
+ * @param {AdapterTable} adapters
+ * @returns {Uint32Array<ArrayBuffer>} a web_embed
+ */
+export function embedWords(request, passed, adapters) {
   const { texts, pooling, dimensions, normalize, truncate } = request;
   const items = new Uint32Array(texts.length * layout.EMBED_TEXT_FIELDS);
   for (const [index, text] of texts.entries()) {
@@ -167,6 +181,10 @@ export function embedWords(request, passed) {
   words[layout.EMBED_DIMENSIONS] = dimensions;
   words[layout.EMBED_NORMALIZES] = Number(normalize);
   words[layout.EMBED_TRUNCATES] = Number(truncate);
+  if (request.adapters?.length) {
+    words[layout.EMBED_ADAPTERS] = passed.words(adapters.words(request.adapters));
+    words[layout.EMBED_ADAPTER_COUNT] = request.adapters.length;
+  }
   return words;
 }
 

@@ -3,6 +3,7 @@
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
+import { AdapterTable } from './adapter_table.js';
 import { configWords, embedWords, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed } from './heap.js';
@@ -80,6 +81,12 @@ export class NativeEngine {
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
+    this.adapters = new AdapterTable({
+      run: (name, ...args) => exports[name](engine, ...args),
+      pass: (use) => this.#with(use),
+      number: (place) => heap.number(place),
+      check: (status) => this.#check(status),
+    });
   }
 
   /**
@@ -419,7 +426,7 @@ export class NativeEngine {
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
         this.#engine,
-        passed.words(requestWords(request, passed)),
+        passed.words(requestWords(request, passed, this.adapters)),
       );
       if (id === 0) throw this.#lastError();
       return id >>> 0;
@@ -456,7 +463,7 @@ export class NativeEngine {
   /** @param {import('./engine_records.js').NativeEmbed} request */
   embedBegin(request) {
     this.#with((passed) => {
-      const words = passed.words(embedWords(request, passed));
+      const words = passed.words(embedWords(request, passed, this.adapters));
       this.#check(this.#exports.embed_begin(this.#engine, words));
     });
   }

@@ -23,6 +23,11 @@ const answers = {
   info: ({ native }) => ({ ...native.info(), ...native.counters() }),
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder }, request) => embedder.embed(request),
+  addAdapter: ({ native }, name) => native.adapters.add(name),
+  feedAdapter: ({ native }, name, offset, bytes) => native.adapters.feed(name, offset, bytes),
+  endAdapter: ({ native }, name, sizeBytes) => native.adapters.end(name, sizeBytes),
+  removeAdapter: ({ native }, name) => native.adapters.remove(name),
+  listAdapters: ({ native }) => native.adapters.list(),
   stats: ({ native, requests }) => ({
     ...requests.addTo(native.stats()),
     kv: native.kvStats(),

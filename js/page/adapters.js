@@ -1,0 +1,102 @@
+// js/page/adapters.js — engine.adapters: files of adapters (LoRA) are read here and passed on to the engine.
+
+import { argumentError } from '../base/errors.js';
+import { createSource } from '../bytes/model_sources.js';
+import { sourceOf } from './model_options.js';
+import { shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
+
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../wasm/adapter_table.js').AdapterUse} AdapterUse */
+
+const sourceNames = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
+
+/** @param {unknown} name @returns {string} */
+function checkName(name) {
+  if (typeof name === 'string' && name !== '') return name;
+  throw argumentError(`name must be a string that is not empty, not ${shown(name)}`);
+}
+
+/** @param {unknown} uses of a request @returns {AdapterUse[] | undefined} */
+export function adaptersOf(uses) {
+  if (uses === undefined || uses === null) return undefined;
+  if (!Array.isArray(uses)) {
+    throw argumentError(`adapters must be an array of {name, scale}, not ${shown(uses)}`);
+  }
+  return uses.map((use) => {
+    const { name, scale = 1 } = checkNames(Object(use), ['name', 'scale']);
+    if (typeof scale === 'number' && Number.isFinite(scale))
+      return { name: checkName(name), scale };
+    throw argumentError(
+      `the scale of adapter ${shown(name)} must be a number, not ${shown(scale)}`,
+    );
+  });
+}
+
+export class Adapters {
+  #connection;
+
+  /** @param {EngineConnection} connection */
+  constructor(connection) {
+    this.#connection = connection;
+  }
+
+  /**
+   * @param {import('../index.js').ModelSource} from one file
+   * @param {import('../index.js').AddAdapterOptions} options
+   * @returns {Promise<import('../index.js').AdapterInfo>} when requests may choose it
+   */
+  async add(from, options) {
+    const { name, signal } = checkNames(Object(options), ['name', 'signal']);
+    checkName(name);
+    checkNames(Object(from), [...sourceNames], ['headers', 'fetch', 'retries', 'stallMs']);
+    const { description, source } = sourceOf(from);
+    const opened =
+      source ??
+      createSource(
+        /** @type {Exclude<typeof description, {kind: 'page'}>} */ (description),
+        () => {},
+      );
+    await this.#connection.call('addAdapter', [name], signal);
+    try {
+      await this.#feed(name, opened, signal);
+    } catch (error) {
+      await this.#connection.call('removeAdapter', [name]).catch(() => {}); // it may be gone
+      throw error;
+    }
+    const all = await this.list();
+    return /** @type {import('../index.js').AdapterInfo} */ (all.find((one) => one.name === name));
+  }
+
+  /**
+   * @param {string} name
+   * @param {import('../bytes/model_sources.js').Source} source
+   * @param {AbortSignal | null | undefined} signal
+   */
+  async #feed(name, source, signal) {
+    const stream = await source.open(0, 0);
+    try {
+      for (;;) {
+        const at = stream.position;
+        const bytes = await stream.read();
+        if (bytes === null) {
+          await this.#connection.call('endAdapter', [name, at], signal);
+          return;
+        }
+        await this.#connection.call('feedAdapter', [name, at, bytes], signal);
+      }
+    } finally {
+      stream.cancel();
+    }
+  }
+
+  /** @param {string} name rejects with BUSY while a request uses it */
+  async remove(name) {
+    await this.#connection.call('removeAdapter', [checkName(name)]);
+  }
+
+  /** @returns {Promise<import('../index.js').AdapterInfo[]>} */
+  async list() {
+    return this.#connection.call('listAdapters', []);
+  }
+}

@@ -1,0 +1,118 @@
+// js/wasm/adapter_table.js — the adapters of an engine by their names: web/exports.c knows them by numbers.
+
+import { WickError } from '../base/errors.js';
+import {
+  ADAPTER_BYTES,
+  ADAPTER_ID,
+  ADAPTER_IS_COMPLETE,
+  ADAPTER_RANK,
+  ADAPTER_TENSORS,
+  ADAPTER_USE_ADAPTER,
+  ADAPTER_USE_FIELDS,
+  ADAPTER_USE_SCALE_FLOAT,
+  ADAPTER_USERS,
+} from './layout.js';
+
+/** Pieces that are copied into the module. */
+const PIECE_BYTES = 262144;
+
+/** @typedef {{name: string, scale: number}} AdapterUse */
+/**
+ * What the table needs of the engine: its functions, which take its handle first, memory for one call, and a status
+ * that is thrown as an error.
+ * @typedef {object} Engine
+ * @property {(name: string, ...args: number[]) => number} run
+ * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
+ * @property {(place: number) => number} number of a result
+ * @property {(status: number) => void} check
+ */
+
+export class AdapterTable {
+  #engine;
+  /** @type {Map<string, number>} */
+  #numbers = new Map();
+
+  /** @param {Engine} engine */
+  constructor(engine) {
+    this.#engine = engine;
+  }
+
+  /** Begins an adapter, whose file is fed next. @param {string} name that no other has */
+  add(name) {
+    if (this.#numbers.has(name)) {
+      throw new WickError('ARG', `There is an adapter ${name} already`, { option: 'name' });
+    }
+    const number = this.#engine.run('adapter_create') >>> 0;
+    if (number === 0) this.#engine.check(-1);
+    this.#numbers.set(name, number);
+  }
+
+  /** @param {string} name @returns {number} */
+  #numberOf(name) {
+    const number = this.#numbers.get(name);
+    if (number !== undefined) return number;
+    throw new WickError('ARG', `There is no adapter ${name}`, { option: 'adapters' });
+  }
+
+  /** After a failure the engine has given all of it back. @param {string} name @param {number} status */
+  #checkLoading(name, status) {
+    if (status !== 0) this.#numbers.delete(name);
+    this.#engine.check(status);
+  }
+
+  /** @param {string} name @param {number} offset @param {Uint8Array} bytes from there on */
+  feed(name, offset, bytes) {
+    const number = this.#numberOf(name);
+    for (let done = 0; done < bytes.byteLength; done += PIECE_BYTES) {
+      this.#engine.pass((passed) => {
+        const piece = bytes.subarray(done, done + PIECE_BYTES);
+        const address = passed.bytes(piece);
+        const at = [offset + done, address, piece.byteLength];
+        this.#checkLoading(name, this.#engine.run('adapter_feed', number, ...at));
+      });
+    }
+  }
+
+  /** @param {string} name @param {number} sizeBytes of its file */
+  end(name, sizeBytes) {
+    const status = this.#engine.run('adapter_end', this.#numberOf(name), sizeBytes);
+    this.#checkLoading(name, status);
+  }
+
+  /** @param {string} name */
+  remove(name) {
+    this.#engine.check(this.#engine.run('adapter_remove', this.#numberOf(name)));
+    this.#numbers.delete(name);
+  }
+
+  /** @returns {import('../index.js').AdapterInfo[]} those that requests may choose */
+  list() {
+    const names = new Map(Array.from(this.#numbers, ([name, number]) => [number, name]));
+    const found = [];
+    for (let index = 0; ; index++) {
+      const alpha = this.#engine.run('adapter_get', index);
+      const number = this.#engine.number;
+      if (number(ADAPTER_ID) === 0) return found;
+      if (number(ADAPTER_IS_COMPLETE) === 0) continue;
+      found.push({
+        name: names.get(number(ADAPTER_ID)) ?? '',
+        tensors: number(ADAPTER_TENSORS),
+        rank: number(ADAPTER_RANK),
+        alpha: alpha === 0 ? null : alpha,
+        users: number(ADAPTER_USERS),
+        bytes: number(ADAPTER_BYTES),
+      });
+    }
+  }
+
+  /** @param {AdapterUse[]} uses @returns {Uint32Array<ArrayBuffer>} of wick_adapter_use */
+  words(uses) {
+    const words = new Uint32Array(uses.length * ADAPTER_USE_FIELDS);
+    const floats = new Float32Array(words.buffer);
+    for (const [index, { name, scale }] of uses.entries()) {
+      words[index * ADAPTER_USE_FIELDS + ADAPTER_USE_ADAPTER] = this.#numberOf(name);
+      floats[index * ADAPTER_USE_FIELDS + ADAPTER_USE_SCALE_FLOAT] = scale;
+    }
+    return words;
+  }
+}
