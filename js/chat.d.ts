@@ -8,6 +8,11 @@ export function createChat(
   engine: Engine,
   options?: import('./index.js').ChatOptions,
 ): Promise<Chat>;
+export function parseCompletion<Format>(
+  completions: import('./index.js').ChatCompletions,
+  body: import('./index.js').ParseRequest<Format>,
+  options?: import('./index.js').ChatCallOptions,
+): Promise<import('./index.js').ParsedCompletion<import('./index.js').Parsed<Format>>>;
 export function loadChat(
   engine: Engine,
   bytes: Blob | ArrayBuffer | Uint8Array,

@@ -729,6 +729,67 @@ export interface ChatCallOptions {
   timeout?: number | null;
 }
 
+/** The interface of standardschema.dev, with the JSON schema that some libraries tell. */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+    // biome-ignore lint/suspicious/noExplicitAny: a record of JSON schemas' targets, which libraries type in their own way
+    readonly jsonSchema?: { readonly input: (options: { target: any }) => Record<string, unknown> };
+  };
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
+
+/** What an answer becomes: a Standard Schema's output, or what OpenAI's helper parses. */
+export type Parsed<Format> = Format extends { '~standard': { types?: infer Types } }
+  ? NonNullable<Types> extends { output: infer Output }
+    ? Output
+    : unknown
+  : Format extends { $parseRaw(text: string): infer Output }
+    ? Output
+    : unknown;
+
+export type ParseRequest<Format> = Omit<ChatCompletionRequest, 'response_format' | 'stream'> & {
+  response_format: Format;
+  stream?: false | null;
+};
+
+export type ParsedCompletion<Output> = Omit<ChatCompletion, 'choices'> & {
+  choices: (Omit<ChatCompletion['choices'][0], 'message'> & {
+    /** Null where the model called a tool. */
+    message: ChatCompletion['choices'][0]['message'] & { parsed: Output | null };
+  })[];
+};
+
+/** Leaving its loop, and `abort()`, cancel the request. */
+export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
+  readonly controller: AbortController;
+  on(
+    event: 'chunk',
+    listener: (chunk: ChatCompletionChunk, snapshot: ChatCompletion) => void,
+  ): this;
+  on(event: 'content', listener: (delta: string, snapshot: string) => void): this;
+  on(event: 'finalChatCompletion', listener: (completion: ChatCompletion) => void): this;
+  on(event: 'error' | 'abort', listener: (error: unknown) => void): this;
+  on(event: 'end', listener: () => void): this;
+  abort(): void;
+  done(): Promise<void>;
+  finalChatCompletion(): Promise<ChatCompletion>;
+  finalMessage(): Promise<ChatCompletion['choices'][0]['message']>;
+  finalContent(): Promise<string>;
+  totalUsage(): Promise<ChatUsage>;
+}
+
 export interface ChatCompletions {
   create(
     body: ChatCompletionRequest & { stream: true },
@@ -742,6 +803,20 @@ export interface ChatCompletions {
     body: ChatCompletionRequest,
     options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
+  /** Reads by itself, and tells of it: as openai-node's helper of this name. */
+  stream(
+    body: Omit<ChatCompletionRequest, 'stream'> & { stream?: true },
+    options?: ChatCallOptions,
+  ): ChatCompletionStream;
+  /**
+   * An answer that is JSON of a schema: a Standard Schema that tells its JSON schema (zod 4.2 and others), or a
+   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE where the answer was cut off, and with INVALID where
+   * the schema wants more than its JSON schema says.
+   */
+  parse<Format>(
+    body: ParseRequest<Format>,
+    options?: ChatCallOptions,
+  ): Promise<ParsedCompletion<Parsed<Format>>>;
 }
 
 // ---- a chat: messages and a session that follows them ----
@@ -1277,6 +1352,7 @@ export type WickErrorCode =
   | 'HTTP'
   | 'INCOMPLETE'
   | 'INTERNAL'
+  | 'INVALID'
   | 'IO'
   | 'LEADER_GONE'
   | 'MISMATCH'

@@ -89,10 +89,10 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('JavaScript has at most 46 KB gzipped, a further entry its own limit, a build 297 KB', () => {
+  test('JavaScript has at most 47 KB gzipped, a further entry its own limit, a build 297 KB', () => {
     const size = (/** @type {string} */ name) =>
       gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
-    assert.ok(size('index.js') + size('worker.js') <= 46_000);
+    assert.ok(size('index.js') + size('worker.js') <= 47_000);
     for (const [name, most] of Object.entries(entriesMost)) assert.ok(size(name) <= most, name);
     for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 297_000, build);
   });

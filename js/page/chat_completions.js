@@ -3,6 +3,7 @@
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { samplerOptions } from '../base/sampler_fields.js';
+import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
 import { checkCompletions, shown } from './option_checks.js';
@@ -231,6 +232,27 @@ export class ChatCompletions {
     readers[0].start();
     if (!body.stream) return collect(readers, head, body);
     return new ChatStream(readers, head, body);
+  }
+
+  /**
+   * @param {any} body
+   * @param {import('../index.js').ChatCallOptions} [options]
+   */
+  stream(body, { signal, ...options } = {}) {
+    const stream_options = { include_usage: true, ...body?.stream_options };
+    const open = (/** @type {AbortSignal} */ own) =>
+      this.create({ ...body, stream: true, stream_options }, { ...options, signal: own });
+    return new CompletionStream(open, signal ?? body?.signal);
+  }
+
+  /**
+   * @param {any} body
+   * @param {import('../index.js').ChatCallOptions} [options]
+   * @returns {Promise<any>}
+   */
+  async parse(body, options) {
+    const { parseCompletion } = await import('../chat.js');
+    return parseCompletion(/** @type {any} */ (this), body, options);
   }
 
   /**

@@ -1,7 +1,9 @@
 // What users of OpenAI's client write: requests of its types are taken, and answers are of its types. Compiled, never run.
 
 import type OpenAI from 'openai';
+import { zodResponseFormat } from 'openai/helpers/zod';
 import type { Engine } from 'wick-llm';
+import { z } from 'zod';
 
 type Message = OpenAI.Chat.ChatCompletionMessageParam;
 type Body = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
@@ -26,4 +28,19 @@ export async function ask(
 
 export function whole(engine: Engine, body: Body) {
   return engine.chat.completions.create(body);
+}
+
+export async function helpers(engine: Engine, messages: Message[]) {
+  const { completions } = engine.chat;
+  const format = zodResponseFormat(z.object({ a: z.number() }), 'x');
+  const { choices } = await completions.parse({ messages, response_format: format });
+  const a: number | undefined = choices[0].message.parsed?.a;
+  const schema = z.object({ b: z.string().transform((text) => text.length) });
+  const own = await completions.parse({ messages, response_format: schema });
+  const b: number | undefined = own.choices[0].message.parsed?.b;
+  // @ts-expect-error a transform makes a number of it
+  own.choices[0].message.parsed?.b.trim();
+  const stream = completions.stream({ messages }).on('content', (delta) => delta.trim());
+  const whole: OpenAI.Chat.ChatCompletion = await stream.finalChatCompletion();
+  return [a, b, whole];
 }

@@ -1,0 +1,72 @@
+// js/chat/parse_completion.js — chat.completions.parse: an answer that is JSON of a schema, parsed and validated. The
+// schema is a Standard Schema that tells its JSON schema (standardschema.dev), or what OpenAI's helpers make.
+
+import { WickError } from '../index.js';
+
+/** @typedef {import('../index.js').ChatCompletions} ChatCompletions */
+/** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
+/** @typedef {import('../index.js').StandardSchema} StandardSchema */
+/** How an answer is asked for and read. @typedef {{format: any, read: (text: string) => unknown}} Reading */
+
+const TARGET = 'draft-2020-12';
+
+/** @param {StandardSchema} schema @returns {Reading} */
+function readingOf(schema) {
+  const { validate, jsonSchema, vendor } = schema['~standard'];
+  if (!jsonSchema) {
+    throw new WickError(
+      'ARG',
+      `The schema of ${vendor} does not tell its JSON schema: give a response_format`,
+    );
+  }
+  return {
+    format: {
+      type: 'json_schema',
+      json_schema: { name: 'answer', schema: jsonSchema.input({ target: TARGET }) },
+    },
+    async read(text) {
+      const result = await validate(JSON.parse(text));
+      if (!result.issues) return result.value;
+      const [{ path = [], message }] = result.issues;
+      const at = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
+      const words = `The answer is not what the schema wants: ${at ? `${at}: ` : ''}${message}`;
+      throw new WickError('INVALID', words, { text, issues: result.issues });
+    },
+  };
+}
+
+/** @param {any} format @returns {Reading} */
+function readingOfFormat(format) {
+  if (format?.['~standard']) return readingOf(format);
+  const type = format?.type ?? 'text';
+  if (type === 'text') throw new WickError('ARG', 'parse needs a schema as its response_format');
+  // of zodResponseFormat and the like
+  return { format, read: format.$parseRaw ?? JSON.parse };
+}
+
+/**
+ * @param {ChatCompletions} completions
+ * @param {any} body
+ * @param {import('../index.js').ChatCallOptions} [options]
+ */
+export async function parseCompletion(completions, body, options) {
+  if (body?.stream) throw new WickError('ARG', 'parse reads whole answers: stream must be false');
+  const { format, read } = readingOfFormat(body?.response_format);
+  const wanted = { ...body, response_format: format, stream: /** @type {const} */ (false) };
+  const reply = await completions.create(
+    /** @type {import('../index.js').ChatCompletionRequest & {stream: false}} */ (wanted),
+    options,
+  );
+  for (const { message, finish_reason: reason } of reply.choices) {
+    const own = /** @type {any} */ (message);
+    if (reason === 'length') {
+      const words = 'The answer was not complete: max_tokens or the context ended it';
+      throw new WickError('INCOMPLETE', words, { text: message.content });
+    }
+    own.parsed = reason === 'tool_calls' ? null : await read(message.content);
+    for (const { function: called } of own.tool_calls ?? []) {
+      called.parsed_arguments = JSON.parse(called.arguments);
+    }
+  }
+  return reply;
+}
