@@ -5,8 +5,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { locate } from './support/locate.mjs';
 import { dist, hasCode, isAbort, openEngine } from './support/package.mjs';
+
+/** @type {typeof import('../js/openai.js')} */
+const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
 
 const shared = locate('shared');
 const reference = join(shared.path, 'vectors/reference');
@@ -163,7 +167,50 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.ok((await engine.loadState(saved)).session);
   });
 
-  test('vectors and chat completions take adapters, too', async (t) => {
+  test("the handler's lora names places in the list", async (t) => {
+    const engine = await openEngine(t, { file: model });
+    await engine.adapters.add({ file: usual }, { name: 'usual' });
+    await engine.adapters.add({ file: other }, { name: 'other' });
+    const handle = createHandler(engine);
+    /** @param {string} path @param {object} more */
+    const ask = async (path, more) => {
+      const body = { temperature: 0, max_tokens: 8, ...more };
+      const headers = { 'content-type': 'application/json' };
+      const init = { method: 'POST', headers, body: JSON.stringify(body) };
+      const response = await handle(new Request(`http://wick.test${path}`, init));
+      return { status: response.status, answer: await response.json() };
+    };
+    const complete = (/** @type {unknown} */ lora) => ask('/v1/completions', { prompt, lora });
+    const adapters = [{ name: 'other', scale: 2 }, { name: 'usual' }];
+    const options = { temperature: 0, maxTokens: 8 };
+    const wanted = await engine.generate(prompt, { ...options, adapters }).text();
+    const plain = await engine.generate(prompt, options).text();
+    const found = await complete([{ id: 0 }, { id: 1, scale: 2 }]);
+    assert.equal(found.answer.choices[0].text, wanted);
+    for (const none of [undefined, null, [], [{ id: 1, scale: 0 }]]) {
+      assert.equal((await complete(none)).answer.choices[0].text, plain);
+    }
+    assert.notEqual(plain, wanted);
+    const messages = [{ role: 'user', content: 'a' }];
+    for (const path of ['/v1/completions', '/v1/chat/completions']) {
+      const more = path.includes('chat') ? { messages } : { prompt };
+      for (const lora of [
+        {},
+        'usual',
+        [{}],
+        [{ id: -1 }],
+        [{ id: 0, scale: 'x' }],
+        [{ id: 0, n: 1 }],
+      ]) {
+        const { status, answer } = await ask(path, { ...more, lora });
+        assert.deepEqual([status, answer.error.param], [400, 'lora'], JSON.stringify(lora));
+      }
+      const { status, answer } = await ask(path, { ...more, lora: [{ id: 0 }, { id: 2 }] });
+      assert.deepEqual([status, answer.error.param], [400, 'lora[1].id']);
+    }
+  });
+
+  test('vectors are made with adapters, too', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     const adapters = [{ name: 'usual', scale: 0.5 }];

@@ -1,6 +1,7 @@
 // js/handler/chat_route.js — POST /v1/chat/completions: the body's fields and messages, checked, and the engine's
 // answer to them.
 
+import { adaptersOf, lora } from './adapter_fields.js';
 import {
   boolean,
   checkFields,
@@ -40,6 +41,7 @@ const effective = {
   ...commonFields,
   messages: checkMessages,
   max_completion_tokens: whole(1),
+  lora,
   logprobs: boolean,
   top_logprobs: whole(0, LOGPROBS_MAX),
   chat_template_kwargs: object,
@@ -162,6 +164,8 @@ export async function answerChat(engine, body, { signal, salt, model }) {
   const wanted = /** @type {any} */ (pickFields(body, effective));
   wanted.messages = body.messages.map(messageOf);
   wanted.salt = saltWithin(salt, body.salt);
+  wanted.adapters = await adaptersOf(engine, body.lora);
+  delete wanted.lora;
   const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
   if (!body.stream) return Object.assign(answer, { model });
   const chunks = answer[Symbol.asyncIterator]();

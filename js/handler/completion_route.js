@@ -1,6 +1,7 @@
 // js/handler/completion_route.js — POST /v1/completions: continues prompts, each with one or several choices.
 
 import { samplerOptions } from '../base/sampler_fields.js';
+import { adaptersOf, lora } from './adapter_fields.js';
 import {
   checkFields,
   checkTogether,
@@ -30,6 +31,7 @@ const fields = {
   ...commonFields,
   ...idleFields,
   prompt: () => {},
+  lora,
   logprobs: whole(0),
   best_of: missing((value) => value === 1),
   echo: missing((value) => value === false),
@@ -294,6 +296,7 @@ export async function answerCompletion(engine, body, asked) {
     throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
   }
   const options = optionsOf(body, asked);
+  options.adapters = await adaptersOf(engine, body.lora);
   const head = {
     id: `cmpl-${randomName()}`,
     object: 'text_completion',

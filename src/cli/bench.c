@@ -44,7 +44,7 @@ static double percentile(const bench_result *result, uint32_t permille) {
 
 // The members of a row besides its figures.
 typedef struct bench_run {
-  const bench_options *options;
+  bench_options *options;
   wick_engine *engine;
   bench_result result;
   double load_ms;
@@ -198,11 +198,12 @@ static exit_code measure(bench_run *run, uint32_t threads) {
   if (code == EXIT_DONE) code = model_open(run->options->path, &config, &run->engine);
   run->load_ms = (double)(platform_now_us() - start_us) / 1e3;
   if (code == EXIT_DONE) code = settings_check_threads(&model, run->engine);
+  if (code == EXIT_DONE) code = adapter_files_load(&run->options->setup.adapters, run->engine);
   if (code == EXIT_DONE) code = bench_measure(run->engine, &run->options->setup, &run->result);
   return code;
 }
 
-static exit_code measure_all(const bench_options *options) {
+static exit_code measure_all(bench_options *options) {
   const bool wants_json = options->format == FORMAT_JSON;
   json_writer json;
   if (wants_json) begin_json(&json, options);
@@ -259,8 +260,9 @@ exit_code command_bench(int argc, char **argv) {
   if (has_flag(argc, argv, "--saturation")) return bench_saturation(argc, argv);
   enum { TOKENS_MAX = 1000000, REPETITIONS_MAX = 10000 };
   int32_t one_thread[] = {1};
-  bench_options bench = {.setup = {128, 32, 5}, .model = settings_default()};
-  args_option options[9] = {
+  bench_options bench = {.setup = {.prompt_tokens = 128, .decode_tokens = 32, .repetitions = 5},
+                         .model = settings_default()};
+  args_option options[10] = {
       args_u32("-p", &bench.setup.prompt_tokens, "N", 1, TOKENS_MAX,
                "tokens to prefill (default: 128)"),
       args_u32("-n", &bench.setup.decode_tokens, "N", 0, TOKENS_MAX,
@@ -270,12 +272,13 @@ exit_code command_bench(int argc, char **argv) {
       args_token_list("--threads", &bench.threads, "1,2", "numbers of threads (default: 1)"),
       args_choice("--format", &bench.format, "md|json", format_names, "default: md"),
       args_flag("--metrics", &bench.wants_metrics, "what each op took, its GB/s and GMAC/s"),
+      adapter_files_option(&bench.setup.adapters),
   };
   const args_spec spec = {
       "wick bench MODEL [options]",
       "Random tokens, greedy. The interval is a bootstrap's. Many requests at once: --serve, "
       "--convoy, --saturation (with --help for their options).",
-      options, 6 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 6), 1};
+      options, 7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV, options + 7), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;

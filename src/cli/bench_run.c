@@ -45,6 +45,8 @@ static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int
   request.max_tokens = setup->decode_tokens + 1;  // the first token comes with the prefill
   request.no_speculation = true;  // proposals would measure how much the text repeats
   request.ignore_end = true;
+  request.adapters = setup->adapters.uses;
+  request.adapter_count = setup->adapters.files.count;
   bench_clock clock = {.result = result, .is_counted = is_counted};
   generation done;
   const uint64_t start_us = platform_now_us();

@@ -2,12 +2,14 @@
 #ifndef WICK_CLI_BENCH_RUN_H
 #define WICK_CLI_BENCH_RUN_H
 
+#include "cli/adapter_files.h"
 #include "cli/command.h"
 
 typedef struct bench_setup {
   uint32_t prompt_tokens;  // prefilled in each repetition, at least 1
   uint32_t decode_tokens;  // decoded behind the prompt, 0: none
   uint32_t repetitions;    // that are counted; one more runs before them
+  adapter_files adapters;  // loaded
 } bench_setup;
 
 // Values of the repetitions in order; bench_result_free.

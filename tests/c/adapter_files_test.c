@@ -218,6 +218,41 @@ TEST(files_cut_anywhere_are_refused) {
   free(model.bytes);
 }
 
+// Any byte of the directory changed: it is refused, or is an adapter that can be used.
+TEST(files_with_a_changed_byte_do_no_harm) {
+  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+  wick_engine *engine = open_engine(&model);
+  rig_adapter rig = rig_begin(4);
+  rig_pair(&rig, "blk.0.attn_q.weight", GGML_TYPE_F16, 64, 64, 3);
+  rig_pair(&rig, "blk.2.ffn_down.weight", GGML_TYPE_Q8_0, 96, 64, 32);
+  fixture_file file = rig_write(&rig);
+  static const uint8_t CHANGES[] = {1, 0x40, 0xff};
+  uint32_t refused = 0, taken = 0;
+  for (size_t at = 0; at < 700; at++) {
+    for (size_t c = 0; c < sizeof CHANGES; c++) {
+      wick_adapter_use use = {0, 1};
+      file.bytes[at] ^= CHANGES[c];
+      const wick_status status =
+          wick_adapter_load_bytes(engine, file.bytes, file.size_bytes, &use.adapter, NULL);
+      file.bytes[at] ^= CHANGES[c];
+      refused += status != WICK_OK;
+      taken += status == WICK_OK;
+      if (status != WICK_OK) continue;
+      rig_talk talk = {.count = 0};
+      if (taken % 64 == 1) {
+        rig_ask(engine, &talk, 5, &use, 1, false);
+        rig_run(engine, &talk);
+        CHECK(talk.asked[0].finish != WICK_FINISH_NONE);
+      }
+      CHECK_EQ_INT(wick_adapter_remove(engine, use.adapter, NULL), WICK_OK);
+    }
+  }
+  CHECK(refused > 500 && taken > 20);
+  free(file.bytes);
+  wick_engine_destroy(engine);
+  free(model.bytes);
+}
+
 // ---- A reader ----
 
 typedef struct reader_rig {

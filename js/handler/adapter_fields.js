@@ -1,0 +1,32 @@
+// js/handler/adapter_fields.js — the field `lora` of llama.cpp's server: [{id, scale}], the id a place in the list of
+// the engine's adapters.
+
+import { isObject, must } from './fields.js';
+import { invalidField } from './http_errors.js';
+
+/** @param {any} use @returns {boolean} */
+const isUse = (use) =>
+  isObject(use) &&
+  Number.isSafeInteger(use.id) &&
+  use.id >= 0 &&
+  Number.isFinite(use.scale ?? 1) &&
+  Object.keys(use).every((name) => name === 'id' || name === 'scale');
+
+export const lora = must(
+  (list) => Array.isArray(list) && list.every(isUse),
+  'an array of {"id": a whole number, "scale": a number}',
+);
+
+/**
+ * @param {import('../index.js').Engine} engine
+ * @param {{id: number, scale?: number}[] | null | undefined} list
+ * @returns {Promise<import('../index.js').AdapterUse[] | undefined>} what a request of the engine chooses
+ */
+export async function adaptersOf(engine, list) {
+  if (!list?.length) return undefined;
+  const loaded = await engine.adapters.list();
+  return list.map(({ id, scale = 1 }, index) => {
+    if (id < loaded.length) return { name: loaded[id].name, scale };
+    throw invalidField(`lora[${index}].id`, `lora[${index}].id: there is no adapter ${id}`);
+  });
+}
