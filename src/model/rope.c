@@ -14,10 +14,15 @@ void rope_destroy(memory_gate *memory, model_rope *rope) {
   rope->frequencies = NULL;
 }
 
-// The pair whose rotation makes so many turns within the original context.
+// The pair whose rotation makes so many turns within the original context, from -1 to dims: where
+// the ramp ends outside of the head does not matter. A base of 1 has it at infinity or, not a
+// number, nowhere.
 static double yarn_pair(const model_rope *rope, double turns) {
   const double turn_tokens = turns * 2 * 3.14159265358979323846;
-  return rope->dims * math_log(rope->original_context / turn_tokens) / (2 * math_log(rope->theta));
+  const double pair =
+      rope->dims * math_log(rope->original_context / turn_tokens) / (2 * math_log(rope->theta));
+  if (!(pair > -1)) return -1;
+  return pair < rope->dims ? pair : rope->dims;
 }
 
 // How far pair i is interpolated, 0: not at all, 1: by the whole scale. From the first whole pair

@@ -129,8 +129,19 @@ static size_t value_bytes(gguf_value_type type) {
 static void write_number(uint8_t *at, gguf_value_type type, uint64_t *state) {
   static const uint32_t NUMBERS[] = {0,   1,     2,          3,           7,          16,
                                      255, 65535, 0x7fffffff, 0x80000000u, 0xffffffffu};
-  static const float FLOATS[] = {0,     -1,    -0.0f, 1e-45f, 1e-20f,           0.5f,
-                                 1e10f, 1e29f, 1e38f, -1e20f, __builtin_inff(), __builtin_nanf("")};
+  static const float FLOATS[] = {0,
+                                 -1,
+                                 -0.0f,
+                                 1e-45f,
+                                 1e-20f,
+                                 0.5f,
+                                 1,
+                                 1e10f,
+                                 1e29f,
+                                 1e38f,
+                                 -1e20f,
+                                 __builtin_inff(),
+                                 __builtin_nanf("")};
   uint64_t number = NUMBERS[random_below(state, sizeof NUMBERS / sizeof *NUMBERS)];
   const float real = FLOATS[random_below(state, sizeof FLOATS / sizeof *FLOATS)];
   uint32_t before = 0;
