@@ -1,8 +1,6 @@
 // reference/scratch_sizes.c — sizes of scratch buffers.
 #include "reference/scratch_sizes.h"
 
-#include "tensor/tensor.h"
-
 static uint64_t padded(uint64_t count) { return (count + QK_K - 1) / QK_K * QK_K; }
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

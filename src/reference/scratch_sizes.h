@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { QK_K = 256 };  // values of a super-block
+
 typedef struct scratch_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim, vocab;
   bool is_gate_fused;  // gate and up come as one tensor of 2 * ffn rows

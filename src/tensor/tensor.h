@@ -1,7 +1,7 @@
-// tensor/tensor.h — how weights are held: a type, a shape, and either the file's own bytes (a view,
-// nothing copied) or the kernels' layout, into which they are repacked as they stream in; and what
-// a layer has of them: query, key and value projections, fused or separate, and a feed-forward with
-// or without a gate.
+// tensor/tensor.h — how weights are held: a type, a shape, and the kernels' layout, into which they
+// are repacked as they stream in; and what a layer has of them: query, key and value projections,
+// fused or separate, and a feed-forward with or without a gate. reference/views.h makes views of a
+// whole file.
 #ifndef WICK_TENSOR_TENSOR_H
 #define WICK_TENSOR_TENSOR_H
 
@@ -13,8 +13,6 @@
 #include "base/status.h"
 #include "format/types.h"
 #include "kernels/kernels.h"
-
-enum { QK_K = 256 };  // values of a super-block
 
 typedef struct tensor_ref {
   uint64_t offset_bytes;  // in the file's image
@@ -28,7 +26,7 @@ typedef struct weight_tensor {
   uint64_t size_bytes;
   ggml_type type;
   uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
-  bool is_owned;     // data came from memory_alloc and goes with tensor_free
+  bool is_owned;     // data came from memory_alloc and goes with tensor_free (reference/views.h)
   bool is_freed;
   bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
   uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
@@ -36,16 +34,6 @@ typedef struct weight_tensor {
   float *scales;          // [matrices], factors of the products; NULL: none
   uint32_t number;        // of the model's tensors, from 1: what adapters know it by; 0: none
 } weight_tensor;
-
-// WICK_E_SHAPE unless the bytes are those of so many values of the type.
-wick_status tensor_check(const tensor_ref *ref, wick_error *error);
-// Checks the range only, not the type: a view of the image with the given dims. WICK_E_RANGE past
-// its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is then NULL.
-wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
-                         uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
-// The same, and WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
-wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
-                            uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
 
 // ---- Weights that stream in ----
 
@@ -70,19 +58,7 @@ static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t 
 }
 static inline bool tensor_is_present(const weight_tensor *tensor) { return tensor->dims[1] != 0; }
 
-// Gives the bytes back. The dims stay; later use is WICK_E_NODATA.
-void tensor_free(memory_gate *memory, weight_tensor *tensor);
-// y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
-// WICK_E_NODATA, WICK_E_UNSUPPORTED, WICK_E_NOMEM.
-wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kernels,
-                          memory_gate *memory, const float *x, float *y, wick_error *error);
-
 // ---- Query, key and value projections ----
-
-typedef struct qkv_ref {
-  bool is_fused;
-  tensor_ref fused, q, k, v;
-} qkv_ref;
 
 typedef struct qkv_projection {
   bool is_fused;
@@ -94,35 +70,12 @@ typedef struct qkv_rows {
   uint64_t k_offset_bytes, v_offset_bytes;  // within a fused tensor
 } qkv_rows;
 
-// The number of all rows: values / hidden. WICK_E_SHAPE unless exact.
-wick_status qkv_out_dim(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
-// Query rows of a model with as many KV heads as heads: a third of a fused tensor.
-wick_status qkv_q_dim_mha(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
 // The rows of a configuration, and where they begin in a fused tensor of `in` columns. WICK_E_SHAPE
 // when a row is not a whole number of blocks, or the fused tensor has another number of rows.
 wick_status qkv_split(const qkv_projection *qkv, uint32_t heads, uint32_t kv_heads,
                       uint32_t head_dim, qkv_rows *rows, wick_error *error);
-// Binds views of the image, range checked: fused with `fused_out` rows, separate with
-// values / hidden.
-wick_status qkv_bind(const qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
-                     uint32_t hidden, uint32_t fused_out, qkv_projection *qkv, wick_error *error);
 uint64_t qkv_out_rows(const qkv_projection *qkv);
-uint64_t qkv_bytes(const qkv_projection *qkv);
-void qkv_free_data(memory_gate *memory, qkv_projection *qkv);
-
 // ---- A layer ----
-
-// A tensor that is absent has is_present false.
-typedef struct layer_part {
-  bool is_present;
-  tensor_ref ref;
-} layer_part;
-
-typedef struct layer_refs {
-  qkv_ref qkv;
-  tensor_ref attn_output, ffn_up, ffn_down;
-  layer_part ffn_gate;
-} layer_refs;
 
 typedef struct layer_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim;
@@ -152,16 +105,6 @@ typedef struct ffn_weights {
   bool has_gate;                           // as a tensor of its own
 } ffn_weights;
 
-typedef struct tensor_layer {
-  attention_weights attention;
-  ffn_weights ffn;
-} tensor_layer;
-
 // Rows of `up`: ffn, or 2 * ffn where a gated feed-forward has no gate of its own.
 uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);
-// Binds views of the projections; the caller sets the norms. Errors of tensor_from_ref.
-wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
-                       const layer_dims *dims, tensor_layer *layer, wick_error *error);
-void layer_free_projections(memory_gate *memory, tensor_layer *layer);  // norms stay
-
 #endif

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "platform/platform.h"
+#include "reference/views.h"
 #include "tensor/tensor.h"
 
 enum { COLS = 64, ROWS = 13, MATRICES = 3, VALUES = COLS * ROWS * MATRICES };

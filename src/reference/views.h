@@ -1,0 +1,70 @@
+// reference/views.h — weights of a file that lies in memory as a whole: views of it, checked
+// against its size, and what becomes of them. The engine's weights stream in (tensor/tensor.h,
+// model/binder.h).
+#ifndef WICK_REFERENCE_VIEWS_H
+#define WICK_REFERENCE_VIEWS_H
+
+#include "tensor/tensor.h"
+
+// ---- Tensors ----
+
+// WICK_E_SHAPE unless the bytes are those of so many values of the type.
+wick_status tensor_check(const tensor_ref *ref, wick_error *error);
+// Checks the range only, not the type: a view of the image with the given dims. WICK_E_RANGE past
+// its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is then NULL.
+wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                         uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
+// The same, and WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
+wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                            uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
+
+// Gives the bytes back. The dims stay; later use is WICK_E_NODATA.
+void tensor_free(memory_gate *memory, weight_tensor *tensor);
+// y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
+// WICK_E_NODATA, WICK_E_UNSUPPORTED, WICK_E_NOMEM.
+wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kernels,
+                          memory_gate *memory, const float *x, float *y, wick_error *error);
+
+// ---- Query, key and value projections ----
+
+typedef struct qkv_ref {
+  bool is_fused;
+  tensor_ref fused, q, k, v;
+} qkv_ref;
+
+// The number of all rows: values / hidden. WICK_E_SHAPE unless exact.
+wick_status qkv_out_dim(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
+// Query rows of a model with as many KV heads as heads: a third of a fused tensor.
+wick_status qkv_q_dim_mha(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
+// Binds views of the image, range checked: fused with `fused_out` rows, separate with
+// values / hidden.
+wick_status qkv_bind(const qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
+                     uint32_t hidden, uint32_t fused_out, qkv_projection *qkv, wick_error *error);
+uint64_t qkv_bytes(const qkv_projection *qkv);
+void qkv_free_data(memory_gate *memory, qkv_projection *qkv);
+
+// ---- A layer ----
+
+// A tensor that is absent has is_present false.
+typedef struct layer_part {
+  bool is_present;
+  tensor_ref ref;
+} layer_part;
+
+typedef struct layer_refs {
+  qkv_ref qkv;
+  tensor_ref attn_output, ffn_up, ffn_down;
+  layer_part ffn_gate;
+} layer_refs;
+
+typedef struct tensor_layer {
+  attention_weights attention;
+  ffn_weights ffn;
+} tensor_layer;
+
+// Binds views of the projections; the caller sets the norms. Errors of tensor_from_ref.
+wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
+                       const layer_dims *dims, tensor_layer *layer, wick_error *error);
+void layer_free_projections(memory_gate *memory, tensor_layer *layer);  // norms stay
+
+#endif
