@@ -2,7 +2,7 @@
 // its own, and the page that walks through a family, which is made of such quotes.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkQuotes } from '../tools/build/quoted_code.mjs';
@@ -55,4 +55,25 @@ test('the page about families quotes its example, and each line stands in the co
   assert.deepEqual(faults, []);
   assert.ok(quotes >= 10, `${quotes} quotes`);
   assert.equal(quotes, (page.match(/^```(?:c|js)$/gm) ?? []).length, 'a block names no file');
+});
+
+test('files and names that the page about the architecture mentions are there', () => {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const mentioned = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text]) => text);
+  const files = mentioned.filter((text) =>
+    /^(src|js|web|wasi|tests|tools|include)\/[\w./]+\.\w+$/.test(text),
+  );
+  assert.ok(files.length > 60, `${files.length} files`);
+  for (const file of files) {
+    if (!/NAME/.test(file)) assert.ok(existsSync(join(root, file)), `no ${file}`);
+  }
+  const sources = ['src', 'web', 'include', 'js'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.([ch]|js)$/.test(file))
+      .map((file) => readFileSync(join(root, folder, file), 'utf8')),
+  );
+  const words = new Set(sources.join('\n').match(/\w+/g));
+  const names = mentioned.filter((text) => /^[a-z]+(_[a-z0-9]+)+$/.test(text));
+  assert.ok(names.length > 50, `${names.length} names`);
+  for (const name of names) assert.ok(words.has(name), `no ${name}`);
 });
