@@ -668,7 +668,15 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_GBNF = 1,         // as llama.cpp has it, from its rule "root"
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
   WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
-  WICK_GRAMMAR_CHOICE = 4        // a JSON array of texts
+  WICK_GRAMMAR_CHOICE = 4,       // a JSON array of texts
+  // What a chat model writes that may call tools, in the form of the engine's chat template, read
+  // by wick_reply_read. The text is a JSON object of `tools`, `tool_choice` ("auto", "required", or
+  // {"function": {"name"}}) and `parallel_tool_calls`, as OpenAI has them, and `ending`, what
+  // wick_chat_ending gave. With "auto" the text is free until a call begins; whatever begins as one
+  // is a call of a tool with arguments of its schema. With the others there is nothing but calls,
+  // behind reasoning where the model has some; WICK_E_UNSUPPORTED names a schema or a form of calls
+  // that cannot be honoured. Control tokens are their texts: print_special belongs to it.
+  WICK_GRAMMAR_TOOLS = 5
 } wick_grammar_kind;
 
 typedef struct wick_grammar {

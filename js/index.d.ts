@@ -603,9 +603,13 @@ export interface ChatCompletionRequest {
   post_sampling_probs?: boolean | null;
   /** What the model may call. The template tells it of them, and its calls come as `tool_calls`. */
   tools?: (ChatTool | ChatCustomTool)[] | null;
-  /** `none`: the model is not told of the tools. Others are refused with UNSUPPORTED. */
+  /**
+   * `auto`, the default: the model calls tools or not. `none`: it is not told of them. `required`, or a name
+   * (`{type: 'function', function: {name}}`): it calls at least one, or this one. Arguments always satisfy the tool's
+   * `parameters`; what cannot be honoured there is refused with UNSUPPORTED, or with `auto` not held to its schema.
+   */
   tool_choice?: 'auto' | 'none' | 'required' | object | null;
-  /** A model calls as often as it wants: with tools, `false` is refused with UNSUPPORTED. */
+  /** False: one call at most. */
   parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;

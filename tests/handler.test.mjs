@@ -287,20 +287,12 @@ describe('refusals', () => {
     ],
     [CHAT, { ...greedy, tools: {} }, 400, 'tools', 'invalid_value'],
     [CHAT, { ...greedy, tools: [{}] }, 400, 'tools[0]', 'invalid_value'],
-    [CHAT, { ...greedy, tool_choice: 'required' }, 400, 'tool_choice', 'unsupported_parameter'],
+    [CHAT, { ...greedy, tool_choice: 'required' }, 400, 'tool_choice', 'invalid_value'],
+    [CHAT, { ...greedy, tool_choice: { type: 'function' } }, 400, 'tool_choice', 'invalid_value'],
     [
       CHAT,
       { ...greedy, tool_choice: { type: 'function', function: { name: 'get' } } },
-      ...[400, 'tool_choice', 'unsupported_parameter'],
-    ],
-    [
-      CHAT,
-      {
-        ...greedy,
-        tools: [{ type: 'function', function: { name: 'get' } }],
-        parallel_tool_calls: false,
-      },
-      ...[400, 'parallel_tool_calls', 'unsupported_value'],
+      ...[400, 'tool_choice', 'invalid_value'],
     ],
     [CHAT, { ...greedy, parallel_tool_calls: 'no' }, 400, 'parallel_tool_calls', 'invalid_value'],
     [

@@ -617,10 +617,9 @@ describe('chats', () => {
       [{ messages, functions: {} }, 'functions', ': {} is not supported', field],
       [{ messages, function_call: 'x' }, 'function_call', ': "x" is not supported', field],
       [
-        { messages, tool_choice: 'required' },
+        { messages, tool_choice: 'always' },
         'tool_choice',
-        ': "required" is not supported',
-        field,
+        'must be none, auto, required or {"type": "function", "function": {"name"}}',
       ],
       [
         { messages, modalities: ['text', 'audio'] },

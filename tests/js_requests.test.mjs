@@ -1021,6 +1021,9 @@ describe('chat completions', () => {
       { messages, stream: 'true' },
       { messages, n: 0 },
       { messages, parseSpecial: 1 },
+      { messages, tool_choice: [] },
+      { messages, tool_choice: 'required' },
+      { messages, parallel_tool_calls: 1 },
       { messages, top_logprobs: 2 },
       { messages, maxTokens: 5 },
       { messages, signal: 5 },
@@ -1028,7 +1031,6 @@ describe('chat completions', () => {
     for (const body of wrong) await assert.rejects(completions.create(any(body)), isArg);
     for (const name of [
       'functions',
-      'tool_choice',
       'function_call',
       'audio',
       'modalities',

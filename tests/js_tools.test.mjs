@@ -267,17 +267,20 @@ describe('what the model is told', () => {
     assert.deepEqual(plainOf(split.message), { content: 'Cold.', reasoning_content: 'Hm.' });
   });
 
-  test('what is not there yet is refused by name', async (t) => {
+  test('what is wrong is refused by its name', async (t) => {
     const engine = await open(t, plain);
     for (const more of [
-      { tool_choice: 'required' },
-      { tool_choice: { type: 'function', function: { name: 'weather' } } },
-      { parallel_tool_calls: false },
+      { tool_choice: 'sometimes' },
+      { tool_choice: { type: 'function', function: {} } },
+      { tool_choice: { type: 'function', function: { name: 'other' } } },
+      { tool_choice: 'required', tools: [] },
+      { tool_choice: 'required' }, // beside the grammar of this test
+      { parallel_tool_calls: 'no' },
     ]) {
       const [name] = Object.keys(more);
       await assert.rejects(complete(engine, 'a', more), (error) => {
         assert.match(/** @type {Error} */ (error).message, new RegExp(name));
-        return hasCode('UNSUPPORTED')(error);
+        return hasCode('ARG')(error);
       });
     }
     for (const wrong of [{}, 'weather', [5], [{ type: 'x' }], [{ type: 'function' }]]) {

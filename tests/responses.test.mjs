@@ -189,7 +189,7 @@ describe('OpenAI’s client', () => {
       [{ input: 'a', truncation: 'auto' }, 'truncation', 'unsupported_parameter'],
       [{ input: 'a', tools: [{ type: 'web_search' }] }, 'tools[0]', 'invalid_value'],
       [{ input: 'a', tools: [{ ...tool, when: 1 }] }, 'tools[0].when', 'unknown_parameter'],
-      [{ input: 'a', tools, tool_choice: 'maybe' }, 'tool_choice', 'unsupported_parameter'],
+      [{ input: 'a', tools, tool_choice: 'maybe' }, 'tool_choice', 'invalid_value'],
       [{ input: 'a', text: { format: { type: 'xml' } } }, 'text.format', 'invalid_value'],
       [{ input: 'a', text: { verbosity: 'low' } }, 'text.verbosity', 'unsupported_parameter'],
       [

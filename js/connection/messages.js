@@ -29,7 +29,8 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is how the reply begins.
  * @typedef {{prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,
- *   prefix?: string | undefined}} Input
+ *   toolChoice?: ToolChoice | undefined, prefix?: string | undefined}} Input
+ * @typedef {{tool_choice: 'auto' | 'none' | 'required' | object, parallel_tool_calls: boolean}} ToolChoice
  *
  * @typedef {import('../wasm/engine_records.js').Delta} Delta
  *

@@ -34,8 +34,6 @@ const isOneOf =
 /** The engine's. */
 const LOGPROBS_MAX = 20;
 
-export const chatToolChoice = missing(isOneOf('none', 'auto'));
-
 /** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {
   ...commonFields,
@@ -77,6 +75,14 @@ function checkTools(tools, name) {
     const at = `${name}[${index}]`;
     throw invalidField(at, `${at} must be {"type": "function", "function": {"name", ...}}`);
   }
+}
+
+/** @type {import('./fields.js').Check} */
+export function chatToolChoice(choice, name) {
+  const isWord = ['none', 'auto', 'required'].includes(choice);
+  if (isWord || (choice?.type === 'function' && isText(choice.function?.name))) return;
+  const words = 'none, auto, required or {"type": "function", "function": {"name"}}';
+  throw invalidField(name, `${name} must be ${words}`);
 }
 
 /** @type {import('./fields.js').Check} */

@@ -80,27 +80,35 @@ export function messagesOf(messages) {
 
 /**
  * @param {ChatCompletionRequest} body
- * @returns {object[] | undefined} the tools that the model may call
+ * @returns {{tools: import('../index.js').ChatTool[] | undefined, toolChoice?: import('../connection/messages.js').ToolChoice}} the
+ *   tools that the model may call, and which of them it has to
  */
-function toolsOf({ tools, tool_choice: choice, parallel_tool_calls: isParallel }) {
-  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none') {
-    const words = `Chat completions support tool_choice 'auto' and 'none', not ${shown(choice)}`;
-    throw new WickError('UNSUPPORTED', words, { option: 'tool_choice' });
-  }
-  if (tools === undefined || tools === null) return undefined;
-  if (!Array.isArray(tools)) throw argumentError(`tools must be an array, not ${shown(tools)}`);
-  for (const [index, tool] of tools.entries()) {
+function toolsOf(body) {
+  const { tool_choice: choice, parallel_tool_calls: isParallel } = body;
+  const tools = /** @type {import('../index.js').ChatTool[] | null | undefined} */ (body.tools);
+  if (!Array.isArray(tools ?? []))
+    throw argumentError(`tools must be an array, not ${shown(tools)}`);
+  for (const [index, tool] of (tools ?? []).entries()) {
     if (tool?.type !== 'function' || typeof tool.function?.name !== 'string') {
       throw argumentError(`tools[${index}] must be {type: 'function', function: {name, ...}}`);
     }
   }
-  if (tools.length === 0 || choice === 'none') return undefined;
-  if (isParallel === false) {
-    throw new WickError('UNSUPPORTED', 'parallel_tool_calls: false is not supported yet', {
-      option: 'parallel_tool_calls',
-    });
+  const wanted = choice ?? 'auto';
+  const { type, function: called } = /** @type {any} */ (wanted);
+  const named = type === 'function' && called?.name;
+  if (!named && !['auto', 'none', 'required'].includes(/** @type {any} */ (wanted))) {
+    throw argumentError(
+      `tool_choice must be auto, none, required or {type: 'function', function: {name}}, not ${shown(choice)}`,
+    );
   }
-  return tools;
+  const isKnown = !named || tools?.some((tool) => tool.function.name === named);
+  if (!isKnown) throw argumentError(`tool_choice: no tool is named ${shown(named)}`);
+  if (typeof (isParallel ?? true) !== 'boolean') {
+    throw argumentError(`parallel_tool_calls must be true or false, not ${shown(isParallel)}`);
+  }
+  if (!tools?.length && wanted === 'required') throw argumentError('tool_choice needs tools');
+  if (!tools?.length || wanted === 'none') return { tools: undefined };
+  return { tools, toolChoice: { tool_choice: wanted, parallel_tool_calls: isParallel ?? true } };
 }
 
 /**
@@ -211,7 +219,7 @@ export class ChatCompletions {
         ...split,
         variables: body.chat_template_kwargs ?? {},
         parseSpecial,
-        tools: toolsOf(body),
+        ...toolsOf(body),
       },
       settings,
       wantsTokens: body.logprobs === true,
@@ -263,7 +271,8 @@ export class ChatCompletions {
   async countTokens(messages, options = {}) {
     checkNames(options, ['tools', 'variables', 'parseSpecial', 'signal']);
     const { tools, variables = {}, parseSpecial = false, signal } = options;
-    const given = { tools: toolsOf(/** @type {any} */ ({ tools })), variables, parseSpecial };
+    const told = toolsOf(/** @type {any} */ ({ tools })).tools;
+    const given = { tools: told, variables, parseSpecial };
     const input = { ...splitPrefix(messagesOf(messages)), ...given };
     return this.#connection.call('countChat', [input], signal);
   }

@@ -188,6 +188,7 @@ export const GRAMMAR_GBNF = 1;
 export const GRAMMAR_JSON_SCHEMA = 2;
 export const GRAMMAR_REGEX = 3;
 export const GRAMMAR_CHOICE = 4;
+export const GRAMMAR_TOOLS = 5;
 export const KV_F32 = 0;
 export const KV_F16 = 1;
 export const KV_Q8 = 2;

@@ -11,6 +11,7 @@ import {
   REQUESTS_MAX,
 } from '../wasm/layout.js';
 import { ReplyReader } from './reply_reader.js';
+import { submitWithTools } from './tool_grammar.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
@@ -151,7 +152,7 @@ export class RequestTable {
     let first = 0;
     try {
       for (const entry of reply ? entries : []) entry.reply = new ReplyReader(this.#native, reply);
-      first = this.#native.submit(entries[0].request);
+      first = submitWithTools(this.#native, entries[0].request);
     } catch (error) {
       for (const { reply } of entries) reply?.close();
       throw error;

@@ -7,6 +7,7 @@ import { answerCall } from './answers.js';
 import { ChatTemplate } from './chat_template.js';
 import { Embedder } from './embedder.js';
 import { RequestTable } from './request_table.js';
+import { toolGrammar } from './tool_grammar.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
@@ -38,7 +39,7 @@ export class ServedEngine {
   submit({ id, completions, input, settings, wantsTokens }) {
     this.#finishCancelled(settings.session);
     // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
-    const request = Object.assign(settings, this.#prompt(input, settings.session), {
+    const request = Object.assign(settings, this.#prompt(input, settings), {
       completions,
       passesWaited: 0,
     });
@@ -61,8 +62,11 @@ export class ServedEngine {
     return this.#template;
   }
 
-  /** @param {import('../connection/messages.js').Input} input @param {number} [session] */
-  #prompt(input, session) {
+  /**
+   * @param {import('../connection/messages.js').Input} input
+   * @param {import('../connection/messages.js').Settings} settings
+   */
+  #prompt(input, { session, grammar }) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
     const { tools, prefix = '' } = input;
@@ -72,7 +76,8 @@ export class ServedEngine {
     if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
     const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
     const printSpecial = tools !== undefined || ending.needsSpecial;
-    return { prompt, tokenizeFlags: all, reply, printSpecial };
+    const calls = toolGrammar(input, reply.ending, grammar);
+    return { prompt, tokenizeFlags: all, reply, printSpecial, grammar: calls ?? grammar };
   }
 
   /**

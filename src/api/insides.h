@@ -98,5 +98,9 @@ model_tensors engine_tensors(const wick_engine *engine);
 // Gives back what conversations hold.
 void engine_free_chat(wick_engine *engine);
 reply_format engine_reply_format(wick_engine *engine);  // of its chat template
+// The grammar with what the engine knows: of WICK_GRAMMAR_TOOLS the form of calls. `owned`, memory
+// of the engine's or NULL, is the caller's to free. WICK_E_NOMEM.
+wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wanted,
+                                    wick_grammar *out, char **owned, wick_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "grammar/document.h"
+#include "grammar/free.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex.h"
 #include "grammar/schema.h"
@@ -46,32 +47,6 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
 
 // ---- free text around ----
 
-// Any bytes up to and with the first `marker` (Knuth, Morris and Pratt 1977); the text may end
-// before, too, if `optional`: `end` is the place behind everything then.
-static uint32_t build_free(program_builder *builder, uint32_t from, const uint8_t *marker,
-                           size_t count, uint32_t end) {
-  uint32_t *places = work_alloc(builder->work, count + 1, sizeof *places);
-  uint32_t *border = work_alloc(builder->work, count + 1, sizeof *border);
-  if (places == NULL || border == NULL) return 0;
-  for (size_t i = 0; i <= count; i++) places[i] = program_place(builder);
-  for (size_t i = 1, k = 0; i < count; i++) {
-    while (k > 0 && marker[i] != marker[k]) k = border[k - 1];
-    if (marker[i] == marker[k]) k++;
-    border[i] = (uint32_t)k;
-  }
-  program_skip(builder, from, places[0]);
-  for (size_t i = 0; i < count && work_is_ok(builder->work); i++) {
-    if (end != 0) program_skip(builder, places[i], end);
-    for (uint32_t byte = 0; byte < 256; byte++) {
-      size_t k = i;
-      while (k > 0 && marker[k] != byte) k = border[k - 1];
-      if (marker[k] == byte) k++;
-      program_bytes(builder, places[i], (uint8_t)byte, (uint8_t)byte, places[k]);
-    }
-  }
-  return places[count];
-}
-
 // free (trigger constraint (marker free)?)*
 static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted, uint32_t inside) {
   const uint32_t rule = program_rule(builder), end = program_place(builder);
@@ -79,7 +54,9 @@ static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted
   const uint8_t *trigger = (const uint8_t *)wanted->trigger;
   uint32_t at = free;
   if (wanted->trigger_bytes != 0) {
-    at = build_free(builder, free, trigger, wanted->trigger_bytes, end);
+    at = program_place(builder);
+    const free_mark mark = {trigger, (uint32_t)wanted->trigger_bytes, at};
+    free_build(builder, free, (free_text){.marks = &mark, .mark_count = 1, .end = end});
   }
   program_call(builder, at, inside, behind);
   if (wanted->marker_bytes == 0) {
@@ -109,6 +86,8 @@ static uint32_t build_wanted(program_builder *builder, const tokenizer *tokens,
       return build_regex(builder, wanted);
     case WICK_GRAMMAR_CHOICE:
       return build_choice(builder, wanted);
+    case WICK_GRAMMAR_TOOLS:
+      return grammar_build_tools(builder, text, wanted->text_bytes);
     case WICK_GRAMMAR_NONE:
       break;
   }
@@ -220,7 +199,8 @@ bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32
                         uint8_t *scratch) {
   machine *machine = matcher->grammar->machine;
   const uint8_t *bytes = scratch;
-  const size_t count = tokenizer_piece(tokens, token, false, scratch, &bytes);
+  const bool has_controls = matcher->grammar->program.has_controls;
+  const size_t count = tokenizer_piece(tokens, token, has_controls, scratch, &bytes);
   for (int tries = 0; tries < 2; tries++) {
     uint32_t state = MACHINE_DEAD;
     if (count != 0) state = walk(machine, matcher->mark.state, bytes, count);

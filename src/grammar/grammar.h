@@ -25,6 +25,9 @@ typedef struct grammar {
 // WICK_E_UNSUPPORTED (cannot be honoured; named), WICK_E_FULL (too large), WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
+// Builds the rules of WICK_GRAMMAR_TOOLS, and answers the one of a whole text; 0 after a failure.
+// Room reply has it (calls.c), which knows how models write calls.
+uint32_t grammar_build_tools(program_builder *builder, const uint8_t *text, size_t size_bytes);
 void grammar_hold(grammar *grammar);
 void grammar_release(grammar *grammar);
 

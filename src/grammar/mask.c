@@ -85,8 +85,10 @@ static void add_token_edges(const vocabulary_trie *trie, const machine *machine,
   }
 }
 
-static uint32_t compute(const vocabulary_trie *trie, machine *machine, uint32_t state,
+static uint32_t compute(const vocabulary_trie *trie, const grammar_matcher *matcher,
                         uint32_t *mask) {
+  machine *machine = matcher->grammar->machine;
+  const uint32_t state = matcher->mark.state;
   uint32_t seen = 0;
   if (machine_plain(machine, state) >= TRIE_PLAIN_CHARACTERS_MAX) {
     memcpy(mask, trie->plain_mask, trie->word_count * sizeof *mask);
@@ -95,6 +97,7 @@ static uint32_t compute(const vocabulary_trie *trie, machine *machine, uint32_t 
     seen = walk(machine, state, &trie->plain, mask);
   }
   seen += walk(machine, state, &trie->others, mask);
+  if (matcher->grammar->program.has_controls) seen += walk(machine, state, &trie->controls, mask);
   add_token_edges(trie, machine, state, mask);
   for (uint32_t i = 0; i < trie->end_count && machine_accepts(machine, state); i++) {
     mask[trie->ends[i] / 32] |= 1u << trie->ends[i] % 32;
@@ -126,10 +129,10 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
   mask_slot *slot = find_slot(cache, matcher->mark.state, machine_generation(machine));
   if (slot == NULL) {
     uint32_t *mask = cache->masks + cache->slot_count * words;
-    uint32_t seen = compute(cache->trie, machine, matcher->mark.state, mask);
+    uint32_t seen = compute(cache->trie, matcher, mask);
     if (machine_is_full(machine)) {
       machine_make_room(machine);
-      seen = compute(cache->trie, machine, matcher->mark.state, mask);
+      seen = compute(cache->trie, matcher, mask);
     }
     slot = &cache->slots[cache->slot_count];
     *slot = (mask_slot){matcher->mark.state, machine_generation(machine), 0};
@@ -146,11 +149,12 @@ const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher) {
 bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,
                      size_t size_bytes, uint8_t *scratch) {
   const uint32_t *mask = mask_find(cache, matcher);
+  const bool special = matcher->grammar->program.has_controls;
   const uint8_t *piece;
   for (uint32_t i = 0; i < cache->trie->word_count; i++) {
     for (uint32_t bits = mask[i]; bits != 0; bits &= bits - 1) {
       const int32_t token = (int32_t)(32 * i) + __builtin_ctz(bits);
-      if (tokenizer_piece(tokens, token, false, scratch, &piece) > size_bytes) return true;
+      if (tokenizer_piece(tokens, token, special, scratch, &piece) > size_bytes) return true;
     }
   }
   return false;

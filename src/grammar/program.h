@@ -42,7 +42,8 @@ typedef struct grammar_program {
   uint32_t root;         // a rule
   uint8_t classes[256];  // bytes of one class are the same to every edge
   uint32_t class_count;
-  bool has_tokens;  // there are edges of tokens
+  bool has_tokens;    // there are edges of tokens
+  bool has_controls;  // control tokens are their texts; else no text has any
 } grammar_program;
 
 // ---- building, in working memory ----
@@ -60,8 +61,8 @@ typedef struct program_builder {
   work_u32_list rules;
   uint32_t utf8_rule, above_ascii_rule;  // any character; any beyond ASCII; 0: not made yet
   uint32_t escaped_above_ascii_rule;     // as it is or as JSON escapes it
-  uint32_t json_char_rule[2];            // of a string; [1]: in any spelling
-  bool has_tokens;
+  uint32_t json_char_rule[3];            // of a string, by spelling (spell.h)
+  bool has_tokens, has_controls;
 } program_builder;
 
 bool program_begin(program_builder *builder, grammar_work *work);

@@ -6,6 +6,8 @@
 #include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
+enum { ADDED_NODES = 4 };  // to the document
+
 uint32_t schema_rule(schema_compiler *c, uint32_t set) {
   if (set == UINT32_MAX || !work_is_ok(c->work)) return 0;
   if (c->rules.items[set] == 0) c->rules.items[set] = program_rule(&c->builder);
@@ -19,11 +21,11 @@ uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule) {
 }
 
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket) {
-  return schema_call(c, program_text(&c->builder, from, bracket, 1), c->space);
+  return schema_call(c, program_text(&c->builder, from, bracket, strlen(bracket)), c->space);
 }
 
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket) {
-  return program_text(&c->builder, schema_call(c, from, c->space), bracket, 1);
+  return program_text(&c->builder, schema_call(c, from, c->space), bracket, strlen(bracket));
 }
 
 // ---- what all rules share ----
@@ -42,7 +44,8 @@ static uint32_t space_rule(schema_compiler *c) {
 static uint32_t separator_rule(schema_compiler *c, const char *text) {
   const uint32_t rule = program_rule(&c->builder);
   uint32_t at = schema_call(c, program_start(&c->builder, rule), c->space);
-  at = program_text(&c->builder, at, text, c->any ? 1 : 2);
+  const bool is_short = c->any || argument_style_of(c) == ARGUMENT_MARKED;
+  at = program_text(&c->builder, at, text, is_short ? 1 : 2);
   program_end(&c->builder, schema_call(c, at, c->space));
   return rule;
 }
@@ -68,15 +71,30 @@ static uint32_t number_rule(schema_compiler *c) {
   return c->number_rule;
 }
 
+uint32_t schema_quote(schema_compiler *c, uint32_t from) {
+  const char *quote = argument_style_of(c) == ARGUMENT_MARKED ? c->form->quote : "\"";
+  return program_text(&c->builder, from, quote, strlen(quote));
+}
+
+static void repeat_char(schema_compiler *c, uint32_t from, uint32_t least, uint32_t most,
+                        uint32_t to) {
+  const bool is_plain = c->spelling != SPELL_JSON_SAFE;
+  program_repeat(&c->builder, from, spell_json_char(&c->builder, c->spelling), 0, least, most,
+                 is_plain, to);
+}
+
 static uint32_t text_rule(schema_compiler *c) {
   if (c->text_rule != 0) return c->text_rule;
   program_builder *builder = &c->builder;
   c->text_rule = program_rule(builder);
   const uint32_t start = program_start(builder, c->text_rule), behind = program_place(builder);
-  const uint32_t from = program_text(builder, start, "\"", 1);
-  program_repeat(builder, from, spell_json_char(builder, c->spelling), 0, 0, UINT32_MAX, true,
-                 behind);
-  program_end(builder, program_text(builder, behind, "\"", 1));
+  const uint32_t from = schema_quote(c, start);
+  if (c->spelling == SPELL_RAW) {
+    spell_set(builder, argument_texts(c, NULL), SPELL_RAW, from, behind);
+  } else {
+    repeat_char(c, from, 0, UINT32_MAX, behind);
+  }
+  program_end(builder, schema_quote(c, behind));
   return c->text_rule;
 }
 
@@ -117,25 +135,27 @@ static void build_text(schema_compiler *c, const schema_case *value, uint32_t fr
     return;
   }
   const uint32_t behind = program_place(builder);
-  from = program_text(builder, from, "\"", 1);
-  if (value->texts == NULL) {
-    program_repeat(builder, from, spell_json_char(builder, c->spelling), 0, least, most, true,
-                   behind);
+  from = schema_quote(c, from);
+  if (value->texts == NULL && c->spelling != SPELL_RAW) {
+    repeat_char(c, from, least, most, behind);
   } else {
     const dfa *set = value->texts;
     if (has_lengths) {
-      set = dfa_combine(c->work, set, dfa_of_lengths(c->work, least, most), DFA_AND);
+      const dfa *lengths = dfa_of_lengths(c->work, least, most);
+      set = set == NULL ? lengths : dfa_combine(c->work, set, lengths, DFA_AND);
     }
+    if (c->spelling == SPELL_RAW) set = argument_texts(c, set);
     program_call(builder, from, set_rule(c, set), behind);
   }
-  program_skip(builder, program_text(builder, behind, "\"", 1), to);
+  program_skip(builder, schema_quote(c, behind), to);
 }
 
 static void build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
-  static const char *const WORDS[] = {"null", "true", "false"};
+  static const char *const WORDS[2][3] = {{"null", "true", "false"}, {"None", "True", "False"}};
+  const char *const *words = WORDS[argument_style_of(c) == ARGUMENT_PYTHON];
   for (uint32_t i = 0; i < 3; i++) {
     if ((value->types >> i & 1) == 0) continue;
-    const uint32_t behind = program_text(&c->builder, from, WORDS[i], strlen(WORDS[i]));
+    const uint32_t behind = program_text(&c->builder, from, words[i], strlen(words[i]));
     program_skip(&c->builder, behind, to);
   }
   if ((value->types & TYPE_NUMBER) != 0) build_number(c, value, from, to);
@@ -149,6 +169,7 @@ static void build_set(schema_compiler *c, uint32_t set) {
   if (!schema_expand(c, set, &cases)) return;
   const uint32_t start = program_start(&c->builder, c->rules.items[set]);
   const uint32_t end = program_place(&c->builder);
+  c->is_outermost = argument_style_of(c) != ARGUMENT_JSON && set == c->outermost;
   for (uint32_t i = 0; i < cases.count && work_is_ok(c->work); i++) {
     build_case(c, &cases.items[i], start, end);
   }
@@ -162,7 +183,7 @@ static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   if (!document_read(c->work, text, size_bytes, &c->document)) return false;
   c->nothing = c->document.nodes.count;
   if (!WORK_PUSH(c->work, &c->document.nodes, nothing)) return false;
-  c->names = work_alloc(c->work, c->document.nodes.count, sizeof *c->names);
+  c->names = work_alloc(c->work, c->document.nodes.count + ADDED_NODES, sizeof *c->names);
   if (c->names == NULL) return false;
   schema_find_dialect(c);
   c->all_numbers = numbers_all(c->work);
@@ -186,6 +207,48 @@ static void build_all(schema_compiler *c) {
       build_set(c, i);
     }
   }
+}
+
+// The schema {"type": type}: two nodes of the document.
+static uint32_t add_type_schema(schema_compiler *c, const char *type) {
+  static const char KEY[] = "type";
+  const uint32_t node = c->document.nodes.count;
+  const json_node object = {.kind = JSON_OBJECT, .first = node + 1, .count = 1};
+  const json_node value = {.kind = JSON_STRING,
+                           .parent = node,
+                           .key = {(const uint8_t *)KEY, sizeof KEY - 1},
+                           .text = {(const uint8_t *)type, (uint32_t)strlen(type)}};
+  const bool is_added = WORK_PUSH(c->work, &c->document.nodes, object) &&
+                        WORK_PUSH(c->work, &c->document.nodes, value);
+  return is_added ? node : 0;
+}
+
+// A gap between the parts of a call.
+static uint32_t gap_rule(schema_compiler *c) {
+  const uint32_t rule = program_rule(&c->builder), end = program_place(&c->builder);
+  const uint32_t start = program_start(&c->builder, rule);
+  program_bytes(&c->builder, start, '\n', '\n', end);
+  program_bytes(&c->builder, start, ' ', ' ', end);
+  program_skip(&c->builder, start, end);
+  program_end(&c->builder, end);
+  return rule;
+}
+
+uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, size_t size_bytes,
+                               const argument_form *form) {
+  static const spelling SPELLINGS[] = {SPELL_JSON, SPELL_JSON, SPELL_RAW, SPELL_JSON_SAFE};
+  schema_compiler c = {.work = builder->work, .builder = *builder, .form = form};
+  c.spelling = SPELLINGS[form->style];
+  if (!begin(&c, text, size_bytes)) return 0;
+  c.gap = gap_rule(&c);
+  const uint32_t object = add_type_schema(&c, "object");
+  c.only_texts = add_type_schema(&c, "string");
+  schema_term terms[] = {term_of(TERM_SCHEMA, 1), term_of(TERM_SCHEMA, object)};
+  c.outermost = schema_set(&c, terms, 2);
+  const uint32_t rule = schema_rule(&c, c.outermost);
+  build_all(&c);
+  *builder = c.builder;
+  return work_is_ok(builder->work) ? rule : 0;
 }
 
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any) {

@@ -15,4 +15,29 @@
 // Answers the rule of a whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
 
+// How an object is written that is the argument of a call, where that is not JSON.
+typedef enum argument_style {
+  ARGUMENT_JSON,    // {"name": value}
+  ARGUMENT_PYTHON,  // name=value) with Python's words; texts, lists and dicts are JSON's
+  ARGUMENT_MARKED,  // {name:value}, with texts between two marks
+  ARGUMENT_PARAMS   // marks around names and values: texts as they are, other values as JSON
+} argument_style;
+
+// Patterns: SCHEMA_GAP stands for a line break, a space, or nothing.
+#define SCHEMA_GAP "\3"
+typedef struct argument_form {
+  argument_style style;
+  const char *quote;                      // MARKED
+  const char *before_name;                // PARAMS: patterns
+  const char *before_text, *before_json;  // between the name and the value
+  const char *end;     // behind the value; it begins with "<", has no other, and no text has it
+  bool has_lines;      // a line break stands before and behind each value
+  bool has_attribute;  // before_text and before_json tell a reader which it is
+} argument_form;
+
+// The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also where the form
+// cannot write a name.
+uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, size_t size_bytes,
+                               const argument_form *form);
+
 #endif

@@ -229,9 +229,15 @@ static void build_members(schema_compiler *c, object_plan *plan) {
     const member_name name = {member->name, true, patterns_of(&plan->patterns, member->name),
                               &plan->patterns};
     const uint32_t set = set_of_name(c, plan->value, &name);
+    if (c->is_outermost) {
+      member->rule = argument_member_rule(c, member->name, set);
+      continue;
+    }
     member->rule = program_rule(builder);
     uint32_t at = program_start(builder, member->rule);
-    at = spell_text(builder, c->spelling, at, member->name.bytes, member->name.size_bytes);
+    at = argument_style_of(c) == ARGUMENT_MARKED
+             ? argument_inner_name(c, at, member->name)
+             : spell_text(builder, c->spelling, at, member->name.bytes, member->name.size_bytes);
     at = schema_call(c, at, c->colon);
     program_end(builder, schema_call(c, at, schema_rule(c, set)));
   }
@@ -292,10 +298,11 @@ static void add_others(schema_compiler *c, object_plan *plan, const dfa *names, 
   const member_name name = {.bits = bits, .patterns = &plan->patterns};
   const uint32_t set = set_of_name(c, plan->value, &name);
   if (set == UINT32_MAX || schema_set_is_empty(c, set, 3)) return;
-  const uint32_t quote = program_place(builder), behind = program_place(builder);
-  program_bytes(builder, program_start(builder, plan->other), '"', '"', quote);
+  const uint32_t behind = program_place(builder);
+  const uint32_t quote = schema_quote(c, program_start(builder, plan->other));
+  if (c->spelling == SPELL_RAW) names = argument_texts(c, names);
   spell_set(builder, names, c->spelling, quote, behind);
-  const uint32_t at = schema_call(c, program_text(builder, behind, "\"", 1), c->colon);
+  const uint32_t at = schema_call(c, schema_quote(c, behind), c->colon);
   program_skip(builder, schema_call(c, at, schema_rule(c, set)), end);
   plan->allows_others = true;
 }
@@ -304,6 +311,7 @@ static void build_others(schema_compiler *c, object_plan *plan) {
   plan->other = program_rule(&c->builder);
   const uint32_t end = program_place(&c->builder);
   program_end(&c->builder, end);
+  if (c->is_outermost) return;
   for (const case_part *part = plan->value->parts; part != NULL; part = part->previous) {
     if (term_kind_of(part->term) == TERM_CONST) return;
   }
@@ -336,7 +344,8 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
                        uint32_t rule, const uint32_t *to) {
   if (grid->is_limited && count == grid->cap) return false;
   const uint32_t next = count < grid->cap ? count + 1 : count;
-  const uint32_t at = count == 0 ? from : schema_call(c, from, c->comma);
+  const bool has_comma = count != 0 && (!c->is_outermost || c->form->style != ARGUMENT_PARAMS);
+  const uint32_t at = has_comma ? schema_call(c, from, c->comma) : from;
   program_call(&c->builder, at, rule, to[next]);
   return true;
 }
@@ -437,11 +446,13 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   build_members(c, &plan);
   build_others(c, &plan);
   if (!work_is_ok(c->work)) return false;
-  const uint32_t inside = schema_open(c, from, "{"), behind = program_place(&c->builder);
+  static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
+  const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
+  const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);
   const bool any_order = c->any && plan.members.count <= ANY_ORDER_MAX && plan.members.count > 0 &&
                          value->members_least == 0 && value->members_most == UINT32_MAX;
   const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
                                   : build_in_order(c, &plan, inside, behind);
-  program_skip(&c->builder, schema_close(c, behind, "}"), to);
+  program_skip(&c->builder, schema_close(c, behind, brackets[1]), to);
   return is_built;
 }

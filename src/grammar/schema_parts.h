@@ -113,6 +113,14 @@ typedef struct schema_compiler {
     uint32_t count, capacity;
   } set_rules;
   uint32_t space, comma, colon;  // rules
+  // Of an argument of a call: its form, the set of the object, whether that is being built, and the
+  // rule of a gap.
+  const argument_form *form;
+  uint32_t outermost;
+  bool is_outermost;
+  uint32_t gap;
+  const dfa *marked_texts;  // that hold a mark of the form; NULL: not made yet
+  uint32_t only_texts;      // a node that says {"type": "string"}
 } schema_compiler;
 
 // Refuses a keyword at its place.
@@ -159,6 +167,17 @@ static inline bool part_is_within(const case_part *part, uint32_t node) {
 bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
 bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
 
+// ---- schema_arguments.c ----
+// The rule of a member of the outermost object: its name, its value, and what is around them.
+uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
+// The name of a member of an inner object. Returns the place behind.
+uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
+// Texts as they are, without the mark that ends them.
+const dfa *argument_texts(schema_compiler *c, const dfa *texts);
+static inline argument_style argument_style_of(const schema_compiler *c) {
+  return c->form == NULL ? ARGUMENT_JSON : c->form->style;
+}
+
 // ---- schema.c ----
 // The rule of a set; it is built later.
 uint32_t schema_rule(schema_compiler *c, uint32_t set);
@@ -166,5 +185,7 @@ uint32_t schema_rule(schema_compiler *c, uint32_t set);
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
+// What stands around a text: quotes, or marks. Returns the place behind.
+uint32_t schema_quote(schema_compiler *c, uint32_t from);
 
 #endif

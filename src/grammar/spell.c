@@ -129,6 +129,9 @@ static void spell_escapes(state_speller *s, uint32_t low, uint32_t high, uint32_
     const uint32_t first = low > FIRST[i] ? low : FIRST[i], last = high < LAST[i] ? high : LAST[i];
     if (first <= last) add_unicode(s->builder, unicode_place(s), first, last, to);
   }
+  if (s->spelling == SPELL_JSON_SAFE && low <= '<' && high >= '<') {
+    add_unicode(s->builder, unicode_place(s), '<', '<', to);
+  }
 }
 
 static void spell_ascii(state_speller *s, uint32_t low, uint32_t high, uint32_t to) {
@@ -139,7 +142,12 @@ static void spell_ascii(state_speller *s, uint32_t low, uint32_t high, uint32_t 
   static const uint8_t FIRST[] = {CONTROL_LAST + 1, '"' + 1, '\\' + 1};
   static const uint8_t LAST[] = {'"' - 1, '\\' - 1, ASCII_LAST};
   for (uint32_t i = 0; i < 3; i++) {
-    const uint32_t first = low > FIRST[i] ? low : FIRST[i], last = high < LAST[i] ? high : LAST[i];
+    uint32_t first = low > FIRST[i] ? low : FIRST[i];
+    const uint32_t last = high < LAST[i] ? high : LAST[i];
+    if (s->spelling == SPELL_JSON_SAFE && first <= '<' && last >= '<') {
+      if (first < '<') program_bytes(s->builder, s->from, (uint8_t)first, '<' - 1, to);
+      first = '<' + 1;
+    }
     if (first > last) continue;
     program_bytes(s->builder, s->from, (uint8_t)first, (uint8_t)last, to);
   }
@@ -172,7 +180,7 @@ static void spell_range(state_speller *s, uint32_t low, uint32_t high, uint32_t 
 }
 
 uint32_t spell_json_char(program_builder *builder, spelling spelling) {
-  uint32_t *rule = &builder->json_char_rule[spelling == SPELL_JSON_ANY];
+  uint32_t *rule = &builder->json_char_rule[spelling - SPELL_JSON];
   if (*rule != 0) return *rule;
   *rule = program_rule(builder);
   const uint32_t end = program_place(builder);
@@ -245,7 +253,7 @@ void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint
   if (endless == NULL) return;
   for (uint32_t i = 0; i < set->count; i++) {
     places[i] = program_place(builder);
-    if (endless[i] && work_is_ok(builder->work)) {
+    if (endless[i] && spelling != SPELL_JSON_SAFE && work_is_ok(builder->work)) {
       builder->places.items[places[i]].plain = GRAMMAR_PLAIN_ENDLESS;
     }
   }

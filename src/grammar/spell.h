@@ -7,8 +7,9 @@
 
 typedef enum spelling {
   SPELL_RAW,
-  SPELL_JSON,      // one way for each character: escaped where it must be, the shortest escape
-  SPELL_JSON_ANY,  // every way that JSON has
+  SPELL_JSON,       // one way for each character: escaped where it must be, the shortest escape
+  SPELL_JSON_ANY,   // every way that JSON has
+  SPELL_JSON_SAFE,  // as SPELL_JSON, and "<" is escaped: no mark of a form of calls is in it
 } spelling;
 
 // The texts of a set, from `from` to `to`; without quotes.

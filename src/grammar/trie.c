@@ -112,16 +112,29 @@ static wick_status make_trie(maker *m, trie *out, wick_error *error) {
   return WICK_OK;
 }
 
+typedef enum trie_kind { TRIE_PLAIN, TRIE_OTHERS, TRIE_CONTROLS } trie_kind;
+
+// A token's bytes; a control token has no others than its text.
+static size_t bytes_of(const tokenizer *tokens, uint32_t id, uint8_t *scratch,
+                       const uint8_t **bytes, bool *is_control) {
+  size_t size = tokenizer_piece(tokens, (int32_t)id, false, scratch, bytes);
+  *is_control = size == 0;
+  if (*is_control) size = tokenizer_piece(tokens, (int32_t)id, true, scratch, bytes);
+  return size;
+}
+
 // The tokens of one of the tries into the maker.
-static void take_tokens(maker *m, vocabulary_trie *made, const tokenizer *tokens, bool plain) {
+static void take_tokens(maker *m, vocabulary_trie *made, const tokenizer *tokens, trie_kind kind) {
   uint32_t used = 0;
   m->count = 0;
   for (uint32_t id = 0; id < made->vocab; id++) {
     const uint8_t *bytes = m->scratch;
-    const size_t size = tokenizer_piece(tokens, (int32_t)id, false, m->scratch, &bytes);
+    bool is_control;
+    const size_t size = bytes_of(tokens, id, m->scratch, &bytes, &is_control);
     if (size == 0 || size > TRIE_BYTES_MAX || tokenizer_is_end(tokens, (int32_t)id)) continue;
     const uint32_t count = (uint32_t)size;
-    if (is_plain(bytes, count) != plain) continue;
+    const bool plain = !is_control && is_plain(bytes, count);
+    if (kind != (is_control ? TRIE_CONTROLS : plain ? TRIE_PLAIN : TRIE_OTHERS)) continue;
     memcpy(m->text + used, bytes, count);
     m->entries[m->count++] = (entry){key_of(bytes, count), used, count, (int32_t)id};
     used += count;
@@ -133,7 +146,8 @@ static size_t text_bytes_of(const tokenizer *tokens, uint32_t vocab, uint8_t *sc
   size_t total = 1;
   for (uint32_t id = 0; id < vocab; id++) {
     const uint8_t *bytes;
-    const size_t size = tokenizer_piece(tokens, (int32_t)id, false, scratch, &bytes);
+    bool is_control;
+    const size_t size = bytes_of(tokens, id, scratch, &bytes, &is_control);
     if (size <= TRIE_BYTES_MAX) total += size;
   }
   return total;
@@ -144,11 +158,13 @@ static wick_status fill(vocabulary_trie *made, const tokenizer *tokens, maker *m
   for (uint32_t id = 0; id < made->vocab; id++) {
     if (tokenizer_is_end(tokens, (int32_t)id)) made->ends[made->end_count++] = (int32_t)id;
   }
-  take_tokens(m, made, tokens, true);
-  const wick_status status = make_trie(m, &made->plain, error);
-  if (status != WICK_OK) return status;
-  take_tokens(m, made, tokens, false);
-  return make_trie(m, &made->others, error);
+  trie *const tries[] = {&made->plain, &made->others, &made->controls};
+  wick_status status = WICK_OK;
+  for (uint32_t kind = TRIE_PLAIN; kind <= TRIE_CONTROLS && status == WICK_OK; kind++) {
+    take_tokens(m, made, tokens, (trie_kind)kind);
+    status = make_trie(m, tries[kind], error);
+  }
+  return status;
 }
 
 static void free_maker(maker *m) {
@@ -207,6 +223,7 @@ void trie_destroy(vocabulary_trie *trie) {
   if (trie == NULL) return;
   free_trie(trie->memory, &trie->plain);
   free_trie(trie->memory, &trie->others);
+  free_trie(trie->memory, &trie->controls);
   memory_free(trie->memory, trie->plain_mask);
   memory_free(trie->memory, trie->ends);
   memory_free(trie->memory, trie);

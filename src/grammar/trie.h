@@ -27,7 +27,7 @@ typedef struct trie {
 
 typedef struct vocabulary_trie {
   memory_gate *memory;
-  trie plain, others;
+  trie plain, others, controls;
   uint32_t vocab, word_count;  // of a mask: a bit a token
   uint32_t *plain_mask;        // [word_count] the tokens of `plain`
   int32_t *ends;               // tokens that end a text

@@ -8,92 +8,121 @@
 #define N PATTERN_NAME
 #define I PATTERN_ID
 #define S PATTERN_SPACE
+#define A PATTERN_ARGUMENTS
 
-static const reply_params FUNCTION_PARAMS = {"<parameter=", ">", "", "</parameter>", "</function>"};
-static const reply_params GLM_PARAMS = {"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
-                                        "</tool_call>"};
-static const reply_params HUNYUAN_PARAMS = {"<arg_key:opensource>", "</arg_key:opensource>",
-                                            "<arg_value:opensource>", "</arg_value:opensource>",
-                                            "</tool_call:opensource>"};
-static const reply_params INVOKE_PARAMS = {"<parameter name=\"", "\"", "", "</parameter>",
-                                           "</invoke>"};
-static const reply_params ATEM_PARAMS = {"<atem:parameter name=\"", "\"", "", "</atem:parameter>",
-                                         "</atem:invoke>"};
-static const reply_params DSML_PARAMS = {"<｜DSML｜parameter name=\"", "\"", "",
-                                         "</｜DSML｜parameter>", "</｜DSML｜invoke>"};
-static const reply_params PARAM_PARAMS = {"<param name=\"", "\"", "", "</param>", "</function>"};
+// Calls as JSON.
+static const char CALL[] = "{\"name\": \"" N "\", \"arguments\": " A "}";
+static const char CALL_OF_LLAMA[] = "{\"name\": \"" N "\", \"parameters\": " A "}";
+static const char CALL_OF_COMMAND[] =
+    "{\"tool_call_id\": \"" I "\", \"tool_name\": \"" N "\", \"parameters\": " A "}";
+static const char CALL_OF_COMMAND_R[] = "{\"tool_name\": \"" N "\", \"parameters\": " A "}";
+static const char CALL_OF_MISTRAL[] =
+    "{\"name\": \"" N "\", \"arguments\": " A ", \"id\": \"" I "\"}";
+static const char CALL_OF_APERTUS[] = "{\"" N "\": " A "}";
+
+static const reply_params FUNCTION_PARAMS = {"<parameter=", ">",  "",  "</parameter>",
+                                             "</function>", NULL, NULL};
+static const reply_params GLM_PARAMS = {"<arg_key>",    "</arg_key>", "<arg_value>", "</arg_value>",
+                                        "</tool_call>", NULL,         NULL};
+static const reply_params HUNYUAN_PARAMS = {"<arg_key:opensource>",
+                                            "</arg_key:opensource>",
+                                            "<arg_value:opensource>",
+                                            "</arg_value:opensource>",
+                                            "</tool_call:opensource>",
+                                            NULL,
+                                            NULL};
+static const reply_params INVOKE_PARAMS = {"<parameter name=\"", "\"", "",  "</parameter>",
+                                           "</invoke>",          NULL, NULL};
+static const reply_params ATEM_PARAMS = {"<atem:parameter name=\"", "\"", "",  "</atem:parameter>",
+                                         "</atem:invoke>",          NULL, NULL};
+static const reply_params DSML_PARAMS = {"<｜DSML｜parameter name=\"",
+                                         "\"",
+                                         "",
+                                         "</｜DSML｜parameter>",
+                                         "</｜DSML｜invoke>",
+                                         " string=\"true\"",
+                                         " string=\"false\""};
+static const reply_params PARAM_PARAMS = {"<param name=\"", "\"", "",  "</param>",
+                                          "</function>",    NULL, NULL};
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
 // Forms with one mark are tried one after the other, and so are all of them where one is chosen.
 const reply_form REPLY_FORMS[] = {
     // JSON between marks: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
-    {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL},
-    {"<tool_calls>", "<tool_calls>", S, NULL, "</tool_calls>", ARGUMENTS_CALLS, 0, NULL},
-    {"<TOOLCALL>", "<TOOLCALL>", S, NULL, "</TOOLCALL>", ARGUMENTS_CALLS, 0, NULL},
-    {"<|tool_call|>", "<|tool_call|>", S, NULL, "<|/tool_call|>", ARGUMENTS_CALLS, 0, NULL},
-    {"<|function_call|>", "<|function_call|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
-    {"<|START_ACTION|>", "<|START_ACTION|>", S, NULL, "<|END_ACTION|>", ARGUMENTS_CALLS, 0, NULL},
+    {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL, CALL},
+    {"<tool_calls>", "<tool_calls>", S, NULL, "</tool_calls>", ARGUMENTS_CALLS, FORM_MANY, NULL,
+     CALL},
+    {"<TOOLCALL>", "<TOOLCALL>", S, NULL, "</TOOLCALL>", ARGUMENTS_CALLS, FORM_LIST, NULL, CALL},
+    {"<|tool_call|>", "<|tool_call|>", S, NULL, "<|/tool_call|>", ARGUMENTS_CALLS,
+     FORM_LIST | FORM_MAY_CLOSE, NULL, CALL},
+    {"<|function_call|>", "<|function_call|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL, CALL},
+    {"<|START_ACTION|>", "<|START_ACTION|>", S, NULL, "<|END_ACTION|>", ARGUMENTS_CALLS, FORM_LIST,
+     NULL, CALL_OF_COMMAND},
     {"<|tools_prefix|>", "<|tools_prefix|>", S, NULL, "<|tools_suffix|>", ARGUMENTS_CALLS,
-     FORM_NAME_IS_KEY, NULL},
-    {"[TOOL_CALLS]", "[TOOL_CALLS]", S, NULL, NULL, ARGUMENTS_CALLS, FORM_ID_LAST, NULL},
-    {"functools[", "functools", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
-    {"<|python_tag|>", "<|python_tag|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL},
-    {"Action:\\n```json", "Action:", S "```json" S, S "```", NULL, ARGUMENTS_CALLS, FORM_KNOWN,
-     NULL},
-    {"\"parameters\": dictionary", "", "", NULL, NULL, ARGUMENTS_CALLS, FORM_BARE, NULL},
+     FORM_NAME_IS_KEY | FORM_LIST, NULL, CALL_OF_APERTUS},
+    {"[TOOL_CALLS]", "[TOOL_CALLS]", S, NULL, NULL, ARGUMENTS_CALLS, FORM_ID_LAST | FORM_LIST, NULL,
+     CALL_OF_MISTRAL},
+    {"functools[", "functools", S, NULL, NULL, ARGUMENTS_CALLS, FORM_LIST | FORM_BRACKET, NULL,
+     CALL},
+    {"<|python_tag|>", "<|python_tag|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL, CALL_OF_LLAMA},
+    {"Action:\\n```json", "Action:", S "```json" S, S "```", NULL, ARGUMENTS_CALLS,
+     FORM_KNOWN | FORM_LIST, NULL, CALL_OF_COMMAND_R},
+    {"\"parameters\": dictionary", "", "", NULL, NULL, ARGUMENTS_CALLS, FORM_BARE, NULL,
+     CALL_OF_LLAMA},
     // a name, then JSON: Mistral, functionary, DeepSeek, Kimi K2, Solar
-    {"[CALL_ID]", "[TOOL_CALLS]", S N "[CALL_ID]" I "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0,
+    {"[CALL_ID]", "[TOOL_CALLS]", S N "[CALL_ID]" I "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL,
      NULL},
-    {"[ARGS]", "[TOOL_CALLS]", S N "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL},
-    {"<function=", "<function=", N ">" S, S "</function>", NULL, ARGUMENTS_JSON, 0, NULL},
-    {">>>all", ">>>", N S, NULL, NULL, ARGUMENTS_JSON, FORM_RECIPIENT | FORM_KNOWN, NULL},
+    {"[ARGS]", "[TOOL_CALLS]", S N "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL, NULL},
+    {"<function=", "<function=", N ">" S, S "</function>", NULL, ARGUMENTS_JSON, 0, NULL, NULL},
+    {">>>all", ">>>", N S, NULL, NULL, ARGUMENTS_JSON, FORM_RECIPIENT | FORM_KNOWN, NULL, NULL},
     {"tool▁call▁begin", "<｜tool▁calls▁begin｜>",
      S "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" N S "```json" S,
-     S "```" S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, 0, NULL},
+     S "```" S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, FORM_MANY, NULL,
+     NULL},
     {"tool▁call▁begin", "<｜tool▁calls▁begin｜>", S "<｜tool▁call▁begin｜>" N "<｜tool▁sep｜>" S,
-     S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, 0, NULL},
+     S "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", ARGUMENTS_JSON, FORM_MANY, NULL, NULL},
     {"<|tool_calls_section_begin|>", "<|tool_calls_section_begin|>",
      S "<|tool_call_begin|>" I "<|tool_call_argument_begin|>" S, S "<|tool_call_end|>",
-     "<|tool_calls_section_end|>", ARGUMENTS_JSON, FORM_NAME_IN_ID, NULL},
+     "<|tool_calls_section_end|>", ARGUMENTS_JSON, FORM_NAME_IN_ID | FORM_MANY, NULL, NULL},
     {"<|tool_call:begin|>", "<|tool_call:begin|>", I "<|tool_call:name|>" N "<|tool_call:args|>" S,
-     S "<|tool_call:end|>", NULL, ARGUMENTS_JSON, 0, NULL},
+     S "<|tool_call:end|>", NULL, ARGUMENTS_JSON, 0, NULL, NULL},
     // marked parameters: Qwen3-Coder, Seed, GLM, Hunyuan 3, MiniMax M2, DeepSeek V3.2, ...
     {"<parameter=", "<tool_call>", S "<function=" N ">", NULL, "</tool_call>", ARGUMENTS_PARAMS,
-     FORM_LINES, &FUNCTION_PARAMS},
-    {"<parameter=", "<function=", N ">", NULL, NULL, ARGUMENTS_PARAMS, FORM_LINES,
-     &FUNCTION_PARAMS},
+     FORM_LINES, &FUNCTION_PARAMS, NULL},
+    {"<parameter=", "<function=", N ">", NULL, NULL, ARGUMENTS_PARAMS, FORM_LINES, &FUNCTION_PARAMS,
+     NULL},
     {"seed:tool_call", "<seed:tool_call>", S "<function=" N ">", NULL, "</seed:tool_call>",
-     ARGUMENTS_PARAMS, 0, &FUNCTION_PARAMS},
-    {"<arg_key>", "<tool_call>", S N, NULL, NULL, ARGUMENTS_PARAMS, 0, &GLM_PARAMS},
+     ARGUMENTS_PARAMS, 0, &FUNCTION_PARAMS, NULL},
+    {"<arg_key>", "<tool_call>", S N, NULL, NULL, ARGUMENTS_PARAMS, 0, &GLM_PARAMS, NULL},
     {"<arg_key{}>", "<tool_calls:opensource>", S "<tool_call:opensource>" N "<tool_sep:opensource>",
-     NULL, "</tool_calls:opensource>", ARGUMENTS_PARAMS, 0, &HUNYUAN_PARAMS},
+     NULL, "</tool_calls:opensource>", ARGUMENTS_PARAMS, FORM_MANY, &HUNYUAN_PARAMS, NULL},
     {"minimax:tool_call", "<minimax:tool_call>", S "<invoke name=\"" N "\">", NULL,
-     "</minimax:tool_call>", ARGUMENTS_PARAMS, 0, &INVOKE_PARAMS},
+     "</minimax:tool_call>", ARGUMENTS_PARAMS, FORM_MANY, &INVOKE_PARAMS, NULL},
     {"<function_calls>", "<function_calls>", S "<invoke name=\"" N "\">", NULL, "</function_calls>",
-     ARGUMENTS_PARAMS, 0, &INVOKE_PARAMS},
+     ARGUMENTS_PARAMS, FORM_MANY, &INVOKE_PARAMS, NULL},
     {"<atem:function_calls>", "<atem:function_calls>", S "<atem:invoke name=\"" N "\">", NULL,
-     "</atem:function_calls>", ARGUMENTS_PARAMS, 0, &ATEM_PARAMS},
+     "</atem:function_calls>", ARGUMENTS_PARAMS, FORM_MANY, &ATEM_PARAMS, NULL},
     {"｜DSML｜", "<｜DSML｜function_calls>", S "<｜DSML｜invoke name=\"" N "\">", NULL,
-     "</｜DSML｜function_calls>", ARGUMENTS_PARAMS, 0, &DSML_PARAMS},
+     "</｜DSML｜function_calls>", ARGUMENTS_PARAMS, FORM_MANY, &DSML_PARAMS, NULL},
     {"｜DSML｜", "<｜DSML｜tool_calls>", S "<｜DSML｜invoke name=\"" N "\">", NULL,
-     "</｜DSML｜tool_calls>", ARGUMENTS_PARAMS, 0, &DSML_PARAMS},
+     "</｜DSML｜tool_calls>", ARGUMENTS_PARAMS, FORM_MANY, &DSML_PARAMS, NULL},
     {"<function name=\"", "<function name=\"", N "\">", NULL, NULL, ARGUMENTS_PARAMS, 0,
-     &PARAM_PARAMS},
+     &PARAM_PARAMS, NULL},
     // Python's calls: LFM 2, Llama 3.2 and 4
     {"<|tool_call_start|>", "<|tool_call_start|>", S, NULL, "<|tool_call_end|>", ARGUMENTS_PYTHON,
-     0, NULL},
-    {"<|tool_call_start|>", "<|tool_call_start|>", S, NULL, "<|tool_call_end|>", ARGUMENTS_CALLS, 0,
-     NULL},
-    {"func_name1(", "", "", NULL, NULL, ARGUMENTS_PYTHON, FORM_BARE, NULL},
+     FORM_LIST, NULL, NULL},
+    {"<|tool_call_start|>", "<|tool_call_start|>", S, NULL, "<|tool_call_end|>", ARGUMENTS_CALLS,
+     FORM_LIST, NULL, CALL},
+    {"func_name1(", "", "", NULL, NULL, ARGUMENTS_PYTHON, FORM_BARE | FORM_LIST, NULL, NULL},
     // Gemma's objects
     {"<|tool_call>", "<|tool_call>", S "call:" N, NULL, "<tool_call|>", ARGUMENTS_QUOTED, 0,
-     &GEMMA_4_PARAMS},
+     &GEMMA_4_PARAMS, NULL},
     {"<start_function_call>", "<start_function_call>", S "call:" N, NULL, "<end_function_call>",
-     ARGUMENTS_QUOTED, 0, &FUNCTION_GEMMA_PARAMS},
+     ARGUMENTS_QUOTED, 0, &FUNCTION_GEMMA_PARAMS, NULL},
     // gpt-oss
-    {"<|message|>", "<|start|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL},
-    {"<|message|>", "<|channel|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL},
+    {"<|message|>", "<|start|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL, NULL},
+    {"<|message|>", "<|channel|>", "", NULL, NULL, ARGUMENTS_CHANNELS, FORM_KNOWN, NULL, NULL},
 };
 const uint32_t REPLY_FORM_COUNT = sizeof REPLY_FORMS / sizeof REPLY_FORMS[0];
 
@@ -153,6 +182,7 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes) {
     }
     if (is_like) found.forms |= UINT64_C(1) << i;
   }
+  found.own = chosen != 0 ? chosen : 1;
   while (!has(template_text, size_bytes, REPLY_THOUGHTS[found.thought].trait)) found.thought++;
   for (uint32_t i = 0; i < REPLY_WRAPPER_COUNT; i++) {
     if (has(template_text, size_bytes, REPLY_WRAPPERS[i].trait)) found.wrappers |= 1u << i;

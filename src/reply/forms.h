@@ -23,18 +23,26 @@ enum {
   FORM_NAME_IS_KEY = 8,
   FORM_RECIPIENT = 16,  // the name "all" begins content
   FORM_LINES = 32,      // values stand on lines of their own
-  FORM_KNOWN = 64       // only where the template has its trait: prose could have the mark
+  FORM_KNOWN = 64,      // only where the template has its trait: prose could have the mark
+  // How they are written, for who writes one:
+  FORM_LIST = 128,       // calls as a list
+  FORM_MANY = 256,       // several calls between the marks
+  FORM_MAY_CLOSE = 512,  // `close` is left out by some models
+  FORM_BRACKET = 1024    // the mark is a word of prose, so it counts with the bracket behind it
 };
 
 // In patterns: a tool's name, an id, white space if there is some.
 #define PATTERN_NAME "\1"
 #define PATTERN_ID "\2"
 #define PATTERN_SPACE "\3"
+#define PATTERN_ARGUMENTS "\4"  // of `call`
 
 // Marks of parameters: before and after a key, before and after a value, after the last parameter.
 // Of Gemma's objects: `key` is the mark around texts.
 typedef struct reply_params {
   const char *key, *key_end, *value, *value_end, *end;
+  // Attributes that say whether a value is a text or JSON.
+  const char *says_text, *says_json;
 } reply_params;
 
 typedef struct reply_form {
@@ -43,8 +51,10 @@ typedef struct reply_form {
   const char *head;   // pattern of what precedes the arguments of each call
   const char *tail;   // pattern of what follows them, or NULL
   const char *close;  // what ends the calls; NULL: there is one call
-  uint8_t arguments, flags;
+  uint8_t arguments;
+  uint16_t flags;
   const reply_params *params;  // or NULL
+  const char *call;            // of ARGUMENTS_CALLS: pattern of a call, as its models write it
 } reply_form;
 
 extern const reply_form REPLY_FORMS[];

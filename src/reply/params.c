@@ -45,18 +45,18 @@ static uint32_t type_of_json(value_text text) {
   if (!scan_holds(text.bytes, text.size_bytes, &first)) return 0;
   switch (first) {
     case '"':
-      return TYPE_STRING;
+      return SAID_STRING;
     case '{':
-      return TYPE_OBJECT;
+      return SAID_OBJECT;
     case '[':
-      return TYPE_ARRAY;
+      return SAID_ARRAY;
     case 't':
     case 'f':
-      return TYPE_BOOLEAN;
+      return SAID_BOOLEAN;
     case 'n':
-      return TYPE_NULL;
+      return SAID_NULL;
     default:
-      return TYPE_NUMBER;
+      return SAID_NUMBER;
   }
 }
 
@@ -65,9 +65,9 @@ static const char *word_of(value_text text, uint32_t types) {
   static const struct {
     const char *word, *json;
     uint32_t type;
-  } WORDS[] = {{"True", "true", TYPE_BOOLEAN},
-               {"False", "false", TYPE_BOOLEAN},
-               {"None", "null", TYPE_NULL}};
+  } WORDS[] = {{"True", "true", SAID_BOOLEAN},
+               {"False", "false", SAID_BOOLEAN},
+               {"None", "null", SAID_NULL}};
   for (size_t i = 0; i < 3; i++) {
     if ((types & WORDS[i].type) == 0 || text.size_bytes != strlen(WORDS[i].word)) continue;
     if (begins_with(text, WORDS[i].word)) return WORDS[i].json;
@@ -94,15 +94,15 @@ static void put_value(reply_parser *p, value_text text) {
   const reply_text *attributes = &p->reads.params.attributes;
   uint32_t types = tools_types(p->tools, p->name.bytes, p->name.size_bytes,
                                (const uint8_t *)p->key.bytes, p->key.size_bytes);
-  if (says(attributes, "string=\"true\"")) types = TYPE_STRING;
+  if (says(attributes, "string=\"true\"")) types = SAID_STRING;
   if (says(attributes, "string=\"false\"")) types = 0;
   const value_text value = trimmed(text);
   const uint32_t type = type_of_json(value);
   const char *word = word_of(value, types);
-  const bool is_wanted = types == 0 || (types & TYPE_STRING) == 0 || (types & type) != 0;
-  if (type != 0 && is_wanted && (type != TYPE_STRING || (types & TYPE_STRING) == 0)) {
+  const bool is_wanted = types == 0 || (types & SAID_STRING) == 0 || (types & type) != 0;
+  if (type != 0 && is_wanted && (type != SAID_STRING || (types & SAID_STRING) == 0)) {
     parser_put(p, REPLY_CALL_ARGUMENTS, value.bytes, value.size_bytes);
-  } else if (word != NULL && (types & TYPE_STRING) == 0) {
+  } else if (word != NULL && (types & SAID_STRING) == 0) {
     parser_put_text(p, word);
   } else {
     put_string(p, text);

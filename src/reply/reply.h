@@ -48,6 +48,7 @@ typedef void (*reply_sink)(void *context, const reply_event *event);
 // Which forms of calls and of reasoning a template's model writes.
 typedef struct reply_format {
   uint64_t forms;     // bit i: form i of forms.c
+  uint64_t own;       // of these, those that its model writes; without a trait the first one
   uint32_t thought;   // which pair of marks encloses reasoning
   uint32_t wrappers;  // bit i: mark i that is left out
 } reply_format;
@@ -57,6 +58,12 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes);
 bool reply_format_has_reasoning(const reply_format *format);
 // Whether reasoning stands between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
+
+// The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format beside what
+// is wanted, a JSON object (wick.h). Writes into `sink`.
+void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
+                         void (*sink)(void *context, const char *bytes, size_t size_bytes),
+                         void *context);
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is no such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.

@@ -18,10 +18,17 @@ typedef struct jump_text {
   size_t count;
 } jump_text;
 
+// Whether control tokens are texts of the grammar.
+static bool has_controls(const request *request) {
+  return request->constraint->grammar->program.has_controls;
+}
+
 static bool encode(const request *request, jump_text *text, size_t from) {
+  uint32_t flags = TOKENIZE_CONTINUES;
+  if (has_controls(request)) flags |= (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
   return tokenizer_encode(request->tokenizer, (const char *)text->bytes + from,
-                          text->size_bytes - from, TOKENIZE_CONTINUES, text->ids, IDS_MAX,
-                          &text->count, NULL) == WICK_OK;
+                          text->size_bytes - from, flags, text->ids, IDS_MAX, &text->count,
+                          NULL) == WICK_OK;
 }
 
 // The tokens of the text behind the newest token: of both texts together if that token is the first
@@ -47,7 +54,9 @@ static void keep_ids(request *request, const jump_text *text) {
   matcher_copy(&request->matcher, &matcher);
   for (size_t i = 0; i < text->count && request->jump_count < JUMP_TOKENS_MAX; i++) {
     const int32_t id = text->ids[i];
-    const size_t piece_bytes = tokenizer_piece(request->tokenizer, id, false, scratch, &piece);
+    const size_t piece_bytes =
+        tokenizer_piece(request->tokenizer, id, has_controls(request), scratch, &piece);
+    if (tokenizer_is_end(request->tokenizer, id)) break;
     if (piece_bytes == 0 || piece_bytes > left || memcmp(piece, next, piece_bytes) != 0) break;
     if (piece_bytes == left &&
         mask_has_longer(masks, &matcher, request->tokenizer, piece_bytes, scratch)) {
@@ -69,8 +78,8 @@ void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf
   const size_t forced_bytes = matcher_only_bytes(&request->matcher, forced, sizeof forced);
   if (forced_bytes < JUMP_BYTES_MIN) return;
   text.newest_bytes =
-      tokenizer_piece(request->tokenizer, request->tokens[request->tokens_count - 1], false,
-                      (uint8_t *)request->piece, &newest);
+      tokenizer_piece(request->tokenizer, request->tokens[request->tokens_count - 1],
+                      has_controls(request), (uint8_t *)request->piece, &newest);
   if (text.newest_bytes > NEWEST_BYTES_MAX) text.newest_bytes = 0;
   memcpy(text.bytes, newest, text.newest_bytes);
   memcpy(text.bytes + text.newest_bytes, forced, forced_bytes);

@@ -1,0 +1,25 @@
+// grammar/free.h — free text in which marks may stand, and what follows a mark is no longer free.
+#ifndef WICK_GRAMMAR_FREE_H
+#define WICK_GRAMMAR_FREE_H
+
+#include "grammar/program.h"
+
+typedef struct free_mark {
+  const uint8_t *bytes;
+  uint32_t size_bytes;
+  uint32_t to;  // the place behind it
+} free_mark;
+
+// Of several marks that end with one byte the first one counts, and of one that is the beginning
+// of another the shorter one. `starts` stand at the beginning of the text alone, with white space
+// before them, and behind brackets within.
+typedef struct free_text {
+  const free_mark *marks, *starts;
+  uint32_t mark_count, start_count;
+  uint32_t end;  // the text may end at any place, and this is the place behind; 0: it may not
+} free_text;
+
+// Any bytes from a place on (Aho and Corasick 1975: one automaton for all marks).
+void free_build(program_builder *builder, uint32_t from, free_text text);
+
+#endif

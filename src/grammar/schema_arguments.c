@@ -1,0 +1,191 @@
+// grammar/schema_arguments.c — members of an object that is not written as JSON: the argument of a
+// call in the form of a family of models.
+#include <string.h>
+
+#include "grammar/regex.h"
+#include "grammar/said.h"
+#include "grammar/schema_parts.h"
+
+enum { NAME_BYTES_MAX = 255 };
+
+// ---- names ----
+
+// What every reader takes for a name without quotes.
+static bool is_word(document_text name) {
+  bool is_one = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
+  for (uint32_t i = 0; i < name.size_bytes && is_one; i++) {
+    const uint8_t byte = name.bytes[i], lower = byte | 32;
+    is_one = (byte >= '0' && byte <= '9') || (lower >= 'a' && lower <= 'z') || byte >= 0x80 ||
+             byte == '_' || byte == '-' || byte == '.';
+  }
+  return is_one;
+}
+
+static bool can_stand_between_marks(document_text name) {
+  bool can = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
+  for (uint32_t i = 0; i < name.size_bytes && can; i++) {
+    const uint8_t byte = name.bytes[i];
+    can = byte >= ' ' && byte != '<' && byte != '>' && byte != '"';
+  }
+  return can;
+}
+
+uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name) {
+  if (is_word(name)) return program_text(&c->builder, from, name.bytes, name.size_bytes);
+  from = schema_quote(c, from);
+  const dfa *text = dfa_of_text(c->work, name.bytes, name.size_bytes);
+  const uint32_t behind = program_place(&c->builder);
+  spell_set(&c->builder, argument_texts(c, text), SPELL_RAW, from, behind);
+  return schema_quote(c, behind);
+}
+
+// ---- texts as they are ----
+
+static bool is_special(char letter) {
+  static const char SPECIAL[] = "\\|/()[]{}.*+?^$";
+  for (size_t i = 0; SPECIAL[i] != '\0'; i++) {
+    if (SPECIAL[i] == letter) return true;
+  }
+  return false;
+}
+
+// The texts in which a mark of the form stands, or which a reader would take for a wrapped one.
+static const dfa *texts_with_marks(schema_compiler *c) {
+  const bool is_marked = c->form->style == ARGUMENT_MARKED;
+  const char *mark = is_marked ? c->form->quote : c->form->end;
+  char pattern[128] = "";
+  size_t count = 0;
+  if (!is_marked) {
+    static const char WRAPPED[] = "^<!\\[CDATA\\[|";
+    count = sizeof WRAPPED - 1;
+    memcpy(pattern, WRAPPED, count);
+  }
+  for (; *mark != '\0' && count + 2 < sizeof pattern; mark++) {
+    if (is_special(*mark)) pattern[count++] = '\\';
+    pattern[count++] = *mark;
+  }
+  return regex_compile(c->work, (const uint8_t *)pattern, count, false);
+}
+
+const dfa *argument_texts(schema_compiler *c, const dfa *texts) {
+  if (c->marked_texts == NULL) c->marked_texts = texts_with_marks(c);
+  if (texts == NULL) texts = dfa_any_text(c->work);
+  return dfa_combine(c->work, texts, c->marked_texts, DFA_WITHOUT);
+}
+
+// All texts among the values of a set.
+static const dfa *texts_of_set(schema_compiler *c, uint32_t set) {
+  case_list cases;
+  const dfa *texts = dfa_none(c->work);
+  if (set == UINT32_MAX || !schema_expand(c, set, &cases)) return NULL;
+  for (uint32_t i = 0; i < cases.count && work_is_ok(c->work); i++) {
+    const schema_case *value = &cases.items[i];
+    if ((value->types & TYPE_STRING) == 0) continue;
+    const dfa *some = dfa_of_lengths(c->work, value->length_least, value->length_most);
+    if (value->texts != NULL) some = dfa_combine(c->work, some, value->texts, DFA_AND);
+    texts = dfa_combine(c->work, texts, some, DFA_OR);
+  }
+  return argument_texts(c, texts);
+}
+
+// Texts that nobody takes for JSON, nor for Python's words.
+static const dfa *texts_unlike_json(schema_compiler *c) {
+  static const char PATTERN[] = "^[^\\s\\-0-9tfnTFN\\{\\[\"][^]*$|^$";
+  return regex_compile(c->work, (const uint8_t *)PATTERN, sizeof PATTERN - 1, true);
+}
+
+// ---- values between marks ----
+
+static uint32_t put_pattern(schema_compiler *c, uint32_t from, const char *pattern) {
+  for (; *pattern != '\0'; pattern++) {
+    from = *pattern == SCHEMA_GAP[0] ? schema_call(c, from, c->gap)
+                                     : program_text(&c->builder, from, pattern, 1);
+  }
+  return from;
+}
+
+static uint32_t put_line(schema_compiler *c, uint32_t from) {
+  return c->form->has_lines ? program_text(&c->builder, from, "\n", 1) : from;
+}
+
+// What is in the set and no text; 0: nothing that a reader takes for what it is.
+static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
+  static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
+                                     {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},
+                                     {TYPE_ARRAY, SAID_ARRAY},   {TYPE_OBJECT, SAID_OBJECT}};
+  schema_term terms[64];
+  const uint32_t count = c->sets.sets[set].count;
+  if (count >= sizeof terms / sizeof terms[0]) return 0;
+  for (uint32_t i = 0; i < count; i++) {
+    terms[i] = c->sets.values.items[c->sets.sets[set].first + i];
+  }
+  terms[count] = term_of(TERM_NOT, c->only_texts);
+  const uint32_t others = schema_set(c, terms, count + 1);
+  if (others == UINT32_MAX) return 0;
+  uint32_t types = schema_types(c, others, 0);
+  for (size_t i = 0; i < sizeof BITS / sizeof BITS[0]; i++) {
+    if ((said & BITS[i][1]) != 0) types &= ~BITS[i][0];
+  }
+  return types != 0 ? 0 : others;
+}
+
+static void put_json(schema_compiler *c, uint32_t from, uint32_t set, uint32_t to) {
+  uint32_t at = put_line(c, put_pattern(c, from, c->form->before_json));
+  at = put_line(c, schema_call(c, at, schema_rule(c, set)));
+  program_skip(&c->builder, put_pattern(c, at, c->form->end), to);
+}
+
+static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, uint32_t to) {
+  const uint32_t behind = program_place(&c->builder);
+  spell_set(&c->builder, texts, SPELL_RAW, put_line(c, put_pattern(c, from, c->form->before_text)),
+            behind);
+  program_skip(&c->builder, put_pattern(c, put_line(c, behind), c->form->end), to);
+}
+
+// How a reader tells texts from JSON: by an attribute, or by the types that the schema says. Where
+// it says a text and other types, JSON of these is no text.
+static void put_param(schema_compiler *c, uint32_t from, document_text name, uint32_t set,
+                      uint32_t to) {
+  const bool has_attribute = c->form->has_attribute;
+  const uint32_t said = said_types(&c->document, 1, name), types = schema_types(c, set, 0);
+  const uint32_t all = SAID_STRING | SAID_NUMBER | SAID_BOOLEAN | SAID_NULL | SAID_ARRAY;
+  if (!has_attribute && (said & SAID_STRING) == 0) {
+    put_json(c, from, set, to);
+    return;
+  }
+  const dfa *texts = texts_of_set(c, set);
+  const bool is_null_fine = said == (SAID_STRING | SAID_NULL) && (types & TYPE_NULL) != 0;
+  if (!has_attribute && said != SAID_STRING && !is_null_fine) {
+    texts = dfa_combine(c->work, texts, texts_unlike_json(c), DFA_AND);
+  }
+  put_text(c, from, texts, to);
+  if (said == SAID_STRING && !has_attribute) return;
+  const uint32_t others = other_values(c, set, has_attribute ? all | SAID_OBJECT : said);
+  if (others != 0) put_json(c, from, others, to);
+}
+
+// ---- members ----
+
+uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set) {
+  program_builder *builder = &c->builder;
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  const bool is_param = c->form->style == ARGUMENT_PARAMS;
+  if (set == UINT32_MAX) return rule;
+  if (is_param ? !can_stand_between_marks(name) : !is_word(name)) {
+    work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+              "the model's form of calls cannot write the name %.*s",
+              (int)(name.size_bytes < 80 ? name.size_bytes : 80), (const char *)name.bytes);
+    return rule;
+  }
+  uint32_t at = program_start(builder, rule);
+  if (is_param) at = put_pattern(c, at, c->form->before_name);
+  at = program_text(builder, at, name.bytes, name.size_bytes);
+  if (is_param) {
+    put_param(c, at, name, set, end);
+  } else {
+    at = program_text(builder, at, c->form->style == ARGUMENT_PYTHON ? "=" : ":", 1);
+    program_skip(builder, schema_call(c, at, schema_rule(c, set)), end);
+  }
+  program_end(builder, end);
+  return rule;
+}

@@ -1,0 +1,377 @@
+// reply/hold.c — the grammar of a reply that may call tools: reasoning, free text, and calls from
+// the marks of their forms on.
+#include "reply/hold.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "grammar/free.h"
+#include "reply/parser.h"
+#include "reply/reply.h"
+
+enum { MARKS_OF_HOLD_MAX = 64, BRACKETS_BYTES_MAX = 4 };
+
+// ---- what is wanted ----
+
+static const json_node *node_of(const hold *h, uint32_t node) {
+  return document_node(&h->document, node);
+}
+
+static bool fail(hold *h, wick_status status, const char *what) {
+  return work_fail(h->builder->work, status, WICK_NO_OFFSET, "%s", what);
+}
+
+static bool is_kind(const hold *h, uint32_t node, json_kind kind) {
+  return node != 0 && node_of(h, node)->kind == kind;
+}
+
+static bool can_be_written(document_text name) {
+  bool can = name.size_bytes > 0 && name.size_bytes <= REPLY_NAME_BYTES_MAX;
+  for (uint32_t i = 0; i < name.size_bytes && can; i++) can = is_name_byte(name.bytes[i]);
+  return can;
+}
+
+static bool read_tool(hold *h, uint32_t tool, document_text only) {
+  static const char NONE[] = "{\"type\":\"object\",\"properties\":{}}";
+  const uint32_t inner = document_find(&h->document, tool, "function");
+  const uint32_t function = inner == 0 ? tool : inner;
+  const uint32_t name = document_find(&h->document, function, "name");
+  const uint32_t schema = document_find(&h->document, function, "parameters");
+  if (!is_kind(h, name, JSON_STRING)) return fail(h, WICK_E_ARG, "tools: one has no name");
+  hold_tool made = {.name = node_of(h, name)->text,
+                    .schema = (const uint8_t *)NONE,
+                    .schema_bytes = sizeof NONE - 1};
+  if (only.bytes != NULL && !text_is_same(made.name, only)) return true;
+  if (!can_be_written(made.name)) {
+    return fail(h, WICK_E_UNSUPPORTED, "tools: a name has other letters than a call can have");
+  }
+  if (schema != 0 && node_of(h, schema)->kind != JSON_NULL) {
+    made.schema = h->document_source + node_of(h, schema)->at;
+    made.schema_bytes = node_of(h, schema)->end - node_of(h, schema)->at;
+  }
+  h->tools[h->tool_count++] = made;
+  return true;
+}
+
+// tool_choice: "auto", "required", or {"function": {"name"}}.
+static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
+  const uint32_t choice = document_find(&h->document, wanted, "tool_choice");
+  *only = (document_text){0};
+  if (choice == 0 || node_of(h, choice)->kind == JSON_NULL) return true;
+  h->is_required = !is_kind(h, choice, JSON_STRING) || !text_is(node_of(h, choice)->text, "auto");
+  if (!h->is_required || text_is(node_of(h, choice)->text, "required")) return true;
+  const uint32_t function = document_find(&h->document, choice, "function");
+  const uint32_t name = document_find(&h->document, function, "name");
+  if (!is_kind(h, name, JSON_STRING)) {
+    return fail(h, WICK_E_ARG, "tool_choice is auto, required, or names a function");
+  }
+  *only = node_of(h, name)->text;
+  return true;
+}
+
+static bool read_tools(hold *h, uint32_t wanted) {
+  const uint32_t tools = document_find(&h->document, wanted, "tools");
+  const uint32_t parallel = document_find(&h->document, wanted, "parallel_tool_calls");
+  const uint32_t ending = document_find(&h->document, wanted, "ending");
+  document_text only;
+  if (!is_kind(h, tools, JSON_ARRAY)) return fail(h, WICK_E_ARG, "tools are an array");
+  if (!read_choice(h, wanted, &only)) return false;
+  h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
+  if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
+  if (node_of(h, tools)->count > HOLD_TOOLS_MAX) return fail(h, WICK_E_FULL, "too many tools");
+  h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
+  if (h->tools == NULL) return false;
+  for (uint32_t at = node_of(h, tools)->first; at != 0; at = node_of(h, at)->next) {
+    if (!read_tool(h, at, only)) return false;
+  }
+  if (h->tool_count == 0) return fail(h, WICK_E_ARG, "tool_choice: there is no tool of this name");
+  return true;
+}
+
+// ---- reasoning ----
+
+static uint32_t gap(hold *h, uint32_t from) {
+  return hold_put(h, from, PATTERN_SPACE, NULL, NULL, 0);
+}
+
+// The place behind the last occurrence of a text in the ending; 0: there is none.
+static size_t last_in_ending(const hold *h, const char *wanted) {
+  const size_t count = strlen(wanted);
+  for (size_t end = h->ending.size_bytes; end >= count && count > 0; end--) {
+    if (memcmp(h->ending.bytes + end - count, wanted, count) == 0) return end;
+  }
+  return 0;
+}
+
+// Reasoning up to its closing mark; the place behind. Where a call need not come, the text may end
+// within.
+static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
+  const char *close = h->thought->close;
+  const uint32_t behind = program_place(h->builder);
+  const free_mark mark = {(const uint8_t *)close, (uint32_t)strlen(close), behind};
+  free_build(h->builder, from,
+             (free_text){.marks = &mark, .mark_count = 1, .end = h->is_required ? 0 : end});
+  return behind;
+}
+
+// Where the reply goes on behind the reasoning, if there is some.
+static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
+  const size_t closed = last_in_ending(h, h->thought->close);
+  const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
+  if (last_in_ending(h, h->thought->open) > closed) return put_thought(h, from, end);
+  const uint32_t behind = program_place(h->builder);
+  program_skip(h->builder, from, behind);
+  if (h->is_required && !may_come) return behind;
+  const uint32_t open = hold_text(h, gap(h, from), h->thought->open);
+  program_skip(h->builder, put_thought(h, open, end), behind);
+  return behind;
+}
+
+// ---- forms ----
+
+// Of forms with one mark those that the template has, and of these those with a trait of their own.
+static bool is_preferred(const hold *h, uint32_t index) {
+  const reply_form *form = &REPLY_FORMS[index];
+  bool has_own = false, has_special = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    if ((h->own >> i & 1) == 0 || !forms_are_same(REPLY_FORMS[i].open, form->open)) continue;
+    has_own = true;
+    has_special = has_special || !forms_are_same(REPLY_FORMS[i].trait, form->open);
+  }
+  if (!has_own) return true;
+  if ((h->own >> index & 1) == 0) return false;
+  return !has_special || form->open[0] == '\0' || !forms_are_same(form->trait, form->open);
+}
+
+// ---- a call must come ----
+
+static uint32_t put_wrapper(hold *h, uint32_t from) {
+  const uint32_t behind = program_place(h->builder);
+  program_skip(h->builder, from, behind);
+  for (uint32_t i = 0; i < REPLY_WRAPPER_COUNT; i++) {
+    if ((h->wrappers >> i & 1) == 0) continue;
+    program_skip(h->builder, hold_text(h, from, REPLY_WRAPPERS[i].mark), behind);
+  }
+  return behind;
+}
+
+// A form whose mark the template has written already; NULL: none.
+static const reply_form *open_form(const hold *h) {
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    const size_t end = last_in_ending(h, form->open);
+    if ((h->own >> i & 1) != 0 && end != 0 && end == h->ending.size_bytes) return form;
+  }
+  return NULL;
+}
+
+// A rule of all forms that the template's model writes, with their marks; 0: there is none.
+static uint32_t calls_rule(hold *h) {
+  const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
+  bool can = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    if ((h->own >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
+    if (!is_preferred(h, i)) continue;
+    const uint32_t at = hold_text(h, program_start(h->builder, rule), form->open);
+    can = hold_calls(h, form, 0, NULL, at, end) || can;
+  }
+  program_end(h->builder, end);
+  return can ? rule : 0;
+}
+
+static bool put_required(hold *h, uint32_t from, uint32_t to) {
+  const reply_form *open = open_form(h);
+  const uint32_t calls = calls_rule(h), behind = program_place(h->builder);
+  if (calls == 0) return false;
+  if (open != NULL) {
+    if (!hold_calls(h, open, 0, NULL, from, behind)) return false;
+  } else {
+    from = gap(h, put_wrapper(h, put_wrapper(h, from)));
+    program_call(h->builder, from, calls, behind);
+  }
+  program_skip(h->builder, behind, to);
+  if (h->is_parallel) program_call(h->builder, gap(h, behind), calls, behind);
+  return true;
+}
+
+// ---- a call may come ----
+
+typedef struct hold_marks {
+  free_mark marks[MARKS_OF_HOLD_MAX], *starts;
+  uint32_t mark_count, start_count;
+  uint32_t text;    // where text begins
+  uint32_t behind;  // a call
+} hold_marks;
+
+static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
+  const uint32_t size = (uint32_t)strlen(open);
+  for (uint32_t i = 0; i < marks->mark_count; i++) {
+    if (marks->marks[i].size_bytes == size && memcmp(marks->marks[i].bytes, open, size) == 0) {
+      return marks->marks[i].to;
+    }
+  }
+  const uint32_t to = program_place(h->builder);
+  if (marks->mark_count == MARKS_OF_HOLD_MAX) return to;
+  marks->marks[marks->mark_count++] = (free_mark){(const uint8_t *)open, size, to};
+  return to;
+}
+
+static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *brackets,
+                      hold_tool *tool) {
+  const uint32_t name_bytes = tool == NULL ? 0 : tool->name.size_bytes + 1;
+  uint8_t *bytes = work_alloc(h->builder->work, strlen(brackets) + name_bytes, 1);
+  const uint32_t to = program_place(h->builder);
+  uint32_t size = 0;
+  if (bytes == NULL) return;
+  for (; brackets[size] != '\0'; size++) bytes[size] = (uint8_t)brackets[size];
+  if (tool != NULL) {
+    memcpy(bytes + size, tool->name.bytes, tool->name.size_bytes);
+    size += name_bytes;
+    bytes[size - 1] = '(';
+  }
+  if (!hold_calls(h, form, size, tool, to, marks->behind)) return;
+  marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
+}
+
+// Calls without a mark: what the model's own form begins with.
+static void add_bare(hold *h, hold_marks *marks, const reply_form *form) {
+  if (form->arguments == ARGUMENTS_CALLS) {
+    reply_form list = *form;
+    list.flags |= FORM_LIST;
+    add_start(h, marks, form, "{\"", NULL);
+    add_start(h, marks, &list, "[{\"", NULL);
+    return;
+  }
+  for (uint32_t i = 0; i < h->tool_count; i++) add_start(h, marks, form, "[", &h->tools[i]);
+}
+
+static void add_form(hold *h, hold_marks *marks, uint32_t index) {
+  const reply_form *form = &REPLY_FORMS[index];
+  const bool is_own = (h->own >> index & 1) != 0;
+  // A mark of prose, with a tool of the template's own that answers: it stays free.
+  if ((form->flags & FORM_KNOWN) != 0 && (form->flags & FORM_RECIPIENT) == 0) return;
+  if ((form->flags & FORM_BARE) != 0) {
+    if (is_own) add_bare(h, marks, form);
+    return;
+  }
+  const bool has_bracket = (form->flags & FORM_BRACKET) != 0;
+  const char *open = has_bracket ? form->trait : form->open;
+  const uint32_t to = program_place(h->builder);
+  if (!hold_calls(h, form, has_bracket ? 1 : 0, NULL, to, marks->behind)) return;
+  const uint32_t target = target_of(h, open, marks);
+  program_skip(h->builder, target, to);
+  if ((form->flags & FORM_RECIPIENT) != 0) {
+    program_skip(h->builder, gap(h, hold_text(h, target, "all")), marks->text);
+  }
+}
+
+static void put_auto(hold *h, uint32_t from, uint32_t to) {
+  hold_marks *marks = work_alloc(h->builder->work, 1, sizeof *marks);
+  if (marks == NULL) return;
+  marks->starts = work_alloc(h->builder->work, h->tool_count + 2, sizeof *marks->starts);
+  if (marks->starts == NULL) return;
+  marks->text = program_place(h->builder);
+  marks->behind = program_place(h->builder);
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
+    if ((h->forms >> i & 1) != 0 && is_preferred(h, i)) add_form(h, marks, i);
+  }
+  free_build(h->builder, marks->text,
+             (free_text){.marks = marks->marks,
+                         .starts = marks->starts,
+                         .mark_count = marks->mark_count,
+                         .start_count = marks->start_count,
+                         .end = to});
+  program_skip(h->builder, marks->behind, h->is_parallel ? marks->text : to);
+  for (uint32_t i = 0; i < marks->mark_count; i++) {
+    const free_mark *mark = &marks->marks[i];
+    const bool is_open = mark->size_bytes <= h->ending.size_bytes &&
+                         memcmp(h->ending.bytes + h->ending.size_bytes - mark->size_bytes,
+                                mark->bytes, mark->size_bytes) == 0;
+    if (!is_open) continue;
+    program_skip(h->builder, from, mark->to);
+    return;
+  }
+  program_skip(h->builder, from, marks->text);
+}
+
+// ---- all ----
+
+static uint64_t bits_of(const hold *h, uint32_t list) {
+  uint64_t bits = 0;
+  for (uint32_t at = node_of(h, list)->first; at != 0; at = node_of(h, at)->next) {
+    uint32_t value = 0;
+    const document_text text = node_of(h, at)->text;
+    for (uint32_t i = 0; i < text.size_bytes && value < 64; i++) {
+      value = value * 10 + (text.bytes[i] - '0');
+    }
+    if (value < 64) bits |= UINT64_C(1) << value;
+  }
+  return bits;
+}
+
+static void write_bits(json_writer *json, uint64_t bits) {
+  json_open(json, NULL, '[');
+  for (uint32_t i = 0; i < 64; i++) {
+    if ((bits >> i & 1) != 0) json_u64(json, NULL, i);
+  }
+  json_close(json, '[');
+}
+
+// [forms, own forms, wrappers, [thought], what is wanted]
+void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
+                         json_sink sink, void *context) {
+  json_writer json;
+  json_begin(&json, sink, context);
+  json_open(&json, NULL, '[');
+  write_bits(&json, format->forms);
+  write_bits(&json, format->own);
+  write_bits(&json, format->wrappers);
+  write_bits(&json, UINT64_C(1) << format->thought);
+  json_member(&json, NULL);
+  sink(context, wanted, wanted_bytes);
+  json_close(&json, '[');
+}
+
+static uint32_t read_format(hold *h) {
+  uint32_t parts[5] = {0}, count = 0;
+  for (uint32_t at = node_of(h, 1)->first; at != 0 && count < 5; at = node_of(h, at)->next) {
+    parts[count++] = at;
+  }
+  if (!is_kind(h, 1, JSON_ARRAY) || count != 5 || !is_kind(h, parts[4], JSON_OBJECT)) {
+    fail(h, WICK_E_ARG, "tools: an object of tools and tool_choice is expected");
+    return 0;
+  }
+  h->forms = bits_of(h, parts[0]);
+  h->own = bits_of(h, parts[1]);
+  h->wrappers = (uint32_t)bits_of(h, parts[2]);
+  uint64_t thought = bits_of(h, parts[3]);
+  for (h->thought = REPLY_THOUGHTS; h->thought->trait[0] != '\0' && (thought & 1) == 0;) {
+    h->thought++;
+    thought >>= 1;
+  }
+  return parts[4];
+}
+
+uint32_t grammar_build_tools(program_builder *builder, const uint8_t *text, size_t size_bytes) {
+  hold h = {.builder = builder, .document_source = text};
+  if (!document_read(builder->work, text, size_bytes, &h.document)) return 0;
+  const uint32_t wanted = read_format(&h);
+  if (wanted == 0 || !read_tools(&h, wanted)) return 0;
+  builder->has_controls = true;
+  const uint32_t rule = program_rule(builder), end = program_place(builder);
+  const uint32_t start = program_start(builder, rule);
+  program_end(builder, end);
+  bool can = true;
+  if (hold_has_channels(&h)) {
+    can = hold_channels(&h, start, end);
+  } else if (h.is_required) {
+    can = put_required(&h, put_thoughts(&h, start, end), end);
+  } else {
+    put_auto(&h, put_thoughts(&h, start, end), end);
+  }
+  if (!can && work_is_ok(builder->work)) {
+    fail(&h, WICK_E_UNSUPPORTED, "the model's form of calls cannot be required");
+  }
+  return work_is_ok(builder->work) ? rule : 0;
+}

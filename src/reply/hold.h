@@ -1,0 +1,62 @@
+// reply/hold.h — inside the grammar of a reply that may call tools: from the mark of a form on,
+// only calls of the request's tools whose arguments satisfy their schemas.
+#ifndef WICK_REPLY_HOLD_H
+#define WICK_REPLY_HOLD_H
+
+#include "grammar/document.h"
+#include "grammar/grammar.h"
+#include "grammar/schema.h"
+#include "reply/forms.h"
+
+enum { HOLD_TOOLS_MAX = 1024 };
+
+typedef struct hold_tool {
+  document_text name;
+  const uint8_t *schema;  // of its parameters, as JSON
+  size_t schema_bytes;
+  // The rules of its arguments, by style; 0: not made yet. Those of parameters are by form.
+  uint32_t rules[ARGUMENT_PARAMS];
+} hold_tool;
+
+typedef struct hold {
+  program_builder *builder;
+  json_document document;
+  const uint8_t *document_source;
+  uint64_t forms, own;  // of reply_format
+  const reply_thought *thought;
+  uint32_t wrappers;
+  document_text ending;  // what the template wrote behind the last message
+  bool is_required, is_parallel;
+  hold_tool *tools;  // that may be called
+  uint32_t tool_count;
+  uint32_t gap, id, short_id, digits;  // rules
+  size_t skip;                         // bytes that hold_put leaves out, as they were read already
+} hold;
+
+// ---- hold_calls.c ----
+
+// A place behind a pattern. `tool` is what is named in it, `arguments` the rule of its arguments.
+uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
+                  const hold_tool *tool, uint32_t arguments);
+uint32_t hold_text(hold *h, uint32_t from, const char *text);
+// The rule of a tool's arguments in a form; 0: it cannot be written so, and need not be.
+uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
+// Adds what follows the mark of a form up to the end of its calls, from a place to another; the
+// first `skip` bytes are left out. `only`: the first call is of this tool; NULL: of any. False: the
+// form cannot be written.
+bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, uint32_t from,
+                uint32_t to);
+
+// ---- hold_channels.c ----
+
+// The reply of gpt-oss, from the header that the template has begun.
+bool hold_channels(hold *h, uint32_t from, uint32_t to);
+static inline bool hold_has_channels(const hold *h) {
+  bool has = false;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    has = has || ((h->own >> i & 1) != 0 && REPLY_FORMS[i].arguments == ARGUMENTS_CHANNELS);
+  }
+  return has;
+}
+
+#endif

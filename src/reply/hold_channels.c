@@ -1,0 +1,77 @@
+// reply/hold_channels.c — replies of gpt-oss, as messages with headers (OpenAI's harmony format):
+//   <|channel|>analysis<|message|>...<|end|><|start|>assistant
+//   <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}
+#include "reply/hold.h"
+
+#include <string.h>
+
+#include "grammar/free.h"
+
+static const char ENDING[] = "<|start|>assistant";
+
+static bool ends_with(document_text text, const char *wanted) {
+  const size_t count = strlen(wanted);
+  return text.size_bytes >= count &&
+         memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
+}
+
+// A message that calls nothing. Behind it the next one begins; 'to': the reply may end within.
+static void put_message(hold *h, uint32_t from, const char *channel, uint32_t again, uint32_t to) {
+  const uint32_t behind = program_place(h->builder), nowhere = program_place(h->builder);
+  const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, behind},
+                             {(const uint8_t *)"<|start|>", 9, nowhere},
+                             {(const uint8_t *)"<|channel|>", 11, nowhere}};
+  from = hold_text(h, hold_text(h, hold_text(h, from, "<|channel|>"), channel), "<|message|>");
+  free_build(h->builder, from, (free_text){.marks = marks, .mark_count = 3, .end = to});
+  program_skip(h->builder, hold_text(h, behind, ENDING), again);
+  if (to != 0) program_skip(h->builder, behind, to);
+}
+
+// A header that names a tool, in the role or behind the channel.
+static bool put_calls(hold *h, uint32_t from, uint32_t to) {
+  static const reply_form JSON = {.open = "", .arguments = ARGUMENTS_JSON};
+  static const char *const HEADERS[][2] = {{"<|channel|>commentary to=functions.", ""},
+                                           {" to=functions.", "<|channel|>commentary"}};
+  bool can = false;
+  for (uint32_t i = 0; i < h->tool_count; i++) {
+    hold_tool *tool = &h->tools[i];
+    const uint32_t arguments = hold_arguments(h, &JSON, tool), body = program_place(h->builder);
+    if (arguments == 0) continue;
+    for (uint32_t k = 0; k < 2; k++) {
+      uint32_t at = hold_put(h, from, HEADERS[k][0], &JSON, tool, 0);
+      at = hold_put(h, at, PATTERN_NAME, &JSON, tool, 0);
+      at = hold_text(h, at, HEADERS[k][1]);
+      program_skip(h->builder, at, body);
+      program_skip(h->builder, hold_text(h, at, " <|constrain|>json"), body);
+    }
+    const uint32_t start = hold_text(h, body, "<|message|>");
+    program_call(h->builder, start, arguments, to);
+    can = true;
+  }
+  return can;
+}
+
+bool hold_channels(hold *h, uint32_t from, uint32_t to) {
+  if (!ends_with(h->ending, ENDING)) return false;
+  const uint32_t header = program_place(h->builder), called = program_place(h->builder);
+  program_skip(h->builder, from, header);
+  const uint32_t end = h->is_required ? 0 : to;
+  put_message(h, header, "analysis", header, end);
+  put_message(h, header, "commentary", header, end);
+  if (!h->is_required) put_message(h, header, "final", header, end);
+  if (!put_calls(h, header, called)) return false;
+  program_skip(h->builder, called, to);
+  if (!h->is_parallel) return true;
+  // Where the mark behind a call does not end the reply, another one may follow.
+  const uint32_t next = program_place(h->builder);
+  program_skip(h->builder, hold_text(h, called, "<|call|>"), next);
+  program_skip(h->builder, hold_text(h, called, "<|end|>"), next);
+  program_skip(h->builder, next, to);
+  const uint32_t again = hold_text(h, next, ENDING);
+  if (h->is_required) {
+    put_calls(h, again, called);
+  } else {
+    program_skip(h->builder, again, header);
+  }
+  return true;
+}

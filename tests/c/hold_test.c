@@ -1,0 +1,447 @@
+// tests/c/hold_test.c — replies held to tools: what models of all families write is allowed, as far
+// as it is a valid call; and whatever a random walk through the grammar writes is read as valid
+// calls by the parser of replies.
+#include <stdlib.h>
+
+#include "grammar/document.h"
+#include "grammar/grammar.h"
+#include "random.h"
+#include "reply_rig.h"
+
+enum { WALK_BYTES_MAX = 3000, WALKS = 400, ENDING_BYTES_MAX = 512 };
+
+typedef struct vectors {
+  memory_gate memory;
+  grammar_work work;
+  json_document document;
+  uint8_t *source;
+  size_t size_bytes;
+} vectors;
+
+static bool open_vectors(vectors *v) {
+  memset(v, 0, sizeof *v);
+  const char *path = check_shared("vectors/structure/toolcalls/cases.json");
+  if (path == NULL) return false;
+  v->source = check_read_file(path, &v->size_bytes);
+  memory_init(&v->memory, 0, platform_alloc, platform_free);
+  work_begin(&v->work, &v->memory);
+  return CHECK(v->source != NULL) &&
+         CHECK(document_read(&v->work, v->source, v->size_bytes, &v->document));
+}
+
+static void close_vectors(vectors *v) {
+  work_end(&v->work);
+  free(v->source);
+}
+
+static const json_node *node_of(const vectors *v, uint32_t node) {
+  return document_node(&v->document, node);
+}
+
+static document_text text_of(const vectors *v, uint32_t node, const char *name) {
+  const document_text none = {0};
+  const uint32_t found = document_find(&v->document, node, name);
+  return found == 0 ? none : node_of(v, found)->text;
+}
+
+static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
+  const document_text name = text_of(v, one, "template");
+  char path[256];
+  *size_bytes = 0;
+  if (name.size_bytes == 0) return NULL;
+  snprintf(path, sizeof path, "vectors/templates/%.*s", (int)name.size_bytes,
+           (const char *)name.bytes);
+  return check_read_file(check_shared(path), size_bytes);
+}
+
+// ---- grammars ----
+
+typedef struct buffer {
+  char bytes[1 << 15];
+  size_t size_bytes;
+} buffer;
+
+static void put(void *context, const char *bytes, size_t size_bytes) {
+  buffer *to = context;
+  if (to->size_bytes + size_bytes > sizeof to->bytes) return;
+  memcpy(to->bytes + to->size_bytes, bytes, size_bytes);
+  to->size_bytes += size_bytes;
+}
+
+static void put_text(buffer *to, const char *text) { put(to, text, strlen(text)); }
+
+static void put_quoted(buffer *to, const char *text) {
+  put_text(to, "\"");
+  for (; *text != '\0'; text++) {
+    if (*text == '\n') {
+      put_text(to, "\\n");
+    } else {
+      if (*text == '"' || *text == '\\') put_text(to, "\\");
+      put(to, text, 1);
+    }
+  }
+  put_text(to, "\"");
+}
+
+// A grammar of replies; NULL where it is refused.
+static grammar *open_grammar(reply_rig *rig, const char *tools, size_t tools_bytes,
+                             const char *choice, bool is_parallel) {
+  static buffer wanted, text;
+  wanted.size_bytes = text.size_bytes = 0;
+  put_text(&wanted, "{\"tools\":");
+  put(&wanted, tools, tools_bytes);
+  put_text(&wanted, ",\"tool_choice\":");
+  put_text(&wanted, choice);
+  put_text(&wanted, is_parallel ? "" : ",\"parallel_tool_calls\":false");
+  put_text(&wanted, ",\"ending\":");
+  put_quoted(&wanted, rig->prompt);
+  put_text(&wanted, "}");
+  reply_grammar_write(&rig->format, wanted.bytes, wanted.size_bytes, put, &text);
+  const wick_grammar how = {
+      .kind = WICK_GRAMMAR_TOOLS, .text = text.bytes, .text_bytes = text.size_bytes};
+  grammar *made = NULL;
+  rig->status = grammar_create(&rig->memory, NULL, &how, &made, &rig->error);
+  return made;
+}
+
+static bool holds(grammar *grammar, const void *text, size_t size_bytes) {
+  grammar_matcher matcher;
+  matcher_begin(grammar, &matcher);
+  const bool fits = matcher_take_bytes(&matcher, text, size_bytes) && matcher_accepts(&matcher);
+  matcher_end(&matcher);
+  return fits;
+}
+
+// ---- what is right ----
+
+// The schema of a tool's parameters, as its text; NULL: there is no such tool.
+static document_text schema_of(const vectors *v, const rig_text *name) {
+  const uint32_t tools = document_find(&v->document, 1, "tools");
+  document_text found = {0};
+  for (uint32_t at = node_of(v, tools)->first; at != 0; at = node_of(v, at)->next) {
+    const uint32_t function = document_find(&v->document, at, "function");
+    const document_text wanted = {(const uint8_t *)name->bytes, (uint32_t)name->size_bytes};
+    if (!text_is_same(text_of(v, function, "name"), wanted)) continue;
+    const json_node *schema = node_of(v, document_find(&v->document, function, "parameters"));
+    found = (document_text){v->source + schema->at, (uint32_t)(schema->end - schema->at)};
+  }
+  return found;
+}
+
+static bool is_valid(const vectors *v, memory_gate *memory, const rig_call *call) {
+  const document_text schema = schema_of(v, &call->name);
+  const wick_grammar how = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                            .text = (const char *)schema.bytes,
+                            .text_bytes = schema.size_bytes,
+                            .any_spelling = true};
+  grammar *made = NULL;
+  if (schema.bytes == NULL || call->arguments.bytes[0] != '{') return false;
+  if (!CHECK_EQ_INT(grammar_create(memory, NULL, &how, &made, NULL), WICK_OK)) return false;
+  const bool fits = call->arguments.size_bytes < RIG_TEXT_BYTES &&
+                    holds(made, call->arguments.bytes, call->arguments.size_bytes);
+  grammar_release(made);
+  return fits;
+}
+
+static bool are_valid(const vectors *v, reply_rig *rig) {
+  bool are = rig->status == WICK_OK;
+  for (uint32_t i = 0; i < rig->call_count && i < RIG_CALLS && are; i++) {
+    are = rig->calls[i].has_ended && is_valid(v, &rig->memory, &rig->calls[i]);
+  }
+  return are;
+}
+
+static void show(const vectors *v, uint32_t one, const char *text, size_t size_bytes,
+                 const reply_rig *rig) {
+  const document_text id = text_of(v, one, "id");
+  printf("# %.*s: %.*s\n#   status %d %s, %u calls: %s %s\n", (int)id.size_bytes,
+         (const char *)id.bytes, (int)size_bytes, text, (int)rig->status, rig->error.message,
+         rig->call_count, rig->calls[0].name.bytes, rig->calls[0].arguments.bytes);
+}
+
+// ---- random walks ----
+
+// A byte that may follow, drawn so that what is open closes; -1: the text ends here.
+static int draw(grammar *grammar, uint32_t state, uint64_t *seed, size_t written) {
+  static const char CLOSING[] = "\"}])></|n\n";
+  uint8_t fitting[256], closing[16];
+  uint32_t count = 0, closing_count = 0;
+  for (uint32_t byte = 0; byte < 256; byte++) {
+    if (byte >= 0x80 && byte < 0xe0) continue;  // few texts beyond ASCII
+    if (machine_step(grammar->machine, state, (uint8_t)byte) == MACHINE_DEAD) continue;
+    fitting[count++] = (uint8_t)byte;
+    if (byte != 0 && strchr(CLOSING, (int)byte) != NULL) closing[closing_count++] = (uint8_t)byte;
+  }
+  const bool accepts = machine_accepts(grammar->machine, state);
+  if (accepts && (count == 0 || random_below(seed, 3) == 0)) return -1;
+  if (count == 0) {
+    for (uint32_t byte = 0x80; byte < 0xe0; byte++) {
+      if (machine_step(grammar->machine, state, (uint8_t)byte) != MACHINE_DEAD) return (int)byte;
+    }
+    return -2;
+  }
+  const bool closes = closing_count > 0 && random_below(seed, written > 300 ? 2 : 3) != 0;
+  return closes ? closing[random_below(seed, closing_count)] : fitting[random_below(seed, count)];
+}
+
+// Writes a text of the grammar; 0: it did not end.
+static size_t walk(grammar *grammar, uint64_t *seed, char *text) {
+  grammar_matcher matcher;
+  size_t count = 0;
+  matcher_begin(grammar, &matcher);
+  while (count < WALK_BYTES_MAX) {
+    machine_make_room(grammar->machine);
+    const int byte = draw(grammar, matcher.mark.state, seed, count);
+    if (byte < 0) {
+      CHECK(byte == -1);
+      matcher_end(&matcher);
+      return count;
+    }
+    text[count++] = (char)byte;
+    const uint8_t one = (uint8_t)byte;
+    if (!CHECK(matcher_take_bytes(&matcher, &one, 1))) break;
+  }
+  matcher_end(&matcher);
+  return 0;
+}
+
+typedef struct tally {
+  uint32_t cases, required, refused, allowed, calls, walks, ended;
+} tally;
+
+static void walk_case(const vectors *v, reply_rig *rig, grammar *grammar, uint32_t one,
+                      bool is_parallel, uint64_t *seed, tally *tally) {
+  static char text[WALK_BYTES_MAX + 1];
+  for (uint32_t i = 0; i < soak_count(WALKS) / 8 + 1; i++) {
+    const size_t count = walk(grammar, seed, text);
+    tally->walks++;
+    if (count == 0) continue;
+    tally->ended++;
+    rig_parse(rig, text, count, 0, 0);
+    const bool is_right =
+        are_valid(v, rig) && rig->call_count >= 1 && (is_parallel || rig->call_count == 1);
+    if (!CHECK(is_right)) {
+      show(v, one, text, count, rig);
+      return;
+    }
+    tally->calls += rig->call_count;
+  }
+}
+
+// What auto leaves free: calls without a mark where no template says that they are some, and
+// Command R+'s, among whose tools is one for answers.
+static bool is_left_free(const vectors *v, uint32_t one) {
+  const document_text raw = text_of(v, one, "raw"), name = text_of(v, one, "template");
+  const bool is_action = raw.size_bytes > 7 && memcmp(raw.bytes, "Action:", 7) == 0;
+  return is_action || (name.size_bytes == 0 && raw.size_bytes > 0 &&
+                       (raw.bytes[0] == '[' || raw.bytes[0] == '{'));
+}
+
+static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const char *tools,
+                       size_t tools_bytes, uint64_t *seed, tally *tally) {
+  const document_text raw = text_of(v, one, "raw");
+  const char *text = (const char *)raw.bytes;
+  for (int parallel = 0; parallel < 2; parallel++) {
+    grammar *required = open_grammar(rig, tools, tools_bytes, "\"required\"", parallel != 0);
+    if (required == NULL) {
+      CHECK_EQ_INT(rig->status, WICK_E_UNSUPPORTED);
+      tally->refused++;
+      continue;
+    }
+    walk_case(v, rig, required, one, parallel != 0, seed, tally);
+    if (parallel != 0 && holds(required, text, raw.size_bytes)) tally->required++;
+    grammar_release(required);
+  }
+  grammar *free_one = open_grammar(rig, tools, tools_bytes, "\"auto\"", true);
+  if (!CHECK(free_one != NULL)) return;
+  if (holds(free_one, text, raw.size_bytes)) {
+    tally->allowed++;
+    rig_parse(rig, text, raw.size_bytes, 0, 0);
+    if (!CHECK(are_valid(v, rig) || rig->call_count == 0 || is_left_free(v, one))) {
+      show(v, one, text, raw.size_bytes, rig);
+    }
+  }
+  grammar_release(free_one);
+}
+
+TEST(calls_of_every_family_are_held_to_their_schemas) {
+  vectors v;
+  tally tally = {0};
+  uint64_t seed = soak_seed();
+  static reply_rig rig;
+  if (!open_vectors(&v)) SKIP("no shared folder");
+  const json_node *tools = node_of(&v, document_find(&v.document, 1, "tools"));
+  const uint32_t cases = document_find(&v.document, 1, "cases");
+  const char *given = (const char *)v.source + tools->at;
+  uint32_t index = 0;
+  for (uint32_t one = node_of(&v, cases)->first; one != 0; one = node_of(&v, one)->next, index++) {
+    if (soak_count(20) < 20 && index % 4 != 0) continue;
+    size_t template_bytes = 0;
+    uint8_t *template_text = read_template(&v, one, &template_bytes);
+    const document_text prompt = text_of(&v, one, "generation_prompt");
+    static char ending[ENDING_BYTES_MAX];
+    memset(ending, 0, sizeof ending);
+    if (CHECK(prompt.size_bytes < sizeof ending) && prompt.size_bytes > 0) {
+      memcpy(ending, prompt.bytes, prompt.size_bytes);
+    }
+    rig_open(&rig, (const char *)template_text, template_bytes, given, tools->end - tools->at,
+             ending);
+    if (CHECK_EQ_INT(rig.status, WICK_OK)) {
+      check_case(&v, &rig, one, given, tools->end - tools->at, &seed, &tally);
+    }
+    rig_close(&rig);
+    free(template_text);
+    tally.cases++;
+  }
+  printf("# %u cases: required allows %u, auto %u, %u refused; %u of %u walks ended, %u calls\n",
+         tally.cases, tally.required, tally.allowed, tally.refused, tally.ended, tally.walks,
+         tally.calls);
+  CHECK(tally.ended * 2 > tally.walks);
+  CHECK(tally.required * 2 > tally.cases);
+  CHECK(tally.allowed * 5 > tally.cases * 4);
+  close_vectors(&v);
+}
+
+// ---- by hand ----
+
+typedef struct reply_case {
+  const char *text;
+  bool is_required, is_single, fits;
+} reply_case;
+
+static void check_replies(const char *template_text, const char *ending, const char *tools,
+                          const reply_case *cases, size_t count) {
+  static reply_rig rig;
+  for (size_t i = 0; i < count; i++) {
+    const char *choice = cases[i].is_required ? "\"required\"" : "\"auto\"";
+    rig_open(&rig, template_text, strlen(template_text), tools, strlen(tools), ending);
+    grammar *made = open_grammar(&rig, tools, strlen(tools), choice, !cases[i].is_single);
+    if (CHECK(made != NULL)) {
+      const bool fits = holds(made, cases[i].text, strlen(cases[i].text));
+      if (!CHECK(fits == cases[i].fits)) printf("# %s\n", cases[i].text);
+      grammar_release(made);
+    } else {
+      printf("# %s\n", rig.error.message);
+    }
+    rig_close(&rig);
+  }
+}
+
+#define CHECK_REPLIES(template_text, ending, tools, cases) \
+  check_replies(template_text, ending, tools, cases, sizeof(cases) / sizeof(cases)[0])
+
+static const char WEATHER[] =
+    "[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":"
+    "\"object\","
+    "\"properties\":{\"city\":{\"type\":\"string\",\"maxLength\":4},\"n\":{\"type\":\"integer\"}},"
+    "\"required\":[\"city\"]}}}]";
+#define CALL(city) \
+  "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"" city "\"}}\n</tool_call>"
+
+TEST(reasoning_is_free_and_what_follows_is_held) {
+  static const reply_case OPENED[] = {
+      {"hm</think>\n" CALL("Oslo"), true, false, true},
+      {"<tool_call>{no</think>" CALL("Oslo"), true, false, true},
+      {"hm</think>" CALL("Oslo") "\n" CALL("Rome"), true, false, true},
+      {"hm</think>" CALL("Oslo") "\n" CALL("Rome"), true, true, false},
+      {"hm</think>" CALL("Lisbon"), true, false, false},
+      {"hm</think>So. " CALL("Oslo"), true, false, false},
+      {"hm", true, false, false},
+      {"hm", false, false, true},
+      {"hm</think>So. " CALL("Oslo") " Done.", false, false, true},
+      {"hm</think>So. " CALL("Lisbon"), false, false, false},
+      {"hm</think>So. " CALL("Oslo") " Done.", false, true, false},
+      {"<tool_call>{no", false, false, true},
+      {"hm</think><tool_call>{no", false, false, false},
+  };
+  static const reply_case OPEN[] = {
+      {"<think>hm</think>" CALL("Oslo"), true, false, true},
+      {CALL("Oslo"), true, false, true},
+      {"\n<think><tool_call>no</think>Yes.", false, false, true},
+      {"Yes: <tool_cal", false, false, true},
+      {"Yes: <<tool_call>", false, false, false},
+  };
+  static const char KNOWN[] = "<tool_call> <think>";
+  CHECK_REPLIES(KNOWN, "<think>\n", WEATHER, OPENED);
+  CHECK_REPLIES(KNOWN, "", WEATHER, OPEN);
+  static const reply_case OVER[] = {{"<think>hm</think>" CALL("Oslo"), true, false, false},
+                                    {CALL("Oslo"), true, false, true}};
+  CHECK_REPLIES(KNOWN, "<think>\n</think>", WEATHER, OVER);
+}
+
+TEST(a_call_without_a_mark_is_held_where_it_begins) {
+  static const char KNOWN[] = "\"parameters\": dictionary";
+  static const reply_case CASES[] = {
+      {"{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}", false, false, true},
+      {"\n{\"name\": \"weather\", \"parameters\": {\"city\": \"Lisbon\"}}", false, false, false},
+      {"{\"parameters\": {\"city\": 5}, \"name\": \"weather\"}", false, false, false},
+      {"[{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}]", false, false, true},
+      {"{ ", false, false, true},  // the text may end everywhere, but in a call
+      {"{ \"n", false, false, false},
+      {"{x} is a set", false, false, true},
+      {"[1] says so: {\"name\": 5}", false, false, true},
+  };
+  CHECK_REPLIES(KNOWN, "", WEATHER, CASES);
+}
+
+// What a parameter says without quotes is what its schema allows.
+TEST(marked_parameters_are_held_to_their_types) {
+  static const char TOOLS[] =
+      "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
+      "\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"type\":\"integer\","
+      "\"maximum\":5},"
+      "\"c\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\",\"minimum\":7}]},"
+      "\"d\":{\"enum\":[\"x\",\"y\"]},\"e\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}}"
+      "}]";
+#define PARAM(name, value) "<parameter=" name ">\n" value "\n</parameter>\n"
+#define CALL_F(params) "<tool_call>\n<function=f>\n" params "</function>\n</tool_call>"
+  static const reply_case CASES[] = {
+      {CALL_F(PARAM("a", "null")), true, false, true},
+      {CALL_F(PARAM("a", " 5, or \"6\"")), true, false, true},
+      {CALL_F(PARAM("a", "x</parameter>y")), true, false, false},
+      {CALL_F(PARAM("b", "5")), true, false, true},
+      {CALL_F(PARAM("b", "6")), true, false, false},
+      {CALL_F(PARAM("b", "\"5\"")), true, false, false},
+      {CALL_F(PARAM("c", "7")), true, false, true},
+      {CALL_F(PARAM("c", "6")), true, false, false},  // a number for the reader, and none of these
+      {CALL_F(PARAM("c", "six")), true, false, true},
+      {CALL_F(PARAM("d", "x")), true, false, true},
+      {CALL_F(PARAM("d", "z")), true, false, false},
+      {CALL_F(PARAM("e", "[\"\\u003cb>\"]")), true, false, true},
+      {CALL_F(PARAM("e", "[\"<b>\"]")), true, false, false},
+      {CALL_F(PARAM("f", "x")), true, false, false},
+      {CALL_F(""), true, false, true},
+  };
+  CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
+}
+
+TEST(what_is_wrong_is_refused) {
+  static const struct {
+    const char *tools, *choice;
+    wick_status status;
+  } CASES[] = {
+      {"{}", "\"auto\"", WICK_E_ARG},
+      {"[{\"function\":{}}]", "\"auto\"", WICK_E_ARG},
+      {"[{\"function\":{\"name\":\"a b\"}}]", "\"auto\"", WICK_E_UNSUPPORTED},
+      {"[{\"function\":{\"name\":\"a\"}}]", "{\"function\":{\"name\":\"b\"}}", WICK_E_ARG},
+      {"[{\"function\":{\"name\":\"a\"}}]", "{}", WICK_E_ARG},
+      {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"thing\"}}}]", "\"required\"",
+       WICK_E_ARG},
+      {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"string\"}}}]", "\"required\"",
+       WICK_E_ARG},
+      {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"$ref\":\"x\"}}}]", "\"required\"",
+       WICK_E_UNSUPPORTED},
+      {"[", "\"auto\"", WICK_E_ARG},
+  };
+  static reply_rig rig;
+  for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    rig_open(&rig, "<tool_call>", 11, NULL, 0, "");
+    grammar *made =
+        open_grammar(&rig, CASES[i].tools, strlen(CASES[i].tools), CASES[i].choice, true);
+    if (!CHECK(made == NULL) || !CHECK_EQ_INT(rig.status, CASES[i].status)) {
+      printf("# %s\n", CASES[i].tools);
+    }
+    grammar_release(made);
+    rig_close(&rig);
+  }
+}
