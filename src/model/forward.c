@@ -282,6 +282,7 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   model_product logits =
       pass_product(pass, pass->normed + at, pass->hidden_stride, model->config.hidden);
   logits.tokens = rows;
+  // the rows from `first` on are those of requests that have not ended
   if (pass->has_adapters) logits.adapters = pass->adapters + first;
   product_add(&logits, &model->output, model->output_bias, forward->logits, forward->vocab_stride);
   product_run(&logits);

@@ -1,6 +1,7 @@
 // Files of adapters: what is refused and how, files in pieces, files cut anywhere, memory that is
 // short. After a failure nothing is left of the adapter, and the engine works on.
 #include "adapter_rig.h"
+#include "shared_files.h"
 
 static wick_engine *open_engine(const fixture_file *model) {
   wick_config config;
@@ -140,6 +141,23 @@ TEST(experts_are_refused_by_name) {
   rig_free(&talk);
   wick_engine_destroy(engine);
   free(model.bytes);
+}
+
+TEST(tables_and_heads_are_refused_by_name) {
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  memory_file file = shared_read("vectors/reference-more/models", "bert-cls.gguf");
+  const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
+  wick_engine *engine = open_engine(&model);
+  rig_adapter rig = rig_begin(1);
+  rig.architecture = "bert";
+  rig.is_cut = true;
+  rig_pair(&rig, "position_embd.weight", GGML_TYPE_F32, 64, 160, 4);
+  check_refused(engine, &rig, WICK_E_UNSUPPORTED, "'position_embd.weight'");
+  rig.count = 0;
+  rig_pair(&rig, "token_types.weight", GGML_TYPE_F32, 64, 2, 4);
+  check_refused(engine, &rig, WICK_E_UNSUPPORTED, "'token_types.weight'");
+  wick_engine_destroy(engine);
+  file_free(&file);
 }
 
 // ---- Pieces and cuts ----

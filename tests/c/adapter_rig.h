@@ -153,7 +153,7 @@ static inline wick_engine *rig_engine(const wick_config *config, const fixture_f
 
 // ---- Asking ----
 
-enum { RIG_PROMPT = 37, RIG_ANSWER = 20, RIG_ASKED_MAX = 8 };
+enum { RIG_PROMPT = 37, RIG_ANSWER = 20, RIG_ASKED_MAX = 16 };
 
 // A request, and all that came of it.
 typedef struct rig_asked {

@@ -1,6 +1,7 @@
 // Adapters (LoRA): a request's text and logits are the same alone and beside others with other
 // adapters or none; pages, sessions and saved states know their adapters; adapters come and go.
 #include "adapter_rig.h"
+#include "shared_files.h"
 
 static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
 
@@ -118,6 +119,44 @@ TEST(mixed_batches_of_models_with_recurrent_layers) {
   }
 }
 
+// ---- The embedding and the output ----
+
+static uint32_t add_shared(wick_engine *engine, const char *name) {
+  memory_file file = shared_read("vectors/reference-more/lora", name);
+  uint32_t id = 0;
+  CHECK_EQ_INT(wick_adapter_load_bytes(engine, file.bytes, file.size_bytes, &id, NULL), WICK_OK);
+  file_free(&file);
+  return id;
+}
+
+// More rows of logits than a round has, with an adapter of the output, with another one, and
+// without.
+TEST(mixed_batches_with_changed_embedding_and_output) {
+  enum { REQUESTS = 13 };
+  if (check_shared("") == NULL) SKIP("no shared folder");
+  memory_file file = shared_read("vectors/reference/models", "llama.gguf");
+  fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
+  rig_talk alone = {.count = 0}, talk = {.count = 0};
+  for (int is_together = 0; is_together < 2; is_together++) {
+    const wick_config config = config_of(is_together ? 100 : 64, 1);
+    wick_engine *engine = rig_engine(&config, &model);
+    const uint32_t ids[2] = {add_shared(engine, "llama.embd-output.gguf"),
+                             add_shared(engine, "llama.attn-ffn.gguf")};
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+      wick_adapter_use uses[2];
+      const uint32_t count = uses_of(i % KINDS, ids, uses);
+      rig_ask(engine, is_together ? &talk : &alone, 7 + i % 2, uses, count, false);
+      if (!is_together) rig_run(engine, &alone);
+    }
+    if (is_together) rig_run(engine, &talk);
+    wick_engine_destroy(engine);
+  }
+  for (uint32_t i = 0; i < REQUESTS; i++) rig_check_same(&alone.asked[i], &talk.asked[i]);
+  CHECK(memcmp(alone.asked[0].said, alone.asked[6].said, sizeof alone.asked[0].said) == 0);
+  CHECK(memcmp(alone.asked[0].said, alone.asked[2].said, sizeof alone.asked[0].said) != 0);
+  file_free(&file);
+}
+
 // Adapters of every type, against the same values in F32.
 TEST(types_of_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
@@ -223,6 +262,36 @@ TEST(requests_that_give_way_keep_their_adapters) {
     rig_check_same(&alone.asked[kind], &talk.asked[kind]);
   rig_free(&talk);
   rig_free(&alone);
+  wick_engine_destroy(engine);
+  free(model.bytes);
+}
+
+// The completions of a prompt go on from the first one's pages, with its adapters.
+TEST(completions_share_their_adapters) {
+  enum { COUNT = 3 };
+  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+  const wick_config config = config_of(64, 1);
+  wick_engine *engine = rig_engine(&config, &model);
+  const rig_adapter rig = rig_usual(3, GGML_TYPE_F32, 4);
+  const wick_adapter_use use = {rig_add(engine, &rig), 1};
+  rig_talk alone = {.count = 0}, talk = {.count = COUNT};
+  rig_ask(engine, &alone, 5, &use, 1, false);
+  rig_run(engine, &alone);
+  int32_t prompt[RIG_PROMPT];
+  uint64_t seed = 5;
+  for (uint32_t i = 0; i < RIG_PROMPT; i++) prompt[i] = (int32_t)(random_u64(&seed) % 250);
+  wick_request request = fixture_request(prompt, RIG_PROMPT, RIG_ANSWER);
+  uint32_t id = 0;
+  request.adapters = &use;
+  request.adapter_count = 1;
+  request.completions = COUNT;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  for (uint32_t i = 0; i < COUNT; i++) talk.asked[i].id = id + i;
+  wick_adapter_info info;
+  CHECK(wick_adapter_get(engine, 0, &info));
+  CHECK_EQ_UINT(info.users, COUNT);
+  rig_run(engine, &talk);
+  for (uint32_t i = 0; i < COUNT; i++) rig_check_same(&alone.asked[0], &talk.asked[i]);
   wick_engine_destroy(engine);
   free(model.bytes);
 }
@@ -343,10 +412,47 @@ TEST(a_session_is_read_again_under_other_adapters) {
   uint32_t child;
   CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
   CHECK_EQ_INT(wick_session_fork(s.engine, s.session, &child, NULL), WICK_OK);
+  CHECK_EQ_UINT(s.engine->sessions.items[1]->adapters.count, 1);
   CHECK_EQ_INT(go_on(&s, child, s.first, &said), WICK_OK);
   CHECK(said.cached > 0);
   check_as_fresh(&s, child, s.first, &said);
   close_session(&s);
+}
+
+// What a session without a request has read goes to the prefix cache when others need its pages. It
+// is not found by requests without its adapter.
+TEST(pages_that_a_session_loses_keep_its_adapters) {
+  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+  rig_talk alone = {.count = 0}, talk = {.count = 0};
+  const rig_adapter rigs[2] = {rig_usual(1, GGML_TYPE_F32, 4), rig_usual(2, GGML_TYPE_F32, 4)};
+  ask_alone(&model, rigs, &alone);
+  wick_config config = config_of(64, 1);
+  config.kv_tokens_max = 128;
+  wick_engine *engine = rig_engine(&config, &model);
+  const wick_adapter_use use = {rig_add(engine, &rigs[0]), 1};
+  uint32_t session, id;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  int32_t prompt[RIG_PROMPT], others[RIG_PROMPT];
+  uint64_t seed = 7;
+  for (uint32_t i = 0; i < RIG_PROMPT; i++) prompt[i] = (int32_t)(random_u64(&seed) % 250);
+  for (uint32_t i = 0; i < RIG_PROMPT; i++) others[i] = (int32_t)(random_u64(&seed) % 250);
+  wick_request request = fixture_request(prompt, RIG_PROMPT, 2);
+  request.adapters = &use;
+  request.adapter_count = 1;
+  request.session = session;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  rig_run(engine, &talk);
+  request = fixture_request(others, RIG_PROMPT, 70);
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  rig_run(engine, &talk);
+  CHECK_EQ_UINT(store_tokens(engine->store, engine->sessions.items[0]->sequence), 0);
+  rig_ask(engine, &talk, 7, NULL, 0, false);
+  rig_run(engine, &talk);
+  CHECK_EQ_UINT(talk.asked[0].cached, 0);
+  rig_check_same(&alone.asked[0], &talk.asked[0]);
+  rig_free(&alone);
+  wick_engine_destroy(engine);
+  free(model.bytes);
 }
 
 TEST(a_session_that_dropped_tokens_keeps_its_adapters) {
