@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "check.h"
+#include "kept_record.h"
 #include "kv/pool_types.h"
+#include "kv/prefix.h"
+#include "kv/state.h"
 #include "platform/platform.h"
 
 static memory_gate memory;
@@ -169,5 +172,85 @@ TEST(a_sequence_may_begin_behind_pages_that_it_has_not) {
   CHECK(strstr(error.message, "sequence 1 has pages already") != NULL);
   CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
   CHECK_EQ_INT(kv_seq_free(pool, id, NULL), WICK_OK);
+  close_pool();
+}
+
+// ---- Saved states ----
+
+// What a record begins with (kv/state.h), without magic, salt and sums.
+typedef struct record_head {
+  char magic[8];
+  uint32_t version, kind;
+  uint64_t salt;
+  uint32_t k_type, v_type, page_tokens, layers, kv_heads, head_dim, tokens, pages;
+  uint64_t payload_bytes, checksum;
+} record_head;
+
+static record kept;
+
+static record_head kept_head(void) {
+  record_head head;
+  memcpy(&head, kept.bytes, sizeof head);
+  CHECK_EQ_MEM(head.magic, "WICKKVST", sizeof head.magic);
+  CHECK_EQ_UINT(head.salt, 0x1234567890abcdefu);
+  CHECK_EQ_UINT(head.k_type, WICK_KV_Q8);
+  CHECK_EQ_UINT(head.v_type, WICK_KV_F16);
+  CHECK_EQ_UINT(head.page_tokens, KERNEL_PAGE_TOKENS);
+  CHECK_EQ_UINT(head.layers, 3);
+  CHECK_EQ_UINT(head.kv_heads, 2);
+  CHECK_EQ_UINT(head.head_dim, 64);
+  // the header, what it says of the payload, and the payload's sum
+  CHECK_EQ_UINT(kept.size_bytes, sizeof head + head.payload_bytes + 8);
+  return head;
+}
+
+TEST(records_begin_with_what_they_hold) {
+  enum { TOKENS = 40, PAGES = 3, WHOLE = 2 };
+  const kv_shape shape = {3, 2, 64, WICK_KV_Q8, WICK_KV_F16, 0};
+  const wick_state_sink sink = {&kept, write_record};
+  const cache_salt tenant = {7, 9};
+  const uint64_t salt = 0x1234567890abcdefu;
+  prefix_cache *cache;
+  kv_seq_id seq;
+  int32_t tokens[TOKENS];
+  uint64_t told_bytes;
+  for (int32_t i = 0; i < TOKENS; i++) tokens[i] = 100 + i;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error) == WICK_OK);
+  REQUIRE(prefix_cache_init(&memory, pool, NULL, &cache, NULL) == WICK_OK);
+  REQUIRE(kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_prepare_write(pool, seq, 0, TOKENS, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_append(pool, seq, TOKENS, NULL) == WICK_OK);
+  kept.size_bytes = 0;
+  CHECK_EQ_INT(state_save_seq(pool, salt, seq, tokens, &sink, NULL), WICK_OK);
+  const record_head of_sequence = kept_head();
+  CHECK_EQ_UINT(of_sequence.kind, STATE_SEQUENCE);
+  CHECK_EQ_UINT(of_sequence.tokens, TOKENS);
+  CHECK_EQ_UINT(of_sequence.pages, PAGES);
+  CHECK_EQ_UINT(of_sequence.payload_bytes,
+                TOKENS * 4 + PAGES * (4 + 4 + 2 + 2 + 4 + pool->layout.page_bytes));
+  CHECK_EQ_INT(state_seq_bytes(pool, seq, &told_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(told_bytes, kept.size_bytes);
+  CHECK_EQ_MEM(kept.bytes + sizeof of_sequence, tokens, sizeof tokens);
+  CHECK_EQ_INT(prefix_store(cache, seq, tenant, tokens, TOKENS, NULL, NULL), WICK_OK);
+  kept.size_bytes = 0;
+  CHECK_EQ_INT(state_save_cache(cache, salt, &sink, NULL), WICK_OK);
+  const record_head of_cache = kept_head();
+  CHECK_EQ_UINT(of_cache.version, of_sequence.version);
+  CHECK_EQ_UINT(of_cache.kind, STATE_CACHE);
+  CHECK_EQ_UINT(of_cache.tokens, 0);  // entries say theirs
+  CHECK_EQ_UINT(of_cache.pages, WHOLE);
+  CHECK_EQ_UINT(of_cache.payload_bytes,
+                WHOLE * (4 + 4 + 16 + KERNEL_PAGE_TOKENS * 4 + pool->layout.page_bytes));
+  CHECK_EQ_UINT(state_cache_bytes(cache), kept.size_bytes);
+  const wick_state_source source = {&kept, read_record, kept.size_bytes};
+  state_reader reader;
+  kept.at = 0;
+  CHECK_EQ_INT(state_begin(pool, salt, &source, &reader, NULL), WICK_OK);
+  CHECK_EQ_UINT(reader.kind, STATE_CACHE);
+  CHECK_EQ_UINT(reader.pages, WHOLE);
+  CHECK_EQ_UINT(state_reader_bytes(&reader), kept.size_bytes);
+  prefix_cache_destroy(cache);
+  CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
   close_pool();
 }
