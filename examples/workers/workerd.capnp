@@ -8,6 +8,8 @@ const config :Workerd.Config = (
     # what stands in for R2 here: local_bucket.mjs
     (name = "bucket", external = (address = "127.0.0.1:8788", http = ())),
   ],
+  # JavaScript's share of the limit, which workerd does not keep by itself (docs/edge.md)
+  v8Flags = ["--max-heap-size=20"],
   sockets = [(name = "http", address = "127.0.0.1:8787", http = (), service = "wick")],
 );
 
