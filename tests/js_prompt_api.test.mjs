@@ -465,6 +465,28 @@ describe('append, measure, the context', () => {
     assert.ok(read < 40, `${read} tokens were read`);
   });
 
+  test('a template that wants users and assistants in turn gets their messages together', async (t) => {
+    const chatTemplate =
+      "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}" +
+      "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}" +
+      '<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
+    const { engine, session } = await open(t, {}, { chatTemplate });
+    await session.append('One.');
+    await session.append('Two.');
+    const clone = await session.clone();
+    const text = await session.prompt('Three.', short);
+    assert.equal(await clone.prompt('Three.', short), text);
+    const said = '<user>One.\n\nTwo.\n\nThree.<assistant>';
+    const usage = await engine.countTokens(`${said}${text}<assistant>`);
+    assert.ok(Math.abs(session.contextUsage - usage) <= 2, `${session.contextUsage} and ${usage}`);
+    // and what it refuses all the same is an error of the prompt
+    const system_ = [{ role: /** @type {const} */ ('system'), content: 'x' }];
+    const LanguageModel = defineLanguageModel(engine);
+    const refused = await LanguageModel.create({ initialPrompts: system_ });
+    assert.ok(refused.contextUsage > 0);
+    await assert.rejects(refused.prompt('Hello'), named('OperationError'));
+  });
+
   test('measureContextUsage is what a prompt adds', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],

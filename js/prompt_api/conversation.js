@@ -27,6 +27,8 @@ export class Conversation {
   #lasting = [];
   /** The messages of each prompt with their answer. @type {ChatMessage[][]} */
   #turns = [];
+  /** Whether the template refuses two messages of one role in a row. */
+  #isJoined = false;
   /** Tokens of all messages. */
   usage = 0;
 
@@ -59,14 +61,29 @@ export class Conversation {
   /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number>} */
   async #count(messages, signal) {
     if (messages.length === 0) return 0;
+    const tokens = await this.#tokensOf(messages, signal);
+    if (tokens !== undefined) return tokens;
+    const together = await this.#tokensOf(joined(messages), signal);
+    this.#isJoined ||= together !== undefined;
+    if (together !== undefined) return together;
+    // what is no whole conversation yet, such as a system prompt alone
+    const text = messages.map(({ content }) => content).join('\n');
+    return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
+  }
+
+  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number | undefined>} nothing where the template refuses them */
+  async #tokensOf(messages, signal) {
     try {
       return await this.#engine.countTokens(messages, { ...this.#tools, signal: signal ?? null });
     } catch (error) {
       if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
-      // a template that refuses what is no whole conversation yet, such as a system prompt alone
-      const text = messages.map(({ content }) => content).join('\n');
-      return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
+      return undefined;
     }
+  }
+
+  /** @param {ChatMessage[]} messages @returns {ChatMessage[]} as the template takes them */
+  #asTaken(messages) {
+    return this.#isJoined ? joined(messages) : messages;
   }
 
   /** @param {ChatMessage[]} messages initialPrompts @param {AbortSignal} signal */
@@ -129,7 +146,8 @@ export class Conversation {
   async #read(messages, signal) {
     if (messages.length === 0) return;
     try {
-      const body = { ...this.#tools, messages, session: this.#session, max_tokens: 1 };
+      const read = this.#asTaken(messages);
+      const body = { ...this.#tools, messages: read, session: this.#session, max_tokens: 1 };
       await this.#engine.chat.completions.create(body, { signal });
     } catch (error) {
       if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
@@ -168,7 +186,7 @@ export class Conversation {
       ...{ top_k: topK, temperature, session: this.#session },
       ...(isLimited ? {} : this.#tools), // a call would not be what the answer must be
       ...fields,
-      messages: [...this.#messages(), ...withWords(turn, words)],
+      messages: this.#asTaken([...this.#messages(), ...withWords(turn, words)]),
       chat_template_kwargs:
         effort === 'none'
           ? { enable_thinking: false }
@@ -221,6 +239,7 @@ export class Conversation {
     );
     made.#lasting = [...this.#lasting];
     made.#turns = [...this.#turns];
+    made.#isJoined = this.#isJoined;
     made.usage = this.usage;
     return made;
   }
@@ -228,6 +247,20 @@ export class Conversation {
   close() {
     return this.#session.close();
   }
+}
+
+/** @param {ChatMessage[]} messages @returns {ChatMessage[]} those of one role in a row as one */
+function joined(messages) {
+  /** @type {ChatMessage[]} */
+  const list = [];
+  for (const message of messages) {
+    const last = list.at(-1);
+    const isMore = last?.role === message.role && message.role !== 'tool' && !message.prefix;
+    if (isMore && !last.tool_calls && !message.tool_calls) {
+      list[list.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
+    } else list.push(message);
+  }
+  return list;
 }
 
 /** @param {Call} call */
