@@ -107,6 +107,28 @@ describe('text', () => {
     assert.ok(kinds.length > 5);
     assert.equal(parts.map(({ text }) => text ?? '').join(''), whole.text);
     assert.equal(await finishReason, 'stop');
+    assert.ok(parts.at(-1).totalUsage.outputTokens > 5);
+  });
+
+  test('the last part has the timings, where there are any', async (t) => {
+    const { wick } = await open(t);
+    const said = (/** @type {string} */ text) => ({
+      prompt: [
+        {
+          role: /** @type {const} */ ('user'),
+          content: [{ type: /** @type {const} */ ('text'), text }],
+        },
+      ],
+      maxOutputTokens: 3,
+    });
+    const last = async (/** @type {string} */ text) => {
+      const { stream } = await wick().doStream(said(text));
+      return (await collect(/** @type {any} */ (stream))).at(-1);
+    };
+    const good = await last('Hello');
+    assert.ok(good.providerMetadata.wick.timings.ttftMs > 0);
+    const bad = await last('fox '.repeat(5000));
+    assert.deepEqual([bad.finishReason.unified, bad.providerMetadata], ['error', undefined]);
   });
 
   test('settings reach the engine', async (t) => {
@@ -351,6 +373,8 @@ describe('vectors and rankings', () => {
       results,
     );
     const objects = { type: /** @type {const} */ ('object'), values: [{ a: 1 }, { a: 2 }] };
+    const signal = { query: 'a', documents: objects, abortSignal: AbortSignal.abort() };
+    await assert.rejects(async () => model.doRerank(signal), isAbort);
     const { ranking: two, warnings } = await model.doRerank({ query: 'a', documents: objects });
     assert.deepEqual([two.length, warnings?.[0].type], [2, 'compatibility']);
   });
@@ -391,8 +415,7 @@ describe('what goes wrong', () => {
       part = await reader.read()
     );
     await reader.cancel();
-    await engine.generate('Once', { maxTokens: 1 }).text();
-    assert.equal((await engine.stats()).requests.aborted, 1);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it has ended');
   });
 
   test('an error of the engine is the error of the call, and a part of the stream', async (t) => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { dist, hasCode, isAbort, openEngine } from './support/package.mjs';
+import { dist, hasCode, isAbort, openEngine, waitUntil } from './support/package.mjs';
 
 /** @typedef {import('../js/index.js').Engine} Engine */
 /** @typedef {import('../js/index.js').Chat} Chat */
@@ -217,7 +217,22 @@ describe('turns that do not end well', () => {
     }
     assert.deepEqual(chat.history[1], { role: 'assistant', content: text });
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
-    assert.equal((await engine.stats()).requests.aborted, 1);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it has ended');
+  });
+
+  test('so does an error that is thrown into the reply, and disposing of it', async (t) => {
+    const { engine, chat } = await openChat(t);
+    const thrown = chat.send('Tell me a story.', endless)[Symbol.asyncIterator]();
+    await thrown.next();
+    await assert.rejects(thrown.throw(new Error('mine')), /mine/);
+    assert.deepEqual(await thrown.next(), { done: true, value: undefined });
+    assert.equal(chat.history.length, 2);
+    const disposed = chat.send('Tell me a story.', endless)[Symbol.asyncIterator]();
+    await disposed.next();
+    await disposed[Symbol.asyncDispose]();
+    assert.equal(chat.history.length, 4);
+    assert.ok((await turn(chat, 'Hello')).text.length > 0);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both have ended');
   });
 
   test('an abort before anything came leaves the history as it was', async (t) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { locate } from './support/locate.mjs';
-import { dist, hasCode, isAbort, modelPath, openEngine } from './support/package.mjs';
+import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/pipeline.js')} */
 const { pipeline, TextStreamer, InterruptableStoppingCriteria, Tensor, cos_sim } = await import(
@@ -125,8 +125,7 @@ describe('text-generation', () => {
       assert.equal(pieces, 3);
       assert.ok((made.at(-1)?.content ?? made).length > 3);
     }
-    await generator('Hello', { max_new_tokens: 1 });
-    assert.equal((await engine.stats()).requests.aborted, 2);
+    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both have ended');
     const signal = AbortSignal.abort();
     await assert.rejects(generator('Hello', { signal }), isAbort);
     await assert.rejects(generator(messages, { signal }), isAbort);
@@ -205,7 +204,12 @@ describe('feature-extraction', { skip: shared.skip }, () => {
     }
     const one = await extractor('a fox', { pooling: 'mean', normalize: true });
     assert.deepEqual(one.dims, [1, hidden]);
-    const [first] = [...(await extractor(texts, { pooling: 'mean', normalize: true }))];
+    const long = await extractor('fox '.repeat(3000), { pooling: 'mean' }); // cut to the context
+    assert.deepEqual(long.dims, [1, hidden]);
+    const each = await extractor(texts, { pooling: 'mean', normalize: true });
+    const [first, second, ...none] = [...each];
+    assert.deepEqual([none.length, second.dims], [0, [hidden]]);
+    assert.deepEqual([first.tolist(), second.tolist()], each.tolist());
     assert.ok(Math.abs(cos_sim(first.data, one.data) - 1) < 1e-5);
     assert.ok(cos_sim([1, 0], [0, 2]) === 0 && cos_sim([1, 1], [-1, -1]) < -0.999);
     assert.throws(() => cos_sim([1], [1, 2]), hasCode('ARG'));
@@ -273,6 +277,7 @@ describe('text-classification', { skip: shared.skip }, () => {
     assert.deepEqual(await classifier('a fox', { top_k: 2 }), all.slice(0, 2));
     const two = await classifier(['a fox', 'a hen']);
     assert.deepEqual([two.length, two[0]], [2, all[0]]);
+    assert.equal((await classifier('fox '.repeat(3000))).length, 1); // cut to the context
     const each = await classifier(['a fox', 'a hen'], { top_k: 3 });
     assert.deepEqual([each.length, each[0]], [2, all]);
   });
@@ -314,6 +319,8 @@ describe('pipeline', () => {
       assert.equal(told[0].file, 'wick-2.6m-q8_0.gguf');
       const last = told.findLast(({ status }) => status === 'progress');
       assert.deepEqual([last.progress, last.loaded], [100, last.total]);
+      const loaded = told.flatMap((one) => one.loaded ?? []);
+      assert.ok(loaded.every((one, at) => at === 0 || one > loaded[at - 1]));
       assert.equal(generator.task, 'text-generation');
       await generator.dispose();
       await assert.rejects(generator('Hello'), hasCode('CLOSED'));
