@@ -86,7 +86,7 @@ static bool put_word(reply_parser *p) {
     parser_put_text(p, WORDS[i][1]);
     return true;
   }
-  uint8_t first = 0;
+  uint8_t first;
   if (!scan_holds((const uint8_t *)word->bytes, word->size_bytes, &first)) return false;
   parser_put(p, REPLY_CALL_ARGUMENTS, (const uint8_t *)word->bytes, word->size_bytes);
   return true;
