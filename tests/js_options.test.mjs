@@ -31,6 +31,29 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
 
+  test('what is true or false is no text and no number', async (t) => {
+    const wrong = ['false', 'no', 1, 0, NaN, {}, []];
+    const names = ['metrics', 'directoryOnly', 'prefixCache'];
+    for (const [name, value] of names.flatMap((one) => wrong.map((value) => [one, value]))) {
+      const options = /** @type {any} */ ({ file: modelPath, [String(name)]: value });
+      await assert.rejects(createEngine(options), (/** @type {any} */ error) => {
+        assert.match(error.message, new RegExp(`^${name} must be true or false, not `));
+        return hasCode('ARG')(error);
+      });
+    }
+    for (const swap of /** @type {any[]} */ ([1, 0, NaN, { always: 'no' }, { folder: 5 }, []])) {
+      await assert.rejects(createEngine({ file: modelPath, swap }), hasCode('ARG'));
+    }
+    const given = /** @type {any} */ ({ file: modelPath, metrics: null, prefixCache: null });
+    const engine = await openEngine(t, given);
+    for (const name of ['ignoreEnd', 'printSpecial']) {
+      for (const value of wrong) {
+        const options = /** @type {any} */ ({ maxTokens: 1, [name]: value });
+        assert.throws(() => engine.generate('a', options), hasCode('ARG'), `${name} ${value}`);
+      }
+    }
+  });
+
   test('a pre-tokenizer is one of those that are known', async (t) => {
     const unknown = createEngine({ file: modelPath, directoryOnly: true, preTokenizer: 'nope' });
     await assert.rejects(unknown, (/** @type {any} */ error) => {

@@ -3,7 +3,7 @@
 import { argumentError } from '../base/errors.js';
 import { VERSION } from '../connection/messages.js';
 import { downloadOf, nameOfBlob } from './model_options.js';
-import { checkCount, checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
@@ -88,8 +88,11 @@ function kvTypesOf(kvType) {
 /** @param {EngineOptions['swap'] | null} swap */
 function swapOf(swap) {
   if (typeof swap === 'string') return { swap: 1, swapFolder: swap };
-  if (typeof swap !== 'object' || swap === null) return { swap: swap ? 1 : 0 };
-  const { folder, always = false } = swap;
+  if (typeof swap !== 'object' || swap === null || Array.isArray(swap)) {
+    return { swap: checkFlag('swap', swap) ? 1 : 0 };
+  }
+  const { folder } = swap;
+  const always = checkFlag('swap.always', swap.always);
   if (folder === undefined || typeof folder === 'string') {
     return { swap: always ? 2 : 1, swapFolder: folder };
   }
@@ -116,7 +119,7 @@ function preTokenizerOf(name) {
  */
 export function configOf(options, threads) {
   const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
-  const { kvTokens = 0, prefixCache = true } = options;
+  const { kvTokens = 0 } = options;
   return {
     threads,
     contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
@@ -124,12 +127,12 @@ export function configOf(options, threads) {
     ...kvTypesOf(options.kvType),
     kvTokens: checkCount('kvTokens', kvTokens),
     queueLimit: queueLimitOf(options.queueLimit),
-    noPrefixCache: prefixCache === false,
+    noPrefixCache: !checkFlag('prefixCache', options.prefixCache, true),
     ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
-    directoryOnly: options.directoryOnly === true,
+    directoryOnly: checkFlag('directoryOnly', options.directoryOnly),
     preTokenizer: preTokenizerOf(options.preTokenizer),
-    metrics: options.metrics === true,
+    metrics: checkFlag('metrics', options.metrics),
     timerGrainUs: timerGrainUs(),
     chooseThreads: options.threads === undefined,
   };

@@ -34,6 +34,18 @@ export const checkCount = (name, value) =>
 export const checkCompletions = (name, value) =>
   checkNumber(name, value, { min: 1, max: COMPLETIONS_MAX, whole: true });
 
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {boolean} [otherwise] where it is not given
+ * @returns {boolean}
+ */
+export function checkFlag(name, value, otherwise = false) {
+  const flag = value ?? otherwise;
+  if (typeof flag === 'boolean') return flag;
+  throw argumentError(`${name} must be true or false, not ${shown(value)}`);
+}
+
 /** @param {string} name @param {unknown} value */
 export function checkCallback(name, value) {
   if ((value ?? undefined) === undefined || typeof value === 'function') return;

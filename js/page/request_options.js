@@ -6,7 +6,7 @@ import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
-import { checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { samplerNames, samplersOf } from './sampler_options.js';
 
@@ -74,11 +74,11 @@ export function settingsOf(options) {
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
     logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
-    logprobsAfter: flagOf('logprobsAfter', options.logprobsAfter),
+    logprobsAfter: checkFlag('logprobsAfter', options.logprobsAfter),
     samplers: samplersOf(options),
     stop: stopsOf(options.stop),
-    ignoreEnd: options.ignoreEnd === true,
-    printSpecial: options.printSpecial === true,
+    ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
+    printSpecial: checkFlag('printSpecial', options.printSpecial),
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),
     speculation: speculationOf(options.speculation ?? true),
     salt: saltOf(options.salt),
@@ -99,12 +99,6 @@ export function saltOf(salt) {
   if (salt === '') throw argumentError("salt must not be empty: '' would be everybody's");
   if (/\p{Surrogate}/u.test(salt)) throw argumentError('salt must be well-formed text');
   return salt;
-}
-
-/** @param {string} name @param {unknown} value @returns {boolean} */
-function flagOf(name, value) {
-  if (typeof (value ?? false) === 'boolean') return value === true;
-  throw argumentError(`${name} must be true or false, not ${shown(value)}`);
 }
 
 /** @param {unknown} speculation @returns {boolean | 'always'} */
