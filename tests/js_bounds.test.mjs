@@ -45,7 +45,7 @@ describe('of a request', () => {
       ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
       ...{ logprobs: 0, stop: [], ignoreEnd: false, printSpecial: false, priority: 0 },
       ...{ speculation: true, salt: '', forced: [], grammar: undefined },
-      ...{ logprobsAfter: false, samplers: undefined },
+      ...{ logprobsAfter: false, samplers: undefined, adapters: undefined },
     });
     assert.ok(seed >= 0n && seed < 1n << 64n);
     assert.notEqual(settingsOf({}).seed, seed);

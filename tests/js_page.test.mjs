@@ -80,7 +80,8 @@ describe('embeddings', () => {
     { vector: Float32Array.of(1, -0.5), tokens: 3 },
     { vector: Float32Array.of(0.25, 2), tokens: 4 },
   ];
-  const usual = { pooling: 'model', normalize: true, truncate: false, dimensions: 0 };
+  const embedding = { pooling: 'model', normalize: true, truncate: false, dimensions: 0 };
+  const usual = { ...embedding, adapters: undefined };
 
   test('of texts and tokens, with every option', async () => {
     const { engine, asked } = engineOf({ embed: found });
