@@ -727,7 +727,12 @@ typedef struct wick_request {
   uint32_t passes_waited;
   uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
                          // their seeds, too
-  bool no_speculation;   // never proposes what may follow
+  // The prompt, a text, may end inside of what the tokenizer would make one token: its last token
+  // (or up to 4, of which whole characters are) is taken back, and what is sampled begins with its
+  // bytes: the first token does, if it was one. They are not returned again; the tokens that have
+  // them count. WICK_E_ARG with a grammar.
+  bool healing;
+  bool no_speculation;     // never proposes what may follow
   bool always_speculates;  // proposes whether that pays or not, for tests and measurements
   uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
   // Whose it is: what one tenant had read is not found by another. None: those without a name. A

@@ -248,6 +248,11 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   signal?: AbortSignal | null;
   /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
   timeout?: number | null;
+  /**
+   * The prompt may end inside of what the tokenizer would make one token: its last token is sampled again with what
+   * follows. Of prompts that are strings, without a grammar.
+   */
+  healing?: boolean;
   /** Goes on after an end token, for measurements. */
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */

@@ -223,6 +223,51 @@ describe('text that nothing else can follow', () => {
   });
 });
 
+describe('healing', () => {
+  test('the first token begins with the last one of the prompt, whose text is not repeated', async (t) => {
+    const engine = await openEngine(t, { file: modelPath });
+    for (const prompt of ['Once upon a ti', 'The fox ran to the gar', 'caf', 'un été']) {
+      const ids = await engine.tokenize(prompt);
+      let [end, taken] = ['\ufffd', 0]; // a character may have several tokens
+      while (end.includes('\ufffd')) end = await engine.detokenize(ids.slice(-++taken));
+      /** @type {number[]} */
+      const tokens = [];
+      const text = await engine
+        .generate(prompt, {
+          healing: true,
+          temperature: 0,
+          maxTokens: 6,
+          onToken: ({ token }) => void tokens.push(token),
+        })
+        .text();
+      const [first] = tokens;
+      const isHealed = ids.length > taken;
+      if (isHealed && taken === 1) {
+        assert.ok((await engine.detokenize([first])).startsWith(end), prompt);
+      }
+      assert.equal(isHealed ? end + text : text, await engine.detokenize(tokens), prompt);
+    }
+  });
+
+  test('goes with prompts that are strings, without a grammar', async (t) => {
+    const engine = await openEngine(t, { file: modelPath });
+    const long = 'Once upon a ti';
+    for (const [prompt, options, message] of /** @type {[any, any, RegExp][]} */ ([
+      [[1, 2], {}, /a prompt that is a text/],
+      [long, { choices: ['a'] }, /no grammar/],
+      [long, { healing: 'yes' }, /healing must be true or false/],
+    ])) {
+      await assert.rejects(
+        async () => engine.generate(prompt, { healing: true, ...options }).text(),
+        {
+          code: 'ARG',
+          message,
+        },
+      );
+    }
+  });
+});
+
 describe('extract', () => {
   const { mail, ...properties } = schemas[0].properties; // an address may be long
   const schema = { ...schemas[0], properties };

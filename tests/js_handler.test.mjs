@@ -158,7 +158,7 @@ describe('completions', () => {
     });
     const { signal } = asked[1][2];
     assert.ok(signal instanceof AbortSignal);
-    const options = { maxTokens: 16, signal, salt: undefined, seed: 5, n: 3 };
+    const options = { adapters: undefined, maxTokens: 16, signal, salt: undefined, seed: 5, n: 3 };
     assert.deepEqual(asked, [
       ['info'],
       ['generateMany', 'x', options],
@@ -205,8 +205,8 @@ describe('completions', () => {
     const idle = { best_of: 1, echo: false, suffix: '', user: {}, stream: false, logprobs: null };
     const sent = { prompt: 'x', ...body, ...idle };
     assert.equal((await createHandler(engine)(post(COMPLETIONS, sent))).status, 200);
-    const { signal, seed, n, ...options } = asked[1][2];
-    assert.deepEqual([seed, n], [undefined, 1]);
+    const { signal, seed, n, adapters, ...options } = asked[1][2];
+    assert.deepEqual([seed, n, adapters], [undefined, 1, undefined]);
     assert.deepEqual(
       options,
       Object.fromEntries(fields.map(([, value, option]) => [option, value])),
@@ -512,7 +512,7 @@ describe('chats', () => {
     const [[wanted, { signal }]] = asked;
     assert.ok(signal instanceof AbortSignal);
     const sent = [{ ...talk[0], role: 'system' }, ...talk.slice(1)];
-    assert.deepEqual(wanted, { messages: sent, ...given, salt: 'mine' });
+    assert.deepEqual(wanted, { messages: sent, ...given, adapters: undefined, salt: 'mine' });
   });
 
   test('what is wrong is named', async () => {

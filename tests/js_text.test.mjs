@@ -355,7 +355,6 @@ describe('chat', () => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const more of [
-      { tool_choice: 'required' },
       { response_format: { type: 'xml' } },
       { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
     ]) {
@@ -367,6 +366,7 @@ describe('chat', () => {
       { messages: [] },
       { messages: [{}] },
       { messages, top_logprobs: 2 },
+      { messages, tool_choice: 'required' },
       { messages, n: 17 },
       { messages, priority: 1000 },
     ])) {

@@ -445,6 +445,7 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   request.stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
   request.stop_count = from->stop_count;
   request.ignore_end = from->ignore_end != 0;
+  request.healing = from->healing != 0;
   request.print_special = from->print_special != 0;
   request.session = from->session;
   request.salt = (const char *)(uintptr_t)from->salt;

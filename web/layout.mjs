@@ -53,6 +53,7 @@ export const filled = {
     stop_bytes: 'u32', // their sizes
     stop_count: 'u32',
     ignore_end: 'u32',
+    healing: 'u32',
     print_special: 'u32',
     session: 'u32',
     prefill_only: 'u32',

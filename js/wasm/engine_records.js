@@ -65,6 +65,7 @@ const kvTypes = {
  *   left out: the default ones
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
+ * @property {boolean} [healing]
  * @property {boolean} printSpecial
  * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
  * @property {number} [session] the text continues this session and is added to it
@@ -121,6 +122,7 @@ export function requestWords(request, passed, adapters) {
   const { forced, drop, grammar } = request;
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
   words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
+  words[layout.REQUEST_HEALING] = Number(request.healing ?? false);
   words[layout.REQUEST_PRINT_SPECIAL] = Number(request.printSpecial);
   words[layout.REQUEST_SESSION] = request.session ?? 0;
   words[layout.REQUEST_PREFILL_ONLY] = Number(request.prefillOnly ?? false);

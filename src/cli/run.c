@@ -26,7 +26,7 @@ typedef struct run_options {
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 25 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 26 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -41,6 +41,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
                "a JSON line on stderr for each token, with N alternatives"),
       args_flag("--logprobs-after", &sampling->logprobs_after,
                 "of the distribution that the samplers leave, not the model's"),
+      args_flag("--healing", &run->request.healing, "the prompt may end inside of a word or token"),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "one token a pass (the text is the same)"),
       adapter_files_option(&run->adapters),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "schedule/healing.h"
 
 enum { DETOKENIZER_TAIL_BYTES = 16 };
 
@@ -162,17 +163,65 @@ static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
+static wick_status check_healing(const wick_request *wanted, wick_error *error) {
+  const bool has_grammar = wanted->grammar != NULL && wanted->grammar->kind != WICK_GRAMMAR_NONE;
+  const bool has_forced = wanted->forced != NULL;
+  const bool has_text = wanted->tokens == NULL && !wanted->prefill_only;
+  if (!wanted->healing || (has_text && !has_grammar && !has_forced)) return WICK_OK;
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "healing goes with %s",
+            has_grammar  ? "no grammar"
+            : has_forced ? "no forced tokens"
+                         : "a prompt that is a text, and an answer");
+  return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
+}
+
+// Takes back the end of the prompt, and makes a grammar of texts that begin with it.
+static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
+                               const wick_request *wanted, request *request, healing *healing,
+                               wick_grammar *grammar, wick_error *error) {
+  if (!wanted->healing) return WICK_OK;
+  const uint32_t before = request->session == NULL ? 0 : request->session->count;
+  uint8_t *scratch = memory_alloc(memory, tokenizer_piece_bytes_max(tokenizer));
+  if (scratch == NULL) return memory_fail(memory, error, "the prompt", 0);
+  *healing =
+      healing_find(tokenizer, request->tokens + before, request->prompt_count - before, scratch);
+  memory_free(memory, scratch);
+  if (healing->tokens == 0) return WICK_OK;
+  request->prompt_count -= healing->tokens;
+  request->healing_bytes = healing->text_bytes;
+  request->heals_token = healing->tokens == 1;
+  *grammar = (wick_grammar){.kind = WICK_GRAMMAR_CHOICE,
+                            .text = "[\"\"]",
+                            .text_bytes = 4,
+                            .marker = healing->text,
+                            .marker_bytes = healing->text_bytes};
+  return WICK_OK;
+}
+
+// Of the tokens that may come, the shorter ones cannot: a model that has seen whole words gives
+// their beginnings for other words.
+static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab) {
+  const uint8_t *piece;
+  for (uint32_t id = 0; id < vocab; id++) {
+    if ((bits[id / 32] >> id % 32 & 1u) == 0) continue;
+    const size_t size =
+        tokenizer_piece(request->tokenizer, (int32_t)id, false, (uint8_t *)request->piece, &piece);
+    if (size < request->healing_bytes) bits[id / 32] &= ~(1u << id % 32);
+  }
+}
+
 static void mask_tokens(void *context, uint32_t *bits, uint32_t vocab) {
   request *request = context;
   mask_write(request->constraint->masks, &request->matcher, bits, vocab);
+  if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 
 static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
-                                grammar_shelf *shelf, const wick_request *wanted, request *request,
+                                grammar_shelf *shelf, const wick_grammar *wanted, request *request,
                                 wick_error *error) {
-  if (wanted->grammar == NULL || wanted->grammar->kind == WICK_GRAMMAR_NONE) return WICK_OK;
+  if (wanted == NULL || wanted->kind == WICK_GRAMMAR_NONE) return WICK_OK;
   const wick_status status =
-      shelf_take(shelf, memory, tokenizer, wanted->grammar, &request->constraint, error);
+      shelf_take(shelf, memory, tokenizer, wanted, &request->constraint, error);
   if (status != WICK_OK) {
     if (error != NULL && status != WICK_E_NOMEM) error->subject = WICK_SUBJECT_GRAMMAR;
     return status;
@@ -205,14 +254,24 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   made->salt = session != NULL ? session->salt : salt_of(wanted->salt, wanted->salt_bytes);
   made->drop_first = wanted->drop_first;
   made->drop_last = wanted->drop_last;
-  wick_status status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+  healing healing;
+  wick_grammar ending;
+  wick_status status = check_healing(wanted, error);
+  if (status == WICK_OK) {
+    status = make_prompt(memory, tokenizer, wanted, vocab, context_tokens, made, error);
+  }
+  if (status == WICK_OK)
+    status = heal_prompt(memory, tokenizer, wanted, made, &healing, &ending, error);
   if (status == WICK_OK) status = limit_output(memory, wanted, context_tokens, made, error);
   if (status == WICK_OK) status = copy_forced(memory, wanted, vocab, made, error);
   if (status == WICK_OK) {
     status = make_sampler(memory, wanted, vocab, context_tokens, made, error);
   }
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, made, error);
-  if (status == WICK_OK) status = take_grammar(memory, tokenizer, shelf, wanted, made, error);
+  if (status == WICK_OK) {
+    const wick_grammar *grammar = made->healing_bytes != 0 ? &ending : wanted->grammar;
+    status = take_grammar(memory, tokenizer, shelf, grammar, made, error);
+  }
   if (status != WICK_OK) {
     request_destroy(memory, shelf, made);
     return status;
@@ -239,6 +298,7 @@ void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request
     matcher_end(&request->matcher);
     shelf_give_back(shelf, memory, request->constraint);
   }
+  if (request->spent != NULL) shelf_give_back(shelf, memory, request->spent);
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);
   sampler_destroy(request->sampler);
@@ -282,6 +342,22 @@ static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32
          matcher_continues(&request->matcher);
 }
 
+// Leaves out what the prompt has: the text in request->piece, of which this many bytes are new. The
+// grammar ends with it.
+static size_t heal_text(request *request, size_t piece_bytes) {
+  if (request->healing_bytes == 0) return piece_bytes;
+  const size_t old = piece_bytes < request->healing_bytes ? piece_bytes : request->healing_bytes;
+  memmove(request->piece, request->piece + old, piece_bytes - old);
+  request->healing_bytes -= old;
+  if (request->healing_bytes == 0) {
+    matcher_end(&request->matcher);
+    sampler_set_mask(request->sampler, NULL, NULL);
+    request->spent = request->constraint;
+    request->constraint = NULL;
+  }
+  return piece_bytes - old;
+}
+
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes) {
   *shown_bytes = 0;
@@ -290,7 +366,7 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
   request->tokens_out++;
   const bool is_complete = !go_on_in_grammar(request, tokenizer, token);
   const size_t piece_bytes =
-      detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece);
+      heal_text(request, detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece));
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);
     *shown_bytes = piece_bytes;
@@ -308,7 +384,8 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
 
 size_t request_flush(request *request) {
   if (request->is_stopped) return 0;
-  size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
+  const size_t piece_bytes =
+      heal_text(request, detokenizer_flush(&request->detokenizer, request->piece));
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);
     return piece_bytes;

@@ -54,6 +54,9 @@ typedef struct request {
   sampler *sampler;
   stop_matcher *stops;      // NULL: none
   constraint *constraint;   // NULL: any text
+  constraint *spent;        // what healing had, when the end of the prompt has come again; or NULL
+  size_t healing_bytes;     // of the prompt's end that are still to come
+  bool heals_token;         // they were one token: the first one sampled begins with it
   grammar_matcher matcher;  // where the text is in it
   // Tokens that the grammar leaves no choice of (schedule/jump.h): [jump_next, jump_count) are to
   // come. They wait for rows of logits where their logprobs are wanted.

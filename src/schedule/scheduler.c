@@ -219,6 +219,8 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
   wick_request same = *wanted;
   same.tokens = original->tokens;
   same.token_count = original->prompt_count;
+  same.healing = false;
+  if (original->healing_bytes != 0) same.grammar = &original->constraint->wanted;
   *followers = NULL;
   for (uint32_t i = 1; i < wanted->completions; i++) {
     request *made;
@@ -229,6 +231,8 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
     if (status != WICK_OK) return status;
     give_adapters(made, &original->adapters);
     made->original = original;
+    made->healing_bytes = original->healing_bytes;
+    made->heals_token = original->heals_token;
     made->next = *followers;
     *followers = made;
   }

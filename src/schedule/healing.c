@@ -1,0 +1,33 @@
+// schedule/healing.c — the end of a prompt that is sampled again.
+#include "schedule/healing.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+static bool has_whole_characters(const char *text, size_t size_bytes) {
+  for (size_t at = 0; at < size_bytes;) {
+    uint32_t code_point;
+    const int length = utf8_decode((const uint8_t *)text + at, size_bytes - at, &code_point);
+    if (length <= 0) return false;
+    at += (size_t)length;
+  }
+  return true;
+}
+
+healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t count,
+                     uint8_t *scratch) {
+  healing found = {0};
+  for (uint32_t taken = 1; taken <= HEALING_TOKENS_MAX && taken < count; taken++) {
+    const uint8_t *piece;
+    const size_t size = tokenizer_piece(tokenizer, tokens[count - taken], false, scratch, &piece);
+    if (size == 0 || size > HEALING_BYTES_MAX - found.text_bytes) break;
+    memmove(found.text + size, found.text, found.text_bytes);
+    memcpy(found.text, piece, size);
+    found.text_bytes += size;
+    if (!has_whole_characters(found.text, found.text_bytes)) continue;
+    found.tokens = taken;
+    return found;
+  }
+  return (healing){0};
+}
