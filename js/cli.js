@@ -18,7 +18,17 @@ import { followMemory } from './cli/wasi_memory.js';
 
 /** The options without a value. All others have one. */
 const flags = new Set([
-  ...['--adaptive', '--convoy', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
+  ...[
+    '--adaptive',
+    '--convoy',
+    '--healing',
+    '--help',
+    '-h',
+    '--json',
+    '--metrics',
+    '--no-bos',
+    '--no-special',
+  ],
   ...['--logprobs-after', '--no-speculation', '--saturation', '--serve', '--special', '--stats'],
 ]);
 const pathOptions = new Set(['-f', '--kl', '--out', '--save']);
@@ -200,6 +210,7 @@ function readRunOptions(found) {
     const value = last.get(option);
     if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
   }
+  if (last.has('--healing')) generation.healing = true;
   if (last.has('--no-speculation')) generation.speculation = false;
   const seed = last.get('--seed');
   if (seed !== undefined) generation.seed = BigInt(seed);
