@@ -68,7 +68,9 @@ test('soak: an engine in Chromium keeps nothing of its requests', {
   }, '/dist/');
   const sizes = [];
   let asked = 0;
-  for (const count of counts) {
+  // On a busy machine V8 still compiles at the second count; what is kept of each request grows on to the third.
+  const further = isSoak ? [] : [2 * counts[1] - counts[0]];
+  for (const count of [...counts, ...further]) {
     await page.evaluate(async (more) => {
       const { engine } = /** @type {any} */ (globalThis);
       const messages = [{ role: 'user', content: 'Hi' }];
@@ -79,5 +81,6 @@ test('soak: an engine in Chromium keeps nothing of its requests', {
     asked = count;
     sizes.push(await memoryAfterCollections(browser, page));
   }
-  checkGrowth(t, sizes);
+  const hasSettled = sizes[1].privateKb - sizes[0].privateKb < WARMING_KB_MAX.privateKb;
+  checkGrowth(t, hasSettled ? sizes.slice(0, 2) : sizes.slice(-2));
 });
