@@ -259,6 +259,7 @@ check: check-quick tidy ## formats, lints and types, without changing a file
 check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
 	$(Q)$(NODE) tools/build/check_rooms.mjs
+	$(Q)$(NODE) tools/build/check_callers.mjs
 	$(Q)$(NODE) tools/build/check_js_rooms.mjs
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion

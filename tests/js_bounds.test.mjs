@@ -43,7 +43,14 @@ describe('of a request', () => {
     assert.deepEqual(settings, {
       ...{ maxTokens: 0, temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, repeatPenalty: 1 },
       ...{ frequencyPenalty: 0, presencePenalty: 0, penaltyLast: 0, logitBias: [], logprob: false },
-      ...{ logprobs: 0, stop: [], ignoreEnd: false, printSpecial: false, priority: 0 },
+      ...{
+        logprobs: 0,
+        stop: [],
+        healing: false,
+        ignoreEnd: false,
+        printSpecial: false,
+        priority: 0,
+      },
       ...{ speculation: true, salt: '', forced: [], grammar: undefined },
       ...{ logprobsAfter: false, samplers: undefined, adapters: undefined },
     });
@@ -90,8 +97,8 @@ describe('of a request', () => {
       assert.equal(plain({ speculation }).speculation, speculation);
     }
     assert.throws(() => plain({ speculation: 'never' }), /speculation must be/);
-    const flags = plain({ ignoreEnd: true, printSpecial: true });
-    assert.deepEqual([flags.ignoreEnd, flags.printSpecial], [true, true]);
+    const flags = plain({ healing: true, ignoreEnd: true, printSpecial: true });
+    assert.deepEqual([flags.healing, flags.ignoreEnd, flags.printSpecial], [true, true, true]);
     assert.equal(plain({ salt: 'a' }).salt, 'a');
     for (const salt of ['', 5, '\ud800']) assert.throws(() => plain({ salt }), /^WickError: salt/);
     assert.deepEqual(plain({ forced: [1, 2] }).forced, [1, 2]);

@@ -535,7 +535,7 @@ describe('requests', () => {
     const { native, acts, log, ints, text, numbers, memory, blocks, fails } = instanceOf();
     acts.embed_begin = (_, at) => {
       const [texts, count, ...words] = ints(at, layout.EMBED_FIELDS);
-      assert.deepEqual([count, words], [3, [5, 12, 1, 0]]);
+      assert.deepEqual([count, words], [3, [5, 12, 1, 0, 0, 0]]);
       const items = [0, 1, 2].map((i) => ints(texts + i * 4 * layout.EMBED_TEXT_FIELDS, 6));
       assert.deepEqual([text(items[0][0], items[0][1]), items[0].slice(2)], ['é', [0, 0, 0, 0]]);
       assert.deepEqual(

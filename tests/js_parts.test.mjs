@@ -506,7 +506,14 @@ describe('memory', () => {
     const request = {
       ...{ ...counts, ...floats, frequencyPenalty: 2, presencePenalty: 4, prompt: 'text' },
       ...{ seed: (5n << 32n) | 6n, logitBias: [[11, -0.5]], logprob: true, stop: ['a', 'bc'] },
-      ...{ ignoreEnd: true, printSpecial: true, session: 12, prefillOnly: true, drop: [13, 14] },
+      ...{
+        healing: true,
+        ignoreEnd: true,
+        printSpecial: true,
+        session: 12,
+        prefillOnly: true,
+        drop: [13, 14],
+      },
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
       ...{ completions: 2, grammar: { kind: 3, text: '[ab]+' }, logprobsAfter: true, samplers },
       adapters: [{ name: 'a', scale: 1 }],
@@ -644,7 +651,13 @@ describe('chat', () => {
       ...{ maxTokens: 11, temperature: 0.25, topK: 12, topP: 0.5, minP: 0.125 },
       ...{ repeatPenalty: 1.5, frequencyPenalty: 0.75, presencePenalty: -0.75, penaltyLast: 0 },
       ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
-      ...{ ignoreEnd: false, printSpecial: false, priority: 6, speculation: 'always' },
+      ...{
+        healing: false,
+        ignoreEnd: false,
+        printSpecial: false,
+        priority: 6,
+        speculation: 'always',
+      },
       ...{ salt: 'tenant', forced: [], grammar: { kind: 2, text: '{"type":"null"}' } },
       ...{ logprobsAfter: false, samplers: undefined },
       adapters: [

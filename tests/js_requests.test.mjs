@@ -41,6 +41,7 @@ describe('settings', () => {
     logprobsAfter: false,
     samplers: undefined,
     stop: [],
+    healing: false,
     ignoreEnd: false,
     printSpecial: false,
     priority: 0,
@@ -181,14 +182,10 @@ describe('settings', () => {
     assert.deepEqual(of({ stop: ['a', 'b'] }).stop, ['a', 'b']);
     assert.deepEqual(of({ stop: [] }).stop, []);
     for (const stop of [5, ['a', 1], {}, [null]]) assert.throws(() => of({ stop }), isArg);
-    assert.deepEqual(
-      [of({ ignoreEnd: true }).ignoreEnd, of({ ignoreEnd: 1 }).ignoreEnd],
-      [true, false],
-    );
-    assert.deepEqual(
-      [of({ printSpecial: true }).printSpecial, of({ printSpecial: 'x' }).printSpecial],
-      [true, false],
-    );
+    for (const name of /** @type {const} */ (['healing', 'ignoreEnd', 'printSpecial'])) {
+      assert.equal(of({ [name]: true })[name], true);
+      for (const value of [1, 'x', 0]) assert.throws(() => of({ [name]: value }), isArg);
+    }
     for (const speculation of [true, false, 'always'])
       assert.equal(of({ speculation }).speculation, speculation);
     for (const speculation of ['never', 1, {}]) assert.throws(() => of({ speculation }), isArg);

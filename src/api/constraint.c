@@ -51,7 +51,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
 
 void wick_constraint_destroy(wick_constraint *constraint) {
   if (constraint == NULL) return;
-  grammar_release(constraint->grammar);
+  grammar_destroy(constraint->grammar);
   memory_free(constraint->memory, constraint->piece);
   memory_gate own = constraint->own;
   memory_free(constraint->engine == NULL ? &own : constraint->memory, constraint);

@@ -113,7 +113,6 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
   grammar *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a grammar", sizeof *made);
   made->memory = memory;
-  made->users = 1;
   grammar_work work;
   work_begin(&work, memory);
   wick_status status = compile(&work, tokens, wanted, &made->program);
@@ -121,17 +120,15 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
   work_end(&work);
   if (status == WICK_OK) status = machine_create(memory, &made->program, &made->machine, error);
   if (status != WICK_OK) {
-    grammar_release(made);
+    grammar_destroy(made);
     return status;
   }
   *out = made;
   return WICK_OK;
 }
 
-void grammar_hold(grammar *grammar) { grammar->users++; }
-
-void grammar_release(grammar *grammar) {
-  if (grammar == NULL || --grammar->users != 0) return;
+void grammar_destroy(grammar *grammar) {
+  if (grammar == NULL) return;
   machine_destroy(grammar->machine);
   program_destroy(grammar->memory, &grammar->program);
   memory_free(grammar->memory, grammar);

@@ -18,7 +18,6 @@ typedef struct grammar {
   memory_gate *memory;
   grammar_program program;
   machine *machine;
-  uint32_t users;  // who hold it: grammar_release
 } grammar;
 
 // Compiles; `tokens` may be NULL (then no token can be named). WICK_E_ARG (broken, with the place),
@@ -28,8 +27,7 @@ wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const w
 // Builds the rules of WICK_GRAMMAR_TOOLS, and answers the one of a whole text; 0 after a failure.
 // Room reply has it (calls.c), which knows how models write calls.
 uint32_t grammar_build_tools(program_builder *builder, const uint8_t *text, size_t size_bytes);
-void grammar_hold(grammar *grammar);
-void grammar_release(grammar *grammar);
+void grammar_destroy(grammar *grammar);
 
 // A place in a text. Copies are independent.
 typedef struct grammar_matcher {

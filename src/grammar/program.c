@@ -132,11 +132,6 @@ static uint32_t make_range_rule(program_builder *builder, uint32_t low) {
   return rule;
 }
 
-uint32_t program_utf8_rule(program_builder *builder) {
-  if (builder->utf8_rule == 0) builder->utf8_rule = make_range_rule(builder, 0);
-  return builder->utf8_rule;
-}
-
 uint32_t program_above_ascii_rule(program_builder *builder) {
   if (builder->above_ascii_rule == 0) builder->above_ascii_rule = make_range_rule(builder, 0x80);
   return builder->above_ascii_rule;

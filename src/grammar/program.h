@@ -59,9 +59,9 @@ typedef struct program_builder {
     uint32_t count, capacity;
   } edges;
   work_u32_list rules;
-  uint32_t utf8_rule, above_ascii_rule;  // any character; any beyond ASCII; 0: not made yet
-  uint32_t escaped_above_ascii_rule;     // as it is or as JSON escapes it
-  uint32_t json_char_rule[3];            // of a string, by spelling (spell.h)
+  uint32_t above_ascii_rule;          // any character beyond ASCII; 0: not made yet
+  uint32_t escaped_above_ascii_rule;  // as it is or as JSON escapes it
+  uint32_t json_char_rule[3];         // of a string, by spelling (spell.h)
   bool has_tokens, has_controls;
 } program_builder;
 
@@ -88,8 +88,7 @@ void program_range(program_builder *builder, uint32_t from, uint32_t low, uint32
 // places in the order of the root of their number.
 void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint32_t separator,
                     uint32_t least, uint32_t most, bool is_plain, uint32_t to);
-// Any character.
-uint32_t program_utf8_rule(program_builder *builder);
+// Any character beyond ASCII.
 uint32_t program_above_ascii_rule(program_builder *builder);
 
 // Drops what leads nowhere, refuses what calls itself before anything is read (WICK_E_UNSUPPORTED)

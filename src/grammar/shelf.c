@@ -40,7 +40,7 @@ static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constrai
 
 static void destroy(memory_gate *memory, constraint *constraint) {
   mask_cache_destroy(constraint->masks);
-  grammar_release(constraint->grammar);
+  grammar_destroy(constraint->grammar);
   memory_free(memory, constraint->texts);
   memory_free(memory, constraint);
 }

@@ -261,8 +261,6 @@ static block_encoder *encoder_of(ggml_type type) {
   }
 }
 
-bool quantize_can_encode(ggml_type type) { return encoder_of(type) != NULL; }
-
 void quantize_encode(ggml_type type, const float *values, size_t count, uint8_t *out) {
   const ggml_type_facts *facts = type_facts(type);
   block_encoder *encode = encoder_of(type);

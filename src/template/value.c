@@ -199,11 +199,6 @@ bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja
   return true;
 }
 
-bool jinja_dict_set_text(jinja_arena *arena, jinja_dict *dict, const char *key, jinja_value value) {
-  const jinja_string *name = jinja_string_copy(arena, key, strlen(key), JINJA_MARK_TEMPLATE);
-  return name != NULL && jinja_dict_set(arena, dict, jinja_of_string(name), value);
-}
-
 void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry) {
   const uint32_t index = (uint32_t)(entry - dict->entries);
   dict->count--;

@@ -112,7 +112,6 @@ bool jinja_list_append(jinja_arena *arena, jinja_list *list, jinja_value item);
 jinja_dict *jinja_dict_create(jinja_arena *arena, uint32_t capacity);
 // Replaces the value of a key that is there. The key is a string or a number.
 bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja_value value);
-bool jinja_dict_set_text(jinja_arena *arena, jinja_dict *dict, const char *key, jinja_value value);
 
 // ---- questions ----
 

@@ -134,7 +134,7 @@ static void check_walk(mask_rig *rig, const wick_grammar *wanted, uint32_t steps
   }
   matcher_end(&matcher);
   mask_cache_destroy(cache);
-  grammar_release(grammar);
+  grammar_destroy(grammar);
 }
 
 static void check_grammars(mask_rig *rig, uint32_t steps) {
@@ -292,7 +292,7 @@ static void measure_schema(mask_rig *rig, const uint8_t *text, size_t size_bytes
   uint64_t random = number;
   for (int i = 0; i < 3; i++) write_instance(rig, cache, grammar, &random, figures, number);
   mask_cache_destroy(cache);
-  grammar_release(grammar);
+  grammar_destroy(grammar);
 }
 
 // WICK_INSTANCES=FILE writes the texts, each behind its schema's number.

@@ -55,7 +55,7 @@ static inline void rig_open(grammar_rig *rig, wick_grammar_kind kind, const char
 }
 
 static inline void rig_close(grammar_rig *rig) {
-  grammar_release(rig->grammar);
+  grammar_destroy(rig->grammar);
   CHECK_EQ_UINT(rig->memory.blocks_now, 0);
 }
 

@@ -139,7 +139,7 @@ static bool is_valid(const vectors *v, memory_gate *memory, const rig_call *call
   if (!CHECK_EQ_INT(grammar_create(memory, NULL, &how, &made, NULL), WICK_OK)) return false;
   const bool fits = call->arguments.size_bytes < RIG_TEXT_BYTES &&
                     holds(made, call->arguments.bytes, call->arguments.size_bytes);
-  grammar_release(made);
+  grammar_destroy(made);
   return fits;
 }
 
@@ -250,7 +250,7 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const cha
     }
     walk_case(v, rig, required, one, parallel != 0, seed, tally);
     if (parallel != 0 && holds(required, text, raw.size_bytes)) tally->required++;
-    grammar_release(required);
+    grammar_destroy(required);
   }
   grammar *free_one = open_grammar(rig, tools, tools_bytes, "\"auto\"", true);
   if (!CHECK(free_one != NULL)) return;
@@ -261,7 +261,7 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const cha
       show(v, one, text, raw.size_bytes, rig);
     }
   }
-  grammar_release(free_one);
+  grammar_destroy(free_one);
 }
 
 TEST(calls_of_every_family_are_held_to_their_schemas) {
@@ -319,7 +319,7 @@ static void check_replies(const char *template_text, const char *ending, const c
     if (CHECK(made != NULL)) {
       const bool fits = holds(made, cases[i].text, strlen(cases[i].text));
       if (!CHECK(fits == cases[i].fits)) printf("# %s\n", cases[i].text);
-      grammar_release(made);
+      grammar_destroy(made);
     } else {
       printf("# %s\n", rig.error.message);
     }
@@ -441,7 +441,7 @@ TEST(what_is_wrong_is_refused) {
     if (!CHECK(made == NULL) || !CHECK_EQ_INT(rig.status, CASES[i].status)) {
       printf("# %s\n", CASES[i].tools);
     }
-    grammar_release(made);
+    grammar_destroy(made);
     rig_close(&rig);
   }
 }

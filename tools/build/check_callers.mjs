@@ -1,0 +1,54 @@
+// Checks that what headers under src/ declare is called: by the engine, a program or a host. What only tests use belongs to
+// src/reference, except for what they ask of a part that they could not see otherwise.
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+
+/** Functions that tests alone call, and why they are where they are. @type {Record<string, string>} */
+const forTests = {
+  gguf_writer_file_bytes: 'what a writer has promised, beside what it wrote',
+  loader_tensor_is_done: 'how far a loader is, tensor by tensor',
+  reply_parser_steps: 'the work of a parser, which is bounded',
+  store_check: 'whether all books of a store agree',
+  tokenizer_kind: 'how the vocabulary was read',
+};
+
+/** @param {string} path @returns {string} without comments */
+const read = (path) => readFileSync(resolve(root, path), 'utf8').replace(/\/\/[^\n]*/g, '');
+
+const listed = execFileSync('git', ['ls-files', 'src', 'web', 'wasi'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const files = listed.split('\n').filter((path) => /\.[ch]$/.test(path));
+/** @type {Map<string, number>} */
+const counts = new Map();
+/** The first halves of names that macros put together: `add_` of `add_##variant`. @type {Set<string>} */
+const pasted = new Set();
+for (const file of files) {
+  const text = read(file);
+  for (const [word] of text.matchAll(/\w+/g)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const [, half] of text.matchAll(/(\w+_)##/g)) pasted.add(half);
+}
+
+/** @type {string[]} */
+const faults = [];
+const headers = files.filter((path) => /^src\/(?!reference\/).*\.h$/.test(path));
+for (const header of headers) {
+  for (const [, name] of read(header).matchAll(
+    /^(?!static|typedef)[a-z][\w *]*?\b(\w+)\([^;{]*\);/gm,
+  )) {
+    const isPasted = pasted.has(name.slice(0, name.lastIndexOf('_') + 1));
+    if ((counts.get(name) ?? 0) > 2 || isPasted) continue; // declared and defined
+    if (!forTests[name]) faults.push(`${header}: nothing calls ${name}`);
+  }
+}
+for (const name of Object.keys(forTests)) {
+  if (!counts.has(name)) faults.push(`tools/build/check_callers.mjs: there is no ${name}`);
+}
+for (const fault of faults) console.error(fault);
+process.exitCode = faults.length > 0 ? 1 : 0;
