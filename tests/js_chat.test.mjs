@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { crc32 } from 'node:zlib';
 import { dist, hasCode, isAbort, openEngine, waitUntil } from './support/package.mjs';
 
 /** @typedef {import('../js/index.js').Engine} Engine */
@@ -20,6 +21,20 @@ const system = 'You are Wick, a small and friendly assistant.';
 async function openChat(t, options = {}) {
   const engine = await openEngine(t);
   return { engine, chat: await engine.createChat({ ...greedy, ...options }) };
+}
+
+/**
+ * A saved chat with another JSON, whose checksum is right.
+ * @param {Uint8Array} bytes
+ * @param {string} json
+ */
+function withJson(bytes, json) {
+  const text = Buffer.from(json);
+  const header = Buffer.from(bytes.slice(0, 20));
+  const state = bytes.subarray(20 + header.readUInt32LE(12));
+  header.writeUInt32LE(text.length, 12);
+  header.writeUInt32LE(crc32(text), 16);
+  return Buffer.concat([header, text, state]);
 }
 
 /** A turn, read whole. @param {Chat} chat @param {Parameters<Chat['send']>} said */
@@ -180,10 +195,17 @@ describe('forks and edits', () => {
 
   test('what cannot be edited is refused', async (t) => {
     const { chat } = await openChat(t, { system });
-    for (const index of [1, -1, 0.5, '0', undefined]) {
+    for (const index of [1, -1, 0.5, '0', undefined, Symbol('x')]) {
       assert.throws(() => chat.edit(/** @type {any} */ (index), 'x'), hasCode('ARG'));
     }
-    assert.throws(() => chat.edit(0, /** @type {any} */ (7)), hasCode('ARG'));
+    for (const content of [7, null, Symbol('x')]) {
+      assert.throws(() => chat.edit(0, /** @type {any} */ (content)), hasCode('ARG'));
+    }
+    const message = { role: 'user', content: 'Hello', call() {} };
+    for (const said of /** @type {any[]} */ ([message, [message], Symbol('x')])) {
+      assert.throws(() => chat.send(said), hasCode('ARG'));
+      await assert.rejects(openChat(t, { messages: said }), hasCode('ARG'));
+    }
     assert.deepEqual(chat.history, [{ role: 'system', content: system }]);
   });
 });
@@ -381,6 +403,9 @@ describe('what is saved', () => {
     for (const from of ['name', 7, undefined]) {
       await assert.rejects(engine.loadChat(/** @type {any} */ (from)), hasCode('ARG'));
     }
+    for (const json of ['', 'null', '{bad', '[]', '{"messages":5}', '{"messages":[{"role":5}]}']) {
+      await assert.rejects(engine.loadChat(withJson(bytes, json)), hasCode('FORMAT'), json);
+    }
     assert.equal((await engine.kvStats()).sessions, sessions);
   });
 });
@@ -440,6 +465,17 @@ describe('a reply that begins as it is told', () => {
     ]);
     assert.equal(special, whole.usage.prompt_tokens + 1);
     assert.ok(literal > special);
+  });
+
+  test('in a chat it becomes a part of the answer, and the next turn goes on from there', async (t) => {
+    const { engine, chat } = await openChat(t);
+    const question = { role: 'user', content: 'What is Wick?' };
+    const said = [question, { role: 'assistant', content: 'I am', prefix: true }];
+    const first = await turn(chat, said);
+    const answer = { role: 'assistant', content: `I am${first.text}` };
+    assert.deepEqual(chat.history, [question, answer]);
+    const expected = await answerOf(engine, [...chat.history, { role: 'user', content: 'Yes?' }]);
+    assert.equal((await turn(chat, 'Yes?')).text, expected.text);
   });
 
   test('a prefix elsewhere is refused', async (t) => {

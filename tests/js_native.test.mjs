@@ -209,7 +209,7 @@ describe('errors', () => {
       () => native.submit(request),
       (error) => {
         const { code, message, cause } = any(error);
-        assert.deepEqual([code, message], ['ARG', 'top_p (topP) is 2']);
+        assert.deepEqual([code, message], ['ARG', 'top_p is 2 (option topP)']);
         assert.deepEqual(cause, {
           ...{ status: 'WICK_E_ARG', offset: 99, option: 'topP', numbers: [4, 5, 6] },
         });
@@ -759,7 +759,7 @@ describe('an engine', () => {
     };
     await assert.rejects(NativeEngine.create(module, config), {
       code: 'SHAPE',
-      message: 'batch (batchSize) is 5',
+      message: 'batch is 5 (option batchSize)',
     });
     assert.equal(made.blocks.size, 0);
     made.acts.engine_create = () => 5;

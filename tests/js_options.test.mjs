@@ -95,6 +95,50 @@ describe('settings of the wrong kind', () => {
     }
     await assertSpeaks(engine);
   });
+
+  test('a download, a draft and eagerness of the wrong kind, also where nothing is fetched', async () => {
+    const symbol = Symbol('x');
+    const wrong = [{ fetch: 5 }, { eager: 1 }, { eager: 'no' }, { retries: symbol }];
+    const drafts = [NaN, 0, false, '', {}].map((draft) => ({ draft }));
+    for (const one of /** @type {any[]} */ ([...wrong, ...drafts, { swap: { allways: true } }])) {
+      const name = Object.keys(one)[0];
+      await assert.rejects(createEngine({ file: modelPath, ...one }), hasCode('ARG'), name);
+    }
+  });
+
+  test('fields of a chat completion, each refused by its name', async (t) => {
+    const engine = await openEngine(t);
+    const symbol = Symbol('x');
+    const part = { type: symbol };
+    for (const [fields, code, message] of /** @type {[any, string, RegExp][]} */ ([
+      [{ response_format: 'json' }, 'ARG', /^response_format must be an object, /],
+      [{ response_format: [] }, 'ARG', /^response_format must be an object, /],
+      [{ logprobs: 'yes' }, 'ARG', /^logprobs must be true or false, /],
+      [{ logprobs: true, top_logprobs: -1 }, 'ARG', /^top_logprobs must be a whole number /],
+      [{ top_logprobs: '2' }, 'ARG', /^top_logprobs must be a whole number /],
+      [{ stream_options: 'x' }, 'ARG', /^stream_options must be an object, /],
+      [{ stream_options: { include_usage: 'yes' } }, 'ARG', /^stream_options\.include_usage must /],
+      [{ chat_template_kwargs: 'x' }, 'ARG', /^chat_template_kwargs must be an object, /],
+      [{ session: 0 }, 'ARG', /^session must be a session /],
+      [{ temperature: symbol }, 'ARG', /^temperature must be a number of at least 0, not Symbol/],
+      [{ logit_bias: [1] }, 'ARG', /^logitBias must be an object /],
+      [{ logit_bias: { '': 1 } }, 'ARG', /^a token of logitBias must .* not the string ""$/],
+      [{ logit_bias: new Map([[symbol, 1]]) }, 'ARG', /^a token of logitBias must /],
+      [{ messages: [{ role: 'user', content: [part] }] }, 'UNSUPPORTED', /part of type Symbol/],
+    ])) {
+      const body = { messages: question, max_tokens: 1, ...fields };
+      await assert.rejects(engine.chat.completions.create(body), (/** @type {any} */ error) => {
+        assert.match(error.message, message);
+        return hasCode(code)(error);
+      });
+    }
+    const variables = /** @type {any} */ (5);
+    await assert.rejects(engine.countTokens([...question], { variables }), hasCode('ARG'));
+    const none = /** @type {any} */ (null);
+    const stream = engine.chat.completions.stream({ messages: [...question], max_tokens: 1 }, none);
+    assert.equal(typeof (await stream.finalContent()), 'string');
+    await assertSpeaks(engine);
+  });
 });
 
 describe('more than there is', () => {
@@ -158,22 +202,24 @@ describe('more than there is', () => {
       [load({ memoryLimit: 1e4 }), /budget 10000\) \(option memoryLimit\)$/],
       [ask({ maxTokens: 200, ignoreEnd: true }), /3 are available \(option kvTokens\)$/],
       [ask({}, 'Once '.repeat(300)), /the context holds 256 \(option contextSize\)$/],
-      [ask({ topP: 0 }), /^top_p \(topP\) is 0, /],
-      [ask({ repeatPenalty: 0 }), /^repeat_penalty \(repeatPenalty\) is 0, /],
-      [ask({ penaltyLast: 1e8 }), /^penalty_last \(penaltyLast\) is 100000000, /],
-      [ask({ typicalP: 0 }), /^typical_p \(typicalP\) is 0, /],
+      [ask({ topP: 0 }), /^top_p is 0, .* \(option topP\)$/],
+      [ask({ repeatPenalty: 0 }), /^repeat_penalty is 0, .* \(option repeatPenalty\)$/],
+      [ask({ penaltyLast: 1e8 }), /^penalty_last is 100000000, .* \(option penaltyLast\)$/],
+      [ask({ typicalP: 0 }), /^typical_p is 0, .* \(option typicalP\)$/],
       [ask({ drySequenceBreakers: ['x'.repeat(41)] }), / \(option drySequenceBreakers\)$/],
       [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
       [ask({ stop: Array(99).fill('x') }), /at most 16 \(option stop\)$/],
       [ask({ stop: [''] }), / \(option stop\)$/],
-      [() => engine.chat.completions.create({ messages, top_p: 0 }), /^top_p \(topP\) is 0, /],
+      [
+        () => engine.chat.completions.create({ messages, top_p: 0 }),
+        /^top_p is 0, .* \(option topP\)$/,
+      ],
     ];
     for (const [call, message] of refused) {
       await assert.rejects(call, (/** @type {any} */ error) => {
         assert.equal(error.name, 'WickError');
         assert.match(error.message, message);
-        const [, option] =
-          /\(options? (.+)\)$|\((\w+)\) is /.exec(error.message)?.filter(Boolean) ?? [];
+        const [, option] = /\(options? (.+)\)$/.exec(error.message) ?? [];
         assert.equal(error.cause.option, option);
         return true;
       });

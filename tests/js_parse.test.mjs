@@ -68,6 +68,11 @@ describe('parse', () => {
       const body = /** @type {any} */ ({ ...ask, response_format });
       await assert.rejects(completions.parse(body), hasCode('ARG'));
     }
+    const cut = { ...ask, response_format: Person, stop: ':' };
+    for (const response_format of [Person, { type: 'json_object' }]) {
+      const body = { ...cut, response_format };
+      await assert.rejects(completions.parse(body), hasCode('INVALID'));
+    }
     const streamed = /** @type {any} */ ({ ...ask, response_format: Person, stream: true });
     await assert.rejects(completions.parse(streamed), hasCode('ARG'));
     const signal = AbortSignal.abort();

@@ -53,7 +53,7 @@ export const subjects = [
 
 /**
  * Adds the option's name to the engine's message, which has the name in C. The message keeps both names, because
- * chat.completions uses those of C. Example: "top_p is 2" becomes "top_p (topP) is 2".
+ * chat.completions uses those of C. Example: "top_p is 2" becomes "top_p is 2 (option topP)".
  * @param {string} message
  * @param {number} number of the error's subject
  * @returns {string}
@@ -61,8 +61,6 @@ export const subjects = [
 export function nameOption(message, number) {
   const [subject = 'none', option] = subjects[number] ?? [];
   if (option === undefined || option === subject) return message;
-  if (message.startsWith(`${subject} is `))
-    return message.replace(subject, `${subject} (${option})`);
   return `${message} (${option.includes(',') ? 'options' : 'option'} ${option})`;
 }
 

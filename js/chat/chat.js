@@ -68,7 +68,7 @@ export class Chat {
     const reply = new ChatReply(begin, (message) => {
       if (this.#running !== reply) return; // it was refused
       this.#running = undefined;
-      if (message) this.#messages = [...messages, message];
+      if (message) this.#messages = withAnswer(messages, message);
     });
     return reply;
   }
@@ -79,9 +79,13 @@ export class Chat {
     const message = this.#messages[index];
     if (!Number.isInteger(index) || !message) {
       const count = this.#messages.length;
-      throw argumentError(`edit: there is no message ${index}, the conversation has ${count}`);
+      throw argumentError(
+        `edit: there is no message ${String(index)}, the conversation has ${count}`,
+      );
     }
-    if (typeof (content ?? '') !== 'string') throw argumentError('edit: content must be a string');
+    if (content !== undefined && typeof content !== 'string') {
+      throw argumentError('edit: content must be a string');
+    }
     const { reasoning_content, ...kept } = message;
     const edited = content === undefined ? [] : [{ ...kept, content }];
     this.#messages = [...this.#messages.slice(0, index), ...edited];
@@ -144,11 +148,33 @@ function checkFields(where, options, names) {
   return options;
 }
 
+/** @param {ChatMessage[]} messages @param {ChatMessage} answer @returns {ChatMessage[]} a prefix is how the answer begins */
+function withAnswer(messages, answer) {
+  const last = messages.at(-1);
+  if (last?.prefix !== true) return [...messages, answer];
+  return [...messages.slice(0, -1), { ...answer, content: textOf(last) + textOf(answer) }];
+}
+
+/** @param {ChatMessage} message @returns {string} */
+const textOf = ({ content }) =>
+  Array.isArray(content)
+    ? content.map((part) => ('text' in part ? part.text : '')).join('')
+    : (content ?? '');
+
+/** @template T @param {T} value @returns {T} */
+function copyOf(value) {
+  try {
+    return structuredClone(value);
+  } catch (error) {
+    throw argumentError(`A message cannot be copied: ${error}`);
+  }
+}
+
 /** @param {Said} content @returns {ChatMessage[]} copies */
 function messagesOf(content) {
   if (content === undefined) return [];
   if (typeof content === 'string') return [{ role: 'user', content }];
-  const messages = structuredClone([content].flat());
+  const messages = copyOf([content].flat());
   const index = messages.findIndex((message) => typeof message?.role !== 'string');
   if (index < 0) return messages;
   throw argumentError(`A turn is a text, a message or several messages: ${index} has no role`);

@@ -70,8 +70,22 @@ export async function readChatFile(from) {
   if (crc32(json) !== header.getUint32(16, true)) {
     throw new WickError('CORRUPT', 'The saved chat is damaged');
   }
-  const { messages } = JSON.parse(new TextDecoder().decode(json));
-  return { messages, state: bytes.subarray(end) };
+  return { messages: messagesOf(json), state: bytes.subarray(end) };
+}
+
+/** @param {Uint8Array} json @returns {ChatMessage[]} */
+function messagesOf(json) {
+  /** @type {any} */
+  let told;
+  try {
+    told = JSON.parse(new TextDecoder().decode(json));
+  } catch (error) {
+    throw new WickError('FORMAT', `The saved chat has no JSON: ${error}`);
+  }
+  const { messages } = told ?? {};
+  const areMessages = (/** @type {any} */ one) => typeof one?.role === 'string';
+  if (Array.isArray(messages) && messages.every(areMessages)) return messages;
+  throw new WickError('FORMAT', 'The saved chat has no messages');
 }
 
 const truncated = () => new WickError('TRUNCATED', 'The saved chat is cut off');

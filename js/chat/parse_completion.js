@@ -10,9 +10,19 @@ import { WickError } from '../index.js';
 
 const TARGET = 'draft-2020-12';
 
+/** @param {string} text @returns {unknown} a stop string may have cut it */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new WickError('INVALID', `The answer is no JSON: ${error}`, { text });
+  }
+}
+
 /** @param {StandardSchema} schema @returns {Reading} */
 function readingOf(schema) {
   const { validate, jsonSchema, vendor } = schema['~standard'];
+  if (typeof validate !== 'function') throw new WickError('ARG', 'The schema has no validate()');
   if (!jsonSchema) {
     throw new WickError(
       'ARG',
@@ -25,7 +35,7 @@ function readingOf(schema) {
       json_schema: { name: 'answer', schema: jsonSchema.input({ target: TARGET }) },
     },
     async read(text) {
-      const result = await validate(JSON.parse(text));
+      const result = await validate(parsed(text));
       if (!result.issues) return result.value;
       const [{ path = [], message }] = result.issues;
       const at = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
@@ -41,7 +51,7 @@ function readingOfFormat(format) {
   const type = format?.type ?? 'text';
   if (type === 'text') throw new WickError('ARG', 'parse needs a schema as its response_format');
   // of zodResponseFormat and the like
-  return { format, read: format.$parseRaw ?? JSON.parse };
+  return { format, read: format.$parseRaw ?? parsed };
 }
 
 /**

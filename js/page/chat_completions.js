@@ -1,12 +1,12 @@
 // js/page/chat_completions.js — OpenAI's chat completions, with the interface of openai-node.
 
-import { abortError, argumentError, WickError } from '../base/errors.js';
+import { abortError, argumentError, WickError, wordsOf } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
-import { checkCompletions, shown } from './option_checks.js';
+import { checkCompletions, checkFlag, checkNumber, checkObject, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
@@ -61,6 +61,9 @@ function checkBody(body) {
   if (typeof (body.stream ?? false) !== 'boolean') {
     throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
   }
+  checkObject('stream_options', body.stream_options);
+  checkFlag('stream_options.include_usage', body.stream_options?.include_usage);
+  checkObject('chat_template_kwargs', body.chat_template_kwargs);
   checkNames(body, [...bodyNames], [...unsupported, ...withoutEffect]);
 }
 
@@ -143,7 +146,7 @@ function textOfPart(part, index) {
   if (part?.type === 'text' && typeof part.text === 'string') return part.text;
   throw new WickError(
     'UNSUPPORTED',
-    `messages[${index}] has a part of type ${part?.type}: only text is understood`,
+    `messages[${index}] has a part of type ${wordsOf(part?.type)}: only text is understood`,
   );
 }
 
@@ -155,8 +158,10 @@ function samplersOfBody(body) {
 
 /** @param {ChatCompletionRequest} body */
 function settingsOfBody(body) {
-  const topLogprobs = body.top_logprobs ?? 0;
-  if (topLogprobs > 0 && !body.logprobs) throw argumentError('top_logprobs needs logprobs: true');
+  const isTold = checkFlag('logprobs', body.logprobs);
+  const range = { min: 0, max: 20, whole: true };
+  const topLogprobs = checkNumber('top_logprobs', body.top_logprobs ?? 0, range);
+  if (topLogprobs > 0 && !isTold) throw argumentError('top_logprobs needs logprobs: true');
   return settingsOf({
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     temperature: body.temperature ?? undefined,
@@ -169,7 +174,7 @@ function settingsOfBody(body) {
     seed: body.seed ?? undefined,
     stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
-    logprobs: body.logprobs ? topLogprobs : undefined,
+    logprobs: isTold ? topLogprobs : undefined,
     priority: body.priority ?? undefined,
     speculation: body.speculation ?? undefined,
     salt: body.salt ?? undefined,
@@ -204,8 +209,9 @@ export class ChatCompletions {
     const split = splitPrefix(messagesOf(body.messages));
     const settings = settingsOfBody(body);
     const { session, n } = body;
-    if (session) settings.session = Session.numberOf(session, this.#connection);
-    if (session && ((n ?? 1) !== 1 || body.salt)) {
+    const hasSession = (session ?? undefined) !== undefined;
+    if (hasSession) settings.session = Session.numberOf(session, this.#connection);
+    if (hasSession && ((n ?? 1) !== 1 || body.salt)) {
       throw argumentError(
         'n and salt do not go with a session: it has one answer, and its own salt',
       );
@@ -244,9 +250,10 @@ export class ChatCompletions {
 
   /**
    * @param {any} body
-   * @param {import('../index.js').ChatCallOptions} [options]
+   * @param {import('../index.js').ChatCallOptions | null} [given]
    */
-  stream(body, { signal, ...options } = {}) {
+  stream(body, given = {}) {
+    const { signal, ...options } = given ?? {};
     const stream_options = { include_usage: true, ...body?.stream_options };
     const open = (/** @type {AbortSignal} */ own) =>
       this.create({ ...body, stream: true, stream_options }, { ...options, signal: own });
@@ -271,6 +278,7 @@ export class ChatCompletions {
   async countTokens(messages, options = {}) {
     checkNames(options, ['tools', 'variables', 'parseSpecial', 'signal']);
     const { tools, variables = {}, parseSpecial = false, signal } = options;
+    checkObject('variables', variables);
     const told = toolsOf(/** @type {any} */ ({ tools })).tools;
     const given = { tools: told, variables, parseSpecial };
     const input = { ...splitPrefix(messagesOf(messages)), ...given };

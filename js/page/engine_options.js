@@ -2,7 +2,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { VERSION } from '../connection/messages.js';
-import { downloadOf, nameOfBlob } from './model_options.js';
+import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
@@ -48,7 +48,9 @@ export function checkEngineNames(options) {
     throw argumentError('createEngine needs an object of options');
   }
   checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
-  const { chatTemplate, worker } = options;
+  const { chatTemplate, worker, draft } = options;
+  checkFlag('eager', options.eager);
+  if ((draft ?? undefined) !== undefined) draftOf(/** @type {any} */ (draft));
   if (typeof (chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
   }
@@ -91,7 +93,7 @@ function swapOf(swap) {
   if (typeof swap !== 'object' || swap === null || Array.isArray(swap)) {
     return { swap: checkFlag('swap', swap) ? 1 : 0 };
   }
-  const { folder } = swap;
+  const { folder } = checkNames(swap, ['always', 'folder']);
   const always = checkFlag('swap.always', swap.always);
   if (folder === undefined || typeof folder === 'string') {
     return { swap: always ? 2 : 1, swapFolder: folder };

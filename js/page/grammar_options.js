@@ -8,7 +8,7 @@ import {
   GRAMMAR_JSON_SCHEMA,
   GRAMMAR_REGEX,
 } from '../wasm/layout.js';
-import { shown } from './option_checks.js';
+import { checkObject, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
 /** @typedef {{kind: number, text: string}} Grammar wick_grammar */
@@ -58,6 +58,7 @@ const readers = {
  * @returns {GrammarOptions}
  */
 export function optionsOfFormat(format) {
+  checkObject('response_format', format);
   const type = format?.type ?? 'text';
   if (type === 'text') return {};
   if (type === 'json_object') return { jsonSchema: { type: 'object' } };

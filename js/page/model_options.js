@@ -23,6 +23,7 @@ const STALL_MS_MAX = 2 ** 31 - 1;
  */
 export function downloadOf(options) {
   const { headers, retries, stallMs } = options;
+  checkCallback('fetch', options.fetch);
   return {
     headers: headersOf(headers ?? {}),
     retries: checkNumber('retries', retries ?? RETRIES, { min: 0, whole: true }),
@@ -114,7 +115,6 @@ function urlSource(options) {
     [options.url].flat().map((url) => absoluteUrl(/** @type {any} */ (url)).href),
   );
   if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
-  checkCallback('fetch', options.fetch);
   const how = downloadOf(options);
   const { fetch } = options;
   if (fetch) return onPage(new HttpSource({ urls, fetch, ...how }));

@@ -17,7 +17,8 @@ export function checkNumber(name, value, { min, max = Number.MAX_SAFE_INTEGER, w
   const number = /** @type {number} */ (value);
   const fits = typeof value === 'number' && number >= min && number <= max;
   if (fits && (!whole || Number.isInteger(number))) return number;
-  const isOpen = max === Number.MAX_SAFE_INTEGER && !(number > max);
+  const isAbove = typeof value === 'number' && number > max;
+  const isOpen = max === Number.MAX_SAFE_INTEGER && !isAbove;
   const range = isOpen ? `of at least ${min}` : `from ${min} to ${max}`;
   throw argumentError(
     `${name} must be a ${whole ? 'whole ' : ''}number ${range}, not ${shown(value)}`,
@@ -44,6 +45,13 @@ export function checkFlag(name, value, otherwise = false) {
   const flag = value ?? otherwise;
   if (typeof flag === 'boolean') return flag;
   throw argumentError(`${name} must be true or false, not ${shown(value)}`);
+}
+
+/** @param {string} name @param {unknown} value */
+export function checkObject(name, value) {
+  if ((value ?? undefined) === undefined) return;
+  if (typeof value === 'object' && !Array.isArray(value)) return;
+  throw argumentError(`${name} must be an object, not ${shown(value)}`);
 }
 
 /** @param {string} name @param {unknown} value */

@@ -1,12 +1,12 @@
 // js/page/request_options.js — the options of one request, checked and completed: a wrong type is refused
 // here, and what depends on the model is refused by the engine.
 
-import { argumentError } from '../base/errors.js';
+import { argumentError, wordsOf } from '../base/errors.js';
 import { randomWord } from '../base/random.js';
 import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
-import { checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { samplerNames, samplersOf } from './sampler_options.js';
 
@@ -126,18 +126,15 @@ function seedOf(seed) {
 
 /** @param {GenerateOptions['logitBias']} bias @returns {[number, number][]} */
 function biasOf(bias) {
-  if (typeof (bias ?? {}) !== 'object') {
+  if (typeof (bias ?? {}) !== 'object' || Array.isArray(bias)) {
     throw argumentError('logitBias must be an object or a Map of token ids and numbers');
   }
   const pairs = bias instanceof Map ? [...bias] : Object.entries(bias ?? {});
   return pairs.map(([key, value]) => {
-    const token = checkNumber('a token of logitBias', Number(key), {
-      min: 0,
-      max: U32_MAX,
-      whole: true,
-    });
+    const id = wordsOf(key);
+    const token = checkCount('a token of logitBias', /^\d+$/.test(id) ? Number(id) : key);
     if (typeof value !== 'number' || Number.isNaN(value)) {
-      throw argumentError(`logitBias of token ${key} must be a number, not ${shown(value)}`);
+      throw argumentError(`logitBias of token ${id} must be a number, not ${shown(value)}`);
     }
     return [token, value];
   });

@@ -10,6 +10,7 @@ import { TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 
 export class ChatTemplate {
   #native;
+  #isGiven;
 
   /**
    * @param {NativeEngine} native
@@ -17,7 +18,8 @@ export class ChatTemplate {
    */
   constructor(native, source) {
     this.#native = native;
-    if (source !== undefined) inWords(() => native.setChatTemplate(source));
+    this.#isGiven = Boolean(source);
+    if (source !== undefined) this.#inWords(() => native.setChatTemplate(source));
   }
 
   /**
@@ -27,7 +29,7 @@ export class ChatTemplate {
    */
   render(messages, variables) {
     const json = JSON.stringify({ ...variables, messages });
-    return inWords(() => this.#native.renderChat(json, localSeconds()));
+    return this.#inWords(() => this.#native.renderChat(json, localSeconds()));
   }
 
   /**
@@ -40,7 +42,7 @@ export class ChatTemplate {
     const seen = tools ? { ...variables, tools } : variables;
     const json = JSON.stringify({ ...seen, messages });
     const flag = parseSpecial === true;
-    const prompt = inWords(() => this.#native.tokenizeChat(json, localSeconds(), flag));
+    const prompt = this.#inWords(() => this.#native.tokenizeChat(json, localSeconds(), flag));
     return prefix ? Int32Array.of(...prompt, ...this.#tokensBehind(prefix, flag)) : prompt;
   }
 
@@ -56,6 +58,22 @@ export class ChatTemplate {
     const isWhole = line.every((token, index) => token === both[index]);
     return isWhole ? both.subarray(line.length) : this.#native.tokenize(text, flags);
   }
+
+  /** @template T @param {() => T} action @returns {T} */
+  #inWords(action) {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof WickError) || otherCodes.includes(error.code)) throw error;
+      if (error.code === 'NODATA') throw this.#hasTemplate() ? error : noTemplate();
+      const words = error.message.replace(/^the/, 'The');
+      throw new WickError('TEMPLATE', words, error);
+    }
+  }
+
+  #hasTemplate() {
+    return this.#isGiven || (this.#native.info().chat_template ?? undefined) !== undefined;
+  }
 }
 
 /** @returns {number} the local time since 1970, for templates that write a date */
@@ -66,18 +84,6 @@ function localSeconds() {
 
 /** Failures that are not the template's. */
 const otherCodes = ['NOMEM', 'INTERNAL'];
-
-/** @template T @param {() => T} action @returns {T} */
-function inWords(action) {
-  try {
-    return action();
-  } catch (error) {
-    if (!(error instanceof WickError) || otherCodes.includes(error.code)) throw error;
-    if (error.code === 'NODATA' && /no chat template/.test(error.message)) throw noTemplate();
-    const words = error.message.replace(/^the/, 'The');
-    throw new WickError('TEMPLATE', words, error);
-  }
-}
 
 function noTemplate() {
   return new WickError(
