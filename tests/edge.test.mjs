@@ -218,6 +218,8 @@ describe('options', () => {
       [{ wasm, bytes, memoryLimit: 1.5 }, /memoryLimit/],
       [{ wasm, bytes, chatTemplate: 1 }, /chatTemplate/],
       [{ wasm, bytes, onProgress: 1 }, /onProgress/],
+      [{ wasm, bytes, fetch: 1 }, /^fetch must be a function/],
+      [{ wasm, bytes, retries: -1 }, /^retries must be/],
       [null, /object of options/],
     ])) {
       await assert.rejects(createEngine(options), refused('ARG', words));
@@ -463,8 +465,24 @@ describe('one engine for all requests of an isolate', () => {
     }
   });
 
+  test('who leaves does not wait for a source that gives nothing', async () => {
+    const open = openOnce({ wasm });
+    for (const make of [open, (/** @type {any} */ model) => createEngine({ wasm, ...model })]) {
+      const controller = new AbortController();
+      const range = () => {
+        queueMicrotask(() => controller.abort());
+        return new Promise(() => {});
+      };
+      await assert.rejects(make({ range, signal: controller.signal }), { name: 'AbortError' });
+    }
+    await (await open({ bytes })).close();
+  });
+
   test('after a failure the next request begins anew', async () => {
     const open = openOnce({ wasm });
+    for (const model of /** @type {any[]} */ ([undefined, null, 5])) {
+      await assert.rejects(open(model), refused('ARG', /^A model is an object/));
+    }
     await assert.rejects(open({ bytes: new Uint8Array(9000) }), refused('FORMAT'));
     await assert.rejects(
       open({ range: async () => Promise.reject(new Error('gone')) }),

@@ -447,6 +447,8 @@ describe('what goes wrong', () => {
     assert.equal(wick('a name').modelId, 'a name');
     assert.throws(() => createWick(/** @type {any} */ (undefined)), hasCode('ARG'));
     assert.throws(() => wick.imageModel('x'), hasCode('UNSUPPORTED'));
+    const two = { wick: { n: 2 } };
+    await assert.rejects(generateText({ ...ask, providerOptions: two }), /n must be 1/);
   });
 });
 

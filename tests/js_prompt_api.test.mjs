@@ -85,6 +85,7 @@ describe('availability', () => {
       [{ expectedInputs: [{ type: 'smell' }] }, 'TypeError'],
       [{ expectedInputs: [{ type: 'text', languages: ['not a language'] }] }, 'RangeError'],
       [{ samplingMode: 'wild' }, 'TypeError'],
+      [{ samplingMode: 'constructor' }, 'TypeError'],
       [{ samplingMode: 'creative', topK: 3 }, 'TypeError'],
       [{ temperature: -1 }, 'RangeError'],
       [{ topK: 0 }, 'RangeError'],

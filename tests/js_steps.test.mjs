@@ -644,13 +644,19 @@ describe('chat templates', () => {
       "the option chatTemplate: Jinja text, or 'chatml'";
     /** @type {[string, string, string, string][]} */
     const cases = [
-      ['NODATA', 'the model has no chat template', 'NO_TEMPLATE', none],
       ['NODATA', 'the value is missing', 'TEMPLATE', 'The value is missing'],
       ['FORMAT', 'no chat template', 'TEMPLATE', 'no chat template'],
       ['ARG', 'in the line', 'TEMPLATE', 'in the line'],
       ['NOMEM', 'the heap', 'NOMEM', 'the heap'],
       ['INTERNAL', 'the heap', 'INTERNAL', 'the heap'],
     ];
+    acts.info = () => ({ chat_template: null });
+    acts.renderChat = () => {
+      throw new WickError('NODATA', 'in whatever words');
+    };
+    const missing = new ChatTemplate(native);
+    assert.throws(() => missing.render([]), { code: 'NO_TEMPLATE', message: none });
+    acts.info = () => ({ chat_template: '{{ x }}' });
     for (const [from, words, code, message] of cases) {
       acts.renderChat = () => {
         throw new WickError(from, words);

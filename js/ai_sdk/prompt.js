@@ -191,6 +191,7 @@ export function requestOf(options) {
   const tools = toolsOf(options, warnings);
   const own = /** @type {Partial<Request>} */ (options.providerOptions?.wick ?? {});
   const { chat_template_kwargs: variables, ...fields } = own;
+  if ((fields.n ?? 1) !== 1) throw new WickError('ARG', 'n must be 1: a call has one answer');
   const body = {
     messages: conversationOf(options.prompt),
     max_tokens: options.maxOutputTokens ?? null,

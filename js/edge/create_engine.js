@@ -1,10 +1,12 @@
 // js/edge/create_engine.js — an engine in the calling thread, for hosts that have one thread and for isolates that
 // many requests share.
 
-import { throwIfAborted, WickError } from '../base/errors.js';
+import { unlessAborted } from '../base/abort_signals.js';
+import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { Engine } from '../page/engine.js';
 import { infoOf } from '../page/engine_reports.js';
+import { shown } from '../page/option_checks.js';
 import { NativeEngine } from '../wasm/native_engine.js';
 import { loadModel } from '../worker/load_model.js';
 import { EdgeConnection } from './edge_connection.js';
@@ -55,7 +57,9 @@ class Loading {
       report();
     };
     try {
-      await loadModel(native, source, { onBytes, isClosed: () => own !== this.loaders });
+      const isClosed = () => own !== this.loaders;
+      // a source that gives nothing must not keep who leaves
+      await unlessAborted(loadModel(native, source, { onBytes, isClosed }), signal, () => {});
     } catch (error) {
       if (own === this.loaders) throw error;
     }
@@ -85,6 +89,9 @@ class Opener {
    * @returns {Promise<Engine>}
    */
   async open(model) {
+    if (typeof model !== 'object' || model === null) {
+      throw argumentError(`A model is an object of options, not ${shown(model)}`);
+    }
     const options = { ...this.#options, ...model };
     checkEdgeOptions(options);
     let [pieces, looks] = [-1, 0];

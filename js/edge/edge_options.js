@@ -4,7 +4,7 @@ import { argumentError } from '../base/errors.js';
 import { BytesSource, RangeSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { configOf } from '../page/engine_options.js';
-import { sourceOf } from '../page/model_options.js';
+import { downloadOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';
 import { checkNames } from '../page/option_names.js';
 import { isThreaded } from '../wasm/wasm_module.js';
@@ -39,6 +39,7 @@ export function checkEdgeOptions(options) {
   if (found) throw argumentError(`${found} is an option of wick-llm: this engine has no workers`);
   checkNames(options, names);
   checkCallback('onProgress', options.onProgress);
+  downloadOf(options);
   checkWasm(options.wasm);
   if (typeof (options.chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");

@@ -49,7 +49,7 @@ export class ModelLoading {
 
   /** @param {Source} source */
   constructor(source) {
-    if (typeof source !== 'object' && typeof source !== 'function') {
+    if (source === null || !['object', 'function'].includes(typeof source)) {
       throw new TypeError(
         'A language model needs an engine, options of createEngine, or a function',
       );

@@ -35,9 +35,9 @@ function samplingOf({ samplingMode, topK, temperature }) {
   const { defaultTopK, maxTopK, defaultTemperature, maxTemperature } = samplingLimits;
   if (topK === undefined && temperature === undefined) {
     const mode = samplingMode ?? 'balanced';
-    const drawn = temperatures[mode];
-    if (drawn === undefined) throw new TypeError(`${mode} is no samplingMode`);
-    return { samplingMode: mode, topK: defaultTopK, temperature: drawn };
+    if (!Object.hasOwn(temperatures, mode))
+      throw new TypeError(`${String(mode)} is no samplingMode`);
+    return { samplingMode: mode, topK: defaultTopK, temperature: temperatures[mode] };
   }
   if (samplingMode !== undefined) {
     throw new TypeError('samplingMode does not go with topK and temperature');

@@ -65,7 +65,7 @@ export class ChatTemplate {
       return action();
     } catch (error) {
       if (!(error instanceof WickError) || otherCodes.includes(error.code)) throw error;
-      if (error.code === 'NODATA') throw this.#hasTemplate() ? error : noTemplate();
+      if (error.code === 'NODATA' && !this.#hasTemplate()) throw noTemplate();
       const words = error.message.replace(/^the/, 'The');
       throw new WickError('TEMPLATE', words, error);
     }
