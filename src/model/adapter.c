@@ -67,10 +67,10 @@ static bool ends_with(gguf_string name, const char *suffix) {
          memcmp(name.bytes + name.size_bytes - SUFFIX_BYTES, suffix, SUFFIX_BYTES) == 0;
 }
 
-// The other tensor of its pair.
+// The other tensor of its pair. Names may hold zero bytes.
 static wick_status find_partner(const gguf_directory *directory, const gguf_tensor *tensor,
                                 const gguf_tensor **partner, wick_error *error) {
-  char name[NAME_BYTES], quoted[GGUF_QUOTE_BYTES];
+  char name[NAME_BYTES], quoted[GGUF_QUOTE_BYTES], missing[GGUF_QUOTE_BYTES];
   const bool is_a = ends_with(tensor->name, SUFFIX_A);
   if (!is_a && !ends_with(tensor->name, SUFFIX_B)) {
     return fail_with(error, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
@@ -78,13 +78,15 @@ static wick_status find_partner(const gguf_directory *directory, const gguf_tens
                      "not supported",
                      gguf_quote(tensor->name, quoted));
   }
-  text_format(name, sizeof name, "%.*s%s", (int)(tensor->name.size_bytes - SUFFIX_BYTES),
-              tensor->name.bytes, is_a ? SUFFIX_B : SUFFIX_A);
-  *partner = gguf_find_tensor(directory, name);
+  const size_t size = (size_t)tensor->name.size_bytes;
+  const gguf_string wanted = {name, size};
+  memcpy(name, tensor->name.bytes, size);
+  memcpy(name + size - SUFFIX_BYTES, is_a ? SUFFIX_B : SUFFIX_A, SUFFIX_BYTES);
+  *partner = gguf_find_tensor_string(directory, wanted);
   if (*partner != NULL) return WICK_OK;
   return fail_with(error, WICK_E_FORMAT, tensor->entry_offset_bytes,
                    "the adapter has a tensor '%s' and no '%s'", gguf_quote(tensor->name, quoted),
-                   name);
+                   gguf_quote(wanted, missing));
 }
 
 // The model's tensor that a pair changes, and its index.
@@ -94,8 +96,9 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
   char name[NAME_BYTES], quoted[GGUF_QUOTE_BYTES];
   const gguf_string base = {a->name.bytes, a->name.size_bytes - SUFFIX_BYTES};
   gguf_quote(base, quoted);
-  text_format(name, sizeof name, "%.*s", (int)base.size_bytes, base.bytes);
-  const int32_t index = tensors->find(tensors->context, name);
+  const size_t read = text_format(name, sizeof name, "%.*s", (int)base.size_bytes, base.bytes);
+  // No name of the model's has a zero byte.
+  const int32_t index = read < base.size_bytes ? -1 : tensors->find(tensors->context, name);
   if (index < 0) {
     return fail_with(error, WICK_E_MISMATCH, a->entry_offset_bytes,
                      "the adapter changes a tensor '%s', which the model does not have", quoted);

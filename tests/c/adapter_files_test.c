@@ -118,6 +118,46 @@ TEST(tensors_that_do_not_fit) {
   free(model.bytes);
 }
 
+// A name may hold any byte: what stands in front of a zero is not the name.
+TEST(names_with_zeros_are_not_shorter_names) {
+  fixture_file model = fixture_make(&FIXTURE_DEFAULT);
+  wick_engine *engine = open_engine(&model);
+  rig_adapter rig = rig_begin(1);
+  rig_put(&rig, "blk.0.attn_q.weight", ".lora_b", GGML_TYPE_F32, 4, 64);
+  for (uint32_t i = 0; i < 40; i++) {
+    char name[] = "blk.0.attn_q.weight@00";
+    name[sizeof name - 3] = (char)('0' + i / 10);
+    name[sizeof name - 2] = (char)('0' + i % 10);
+    rig_put(&rig, name, ".lora_a", GGML_TYPE_F32, 64, 4);
+  }
+  rig_adapter pair = rig_begin(1);
+  rig_pair(&pair, "blk.0.attn_q.weight", GGML_TYPE_F32, 64, 64, 4);
+  rig_pair(&pair, "blk.0.attn_q.weight@", GGML_TYPE_F32, 64, 64, 4);
+  const struct {
+    const rig_adapter *rig;
+    wick_status status;
+    const char *part;
+  } cases[] = {{&rig, WICK_E_FORMAT, "and no 'blk.0.attn_q.weight"},
+               {&pair, WICK_E_MISMATCH, "which the model does not have"}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    fixture_file file = rig_write(cases[c].rig);
+    for (size_t i = 0; i + 7 < file.size_bytes; i++) {
+      if (memcmp(file.bytes + i, "weight@", 7) == 0) file.bytes[i + 6] = 0;
+    }
+    wick_memory_state before;
+    wick_error error = {0};
+    uint32_t id = 0;
+    wick_memory_get_state(engine, &before);
+    CHECK_EQ_INT(wick_adapter_load_bytes(engine, file.bytes, file.size_bytes, &id, &error),
+                 cases[c].status);
+    if (!CHECK(strstr(error.message, cases[c].part) != NULL)) CHECK_EQ_STR(error.message, "");
+    check_nothing_left(engine, &before);
+    free(file.bytes);
+  }
+  wick_engine_destroy(engine);
+  free(model.bytes);
+}
+
 TEST(experts_are_refused_by_name) {
   const fixture_experts experts = {
       .architecture = "qwen2moe", .count = 4, .used = 2, .shared_ffn = 32};
