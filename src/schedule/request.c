@@ -384,8 +384,8 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
 
 size_t request_flush(request *request) {
   if (request->is_stopped) return 0;
-  const size_t piece_bytes =
-      heal_text(request, detokenizer_flush(&request->detokenizer, request->piece));
+  size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
+  if (request->healing_bytes != 0) piece_bytes = 0;  // half of a character that the prompt has
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);
     return piece_bytes;

@@ -100,6 +100,23 @@ TEST(the_answer_is_that_of_a_text_bound_to_begin_with_the_end) {
   wick_engine_destroy(engine);
 }
 
+// Half of a character of the prompt's is no new text.
+TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
+  static const char *const TEXTS[] = {"caf\xc3\xa9", "a \xf0\x9f\xa6\x8a"};
+  wick_engine *engine = open_engine();
+  for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+    for (uint32_t most = 1; most < 2 * i + 2; most++) {
+      wick_request wanted = request_of(TEXTS[i]);
+      wanted.max_tokens = most;
+      const said healed = run(engine, &wanted);
+      CHECK_EQ_UINT(healed.count, most);
+      CHECK_EQ_INT(healed.finish, WICK_FINISH_LENGTH);
+      CHECK_EQ_UINT(healed.text_bytes, 0);
+    }
+  }
+  wick_engine_destroy(engine);
+}
+
 TEST(completions_are_healed_each) {
   wick_engine *engine = open_engine();
   wick_request wanted = request_of("the fox");
