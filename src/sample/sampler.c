@@ -49,6 +49,13 @@ static wick_status find_max(sampler *s, const float *logits, const candidates *k
   return WICK_OK;
 }
 
+bool sampler_forbids(const sampler *s, int32_t token) {
+  for (uint32_t i = 0; i < s->config.bias_count; i++) {
+    if (s->bias[i].token == token && s->bias[i].bias <= BIAS_FORBIDS) return true;
+  }
+  return false;
+}
+
 static void apply_biases(const sampler *s) {
   for (uint32_t i = 0; i < s->config.bias_count; i++) {
     const wick_bias *bias = &s->bias[i];

@@ -61,6 +61,8 @@ void sampler_set_text(sampler *sampler, dry_text text, void *context);
 // Adds tokens that were not sampled (the prompt) to the windows of the penalties and of DRY. Ids
 // outside of the vocabulary are ignored.
 void sampler_accept(sampler *sampler, int32_t token);
+// Whether a bias forbids the token. Cost: a look at each bias.
+bool sampler_forbids(const sampler *sampler, int32_t token);
 
 // Chooses and accepts a token. `logits` [vocab] stays unchanged. WICK_E_NONFINITE when a logit is
 // NaN or +Inf, or every token is forbidden; then nothing is drawn or accepted.

@@ -57,6 +57,7 @@ static void keep_ids(request *request, const jump_text *text) {
     const size_t piece_bytes =
         tokenizer_piece(request->tokenizer, id, has_controls(request), scratch, &piece);
     if (tokenizer_is_end(request->tokenizer, id)) break;
+    if (sampler_forbids(request->sampler, id)) break;
     if (piece_bytes == 0 || piece_bytes > left || memcmp(piece, next, piece_bytes) != 0) break;
     if (piece_bytes == left &&
         mask_has_longer(masks, &matcher, request->tokenizer, piece_bytes, scratch)) {

@@ -430,6 +430,36 @@ TEST(a_bias_against_the_grammar_is_a_typed_error) {
   wick_engine_destroy(engine);
 }
 
+// The vocabulary has "th": where it is forbidden, what must follow comes as other tokens, or not at
+// all.
+TEST(a_forbidden_token_does_not_come_where_the_text_is_certain) {
+  static const struct {
+    const char *text;
+    const char *forbidden;
+    wick_finish finish;
+  } CASES[] = {{"athth", "th", WICK_FINISH_STOP}, {"abbbb", "b", WICK_FINISH_ERROR}};
+  for (size_t c = 0; c < sizeof CASES / sizeof *CASES; c++) {
+    wick_engine *engine = open_engine(0, NULL);
+    wick_bias bias = {0, -100.0f};
+    size_t count = 0;
+    CHECK_EQ_INT(wick_tokenize(engine, CASES[c].forbidden, strlen(CASES[c].forbidden), 0,
+                               &bias.token, 1, &count, NULL),
+                 WICK_OK);
+    CHECK_EQ_UINT(count, 1);
+    const wick_grammar grammar = {
+        .kind = WICK_GRAMMAR_REGEX, .text = CASES[c].text, .text_bytes = strlen(CASES[c].text)};
+    wick_request wanted = request_at(0, &grammar);
+    wanted.sampling.bias = &bias;
+    wanted.sampling.bias_count = 1;
+    memset(together, 0, sizeof together);
+    submit(engine, &wanted, &together[0]);
+    fixture_run(engine, take_event, together);
+    CHECK_EQ_UINT(together[0].finish, CASES[c].finish);
+    for (uint32_t i = 0; i < together[0].count; i++) CHECK(together[0].tokens[i] != bias.token);
+    wick_engine_destroy(engine);
+  }
+}
+
 TEST(an_allocation_that_fails_for_a_grammar_is_a_status) {
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar grammar = grammar_at(0);
