@@ -1,6 +1,6 @@
 // js/page/adapters.js — engine.adapters: files of adapters (LoRA) are read here and passed on to the engine.
 
-import { argumentError } from '../base/errors.js';
+import { argumentError, throwIfAborted } from '../base/errors.js';
 import { createSource } from '../bytes/model_sources.js';
 import { sourceOf } from './model_options.js';
 import { shown } from './option_checks.js';
@@ -57,8 +57,10 @@ export class Adapters {
         /** @type {Exclude<typeof description, {kind: 'page'}>} */ (description),
         () => {},
       );
-    await this.#connection.call('addAdapter', [name], signal);
+    throwIfAborted(signal);
+    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name behind
     try {
+      throwIfAborted(signal);
       await this.#feed(name, opened, signal);
     } catch (error) {
       await this.#connection.call('removeAdapter', [name]).catch(() => {}); // it may be gone
