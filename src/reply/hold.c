@@ -78,7 +78,11 @@ static bool read_tools(hold *h, uint32_t wanted) {
   if (!read_choice(h, wanted, &only)) return false;
   h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
   if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
-  if (node_of(h, tools)->count > HOLD_TOOLS_MAX) return fail(h, WICK_E_FULL, "too many tools");
+  if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
+    return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
+                     "tools: %u, calls are held to at most %d", node_of(h, tools)->count,
+                     (int)HOLD_TOOLS_MAX);
+  }
   h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
   if (h->tools == NULL) return false;
   for (uint32_t at = node_of(h, tools)->first; at != 0; at = node_of(h, at)->next) {

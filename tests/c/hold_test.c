@@ -415,6 +415,25 @@ TEST(marked_parameters_are_held_to_their_types) {
   CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
 }
 
+TEST(more_tools_than_are_held_are_refused) {
+  enum { TOOLS = 1025 };
+  static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";
+  static char tools[TOOLS * (sizeof ONE - 1) + 2];
+  size_t size = 0;
+  tools[size++] = '[';
+  for (uint32_t i = 0; i < TOOLS; i++, size += sizeof ONE - 1) {
+    memcpy(tools + size, ONE, sizeof ONE - 1);
+  }
+  tools[size - 1] = ']';
+  static reply_rig rig;
+  rig_open(&rig, "<tool_call>", 11, NULL, 0, "");
+  grammar *made = open_grammar(&rig, tools, size, "\"required\"", true);
+  CHECK(made == NULL);
+  CHECK_EQ_INT(rig.status, WICK_E_UNSUPPORTED);
+  grammar_destroy(made);
+  rig_close(&rig);
+}
+
 TEST(what_is_wrong_is_refused) {
   static const struct {
     const char *tools, *choice;
