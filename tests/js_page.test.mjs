@@ -848,7 +848,6 @@ describe('createEngine', () => {
     const cases = [
       [{}, {}],
       [{ eager: true }, { isEager: true }],
-      [{ eager: 1 }, { isEager: false }],
       [{ chatTemplate: 'chatml' }, { chatTemplate: 'chatml' }],
       [{ draft: { file: 'd.gguf' } }, { draft: { kind: 'path', paths: ['d.gguf'] } }],
       [{ wasm: module }, { module }],
@@ -1003,6 +1002,7 @@ describe('createEngine', () => {
       [{ file, filed: 1 }, 'filed is no option; did you mean file?'],
       [{ file, onProgress: 5 }, 'onProgress must be a function'],
       [{ file, onLead: 5 }, 'onLead must be a function'],
+      [{ file, eager: 1 }, 'eager must be true or false, not 1'],
       [{ file, threads: 0 }, 'threads must be a whole number from 1 to 64, not 0'],
       [{ file, threads: 65 }, 'threads must be a whole number from 1 to 64, not 65'],
       [{ file, contextSize: -1 }, /^contextSize must be/],
