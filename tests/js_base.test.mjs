@@ -10,6 +10,7 @@ import {
   samplerNumbers,
   samplerOptions,
 } from '../js/base/sampler_fields.js';
+import { pretend } from './support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
@@ -68,18 +69,6 @@ describe('the host', () => {
   let copies = 0;
   /** @returns {Promise<typeof import('../js/base/host_features.js')>} a copy that has tested nothing yet */
   const fresh = async () => import(`../js/base/host_features.js?${++copies}`);
-
-  /** @param {import('node:test').TestContext} t @param {Record<string, any>} globals */
-  function pretend(t, globals) {
-    for (const [name, value] of Object.entries(globals)) {
-      const before = Object.getOwnPropertyDescriptor(globalThis, name);
-      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-      t.after(() => {
-        if (before) Object.defineProperty(globalThis, name, before);
-        else delete any(globalThis)[name];
-      });
-    }
-  }
 
   /**
    * A WebAssembly whose validator takes what the test says. Probes are told by their instruction.

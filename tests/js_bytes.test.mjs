@@ -11,6 +11,7 @@ import { HttpSource } from '../js/bytes/http_source.js';
 import { BlobSource, createSource, StreamSource } from '../js/bytes/model_sources.js';
 import { loadModel } from '../js/worker/load_model.js';
 import { PageBytes } from '../js/worker/page_source.js';
+import { pretend } from './support/pretend.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'wick-bytes-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -328,17 +329,6 @@ describe('HTTP', () => {
 });
 
 describe('HTTP in a page', () => {
-  /** @param {import('node:test').TestContext} t @param {any} globals */
-  function pretend(t, globals) {
-    for (const [name, value] of Object.entries(globals)) {
-      const before = Object.getOwnPropertyDescriptor(globalThis, name);
-      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-      t.after(() => {
-        if (before) Object.defineProperty(globalThis, name, before);
-        else delete any(globalThis)[name];
-      });
-    }
-  }
   const location = { origin: 'http://page.example' };
   const failing = () => Promise.reject(new TypeError('Failed to fetch'));
 

@@ -16,6 +16,7 @@ import { checkNames } from '../js/page/option_names.js';
 import { settingsOf } from '../js/page/request_options.js';
 import { Session } from '../js/page/session.js';
 import { root } from './support/locate.mjs';
+import { logListeners } from './support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const turn = () => new Promise((settle) => setImmediate(settle));
@@ -977,15 +978,7 @@ describe('createEngine', () => {
   test('no listener stays at the caller’s signal', async () => {
     const abort = new AbortController();
     const { signal } = abort;
-    /** @type {string[]} */
-    const log = [];
-    for (const name of /** @type {const} */ (['addEventListener', 'removeEventListener'])) {
-      const plain = signal[name].bind(signal);
-      signal[name] = any((/** @type {any[]} */ ...args) => {
-        log.push(name);
-        return any(plain)(...args);
-      });
-    }
+    const log = logListeners(signal);
     const { ended } = await open({ signal });
     const engine = await ended;
     const count = (/** @type {string} */ name) => log.filter((one) => one === name).length;

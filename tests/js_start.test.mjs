@@ -6,6 +6,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { EngineConnection } from '../js/connection/engine_connection.js';
 import { countPosts, startThread } from '../js/connection/start_worker.js';
+import { logListeners, pretend } from './support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const turn = () => new Promise((settle) => setImmediate(settle));
@@ -45,18 +46,6 @@ class PageWorker extends EventTarget {
     const event = Object.assign(new Event(type, { cancelable: true }), fields);
     this.dispatchEvent(event);
     return event;
-  }
-}
-
-/** @param {import('node:test').TestContext} t @param {Record<string, any>} globals */
-function pretend(t, globals) {
-  for (const [name, value] of Object.entries(globals)) {
-    const before = Object.getOwnPropertyDescriptor(globalThis, name);
-    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-    t.after(() => {
-      if (before) Object.defineProperty(globalThis, name, before);
-      else delete any(globalThis)[name];
-    });
   }
 }
 
@@ -495,15 +484,7 @@ describe('the connection', () => {
     assert.deepEqual(worker.did, []);
     const abort = new AbortController();
     const { signal } = abort;
-    /** @type {string[]} */
-    const log = [];
-    for (const name of /** @type {const} */ (['addEventListener', 'removeEventListener'])) {
-      const plain = signal[name].bind(signal);
-      signal[name] = any((/** @type {any[]} */ ...args) => {
-        log.push(name);
-        return any(plain)(...args);
-      });
-    }
+    const log = logListeners(signal);
     const call = connection.call('info', [], signal);
     worker.say({ type: 'result', id: worker.last.id, value: 5 });
     assert.equal(await call, 5);

@@ -12,6 +12,30 @@ const PIECE_BYTES = 1 << 20;
 /** What is asked for at once: each question costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
 
+/**
+ * A stream over bytes that can be had from any place.
+ * @param {number} file
+ * @param {number} offset
+ * @param {number | undefined} size of the file, if it is known
+ * @param {(position: number) => Uint8Array | Promise<Uint8Array>} take the bytes from there on, none at the end
+ * @returns {ByteStream}
+ */
+function streamOf(file, offset, size, take) {
+  if (file > 0) throw fileIsMissing(file, 1);
+  /** @type {ByteStream} */
+  const stream = {
+    position: offset,
+    size,
+    async read() {
+      const bytes = await take(stream.position);
+      stream.position += bytes.byteLength;
+      return bytes.byteLength > 0 ? bytes : null;
+    },
+    cancel() {},
+  };
+  return stream;
+}
+
 /** A model in memory. */
 export class BytesSource {
   canSeek = true;
@@ -25,20 +49,8 @@ export class BytesSource {
 
   /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
   async open(file, offset) {
-    if (file > 0) throw fileIsMissing(file, 1);
     const bytes = this.#bytes;
-    /** @type {ByteStream} */
-    const stream = {
-      position: offset,
-      size: bytes.byteLength,
-      async read() {
-        const piece = bytes.subarray(stream.position, stream.position + PIECE_BYTES);
-        stream.position += piece.byteLength;
-        return piece.byteLength > 0 ? piece : null;
-      },
-      cancel() {},
-    };
-    return stream;
+    return streamOf(file, offset, bytes.byteLength, (at) => bytes.subarray(at, at + PIECE_BYTES));
   }
 }
 
@@ -55,20 +67,7 @@ export class RangeSource {
 
   /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
   async open(file, offset) {
-    if (file > 0) throw fileIsMissing(file, 1);
-    const range = this.#range;
-    /** @type {ByteStream} */
-    const stream = {
-      position: offset,
-      size: undefined,
-      async read() {
-        const bytes = await readRange(range, stream.position);
-        stream.position += bytes.byteLength;
-        return bytes.byteLength > 0 ? bytes : null;
-      },
-      cancel() {},
-    };
-    return stream;
+    return streamOf(file, offset, undefined, (at) => readRange(this.#range, at));
   }
 }
 

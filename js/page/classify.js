@@ -1,7 +1,8 @@
 // js/page/classify.js — engine.classify: which of some labels a text has, with their probabilities.
 
 import { argumentError, WickError } from '../base/errors.js';
-import { shown } from './option_checks.js';
+import { askModel } from './ask_model.js';
+import { checkText, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { readerOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
@@ -41,11 +42,8 @@ function checkLabels(labels) {
 export async function classify(connection, text, labels, options) {
   checkNames(options, ['instructions', 'salt', 'truncate', 'signal']);
   const { instructions = INSTRUCTIONS, salt, truncate = false, signal } = options;
-  for (const [name, value] of Object.entries({ text, instructions })) {
-    if (typeof value !== 'string') {
-      throw argumentError(`${name} must be a string, not ${shown(value)}`);
-    }
-  }
+  checkText('text', text);
+  checkText('instructions', instructions);
   if (typeof truncate !== 'boolean') {
     throw argumentError(`truncate must be true or false, not ${shown(truncate)}`);
   }
@@ -104,24 +102,16 @@ async function scoresOfHead(connection, text, labels, truncate, signal) {
  */
 async function likelihoods(connection, content, labels, settings, signal) {
   const question = `${content}\n\nLabels: ${labels.join(', ')}`;
-  /** @type {Input} */
-  let input = { messages: [{ role: 'user', content: question }], variables: {} };
-  /** @type {number[]} */
-  const found = [];
-  const of = (/** @type {string} */ label) =>
-    likelihood(connection, input, label, settings, signal);
-  try {
-    found.push(await of(labels[0]));
-  } catch (error) {
-    if (!(error instanceof WickError) || error.code !== 'NO_TEMPLATE') throw error;
-    input = { prompt: `${question}\n\nLabel: ` };
-    found.push(await of(labels[0]));
-  }
-  while (found.length < labels.length) {
-    const some = labels.slice(found.length, found.length + LABELS_AT_ONCE);
-    found.push(...(await Promise.all(some.map(of))));
-  }
-  return found;
+  return askModel(question, '\n\nLabel: ', async (input) => {
+    const of = (/** @type {string} */ label) =>
+      likelihood(connection, input, label, settings, signal);
+    const found = [await of(labels[0])];
+    while (found.length < labels.length) {
+      const some = labels.slice(found.length, found.length + LABELS_AT_ONCE);
+      found.push(...(await Promise.all(some.map(of))));
+    }
+    return found;
+  });
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { adaptersOf } from './adapters.js';
-import { checkCount, checkNumber, shown, U32_MAX } from './option_checks.js';
+import { checkCount, checkNumber, checkText, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
@@ -35,12 +35,6 @@ function textsOf(name, texts, prefix) {
 function checkFlag(name, value) {
   if (typeof value === 'boolean') return value;
   throw argumentError(`${name} must be true or false, not ${shown(value)}`);
-}
-
-/** @param {string} name @param {unknown} value @returns {string} */
-function checkText(name, value) {
-  if (typeof value === 'string') return value;
-  throw argumentError(`${name} must be a string, not ${shown(value)}`);
 }
 
 /**

@@ -1,7 +1,8 @@
 // js/page/extract.js — engine.extract: what a text says, as a record of a JSON schema.
 
 import { argumentError, WickError } from '../base/errors.js';
-import { shown } from './option_checks.js';
+import { askModel } from './ask_model.js';
+import { checkText } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { readerOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
@@ -19,11 +20,8 @@ const MAX_TOKENS = 1024;
 export async function extract(connection, text, schema, options) {
   checkNames(options, ['instructions', 'maxTokens', 'temperature', 'seed', 'salt', 'signal']);
   const { instructions = INSTRUCTIONS, signal, ...settings } = options;
-  for (const [name, value] of Object.entries({ text, instructions })) {
-    if (typeof value !== 'string') {
-      throw argumentError(`${name} must be a string, not ${shown(value)}`);
-    }
-  }
+  checkText('text', text);
+  checkText('instructions', instructions);
   if (schema === undefined || schema === null) throw argumentError('extract needs a JSON schema');
   const schemaText = typeof schema === 'string' ? schema : JSON.stringify(schema);
   const content = `${instructions}\n${schemaText}\n\n${text}`;
@@ -32,12 +30,7 @@ export async function extract(connection, text, schema, options) {
     const message = { input, settings: settingsOf(given), wantsTokens: false };
     return readRecord(readerOf(connection, message, { signal }));
   };
-  try {
-    return await ask({ messages: [{ role: 'user', content }], variables: {} });
-  } catch (error) {
-    if (!(error instanceof WickError) || error.code !== 'NO_TEMPLATE') throw error;
-    return ask({ prompt: `${content}\n\nJSON: ` });
-  }
+  return askModel(content, '\n\nJSON: ', ask);
 }
 
 /** @param {import('./piece_reader.js').PieceReader} reader */

@@ -47,6 +47,12 @@ export function checkFlag(name, value, otherwise = false) {
   throw argumentError(`${name} must be true or false, not ${shown(value)}`);
 }
 
+/** @param {string} name @param {unknown} value @returns {string} */
+export function checkText(name, value) {
+  if (typeof value === 'string') return value;
+  throw argumentError(`${name} must be a string, not ${shown(value)}`);
+}
+
 /** @param {string} name @param {unknown} value */
 export function checkObject(name, value) {
   if ((value ?? undefined) === undefined) return;

@@ -121,18 +121,6 @@ wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs
 
 // ---- variables of the engine's own ----
 
-// JSON that is measured first, and then written.
-typedef struct json_room {
-  char *bytes;  // NULL: it is measured
-  size_t size_bytes;
-} json_room;
-
-static void put_json(void *context, const char *bytes, size_t size_bytes) {
-  json_room *text = context;
-  if (text->bytes != NULL) memcpy(text->bytes + text->size_bytes, bytes, size_bytes);
-  text->size_bytes += size_bytes;
-}
-
 static void write_token(json_writer *json, const tokenizer *tokenizer, const char *key,
                         int32_t token) {
   const gguf_string text = tokenizer_text(tokenizer, token);
@@ -141,7 +129,7 @@ static void write_token(json_writer *json, const tokenizer *tokenizer, const cha
 
 static void write_own(const wick_engine *engine, json_room *text) {
   json_writer json;
-  json_begin(&json, put_json, text);
+  json_begin(&json, json_room_put, text);
   json_open(&json, NULL, '{');
   json_bool(&json, "add_generation_prompt", true);
   if (engine->tokenizer != NULL) {

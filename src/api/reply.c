@@ -106,30 +106,19 @@ wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_byt
 
 // ---- grammars ----
 
-typedef struct grammar_text {
-  char *bytes;  // NULL: it is measured
-  size_t size_bytes;
-} grammar_text;
-
-static void put_grammar(void *context, const char *bytes, size_t size_bytes) {
-  grammar_text *text = context;
-  if (text->bytes != NULL) memcpy(text->bytes + text->size_bytes, bytes, size_bytes);
-  text->size_bytes += size_bytes;
-}
-
 wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wanted,
                                     wick_grammar *out, char **owned, wick_error *error) {
   *owned = NULL;
   *out = *wanted;
   if (wanted->kind != WICK_GRAMMAR_TOOLS || engine == NULL) return WICK_OK;
   const reply_format format = engine_reply_format(engine);
-  grammar_text text = {0};
-  reply_grammar_write(&format, wanted->text, wanted->text_bytes, put_grammar, &text);
+  json_room text = {0};
+  reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
   const size_t size_bytes = text.size_bytes;
   *owned = memory_alloc(&engine->memory, size_bytes);
   if (*owned == NULL) return memory_fail(&engine->memory, error, "a grammar's text", size_bytes);
-  text = (grammar_text){.bytes = *owned};
-  reply_grammar_write(&format, wanted->text, wanted->text_bytes, put_grammar, &text);
+  text = (json_room){.bytes = *owned};
+  reply_grammar_write(&format, wanted->text, wanted->text_bytes, json_room_put, &text);
   out->text = *owned;
   out->text_bytes = size_bytes;
   return WICK_OK;

@@ -7,6 +7,12 @@
 
 enum { F32_DIGITS_MAX = 9, F64_DIGITS_MAX = 15 };
 
+void json_room_put(void *room, const char *bytes, size_t size_bytes) {
+  json_room *to = room;
+  if (to->bytes != NULL) memcpy(to->bytes + to->size_bytes, bytes, size_bytes);
+  to->size_bytes += size_bytes;
+}
+
 void json_begin(json_writer *writer, json_sink sink, void *context) {
   *writer = (json_writer){.sink = sink, .context = context};
 }

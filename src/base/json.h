@@ -33,6 +33,14 @@ void json_bool(json_writer *writer, const char *key, bool value);
 void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
+// A sink for JSON that is written twice: at first `bytes` is NULL and the JSON is measured, then
+// there is memory of that size.
+typedef struct json_room {
+  char *bytes;
+  size_t size_bytes;
+} json_room;
+void json_room_put(void *room, const char *bytes, size_t size_bytes);
+
 // The same decimals as text, terminated, for tables: at most JSON_NUMBER_BYTES.
 enum { JSON_NUMBER_BYTES = 32 };
 size_t json_format_f32(char out[JSON_NUMBER_BYTES], float value);

@@ -38,6 +38,16 @@ int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point) {
   return length;
 }
 
+bool utf8_is_valid(const char *bytes, size_t size_bytes) {
+  for (size_t at = 0; at < size_bytes;) {
+    uint32_t code_point;
+    const int length = utf8_decode((const uint8_t *)bytes + at, size_bytes - at, &code_point);
+    if (length <= 0) return false;
+    at += (size_t)length;
+  }
+  return true;
+}
+
 size_t utf8_encode(uint32_t code_point, uint8_t out[4]) {
   if (code_point < 0x80) {
     out[0] = (uint8_t)code_point;

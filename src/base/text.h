@@ -3,6 +3,7 @@
 #define WICK_BASE_TEXT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ size_t text_format(char *out, size_t size_bytes, const char *format, ...)
 // sequence (RFC 3629: no overlong forms, no surrogates), -1 when `size_bytes` ends before it does
 // and all that is there is a valid beginning. Writes the code point when complete.
 int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point);
+
+// Whether the bytes are whole characters of UTF-8. No bytes are.
+bool utf8_is_valid(const char *bytes, size_t size_bytes);
 
 // Writes 1 to 4 bytes and returns how many; 0 for surrogates and values above U+10FFFF.
 size_t utf8_encode(uint32_t code_point, uint8_t out[4]);

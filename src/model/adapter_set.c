@@ -15,9 +15,10 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-static wick_status check_use(const adapter_list *list, const wick_adapter_use *wanted,
-                             wick_error *error) {
-  const model_adapter *adapter = adapter_find(list, wanted->adapter);
+static wick_status find_use(const adapter_list *list, const wick_adapter_use *wanted,
+                            model_adapter **out, wick_error *error) {
+  model_adapter *adapter = adapter_find(list, wanted->adapter);
+  *out = adapter;
   if (adapter == NULL) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", wanted->adapter);
     return refuse(WICK_E_ARG, error, wanted->adapter, 0);
@@ -54,16 +55,15 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
     return refuse(WICK_E_ARG, error, count, WICK_ADAPTERS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
-    const wick_status status = check_use(list, &wanted[i], error);
+    model_adapter *adapter;
+    const wick_status status = find_use(list, &wanted[i], &adapter, error);
     if (status != WICK_OK) return status;
     for (uint32_t j = 0; j < i; j++) {
       if (wanted[j].adapter != wanted[i].adapter) continue;
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is named twice", wanted[i].adapter);
       return refuse(WICK_E_ARG, error, wanted[i].adapter, 0);
     }
-    if (wanted[i].scale == 0) continue;
-    model_adapter *adapter = adapter_find(list, wanted[i].adapter);
-    if (adapter != NULL) insert(set, adapter, wanted[i].scale);
+    if (wanted[i].scale != 0) insert(set, adapter, wanted[i].scale);
   }
   return WICK_OK;
 }

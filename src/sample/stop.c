@@ -13,17 +13,6 @@ struct stop_matcher {
   byte_pattern strings[];
 };
 
-static bool is_utf8(const char *bytes, size_t size_bytes) {
-  size_t at = 0;
-  while (at < size_bytes) {
-    uint32_t code_point;
-    const int length = utf8_decode((const uint8_t *)bytes + at, size_bytes - at, &code_point);
-    if (length <= 0) return false;
-    at += (size_t)length;
-  }
-  return true;
-}
-
 static wick_status check_strings(const char *const *strings, const size_t *sizes_bytes,
                                  uint32_t count, wick_error *error) {
   if (count > WICK_STOPS_MAX) {
@@ -37,7 +26,7 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
                 sizes_bytes[i], WICK_STOP_BYTES_MAX);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, WICK_STOP_BYTES_MAX);
     }
-    if (!is_utf8(strings[i], sizes_bytes[i])) {
+    if (!utf8_is_valid(strings[i], sizes_bytes[i])) {
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "stop string %u is not UTF-8", i);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, i, 0);
     }

@@ -5,16 +5,6 @@
 
 #include "base/text.h"
 
-static bool has_whole_characters(const char *text, size_t size_bytes) {
-  for (size_t at = 0; at < size_bytes;) {
-    uint32_t code_point;
-    const int length = utf8_decode((const uint8_t *)text + at, size_bytes - at, &code_point);
-    if (length <= 0) return false;
-    at += (size_t)length;
-  }
-  return true;
-}
-
 healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t count,
                      uint8_t *scratch) {
   healing found = {0};
@@ -25,7 +15,7 @@ healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t
     memmove(found.text + size, found.text, found.text_bytes);
     memcpy(found.text, piece, size);
     found.text_bytes += size;
-    if (!has_whole_characters(found.text, found.text_bytes)) continue;
+    if (!utf8_is_valid(found.text, found.text_bytes)) continue;
     found.tokens = taken;
     return found;
   }

@@ -4,40 +4,7 @@
 
 #include "grammar/document.h"
 #include "grammar_rig.h"
-
-typedef struct vectors {
-  memory_gate memory;
-  grammar_work work;
-  json_document document;
-  uint8_t *source;
-  size_t size_bytes;
-} vectors;
-
-static bool open_vectors(vectors *v, const char *name) {
-  memset(v, 0, sizeof *v);
-  const char *path = check_shared(name);
-  if (path == NULL) return false;
-  v->source = check_read_file(path, &v->size_bytes);
-  memory_init(&v->memory, 0, platform_alloc, platform_free);
-  work_begin(&v->work, &v->memory);
-  return CHECK(v->source != NULL) &&
-         CHECK(document_read(&v->work, v->source, v->size_bytes, &v->document));
-}
-
-static void close_vectors(vectors *v) {
-  work_end(&v->work);
-  free(v->source);
-}
-
-static const json_node *node_of(const vectors *v, uint32_t node) {
-  return document_node(&v->document, node);
-}
-
-static document_text text_of(const vectors *v, uint32_t node, const char *name) {
-  const uint32_t found = document_find(&v->document, node, name);
-  const document_text none = {0};
-  return found == 0 ? none : node_of(v, found)->text;
-}
+#include "vectors.h"
 
 // Whether a case's list of reasons, by index, has one for this instance.
 static bool is_noted(const vectors *v, uint32_t one, uint32_t index) {
@@ -48,8 +15,10 @@ static bool is_noted(const vectors *v, uint32_t one, uint32_t index) {
 }
 
 static bool lists_index(const vectors *v, uint32_t list, uint32_t index) {
-  for (uint32_t at = node_of(v, list)->first; list != 0 && at != 0; at = node_of(v, at)->next) {
-    if ((uint32_t)strtoul((const char *)node_of(v, at)->text.bytes, NULL, 10) == index) return true;
+  for (uint32_t at = vectors_node(v, list)->first; list != 0 && at != 0;
+       at = vectors_node(v, at)->next) {
+    if ((uint32_t)strtoul((const char *)vectors_node(v, at)->text.bytes, NULL, 10) == index)
+      return true;
   }
   return false;
 }
@@ -67,10 +36,10 @@ typedef struct tally {
 // The instances of a list; `wanted`: they are accepted.
 static void check_instances(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted,
                             tally *tally) {
-  const document_text name = text_of(v, one, "name");
+  const document_text name = vectors_text(v, one, "name");
   const uint32_t list = document_find(&v->document, one, wanted ? "accept" : "reject");
-  for (uint32_t at = node_of(v, list)->first; at != 0; at = node_of(v, at)->next) {
-    const json_node *item = node_of(v, at);
+  for (uint32_t at = vectors_node(v, list)->first; at != 0; at = vectors_node(v, at)->next) {
+    const json_node *item = vectors_node(v, at);
     const bool holds = rig_holds_bytes(rig, v->source + item->at, item->end - item->at);
     *(wanted ? &tally->accepts : &tally->rejects) += 1;
     if (holds == wanted) continue;
@@ -97,8 +66,8 @@ static bool is_known_to_be_refused(document_text name) {
 }
 
 static void check_schema(const vectors *v, uint32_t one, tally *tally) {
-  const document_text name = text_of(v, one, "name");
-  const json_node *schema = node_of(v, document_find(&v->document, one, "schema"));
+  const document_text name = vectors_text(v, one, "name");
+  const json_node *schema = vectors_node(v, document_find(&v->document, one, "schema"));
   grammar_rig rig;
   const wick_grammar wanted = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
                                .text = (const char *)v->source + schema->at,
@@ -111,7 +80,7 @@ static void check_schema(const vectors *v, uint32_t one, tally *tally) {
     check_instances(v, one, &rig, true, tally);
     check_instances(v, one, &rig, false, tally);
   } else {
-    const bool should = text_is(text_of(v, one, "policy"), "honour");
+    const bool should = text_is(vectors_text(v, one, "policy"), "honour");
     tally->refused++;
     if (!CHECK(!should || is_known_to_be_refused(name))) {
       printf("# %.*s: %s\n", (int)name.size_bytes, (const char *)name.bytes, rig.error.message);
@@ -123,8 +92,8 @@ static void check_schema(const vectors *v, uint32_t one, tally *tally) {
 static void check_schemas(const char *file, unsigned schemas) {
   vectors v;
   tally tally = {0};
-  if (!open_vectors(&v, file)) SKIP("no shared folder");
-  for (uint32_t one = node_of(&v, 1)->first; one != 0; one = node_of(&v, one)->next) {
+  if (!vectors_open(&v, file)) SKIP("no shared folder");
+  for (uint32_t one = vectors_node(&v, 1)->first; one != 0; one = vectors_node(&v, one)->next) {
     check_schema(&v, one, &tally);
   }
   CHECK_EQ_UINT(tally.compiled + tally.refused, schemas);
@@ -132,7 +101,7 @@ static void check_schemas(const char *file, unsigned schemas) {
       "# %u compiled, %u refused; %u to accept (%u noted ones are not), %u to reject (%u excused "
       "ones are not)\n",
       tally.compiled, tally.refused, tally.accepts, tally.noted, tally.rejects, tally.excused);
-  close_vectors(&v);
+  vectors_close(&v);
 }
 
 TEST(decides_the_suite_of_schemas) { check_schemas("vectors/structure/schema/suite.json", 393); }
@@ -142,10 +111,10 @@ TEST(decides_real_schemas) { check_schemas("vectors/structure/schema/real.json",
 // Instances are texts themselves here.
 static void check_texts(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted) {
   const uint32_t list = document_find(&v->document, one, wanted ? "accept" : "reject");
-  for (uint32_t at = node_of(v, list)->first; at != 0; at = node_of(v, at)->next) {
-    const document_text text = node_of(v, at)->text;
+  for (uint32_t at = vectors_node(v, list)->first; at != 0; at = vectors_node(v, at)->next) {
+    const document_text text = vectors_node(v, at)->text;
     if (CHECK(rig_holds_bytes(rig, text.bytes, text.size_bytes) == wanted)) continue;
-    const document_text name = text_of(v, one, "name");
+    const document_text name = vectors_text(v, one, "name");
     printf("# %.*s: %.*s\n", (int)name.size_bytes, (const char *)name.bytes, (int)text.size_bytes,
            (const char *)text.bytes);
   }
@@ -154,9 +123,10 @@ static void check_texts(const vectors *v, uint32_t one, grammar_rig *rig, bool w
 static void check_file(const char *file, wick_grammar_kind kind, const char *key, unsigned wanted) {
   vectors v;
   unsigned count = 0;
-  if (!open_vectors(&v, file)) SKIP("no shared folder");
-  for (uint32_t one = node_of(&v, 1)->first; one != 0; one = node_of(&v, one)->next) {
-    const document_text source = text_of(&v, one, key), expect = text_of(&v, one, "expect");
+  if (!vectors_open(&v, file)) SKIP("no shared folder");
+  for (uint32_t one = vectors_node(&v, 1)->first; one != 0; one = vectors_node(&v, one)->next) {
+    const document_text source = vectors_text(&v, one, key),
+                        expect = vectors_text(&v, one, "expect");
     if (document_find(&v.document, one, "vocab") != 0) continue;
     grammar_rig rig;
     rig_open_text(&rig, kind, source.bytes, source.size_bytes, true);
@@ -171,7 +141,7 @@ static void check_file(const char *file, wick_grammar_kind kind, const char *key
     rig_close(&rig);
   }
   CHECK_EQ_UINT(count, wanted);
-  close_vectors(&v);
+  vectors_close(&v);
 }
 
 TEST(decides_gbnf) {

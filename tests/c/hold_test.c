@@ -7,45 +7,12 @@
 #include "grammar/grammar.h"
 #include "random.h"
 #include "reply_rig.h"
+#include "vectors.h"
 
 enum { WALK_BYTES_MAX = 3000, WALKS = 400, ENDING_BYTES_MAX = 512 };
 
-typedef struct vectors {
-  memory_gate memory;
-  grammar_work work;
-  json_document document;
-  uint8_t *source;
-  size_t size_bytes;
-} vectors;
-
-static bool open_vectors(vectors *v) {
-  memset(v, 0, sizeof *v);
-  const char *path = check_shared("vectors/structure/toolcalls/cases.json");
-  if (path == NULL) return false;
-  v->source = check_read_file(path, &v->size_bytes);
-  memory_init(&v->memory, 0, platform_alloc, platform_free);
-  work_begin(&v->work, &v->memory);
-  return CHECK(v->source != NULL) &&
-         CHECK(document_read(&v->work, v->source, v->size_bytes, &v->document));
-}
-
-static void close_vectors(vectors *v) {
-  work_end(&v->work);
-  free(v->source);
-}
-
-static const json_node *node_of(const vectors *v, uint32_t node) {
-  return document_node(&v->document, node);
-}
-
-static document_text text_of(const vectors *v, uint32_t node, const char *name) {
-  const document_text none = {0};
-  const uint32_t found = document_find(&v->document, node, name);
-  return found == 0 ? none : node_of(v, found)->text;
-}
-
 static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
-  const document_text name = text_of(v, one, "template");
+  const document_text name = vectors_text(v, one, "template");
   char path[256];
   *size_bytes = 0;
   if (name.size_bytes == 0) return NULL;
@@ -118,11 +85,11 @@ static bool holds(grammar *grammar, const void *text, size_t size_bytes) {
 static document_text schema_of(const vectors *v, const rig_text *name) {
   const uint32_t tools = document_find(&v->document, 1, "tools");
   document_text found = {0};
-  for (uint32_t at = node_of(v, tools)->first; at != 0; at = node_of(v, at)->next) {
+  for (uint32_t at = vectors_node(v, tools)->first; at != 0; at = vectors_node(v, at)->next) {
     const uint32_t function = document_find(&v->document, at, "function");
     const document_text wanted = {(const uint8_t *)name->bytes, (uint32_t)name->size_bytes};
-    if (!text_is_same(text_of(v, function, "name"), wanted)) continue;
-    const json_node *schema = node_of(v, document_find(&v->document, function, "parameters"));
+    if (!text_is_same(vectors_text(v, function, "name"), wanted)) continue;
+    const json_node *schema = vectors_node(v, document_find(&v->document, function, "parameters"));
     found = (document_text){v->source + schema->at, (uint32_t)(schema->end - schema->at)};
   }
   return found;
@@ -153,7 +120,7 @@ static bool are_valid(const vectors *v, reply_rig *rig) {
 
 static void show(const vectors *v, uint32_t one, const char *text, size_t size_bytes,
                  const reply_rig *rig) {
-  const document_text id = text_of(v, one, "id");
+  const document_text id = vectors_text(v, one, "id");
   printf("# %.*s: %.*s\n#   status %d %s, %u calls: %s %s\n", (int)id.size_bytes,
          (const char *)id.bytes, (int)size_bytes, text, (int)rig->status, rig->error.message,
          rig->call_count, rig->calls[0].name.bytes, rig->calls[0].arguments.bytes);
@@ -231,7 +198,7 @@ static void walk_case(const vectors *v, reply_rig *rig, grammar *grammar, uint32
 // What auto leaves free: calls without a mark where no template says that they are some, and
 // Command R+'s, among whose tools is one for answers.
 static bool is_left_free(const vectors *v, uint32_t one) {
-  const document_text raw = text_of(v, one, "raw"), name = text_of(v, one, "template");
+  const document_text raw = vectors_text(v, one, "raw"), name = vectors_text(v, one, "template");
   const bool is_action = raw.size_bytes > 7 && memcmp(raw.bytes, "Action:", 7) == 0;
   return is_action || (name.size_bytes == 0 && raw.size_bytes > 0 &&
                        (raw.bytes[0] == '[' || raw.bytes[0] == '{'));
@@ -239,7 +206,7 @@ static bool is_left_free(const vectors *v, uint32_t one) {
 
 static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const char *tools,
                        size_t tools_bytes, uint64_t *seed, tally *tally) {
-  const document_text raw = text_of(v, one, "raw");
+  const document_text raw = vectors_text(v, one, "raw");
   const char *text = (const char *)raw.bytes;
   for (int parallel = 0; parallel < 2; parallel++) {
     grammar *required = open_grammar(rig, tools, tools_bytes, "\"required\"", parallel != 0);
@@ -269,16 +236,17 @@ TEST(calls_of_every_family_are_held_to_their_schemas) {
   tally tally = {0};
   uint64_t seed = soak_seed();
   static reply_rig rig;
-  if (!open_vectors(&v)) SKIP("no shared folder");
-  const json_node *tools = node_of(&v, document_find(&v.document, 1, "tools"));
+  if (!vectors_open(&v, "vectors/structure/toolcalls/cases.json")) SKIP("no shared folder");
+  const json_node *tools = vectors_node(&v, document_find(&v.document, 1, "tools"));
   const uint32_t cases = document_find(&v.document, 1, "cases");
   const char *given = (const char *)v.source + tools->at;
   uint32_t index = 0;
-  for (uint32_t one = node_of(&v, cases)->first; one != 0; one = node_of(&v, one)->next, index++) {
+  for (uint32_t one = vectors_node(&v, cases)->first; one != 0;
+       one = vectors_node(&v, one)->next, index++) {
     if (soak_count(20) < 20 && index % 4 != 0) continue;
     size_t template_bytes = 0;
     uint8_t *template_text = read_template(&v, one, &template_bytes);
-    const document_text prompt = text_of(&v, one, "generation_prompt");
+    const document_text prompt = vectors_text(&v, one, "generation_prompt");
     static char ending[ENDING_BYTES_MAX];
     memset(ending, 0, sizeof ending);
     if (CHECK(prompt.size_bytes < sizeof ending) && prompt.size_bytes > 0) {
@@ -299,7 +267,7 @@ TEST(calls_of_every_family_are_held_to_their_schemas) {
   CHECK(tally.ended * 2 > tally.walks);
   CHECK(tally.required * 2 > tally.cases);
   CHECK(tally.allowed * 5 > tally.cases * 4);
-  close_vectors(&v);
+  vectors_close(&v);
 }
 
 // ---- by hand ----

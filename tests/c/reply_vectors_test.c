@@ -6,43 +6,15 @@
 #include "grammar/document.h"
 #include "random.h"
 #include "reply_rig.h"
+#include "vectors.h"
 
 enum { CASES = 343, CUTS = 20 };
-
-typedef struct vectors {
-  memory_gate memory;
-  grammar_work work;
-  json_document document;
-  uint8_t *source;
-  size_t size_bytes;
-} vectors;
-
-static bool open_vectors(vectors *v) {
-  memset(v, 0, sizeof *v);
-  const char *path = check_shared("vectors/structure/toolcalls/cases.json");
-  if (path == NULL) return false;
-  v->source = check_read_file(path, &v->size_bytes);
-  memory_init(&v->memory, 0, platform_alloc, platform_free);
-  work_begin(&v->work, &v->memory);
-  return CHECK(v->source != NULL) &&
-         CHECK(document_read(&v->work, v->source, v->size_bytes, &v->document));
-}
-
-static const json_node *node_of(const json_document *document, uint32_t node) {
-  return document_node(document, node);
-}
-
-static document_text text_of(const vectors *v, uint32_t node, const char *name) {
-  const document_text none = {0};
-  const uint32_t found = document_find(&v->document, node, name);
-  return found == 0 ? none : node_of(&v->document, found)->text;
-}
 
 // ---- comparing ----
 
 static bool is_same_value(const json_document *a, uint32_t left, const json_document *b,
                           uint32_t right) {
-  const json_node *one = node_of(a, left), *other = node_of(b, right);
+  const json_node *one = document_node(a, left), *other = document_node(b, right);
   if (one->kind != other->kind || one->count != other->count) return false;
   if (one->kind == JSON_NUMBER) {
     return strtod((const char *)one->text.bytes, NULL) ==
@@ -50,10 +22,10 @@ static bool is_same_value(const json_document *a, uint32_t left, const json_docu
   }
   if (one->kind == JSON_STRING) return text_is_same(one->text, other->text);
   uint32_t there = other->first;
-  for (uint32_t at = one->first; at != 0; at = node_of(a, at)->next) {
-    if (one->kind == JSON_OBJECT) there = document_member(b, right, node_of(a, at)->key);
+  for (uint32_t at = one->first; at != 0; at = document_node(a, at)->next) {
+    if (one->kind == JSON_OBJECT) there = document_member(b, right, document_node(a, at)->key);
     if (there == 0 || !is_same_value(a, at, b, there)) return false;
-    there = node_of(b, there)->next;
+    there = document_node(b, there)->next;
   }
   return true;
 }
@@ -87,11 +59,11 @@ static bool is_same_text(const rig_text *found, document_text wanted) {
 
 static bool is_call(const vectors *v, const rig_call *found, uint32_t wanted) {
   const uint32_t function = document_find(&v->document, wanted, "function");
-  const document_text id = text_of(v, wanted, "id");
-  return found->has_ended && is_same_text(&found->name, text_of(v, function, "name")) &&
+  const document_text id = vectors_text(v, wanted, "id");
+  return found->has_ended && is_same_text(&found->name, vectors_text(v, function, "name")) &&
          (id.size_bytes == 0 || is_same_text(&found->id, id)) &&
          is_same_json(found->arguments.bytes, found->arguments.size_bytes,
-                      text_of(v, function, "arguments"));
+                      vectors_text(v, function, "arguments"));
 }
 
 static bool is_outcome(const vectors *v, const reply_rig *rig, uint32_t wanted) {
@@ -102,23 +74,23 @@ static bool is_outcome(const vectors *v, const reply_rig *rig, uint32_t wanted) 
     return rig->status == WICK_E_TRUNCATED && rig->call_count == 1;
   }
   const uint32_t calls = document_find(&v->document, wanted, "tool_calls");
-  if (rig->status != WICK_OK || rig->call_count != node_of(&v->document, calls)->count) {
+  if (rig->status != WICK_OK || rig->call_count != document_node(&v->document, calls)->count) {
     return false;
   }
-  uint32_t at = calls == 0 ? 0 : node_of(&v->document, calls)->first;
-  for (uint32_t i = 0; i < rig->call_count; i++, at = node_of(&v->document, at)->next) {
+  uint32_t at = calls == 0 ? 0 : document_node(&v->document, calls)->first;
+  for (uint32_t i = 0; i < rig->call_count; i++, at = document_node(&v->document, at)->next) {
     if (!is_call(v, &rig->calls[i], at)) return false;
   }
-  return is_same_text(&rig->content, text_of(v, wanted, "content")) &&
-         is_same_text(&rig->reasoning, text_of(v, wanted, "reasoning_content"));
+  return is_same_text(&rig->content, vectors_text(v, wanted, "content")) &&
+         is_same_text(&rig->reasoning, vectors_text(v, wanted, "reasoning_content"));
 }
 
 static bool is_right(const vectors *v, const reply_rig *rig, uint32_t one) {
   const uint32_t any = document_find(&v->document, one, "expected_any");
   if (!rig->is_valid) return false;
   if (any == 0) return is_outcome(v, rig, document_find(&v->document, one, "expected"));
-  for (uint32_t at = node_of(&v->document, any)->first; at != 0;
-       at = node_of(&v->document, at)->next) {
+  for (uint32_t at = document_node(&v->document, any)->first; at != 0;
+       at = document_node(&v->document, at)->next) {
     if (is_outcome(v, rig, at)) return true;
   }
   return false;
@@ -127,7 +99,7 @@ static bool is_right(const vectors *v, const reply_rig *rig, uint32_t one) {
 // ---- cases ----
 
 static void show(const vectors *v, const reply_rig *rig, uint32_t one) {
-  const document_text id = text_of(v, one, "id");
+  const document_text id = vectors_text(v, one, "id");
   printf("# %.*s: status %d%s%s\n#   content %s\n#   reasoning %s\n", (int)id.size_bytes,
          (const char *)id.bytes, (int)rig->status, rig->status == WICK_OK ? "" : ", ",
          rig->status == WICK_OK ? "" : rig->error.message, rig->content.bytes,
@@ -144,7 +116,7 @@ typedef struct tally {
 
 static void check_case(const vectors *v, reply_rig *rig, uint32_t one, uint64_t *seed,
                        tally *tally) {
-  const document_text raw = text_of(v, one, "raw");
+  const document_text raw = vectors_text(v, one, "raw");
   const char *text = (const char *)raw.bytes;
   rig_parse(rig, text, raw.size_bytes, 0, 0);
   tally->calls += rig->call_count;
@@ -169,7 +141,7 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, uint64_t 
 
 // The template's text, or nothing where the family has none; to be given back with free().
 static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
-  const document_text name = text_of(v, one, "template");
+  const document_text name = vectors_text(v, one, "template");
   char path[256];
   *size_bytes = 0;
   if (name.size_bytes == 0) return NULL;
@@ -183,14 +155,14 @@ TEST(reads_what_every_family_writes) {
   tally tally = {0};
   uint64_t seed = soak_seed();
   static reply_rig rig;
-  if (!open_vectors(&v)) SKIP("no shared folder");
-  const json_node *tools = node_of(&v.document, document_find(&v.document, 1, "tools"));
+  if (!vectors_open(&v, "vectors/structure/toolcalls/cases.json")) SKIP("no shared folder");
+  const json_node *tools = document_node(&v.document, document_find(&v.document, 1, "tools"));
   const uint32_t cases = document_find(&v.document, 1, "cases");
-  for (uint32_t one = node_of(&v.document, cases)->first; one != 0;
-       one = node_of(&v.document, one)->next, tally.cases++) {
+  for (uint32_t one = document_node(&v.document, cases)->first; one != 0;
+       one = document_node(&v.document, one)->next, tally.cases++) {
     size_t template_bytes = 0;
     uint8_t *template_text = read_template(&v, one, &template_bytes);
-    const document_text prompt = text_of(&v, one, "generation_prompt");
+    const document_text prompt = vectors_text(&v, one, "generation_prompt");
     static char given[512];
     memset(given, 0, sizeof given);
     if (CHECK(prompt.size_bytes < sizeof given) && prompt.size_bytes > 0) {
@@ -204,6 +176,5 @@ TEST(reads_what_every_family_writes) {
   }
   CHECK_EQ_UINT(tally.cases, CASES);
   printf("# %u cases: %u calls, %u errors\n", tally.cases, tally.calls, tally.errors);
-  work_end(&v.work);
-  free(v.source);
+  vectors_close(&v);
 }
