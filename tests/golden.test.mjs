@@ -23,11 +23,6 @@ const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-
 const tolerances = { plamo2: 3e-4 };
 /** Architectures that do not run yet: their files are refused before the weights are read. */
 const refusedArchitectures = ['gemma3n'];
-/** Files of architectures that run, refused for what they ask. @type {Record<string, RegExp>} */
-const refusedFiles = {
-  'baichuan-7b': /heads of 6 keys/,
-  'baichuan-13b': /heads of 6 keys/,
-};
 
 /**
  * @param {string} folder of the manifest, whose NaNs JSON does not know
@@ -52,9 +47,9 @@ const floatModels = [
   ...moreModels.map((/** @type {any} */ entry) => ({ ...entry, folder: more })),
 ];
 /** @param {any} entry of floatModels @returns {RegExp | undefined} what a refusal says */
-function refusalOf({ id, arch }) {
+function refusalOf({ arch }) {
   if (refusedArchitectures.includes(arch)) return new RegExp(`'${arch}'|tokenizer model 'rwkv'`);
-  return refusedFiles[id];
+  return undefined;
 }
 const runningModels = floatModels.filter((entry) => !refusalOf(entry));
 const refusedModels = floatModels.filter(refusalOf);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "fixture_model.h"
+#include "model/blocks/padded_heads.h"
 #include "model_builder.h"
 
 enum { PROMPT = 150, ANSWER = 6, LAYERS = 3, BLOCKS_MAX = 2 * LAYERS };
@@ -179,5 +180,27 @@ TEST(each_block_takes_what_it_has_reserved_and_measures_its_ops) {
       check_family(&choice, 16, 1 + i);
       check_family(&choice, 64, 1);
     }
+  }
+}
+
+// Heads of each width: what lies behind a head is 0, nothing else is written, and it goes again.
+TEST(heads_are_padded_to_a_multiple_of_four_and_back) {
+  enum { HEADS = 3, WIDEST = 9, ROOM = HEADS * 12 + 1 };
+  for (uint32_t dim = 1; dim <= WIDEST; dim++) {
+    float from[HEADS * WIDEST], padded[ROOM], back[HEADS * WIDEST + 1];
+    const uint32_t wide = padded_dim(dim);
+    CHECK_EQ_UINT(wide % 4, 0);
+    CHECK(wide >= dim && wide < dim + 4);
+    for (uint32_t i = 0; i < HEADS * WIDEST; i++) from[i] = 1 + (float)i;
+    for (uint32_t i = 0; i < ROOM; i++) padded[i] = -1;
+    heads_pad(from, HEADS, dim, padded);
+    for (uint32_t i = 0; i < HEADS * wide; i++) {
+      CHECK(padded[i] == (i % wide < dim ? from[i / wide * dim + i % wide] : 0));
+    }
+    CHECK(padded[HEADS * wide] == -1);
+    back[HEADS * dim] = -1;
+    heads_unpad(padded, HEADS, dim, back);
+    CHECK(memcmp(back, from, HEADS * dim * sizeof(float)) == 0);
+    CHECK(back[HEADS * dim] == -1);
   }
 }

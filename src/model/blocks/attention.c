@@ -5,6 +5,7 @@
 
 #include "base/math.h"
 #include "model/binder.h"
+#include "model/blocks/padded_heads.h"
 #include "model/measure.h"
 #include "model/paged_attention.h"
 #include "model/pass.h"
@@ -148,29 +149,47 @@ static attention_buffers take_buffers(const attention_block *attention, scratch_
   return buffers;
 }
 
+static bool is_padded(const attention_block *attention) {
+  return padded_dim(attention->is.head_dim) != attention->is.head_dim;
+}
+
+// Room for the same heads as attention's kernels want them; `buffers` itself where they are so.
+static attention_buffers take_padded(const attention_block *attention, scratch_arena *arena,
+                                     const attention_buffers *buffers) {
+  if (!is_padded(attention)) return *buffers;
+  const uint32_t dim = padded_dim(attention->is.head_dim);
+  const uint64_t tokens = arena->batch_tokens;
+  attention_buffers padded = {.q_stride = arena_line_floats(attention->is.heads * dim),
+                              .kv_stride = arena_line_floats(attention->is.kv_heads * dim)};
+  padded.out_stride = padded.q_stride;
+  padded.q = arena_take_floats(arena, tokens * padded.q_stride);
+  padded.k = arena_take_floats(arena, tokens * padded.kv_stride);
+  padded.v = arena_take_floats(arena, tokens * padded.kv_stride);
+  padded.out = arena_take_floats(arena, tokens * padded.out_stride);
+  return padded;
+}
+
 static uint8_t *take_pages(const attention_block *attention, scratch_arena *arena) {
   return arena_take_bytes(
-      arena, whole_attention_bytes(arena->kernels, attention->is.kv_heads, attention->is.head_dim,
-                                   arena->batch_tokens));
+      arena, whole_attention_bytes(arena->kernels, attention->is.kv_heads,
+                                   padded_dim(attention->is.head_dim), arena->batch_tokens));
 }
 
 static uint32_t thread_floats(const attention_block *attention, const scratch_arena *arena) {
-  if (attention->is.is_whole) {
-    return whole_attention_thread_floats(attention->is.heads, attention->is.kv_heads,
-                                         attention->is.head_dim);
-  }
-  return attention_thread_floats(attention->is.heads, attention->is.kv_heads,
-                                 attention->is.head_dim, arena->batch_tokens,
-                                 attention->is.alibi != 0);
+  const attention_settings *is = &attention->is;
+  const uint32_t dim = padded_dim(is->head_dim);
+  if (is->is_whole) return whole_attention_thread_floats(is->heads, is->kv_heads, dim);
+  return attention_thread_floats(is->heads, is->kv_heads, dim, arena->batch_tokens, is->alibi != 0);
 }
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const attention_block *attention = (const attention_block *)block;
   const uint64_t begin = arena_mark(arena);
-  take_buffers(attention, arena);
+  const attention_buffers buffers = take_buffers(attention, arena);
   const uint64_t parts = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, attention->hidden);
   arena_release(arena, parts);
+  take_padded(attention, arena, &buffers);
   if (attention->is.is_whole) take_pages(attention, arena);
   arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(attention, arena));
   arena_release(arena, parts);
@@ -335,8 +354,8 @@ static wick_status attend_texts(const attention_block *attention, model_pass *pa
   return status;
 }
 
-static wick_status attend(const attention_block *attention, model_pass *pass,
-                          const attention_buffers *buffers, wick_error *error) {
+static wick_status attend_heads(const attention_block *attention, model_pass *pass,
+                                const attention_buffers *buffers, wick_error *error) {
   const attention_settings *is = &attention->is;
   const uint64_t begin = arena_mark(&pass->arena);
   const bool is_behind = is->qk_norms == ATTENTION_NORMS_BEHIND;
@@ -347,7 +366,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
                          .window = is->window,
                          .heads = is->heads,
                          .kv_heads = is->kv_heads,
-                         .head_dim = is->head_dim,
+                         .head_dim = padded_dim(is->head_dim),
                          .scale = is->scale,
                          .cap = is->score_cap,
                          .sinks = attention->sinks,
@@ -370,6 +389,38 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   run.per_thread = arena_take_floats(&pass->arena, (uint64_t)pass->arena.threads * per_thread);
   const wick_status status = is->is_whole ? attend_texts(attention, pass, &run, error)
                                           : attend_pages(attention, pass, &run, error);
+  arena_release(&pass->arena, begin);
+  return status;
+}
+
+// Queries, keys and values of tokens with zeros behind their heads, in `padded`.
+static void pad_rows(const attention_block *attention, const attention_buffers *buffers,
+                     const attention_buffers *padded, uint32_t tokens) {
+  const attention_settings *is = &attention->is;
+  for (size_t t = 0; t < tokens; t++) {
+    heads_pad(buffers->q + t * buffers->q_stride, is->heads, is->head_dim,
+              padded->q + t * padded->q_stride);
+    if (is->keys_of != NULL) continue;
+    heads_pad(buffers->k + t * buffers->kv_stride, is->kv_heads, is->head_dim,
+              padded->k + t * padded->kv_stride);
+    heads_pad(buffers->v + t * buffers->kv_stride, is->kv_heads, is->head_dim,
+              padded->v + t * padded->kv_stride);
+  }
+}
+
+// out [tokens, heads, head_dim]
+static wick_status attend(const attention_block *attention, model_pass *pass,
+                          const attention_buffers *buffers, wick_error *error) {
+  const attention_settings *is = &attention->is;
+  if (!is_padded(attention)) return attend_heads(attention, pass, buffers, error);
+  const uint64_t begin = arena_mark(&pass->arena);
+  const attention_buffers padded = take_padded(attention, &pass->arena, buffers);
+  pad_rows(attention, buffers, &padded, pass->count);
+  const wick_status status = attend_heads(attention, pass, &padded, error);
+  for (size_t t = 0; t < pass->count && status == WICK_OK; t++) {
+    heads_unpad(padded.out + t * padded.out_stride, is->heads, is->head_dim,
+                buffers->out + t * buffers->out_stride);
+  }
   arena_release(&pass->arena, begin);
   return status;
 }
@@ -425,11 +476,10 @@ static void check_heads(model_keys *keys, const attention_settings *is, uint32_t
         fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
                   "%s.attention.head_count %u is no multiple of head_count_kv %u",
                   keys->architecture, is->heads, is->kv_heads);
-  } else if (is->head_dim % 4 != 0 || value_dim != is->head_dim) {
+  } else if (value_dim != is->head_dim) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
-                  "heads of %u keys and %u values are not supported: they must be equal and a "
-                  "multiple of 4",
+                  "heads of %u keys and %u values are not supported: they must be equal",
                   is->head_dim, value_dim);
   }
 }
@@ -475,6 +525,16 @@ static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
                            keys->architecture);
 }
 
+// Weights of norms behind the rotation are read as wide as the heads in pages.
+static void refuse_odd_heads(model_keys *keys, uint32_t head_dim) {
+  if (keys->status != WICK_OK) return;
+  keys->status =
+      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
+                "heads of %u keys are not supported: this architecture's must be a "
+                "multiple of 4",
+                head_dim);
+}
+
 static void note_heads(model_config *config, const attention_settings *is) {
   if (config->heads != 0) return;
   config->heads = is->heads;
@@ -503,6 +563,9 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
     attention->is.scale = 1.0f / __builtin_sqrtf((float)settings->head_dim);
   }
   if (slopes != 0) make_slopes(settings->alibi, slopes, attention->slopes);
+  if (is_padded(attention) && settings->qk_norms == ATTENTION_NORMS_BEHIND) {
+    refuse_odd_heads(plan->keys, settings->head_dim);
+  }
   if (settings->aside != ATTENTION_FIRST || settings->again_norm != NULL) {
     plan->model->keeps_inputs = true;
   }
@@ -513,7 +576,8 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
   } else if (settings->keys_of != NULL) {
     attention->pages = ((const attention_block *)settings->keys_of)->pages;
   } else {
-    attention->pages = plan_pages(plan, settings->kv_heads, settings->head_dim, settings->window);
+    attention->pages =
+        plan_pages(plan, settings->kv_heads, padded_dim(settings->head_dim), settings->window);
   }
   note_heads(&plan->model->config, settings);
   return &attention->block;
