@@ -32,23 +32,27 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
-.PHONY: setup-core setup-dev setup-bench setup-all
+.PHONY: setup-core setup-dev setup-bench setup-library setup-all
 setup-core:
 	@tools/setup.sh core
 setup-dev:
 	@tools/setup.sh core dev
 setup-bench:
 	@tools/setup.sh core browsers bench
+setup-library:
+	@tools/setup.sh core library
 setup-all:
-	@tools/setup.sh core dev browsers edge text bench
+	@tools/setup.sh core dev browsers edge text bench library
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
 # the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. What the
 # sanitizers check needs more of the toolchain.
+setup_of = $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-$(if \
+  $(filter emscripten%,$(1)),library,core))
 define objects
 objects_$(1) := $(patsubst %.c,build/obj/$(1)/%.o,$(4))
-build/obj/$(1)/%.o: %.c flags.mk | $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-core)
+build/obj/$(1)/%.o: %.c flags.mk | $(call setup_of,$(1))
 	@mkdir -p $$(@D)
 	@echo "  CC $(1) $$<"
 	$$(Q)$(2) $(C_FLAGS) $(3) $$(file_flags) -MMD -MP -c $$< -o $$@
@@ -132,6 +136,9 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs)
 	@touch $@
 
+# ---- the C library ----
+include library/library.mk
+
 # ---- tests ----
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
 # that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Other
@@ -195,7 +202,7 @@ test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, b
 # In CI the report is TAP, whose last lines are the runner's own count.
 REPORTER := $(if $(CI),tap,spec)
 RUN_TESTS := $(NODE) --test --test-concurrency=2 --test-reporter=$(REPORTER)
-test: setup-all all test-programs ## sets up, builds and runs every test
+test: setup-all all library test-programs ## sets up, builds and runs every test
 	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
 
 CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
@@ -230,7 +237,7 @@ mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.
 
 # ---- checks ----
 C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
-  tests/c/*.[ch] tests/fuzz/*.[ch])
+  emscripten/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
 # $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
@@ -247,6 +254,9 @@ $(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_S
 $(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
+
+$(eval $(call tidy,emscripten,$(EMSCRIPTEN_TIDY_FLAGS),emscripten/platform_emscripten.c))
+build/tidy/emscripten/emscripten/platform_emscripten.c.ok: | setup-library
 
 # The public header alone, as C and as C++; by gcc, too, where there is one.
 HEADER_WARNINGS := -fsyntax-only -Wall -Wextra -Wpedantic -Werror
@@ -305,4 +315,4 @@ distclean: clean ## removes the installed toolchain and packages, too
 	rm -rf .toolchain node_modules
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' Makefile library/library.mk | sed -E 's/:.*## /\t/' | expand -t 16

@@ -9,6 +9,8 @@ ifneq ($(WASI_SDK_PATH),)
   WASM_STRIP := $(WASI_SDK_PATH)/bin/llvm-strip
   WASI_SYSROOT := $(WASI_SDK_PATH)/share/wasi-sysroot
   WASI_TRIPLE := wasm32-wasip1
+  LLVM_NM := $(WASI_SDK_PATH)/bin/llvm-nm
+  LLVM_OBJCOPY := $(WASI_SDK_PATH)/bin/llvm-objcopy
   NATIVE_CC := $(firstword $(shell command -v clang-$(LLVM) clang cc))
   WASM_OPT := $(shell command -v wasm-opt)
 else
@@ -17,9 +19,14 @@ else
   WASM_STRIP := llvm-strip-$(LLVM)
   WASI_SYSROOT := $(CHAIN)/wasi/usr
   WASI_TRIPLE := wasm32-wasi
+  LLVM_NM := llvm-nm-$(LLVM)
+  LLVM_OBJCOPY := llvm-objcopy-$(LLVM)
   NATIVE_CC := clang-$(LLVM)
   WASM_OPT := $(CHAIN)/bin/wasm-opt
 endif
+# A user's own emsdk wins.
+EMSCRIPTEN := $(if $(EMSDK),$(EMSDK)/upstream/emscripten,$(CHAIN)/emscripten/usr/share/emscripten)
+EMCC := $(EMSCRIPTEN)/emcc
 
 # ---- all C ----
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
@@ -105,3 +112,13 @@ WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --strip-debug --strip-producers --strip-target-features
+
+# ---- the C library, where others link (docs/c-library.md) ----
+# Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.
+LIBRARY_WASI_LINK := -O0 $(WASM_LINK)
+LIBRARY_EMSCRIPTEN_LINK := -O1 -sSTACK_SIZE=$(WASM_STACK_BYTES) -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB
+# A page's main thread cannot wait for a worker to start, so helpers take one that is there.
+EMSCRIPTEN_THREADS_FLAGS := -DWICK_THREADS=1 -pthread
+EMSCRIPTEN_TIDY_FLAGS := --target=wasm32-unknown-emscripten --sysroot=$(EMSCRIPTEN)/cache/sysroot \
+  $(EMSCRIPTEN_THREADS_FLAGS) -matomics -mbulk-memory
+LIBRARY_EMSCRIPTEN_THREADS_LINK := -pthread -sPTHREAD_POOL_SIZE=4 -Wno-pthreads-mem-growth

@@ -120,8 +120,10 @@ for (const name of documents) {
   });
 
   test(`${name}: its commands of make and node are there`, () => {
-    const makefile = readFileSync(join(root, 'Makefile'), 'utf8');
-    const targets = [...makefile.matchAll(/^([a-z-]+):/gm)].map(([, target]) => target);
+    const makefiles = ['Makefile', 'library/library.mk']
+      .map((file) => readFileSync(join(root, file), 'utf8'))
+      .join('\n');
+    const targets = [...makefiles.matchAll(/^([a-z-]+):/gm)].map(([, target]) => target);
     for (const [, target] of text.matchAll(/(?:`|^)make ([a-z][a-z-]*)(?!\S*\/)/gm)) {
       assert.ok(targets.includes(target), `make ${target}`);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [text] [bench]        (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [text] [bench] [library]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -12,14 +12,17 @@
 #             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
 #             tools/bench/
+#   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
+#             with: CMake, pkg-config, gcc (apt)
 #
 # What apt does not manage goes to .toolchain/ and node_modules/. A user's own WASI SDK
-# ($WASI_SDK_PATH) replaces core's compilers. Versions are pinned here and in the lock files.
+# ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
 set -euo pipefail
 
 LLVM=19
 WASI_LIBC=0.0~git20241209.574b88d-2
 BINARYEN=120-4
+EMSCRIPTEN=3.1.69+dfsg-3
 SUITE=trixie
 NODE_MIN=20.16
 
@@ -176,21 +179,66 @@ unpack_wasm_tools() {
     dpkg-deb -x "$deb" "$chain/binaryen"
   done
   rm -rf "$debs" "$chain/apt"
-  wrap_binaryen
+  wrap_binaryen wasm-opt
 }
 
 # The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
+# wrap_binaryen TOOL...: puts them into .toolchain/bin
 wrap_binaryen() {
-  local libs=$chain/binaryen/usr/lib/$arch-linux-gnu wrapper=$chain/bin/wasm-opt
+  local libs=$chain/binaryen/usr/lib/$arch-linux-gnu tool wrapper
   mkdir -p "$chain/bin"
-  cat >"$wrapper" <<WRAPPER
+  for tool; do
+    wrapper=$chain/bin/$tool
+    cat >"$wrapper" <<WRAPPER
 #!/bin/sh
 tree=\$(dirname "\$0")/../binaryen/usr
 libs=\$tree/lib/$arch-linux-gnu
-exec "\$libs/$(basename "$(ls "$libs"/ld-linux*.so.*)")" --library-path "\$libs" "\$tree/bin/wasm-opt" "\$@"
+exec "\$libs/$(basename "$(ls "$libs"/ld-linux*.so.*)")" --library-path "\$libs" "\$tree/bin/$tool" "\$@"
 WRAPPER
-  chmod +x "$wrapper"
-  "$wrapper" --version | grep -q "version ${BINARYEN%-*}" || die "the unpacked wasm-opt does not run"
+    chmod +x "$wrapper"
+    "$wrapper" --version | grep -q "version ${BINARYEN%-*}" || die "the unpacked $tool does not run"
+  done
+}
+
+# Emscripten's package has its system libraries as they are linked. Those of other kinds (LTO, PIC,
+# sanitizers, SDL) would be another gigabyte, and are left out.
+unpack_emscripten() {
+  local emscripten debs=$chain/debs tree=$chain/emscripten
+  local libraries=./usr/share/emscripten/cache/sysroot/lib/wasm32-emscripten
+  say "downloading from Debian $SUITE: emscripten $EMSCRIPTEN, unpacked into .toolchain/"
+  private_apt
+  emscripten=$(pinned emscripten "$EMSCRIPTEN")
+  rm -rf "$debs" "$tree"
+  mkdir -p "$debs" "$tree"
+  cd "$debs"
+  run download again apt-get "${private[@]}" download "$emscripten" node-acorn
+  cd "$root"
+  dpkg-deb --fsys-tarfile "$debs"/emscripten_*.deb | tar -x -C "$tree" --exclude=./usr/share/doc \
+    --exclude=./usr/share/emscripten/test --exclude="$libraries/lto*" --exclude="$libraries/pic" \
+    --exclude="$libraries/*asan*" --exclude="$libraries/libsanitizer*" --exclude="$libraries/libSDL*"
+  dpkg-deb -x "$debs"/node-acorn_*.deb "$tree"
+  rm -rf "$debs" "$chain/apt"
+  wrap_emscripten
+}
+
+# Its configuration (a piece of Python) names the binaryen above and the Node of the day. The cache
+# holds what came with the package, and is never erased.
+wrap_emscripten() {
+  local home=emscripten/usr/share/emscripten
+  ln -sfn ../nodejs "$chain/$home/node_modules"
+  # not "module", which a folder around this one says
+  echo '{"type": "commonjs"}' >"$chain/$home/package.json"
+  cat >"$chain/$home/.emscripten" <<CONFIG
+import shutil
+from tools.utils import path_from_root
+LLVM_ROOT = '/usr/bin'
+LLVM_ADD_VERSION = CLANG_ADD_VERSION = '$LLVM'
+BINARYEN_ROOT = path_from_root('../../../..')
+NODE_JS = shutil.which('node')
+FROZEN_CACHE = True
+CONFIG
+  wrap_binaryen wasm-opt wasm-emscripten-finalize wasm-metadce wasm-ctor-eval wasm-as wasm-dis
+  "$chain/$home/emcc" --version | grep -q "${EMSCRIPTEN%%+*}" || die "the unpacked emcc does not run"
 }
 
 check_wasi_sdk() {
@@ -293,11 +341,16 @@ part_bench() {
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
 }
 
+part_library() {
+  apt_install cmake pkg-config gcc g++
+  [ -n "${EMSDK:-}" ] || once emscripten "emscripten $EMSCRIPTEN binaryen $BINARYEN" unpack_emscripten
+}
+
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | text | bench) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge text bench" ;;
+    core | dev | browsers | edge | text | bench | library) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge text bench library" ;;
   esac
 done
 cd "$root"

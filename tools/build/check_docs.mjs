@@ -15,12 +15,12 @@ const files = listed.split('\0').filter((file) => file && existsSync(join(root, 
 const known = files.map((file) => `/${file}`).join('\n');
 
 /** Made by a build, or the names of the package's files as its users see them. */
-const isMade = /^(\.ci|\.toolchain|build|dist|node_modules|wick-llm)\//;
+const isMade = /^(\.ci|\.toolchain|build|dist|lib|node_modules|wick-llm)\//;
 const namesFile = /^[\w.*{},-]+\.(?:[ch]|m?js|d\.ts|md|css|html|svg|sh|py|tsv)$/;
 const namesPath =
-  /^(?:[\w.*{},/-]+\.\w+|(?:docs|examples|js|src|tests|tools|wasi|web)(?:\/[\w.*{},-]+)*\/?)$/;
+  /^(?:[\w.*{},/-]+\.\w+|(?:docs|emscripten|examples|js|library|src|tests|tools|wasi|web)(?:\/[\w.*{},-]+)*\/?)$/;
 const inComment =
-  /(?<![\w./<-])(?:docs|examples|js|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
+  /(?<![\w./<-])(?:docs|emscripten|examples|js|library|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
 
 /** @param {string} file @returns {RegExp | undefined} its lines that are comments, if it is a source */
 function commentOf(file) {

@@ -1,4 +1,5 @@
-// Prints the raw and gzipped size of every program, module and JavaScript file that make built.
+// Prints the raw and gzipped size of every program, module and JavaScript file that make built; with
+// a folder as its argument, of the archives below that.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -17,12 +18,18 @@ function filesBelow(folder) {
     .sort();
 }
 
-const files = [
-  ...filesBelow('build/native'),
-  ...filesBelow('build/wasi').filter((file) => file.endsWith('.wasm')),
-  ...filesBelow('build/web').filter((file) => file.endsWith('.wasm')),
-  ...filesBelow('dist').filter((file) => /\.(js|mjs|cjs|css|html)$/.test(file)),
-];
+const [folder] = process.argv.slice(2);
+const files = folder ? filesBelow(folder).filter((file) => file.endsWith('.a')) : programs();
+
+/** @returns {string[]} */
+function programs() {
+  return [
+    ...filesBelow('build/native'),
+    ...filesBelow('build/wasi').filter((file) => file.endsWith('.wasm')),
+    ...filesBelow('build/web').filter((file) => file.endsWith('.wasm')),
+    ...filesBelow('dist').filter((file) => /\.(js|mjs|cjs|css|html)$/.test(file)),
+  ];
+}
 
 const bytes = (/** @type {number} */ n) => n.toLocaleString('en').padStart(12);
 const width = Math.max(0, ...files.map((file) => file.length));

@@ -1,0 +1,70 @@
+# The C library: `make library` puts what is installed below build/library, as it lies below PREFIX.
+# docs/c-library.md is for its users, docs/build.md gives reasons.
+
+LIBRARY := build/library
+PREFIX ?= /usr/local
+EMSCRIPTEN_VARIANTS := $(WEB_VARIANTS:%=emscripten-%)
+LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#define WICK_VERSION_PATCH //p' \
+  include/wick.h | paste -sd.)
+NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
+
+# ---- objects: those of the programs and the modules, and a platform of its own for Emscripten ----
+$(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
+  $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
+  emscripten/platform_emscripten.c)))
+
+# An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to
+# Emscripten's, too: what the C library has lowers the processor's clock.
+engine_objects = $(ENGINE_SRC:%.c=build/obj/$(1)/%.o)
+library_native := $(filter-out build/obj/native/src/cli/%,$(objects_native)) $(call levels,native)
+library_wasi-simd128 := $(WASI_SRC:%.c=build/obj/wasi/%.o)
+library_wasi-relaxed := $(WASI_SRC:%.c=build/obj/wasi-relaxed/%.o)
+$(foreach variant,$(WEB_VARIANTS),$(eval library_emscripten-$(variant) := \
+  $(call engine_objects,web-$(variant)) build/obj/web-$(variant)/web/libc/string.o \
+  $(objects_emscripten-$(lastword $(subst -, ,$(variant))))))
+
+# $(call library_archive,FILE,NAME)
+define library_archive
+$(LIBRARY)/$(1): $(library_$(2)) tools/build/archive.mjs tools/build/wasm_symbols.mjs
+	@mkdir -p $$(@D)
+	@echo "  AR $$@"
+	$$(Q)NM=$(LLVM_NM) AR=$(WASM_AR) OBJCOPY=$(LLVM_OBJCOPY) $(NODE) tools/build/archive.mjs $$@ $$(filter %.o,$$^)
+LIBRARY_FILES += $(1)
+endef
+$(eval $(call library_archive,lib/libwick.a,native))
+CROSS_VARIANTS := wasi-simd128 wasi-relaxed $(EMSCRIPTEN_VARIANTS)
+$(foreach variant,$(CROSS_VARIANTS),\
+  $(eval $(call library_archive,lib/wick/$(variant)/libwick.a,$(variant))))
+
+# ---- what tells compilers of them: wick.pc, wick-VARIANT.pc and CMake's files ----
+# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS)
+define library_pc
+$(LIBRARY)/lib/pkgconfig/$(1).pc: library/wick.pc.in library/library.mk flags.mk include/wick.h
+	@mkdir -p $$(@D)
+	$$(Q)sed 's|@NAME@|$(1)|;s|@VERSION@|$$(LIBRARY_VERSION)|;s|@FOLDER@|$(2)|;s|@CFLAGS@|$(strip $(3))|;s|@LIBS@|$(strip $(4))|' $$< >$$@
+LIBRARY_FILES += lib/pkgconfig/$(1).pc
+endef
+$(eval $(call library_pc,wick,,$(LIBRARY_NATIVE_FLAGS),$(NATIVE_LINK)))
+$(foreach variant,wasi-simd128 wasi-relaxed,\
+  $(eval $(call library_pc,wick-$(variant),/wick/$(variant),,$(LIBRARY_WASI_LINK))))
+$(foreach variant,$(EMSCRIPTEN_VARIANTS),$(eval $(call library_pc,wick-$(variant),/wick/$(variant),\
+  $(if $(findstring threads,$(variant)),-pthread),\
+  $(LIBRARY_EMSCRIPTEN_LINK) $(if $(findstring threads,$(variant)),$(LIBRARY_EMSCRIPTEN_THREADS_LINK)))))
+
+$(LIBRARY)/lib/cmake/wick/%.cmake: library/%.cmake.in library/library.mk flags.mk include/wick.h
+	@mkdir -p $(@D)
+	$(Q)sed 's|@VERSION@|$(LIBRARY_VERSION)|;s|@NATIVE_SYSTEM@|$(NATIVE_SYSTEM)|;s|@NATIVE_LINK@|$(NATIVE_LINK)|;s|@WASI_LINK@|$(LIBRARY_WASI_LINK)|;s|@EMSCRIPTEN_LINK@|$(LIBRARY_EMSCRIPTEN_LINK)|;s|@EMSCRIPTEN_THREADS_LINK@|$(LIBRARY_EMSCRIPTEN_THREADS_LINK)|' $< >$@
+LIBRARY_FILES += lib/cmake/wick/wickConfig.cmake lib/cmake/wick/wickConfigVersion.cmake
+
+$(LIBRARY)/include/wick.h: include/wick.h
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+LIBRARY_FILES += include/wick.h
+
+.PHONY: library install
+library: setup-library $(addprefix $(LIBRARY)/,$(LIBRARY_FILES)) ## libwick.a for C programs, native, WASI and Emscripten, below build/library
+	@$(NODE) tools/build/sizes.mjs $(LIBRARY)
+
+install: library ## copies build/library to PREFIX (/usr/local), below DESTDIR
+	$(Q)for file in $(LIBRARY_FILES); do \
+	  install -D -m 644 $(LIBRARY)/$$file '$(DESTDIR)$(PREFIX)'/$$file || exit 1; done
