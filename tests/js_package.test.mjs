@@ -33,6 +33,7 @@ const entriesMost = {
   'ai-sdk.js': 5000,
   'prompt-api.js': 6500,
   'pipeline.js': 4500,
+  'models.js': 14_000,
 };
 
 describe('files', () => {
@@ -43,7 +44,7 @@ describe('files', () => {
       ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
       ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
       ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
-      ...['pipeline.js', 'pipeline.d.ts'],
+      ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
@@ -74,7 +75,7 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline'];
+    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models'];
     const modules = ['worker', 'model', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );

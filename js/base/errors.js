@@ -1,18 +1,9 @@
 // js/base/errors.js — the error class of the package, and how errors are sent between threads.
 // Aborted calls reject with a DOMException named AbortError, as elsewhere on the web.
 
-/**
- * Programs read `code`, people read `message`. `cause` is another error, or an object with details such as an HTTP
- * status or an offset in the file.
- */
-export class WickError extends Error {
-  /** @param {string} code @param {string} message @param {unknown} [cause] */
-  constructor(code, message, cause) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'WickError';
-    this.code = code;
-  }
-}
+import { WickError } from './wick_error.js';
+
+export { WickError };
 
 /** @param {string} message */
 export const argumentError = (message) => new WickError('ARG', message);

@@ -20,7 +20,10 @@ const TITLE_MS = 30_000;
  * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
  * @property {(attempt: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED)
  */
+
+/** @typedef {{validator: string | null, size: number | null}} KnownVersion of a file, as far as it is known */
 
 /** Files over HTTP. A stream is one request from its offset to the end of the file. */
 export class HttpSource {
@@ -31,11 +34,12 @@ export class HttpSource {
   #stallMs;
   #onRetry;
   #fetch;
+  #known;
   /** Streams that are not cancelled. @type {Set<HttpStream>} */
   #streams = new Set();
 
   /** @param {HttpOptions} options */
-  constructor({ urls, headers, retries, stallMs, onRetry, fetch }) {
+  constructor({ urls, headers, retries, stallMs, onRetry, fetch, known }) {
     this.files = urls.length;
     this.#urls = urls;
     this.#headers = headers;
@@ -43,6 +47,7 @@ export class HttpSource {
     this.#stallMs = stallMs;
     this.#onRetry = onRetry ?? (() => {});
     this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
+    this.#known = known ?? { validator: null, size: null };
   }
 
   /** @param {number} file @param {number} offset @returns {Promise<HttpStream>} */
@@ -53,6 +58,7 @@ export class HttpSource {
       stallMs: this.#stallMs,
       onRetry: this.#onRetry,
       fetch: this.#fetch,
+      known: this.#known,
       onCancel: () => this.#streams.delete(stream),
     });
     this.#streams.add(stream);
@@ -82,9 +88,11 @@ class HttpStream {
   /** Bytes to skip, because the response began before `position`. */
   #ignored = 0;
   /** @type {string | null} the ETag or date of this version of the file */
-  #validator = null;
+  validator;
   #isCompressed = false;
   #hasBytes = false;
+  /** Bytes of this version came before, in this stream or an earlier one. */
+  #isKnown;
   /** 1 when the last byte is requested again: a server may refuse a range that begins behind the last byte. */
   #overlap = 0;
 
@@ -97,6 +105,9 @@ class HttpStream {
     this.#url = url;
     this.position = position;
     this.#options = options;
+    this.validator = options.known.validator;
+    this.size = options.known.size ?? undefined;
+    this.#isKnown = this.validator !== null || this.size !== undefined;
   }
 
   async start() {
@@ -118,6 +129,7 @@ class HttpStream {
         if (used.byteLength === 0) continue;
         this.position += used.byteLength;
         this.#hasBytes = true;
+        this.#isKnown = true;
         this.#attempts = 0;
         return used;
       }
@@ -155,8 +167,8 @@ class HttpStream {
     if (isRange) headers.set('Range', `bytes=${this.position - this.#overlap}-`);
     // On another origin If-Range would need a CORS preflight. There the response's validator is compared
     // afterwards.
-    if (isRange && this.#validator && isSameOrigin(this.#url)) {
-      headers.set('If-Range', this.#validator);
+    if (isRange && this.validator && isSameOrigin(this.#url)) {
+      headers.set('If-Range', this.validator);
     }
     const init = { headers, signal: this.#controller.signal };
     const response = await this.#fetchOrExplain(init);
@@ -208,10 +220,10 @@ class HttpStream {
     const tag = response.headers.get('ETag');
     const strongTag = tag?.startsWith('W/') ? null : tag;
     const validator = strongTag ?? response.headers.get('Last-Modified');
-    if (this.#hasBytes && this.#validator && validator && validator !== this.#validator) {
+    if (this.#isKnown && this.validator && validator && validator !== this.validator) {
       throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
     }
-    this.#validator ??= validator;
+    this.validator ??= validator;
   }
 
   /**
@@ -227,7 +239,7 @@ class HttpStream {
     // the part may be less than the rest: some servers limit the size of a part
     const whole = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '');
     const size = whole && response.status === 206 ? Number(whole[1]) : start + length;
-    if (this.#hasBytes && this.size !== undefined && size !== this.size) {
+    if (this.#isKnown && this.size !== undefined && size !== this.size) {
       throw new WickError('CHANGED', `${this.#url} was changed while it was being downloaded`);
     }
     return size;

@@ -2,6 +2,7 @@
 // near; otherwise a new stream is opened.
 
 import { WickError } from '../base/errors.js';
+import { refuseOthers } from '../bytes/refused_files.js';
 
 /**
  * Up to this many bytes are skipped on an open stream: a new request would cost a round trip.
@@ -99,20 +100,5 @@ export async function loadModel(native, source, { onBytes, isClosed = () => fals
     }
   } finally {
     streams.cancel();
-  }
-}
-
-/** @param {Uint8Array} bytes the first ones of a file; throws if they are those of a web page or a Git LFS pointer */
-function refuseOthers(bytes) {
-  const start = new TextDecoder().decode(bytes.slice(0, 64));
-  if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
-    throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
-  }
-  if (start.startsWith('version https://git-lfs.github.com/spec/')) {
-    throw new WickError(
-      'NOT_GGUF',
-      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model ' +
-        'itself (git lfs pull), or take the address of the download',
-    );
   }
 }

@@ -42,7 +42,7 @@ const entries = [
   'model.js',
 ];
 /** Files of the package that others import as they are: `wick-llm` itself, and what it loads at first use. */
-const apart = ['index.js', 'chat.js'];
+const apart = ['index.js', 'chat.js', 'models.js'];
 
 /** @type {import('esbuild').Plugin} */
 const importsApart = {
@@ -65,6 +65,15 @@ const importsWithin = {
   },
 };
 
+/** Rooms of the engine are in it, but an error is an instance of one class. @type {import('esbuild').Plugin} */
+const errorsApart = {
+  name: 'the class of errors is that of the package',
+  setup(within) {
+    const index = { path: './index.js', external: true };
+    within.onResolve({ filter: /\/wick_error\.js$/ }, () => index);
+  },
+};
+
 async function bundle() {
   await build({
     ...common,
@@ -79,6 +88,13 @@ async function bundle() {
     entryPoints: [join(root, 'js/edge.js')],
     outfile: join(dist, 'edge.js'),
     plugins: [importsWithin],
+  });
+  await build({
+    ...common,
+    format: 'esm',
+    entryPoints: [join(root, 'js/models.js')],
+    outfile: join(dist, 'models.js'),
+    plugins: [errorsApart],
   });
   // A classic script as well as a module: no import, no export, no import.meta.
   await build({

@@ -12,6 +12,7 @@ const rooms = {
   base: [],
   bytes: ['base'],
   storage: ['base'],
+  models: ['base', 'bytes', 'storage'],
   wasm: ['base', 'storage'],
   connection: ['base', 'bytes', 'wasm'],
   tabs: ['base', 'connection'],
@@ -43,6 +44,8 @@ const entries = {
   'js/edge.d.ts': [],
   'js/openai.js': ['handler'],
   'js/openai.d.ts': [],
+  'js/models.js': ['models'],
+  'js/models.d.ts': [],
   'js/model.js': [],
   'js/model.d.ts': [],
   'js/cli.js': ['base', 'cli'],
@@ -52,6 +55,7 @@ const publicTypes = [
   'js/index.js',
   'js/openai.js',
   'js/edge.js',
+  'js/models.js',
   'js/ai-sdk.js',
   'js/prompt-api.js',
   'js/pipeline.js',
@@ -62,7 +66,7 @@ const typeLibraries = /** @type {Record<string, string[]>} */ ({
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
 });
 /** What the page loads at first use. */
-const loadedLater = ['js/chat.js'];
+const loadedLater = ['js/chat.js', 'js/models.js'];
 /** Rooms whose code nobody else's bundle may hold. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 

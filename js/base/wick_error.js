@@ -1,0 +1,14 @@
+// js/base/wick_error.js — the error class, in a file by itself: `wick-llm/models` has that of `wick-llm`.
+
+/**
+ * Programs read `code`, people read `message`. `cause` is another error, or an object with details such as an HTTP
+ * status or an offset in the file.
+ */
+export class WickError extends Error {
+  /** @param {string} code @param {string} message @param {unknown} [cause] */
+  constructor(code, message, cause) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'WickError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,18 @@
+// js/bytes/refused_files.js — what comes in place of a model where an address is not quite right, told by its first bytes.
+
+import { WickError } from '../base/errors.js';
+
+/** @param {Uint8Array} bytes the first ones of a file; throws if they are those of a web page or a Git LFS pointer */
+export function refuseOthers(bytes) {
+  const start = new TextDecoder().decode(bytes.slice(0, 64));
+  if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
+    throw new WickError('NOT_GGUF', 'This is a web page, not a GGUF file');
+  }
+  if (start.startsWith('version https://git-lfs.github.com/spec/')) {
+    throw new WickError(
+      'NOT_GGUF',
+      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model ' +
+        'itself (git lfs pull), or take the address of the download',
+    );
+  }
+}

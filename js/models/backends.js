@@ -1,0 +1,40 @@
+// js/models/backends.js — where models are kept: a folder, the origin private file system, or IndexedDB.
+
+import { WickError } from '../base/errors.js';
+import { FolderBackend, hasFolders } from './folder_backend.js';
+import { hasIndexedDb, IndexedDbBackend } from './indexed_db_backend.js';
+import { hasOpfs, OpfsBackend } from './opfs_backend.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+
+/**
+ * Records and chunks by the model's id. Each write is there as a whole or not at all, and is kept when its promise
+ * settles.
+ * @typedef {object} Backend
+ * @property {'folder' | 'opfs' | 'indexeddb' | 'memory'} kind
+ * @property {() => Promise<string[]>} ids
+ * @property {(id: string) => Promise<ModelRecord | undefined>} readRecord
+ * @property {(record: ModelRecord) => Promise<void>} writeRecord
+ * @property {(id: string, index: number, size: number) => Promise<Uint8Array<ArrayBuffer> | undefined>} readChunk
+ *   undefined: it is not there with this size
+ * @property {(id: string, index: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void>} writeChunk
+ * @property {(id: string) => Promise<void>} settle nobody writes chunks of it for now
+ * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are there, by their sizes
+ * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
+ * @property {(id: string) => Promise<void>} remove
+ * @property {(record: ModelRecord) => Promise<{kind: 'path', paths: string[]} | {kind: 'blob', blobs: Blob[]} | undefined>}
+ *   describe how a worker can read a whole model by itself
+ * @property {() => Promise<{freeBytes: number | undefined, isPersisted: boolean}>} estimate
+ * @property {() => Promise<boolean>} persist
+ * @property {(id: string) => Promise<(() => Promise<void>) | undefined>} tryLock gives the function that unlocks
+ * @property {() => Promise<void>} close
+ */
+
+/** @param {string | undefined} folder for hosts that have them @returns {Backend} */
+export function chooseBackend(folder) {
+  if (hasFolders()) return new FolderBackend(folder);
+  if (folder !== undefined) throw new WickError('ARG', 'folder: browsers have no folders');
+  if (hasOpfs()) return new OpfsBackend();
+  if (hasIndexedDb()) return new IndexedDbBackend();
+  throw new WickError('NO_STORAGE', 'This host keeps nothing for a page');
+}

@@ -1,0 +1,40 @@
+// js/models/browser_locks.js — what the two backends of browsers share: locks between tabs, how much room there is.
+
+/** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another tab has it */
+export function tryWebLock(id) {
+  const locks = globalThis.navigator?.locks;
+  if (!locks) return Promise.resolve(async () => {}); // pages that are not served securely have none
+  return new Promise((settle, fail) => {
+    /** @type {() => void} */
+    let release = () => {};
+    const held = new Promise((end) => {
+      release = () => end(undefined);
+    });
+    const ended = locks.request(`wick-llm model ${id}`, { ifAvailable: true }, (lock) => {
+      if (lock === null) {
+        settle(undefined);
+        return undefined;
+      }
+      settle(async () => {
+        release();
+        await ended;
+      });
+      return held;
+    });
+    ended.catch(fail);
+  });
+}
+
+/** @returns {Promise<{freeBytes: number | undefined, isPersisted: boolean}>} */
+export async function estimateBrowser() {
+  const storage = globalThis.navigator?.storage;
+  const { quota, usage } = (await storage?.estimate?.().catch(() => undefined)) ?? {};
+  const isPersisted = (await storage?.persisted?.().catch(() => false)) ?? false;
+  const isKnown = quota !== undefined && usage !== undefined;
+  return { freeBytes: isKnown ? Math.max(0, quota - usage) : undefined, isPersisted };
+}
+
+/** @returns {Promise<boolean>} whether the browser keeps the models until the user removes them */
+export async function persistBrowser() {
+  return (await globalThis.navigator?.storage?.persist?.().catch(() => false)) ?? false;
+}

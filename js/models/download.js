@@ -1,0 +1,347 @@
+// js/models/download.js — the download of one model into the store. Chunks are stored as they are complete, each is
+// written into the journal when it is stored, and a chunk in the journal is not fetched again.
+
+import { WickError } from '../base/errors.js';
+import { refuseOthers } from '../bytes/refused_files.js';
+import {
+  CHUNK_BYTES,
+  chunkCount,
+  chunkSize,
+  fingerprintOf,
+  hasAllChunks,
+  storedBytes,
+} from './records.js';
+import { checksum, Sha256 } from './sha256.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+/** @typedef {import('../bytes/model_sources.js').ByteStream & {validator: string | null}} FileStream */
+/** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
+/** @typedef {{bytes: Uint8Array<ArrayBuffer>, filled: number}} Arriving */
+
+/**
+ * @typedef {object} DownloadOptions
+ * @property {(offset: number, known: KnownVersion) => Promise<FileStream>} open
+ * @property {() => void} close ends what is being opened
+ * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom whether another try may succeed;
+ *   throws if there is no room
+ * @property {(record: ModelRecord) => void} onStored
+ * @property {() => void} onNews bytes have come
+ * @property {number} connections
+ */
+
+/** Further connections begin in gaps of at least so many chunks. */
+const GAP_CHUNKS_MIN = 4;
+
+const MAGIC = 'GGUF';
+
+/** @param {Uint8Array} bytes the first ones of a file; throws if it is no model */
+export function checkModel(bytes) {
+  refuseOthers(bytes);
+  const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
+  if (start !== MAGIC)
+    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it begins otherwise');
+}
+
+export class Download {
+  /** True when the server has answered for the version of which chunks are stored. */
+  isConfirmed = false;
+  /** The chunk that a reader waits for. @type {number | undefined} */
+  wanted;
+  #backend;
+  #record;
+  #options;
+  /** @type {Map<number, Arriving>} */
+  #arriving = new Map();
+  /** @type {Set<FileStream>} */
+  #streams = new Set();
+  #stored = Promise.resolve();
+  /** @type {Promise<void>[]} */
+  #lanes = [];
+  #isStopped = false;
+  /** @type {unknown} */
+  #failure;
+  #isStart = true;
+  #sha;
+
+  /** @param {Backend} backend @param {ModelRecord} record which is changed as chunks are stored @param {DownloadOptions} options */
+  constructor(backend, record, options) {
+    this.#backend = backend;
+    this.#record = record;
+    this.#options = options;
+    const { hash, sha256 } = record;
+    if (sha256 !== null) this.#sha = hash ? Sha256.resume(hash.state, hash.size) : new Sha256();
+  }
+
+  /** Settles when the model is whole; rejects when it is not, and what is stored stays. */
+  async run() {
+    try {
+      if (!hasAllChunks(this.#record)) this.#startLane();
+      for (let lane = this.#lanes.shift(); lane; lane = this.#lanes.shift()) await lane;
+      await this.#stored;
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#isStopped) throw new WickError('CLOSED', 'The download was stopped');
+      await this.#finish();
+    } finally {
+      this.stop();
+      await this.#backend.settle(this.#record.id);
+    }
+  }
+
+  /** What is being stored is stored before `run` ends. */
+  stop() {
+    this.#isStopped = true;
+    for (const stream of this.#streams) stream.cancel();
+    this.#options.close();
+  }
+
+  /** @param {Promise<void>} work @returns {Promise<void>} never rejects: its error ends the download */
+  async #guard(work) {
+    try {
+      await work;
+    } catch (error) {
+      if (!this.#isStopped) this.#failure = error;
+      this.stop();
+    }
+  }
+
+  /**
+   * @param {number} position
+   * @returns {Uint8Array<ArrayBuffer> | undefined} those bytes from there on that have come and are not stored yet
+   */
+  bytesAt(position) {
+    const index = Math.floor(position / CHUNK_BYTES);
+    const chunk = this.#arriving.get(index);
+    const offset = position - index * CHUNK_BYTES;
+    if (!chunk || offset >= chunk.filled || this.#isWithheld(index)) return undefined;
+    return chunk.bytes.subarray(offset, chunk.filled);
+  }
+
+  /** The last chunk of a file whose SHA-256 is known waits until that is right. @param {number} index */
+  #isWithheld(index) {
+    const { sha256, size } = this.#record;
+    return sha256 !== null && (size === null || index === chunkCount(size) - 1);
+  }
+
+  // ---- what is fetched ----
+
+  #startLane() {
+    this.#lanes.push(this.#guard(this.#run(!this.isConfirmed)));
+  }
+
+  /** @param {boolean} isFirst of the connections, the one that follows the readers */
+  async #run(isFirst) {
+    for (let start = this.#next(isFirst); start !== undefined; start = this.#next(isFirst)) {
+      const stream = await this.#open(start);
+      if (isFirst && !this.isConfirmed) await this.#confirm(stream);
+      try {
+        await this.#follow(stream, start, isFirst);
+      } finally {
+        this.#streams.delete(stream);
+        stream.cancel();
+      }
+    }
+  }
+
+  /** @param {number} index */
+  #isMissing(index) {
+    return !this.#record.sums[index] && !this.#arriving.has(index);
+  }
+
+  /** @param {boolean} isFirst @returns {number | undefined} the chunk where a connection begins */
+  #next(isFirst) {
+    const { size, sums } = this.#record;
+    if (this.#isStopped) return undefined;
+    const { wanted } = this;
+    if (size === null) return isFirst ? sums.length : undefined;
+    const count = chunkCount(size);
+    if (isFirst && wanted !== undefined && wanted < count && this.#isMissing(wanted)) return wanted;
+    const gaps = this.#gaps(count);
+    if (isFirst) return gaps[0]?.start;
+    const widest = gaps.sort((a, b) => b.length - a.length)[0];
+    if (!widest || widest.length < GAP_CHUNKS_MIN) return undefined;
+    return widest.start + (widest.length >> 1);
+  }
+
+  /** @param {number} count @returns {{start: number, length: number}[]} chunks that are missing and follow each other */
+  #gaps(count) {
+    /** @type {{start: number, length: number}[]} */
+    const gaps = [];
+    for (let index = 0; index < count; index++) {
+      if (!this.#isMissing(index)) continue;
+      const last = gaps.at(-1);
+      if (last && last.start + last.length === index) last.length++;
+      else gaps.push({ start: index, length: 1 });
+    }
+    return gaps;
+  }
+
+  /** @param {number} index */
+  async #open(index) {
+    const { tag, size, sha256 } = this.#record;
+    // mirrors name the same content by different tags: where its SHA-256 is known, that decides
+    const known = { validator: sha256 === null ? tag : null, size };
+    const stream = await this.#options.open(index * CHUNK_BYTES, known);
+    this.#streams.add(stream);
+    if (this.#isStopped) stream.cancel();
+    return stream;
+  }
+
+  /** The first answer. @param {FileStream} stream */
+  async #confirm(stream) {
+    const record = this.#record;
+    record.tag ??= stream.validator;
+    record.size ??= stream.size ?? null;
+    if (record.size !== null) {
+      await this.#options.makeRoom(record.size - storedBytes(record), false);
+    }
+    this.isConfirmed = true;
+    this.#options.onNews();
+    for (let lane = 1; lane < this.#options.connections; lane++) this.#startLane();
+  }
+
+  /**
+   * Reads on until a chunk that is stored, or that another connection fetches.
+   * @param {FileStream} stream
+   * @param {number} start
+   * @param {boolean} isFirst
+   */
+  async #follow(stream, start, isFirst) {
+    const pieces = new Pieces(stream, start * CHUNK_BYTES);
+    for (let index = start; ; index++) {
+      const chunk = await this.#fill(pieces, index);
+      if (!chunk) return;
+      await this.#stored;
+      if (this.#isStopped) return;
+      this.#stored = this.#guard(this.#store(index, chunk));
+      const { size } = this.#record;
+      const isEnd = size !== null && index + 1 >= chunkCount(size);
+      if (this.#isStopped || isEnd || !this.#isMissing(index + 1)) return;
+      const { wanted } = this;
+      const isElsewhere = wanted !== undefined && wanted !== index + 1 && this.#isMissing(wanted);
+      if (isFirst && isElsewhere) return;
+    }
+  }
+
+  /** @param {Pieces} pieces @param {number} index @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} nothing: the file has ended */
+  async #fill(pieces, index) {
+    const record = this.#record;
+    const chunk = { bytes: new Uint8Array(chunkSize(record, index)), filled: 0 };
+    this.#arriving.set(index, chunk);
+    while (chunk.filled < chunk.bytes.byteLength) {
+      const piece = await pieces.next(chunk.bytes.byteLength - chunk.filled);
+      if (piece === null) break;
+      chunk.bytes.set(piece, chunk.filled);
+      chunk.filled += piece.byteLength;
+      if (index === 0) this.#checkStart(chunk);
+      this.#options.onNews();
+    }
+    if (chunk.filled === chunk.bytes.byteLength) return chunk.bytes;
+    const size = index * CHUNK_BYTES + chunk.filled;
+    if (record.size !== null) {
+      const message = `The file ended after ${size} of ${record.size} bytes`;
+      throw new WickError('TRUNCATED', message);
+    }
+    record.size = size;
+    if (chunk.filled > 0) return chunk.bytes.slice(0, chunk.filled);
+    this.#arriving.delete(index);
+    return undefined;
+  }
+
+  /** @param {Arriving} chunk the file's first one */
+  #checkStart({ bytes, filled }) {
+    if (!this.#isStart || filled < MAGIC.length) return;
+    this.#isStart = false;
+    checkModel(bytes.subarray(0, filled));
+  }
+
+  // ---- what is stored ----
+
+  /** @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
+  async #store(index, bytes) {
+    const record = this.#record;
+    const sum = await checksum(bytes);
+    await this.#write(index, bytes);
+    if (this.#sha?.size === index * CHUNK_BYTES) this.#hash(bytes);
+    while (record.sums.length < index) record.sums.push(null);
+    record.sums[index] = sum;
+    await this.#backend.writeRecord(record);
+    this.#arriving.delete(index);
+    this.#options.onNews();
+    this.#options.onStored(record);
+  }
+
+  /** @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
+  async #write(index, bytes) {
+    const { id } = this.#record;
+    try {
+      await this.#backend.writeChunk(id, index, bytes);
+    } catch (error) {
+      const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
+      const missing = (this.#record.size ?? bytes.byteLength) - storedBytes(this.#record);
+      if (!isFull || !(await this.#options.makeRoom(missing, true))) throw error;
+      await this.#backend.writeChunk(id, index, bytes);
+    }
+  }
+
+  /** @param {Uint8Array} bytes the next ones */
+  #hash(bytes) {
+    const sha = /** @type {Sha256} */ (this.#sha);
+    sha.update(bytes);
+    const isKeepable = bytes.byteLength === CHUNK_BYTES;
+    if (isKeepable) this.#record.hash = { size: sha.size, state: sha.state };
+  }
+
+  async #finish() {
+    const record = this.#record;
+    const size = /** @type {number} */ (record.size);
+    if (this.#sha && (await this.#sumOf(this.#sha, size)) !== record.sha256) {
+      await this.#backend.remove(record.id);
+      const { urls, sha256 } = record;
+      const message = `${urls[0]} gave other bytes than those of SHA-256 ${sha256}`;
+      throw new WickError('CORRUPT', message);
+    }
+    record.hash = null;
+    record.fingerprint = fingerprintOf(record);
+    await this.#backend.writeRecord(record);
+  }
+
+  /** Reads the chunks again that came before an earlier one. @param {Sha256} sha @param {number} size */
+  async #sumOf(sha, size) {
+    while (sha.size < size) {
+      const index = sha.size / CHUNK_BYTES;
+      const { id } = this.#record;
+      const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));
+      if (!bytes) throw new WickError('IO', `Chunk ${index} of model ${id} cannot be read`);
+      sha.update(bytes);
+    }
+    return sha.hex();
+  }
+}
+
+/** The pieces of a stream from a position on, which may be behind its first byte, cut where chunks end. */
+class Pieces {
+  #stream;
+  #position;
+  #left = new Uint8Array(0);
+
+  /** @param {FileStream} stream @param {number} position */
+  constructor(stream, position) {
+    this.#stream = stream;
+    this.#position = position;
+  }
+
+  /** @param {number} most bytes @returns {Promise<Uint8Array | null>} null at the end */
+  async next(most) {
+    while (this.#left.byteLength === 0) {
+      const bytes = await this.#stream.read();
+      if (bytes === null) return null;
+      const skipped = this.#position - (this.#stream.position - bytes.byteLength);
+      this.#left = /** @type {any} */ (bytes.subarray(Math.min(skipped, bytes.byteLength)));
+    }
+    const piece = this.#left.subarray(0, most);
+    this.#left = this.#left.subarray(piece.byteLength);
+    this.#position += piece.byteLength;
+    return piece;
+  }
+}

@@ -1,0 +1,229 @@
+// js/models/folder_backend.js — models in a folder, on hosts with node:fs (Node, Deno, Bun). A model has a folder with its
+// record and the file itself, which other programs can open.
+
+import { WickError } from '../base/errors.js';
+import { storageError } from '../storage/browser_files.js';
+import { CHUNK_BYTES, parseRecord } from './records.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+
+const RECORD = 'record.json';
+const DATA = 'model.gguf';
+const LOCK = 'lock';
+/** Who holds a lock says so at this interval; who is silent for so long has ended, whatever its number says. */
+const BEAT_MS = 2000;
+const SILENT_MS = 15_000;
+
+/** @returns {string} the folder that is used when none is named */
+function defaultFolder() {
+  const { process } = globalThis;
+  const path = process.getBuiltinModule('node:path');
+  const os = process.getBuiltinModule('node:os');
+  const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
+  const caches = XDG_CACHE_HOME || LOCALAPPDATA || path.join(os.homedir(), '.cache');
+  return path.join(caches, 'wick-llm', 'models');
+}
+
+/** @implements {Backend} */
+export class FolderBackend {
+  kind = /** @type {const} */ ('folder');
+  #fs;
+  #path;
+  #root;
+  /** Open files of models that are being kept. @type {Map<string, Promise<import('node:fs').promises.FileHandle>>} */
+  #open = new Map();
+
+  /** @param {string} [folder] */
+  constructor(folder = defaultFolder()) {
+    this.#fs = globalThis.process.getBuiltinModule('node:fs').promises;
+    this.#path = globalThis.process.getBuiltinModule('node:path');
+    this.#root = folder;
+  }
+
+  /** @param {string} id @param {string} name */
+  #at(id, name) {
+    return this.#path.join(this.#root, id, name);
+  }
+
+  async ids() {
+    return this.#fs.readdir(this.#root).catch(() => /** @type {string[]} */ ([]));
+  }
+
+  /** @param {string} id */
+  async readRecord(id) {
+    const text = await this.#fs.readFile(this.#at(id, RECORD), 'utf8').catch(() => '');
+    return parseRecord(text);
+  }
+
+  /** The old record stays until the new one is complete. @param {ModelRecord} record */
+  async writeRecord(record) {
+    const name = this.#at(record.id, RECORD);
+    await this.#write(name, async () => {
+      await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
+      const unfinished = `${name}.${crypto.randomUUID()}.tmp`;
+      try {
+        await this.#fs.writeFile(unfinished, JSON.stringify(record), { flush: true });
+        await this.#fs.rename(unfinished, name);
+      } finally {
+        await this.#fs.rm(unfinished, { force: true });
+      }
+    });
+  }
+
+  /** @param {string} id @param {number} index @param {number} size */
+  async readChunk(id, index, size) {
+    const bytes = new Uint8Array(size);
+    const file = await this.#fs.open(this.#at(id, DATA), 'r').catch(() => undefined);
+    if (!file) return undefined;
+    try {
+      const { bytesRead } = await file.read(bytes, 0, size, index * CHUNK_BYTES);
+      return bytesRead === size ? bytes : undefined;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** The bytes are on the disk before the record names them. @param {string} id @param {number} index @param {Uint8Array} bytes */
+  async writeChunk(id, index, bytes) {
+    await this.#write(this.#at(id, DATA), async () => {
+      const opened = this.#open.get(id) ?? this.#openData(id);
+      this.#open.set(id, opened);
+      const file = await opened;
+      await file.write(bytes, 0, bytes.byteLength, index * CHUNK_BYTES);
+      await file.datasync();
+    });
+  }
+
+  /** @param {string} id */
+  async #openData(id) {
+    const { constants } = globalThis.process.getBuiltinModule('node:fs');
+    const name = this.#at(id, DATA);
+    await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
+    return this.#fs.open(name, constants.O_RDWR | constants.O_CREAT);
+  }
+
+  /** @param {string} id of a model that nobody writes to for now */
+  async settle(id) {
+    const file = this.#open.get(id);
+    this.#open.delete(id);
+    await (await file?.catch(() => undefined))?.close();
+  }
+
+  /** Whether a chunk's bytes are there. @param {ModelRecord} record */
+  async hasChunks({ id, size }) {
+    const facts = await this.#fs.stat(this.#at(id, DATA)).catch(() => undefined);
+    return facts?.size === size;
+  }
+
+  /** Takes a file over without copying its blocks, where the file system can. @param {string} id @param {string} path */
+  async adopt(id, path) {
+    const { constants } = globalThis.process.getBuiltinModule('node:fs');
+    const name = this.#at(id, DATA);
+    await this.#write(name, async () => {
+      await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
+      await this.#fs.copyFile(path, name, constants.COPYFILE_FICLONE);
+      await this.#fs.chmod(name, 0o644); // the file's own rights may forbid writing
+    });
+  }
+
+  /** The record goes first: a model that is removed in part is none. @param {string} id */
+  async remove(id) {
+    await this.settle(id);
+    await this.#fs.rm(this.#at(id, RECORD), { force: true });
+    await this.#fs.rm(this.#path.join(this.#root, id), { recursive: true, force: true });
+  }
+
+  /** @param {ModelRecord} record */
+  async describe({ id }) {
+    return { kind: /** @type {const} */ ('path'), paths: [this.#at(id, DATA)] };
+  }
+
+  async estimate() {
+    await this.#fs.mkdir(this.#root, { recursive: true });
+    const { bavail, bsize } = await this.#fs.statfs(this.#root);
+    return { freeBytes: bavail * bsize, isPersisted: true };
+  }
+
+  async persist() {
+    return true;
+  }
+
+  /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another process has it */
+  async tryLock(id) {
+    const name = this.#at(id, LOCK);
+    await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
+    const own = `${globalThis.process.pid} ${crypto.randomUUID()}`;
+    if (!(await this.#take(name, own)) && !(await this.#steal(name, own))) return undefined;
+    const now = () => new Date();
+    const beat = setInterval(() => this.#fs.utimes(name, now(), now()).catch(() => {}), BEAT_MS);
+    /** @type {any} */ (beat).unref?.();
+    return async () => {
+      clearInterval(beat);
+      const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
+      if (held === own) await this.#fs.rm(name, { force: true });
+    };
+  }
+
+  /** @param {string} name @param {string} own */
+  async #take(name, own) {
+    try {
+      await this.#fs.writeFile(name, own, { flag: 'wx' });
+      return true;
+    } catch (error) {
+      if (/** @type {any} */ (error).code === 'EEXIST') return false;
+      throw storageError(name, error);
+    }
+  }
+
+  /** The lock of a process that has ended. @param {string} name @param {string} own */
+  async #steal(name, own) {
+    const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
+    const facts = await this.#fs.stat(name).catch(() => undefined);
+    const isSilent = facts !== undefined && Date.now() - facts.mtimeMs > SILENT_MS;
+    const isWritten = held !== ''; // it may be between its making and its first byte
+    if (!isSilent && (!isWritten || isRunning(Number.parseInt(held, 10)))) return false;
+    const aside = `${name}.${crypto.randomUUID()}`;
+    try {
+      await this.#fs.rename(name, aside); // one of those who try
+    } catch {
+      return false;
+    }
+    await this.#fs.rm(aside, { force: true });
+    return this.#take(name, own);
+  }
+
+  /** @param {string} name @param {() => Promise<void>} action */
+  async #write(name, action) {
+    try {
+      await action();
+    } catch (error) {
+      throw storageError(name, error, `${name} is gone`);
+    }
+  }
+
+  async close() {
+    for (const id of [...this.#open.keys()]) await this.settle(id);
+  }
+}
+
+/** @param {number} pid @returns {boolean} */
+function isRunning(pid) {
+  try {
+    globalThis.process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {any} */ (error)?.code === 'EPERM';
+  }
+}
+
+/** @returns {boolean} */
+export const hasFolders = () => globalThis.process?.getBuiltinModule?.('node:fs') !== undefined;
+
+/** @param {unknown} path @returns {string} */
+export function pathOf(path) {
+  if (typeof path === 'string' && !path.startsWith('file:')) return path;
+  const url = globalThis.process?.getBuiltinModule?.('node:url');
+  if (url) return url.fileURLToPath(/** @type {string | URL} */ (path));
+  throw new WickError('ARG', `There are no files here: ${path} cannot be opened`);
+}

@@ -1,0 +1,86 @@
+// js/models/import_model.js — takes a file that the user has into the store.
+
+import { throwIfAborted, WickError } from '../base/errors.js';
+import { checkModel } from './download.js';
+import { CHUNK_BYTES, chunkCount, chunkSize, fingerprintOf, newRecord } from './records.js';
+import { checksum, Sha256 } from './sha256.js';
+
+/** @typedef {import('./backends.js').Backend} Backend */
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+
+/** So many bytes are hashed without a turn of the event loop: a page stays responsive. */
+const TURN_BYTES = 1 << 18;
+
+const turn = () => new Promise((settle) => setTimeout(settle));
+
+/**
+ * @param {Backend} backend
+ * @param {Blob | string} from a path where there are folders
+ * @param {import('../models.js').ImportOptions & {makeRoom: (id: string, size: number) => Promise<unknown>}} options
+ * @returns {Promise<ModelRecord>}
+ */
+export async function importModel(backend, from, { name, url, signal, onProgress, makeRoom }) {
+  const blob = typeof from === 'string' ? await blobOfPath(from) : from;
+  const known = { name: name ?? nameOf(from), url: url && String(url), size: blob.size };
+  const record = newRecord(crypto.randomUUID().replaceAll('-', ''), known);
+  const { id } = record;
+  checkModel(new Uint8Array(await blob.slice(0, 64).arrayBuffer()));
+  const unlock = await backend.tryLock(id);
+  try {
+    await makeRoom(id, blob.size);
+    await backend.writeRecord(record); // without a chunk, so it never looks whole
+    const isAdopted = typeof from === 'string' && backend.adopt !== undefined;
+    if (isAdopted) await backend.adopt?.(id, from);
+    const sha = new Sha256();
+    for (let index = 0; index < chunkCount(blob.size); index++) {
+      throwIfAborted(signal);
+      const bytes = isAdopted
+        ? await backend.readChunk(id, index, chunkSize(record, index))
+        : await readBlob(blob, index);
+      if (!bytes) throw new WickError('IO', `${record.name} was changed while it was read`);
+      record.sums[index] = await checksum(bytes);
+      if (!isAdopted) await backend.writeChunk(id, index, bytes);
+      for (let at = 0; at < bytes.byteLength; at += TURN_BYTES) {
+        sha.update(bytes.subarray(at, at + TURN_BYTES));
+        await turn();
+      }
+      onProgress?.({ loaded: index * CHUNK_BYTES + bytes.byteLength, total: blob.size });
+    }
+    record.sha256 = sha.hex();
+    record.fingerprint = fingerprintOf(record);
+    await backend.settle(id);
+    await backend.writeRecord(record);
+    return record;
+  } catch (error) {
+    await backend.remove(id);
+    throw error;
+  } finally {
+    await unlock?.();
+  }
+}
+
+/** @param {Blob} blob @param {number} index */
+async function readBlob(blob, index) {
+  const at = index * CHUNK_BYTES;
+  try {
+    return new Uint8Array(await blob.slice(at, at + CHUNK_BYTES).arrayBuffer());
+  } catch (error) {
+    // the file of a File was changed or removed after the user chose it
+    throw new WickError('IO', `The file could not be read: ${error}`, error);
+  }
+}
+
+/** @param {string} path @returns {Promise<Blob>} */
+async function blobOfPath(path) {
+  try {
+    return await globalThis.process.getBuiltinModule('node:fs').openAsBlob(path);
+  } catch (error) {
+    throw new WickError('IO', `${path} cannot be read: ${error}`, error);
+  }
+}
+
+/** @param {Blob | string} from */
+function nameOf(from) {
+  if (typeof from === 'string') return from.split(/[\\/]/).at(-1) || from;
+  return 'name' in from ? String(from.name) : 'model.gguf';
+}

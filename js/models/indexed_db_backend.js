@@ -1,0 +1,127 @@
+// js/models/indexed_db_backend.js — models in IndexedDB, where a page cannot write files: a record for each model, and
+// one for each of its chunks.
+
+import { WickError } from '../base/errors.js';
+import { storageError } from '../storage/browser_files.js';
+import { estimateBrowser, persistBrowser, tryWebLock } from './browser_locks.js';
+import { checkRecord, chunkCount } from './records.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+
+const NAME = 'wick-llm-models';
+const RECORDS = 'records';
+const CHUNKS = 'chunks';
+
+/** @returns {boolean} */
+export const hasIndexedDb = () => globalThis.indexedDB !== undefined;
+
+/** @param {string} id */
+const chunksOf = (id) => IDBKeyRange.bound([id], [id, []]); // arrays are greater than numbers
+
+/** @implements {Backend} */
+export class IndexedDbBackend {
+  kind = /** @type {const} */ ('indexeddb');
+  tryLock = tryWebLock;
+  estimate = estimateBrowser;
+  persist = persistBrowser;
+  /** @type {Promise<IDBDatabase> | undefined} */
+  #database;
+
+  /** @returns {Promise<IDBDatabase>} */
+  #open() {
+    this.#database ??= new Promise((settle, fail) => {
+      const request = indexedDB.open(NAME, 1);
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(RECORDS);
+        request.result.createObjectStore(CHUNKS);
+      };
+      request.onerror = () => {
+        this.#database = undefined;
+        const message = `This browser keeps nothing for a page: ${request.error}`;
+        fail(new WickError('NO_STORAGE', message, request.error));
+      };
+      request.onsuccess = () => settle(request.result);
+    });
+    return this.#database;
+  }
+
+  /**
+   * @template T
+   * @param {'readonly' | 'readwrite'} mode
+   * @param {(stores: {records: IDBObjectStore, chunks: IDBObjectStore}) => IDBRequest<T>} ask
+   * @returns {Promise<T>} when the transaction is complete
+   */
+  async #ask(mode, ask) {
+    const database = await this.#open();
+    try {
+      return await new Promise((settle, fail) => {
+        const options = /** @type {IDBTransactionOptions} */ ({ durability: 'strict' });
+        const transaction = database.transaction([RECORDS, CHUNKS], mode, options);
+        const request = ask({
+          records: transaction.objectStore(RECORDS),
+          chunks: transaction.objectStore(CHUNKS),
+        });
+        transaction.oncomplete = () => settle(request.result);
+        transaction.onabort = () => fail(transaction.error ?? request.error);
+      });
+    } catch (error) {
+      throw storageError('a model', error);
+    }
+  }
+
+  async ids() {
+    const keys = await this.#ask('readonly', ({ records }) => records.getAllKeys());
+    return /** @type {string[]} */ (keys);
+  }
+
+  /** @param {string} id */
+  async readRecord(id) {
+    return checkRecord(await this.#ask('readonly', ({ records }) => records.get(id)));
+  }
+
+  /** @param {ModelRecord} record */
+  async writeRecord(record) {
+    await this.#ask('readwrite', ({ records }) => records.put(record, record.id));
+  }
+
+  /** @param {string} id @param {number} index @param {number} size */
+  async readChunk(id, index, size) {
+    const bytes = await this.#ask('readonly', ({ chunks }) => chunks.get([id, index]));
+    return bytes?.byteLength === size ? new Uint8Array(bytes) : undefined;
+  }
+
+  /** @param {string} id @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
+  async writeChunk(id, index, bytes) {
+    const isAll = bytes.byteLength === bytes.buffer.byteLength;
+    const piece = isAll ? bytes.buffer : bytes.slice().buffer;
+    await this.#ask('readwrite', ({ chunks }) => chunks.put(piece, [id, index]));
+  }
+
+  async settle() {}
+
+  /** @param {ModelRecord} record */
+  async hasChunks({ id, size }) {
+    const count = await this.#ask('readonly', ({ chunks }) => chunks.count(chunksOf(id)));
+    return count === chunkCount(size ?? 0);
+  }
+
+  /** @param {string} id */
+  async remove(id) {
+    await this.#ask('readwrite', ({ records, chunks }) => {
+      records.delete(id);
+      return chunks.delete(chunksOf(id));
+    });
+  }
+
+  /** A worker would need the database, too. @returns {Promise<undefined>} */
+  async describe() {
+    return undefined;
+  }
+
+  async close() {
+    const database = await this.#database?.catch(() => undefined);
+    this.#database = undefined;
+    database?.close();
+  }
+}

@@ -1,0 +1,410 @@
+// js/models/model_store.js — the store: the models that are kept, by their content and their addresses.
+
+import { unlessAborted } from '../base/abort_signals.js';
+import { abortError, argumentError, throwIfAborted, WickError } from '../base/errors.js';
+import { HttpSource } from '../bytes/http_source.js';
+import { pathOf } from './folder_backend.js';
+import { importModel } from './import_model.js';
+import { News } from './news.js';
+import { OpenModel } from './open_model.js';
+import { chunkCount, chunkSize, entryOf, idOf, storedBytes } from './records.js';
+import { checksum } from './sha256.js';
+
+/** @typedef {import('../models.js').ModelEntry} ModelEntry */
+/** @typedef {import('../models.js').GetOptions} GetOptions */
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+/** @typedef {{id?: string, url: string, name?: string, size?: number | null, sha256?: string | null, headers?: Record<string, string>}} Wanted a file */
+
+const RETRIES = 5;
+const STALL_MS = 30_000;
+const LOCK_LOOK_MS = 100;
+const LOCK_MS_MAX = 30_000;
+const CHANNEL = 'wick-llm models';
+
+/** @param {string | URL} url @returns {string} */
+const absolute = (url) => {
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  return URL.canParse(String(url), base) ? new URL(String(url), base).href : String(url);
+};
+
+/** @param {string} url @returns {string} */
+const nameOfUrl = (url) => decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '') || url;
+
+export class ModelStore extends EventTarget {
+  #backend;
+  #evict;
+  /** @type {Map<string, OpenModel>} */
+  #open = new Map();
+  /** @type {BroadcastChannel | undefined} */
+  #channel;
+  #isClosed = false;
+
+  /** @param {Backend} backend @param {{evict?: boolean}} [options] */
+  constructor(backend, { evict = false } = {}) {
+    super();
+    this.#backend = backend;
+    this.#evict = evict;
+    if (backend.kind === 'folder' || backend.kind === 'memory') return;
+    this.#channel = new BroadcastChannel(CHANNEL);
+    this.#channel.onmessage = ({ data }) => this.#hear(data);
+  }
+
+  get kind() {
+    return this.#backend.kind;
+  }
+
+  // ---- what is kept ----
+
+  /** @returns {Promise<ModelRecord[]>} */
+  async #records() {
+    if (this.#isClosed) throw new WickError('CLOSED', 'The store is closed');
+    const ids = await this.#backend.ids();
+    const found = await Promise.all(ids.map((id) => this.#backend.readRecord(id)));
+    return found.filter((record) => record !== undefined);
+  }
+
+  /** @returns {Promise<ModelEntry[]>} those that are kept, and those of which a part is; the last used ones first */
+  async list() {
+    const records = await this.#records();
+    return records.sort((a, b) => b.usedMs - a.usedMs).map(entryOf);
+  }
+
+  /** @param {string | URL} name @returns {Promise<ModelRecord | undefined>} a whole one before others */
+  async #find(name) {
+    if (typeof name !== 'string' && !(name instanceof URL)) {
+      throw argumentError(
+        'A model is named by its address, its fingerprint, its SHA-256 or its id',
+      );
+    }
+    const [text, url] = [String(name), absolute(name)];
+    const fits = (await this.#records()).filter(
+      ({ id, urls, fingerprint, sha256, name: own }) =>
+        [id, fingerprint, sha256, own].includes(text) || urls.includes(url),
+    );
+    return fits.find(({ fingerprint }) => fingerprint !== null) ?? fits[0];
+  }
+
+  /** @param {string | URL} name @returns {Promise<ModelEntry | undefined>} */
+  async info(name) {
+    const record = await this.#find(name);
+    return record && entryOf(record);
+  }
+
+  /** @param {string | URL} name @returns {Promise<boolean>} whether it is kept whole */
+  async has(name) {
+    return (await this.#find(name))?.fingerprint != null;
+  }
+
+  /** @param {string | URL} name @returns {Promise<Blob | undefined>} the bytes of a whole model */
+  async blob(name) {
+    const record = await this.#find(name);
+    if (!record?.fingerprint) return undefined;
+    const described = await this.#backend.describe(record);
+    if (described?.kind === 'blob') return described.blobs[0];
+    if (described) {
+      return globalThis.process.getBuiltinModule('node:fs').openAsBlob(described.paths[0]);
+    }
+    const chunks = Array.from({ length: chunkCount(record.size ?? 0) }, async (_, index) => {
+      const bytes = await this.#backend.readChunk(record.id, index, chunkSize(record, index));
+      if (bytes) return new Blob([bytes]);
+      throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
+    });
+    return new Blob(await Promise.all(chunks));
+  }
+
+  // ---- downloads ----
+
+  /**
+   * Downloads what is not kept of a model.
+   * @param {string | URL} name an address, or the name of a model of the store
+   * @param {GetOptions} [options]
+   * @returns {Promise<ModelEntry>} the whole one
+   */
+  async get(name, options = {}) {
+    const { signal, onProgress } = options;
+    throwIfAborted(signal);
+    const found = await this.#find(name);
+    if (found?.fingerprint) return this.#use(found);
+    const url = found?.urls[0] ?? absolute(name);
+    if (!URL.canParse(url)) throw new WickError('NOT_FOUND', `No model named ${name} is kept`);
+    const { sha256, size } = options;
+    const model = this.take({ id: found?.id, url, sha256, size }, options);
+    const report = () => {
+      const { record } = model;
+      if (record) onProgress?.({ loaded: storedBytes(record), total: record.size ?? undefined });
+    };
+    const own = this.#listen(model, report);
+    try {
+      const isLeft = () => signal?.aborted === true;
+      await unlessAborted(model.complete(isLeft), signal, () => {});
+      if (signal?.aborted) throw abortError(signal.reason);
+      report();
+    } finally {
+      own.end();
+      await this.release(model);
+    }
+    const record = await this.#find(url);
+    if (record?.fingerprint) return entryOf(record);
+    throw new WickError('NOT_FOUND', `${url} was removed while it was downloaded`);
+  }
+
+  /** @param {OpenModel} model @param {() => void} report */
+  #listen(model, report) {
+    const state = { isEnded: false };
+    (async () => {
+      while (!state.isEnded) {
+        await model.news.next();
+        if (!state.isEnded) report();
+      }
+    })();
+    return {
+      end() {
+        state.isEnded = true;
+        model.news.tell();
+      },
+    };
+  }
+
+  /**
+   * Opens a model for reading, or for downloading it. It is to be released.
+   * @param {Wanted} wanted
+   * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: () => void}} options
+   * @returns {OpenModel}
+   */
+  take({ url, id = idOf(url), name, size, sha256, headers }, options = {}) {
+    let model = this.#open.get(id);
+    if (!model || model.hasFailed) {
+      const { retries = RETRIES, stallMs = STALL_MS, fetch, connections = 1, onRetry } = options;
+      const sent = { ...headers, ...Object.fromEntries(new Headers(options.headers)) };
+      const how = { urls: [url], headers: sent, retries, stallMs, fetch, onRetry };
+      model = new OpenModel(id, this.#backend, {
+        known: { url, name: name ?? nameOfUrl(url), size, sha256 },
+        connect: () => connect(how, connections),
+        makeRoom: (missing, isRefused) => this.#makeRoom(id, missing, isRefused),
+        onStored: (record) => this.#tell('progress', record),
+        onWhole: (record) => this.#tell('kept', record),
+      });
+      this.#open.set(id, model);
+    }
+    model.users++;
+    return model;
+  }
+
+  /** @param {OpenModel} model */
+  async release(model) {
+    model.users--;
+    if (model.users > 0) return;
+    for (const [id, one] of this.#open) if (one === model) this.#open.delete(id);
+    await model.stop();
+    if (model.record?.fingerprint) await this.#mergeTwin(model.record);
+  }
+
+  /** Of two models with the same content one stays, with the addresses of both. @param {ModelRecord} own */
+  async #mergeTwin(own) {
+    const isTwin = (/** @type {ModelRecord} */ { id, fingerprint }) =>
+      id !== own.id && fingerprint === own.fingerprint;
+    const twin = (await this.#records()).find(isTwin);
+    if (!twin) return;
+    await this.#locked(twin.id, async () => {
+      const urls = [...new Set([...twin.urls, ...own.urls])];
+      await this.#backend.writeRecord({ ...twin, urls, sha256: twin.sha256 ?? own.sha256 });
+      await this.#backend.remove(own.id);
+    });
+  }
+
+  /** @param {ModelRecord} record of a whole model @returns {Promise<ModelEntry>} */
+  async #use(record) {
+    if (!(await this.#backend.hasChunks(record))) {
+      await this.verify(record.id);
+      return this.get(record.id);
+    }
+    const used = { ...record, usedMs: Date.now() };
+    const unlock = await this.#backend.tryLock(record.id);
+    await this.#backend.writeRecord(used).finally(() => unlock?.());
+    return entryOf(used);
+  }
+
+  // ---- upkeep ----
+
+  /**
+   * @param {string} id
+   * @param {() => Promise<void>} action
+   * @param {AbortSignal | null} [signal]
+   */
+  async #locked(id, action, signal) {
+    for (const end = Date.now() + LOCK_MS_MAX; ; ) {
+      throwIfAborted(signal);
+      const unlock = await this.#backend.tryLock(id);
+      if (unlock) {
+        await action().finally(unlock);
+        return;
+      }
+      if (Date.now() > end)
+        throw new WickError('BUSY', `Model ${id} is being downloaded elsewhere`);
+      await new News().next(LOCK_LOOK_MS);
+    }
+  }
+
+  /** @param {string | URL} name @returns {Promise<boolean>} whether there was one */
+  async delete(name) {
+    const record = await this.#find(name);
+    if (!record) return false;
+    await this.#open.get(record.id)?.stop();
+    await this.#locked(record.id, () => this.#backend.remove(record.id));
+    this.#tell('removed', record);
+    return true;
+  }
+
+  async clear() {
+    for (const { id } of await this.#records()) await this.delete(id);
+    await this.#removeBroken();
+  }
+
+  /**
+   * Reads all chunks and compares them with their checksums. Damaged ones are fetched again by `get`.
+   * @param {string | URL} name
+   * @param {{signal?: AbortSignal | null}} [options]
+   * @returns {Promise<import('../models.js').Verification>}
+   */
+  async verify(name, { signal } = {}) {
+    const found = await this.#find(name);
+    if (!found) throw new WickError('NOT_FOUND', `No model named ${name} is kept`);
+    /** @type {number[]} */
+    const damaged = [];
+    let record = found;
+    await this.#locked(
+      found.id,
+      async () => {
+        record = (await this.#backend.readRecord(found.id)) ?? found;
+        for (let index = 0; index < record.sums.length; index++) {
+          throwIfAborted(signal);
+          const sum = record.sums[index];
+          if (!sum) continue;
+          const bytes = await this.#backend.readChunk(record.id, index, chunkSize(record, index));
+          if (!bytes || (await checksum(bytes)) !== sum) damaged.push(index);
+        }
+        if (damaged.length === 0) return;
+        for (const index of damaged) record.sums[index] = null;
+        await this.#backend.writeRecord({ ...record, fingerprint: null, hash: null });
+        record.fingerprint = null;
+      },
+      signal,
+    );
+    if (damaged.length > 0) this.#tell('damaged', record);
+    return { isWhole: record.fingerprint !== null, damagedChunks: damaged };
+  }
+
+  /**
+   * @param {Blob | string | URL} file a path in Node and Deno
+   * @param {import('../models.js').ImportOptions} [options]
+   * @returns {Promise<ModelEntry>}
+   */
+  async import(file, options = {}) {
+    throwIfAborted(options.signal);
+    const from = file instanceof Blob ? file : pathOf(file);
+    await this.#removeBroken();
+    const makeRoom = (/** @type {string} */ id, /** @type {number} */ size) =>
+      this.#makeRoom(id, size, false);
+    const made = await importModel(this.#backend, from, { ...options, makeRoom });
+    await this.#mergeTwin(made);
+    const record = (await this.#find(/** @type {string} */ (made.fingerprint))) ?? made;
+    this.#tell('kept', record);
+    return entryOf(record);
+  }
+
+  /** Imports that ended before their end: nobody can go on with them. */
+  async #removeBroken() {
+    for (const { id, urls, fingerprint, sums } of await this.#records()) {
+      if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;
+      const unlock = await this.#backend.tryLock(id);
+      if (unlock) await this.#backend.remove(id).finally(unlock);
+    }
+  }
+
+  /** @returns {Promise<import('../models.js').StorageEstimate>} */
+  async estimate() {
+    const records = await this.#records();
+    const usedBytes = records.reduce((sum, record) => sum + storedBytes(record), 0);
+    return { usedBytes, ...(await this.#backend.estimate()) };
+  }
+
+  /** @returns {Promise<boolean>} whether the models stay until the user removes them */
+  persist() {
+    return this.#backend.persist();
+  }
+
+  /**
+   * @param {string} id of the model that needs room
+   * @param {number} missing bytes of it that are not stored
+   * @param {boolean} isRefused the storage has refused a write
+   * @returns {Promise<boolean>} whether there may be room now
+   */
+  async #makeRoom(id, missing, isRefused) {
+    const { freeBytes } = await this.#backend.estimate();
+    if (!isRefused && (freeBytes === undefined || freeBytes >= missing)) return true;
+    const candidates = (await this.#records())
+      .filter((record) => record.id !== id && !this.#open.has(record.id))
+      .sort((a, b) => a.usedMs - b.usedMs);
+    const canGo = candidates.reduce((sum, record) => sum + storedBytes(record), 0);
+    const free = isRefused ? 0 : (freeBytes ?? 0);
+    if (!this.#evict || free + canGo < missing) {
+      const known = freeBytes === undefined ? 'an unknown number' : String(freeBytes);
+      const message = `There is no room for a model: ${missing} bytes of it are missing, ${known} are free`;
+      const cause = { missingBytes: missing, freeBytes, candidates: candidates.map(entryOf) };
+      throw new WickError('STORAGE_FULL', message, cause);
+    }
+    for (let won = free; won < missing; ) {
+      const oldest = /** @type {ModelRecord} */ (candidates.shift());
+      won += storedBytes(oldest);
+      await this.delete(oldest.id);
+    }
+    return true;
+  }
+
+  // ---- events ----
+
+  /** @param {'progress' | 'kept' | 'removed' | 'damaged'} type @param {ModelRecord} record */
+  #tell(type, record) {
+    const detail = entryOf(record);
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+    this.#channel?.postMessage({ type, detail });
+  }
+
+  /** @param {{type: string, detail: ModelEntry}} message of another tab */
+  #hear({ type, detail }) {
+    this.#open.get(detail.id)?.news.tell();
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  /** Ends downloads; what is stored stays. */
+  async close() {
+    this.#isClosed = true;
+    await Promise.all([...this.#open.values()].map((model) => model.stop()));
+    this.#channel?.close();
+    await this.#backend.close();
+  }
+}
+
+/**
+ * @param {import('../bytes/http_source.js').HttpOptions} how
+ * @param {number} connections
+ */
+function connect(how, connections) {
+  /** @type {Set<HttpSource>} */
+  const sources = new Set();
+  return {
+    connections,
+    open: async (
+      /** @type {number} */ offset,
+      /** @type {import('../bytes/http_source.js').KnownVersion} */ known,
+    ) => {
+      const source = new HttpSource({ ...how, known });
+      sources.add(source);
+      return source.open(0, offset);
+    },
+    close: () => {
+      for (const source of sources) source.close();
+    },
+  };
+}

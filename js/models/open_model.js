@@ -1,0 +1,231 @@
+// js/models/open_model.js — one model of the store while somebody reads or downloads it. Of all tabs and processes one
+// downloads; the others read what it has stored, and one of them takes over when it ends.
+
+import { WickError } from '../base/errors.js';
+import { Download } from './download.js';
+import { News } from './news.js';
+import { CHUNK_BYTES, chunkCount, chunkSize, newRecord } from './records.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+
+/** Those who wait for another tab's download look at its journal at least so often. */
+const LOOK_MS = 200;
+const PIECE_BYTES = 1 << 20;
+
+/**
+ * @typedef {object} OpenOptions
+ * @property {{name: string, url?: string, size?: number | null, sha256?: string | null}} known
+ * @property {() => Omit<import('./download.js').DownloadOptions, 'onStored' | 'makeRoom' | 'onNews'>} connect
+ * @property {import('./download.js').DownloadOptions['makeRoom']} makeRoom
+ * @property {(record: ModelRecord) => void} onStored
+ * @property {(record: ModelRecord) => void} onWhole
+ */
+
+export class OpenModel {
+  /** Who reads it or waits for it. */
+  users = 0;
+  /** What was last heard of it. @type {ModelRecord | undefined} */
+  record;
+  news = new News();
+  #id;
+  #backend;
+  #options;
+  /** @type {Download | undefined} */
+  #download;
+  /** @type {Promise<void> | undefined} */
+  #leading;
+  /** @type {unknown} */
+  #failure;
+  /** @type {Promise<void>} settles when this tab has given its lock back */
+  #ended = Promise.resolve();
+  /** Another tab leads. */
+  #isFollowing = false;
+  /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
+  #chunk;
+  /** Of the record whose bytes were given. @type {string | undefined} */
+  #stamp;
+  /** Chunks of the journal that are not there. @type {Set<number>} */
+  #lost = new Set();
+
+  /** @param {string} id @param {Backend} backend @param {OpenOptions} options */
+  constructor(id, backend, options) {
+    this.#id = id;
+    this.#backend = backend;
+    this.#options = options;
+  }
+
+  get isWhole() {
+    return this.record !== undefined && this.record.fingerprint !== null && this.#lost.size === 0;
+  }
+
+  get hasFailed() {
+    return this.#failure !== undefined;
+  }
+
+  async refresh() {
+    if (this.#download) return;
+    this.record = (await this.#backend.readRecord(this.#id)) ?? this.record;
+  }
+
+  /** @param {() => boolean} isLeft nobody waits any more @returns {Promise<void>} when the model is whole */
+  async complete(isLeft) {
+    while (!this.isWhole && !isLeft()) await this.advance();
+  }
+
+  /**
+   * @param {number} position
+   * @param {() => boolean} isLeft
+   * @returns {Promise<Uint8Array<ArrayBuffer> | null>} some bytes from there on; null at the end of the file
+   */
+  async bytesAt(position, isLeft) {
+    while (!isLeft()) {
+      const { record } = this;
+      this.#checkStamp(record);
+      if (record?.size != null && position >= record.size && this.#mayRead()) return null;
+      const arriving = this.#download?.bytesAt(position);
+      if (arriving) return this.#give(arriving, 0);
+      const index = Math.floor(position / CHUNK_BYTES);
+      const bytes = record && this.#isReadable(record, index) && (await this.#read(record, index));
+      if (bytes) return this.#give(bytes, position - index * CHUNK_BYTES);
+      if (this.#download) this.#download.wanted = index;
+      await this.advance();
+    }
+    throw new WickError('CLOSED', 'The model is not read any more');
+  }
+
+  /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
+  #give(bytes, offset) {
+    this.#stamp ??= this.record?.stamp;
+    return bytes.slice(offset, offset + PIECE_BYTES);
+  }
+
+  /** Bytes of two versions of a file are never given together. @param {ModelRecord | undefined} record */
+  #checkStamp(record) {
+    if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
+    throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
+  }
+
+  /** Stored chunks may be of a version that the server does not have any more: who leads knows when it has answered. */
+  #mayRead() {
+    return this.isWhole || !this.#download || this.#download.isConfirmed;
+  }
+
+  /** @param {ModelRecord} record @param {number} index */
+  #isReadable(record, index) {
+    if (!record.sums[index] || this.#lost.has(index)) return false;
+    if (record.fingerprint !== null) return true;
+    if (!this.#download?.isConfirmed) return this.#isFollowing;
+    return record.sha256 === null || record.size === null || index < chunkCount(record.size) - 1;
+  }
+
+  /** @param {ModelRecord} record @param {number} index */
+  async #read(record, index) {
+    if (this.#chunk?.index !== index) {
+      const size = chunkSize(record, index);
+      const bytes = await this.#backend.readChunk(this.#id, index, size);
+      if (bytes) this.#chunk = { index, bytes };
+      else this.#lost.add(index);
+    }
+    return this.#chunk?.index === index ? this.#chunk.bytes : undefined;
+  }
+
+  // ---- who downloads ----
+
+  /** Sees to it that somebody downloads, and waits until something has changed. */
+  async advance() {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#download) {
+      await this.news.next();
+    } else {
+      this.#leading ??= this.#lead().finally(() => {
+        this.#leading = undefined;
+      });
+      await this.#leading;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #lead() {
+    const unlock = await this.#backend.tryLock(this.#id);
+    this.#isFollowing = !unlock;
+    if (!unlock) {
+      await this.news.next(LOOK_MS);
+      await this.refresh();
+      return;
+    }
+    try {
+      this.record = await this.#prepare();
+    } catch (error) {
+      await unlock();
+      throw error;
+    }
+    if (this.isWhole) await unlock();
+    else this.#ended = this.#start(this.record, unlock);
+  }
+
+  /** @returns {Promise<ModelRecord>} what is to be completed, under the lock */
+  async #prepare() {
+    const { known } = this.#options;
+    let record = await this.#backend.readRecord(this.#id);
+    const isOther =
+      known.sha256 != null && record?.sha256 != null && record.sha256 !== known.sha256;
+    if (!record || isOther) {
+      await this.#backend.remove(this.#id);
+      record = newRecord(this.#id, known);
+    }
+    if (record.fingerprint === null) record.sha256 ??= known.sha256 ?? null;
+    if (this.#lost.size > 0) {
+      for (const index of this.#lost) record.sums[index] = null;
+      Object.assign(record, { fingerprint: null, hash: null });
+      await this.#backend.writeRecord(record);
+      this.#lost.clear();
+    }
+    return record;
+  }
+
+  /** @param {ModelRecord} record @param {() => Promise<void>} unlock */
+  async #start(record, unlock) {
+    try {
+      await this.#run(record);
+      this.#options.onWhole(record);
+    } catch (error) {
+      const isChanged = error instanceof WickError && error.code === 'CHANGED';
+      const wasRead = this.#download?.isConfirmed;
+      if (isChanged) await this.#backend.remove(this.#id);
+      if (!isChanged || wasRead) this.#failure = error;
+      this.record = undefined;
+    } finally {
+      this.#download = undefined;
+      await unlock();
+      this.news.tell();
+    }
+  }
+
+  /** @param {ModelRecord} record */
+  async #run(record) {
+    const { connect, makeRoom, onStored } = this.#options;
+    const download = new Download(this.#backend, record, {
+      ...connect(),
+      makeRoom,
+      onStored: (stored) => {
+        this.news.tell();
+        onStored(stored);
+      },
+      onNews: () => this.news.tell(),
+    });
+    this.#download = download;
+    if (this.#failure !== undefined) download.stop();
+    await download.run();
+  }
+
+  /** Ends what is under way. What is stored stays. */
+  async stop() {
+    this.#failure ??= new WickError('CLOSED', 'The model is not read any more');
+    await this.#leading?.catch(() => {});
+    this.#download?.stop();
+    this.news.tell();
+    await this.#ended;
+    this.#chunk = undefined;
+  }
+}

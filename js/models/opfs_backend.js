@@ -1,0 +1,140 @@
+// js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
+// each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
+
+import { storageError } from '../storage/browser_files.js';
+import { estimateBrowser, persistBrowser, tryWebLock } from './browser_locks.js';
+import { chunkCount, chunkSize, parseRecord } from './records.js';
+
+/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @typedef {import('./backends.js').Backend} Backend */
+
+const ROOT = 'wick-llm-models';
+const RECORD = 'record.json';
+/** Files are opened so many at a time: each costs a message to the browser's own process. */
+const OPENED_AT_ONCE = 16;
+
+/** @returns {boolean} whether this thread can use it */
+export function hasOpfs() {
+  const { prototype } = globalThis.FileSystemFileHandle ?? {};
+  const hasFolder = typeof globalThis.navigator?.storage?.getDirectory === 'function';
+  return hasFolder && typeof prototype?.createWritable === 'function';
+}
+
+/** @implements {Backend} */
+export class OpfsBackend {
+  kind = /** @type {const} */ ('opfs');
+  tryLock = tryWebLock;
+  estimate = estimateBrowser;
+  persist = persistBrowser;
+
+  /** @returns {Promise<any>} */
+  async #root() {
+    const root = await navigator.storage.getDirectory();
+    return root.getDirectoryHandle(ROOT, { create: true });
+  }
+
+  /** @param {string} id @param {boolean} [create] @returns {Promise<FileSystemDirectoryHandle>} */
+  async #folder(id, create = false) {
+    return (await this.#root()).getDirectoryHandle(id, { create });
+  }
+
+  async ids() {
+    const ids = [];
+    for await (const id of (await this.#root()).keys()) ids.push(id);
+    return ids;
+  }
+
+  /** @param {string} id @param {string} name @returns {Promise<File | undefined>} */
+  async #file(id, name) {
+    try {
+      const folder = await this.#folder(id);
+      return await (await folder.getFileHandle(name)).getFile();
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @param {string} id @param {string} name @param {string | Uint8Array<ArrayBuffer>} content */
+  async #write(id, name, content) {
+    try {
+      const folder = await this.#folder(id, true);
+      const handle = await folder.getFileHandle(name, { create: true });
+      const writable = await handle.createWritable();
+      try {
+        await writable.write(content);
+        await writable.close();
+      } catch (error) {
+        await writable.abort().catch(() => {}); // an error has ended it already
+        throw error;
+      }
+    } catch (error) {
+      throw storageError(`a part of model ${id}`, error, `model ${id} is gone`);
+    }
+  }
+
+  /** @param {string} id */
+  async readRecord(id) {
+    return parseRecord((await (await this.#file(id, RECORD))?.text().catch(() => '')) ?? '');
+  }
+
+  /** @param {ModelRecord} record */
+  async writeRecord(record) {
+    await this.#write(record.id, RECORD, JSON.stringify(record));
+  }
+
+  /** @param {string} id @param {number} index @param {number} size */
+  async readChunk(id, index, size) {
+    const file = await this.#file(id, String(index));
+    if (file?.size !== size) return undefined;
+    return new Uint8Array(await file.arrayBuffer());
+  }
+
+  /** @param {string} id @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
+  async writeChunk(id, index, bytes) {
+    await this.#write(id, String(index), bytes);
+  }
+
+  async settle() {}
+
+  /** @param {ModelRecord} record */
+  async hasChunks(record) {
+    return (await this.describe(record)) !== undefined;
+  }
+
+  /** The record goes first: a model that is removed in part is none. @param {string} id */
+  async remove(id) {
+    const root = await this.#root();
+    const folder = await this.#folder(id).catch(() => undefined);
+    await folder?.removeEntry(RECORD).catch(() => {});
+    await root.removeEntry(id, { recursive: true }).catch(() => {});
+  }
+
+  /**
+   * One Blob of all chunks, of which the worker reads what it needs.
+   * @param {ModelRecord} record
+   * @returns {Promise<{kind: 'blob', blobs: Blob[]} | undefined>} undefined: a chunk is missing
+   */
+  async describe(record) {
+    const count = chunkCount(record.size ?? 0);
+    const folder = await this.#folder(record.id).catch(() => undefined);
+    if (!folder) return undefined;
+    const open = async (/** @type {number} */ index) => {
+      const handle = await folder.getFileHandle(String(index)).catch(() => undefined);
+      const file = await handle?.getFile();
+      return file?.size === chunkSize(record, index) ? file : undefined;
+    };
+    /** @type {File[]} */
+    const files = [];
+    for (let first = 0; first < count; first += OPENED_AT_ONCE) {
+      const length = Math.min(OPENED_AT_ONCE, count - first);
+      const opened = await Promise.all(Array.from({ length }, (_, index) => open(first + index)));
+      for (const file of opened) {
+        if (!file) return undefined;
+        files.push(file);
+      }
+    }
+    return { kind: 'blob', blobs: [new Blob(files)] };
+  }
+
+  async close() {}
+}

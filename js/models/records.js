@@ -1,0 +1,111 @@
+// js/models/records.js — what the store writes down of a model: the journal of its chunks while it is being kept, and
+// what it is when it is whole. A record is JSON, and is replaced as a whole.
+
+import { hashText } from './sha256.js';
+
+/** Of the format of records and chunks. A record of another version counts as none. */
+export const VERSION = 1;
+/** Every chunk but a file's last one has this size. */
+export const CHUNK_BYTES = 4 << 20;
+
+/**
+ * @typedef {object} ModelRecord
+ * @property {number} version
+ * @property {string} id the name of its place in the store
+ * @property {string} stamp another one whenever the model is begun anew
+ * @property {string} name of the file
+ * @property {string[]} urls addresses that it came from
+ * @property {number | null} size bytes, as soon as it is known
+ * @property {string | null} tag the ETag or date of the version that is being downloaded
+ * @property {string | null} sha256 of the whole file: told beforehand, or computed
+ * @property {(string | null)[]} sums checksums of the chunks that are stored
+ * @property {{size: number, state: number[]} | null} hash SHA-256 of the first chunks
+ * @property {string | null} fingerprint of the content; only whole models have one
+ * @property {number} createdMs Unix time
+ * @property {number} usedMs Unix time
+ */
+
+/** @typedef {import('../models.js').ModelEntry} ModelEntry */
+
+/** @param {string} url @returns {string} where the model of an address is kept */
+export const idOf = (url) => hashText(url).slice(0, 32);
+
+/**
+ * @param {string} id
+ * @param {{name: string, url?: string, size?: number | null, sha256?: string | null}} known
+ * @returns {ModelRecord}
+ */
+export function newRecord(id, { name, url, size, sha256 }) {
+  const now = Date.now();
+  return {
+    version: VERSION,
+    id,
+    stamp: crypto.randomUUID(),
+    name,
+    urls: url === undefined ? [] : [url],
+    size: size ?? null,
+    tag: null,
+    sha256: sha256 ?? null,
+    sums: [],
+    hash: null,
+    fingerprint: null,
+    createdMs: now,
+    usedMs: now,
+  };
+}
+
+/** @param {unknown} found what was read @returns {ModelRecord | undefined} */
+export function checkRecord(found) {
+  const record = /** @type {any} */ (found);
+  if (record?.version !== VERSION || !Array.isArray(record.sums)) return undefined;
+  return Array.isArray(record.urls) && typeof record.id === 'string' ? record : undefined;
+}
+
+/** @param {string} text @returns {ModelRecord | undefined} */
+export function parseRecord(text) {
+  try {
+    return checkRecord(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {number} size @returns {number} */
+export const chunkCount = (size) => Math.ceil(size / CHUNK_BYTES);
+
+/** @param {ModelRecord} record @param {number} index @returns {number} the chunk's size, if the file's is not known the greatest */
+export function chunkSize({ size }, index) {
+  return size === null ? CHUNK_BYTES : Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
+}
+
+/** @param {ModelRecord} record @returns {boolean} whether all chunks are stored */
+export function hasAllChunks({ size, sums }) {
+  if (size === null || size === 0) return false;
+  return Array.from({ length: chunkCount(size) }, (_, index) => sums[index]).every(Boolean);
+}
+
+/** @param {ModelRecord} record @returns {number} bytes */
+export function storedBytes(record) {
+  return record.sums.reduce((sum, one, index) => sum + (one ? chunkSize(record, index) : 0), 0);
+}
+
+/** @param {ModelRecord} record with all chunks @returns {string} of the content: the same bytes have the same one */
+export const fingerprintOf = ({ size, sums }) => hashText([size, ...sums].join(' '));
+
+/** @param {ModelRecord} record @returns {ModelEntry} */
+export function entryOf(record) {
+  const { id, name, urls, size, sha256, fingerprint, createdMs, usedMs } = record;
+  return {
+    id,
+    name,
+    urls: [...urls],
+    size: size ?? undefined,
+    storedBytes: storedBytes(record),
+    isWhole: fingerprint !== null,
+    fingerprint: fingerprint ?? undefined,
+    sha256: sha256 ?? undefined,
+    created: new Date(createdMs),
+    used: new Date(usedMs),
+    version: record.version,
+  };
+}

@@ -1,0 +1,187 @@
+// The store of models in browsers: the origin private file system in Chromium and Firefox, IndexedDB in WebKitGTK and
+// where files cannot be written. Each browser keeps a model, finds it on its next visit, and finds damage.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { CHUNK_BYTES } from '../js/models/records.js';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import { locate, root } from './support/locate.mjs';
+import { pretendedModel, sha256Of } from './support/model_server.mjs';
+
+const SIZE = CHUNK_BYTES + 4321;
+const model = pretendedModel(SIZE);
+const folder = mkdtempSync(join(tmpdir(), 'wick-models-page-'));
+/** @type {string[]} */
+const requests = [];
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+
+before(async () => {
+  writeFileSync(join(folder, 'model.gguf'), model);
+  const folders = {
+    '/': join(root, 'tests/support/empty_page'),
+    '/wick-llm/': join(root, 'dist'),
+    '/models/': folder,
+  };
+  server = await serve({ root: folders, onRequest: (path) => requests.push(path) });
+});
+after(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** What the pages share: the store, and the sum of what a Blob holds. */
+const begin = `
+  const { openModels } = await import('/wick-llm/models.js');
+  const store = await openModels();
+  const url = '/models/model.gguf';
+  const sumOf = async (blob) => {
+    const found = await crypto.subtle.digest('SHA-256', await blob.arrayBuffer());
+    return [...new Uint8Array(found)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  };`;
+
+const firstVisit = `${begin}
+  const events = [];
+  for (const type of ['progress', 'kept']) store.addEventListener(type, () => events.push(type));
+  const before = await store.list();
+  const { isWhole, storedBytes } = await store.get(url);
+  const sum = await sumOf(await store.blob(url));
+  const { usedBytes } = await store.estimate();
+  return { kind: store.kind, before, isWhole, storedBytes, events, sum, usedBytes };`;
+
+const secondVisit = `${begin}
+  const [entry] = await store.list();
+  const { isWhole } = await store.get(url);
+  const verified = await store.verify(url);
+  const imported = await store.import(new File([await store.blob(url)], 'own.gguf'));
+  const { length } = await store.list();
+  return { name: entry.name, isWhole, verified, length, sha256: imported.sha256,
+    sum: await sumOf(await store.blob(imported.fingerprint)) };`;
+
+/** @param {string} damage one chunk, by \`id\` */
+const damaged = (damage) => `${begin}
+  const { id } = await store.info(url);
+  ${damage}
+  const found = await store.verify(url);
+  const has = await store.has(url);
+  await store.get(url);
+  const sum = await sumOf(await store.blob(url));
+  await store.delete(url);
+  const left = await store.list();
+  return { found, has, sum, left };`;
+
+const damageFile = `
+  const root = await navigator.storage.getDirectory();
+  const models = await root.getDirectoryHandle('wick-llm-models');
+  const file = await (await models.getDirectoryHandle(id)).getFileHandle('1');
+  const bytes = new Uint8Array(await (await file.getFile()).arrayBuffer());
+  bytes[99] ^= 1;
+  const writable = await file.createWritable();
+  await writable.write(bytes);
+  await writable.close();`;
+
+const damageRecord = `
+  await new Promise((settle, fail) => {
+    const opening = indexedDB.open('wick-llm-models', 1);
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+      const chunks = opening.result.transaction('chunks', 'readwrite').objectStore('chunks');
+      const reading = chunks.get([id, 1]);
+      reading.onsuccess = () => {
+        new Uint8Array(reading.result)[99] ^= 1;
+        chunks.put(reading.result, [id, 1]).onsuccess = () => settle(opening.result.close());
+      };
+    };
+  });`;
+
+/**
+ * @param {(script: string) => Promise<any>} visit runs a script in a new page of the same profile
+ * @param {'opfs' | 'indexeddb'} kind
+ */
+async function keepsModels(visit, kind) {
+  const sum = sha256Of(model);
+  requests.length = 0;
+  const first = await visit(firstVisit);
+  assert.deepEqual(first, {
+    kind,
+    before: [],
+    isWhole: true,
+    storedBytes: SIZE,
+    events: ['progress', 'progress', 'kept'],
+    sum,
+    usedBytes: SIZE,
+  });
+  const wanted = (/** @type {string} */ path) => path.startsWith('/models/');
+  assert.equal(requests.filter(wanted).length, 1);
+  assert.deepEqual(await visit(secondVisit), {
+    name: 'model.gguf',
+    isWhole: true,
+    verified: { isWhole: true, damagedChunks: [] },
+    length: 1,
+    sha256: sum,
+    sum,
+  });
+  assert.equal(requests.filter(wanted).length, 1);
+  assert.deepEqual(await visit(damaged(kind === 'opfs' ? damageFile : damageRecord)), {
+    found: { isWhole: false, damagedChunks: [1] },
+    has: false,
+    sum,
+    left: [],
+  });
+  assert.equal(requests.filter(wanted).length, 2);
+}
+
+/**
+ * @param {{newPage: () => Promise<any>}} browser
+ * @param {(page: any) => Promise<unknown>} [prepare]
+ */
+const visitsIn = (browser, prepare) => async (/** @type {string} */ script) => {
+  const page = await browser.newPage();
+  try {
+    page.setDefaultTimeout(PATIENCE_MS);
+    await prepare?.(page);
+    await page.goto(server.url);
+    return await page.evaluate(`(async () => { ${script} })()`);
+  } finally {
+    await page.close();
+  }
+};
+
+test('Chromium keeps models in files', { skip: locate('chromium').skip }, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  await keepsModels(visitsIn(await browser.newContext()), 'opfs');
+});
+
+test('Chromium keeps models in IndexedDB where a page cannot write files', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  // as Safari has it before 26
+  const script = 'delete FileSystemFileHandle.prototype.createWritable';
+  const prepare = (/** @type {any} */ page) => page.addInitScript(script);
+  await keepsModels(visitsIn(await browser.newContext(), prepare), 'indexeddb');
+});
+
+test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  await keepsModels(visitsIn(firefox), 'opfs');
+});
+
+test('WebKitGTK keeps models in IndexedDB', {
+  skip: locate('webkitDriver').skip,
+}, async (t) => {
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  const visit = async (/** @type {string} */ script) => {
+    await page.goto(server.url);
+    return page.evaluate(script);
+  };
+  await keepsModels(visit, 'indexeddb');
+});

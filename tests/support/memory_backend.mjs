@@ -1,0 +1,114 @@
+// A place for models in memory, which outlives the stores over it. It counts writes, and fails where a test wants it to.
+
+import { parseRecord } from '../../js/models/records.js';
+
+/** @typedef {import('../../js/models/backends.js').Backend} Backend */
+
+/** What is left when a process ends. */
+export class MemoryDisk {
+  /** @type {Map<string, string>} */
+  records = new Map();
+  /** @type {Map<string, Uint8Array<ArrayBuffer>>} */
+  chunks = new Map();
+  /** @type {Set<string>} */
+  locks = new Set();
+  /** The names of the chunks that were written, in order. @type {string[]} */
+  written = [];
+  /** Bytes. */
+  room = Number.POSITIVE_INFINITY;
+
+  get usedBytes() {
+    return [...this.chunks.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+}
+
+/** @implements {Backend} */
+export class MemoryBackend {
+  kind = /** @type {const} */ ('memory');
+  /** A process ends before its write with this number: nothing is written from then on. */
+  writesLeft = Number.POSITIVE_INFINITY;
+
+  /** @param {MemoryDisk} disk */
+  constructor(disk) {
+    this.disk = disk;
+  }
+
+  /** @returns {Promise<void>} */
+  async #write() {
+    if (this.writesLeft-- > 0) return;
+    await new Promise(() => {}); // nobody hears of a process that has ended
+  }
+
+  async ids() {
+    return [...this.disk.records.keys()];
+  }
+
+  /** @param {string} id */
+  async readRecord(id) {
+    return parseRecord(this.disk.records.get(id) ?? '');
+  }
+
+  /** @param {import('../../js/models/records.js').ModelRecord} record */
+  async writeRecord(record) {
+    const text = JSON.stringify(record);
+    await this.#write();
+    this.disk.records.set(record.id, text);
+  }
+
+  /** @param {string} id @param {number} index @param {number} size */
+  async readChunk(id, index, size) {
+    const bytes = this.disk.chunks.get(`${id} ${index}`);
+    return bytes?.byteLength === size ? bytes.slice() : undefined;
+  }
+
+  /** @param {string} id @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
+  async writeChunk(id, index, bytes) {
+    const copy = bytes.slice();
+    await this.#write();
+    if (this.disk.usedBytes + copy.byteLength > this.disk.room) {
+      const { WickError } = await import('../../js/base/errors.js');
+      throw new WickError('STORAGE_FULL', 'There is no room to keep a chunk');
+    }
+    this.disk.chunks.set(`${id} ${index}`, copy);
+    this.disk.written.push(`${id} ${index}`);
+  }
+
+  async settle() {}
+
+  /** @param {import('../../js/models/records.js').ModelRecord} record */
+  async hasChunks({ id, sums }) {
+    return sums.every((_, index) => this.disk.chunks.has(`${id} ${index}`));
+  }
+
+  /** @param {string} id */
+  async remove(id) {
+    await this.#write();
+    this.disk.records.delete(id);
+    for (const name of this.disk.chunks.keys()) {
+      if (name.startsWith(`${id} `)) this.disk.chunks.delete(name);
+    }
+  }
+
+  async describe() {
+    return undefined;
+  }
+
+  async estimate() {
+    const { room, usedBytes } = this.disk;
+    return { freeBytes: Number.isFinite(room) ? room - usedBytes : undefined, isPersisted: true };
+  }
+
+  async persist() {
+    return true;
+  }
+
+  /** @param {string} id */
+  async tryLock(id) {
+    const { locks } = this.disk;
+    if (locks.has(id)) return undefined;
+    locks.add(id);
+    return async () => void locks.delete(id);
+  }
+
+  async close() {}
+}

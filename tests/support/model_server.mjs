@@ -1,0 +1,89 @@
+// A server of one file whose answers a test decides: faults, other versions, how many bytes went out.
+
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import { randomBytes } from './random_bytes.mjs';
+
+/** @param {number} size @param {number} [seed] @returns {Buffer<ArrayBuffer>} what looks like a model from outside */
+export function pretendedModel(size, seed = 1) {
+  const bytes = randomBytes(size, seed);
+  bytes.write('GGUF');
+  return bytes;
+}
+
+/** @param {Buffer} bytes */
+export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/**
+ * What comes of one request: `cut` ends the connection after so many bytes, `status` is an answer without the file,
+ * `page` and `text` are answers with something else, `whole` ignores the range, `stall` sends nothing any more
+ * after `cut` bytes.
+ * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string}} Fault
+ */
+
+/** @param {Buffer} first */
+export async function serveModel(first) {
+  const state = {
+    bytes: first,
+    tag: `"${sha256Of(first).slice(0, 16)}"`,
+    /** Offsets of the first bytes that were asked for. @type {number[]} */
+    starts: [],
+    sent: 0,
+    /** @type {(start: number) => Fault | undefined} */
+    fault: () => undefined,
+    /** Waited for before each answer. @type {() => Promise<unknown> | undefined} */
+    before: () => undefined,
+    /** @type {import('node:http').IncomingHttpHeaders[]} */
+    headers: [],
+  };
+  const server = createServer(async (request, response) => {
+    const { bytes, tag } = state;
+    await state.before();
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+    const condition = request.headers['if-range'];
+    const fits = range && (condition === undefined || condition === tag);
+    const start = fits ? Number(range[1]) : 0;
+    state.starts.push(start);
+    state.headers.push(request.headers);
+    const fault = state.fault(start) ?? {};
+    response.on('error', () => {});
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    if (fault.status) return response.writeHead(fault.status).end('no');
+    if (fault.page) {
+      return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html><title>Sign in');
+    }
+    if (fault.text !== undefined) return response.writeHead(200).end(fault.text);
+    const isPart = Boolean(fits) && !fault.whole;
+    const part = bytes.subarray(isPart ? start : 0);
+    if (isPart && part.byteLength === 0) return response.writeHead(416).end();
+    response.setHeader('ETag', tag);
+    response.setHeader('Content-Length', part.byteLength);
+    if (isPart) {
+      response.setHeader('Content-Range', `bytes ${start}-${bytes.length - 1}/${bytes.length}`);
+    }
+    response.writeHead(isPart ? 206 : 200);
+    const { cut = part.byteLength } = fault;
+    const sent = part.subarray(0, cut);
+    state.sent += sent.byteLength;
+    if (cut >= part.byteLength) return response.end(sent);
+    return response.write(sent, () => {
+      if (!fault.stall) setTimeout(() => response.destroy(), 5);
+    });
+  });
+  await new Promise((settle) => server.listen(0, '127.0.0.1', () => settle(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return {
+    state,
+    url: `http://127.0.0.1:${port}/model.gguf`,
+    /** @param {Buffer} bytes another version of the file */
+    change(bytes) {
+      state.bytes = bytes;
+      state.tag = `"${sha256Of(bytes).slice(0, 16)}"`;
+    },
+    close: () =>
+      new Promise((settle) => {
+        server.close(() => settle(undefined));
+        server.closeAllConnections();
+      }),
+  };
+}
