@@ -223,7 +223,7 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
     text += piece;
     size_bytes -= piece;
   }
-  if (p->out_count > 0) send(p, whole_characters(p));
+  send(p, whole_characters(p));
   return answer(p, error);
 }
 

@@ -119,7 +119,7 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
   uint64_t steps = 0;
   while (low < high) {
     const uint8_t byte = byte_from_end(text_of(tokenizer, table->order[low]), depth);
-    uint32_t end = low + 1;
+    uint32_t end = low;
     while (end < high && byte_from_end(text_of(tokenizer, table->order[end]), depth) == byte) end++;
     const uint32_t child = table->node_count++;
     table->bytes[child] = byte;

@@ -13,6 +13,40 @@ static wick_config config_of(uint32_t batch_tokens, uint32_t threads) {
   return config;
 }
 
+// ---- Sets ----
+
+// What stands behind the last use of a set counts for nothing.
+TEST(sets_are_the_same_where_all_their_uses_are) {
+  static model_adapter adapters[2];
+  static const float scales[] = {1, -1.5f};
+  uint64_t random = 5;
+  uint32_t same = 0;
+  for (int round = 0; round < 4000; round++) {
+    adapter_set sets[2];
+    for (int s = 0; s < 2; s++) {
+      sets[s].count = (uint32_t)random_below(&random, 3) * (WICK_ADAPTERS_MAX / 2);
+      for (uint32_t i = 0; i < WICK_ADAPTERS_MAX; i++) {
+        const uint64_t drawn = random_below(&random, 40);
+        sets[s].uses[i].adapter = &adapters[drawn == 0];
+        sets[s].uses[i].scale = scales[drawn == 1];
+      }
+    }
+    uint32_t common = 0;
+    while (common < sets[0].count && sets[0].uses[common].adapter == sets[1].uses[common].adapter &&
+           sets[0].uses[common].scale == sets[1].uses[common].scale) {
+      common++;
+    }
+    const bool are_same = sets[0].count == sets[1].count && common == sets[0].count;
+    CHECK(adapter_set_is_same(&sets[0], &sets[1]) == are_same);
+    CHECK(adapter_set_is_same(&sets[0], &sets[0]));
+    CHECK(!adapter_set_is_same(&sets[0], NULL));
+    CHECK(!adapter_set_is_same(NULL, &sets[0]));
+    same += are_same;
+  }
+  CHECK(adapter_set_is_same(NULL, NULL));
+  CHECK(same > 500 && same < 3500);
+}
+
 // ---- Results ----
 
 enum { KINDS = 6 };

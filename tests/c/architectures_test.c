@@ -37,6 +37,62 @@ static void on_logits(void *context, uint32_t position, const float *logits, uin
   for (uint32_t i = 0; i < vocab; i++) run->is_finite &= math_is_finite_f32(logits[i]);
 }
 
+// ---- scratch ----
+
+enum { BLOCKS_MAX = 1024 };
+
+// A block's functions with one in place of run.
+typedef struct watched_ops {
+  model_block_ops ops;
+  const model_block_ops *own;
+} watched_ops;
+
+static watched_ops watched[BLOCKS_MAX];
+static uint32_t watched_count;
+
+// A block takes what it has reserved, and gives all of it back. Experts take less in a pass that is
+// not full.
+static wick_status run_watched(const model_block *block, model_pass *pass, wick_error *error) {
+  const model_block_ops *own = ((const watched_ops *)block->ops)->own;
+  scratch_arena plan = pass->arena, *arena = &pass->arena;
+  plan.base = NULL;
+  plan.used_bytes = plan.peak_bytes = 0;
+  own->reserve(block, &plan);
+  CHECK_EQ_UINT(plan.used_bytes, 0);
+  const uint64_t before = arena->used_bytes;
+  bool is_all = pass->count == arena->batch_tokens || strcmp(own->name, "experts") != 0;
+  arena->peak_bytes = before;
+  const wick_status status = own->run(block, pass, error);
+  const uint64_t taken = arena->peak_bytes - before;
+  is_all = is_all && status == WICK_OK;
+  if (!CHECK(is_all ? taken == plan.peak_bytes : taken <= plan.peak_bytes)) {
+    printf("#   %s takes %llu bytes, reserved are %llu\n", own->name, (unsigned long long)taken,
+           (unsigned long long)plan.peak_bytes);
+  }
+  CHECK_EQ_UINT(arena->used_bytes, before);
+  return status;
+}
+
+static void watch(model_block *block) {
+  if (block == NULL || block->ops->run == run_watched) return;
+  if (!CHECK(watched_count < BLOCKS_MAX)) return;
+  watched_ops *at = &watched[watched_count++];
+  *at = (watched_ops){*block->ops, block->ops};
+  at->ops.run = run_watched;
+  block->ops = &at->ops;
+}
+
+static void watch_scratch(wick_engine *engine) {
+  watched_count = 0;
+  for (uint32_t i = 0; i < engine->model->config.layers; i++) {
+    const model_layer *layer = &engine->model->layers[i];
+    watch(layer->first);
+    watch(layer->mixer);
+    watch(layer->feed_forward);
+    watch(layer->last);
+  }
+}
+
 static void run_to_end(wick_engine *engine, model_run *run) {
   uint32_t dones = 0, steps = 0;
   for (; steps < STEPS_MAX; steps++) {
@@ -83,7 +139,10 @@ static model_run run_file(const memory_file *file, uint32_t batch_tokens, wick_k
   config.k_type = config.v_type = kv_type;
   if (!CHECK(wick_engine_create(&config, &engine, &run.error) == WICK_OK)) return run;
   run.loaded = wick_load_bytes(engine, file->bytes, file->size_bytes, &run.error);
-  if (run.loaded == WICK_OK) ask(engine, &run);
+  if (run.loaded == WICK_OK) {
+    watch_scratch(engine);
+    ask(engine, &run);
+  }
   wick_engine_destroy(engine);
   return run;
 }

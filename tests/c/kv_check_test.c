@@ -1,8 +1,10 @@
 // tests/c/kv_check_test.c — the pool's own check, which the other tests of the pool rely on: it
 // sees each invariant broken by hand, and says which.
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "check.h"
 #include "kept_record.h"
 #include "kv/pool_types.h"
@@ -252,5 +254,83 @@ TEST(records_begin_with_what_they_hold) {
   CHECK_EQ_UINT(state_reader_bytes(&reader), kept.size_bytes);
   prefix_cache_destroy(cache);
   CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
+  close_pool();
+}
+
+static uint64_t sum_of_head(const record_head *head) {
+  uint64_t sum = 0x5749434b4b565354u;
+  const uint8_t *bytes = (const uint8_t *)head;
+  for (size_t at = 0; at < offsetof(record_head, checksum); at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, 8);
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 29;
+  }
+  return hash_mix_u64(sum);
+}
+
+// What a record of that many tokens and pages holds beside them: 16 bytes for each page, 4 for each
+// token, and from none to all of the pages. An entry of a cache has 24 bytes and 16 tokens.
+static bool could_be(const record_head *head, uint64_t page_bytes) {
+  if (head->kind == STATE_CACHE) {
+    uint64_t left = head->payload_bytes, entries = 0;
+    for (; left >= 24 + 64 + page_bytes; left -= 24 + 64 + page_bytes) entries++;
+    return entries >= head->pages;
+  }
+  if (head->tokens >> 31 != 0) return false;
+  const uint64_t rest = head->tokens * 4ull + head->pages * 16ull;
+  for (uint64_t pages = 0; pages <= head->pages; pages++) {
+    if (head->payload_bytes != rest + pages * page_bytes) continue;
+    return head->tokens >= head->pages && head->tokens <= head->pages * 16ull;
+  }
+  return false;
+}
+
+TEST(records_whose_sizes_disagree_are_refused) {
+  static const uint32_t TOKENS[] = {0,  1,  2,  3,   4,          15,          16,
+                                    17, 32, 33, 160, 0x7ffffff0, 0x80000000u, 48};
+  static const int64_t SHIFTS[] = {0, -1, 1, 4, -4, 16, -16, 64, -88, 88};
+  REQUIRE(open_pool());
+  const kv_shape *shape = &pool->layout.shape;
+  const uint64_t page_bytes = pool->layout.page_bytes;
+  uint32_t taken = 0, refused = 0;
+  record_head head = {.version = 0,
+                      .salt = 7,
+                      .k_type = (uint32_t)shape->k_type,
+                      .v_type = (uint32_t)shape->v_type,
+                      .page_tokens = KERNEL_PAGE_TOKENS,
+                      .layers = shape->layers,
+                      .kv_heads = shape->kv_heads,
+                      .head_dim = shape->head_dim};
+  kept.size_bytes = 0;
+  const wick_state_sink sink = {&kept, write_record};
+  static const int32_t ids[64];
+  REQUIRE(state_save_seq(pool, 7, pool->seqs[0].id, ids, &sink, NULL) == WICK_OK);
+  memcpy(&head, kept.bytes, 12);  // magic and version
+  for (uint32_t i = 0; i < 2 * sizeof TOKENS / sizeof *TOKENS * 5 * 6 * 10; i++) {
+    head.kind = i % 2 == 0 ? STATE_SEQUENCE : STATE_CACHE;
+    head.tokens = TOKENS[i / 2 % 14];
+    head.pages = i / 28 % 5;
+    const uint64_t pages = i / 140 % 6, rest = head.tokens * 4ull + head.pages * 16ull;
+    const int64_t shift = SHIFTS[i / 840 % 10];
+    head.payload_bytes = (uint64_t)shift + pages * page_bytes +
+                         (head.kind == STATE_CACHE ? head.pages * 88ull : rest);
+    if (head.payload_bytes >> 63 != 0) continue;
+    head.checksum = sum_of_head(&head);
+    kept.size_bytes = sizeof head;
+    memcpy(kept.bytes, &head, sizeof head);
+    kept.at = 0;
+    const wick_state_source source = {&kept, read_record, UINT64_MAX};
+    state_reader reader;
+    const bool is_right = could_be(&head, page_bytes);
+    const wick_status status = state_begin(pool, 7, &source, &reader, &error);
+    if (!CHECK_EQ_INT(status, is_right ? WICK_OK : WICK_E_CORRUPT)) {
+      printf("#   kind %u, %u tokens, %u pages, %llu bytes: %s\n", head.kind, head.tokens,
+             head.pages, (unsigned long long)head.payload_bytes, error.message);
+    }
+    taken += is_right;
+    refused += !is_right;
+  }
+  CHECK(taken > 100 && refused > 1000);
   close_pool();
 }

@@ -31,6 +31,31 @@ static void check_refusal(const model_builder *model, wick_status wanted, const 
   }
 }
 
+TEST(vectors_are_floats_of_any_kind) {
+  static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
+                                    GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q5_1};
+  for (int family = 0; family < BUILT_FAMILIES; family++) {
+    static model_builder model;
+    const built_choice choice = {BUILT_SPM, (built_family)family, GGML_TYPE_F32, LAYERS, 64};
+    wick_error error;
+    builder_init(&model, &choice);
+    built_tensor *tensor = model.tensors;
+    while (strcmp(tensor->name, "output_norm.weight") != 0 &&
+           strcmp(tensor->name, "token_embd_norm.weight") != 0) {
+      tensor++;
+    }
+    for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
+      tensor->type = TYPES[i];
+      if (i < 3) {
+        CHECK_EQ_INT(load_built(&model, &error), WICK_OK);
+      } else {
+        check_refusal(&model, WICK_E_UNSUPPORTED, "which is not supported for a vector");
+      }
+    }
+    builder_free(&model);
+  }
+}
+
 // Without it the embedding stands for it.
 static bool is_optional(const char *name) {
   return strcmp(name, "output.weight") == 0 || strstr(name, ".bias") != NULL;
@@ -53,6 +78,11 @@ TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
       }
       tensor->dims[0] += tensor->dims[0] > 1 ? 1 : 2;
       check_refusal(&model, WICK_E_SHAPE, was.name);
+      // in any order
+      *tensor = model.tensors[0];
+      model.tensors[0] = was;
+      CHECK_EQ_INT(load_built(&model, &error), WICK_OK);
+      model.tensors[0] = *tensor;
       *tensor = was;
     }
     CHECK_EQ_INT(load_built(&model, &error), WICK_OK);

@@ -86,6 +86,39 @@ TEST(memory_that_was_refused_is_asked_for_later) {
   simulation_close(&sim);
 }
 
+// Errors at the start are events, too: when there is no room for more, the others wait.
+TEST(errors_wait_for_room_for_their_events) {
+  enum { REQUESTS = 600 };
+  simulation_setup setup = ROOMY;
+  setup.requests_max = REQUESTS;
+  setup.pages = 2;
+  REQUIRE(simulation_open(&sim, &setup));
+  int32_t prompt[40];
+  fill_prompt(prompt, 40, CHAIN_NEW, 3);
+  const wick_request wanted = make_request(prompt, 40, 9);
+  for (uint32_t i = 0; i < REQUESTS; i++) {
+    uint32_t id;
+    CHECK_EQ_INT(scheduler_submit(sim.scheduler, &wanted, &id, NULL), WICK_OK);
+    CHECK_EQ_UINT(id, i + 1);
+  }
+  uint32_t ended = 0, rounds = 0;
+  for (; sim.scheduler->count != 0 && rounds < REQUESTS; rounds++) {
+    while (scheduler_step(sim.scheduler) == SCHEDULER_PROGRESS) continue;
+    size_t size_bytes;
+    const uint8_t *events = scheduler_take_events(sim.scheduler, &size_bytes);
+    const wick_event *event = NULL;
+    while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
+      CHECK_EQ_UINT(event->kind, WICK_EVENT_DONE);
+      CHECK_EQ_UINT(event->request, ++ended);
+      CHECK_EQ_INT(event->status, WICK_E_PAGES);
+    }
+  }
+  CHECK_EQ_UINT(ended, REQUESTS);
+  CHECK(rounds > 1);
+  sim.ended = sim.failed = REQUESTS;
+  simulation_close(&sim);
+}
+
 // ---- Speculation ----
 
 typedef struct run_result {

@@ -30,6 +30,20 @@ TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
   fixture_close(&fixture);
 }
 
+TEST(a_text_beyond_the_limit_has_no_tokens) {
+  vocabulary_fixture fixture;
+  fixture_open_spm_bytes(&fixture);
+  int32_t ids[4];
+  size_t count = 9;
+  const size_t size_bytes = (size_t)UINT32_MAX;
+  CHECK_EQ_INT(
+      tokenizer_encode(fixture.tokenizer, "a", size_bytes, 0, ids, 4, &count, &fixture.error),
+      WICK_E_OVERFLOW);
+  CHECK_EQ_UINT(count, 0);
+  CHECK(strstr(fixture.error.message, "a text of 4294967295 bytes is too long") != NULL);
+  fixture_close(&fixture);
+}
+
 TEST(no_text_is_an_empty_one) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
