@@ -21,8 +21,8 @@ const hosts = [native, plainHosts[0], relaxedHosts[0]];
 const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-legacy'];
 /** Wider tolerances of the manifests by the model's name. @type {Record<string, number>} */
 const tolerances = { plamo2: 3e-4 };
-/** Architectures that do not run yet: their files are refused before the weights are read. */
-const refusedArchitectures = ['gemma3n'];
+/** Architectures that do not run yet: their files are refused before the weights are read. @type {string[]} */
+const refusedArchitectures = [];
 
 /**
  * @param {string} folder of the manifest, whose NaNs JSON does not know

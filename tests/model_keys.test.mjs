@@ -107,6 +107,8 @@ const more = new Set([
   'rwkv7',
   'deepseek2-v3',
   'minicpm3',
+  'gemma3n',
+  'gemma3n-shared',
 ]);
 
 /** @param {string} id @param {string} name @param {Value} value */
@@ -153,6 +155,8 @@ const defaults = [
   ['minicpm', 'embedding_scale', { f32: 12 }, { f32: 13 }],
   ['deepseek2', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
   ['gemma4-ple', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
+  ['gemma3n', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
+  ['gemma3n-shared', 'attention.sliding_window_pattern', { u32: 5 }, { u32: 10 }],
   ['gemma4-dense', 'attention.shared_kv_layers', { u32: 0 }, { u32: 1 }],
   ['deepseek2', 'expert_weights_norm', { flag: false }, { flag: true }],
   ['deepseek2-v3', 'expert_group_count', { u32: 1 }, { u32: 4 }],
@@ -186,6 +190,7 @@ const needed = [
   ['deepseek2-v3', 'expert_group_used_count'],
   ['gemma4-ple', 'attention.sliding_window'],
   ['gemma4-ple', 'attention.sliding_window_pattern'],
+  ['gemma3n', 'attention.sliding_window'],
   ['gemma4-ple', 'attention.key_length_swa'],
   ['gemma4-ple', 'attention.value_length_swa'],
   ['gemma4-ple', 'feed_forward_length'],
@@ -287,6 +292,13 @@ const outOfBounds = [
     'attention.sliding_window_pattern',
     { u32: 2 },
     /is 2, which is not within 0 and 1/,
+  ],
+  ['gemma3n', 'attention.sliding_window_pattern', { u32: 0 }, /is 0, which is not within 1 and/],
+  [
+    'gemma3n-shared',
+    'attention.sliding_window_pattern',
+    { u32: 3 },
+    /layer 20 has no layer of its/,
   ],
   ['gemma4-ple', 'attention.sliding_window', { u32: 0 }, /is 0, which is not within 1 and/],
   ['gemma4-ple', 'attention.key_length_swa', { u32: 0 }, /is 0, which is not within 1 and/],

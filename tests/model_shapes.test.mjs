@@ -13,7 +13,7 @@ const folders = ['reference', 'reference-more'].map((name) =>
   join(shared.path, 'vectors', name, 'models'),
 );
 /** Files of which no shape is known: the architecture, or what the file asks for, does not run. */
-const withoutShape = /^(gemma3n(-shared)?|t5encoder(-relu)?)\.gguf$/;
+const withoutShape = /^t5encoder(-relu)?\.gguf$/;
 
 /** @param {any} value of a key, one number or one a layer @returns {number} */
 const most = (value) => (Array.isArray(value) ? Math.max(...value) : value);

@@ -30,12 +30,12 @@ typedef struct model_block_ops {
 // The beginning of every block's struct.
 struct model_block {
   const model_block_ops *ops;
+  model_block *next;  // of its layer
 };
 
 typedef struct model_layer {
+  model_block *first;  // of all its blocks, in the order in which they run
   model_block *mixer, *feed_forward;
-  model_block *first;  // a mixer before `mixer`, whose input the two share (plan_first_mixer)
-  model_block *last;   // behind the feed-forward (plan_last), or NULL
 } model_layer;
 
 #endif

@@ -28,14 +28,20 @@ void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes
 
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward) {
   plan->model->layers[layer] = (model_layer){.mixer = mixer, .feed_forward = feed_forward};
+  plan_last(plan, layer, mixer);
+  plan_last(plan, layer, feed_forward);
 }
 
-void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first) {
+void plan_first(model_plan *plan, uint32_t layer, model_block *first) {
+  if (first == NULL) return;
+  first->next = plan->model->layers[layer].first;
   plan->model->layers[layer].first = first;
 }
 
 void plan_last(model_plan *plan, uint32_t layer, model_block *last) {
-  plan->model->layers[layer].last = last;
+  model_block **at = &plan->model->layers[layer].first;
+  while (*at != NULL) at = &(*at)->next;
+  *at = last;
 }
 
 static bool is_text(gguf_string text, const char *wanted) {

@@ -24,10 +24,10 @@ const model_family *family_find(gguf_string name);
 
 // The next layer. Blocks are the model's from now on; NULL when making one has failed.
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward);
-// A mixer that runs before that of a layer which has been planned, and sets its input aside for it
-// (pass_set_aside). It keeps all rows.
-void plan_first_mixer(model_plan *plan, uint32_t layer, model_block *first);
-// A block that runs behind the feed-forward of a layer which has been planned.
+// A block that runs before all others of a layer which has been planned. It keeps all rows. A mixer
+// sets its input aside for the other one (pass_set_aside).
+void plan_first(model_plan *plan, uint32_t layer, model_block *first);
+// A block that runs behind all others of a layer which has been planned.
 void plan_last(model_plan *plan, uint32_t layer, model_block *last);
 // A zeroed block of `size_bytes`, whose struct begins with a model_block.
 void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);

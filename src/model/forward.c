@@ -37,6 +37,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   pass->hidden = arena_take_floats(arena, rows * pass->hidden_stride);
   pass->normed = arena_take_floats(arena, rows * pass->hidden_stride);
   if (model->keeps_inputs) pass->aside = arena_take_floats(arena, rows * pass->hidden_stride);
+  pass->streams = arena_take_floats(arena, rows * model->streams * pass->hidden_stride);
   pass->layer_inputs =
       arena_take_floats(arena, rows * model->config.layers * model->layer_inputs_dim);
   for (uint32_t i = 0; i < model->rope_count; i++) {
@@ -49,11 +50,8 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
 static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
-    const model_layer *layer = &model->layers[i];
-    if (layer->first != NULL) layer->first->ops->reserve(layer->first, arena);
-    layer->mixer->ops->reserve(layer->mixer, arena);
-    layer->feed_forward->ops->reserve(layer->feed_forward, arena);
-    if (layer->last != NULL) layer->last->ops->reserve(layer->last, arena);
+    const model_block *block = model->layers[i].first;
+    for (; block != NULL; block = block->next) block->ops->reserve(block, arena);
   }
   arena_take_act(arena, arena->batch_tokens, model->config.hidden);
   arena_release(arena, begin);
@@ -197,16 +195,10 @@ void forward_begin(forward_pass *forward, const model_input *inputs, uint32_t co
 uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.layer; }
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
-  const model_layer *layer = &pass->model->layers[pass->layer];
+  const model_block *block = pass->model->layers[pass->layer].first;
   if (pass->layer == 0) begin_layers(pass);
-  wick_status status = WICK_OK;
-  if (layer->first != NULL) status = layer->first->ops->run(layer->first, pass, error);
-  if (status == WICK_OK) status = layer->mixer->ops->run(layer->mixer, pass, error);
-  if (status != WICK_OK) return status;
-  if (pass->count != 0) {
-    const wick_status fed = layer->feed_forward->ops->run(layer->feed_forward, pass, error);
-    if (fed != WICK_OK) return fed;
-    if (layer->last != NULL) status = layer->last->ops->run(layer->last, pass, error);
+  for (; block != NULL && pass->count != 0; block = block->next) {
+    const wick_status status = block->ops->run(block, pass, error);
     if (status != WICK_OK) return status;
   }
   pass->layer++;

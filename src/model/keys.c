@@ -20,6 +20,13 @@ uint64_t keys_offset(const model_keys *keys, const char *name) {
   return offset_of(keys, key);
 }
 
+bool keys_is_list(const model_keys *keys, const char *name) {
+  char key[KEY_BYTES];
+  make_key(keys, name, key);
+  const gguf_value *value = gguf_find(keys->directory, key);
+  return value != NULL && value->type == GGUF_ARRAY;
+}
+
 static void fail_missing(model_keys *keys, const char *key) {
   keys->status =
       fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET, "the key '%s' is missing", key);

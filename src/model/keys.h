@@ -33,6 +33,8 @@ double keys_number_or_none(model_keys *keys, const char *name);
 bool keys_flag(model_keys *keys, const char *name, bool fallback);
 // *text is unchanged and the answer false when it is absent.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
+// Whether it is there and an array.
+bool keys_is_list(const model_keys *keys, const char *name);
 // Where the key stands in the file, WICK_NO_OFFSET when it is absent.
 uint64_t keys_offset(const model_keys *keys, const char *name);
 #endif

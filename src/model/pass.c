@@ -130,6 +130,8 @@ bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t w
       memcpy(pass->aside + to * pass->hidden_stride, pass->aside + from * pass->hidden_stride,
              pass->model->config.hidden * sizeof(float));
     }
+    const size_t wide = (size_t)pass->model->streams * pass->hidden_stride;
+    memcpy(pass->streams + to * wide, pass->streams + from * wide, wide * sizeof(float));
     memcpy(rows + to * stride, rows + from * stride, width * sizeof(float));
   }
   pass->count = pass->wanted_count;

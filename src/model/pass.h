@@ -40,6 +40,7 @@ struct model_pass {
   float *hidden;                    // [batch_tokens, hidden], the residual stream
   float *normed;                    // [batch_tokens, hidden]
   float *aside;                     // [batch_tokens, hidden] when the model keeps_inputs, or NULL
+  float *streams;                   // [batch_tokens, model's streams, hidden], or NULL
   float *layer_inputs;              // [batch_tokens, layers, layer_inputs_dim], of each input
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
   bool has_frequencies;             // of the ropes; false before the first pass
@@ -77,8 +78,8 @@ void pass_set_aside(model_pass *pass, const float *rows);
 // arena_release.
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);
 // In the last layer only rows whose logits are wanted go on behind the mixer's looking at others:
-// moves those of `hidden` and of `rows` [count, width] together and lowers count. Elsewhere it does
-// nothing. False when no row goes on.
+// moves those of `hidden`, `aside`, `streams` and of `rows` [count, width] together and lowers
+// count. Elsewhere it does nothing. False when no row goes on.
 bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width);
 
 #endif

@@ -120,11 +120,9 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
   bind_beginning(&binder);
   for (uint32_t layer = 0; layer < model->config.layers && binder.status == WICK_OK; layer++) {
     binder.layer = binder.waits = (int32_t)layer;
-    const model_layer *blocks = &model->layers[layer];
-    if (blocks->first != NULL) blocks->first->ops->bind(blocks->first, &binder);
-    blocks->mixer->ops->bind(blocks->mixer, &binder);
-    blocks->feed_forward->ops->bind(blocks->feed_forward, &binder);
-    if (blocks->last != NULL) blocks->last->ops->bind(blocks->last, &binder);
+    for (model_block *block = model->layers[layer].first; block != NULL; block = block->next) {
+      block->ops->bind(block, &binder);
+    }
   }
   model->is_tied = !tensor_is_present(&model->output);
   return binder.status;
@@ -177,10 +175,10 @@ wick_status model_create(memory_gate *memory, const kernel_table *kernels,
 void model_destroy(loaded_model *model) {
   if (model == NULL) return;
   for (uint32_t i = 0; model->layers != NULL && i < model->config.layers; i++) {
-    memory_free(model->memory, model->layers[i].first);
-    memory_free(model->memory, model->layers[i].mixer);
-    memory_free(model->memory, model->layers[i].feed_forward);
-    memory_free(model->memory, model->layers[i].last);
+    for (model_block *block = model->layers[i].first, *next; block != NULL; block = next) {
+      next = block->next;
+      memory_free(model->memory, block);
+    }
   }
   for (uint32_t i = 0; i < model->rope_count; i++) rope_destroy(model->memory, &model->ropes[i]);
   memory_free(model->memory, model->weights);

@@ -204,7 +204,9 @@ static void project(const attention_block *attention, model_pass *pass,
                     const attention_buffers *buffers) {
   const attention_weights *weights = &attention->weights;
   const uint64_t begin = arena_mark(&pass->arena);
-  const float *input = weights->norm == NULL ? pass->hidden : pass->normed;
+  const float *input = attention->is.is_aside  ? pass->aside
+                       : weights->norm == NULL ? pass->hidden
+                                               : pass->normed;
   model_product qkv = pass_product(pass, input, pass->hidden_stride, attention->hidden);
   if (weights->qkv.is_fused) {
     product_add(&qkv, &weights->qkv.fused, weights->fused_bias, buffers->rows,

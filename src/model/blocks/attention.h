@@ -36,6 +36,7 @@ typedef struct attention_settings {
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
   attention_aside aside;
+  bool is_aside;               // reads what another block set aside, normalised; `norm` is NULL
   bool is_first;               // another mixer of the layer follows, which reads what was set aside
   const model_block *keys_of;  // attention of a layer before whose keys and values it reads, too;
                                // NULL: it has its own

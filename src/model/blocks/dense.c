@@ -97,6 +97,16 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   }
 }
 
+// The deviation is that of a sample, with n - 1.
+static void subtract_cutoff(float *x, uint32_t n, float sparsity) {
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < n; i++) sum += x[i];
+  const double mean = sum / n;
+  for (uint32_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+  const float cutoff = (float)(mean + sparsity * __builtin_sqrt(squares / (n - 1)));
+  for (uint32_t i = 0; i < n; i++) x[i] = x[i] > cutoff ? x[i] - cutoff : 0;
+}
+
 static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const gate_job *job = context;
   const dense_settings *is = &job->dense->is;
@@ -105,6 +115,7 @@ static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32
     const size_t at = (size_t)t * job->buffers->stride;
     const float *up = job->buffers->up == NULL ? NULL : job->buffers->up + at;
     float *gate = job->buffers->gate + at;
+    if (is->sparsity != 0) subtract_cutoff(gate, is->ffn, is->sparsity);
     activate(job->pass->kernels, is, gate, up);
     if (job->dense->sub_norm != NULL) {
       norm_row(job->pass, gate, job->dense->sub_norm, job->dense->sub_norm_bias, is->ffn, gate);

@@ -20,7 +20,10 @@ typedef struct dense_settings {
   const char *sum_norm;   // of a norm of hidden behind the addition (post-norm); NULL: none
   uint32_t ffn;
   dense_activation activation;
-  kernel_xielu xielu;    // with DENSE_XIELU
+  kernel_xielu xielu;  // with DENSE_XIELU
+  // not 0: of a gate's values x, which are taken to be normally distributed, only those above
+  // c = mean + sparsity * deviation count, as x - c (Gaussian top-k: You et al. 2025)
+  float sparsity;
   bool is_plain;         // without a gate
   bool may_fuse_gate;    // the rows of the gate may come first in ffn_up
   bool is_aside;         // reads what the mixer set aside (attention_settings.aside)

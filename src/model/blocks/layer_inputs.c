@@ -1,6 +1,8 @@
 // model/blocks/layer_inputs.c — see layer_inputs.h.
 #include "model/blocks/layer_inputs.h"
 
+#include <string.h>
+
 #include "model/binder.h"
 #include "model/measure.h"
 #include "model/pass.h"
@@ -88,6 +90,8 @@ typedef struct end_block {
   weight_tensor gate, up;  // [dim, hidden], [hidden, dim]
   float *post_norm;        // [hidden]
   float *scale;            // [1] or NULL
+  bool has_streams;
+  float *input_scale;  // [hidden], with streams
 } end_block;
 
 static void bind_end(model_block *block, model_binder *binder) {
@@ -97,6 +101,9 @@ static void bind_end(model_block *block, model_binder *binder) {
   bind_matrix(binder, "inp_gate.weight", end->dim, end->hidden, BINDING_REQUIRED, &end->gate);
   bind_matrix(binder, "proj.weight", end->hidden, end->dim, BINDING_REQUIRED, &end->up);
   bind_vector(binder, "post_norm.weight", end->hidden, BINDING_REQUIRED, &end->post_norm);
+  if (!end->has_streams) return;
+  bind_vector(binder, "altup_correct_scale.weight", end->hidden, BINDING_REQUIRED,
+              &end->input_scale);
 }
 
 static float *take_gates(const end_block *end, scratch_arena *arena) {
@@ -131,6 +138,34 @@ static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
+// normed = hidden * input_scale
+static void scale_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const end_job *job = context;
+  const uint32_t hidden = job->end->hidden;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    const size_t at = (size_t)t * job->pass->hidden_stride;
+    memcpy(job->pass->normed + at, job->pass->hidden + at, hidden * sizeof(float));
+    job->pass->kernels->multiply(job->pass->normed + at, job->end->input_scale, hidden);
+  }
+}
+
+// streams += norm(normed), but the first
+static void add_to_streams(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+  const end_job *job = context;
+  const model_pass *pass = job->pass;
+  const uint32_t hidden = job->end->hidden, streams = pass->model->streams;
+  (void)thread;
+  for (uint32_t t = first; t < last; t++) {
+    float *row = pass->normed + (size_t)t * pass->hidden_stride;
+    norm_row(pass, row, job->end->post_norm, NULL, hidden, row);
+    for (size_t i = 1; i < streams; i++) {
+      pass->kernels->add(pass->streams + (t * (size_t)streams + i) * pass->hidden_stride, row,
+                         hidden);
+    }
+  }
+}
+
 static void scale_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   (void)thread;
@@ -148,11 +183,19 @@ static wick_status run_end(const model_block *block, model_pass *pass, wick_erro
   (void)error;
   if (end->dim != 0) {
     const pass_output output = {&end->up, NULL, end->post_norm, 1, OP_DOWN};
+    if (end->has_streams) thread_pool_for(pass->threads, pass->count, scale_inputs, &job);
     job.gates = take_gates(end, &pass->arena);
-    pass_multiply(pass, OP_GATE_UP, &end->gate, NULL, pass->hidden, pass->hidden_stride, job.gates,
+    pass_multiply(pass, OP_GATE_UP, &end->gate, NULL,
+                  end->has_streams ? pass->normed : pass->hidden, pass->hidden_stride, job.gates,
                   stride);
     thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
-    pass_add_output(pass, &output, job.gates, stride);
+    if (end->has_streams) {
+      pass_multiply(pass, OP_DOWN, &end->up, NULL, job.gates, stride, pass->normed,
+                    pass->hidden_stride);
+      thread_pool_for(pass->threads, pass->count, add_to_streams, &job);
+    } else {
+      pass_add_output(pass, &output, job.gates, stride);
+    }
   }
   if (end->scale != NULL) thread_pool_for(pass->threads, pass->count, scale_tokens, &job);
   arena_release(&pass->arena, begin);
@@ -181,5 +224,6 @@ model_block *layer_end_make(model_plan *plan, uint32_t dim) {
   if (end == NULL) return NULL;
   end->hidden = plan->model->config.hidden;
   end->dim = dim;
+  end->has_streams = plan->model->streams != 0;
   return &end->block;
 }

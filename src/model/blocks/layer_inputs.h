@@ -4,7 +4,9 @@
 //   inputs[layer] = (table[token][layer] * sqrt(dim) + norm(proj(x)[layer] / sqrt(hidden))) /
 //   sqrt(2)
 //
-// Behind the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])).
+// Behind the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])). In a
+// model with streams (blocks/altup.h) the gate reads scale * hidden, and all streams but the first
+// get the sum.
 #ifndef WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 #define WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 
@@ -16,7 +18,8 @@ uint32_t layer_inputs_read(model_plan *plan);
 // layers * dim], per_layer_model_proj [layers * dim, hidden], per_layer_proj_norm [dim].
 model_block *layer_inputs_make(model_plan *plan, uint32_t dim);
 // Adds them to a layer, which is then multiplied by layer_output_scale [1], where the file has it.
-// Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden]; with a dim of 0 none.
+// Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden]; with a dim of 0 none;
+// with streams altup_correct_scale [hidden].
 model_block *layer_end_make(model_plan *plan, uint32_t dim);
 
 #endif

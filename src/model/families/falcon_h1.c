@@ -18,7 +18,7 @@ static void plan_falcon_h1(model_plan *plan) {
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
     model_block *mixer = ssm_make(plan, &ssm);
     plan_layer(plan, layer, mixer, dense_make(plan, &dense));
-    plan_first_mixer(plan, layer, attention_make(plan, &attention));
+    plan_first(plan, layer, attention_make(plan, &attention));
   }
 }
 

@@ -1,0 +1,29 @@
+// model/blocks/altup.h — alternating updates (AltUp: Baykal et al. 2023) as Gemma 3n has them: a
+// token has four rows s of the width of the model, of which a layer computes on the first alone:
+//
+//   p_i = s_i + sum over j of c_ij s_j     what the layer is predicted to make of each row
+//   x = layer(p_0)
+//   s_i = p_i + (1 + d_i) (x - p_0)        each is corrected by what the layer made of the first
+//
+// where c = predict tanh(r(s_0)), d = correct tanh(r(x)), and r(x) = router norm(x) / hidden. The
+// first row is that of the pass (model_pass.hidden), the others are in model_pass.streams.
+#ifndef WICK_MODEL_BLOCKS_ALTUP_H
+#define WICK_MODEL_BLOCKS_ALTUP_H
+
+#include "model/family.h"
+
+enum { ALTUP_STREAMS = 4 };
+
+// Before the first layer: s_i = proj_i s_0, made as long as s_0. Tensor: altup_proj [3][hidden,
+// hidden].
+model_block *altup_spread_make(model_plan *plan);
+// Before the mixer of a layer. Tensors: altup_router_norm [hidden], altup_router [4, hidden],
+// altup_predict_coef [16, 4].
+model_block *altup_predict_make(model_plan *plan);
+// Behind the feed-forward. Tensor: altup_correct_coef [4, 4]; the router is that of `predict`.
+model_block *altup_correct_make(model_plan *plan, const model_block *predict);
+// Behind the last layer: s_0 = (s_0 + the sum of unembd_i s_i, made as long as s_0) / 4. Tensor:
+// altup_unembd_proj [3][hidden, hidden].
+model_block *altup_merge_make(model_plan *plan);
+
+#endif

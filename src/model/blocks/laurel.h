@@ -1,0 +1,18 @@
+// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as Gemma 3n
+// has them: beside a mixer stands a map of low rank, and the residual is the mean of both:
+//
+//   x = norm(hidden); hidden = (hidden + x + norm(r(l(x)))) * LAUREL_SCALE
+//
+// to which the mixer, which reads x, adds LAUREL_SCALE times its own.
+#ifndef WICK_MODEL_BLOCKS_LAUREL_H
+#define WICK_MODEL_BLOCKS_LAUREL_H
+
+#include "model/family.h"
+
+#define LAUREL_SCALE 0.70710678f  // 1 / sqrt(2)
+
+// Before the mixer, for which it sets x aside (pass_set_aside). Tensors: attn_norm [hidden],
+// laurel_l [rank, hidden], laurel_r [hidden, rank], laurel_post_norm [hidden].
+model_block *laurel_make(model_plan *plan, uint32_t rank);
+
+#endif
