@@ -132,6 +132,7 @@ export class Download {
   /** @param {boolean} isFirst of the connections, the one that follows the readers */
   async #run(isFirst) {
     for (let start = this.#next(isFirst); start !== undefined; start = this.#next(isFirst)) {
+      this.#arriving.set(start, { bytes: new Uint8Array(0), filled: 0 }); // it is this connection's
       const stream = await this.#open(start);
       if (isFirst && !this.isConfirmed) await this.#confirm(stream);
       try {

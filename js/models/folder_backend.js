@@ -14,6 +14,7 @@ const LOCK = 'lock';
 /** Who holds a lock says so at this interval; who is silent for so long has ended, whatever its number says. */
 const BEAT_MS = 2000;
 const SILENT_MS = 15_000;
+const TAKE_TRIES = 10;
 
 /** @returns {string} the folder that is used when none is named */
 function defaultFolder() {
@@ -127,11 +128,22 @@ export class FolderBackend {
     });
   }
 
-  /** The record goes first: a model that is removed in part is none. @param {string} id */
+  /** The record goes first: a model that is removed in part is none. The lock stays its holder's. @param {string} id */
   async remove(id) {
     await this.settle(id);
     await this.#fs.rm(this.#at(id, RECORD), { force: true });
-    await this.#fs.rm(this.#path.join(this.#root, id), { recursive: true, force: true });
+    const names = await this.#fs
+      .readdir(this.#at(id, ''))
+      .catch(() => /** @type {string[]} */ ([]));
+    for (const name of names.filter((one) => one !== LOCK)) {
+      await this.#fs.rm(this.#at(id, name), { force: true });
+    }
+    await this.#removeEmpty(id);
+  }
+
+  /** @param {string} id */
+  async #removeEmpty(id) {
+    await this.#fs.rmdir(this.#at(id, '')).catch(() => {}); // there is something in it
   }
 
   /** @param {ModelRecord} record */
@@ -152,7 +164,6 @@ export class FolderBackend {
   /** @param {string} id @returns {Promise<(() => Promise<void>) | undefined>} undefined: another process has it */
   async tryLock(id) {
     const name = this.#at(id, LOCK);
-    await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
     const own = `${globalThis.process.pid} ${crypto.randomUUID()}`;
     if (!(await this.#take(name, own)) && !(await this.#steal(name, own))) return undefined;
     const now = () => new Date();
@@ -162,17 +173,23 @@ export class FolderBackend {
       clearInterval(beat);
       const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
       if (held === own) await this.#fs.rm(name, { force: true });
+      await this.#removeEmpty(id);
     };
   }
 
   /** @param {string} name @param {string} own */
   async #take(name, own) {
-    try {
-      await this.#fs.writeFile(name, own, { flag: 'wx' });
-      return true;
-    } catch (error) {
-      if (/** @type {any} */ (error).code === 'EEXIST') return false;
-      throw storageError(name, error);
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#fs.mkdir(this.#path.dirname(name), { recursive: true });
+        await this.#fs.writeFile(name, own, { flag: 'wx' });
+        return true;
+      } catch (error) {
+        const { code } = /** @type {any} */ (error);
+        if (code === 'EEXIST') return false;
+        // who unlocks removes an empty folder
+        if (code !== 'ENOENT' || tries === TAKE_TRIES) throw storageError(name, error);
+      }
     }
   }
 

@@ -16,6 +16,8 @@ export class MemoryDisk {
   written = [];
   /** Bytes. */
   room = Number.POSITIVE_INFINITY;
+  /** Does not say how much room there is. */
+  isSilent = false;
 
   get usedBytes() {
     return [...this.chunks.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -94,8 +96,9 @@ export class MemoryBackend {
   }
 
   async estimate() {
-    const { room, usedBytes } = this.disk;
-    return { freeBytes: Number.isFinite(room) ? room - usedBytes : undefined, isPersisted: true };
+    const { room, usedBytes, isSilent } = this.disk;
+    const isKnown = Number.isFinite(room) && !isSilent;
+    return { freeBytes: isKnown ? room - usedBytes : undefined, isPersisted: true };
   }
 
   async persist() {

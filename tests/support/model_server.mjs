@@ -17,8 +17,9 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
 /**
  * What comes of one request: `cut` ends the connection after so many bytes, `status` is an answer without the file,
  * `page` and `text` are answers with something else, `whole` ignores the range, `stall` sends nothing any more
- * after `cut` bytes.
- * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string}} Fault
+ * after `cut` bytes, `unknown` does not tell the length.
+ * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string,
+ *   unknown?: boolean}} Fault
  */
 
 /** @param {Buffer} first */
@@ -57,7 +58,7 @@ export async function serveModel(first) {
     const part = bytes.subarray(isPart ? start : 0);
     if (isPart && part.byteLength === 0) return response.writeHead(416).end();
     response.setHeader('ETag', tag);
-    response.setHeader('Content-Length', part.byteLength);
+    if (!fault.unknown) response.setHeader('Content-Length', part.byteLength);
     if (isPart) {
       response.setHeader('Content-Range', `bytes ${start}-${bytes.length - 1}/${bytes.length}`);
     }
