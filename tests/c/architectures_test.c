@@ -74,7 +74,6 @@ static wick_status run_watched(const model_block *block, model_pass *pass, wick_
 }
 
 static void watch(model_block *block) {
-  if (block == NULL || block->ops->run == run_watched) return;
   if (!CHECK(watched_count < BLOCKS_MAX)) return;
   watched_ops *at = &watched[watched_count++];
   *at = (watched_ops){*block->ops, block->ops};
@@ -85,11 +84,8 @@ static void watch(model_block *block) {
 static void watch_scratch(wick_engine *engine) {
   watched_count = 0;
   for (uint32_t i = 0; i < engine->model->config.layers; i++) {
-    const model_layer *layer = &engine->model->layers[i];
-    watch(layer->first);
-    watch(layer->mixer);
-    watch(layer->feed_forward);
-    watch(layer->last);
+    model_block *block = engine->model->layers[i].first;
+    for (; block != NULL; block = block->next) watch(block);
   }
 }
 
