@@ -34,11 +34,69 @@ uint32_t bf16_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   return 0;
 }
 
+// ---- Codes of F16 elements ----
+
+enum {
+  SIGN = 0x8000,
+  MANTISSA_BITS = 10,
+  MANTISSA = (1 << MANTISSA_BITS) - 1,
+  GREAT_EXPONENT = 32 - F16_CODE_SHIFT  // of F16: the first whose code would have more than 5 bits
+};
+
+// The codes that no smaller element takes, in order. Of exponent 0 all but zero are free. Of
+// exponent e up to 10 the normalised subnormals take every 2^(11 - e)-th.
+static uint32_t free_code(uint32_t index) {
+  uint32_t exponent = 0, stride = MANTISSA + 1, count = MANTISSA;
+  while (index >= count) {
+    index -= count;
+    exponent++;
+    stride = (MANTISSA + 1) >> (exponent - 1);
+    count = MANTISSA + 1 - (1u << (exponent - 1));
+  }
+  return exponent << MANTISSA_BITS | (index / (stride - 1) * stride + index % (stride - 1) + 1);
+}
+
+// The index of a free code.
+static uint32_t free_index(uint32_t exponent, uint32_t mantissa) {
+  if (exponent == 0) return mantissa - 1;
+  const uint32_t before = exponent * (MANTISSA + 1) - (1u << (exponent - 1));
+  const uint32_t stride = (MANTISSA + 1) >> (exponent - 1);
+  return before + mantissa / stride * (stride - 1) + mantissa % stride - 1;
+}
+
+uint16_t f16_code(uint16_t half) {
+  const uint32_t sign = half & SIGN, bits = half & (SIGN - 1);
+  const uint32_t great = (uint32_t)GREAT_EXPONENT << MANTISSA_BITS;
+  if (bits == 0) return half;
+  if (bits >= great) return (uint16_t)(sign | free_code(bits - great));
+  if (bits > MANTISSA) return (uint16_t)(half + (F16_CODE_SHIFT << MANTISSA_BITS));
+  const uint32_t shift = (uint32_t)__builtin_clz(bits) - (31 - MANTISSA_BITS);
+  const uint32_t exponent = F16_CODE_SHIFT + 1 - shift;
+  return (uint16_t)(sign | exponent << MANTISSA_BITS | (bits << shift & MANTISSA));
+}
+
+uint16_t f16_of_code(uint16_t code) {
+  const uint32_t sign = code & SIGN, bits = code & (SIGN - 1);
+  const uint32_t exponent = bits >> MANTISSA_BITS, mantissa = bits & MANTISSA;
+  if (bits == 0) return code;
+  if (exponent > F16_CODE_SHIFT) return (uint16_t)(code - (F16_CODE_SHIFT << MANTISSA_BITS));
+  const uint32_t shift = F16_CODE_SHIFT + 1 - exponent;
+  if (exponent > 0 && (mantissa & ((1u << shift) - 1)) == 0) {
+    return (uint16_t)(sign | (MANTISSA + 1 + mantissa) >> shift);
+  }
+  return (uint16_t)(sign |
+                    (((uint32_t)GREAT_EXPONENT << MANTISSA_BITS) + free_index(exponent, mantissa)));
+}
+
 uint32_t f16_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                     uint32_t block_count, const uint8_t *file_blocks) {
-  uint32_t flags = bf16_repack(data, cols, row, first_block, block_count, file_blocks);
+  uint8_t *to = data + layout_record_offset(cols, row, first_block, 1, F16_RECORD_BYTES);
+  uint32_t flags = 0;
+  to += layout_scale_offset(row);
   for (uint32_t c = 0; c < block_count; c++) {
-    if (layout_f16_is_wild(load_u16(file_blocks + c * 2))) flags |= KERNEL_MATRIX_HAS_WILD_F16;
+    const uint16_t half = load_u16(file_blocks + c * 2), code = f16_code(half);
+    if ((half & (SIGN - 1)) >> MANTISSA_BITS >= GREAT_EXPONENT) flags = KERNEL_MATRIX_HAS_WILD_F16;
+    memcpy(to + c * 16, &code, sizeof code);
   }
   return flags;
 }
@@ -50,7 +108,8 @@ static inline float f32_element(const uint8_t *group, uint32_t row, uint32_t col
 }
 
 static inline float f16_element(const uint8_t *group, uint32_t row, uint32_t col) {
-  return layout_scale_load(group + (size_t)col * F16_RECORD_BYTES, row);
+  const uint8_t *record = group + (size_t)col * F16_RECORD_BYTES;
+  return f32_of_f16(f16_of_code(load_u16(record + layout_scale_offset(row))));
 }
 
 static inline float bf16_element(const uint8_t *group, uint32_t row, uint32_t col) {

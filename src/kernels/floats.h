@@ -4,6 +4,18 @@
 #ifndef WICK_KERNELS_FLOATS_H
 #define WICK_KERNELS_FLOATS_H
 
+#include <stdint.h>
+
+//
+// F16 elements are stored as codes: sign, 5 bits of exponent 10 higher than F16's, 10 bits of
+// mantissa. So every subnormal of F16 has a normalised code, and code * 2^-112 is a normal F32 or
+// 0: a shift and a mask decode it (simd_f16_tiny), where F16 itself needs eight operations.
+// Elements that have no room above (from 128 on, Inf and NaN) take the codes that are left, and set
+// KERNEL_MATRIX_HAS_WILD_F16.
 enum { F32_RECORD_BYTES = 32, F16_RECORD_BYTES = 16 };
+enum { F16_CODE_SHIFT = 10 };
+
+uint16_t f16_code(uint16_t half);
+uint16_t f16_of_code(uint16_t code);
 
 #endif
