@@ -506,6 +506,16 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     const alone = join(temporary, 'alone.gguf');
     copyFileSync(parts, alone);
     await assertRefused(['run', alone, '-p', 'a'], 3, /give the first one, named like/);
+    for (const tail of [
+      '-0000:-of-00003',
+      '-00001xof-00003',
+      '-00001-of-0000:',
+      '-00001-of-0000x',
+    ]) {
+      const other = join(temporary, `alone${tail}.gguf`);
+      symlinkSync(parts, other);
+      await assertRefused(['run', other, '-p', 'a'], 3, /give the first one, named like/);
+    }
   });
 
   test('says why a model does not run', async () => {

@@ -27,6 +27,7 @@ static int find(const int *list, int count) {
   free(list);
   list = work_alloc(work, 9, sizeof *list);
   capacity = capacity == 0 ? 8 : capacity * 2;
+  if (used > most) most = used;
   return true;
 }
 `;
@@ -56,6 +57,8 @@ static int find(const int *list, int count) {
     'arithmetic: capacity = capacity == 0 ? 8 : capacity / 2;',
     'constant: capacity = capacity == 0 ? 8 : capacity * 3;',
     'constant: capacity = capacity == 0 ? 8 : capacity * 1;',
+    'condition: if (!(used > most)) most = used;',
+    'statement: if (used > most) ;',
     'constant: return false;',
   ]);
 });

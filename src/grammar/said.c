@@ -76,7 +76,7 @@ static uint32_t types_of(type_search *search, uint32_t schema, uint32_t depth) {
   if (document_node(document, schema)->kind != JSON_OBJECT) return 0;
   uint32_t types = 0;
   const uint32_t type = document_find(document, schema, "type");
-  if (type != 0 && document_node(document, type)->kind == JSON_STRING) {
+  if (document_node(document, type)->kind == JSON_STRING) {
     return type_of_name(document_node(document, type)->text);
   }
   for (uint32_t at = first_of(document, type); at != 0; at = document_node(document, at)->next) {

@@ -22,7 +22,7 @@ static item_part read_part(const schema_compiler *c, const case_part *part) {
   } else {
     const uint32_t prefix = schema_keyword(c, node, "prefixItems");
     const uint32_t items = document_find(&c->document, node, "items");
-    const bool is_list = items != 0 && node_of(c, items)->kind == JSON_ARRAY;
+    const bool is_list = node_of(c, items)->kind == JSON_ARRAY;
     out.list = prefix != 0 ? prefix : is_list ? items : 0;
     out.rest = is_list ? document_find(&c->document, node, "additionalItems") : items;
   }
@@ -127,7 +127,7 @@ static bool plan_part(schema_compiler *c, array_plan *plan, const case_part *par
     if (said.count < plan->most) plan->most = said.count;
   }
   const uint32_t unique = keyword_of(c, part, "uniqueItems");
-  if (unique != 0 && node_of(c, unique)->kind == JSON_TRUE && plan->most > 1) {
+  if (node_of(c, unique)->kind == JSON_TRUE && plan->most > 1) {
     return schema_refuse(c, unique, "uniqueItems");
   }
   const uint32_t contains = keyword_of(c, part, "contains");

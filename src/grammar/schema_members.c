@@ -208,7 +208,7 @@ static void declare_part(schema_compiler *c, object_plan *plan, const case_part 
   declare_part(c, plan, part->previous);
   const uint32_t list = term_kind_of(part->term) == TERM_CONST ? term_node(part->term)
                                                                : keyword_of(c, part, "properties");
-  if (list == 0 || node_of(c, list)->kind != JSON_OBJECT) return;
+  if (node_of(c, list)->kind != JSON_OBJECT) return;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
     declare(c, plan, node_of(c, child)->key, term_kind_of(part->term) == TERM_CONST);
   }

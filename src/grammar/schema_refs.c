@@ -122,7 +122,7 @@ static uint32_t without_fragment(document_text text) {
 static document_text id_of(const schema_compiler *c, uint32_t node) {
   const document_text none = {0};
   const uint32_t id = document_find(&c->document, node, c->dialect == 4 ? "id" : "$id");
-  if (id == 0 || document_node(&c->document, id)->kind != JSON_STRING) return none;
+  if (document_node(&c->document, id)->kind != JSON_STRING) return none;
   return document_node(&c->document, id)->text;
 }
 
@@ -224,7 +224,7 @@ static bool has_anchor(const schema_compiler *c, uint32_t node, document_text an
   static const char *const NAMES[] = {"$anchor", "$dynamicAnchor"};
   for (int i = 0; i < 2; i++) {
     const uint32_t found = document_find(&c->document, node, NAMES[i]);
-    if (found != 0 && document_node(&c->document, found)->kind == JSON_STRING &&
+    if (document_node(&c->document, found)->kind == JSON_STRING &&
         text_is_same(document_node(&c->document, found)->text, anchor)) {
       return true;
     }
@@ -306,7 +306,7 @@ void schema_find_dialect(schema_compiler *c) {
                {"draft-07", 7}, {"2019-09", 2019}, {"2020-12", 2020}};
   c->dialect = 2020;
   const uint32_t named = document_find(&c->document, 1, "$schema");
-  const bool is_named = named != 0 && document_node(&c->document, named)->kind == JSON_STRING;
+  const bool is_named = document_node(&c->document, named)->kind == JSON_STRING;
   for (size_t i = 0; is_named && i < sizeof NAMES / sizeof NAMES[0]; i++) {
     if (holds_text(document_node(&c->document, named)->text, NAMES[i].name)) {
       c->dialect = NAMES[i].dialect;

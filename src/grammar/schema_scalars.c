@@ -21,7 +21,7 @@ static const dfa *allowed_numbers(schema_compiler *c, uint32_t schema, uint32_t 
   if (text_is(at->key, "multipleOf")) return numbers_multiple(c->work, at->text);
   const uint32_t flag =
       document_find(&c->document, schema, is_lower ? "exclusiveMinimum" : "exclusiveMaximum");
-  const bool excludes = is_exclusive_key || (flag != 0 && node_of(c, flag)->kind == JSON_TRUE);
+  const bool excludes = is_exclusive_key || node_of(c, flag)->kind == JSON_TRUE;
   const number_bound kind = is_lower   ? excludes ? NUMBER_ABOVE : NUMBER_AT_LEAST
                             : excludes ? NUMBER_BELOW
                                        : NUMBER_AT_MOST;

@@ -57,7 +57,7 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
 static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
   const uint32_t choice = document_find(&h->document, wanted, "tool_choice");
   *only = (document_text){0};
-  if (choice == 0 || node_of(h, choice)->kind == JSON_NULL) return true;
+  if (node_of(h, choice)->kind == JSON_NULL) return true;
   h->is_required = !is_kind(h, choice, JSON_STRING) || !text_is(node_of(h, choice)->text, "auto");
   if (!h->is_required || text_is(node_of(h, choice)->text, "required")) return true;
   const uint32_t function = document_find(&h->document, choice, "function");

@@ -35,9 +35,9 @@ wick_status store_record_bytes(const seq_store *store, kv_seq_id id, uint64_t *s
                                wick_error *error) {
   wick_status status = state_seq_bytes(store->pool, id, size_bytes, error);
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
-    uint64_t pages_bytes = 0;
+    uint64_t pages_bytes;
     status = state_seq_bytes(store->sides[i].pool, id, &pages_bytes, error);
-    *size_bytes += pages_bytes;
+    if (status == WICK_OK) *size_bytes += pages_bytes;
   }
   *size_bytes += state_record_bytes(store);
   return status;

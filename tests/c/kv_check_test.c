@@ -257,16 +257,19 @@ TEST(records_begin_with_what_they_hold) {
   close_pool();
 }
 
-static uint64_t sum_of_head(const record_head *head) {
-  uint64_t sum = 0x5749434b4b565354u;
-  const uint8_t *bytes = (const uint8_t *)head;
-  for (size_t at = 0; at < offsetof(record_head, checksum); at += 8) {
+// A record's sums: whole words, folded.
+static uint64_t fold(uint64_t sum, const void *bytes, size_t size_bytes) {
+  for (size_t at = 0; at < size_bytes; at += 8) {
     uint64_t word;
-    memcpy(&word, bytes + at, 8);
+    memcpy(&word, (const uint8_t *)bytes + at, 8);
     sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
     sum ^= sum >> 29;
   }
   return hash_mix_u64(sum);
+}
+
+static uint64_t sum_of_head(const record_head *head) {
+  return fold(0x5749434b4b565354u, head, offsetof(record_head, checksum));
 }
 
 // What a record of that many tokens and pages holds beside them: 16 bytes for each page, 4 for each
@@ -332,5 +335,89 @@ TEST(records_whose_sizes_disagree_are_refused) {
     refused += !is_right;
   }
   CHECK(taken > 100 && refused > 1000);
+  close_pool();
+}
+
+// One for each page of a sequence, as a record has them behind the tokens.
+typedef struct record_entry {
+  uint32_t position;
+  int32_t delta;
+  uint16_t first, last;
+  uint32_t has_page;
+} record_entry;
+
+enum { KEPT_TOKENS = 40, KEPT_ENTRIES = 3 };
+
+// Loads `kept` with this table and right sums.
+static wick_status load_with(const record_entry *entries) {
+  uint8_t *at = kept.bytes + sizeof(record_head) + KEPT_TOKENS * 4;
+  memcpy(at, entries, KEPT_ENTRIES * sizeof *entries);
+  const size_t page_bytes = pool->layout.page_bytes;
+  record_head head;
+  memcpy(&head, kept.bytes, sizeof head);
+  uint64_t sum = sum_of_head(&head);
+  sum = fold(sum, kept.bytes + sizeof(record_head), KEPT_TOKENS * 4);
+  for (uint32_t i = 0; i < KEPT_ENTRIES; i++, at += sizeof *entries) {
+    sum = fold(sum, at, sizeof *entries);
+  }
+  for (uint32_t i = 0; i < KEPT_ENTRIES; i++, at += page_bytes) sum = fold(sum, at, page_bytes);
+  memcpy(at, &sum, sizeof sum);
+  const wick_state_source source = {&kept, read_record, kept.size_bytes};
+  state_reader reader;
+  int32_t tokens[KEPT_TOKENS];
+  kv_seq_id seq;
+  kept.at = 0;
+  wick_status status = state_begin(pool, 7, &source, &reader, &error);
+  if (status == WICK_OK) status = state_load_seq(&reader, tokens, &seq, NULL, &error);
+  if (status == WICK_OK) status = kv_seq_free(pool, seq, &error);
+  CHECK_EQ_INT(kv_pool_check(pool, NULL), WICK_OK);
+  return status;
+}
+
+// Each field of each entry, with right sums: what does not follow from the entry before is seen.
+TEST(records_with_another_table_are_refused) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  const kv_shape shape = {1, 1, 32, WICK_KV_F32, WICK_KV_F32, 0};
+  kv_seq_id seq;
+  static const int32_t ids[KEPT_TOKENS];
+  pool = NULL;
+  kv_pool_init(&memory, kernels_bind(), &shape, 8, 8, &pool, &error);
+  REQUIRE(pool != NULL && kv_seq_new(pool, 0, &seq, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_prepare_write(pool, seq, 0, KEPT_TOKENS, NULL, NULL) == WICK_OK);
+  REQUIRE(kv_seq_append(pool, seq, KEPT_TOKENS, NULL) == WICK_OK);
+  kept.size_bytes = 0;
+  const wick_state_sink sink = {&kept, write_record};
+  REQUIRE(state_save_seq(pool, 7, seq, ids, &sink, NULL) == WICK_OK);
+  record_entry entries[KEPT_ENTRIES];
+  memcpy(entries, kept.bytes + sizeof(record_head) + sizeof ids, sizeof entries);
+  CHECK_EQ_INT(load_with(entries), WICK_OK);
+  for (uint32_t i = 0; i < KEPT_ENTRIES; i++) {
+    const record_entry was = entries[i];
+    CHECK_EQ_UINT(was.position, i * 16);
+    CHECK_EQ_UINT(was.has_page, 1);
+    record_entry wrong[] = {was, was, was, was, was, was, was, was, was, was};
+    wrong[0].position++;
+    wrong[1].position--;
+    wrong[2].position += 16;
+    wrong[3].first++;
+    wrong[4].first = wrong[4].last;
+    wrong[5].last = 17;
+    wrong[6].delta = -1;
+    wrong[7].delta = INT32_MAX / 2 + 1;
+    wrong[8].has_page = 0;
+    wrong[9].has_page = 2;
+    for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
+      entries[i] = wrong[j];
+      if (!CHECK_EQ_INT(load_with(entries), WICK_E_CORRUPT)) {
+        printf("#   entry %u, change %zu\n", i, j);
+      }
+      CHECK(strstr(error.message, "its block table") != NULL);
+    }
+    entries[i] = was;
+    entries[i].delta = INT32_MAX / 2;
+    CHECK_EQ_INT(load_with(entries), WICK_OK);
+    entries[i] = was;
+  }
+  CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
   close_pool();
 }

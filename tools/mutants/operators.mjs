@@ -109,13 +109,24 @@ class Site {
   }
 }
 
+/**
+ * `if (used > most) most = used;`: of equal numbers it makes no difference whether one takes the other's place.
+ * @param {Site} site @param {number} i @returns {boolean}
+ */
+function isOfMost(site, i) {
+  const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
+  const line = site.source.slice(lineStart).split('\n', 1)[0];
+  const [, left, right, to, from] = /^\s*if \((.+) [<>]=? (.+)\) (.+) = (.+);$/.exec(line) ?? [];
+  return left !== undefined && ((left === to && right === from) || (left === from && right === to));
+}
+
 /** @param {Site} site @param {number} i @returns {Mutation[]} */
 function ofSign(site, i) {
   const { start, end, text, kind } = site.tokens[i];
   if (kind !== 'sign') return [];
   const found = [];
   const change = Object.hasOwn(swapped, text) ? swapped[text] : undefined;
-  if (change && site.isBinary(i)) {
+  if (change && site.isBinary(i) && !(change[1] === 'boundary' && isOfMost(site, i))) {
     found.push({ start, end, text: change[0], operator: change[1] });
   }
   const step = text === '++' ? '--' : text === '--' ? '++' : '';
