@@ -697,6 +697,17 @@ typedef struct wick_grammar {
   size_t marker_bytes;
 } wick_grammar;
 
+// A limit of reasoning. When a reply has had so many tokens of it, the mark that ends reasoning
+// follows as if it had been sampled, and the answer comes. The marks are those of the engine's chat
+// template; nothing is limited in a text without them.
+typedef struct wick_reasoning {
+  uint32_t tokens_max;
+  // How the reply begins, which may have opened the reasoning: what wick_chat_ending gave, and what
+  // the prompt has behind it; or all of the prompt.
+  const char *ending;
+  size_t ending_bytes;
+} wick_reasoning;
+
 // A grammar by itself, to check texts with.
 typedef struct wick_constraint wick_constraint;
 
@@ -751,6 +762,8 @@ typedef struct wick_request {
   // tokens where the text may end; where nothing can follow, the request ends as stopped. The first
   // grammar of an engine takes time for the vocabulary (151,936 tokens: 40 ms). Copied; NULL: none.
   const wick_grammar *grammar;
+  // Where the grammar refuses the mark, none is written. Copied; NULL: reasoning has no limit.
+  const wick_reasoning *reasoning;
   const char *const *stops;  // stop strings
   const size_t *stop_bytes;
   uint32_t stop_count;

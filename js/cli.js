@@ -140,6 +140,7 @@ const settings = {
   '--frequency-penalty': 'frequencyPenalty',
   '--presence-penalty': 'presencePenalty',
   '--logprobs': 'logprobs',
+  '--reasoning-budget': 'thinkingBudgetTokens',
   '--repeat-last-n': 'penaltyLast',
   '--typical': 'typicalP',
   '--top-nsigma': 'topNSigma',

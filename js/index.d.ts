@@ -253,6 +253,11 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    * follows. Of prompts that are strings, without a grammar.
    */
   healing?: boolean;
+  /**
+   * At most so many tokens of reasoning; then the mark that ends it comes, and the answer. The marks are those of the
+   * model's chat template, and the prompt may have opened the reasoning. -1, the default: any number.
+   */
+  thinkingBudgetTokens?: number;
   /** Goes on after an end token, for measurements. */
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */
@@ -618,6 +623,11 @@ export interface ChatCompletionRequest {
   parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
+  /**
+   * At most so many tokens of reasoning; then the mark that ends it comes as if the model had written it, and the
+   * answer. -1, the default: any number. Nothing changes where the template has no marks of reasoning.
+   */
+  thinking_budget_tokens?: number | null;
   /**
    * Control tokens such as `<|im_end|>` that stand in messages are control tokens. False, the default: they are text,
    * so nothing that a stranger has typed ends a message or begins one.

@@ -28,6 +28,7 @@ const hundreds = 'a number from 0 to 100';
 const window = 'a whole number from -1 to 1048576';
 const sampling = {
   '-n': many,
+  '--reasoning-budget': 'a whole number from 0 to 1000000000',
   '--temp': hundreds,
   '--top-k': 'a whole number from 0 to 1000000000',
   '--top-p': fraction,

@@ -47,6 +47,7 @@ describe('of a request', () => {
         logprobs: 0,
         stop: [],
         healing: false,
+        thinkingBudgetTokens: -1,
         ignoreEnd: false,
         printSpecial: false,
         priority: 0,
@@ -74,6 +75,7 @@ describe('of a request', () => {
       checkBounds(name, plain, { taken: [-100, 0.5, 100], not: [-100.1, 100.1] });
     }
     checkBounds('logprobs', plain, { taken: [0, 20], not: [-1, 21, 0.5] });
+    checkBounds('thinkingBudgetTokens', plain, { taken: [-1, 0, U32_MAX], not: [-2, 0.5] });
     checkBounds('priority', plain, { taken: [-100, 100], not: [-101, 101, 0.5] });
   });
 

@@ -78,6 +78,7 @@ describe('run with threads', () => {
       ['--top-p', '0.25', 'topP', 0.25],
       ['--min-p', '0.125', 'minP', 0.125],
       ['--repeat-penalty', '1.5', 'repeatPenalty', 1.5],
+      ['--reasoning-budget', '5', 'thinkingBudgetTokens', 5],
       ['--frequency-penalty', '-1', 'frequencyPenalty', -1],
       ['--presence-penalty', '2', 'presencePenalty', 2],
       ['--logprobs', '3', 'logprobs', 3],

@@ -17,6 +17,7 @@ const table = [
   ['top_k', [0, 7], [-1, 0.5], `${wholes} 0`],
   ['min_p', [0, 1], [-0.1, 1.01], 'a number from 0 to 1'],
   ['repeat_penalty', [0, 9], [-1], 'a number of at least 0'],
+  ['thinking_budget_tokens', [-1, 0, 9], [-2, 0.5], 'a whole number of at least -1'],
   ['frequency_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   ['presence_penalty', [-100, 100], [-100.5, 101], 'a number from -100 to 100'],
   [

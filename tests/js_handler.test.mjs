@@ -177,6 +177,7 @@ describe('completions', () => {
       ['top_k', 3, 'topK'],
       ['min_p', 0.125, 'minP'],
       ['repeat_penalty', 1.5, 'repeatPenalty'],
+      ['thinking_budget_tokens', 5, 'thinkingBudgetTokens'],
       ['frequency_penalty', -1, 'frequencyPenalty'],
       ['presence_penalty', 2, 'presencePenalty'],
       ['logit_bias', { 3: 1 }, 'logitBias'],
@@ -490,6 +491,7 @@ describe('chats', () => {
       ...{ n: 2, max_tokens: 1, max_completion_tokens: 1, seed: 0, stop: 'a', stream: false },
       ...{ temperature: 0, top_p: 1, top_k: 0, logprobs: true, top_logprobs: 20, logit_bias: {} },
       ...{ chat_template_kwargs: {}, response_format: { type: 'text' }, parallel_tool_calls: true },
+      thinking_budget_tokens: 0,
       tools: [{ type: 'function', function: { name: 'get' } }],
       tool_choice: 'none',
     };

@@ -508,6 +508,8 @@ describe('memory', () => {
       ...{ seed: (5n << 32n) | 6n, logitBias: [[11, -0.5]], logprob: true, stop: ['a', 'bc'] },
       ...{
         healing: true,
+        thinkingBudgetTokens: 17,
+        reasoningEnding: '<think>',
         ignoreEnd: true,
         printSpecial: true,
         session: 12,
@@ -542,6 +544,10 @@ describe('memory', () => {
     assert.equal(byText[layout.REQUEST_GRAMMAR_KIND], 3);
     assert.equal(heap.readText(byText[layout.REQUEST_GRAMMAR], 5), '[ab]+');
     assert.equal(byText[layout.REQUEST_GRAMMAR_BYTES], 5);
+    assert.equal(byText[layout.REQUEST_LIMITS_REASONING], 1);
+    assert.equal(byText[layout.REQUEST_REASONING_TOKENS], 17);
+    assert.equal(heap.readText(byText[layout.REQUEST_REASONING_ENDING], 7), '<think>');
+    assert.equal(byText[layout.REQUEST_REASONING_ENDING_BYTES], 7);
     const [token, bias] = heap.readInts(byText[layout.REQUEST_BIAS], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
 
@@ -640,6 +646,7 @@ describe('chat', () => {
       ...{ repeat_penalty: 1.5, frequency_penalty: 0.75, presence_penalty: -0.75, seed: 13 },
       ...{ stop: ['x'], logit_bias: { 3: -4 }, logprobs: true, top_logprobs: 5, priority: 6 },
       ...{ speculation: 'always', salt: 'tenant', n: 3, chat_template_kwargs: { a: 1 } },
+      thinking_budget_tokens: 17,
       adapters: [{ name: 'a', scale: 0.5 }, { name: 'b' }],
       response_format: {
         type: 'json_schema',
@@ -653,6 +660,7 @@ describe('chat', () => {
       ...{ seed: 13n, logitBias: [[3, -4]], logprob: true, logprobs: 5, stop: ['x'] },
       ...{
         healing: false,
+        thinkingBudgetTokens: 17,
         ignoreEnd: false,
         printSpecial: false,
         priority: 6,

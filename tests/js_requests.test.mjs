@@ -42,6 +42,7 @@ describe('settings', () => {
     samplers: undefined,
     stop: [],
     healing: false,
+    thinkingBudgetTokens: -1,
     ignoreEnd: false,
     printSpecial: false,
     priority: 0,

@@ -464,6 +464,10 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
                                 .text = (const char *)(uintptr_t)from->grammar,
                                 .text_bytes = from->grammar_bytes};
   if (grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &grammar;
+  const wick_reasoning reasoning = {.tokens_max = from->reasoning_tokens,
+                                    .ending = (const char *)(uintptr_t)from->reasoning_ending,
+                                    .ending_bytes = from->reasoning_ending_bytes};
+  if (from->limits_reasoning != 0) request.reasoning = &reasoning;
   request.adapters = (const wick_adapter_use *)(uintptr_t)from->adapters;
   request.adapter_count = from->adapter_count;
   uint32_t id = 0;

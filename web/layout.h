@@ -92,6 +92,10 @@ typedef struct web_request {
   uint32_t samplers;
   uint32_t adapters;
   uint32_t adapter_count;
+  uint32_t limits_reasoning;
+  uint32_t reasoning_tokens;
+  uint32_t reasoning_ending;
+  uint32_t reasoning_ending_bytes;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -138,7 +142,11 @@ _Static_assert(offsetof(web_request, logprobs_after) == 164 && sizeof(((web_requ
 _Static_assert(offsetof(web_request, samplers) == 168 && sizeof(((web_request *)0)->samplers) == 4, "web_request.samplers");
 _Static_assert(offsetof(web_request, adapters) == 172 && sizeof(((web_request *)0)->adapters) == 4, "web_request.adapters");
 _Static_assert(offsetof(web_request, adapter_count) == 176 && sizeof(((web_request *)0)->adapter_count) == 4, "web_request.adapter_count");
-_Static_assert(sizeof(web_request) == 180, "web_request");
+_Static_assert(offsetof(web_request, limits_reasoning) == 180 && sizeof(((web_request *)0)->limits_reasoning) == 4, "web_request.limits_reasoning");
+_Static_assert(offsetof(web_request, reasoning_tokens) == 184 && sizeof(((web_request *)0)->reasoning_tokens) == 4, "web_request.reasoning_tokens");
+_Static_assert(offsetof(web_request, reasoning_ending) == 188 && sizeof(((web_request *)0)->reasoning_ending) == 4, "web_request.reasoning_ending");
+_Static_assert(offsetof(web_request, reasoning_ending_bytes) == 192 && sizeof(((web_request *)0)->reasoning_ending_bytes) == 4, "web_request.reasoning_ending_bytes");
+_Static_assert(sizeof(web_request) == 196, "web_request");
 
 typedef struct web_samplers {
   uint32_t order;

@@ -74,6 +74,10 @@ export const filled = {
     samplers: 'u32', // a web_samplers; 0: the default ones
     adapters: 'u32', // of wick_adapter_use
     adapter_count: 'u32',
+    limits_reasoning: 'u32', // 1: the three below count
+    reasoning_tokens: 'u32',
+    reasoning_ending: 'u32',
+    reasoning_ending_bytes: 'u32',
   },
   web_samplers: {
     order: 'u32', // a text that ends in 0; 0: the default order

@@ -50,6 +50,7 @@ const optionNames = {
   frequency_penalty: 'frequencyPenalty',
   presence_penalty: 'presencePenalty',
   logit_bias: 'logitBias',
+  thinking_budget_tokens: 'thinkingBudgetTokens',
   logprobs: 'logprobs',
   ...Object.fromEntries(samplerOptions),
 };

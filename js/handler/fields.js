@@ -116,6 +116,7 @@ export const commonFields = {
   frequency_penalty: number(-100, 100),
   presence_penalty: number(-100, 100),
   logit_bias: bias,
+  thinking_budget_tokens: whole(-1),
   salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
   ...samplerFields,
 };

@@ -38,7 +38,7 @@ const bodyNames = /** @type {const} */ ([
   ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
   ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
   ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
-  ...['session', 'grammar', 'regex', 'choices', 'adapters'],
+  ...['thinking_budget_tokens', 'session', 'grammar', 'regex', 'choices', 'adapters'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -182,6 +182,7 @@ function settingsOfBody(body) {
     grammar: body.grammar ?? undefined,
     regex: body.regex ?? undefined,
     choices: body.choices ?? undefined,
+    thinkingBudgetTokens: body.thinking_budget_tokens ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
     ...optionsOfFormat(body.response_format),
   });

@@ -40,6 +40,11 @@ const elsewhere = {
   progresscallback: 'onProgress',
   initprogresscallback: 'onProgress',
   stopsequences: 'stop',
+  ...Object.fromEntries(
+    ['reasoningbudget', 'reasoningbudgettokens', 'thinkingtokenbudget', 'maxreasoningtokens'].map(
+      (name) => [name, 'thinkingBudgetTokens thinking_budget_tokens'],
+    ),
+  ),
 };
 
 /** @param {string} name @param {string[]} known @returns {string | undefined} the name that was probably meant */

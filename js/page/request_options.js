@@ -33,6 +33,7 @@ const generateNames = {
   logprobsAfter: null,
   stop: null,
   healing: null,
+  thinkingBudgetTokens: null,
   ignoreEnd: null,
   printSpecial: null,
   priority: null,
@@ -79,6 +80,8 @@ export function settingsOf(options) {
     samplers: samplersOf(options),
     stop: stopsOf(options.stop),
     healing: checkFlag('healing', options.healing),
+    // -1 means no limit
+    thinkingBudgetTokens: number('thinkingBudgetTokens', -1, { ...count, min: -1 }),
     ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
     printSpecial: checkFlag('printSpecial', options.printSpecial),
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),

@@ -67,6 +67,8 @@ const kvTypes = {
  * @property {boolean} ignoreEnd
  * @property {boolean} [healing]
  * @property {boolean} printSpecial
+ * @property {number} [thinkingBudgetTokens] at most so many tokens of reasoning; -1 or left out: any number
+ * @property {string} [reasoningEnding] what it goes by: the beginning of the reply, or the prompt
  * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
@@ -119,7 +121,7 @@ export function requestWords(request, passed, adapters) {
   passPrompt(words, request, passed);
   passSampling(words, request, passed);
   passStops(words, request, passed);
-  const { forced, drop, grammar } = request;
+  const { forced, drop, grammar, thinkingBudgetTokens = -1 } = request;
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
   words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
   words[layout.REQUEST_HEALING] = Number(request.healing ?? false);
@@ -136,6 +138,13 @@ export function requestWords(request, passed, adapters) {
   if (forced?.length) {
     words[layout.REQUEST_FORCED] = passed.ints(forced);
     words[layout.REQUEST_FORCED_COUNT] = forced.length;
+  }
+  if (thinkingBudgetTokens >= 0) {
+    const { address, sizeBytes } = passed.text(request.reasoningEnding ?? '');
+    words[layout.REQUEST_LIMITS_REASONING] = 1;
+    words[layout.REQUEST_REASONING_TOKENS] = thinkingBudgetTokens;
+    words[layout.REQUEST_REASONING_ENDING] = address;
+    words[layout.REQUEST_REASONING_ENDING_BYTES] = sizeBytes;
   }
   if (request.adapters?.length) {
     words[layout.REQUEST_ADAPTERS] = passed.words(adapters.words(request.adapters));

@@ -66,18 +66,38 @@ export class ServedEngine {
    * @param {import('../connection/messages.js').Input} input
    * @param {import('../connection/messages.js').Settings} settings
    */
-  #prompt(input, { session, grammar }) {
+  #prompt(input, { session, grammar, thinkingBudgetTokens }) {
     const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
-    if ('prompt' in input) return { prompt: input.prompt, tokenizeFlags: all };
+    if ('prompt' in input) {
+      const { prompt } = input;
+      const isLimited = thinkingBudgetTokens !== undefined && thinkingBudgetTokens >= 0;
+      if (!isLimited) return { prompt, tokenizeFlags: all };
+      return { prompt, tokenizeFlags: all, reasoningEnding: this.#textOf(prompt) };
+    }
     const { tools, prefix = '' } = input;
     const whole = this.#chat().prompt(input);
     const ending = this.#native.chatEnding();
     const prompt = session ? this.#newOf(whole, session) : whole;
-    if (!tools && !ending.hasReasoning) return { prompt, tokenizeFlags: all };
+    if (!tools && !ending.hasReasoning) {
+      return { prompt, tokenizeFlags: all, thinkingBudgetTokens: -1 };
+    }
     const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
     const printSpecial = tools !== undefined || ending.needsSpecial;
     const calls = toolGrammar(input, reply.ending, grammar);
-    return { prompt, tokenizeFlags: all, reply, printSpecial, grammar: calls ?? grammar };
+    return {
+      prompt,
+      tokenizeFlags: all,
+      reply,
+      reasoningEnding: reply.ending,
+      printSpecial,
+      grammar: calls ?? grammar,
+    };
+  }
+
+  /** @param {string | number[]} prompt */
+  #textOf(prompt) {
+    if (typeof prompt === 'string') return prompt;
+    return this.#native.detokenize(prompt, { whole: true, special: true });
   }
 
   /**

@@ -522,13 +522,18 @@ wick_status wick_request_submit(wick_engine *engine, const wick_request *request
   if (engine->is_draft) {
     return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine is another one's draft");
   }
-  if (request->grammar == NULL) return scheduler_submit(engine->scheduler, request, id, error);
+  const reply_format format =
+      request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine);
+  if (request->grammar == NULL) {
+    return scheduler_submit(engine->scheduler, request, &format, id, error);
+  }
   wick_request completed = *request;
   wick_grammar grammar;
   char *owned;
   wick_status status = engine_complete_grammar(engine, request->grammar, &grammar, &owned, error);
   completed.grammar = &grammar;
-  if (status == WICK_OK) status = scheduler_submit(engine->scheduler, &completed, id, error);
+  if (status == WICK_OK)
+    status = scheduler_submit(engine->scheduler, &completed, &format, id, error);
   memory_free(&engine->memory, owned);
   return status;
 }

@@ -29,6 +29,7 @@ typedef struct chat_options {
   adapter_files adapters;
   model_settings model;
   wick_request request;
+  uint32_t reasoning_budget;  // GENERATION_UNLIMITED: none
   sampling_options sampling;
 } chat_options;
 
@@ -41,7 +42,7 @@ typedef struct conversation {
 
 enum {
   LINE_BYTES_FIRST = 256,
-  CHAT_OPTIONS_MAX = 13 + SAMPLING_OPTIONS_MAX,
+  CHAT_OPTIONS_MAX = 14 + SAMPLING_OPTIONS_MAX,
   COUNT_MAX = 1000000000
 };
 
@@ -110,6 +111,12 @@ static exit_code answer(conversation *talk) {
   free(json.bytes);
   if (code != EXIT_DONE) return code;
   generation done;
+  bool has_marks, needs_special;
+  const wick_text ending = wick_chat_ending(talk->engine, &has_marks, &needs_special);
+  const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget,
+                                    .ending = ending.bytes,
+                                    .ending_bytes = ending.size_bytes};
+  if (reasoning.tokens_max != GENERATION_UNLIMITED) request.reasoning = &reasoning;
   talk->answer.size_bytes = 0;
   code = generation_run(talk->engine, &request, show_token, talk, &done);
   if (code != EXIT_DONE) return code;
@@ -184,7 +191,7 @@ static exit_code chat_with(chat_options *options, const char *path) {
 }
 
 exit_code command_chat(int argc, char **argv) {
-  chat_options given = {.model = settings_default()};
+  chat_options given = {.model = settings_default(), .reasoning_budget = GENERATION_UNLIMITED};
   wick_request_default(&given.request);
   args_option options[CHAT_OPTIONS_MAX] = {
       args_string("-p", &given.question, "TEXT", "one question (default: lines of standard input)"),
@@ -193,9 +200,10 @@ exit_code command_chat(int argc, char **argv) {
       args_flag("--parse-special", &given.parse_special,
                 "control tokens in what is typed count, too"),
       args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX, "at most N tokens an answer"),
+      generation_reasoning_option(&given.reasoning_budget),
       adapter_files_option(&given.adapters),
   };
-  const size_t own = 6;
+  const size_t own = 7;
   size_t count = own + sampling_list(&given.sampling, &given.request.sampling, options + own);
   count += settings_list(&given.model, SETTINGS_ALL, options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",

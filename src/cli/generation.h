@@ -2,7 +2,11 @@
 #ifndef WICK_CLI_GENERATION_H
 #define WICK_CLI_GENERATION_H
 
+#include "cli/args.h"
 #include "cli/command.h"
+
+// Of tokens of reasoning: there is no limit.
+#define GENERATION_UNLIMITED UINT32_MAX
 
 typedef struct generation {
   wick_event end;               // the DONE event, without what follows it
@@ -24,5 +28,8 @@ exit_code generation_run_stepwise(wick_engine *engine, const wick_request *reque
 exit_code generation_report_error(const char *what, const wick_event *end);
 // "stop", "length", "abort", "error", "none".
 const char *generation_finish_name(uint32_t finish);
+
+// The option --reasoning-budget.
+args_option generation_reasoning_option(uint32_t *tokens);
 
 #endif

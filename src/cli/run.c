@@ -17,6 +17,7 @@ typedef struct run_options {
   const char *text, *path;
   model_settings model;
   wick_request request;
+  wick_reasoning reasoning;
   args_strings stops;
   size_t stop_bytes[ARGS_STRINGS_MAX];
   bool wants_stats;
@@ -26,7 +27,7 @@ typedef struct run_options {
   char *scratch;  // for the text of a token, when logprobs are printed
 } run_options;
 
-enum { RUN_OPTIONS_MAX = 26 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
+enum { RUN_OPTIONS_MAX = 27 + SAMPLING_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) {
   wick_sampling *sampling = &run->request.sampling;
@@ -42,6 +43,7 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_flag("--logprobs-after", &sampling->logprobs_after,
                 "of the distribution that the samplers leave, not the model's"),
       args_flag("--healing", &run->request.healing, "the prompt may end inside of a word or token"),
+      generation_reasoning_option(&run->reasoning.tokens_max),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "one token a pass (the text is the same)"),
       adapter_files_option(&run->adapters),
@@ -163,7 +165,7 @@ static exit_code run_model(run_options *run, const char *path) {
 }
 
 exit_code command_run(int argc, char **argv) {
-  run_options run = {.model = settings_default()};
+  run_options run = {.model = settings_default(), .reasoning.tokens_max = GENERATION_UNLIMITED};
   wick_request_default(&run.request);
   args_option options[RUN_OPTIONS_MAX];
   const args_spec spec = {"wick run MODEL [-p TEXT | -f FILE] [options]",
@@ -181,6 +183,9 @@ exit_code command_run(int argc, char **argv) {
   run.request.text = prompt.bytes;
   run.request.text_bytes = prompt.size_bytes;
   run.request.tokenize_flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
+  run.reasoning.ending = prompt.bytes;
+  run.reasoning.ending_bytes = prompt.size_bytes;
+  if (run.reasoning.tokens_max != GENERATION_UNLIMITED) run.request.reasoning = &run.reasoning;
   wick_grammar grammar;
   input_text rules = {0};
   code = grammar_read(&run.grammar, &rules, &grammar);

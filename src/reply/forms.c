@@ -206,3 +206,9 @@ bool reply_format_has_control_marks(const reply_format *format) {
   const bool is_plain = forms_are_same(REPLY_THOUGHTS[format->thought].open, "<think>");
   return has_channels(format) || format->wrappers != 0 || !is_plain;
 }
+
+const char *reply_format_close(const reply_format *format, bool is_final) {
+  if (!has_channels(format)) return REPLY_THOUGHTS[format->thought].close;
+  return is_final ? "<|end|><|start|>assistant<|channel|>final<|message|>"
+                  : "<|end|><|start|>assistant";
+}

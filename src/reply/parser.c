@@ -241,6 +241,12 @@ wick_status reply_parser_end(reply_parser *p, reply_sink sink, void *context, wi
   return answer(p, error);
 }
 
+bool reply_parser_is_reasoning(const reply_parser *p) {
+  return p->place == PLACE_TEXT && p->is_reasoning && p->status == WICK_OK;
+}
+
+bool reply_parser_is_whole(const reply_parser *p) { return p->out_count == 0; }
+
 uint64_t reply_parser_steps(const reply_parser *p) { return p->steps; }
 
 // ---- beginning ----
@@ -313,6 +319,11 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
   p->tools = tools;
   add_marks(p);
   begin_behind(p, generation_prompt, prompt_bytes);
+  if (!reserve(p, FEED_BYTES)) {
+    const wick_status status = answer(p, error);
+    reply_parser_destroy(p);
+    return status;
+  }
   *out = p;
   return WICK_OK;
 }

@@ -58,6 +58,9 @@ reply_format reply_format_find(const char *template_text, size_t size_bytes);
 bool reply_format_has_reasoning(const reply_format *format);
 // Whether reasoning stands between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
+// The text that ends reasoning. Where messages have headers, the next one begins behind it, with
+// `is_final` the one of the answer.
+const char *reply_format_close(const reply_format *format, bool is_final);
 
 // The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format beside what
 // is wanted, a JSON object (wick.h). Writes into `sink`.
@@ -90,6 +93,10 @@ wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t siz
 // The text has ended. WICK_E_TRUNCATED: within the arguments of a call.
 wick_status reply_parser_end(reply_parser *parser, reply_sink sink, void *context,
                              wick_error *error);
+// Whether what follows is reasoning, unless a mark ends it.
+bool reply_parser_is_reasoning(const reply_parser *parser);
+// Whether the text so far ends with a whole character.
+bool reply_parser_is_whole(const reply_parser *parser);
 // Bytes looked at, again or for the first time.
 uint64_t reply_parser_steps(const reply_parser *parser);
 

@@ -90,3 +90,32 @@ void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf
   memory_end_reserve(memory);
   if (has_ids) keep_ids(request, &text);
 }
+
+// ---- the end of reasoning ----
+
+static bool put_close(request *request, const thought_close *close) {
+  bool is_allowed = true;
+  if (request->constraint != NULL) {
+    grammar_matcher matcher;
+    matcher_copy(&request->matcher, &matcher);
+    for (size_t i = 0; i < close->count && is_allowed; i++) {
+      is_allowed = matcher_take_token(&matcher, request->tokenizer, close->ids[i],
+                                      (uint8_t *)request->piece);
+    }
+    matcher_end(&matcher);
+  }
+  if (!is_allowed) return false;
+  memcpy(request->jump, close->ids, close->count * sizeof *close->ids);
+  request->jump_next = 0;
+  request->jump_count = (uint32_t)close->count;
+  return true;
+}
+
+bool jump_end_thought(request *request) {
+  thought *thought = request->thought;
+  if (thought == NULL || !thought_is_due(thought)) return false;
+  const bool was_closed = thought->was_closed;
+  thought->was_closed = true;
+  if (was_closed && put_close(request, &thought->closes[1])) return true;
+  return put_close(request, &thought->closes[0]);
+}

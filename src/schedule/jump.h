@@ -1,5 +1,6 @@
 // schedule/jump.h — jump-forward (Zheng et al. 2023, SGLang): where a grammar leaves one text
-// alone, its tokens are taken without being sampled, and the next pass reads them together.
+// alone, or reasoning has to end, tokens are taken without being sampled, and the next pass reads
+// them together.
 #ifndef WICK_SCHEDULE_JUMP_H
 #define WICK_SCHEDULE_JUMP_H
 
@@ -12,5 +13,9 @@
 // `shelf` has the memory. Cost: one look at the grammar where the text is free, else tokenising up
 // to JUMP_BYTES_MAX bytes and the mask of a place.
 void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf);
+
+// Where the reasoning has had its tokens, those of the mark that ends it go into request->jump.
+// False: it goes on, or the grammar refuses the mark.
+bool jump_end_thought(request *request);
 
 #endif

@@ -393,17 +393,23 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
   return how == WICK_FINISH_NONE;
 }
 
-// Takes the tokens that the grammar leaves no choice of, unless they wait for their logprobs. False
-// when the request has ended by this.
-static bool jump(scheduler *scheduler, request *request) {
-  if (request->constraint == NULL) return true;
-  jump_find(request, scheduler->parts.memory, &scheduler->shelf);
-  while (!request->wants_logprobs && request->jump_next < request->jump_count) {
-    const sampler_choice choice = {.token = request->jump[request->jump_next++]};
-    sampler_accept(request->sampler, choice.token);
-    if (!take_choice(scheduler, request, &choice)) return false;
+// Takes the tokens that nobody has a choice of, unless they wait for their logprobs: those of the
+// grammar if it is asked, and behind them those that end the reasoning. False when the request has
+// ended by this.
+static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
+  uint32_t room = request->wants_logprobs ? 0 : JUMP_TOKENS_MAX;
+  for (;;) {
+    for (; room > 0 && request->jump_next < request->jump_count; room--) {
+      const sampler_choice choice = {.token = request->jump[request->jump_next++]};
+      sampler_accept(request->sampler, choice.token);
+      if (!take_choice(scheduler, request, &choice)) return false;
+    }
+    if (request->jump_next < request->jump_count) return true;
+    if (jump_end_thought(request)) continue;
+    if (!asks_grammar || request->constraint == NULL) return true;
+    asks_grammar = false;
+    jump_find(request, scheduler->parts.memory, &scheduler->shelf);
   }
-  return true;
 }
 
 // False when the request has ended by this.
@@ -429,12 +435,12 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
     scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
     return false;
   }
-  if (request->tokens_out < request->forced_count) {
+  if (!is_certain && request->tokens_out < request->forced_count) {
     choice.token = request->forced[request->tokens_out];
   }
   if (request->first_token_us == 0) request->first_token_us = scheduler->parts.now_us();
   if (!take_choice(scheduler, request, &choice)) return false;
-  return is_certain || jump(scheduler, request);
+  return jump(scheduler, request, !is_certain);
 }
 
 static void count_jumped(request *request) {

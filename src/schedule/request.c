@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "schedule/healing.h"
+#include "schedule/jump.h"
 
 enum { DETOKENIZER_TAIL_BYTES = 16 };
 
@@ -245,8 +246,9 @@ static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
 }
 
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
-                           const wick_request *wanted, session *session, uint32_t vocab,
-                           uint32_t context_tokens, request **out, wick_error *error) {
+                           const wick_request *wanted, const reply_format *format, session *session,
+                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request", sizeof *made);
   made->session = session;
@@ -272,6 +274,9 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
     const wick_grammar *grammar = made->healing_bytes != 0 ? &ending : wanted->grammar;
     status = take_grammar(memory, tokenizer, shelf, grammar, made, error);
   }
+  if (status == WICK_OK && wanted->reasoning != NULL) {
+    status = thought_create(memory, tokenizer, format, wanted->reasoning, &made->thought, error);
+  }
   if (status != WICK_OK) {
     request_destroy(memory, shelf, made);
     return status;
@@ -287,6 +292,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
                         (session == NULL || session->count == 0) && made->constraint == NULL;
   detokenizer_init(&made->detokenizer, is_whole, wanted->print_special);
   for (uint32_t i = 0; i < made->prompt_count; i++) sampler_accept(made->sampler, made->tokens[i]);
+  jump_end_thought(made);
   *out = made;
   return WICK_OK;
 }
@@ -299,6 +305,7 @@ void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request
     shelf_give_back(shelf, memory, request->constraint);
   }
   if (request->spent != NULL) shelf_give_back(shelf, memory, request->spent);
+  thought_destroy(memory, request->thought);
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);
   sampler_destroy(request->sampler);
@@ -365,6 +372,12 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
   request->tokens[request->tokens_count++] = token;
   request->tokens_out++;
   const bool is_complete = !go_on_in_grammar(request, tokenizer, token);
+  if (request->thought != NULL) {
+    const uint8_t *text;
+    const size_t text_bytes =
+        tokenizer_piece(tokenizer, token, true, (uint8_t *)request->piece, &text);
+    thought_take(request->thought, text, text_bytes);
+  }
   const size_t piece_bytes =
       heal_text(request, detokenizer_feed(&request->detokenizer, tokenizer, token, request->piece));
   if (request->stops == NULL) {

@@ -15,6 +15,7 @@
 #include "schedule/session.h"
 #include "schedule/speculation.h"
 #include "schedule/swap.h"
+#include "schedule/thought.h"
 #include "text/tokenizer.h"
 
 enum { JUMP_TOKENS_MAX = 16 };
@@ -58,8 +59,9 @@ typedef struct request {
   size_t healing_bytes;     // of the prompt's end that are still to come
   bool heals_token;         // they were one token: the first one sampled begins with it
   grammar_matcher matcher;  // where the text is in it
-  // Tokens that the grammar leaves no choice of (schedule/jump.h): [jump_next, jump_count) are to
-  // come. They wait for rows of logits where their logprobs are wanted.
+  thought *thought;         // NULL: reasoning has no limit
+  // Tokens that nobody has a choice of (schedule/jump.h): [jump_next, jump_count) are to come. They
+  // wait for rows of logits where their logprobs are wanted.
   int32_t jump[JUMP_TOKENS_MAX];
   uint32_t jump_next, jump_count;
   uint32_t jump_unread;  // tokens that no pass has read because of a jump
@@ -77,10 +79,12 @@ typedef struct request {
 
 // Copies what the host wants and tokenises it. `session` is the session that `wanted` names, or
 // NULL. `context_tokens` limits prompt and answer together; a longer prompt is WICK_E_FULL with
-// both numbers. Other errors as wick_request_submit says. `shelf` has the grammars.
+// both numbers. Other errors as wick_request_submit says. `shelf` has the grammars; `format` knows
+// the marks of reasoning, which a limit needs.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
-                           const wick_request *wanted, session *session, uint32_t vocab,
-                           uint32_t context_tokens, request **out, wick_error *error);
+                           const wick_request *wanted, const reply_format *format, session *session,
+                           uint32_t vocab, uint32_t context_tokens, request **out,
+                           wick_error *error);
 void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request);
 // The most text that the event of one token can carry.
 size_t request_text_bytes_max(const tokenizer *tokenizer);

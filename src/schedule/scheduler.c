@@ -214,7 +214,8 @@ static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited)
 
 // Makes the other completions of a prompt.
 static wick_status make_followers(scheduler *scheduler, const wick_request *wanted,
-                                  request *original, request **followers, wick_error *error) {
+                                  const reply_format *format, request *original,
+                                  request **followers, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   wick_request same = *wanted;
   same.tokens = original->tokens;
@@ -226,7 +227,7 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
     request *made;
     same.sampling.seed++;
     const wick_status status =
-        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, NULL,
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, format, NULL,
                        parts->model->config.vocab, parts->context_tokens, &made, error);
     if (status != WICK_OK) return status;
     give_adapters(made, &original->adapters);
@@ -264,8 +265,8 @@ static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t
   }
 }
 
-wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
-                             wick_error *error) {
+wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
+                             const reply_format *format, uint32_t *id, wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   session *session = NULL;
   request *made = NULL, *followers = NULL;
@@ -279,12 +280,13 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, u
     status = choose_adapters(scheduler, wanted, session, &adapters, error);
   }
   if (status == WICK_OK) {
-    status = request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, session,
-                            parts->model->config.vocab, parts->context_tokens, &made, error);
+    status =
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, format, session,
+                       parts->model->config.vocab, parts->context_tokens, &made, error);
   }
   if (status != WICK_OK) return status;
   give_adapters(made, &adapters);
-  status = make_followers(scheduler, wanted, made, &followers, error);
+  status = make_followers(scheduler, wanted, format, made, &followers, error);
   if (status != WICK_OK) {
     destroy_list(scheduler, followers);
     request_destroy(parts->memory, &scheduler->shelf, made);

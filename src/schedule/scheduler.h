@@ -63,8 +63,9 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
 void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
-wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted, uint32_t *id,
-                             wick_error *error);
+// `format`: the marks of reasoning, of a request that limits it; else it may be NULL.
+wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
+                             const reply_format *format, uint32_t *id, wick_error *error);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
 // removed by NULL.

@@ -387,7 +387,7 @@ TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
   }
   const wick_request third = make_request(prompt, 8, 2);
   wick_error error = {0};
-  CHECK_EQ_INT(scheduler_submit(sim.scheduler, &third, &id, &error), WICK_E_FULL);
+  CHECK_EQ_INT(scheduler_submit(sim.scheduler, &third, NULL, &id, &error), WICK_E_FULL);
   CHECK_EQ_INT(error.status, WICK_E_FULL);
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_QUEUE_TOKENS);
   CHECK_EQ_UINT(error.numbers[0], 16);

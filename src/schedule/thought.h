@@ -1,0 +1,38 @@
+// schedule/thought.h — a limit of reasoning: when a reply has had so many tokens of it, the mark
+// that ends the reasoning follows as if it had been sampled (llama.cpp's --reasoning-budget).
+#ifndef WICK_SCHEDULE_THOUGHT_H
+#define WICK_SCHEDULE_THOUGHT_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "reply/reply.h"
+#include "text/tokenizer.h"
+#include "wick.h"
+
+enum { THOUGHT_IDS_MAX = 16 };
+
+typedef struct thought_close {
+  int32_t ids[THOUGHT_IDS_MAX];
+  size_t count;
+} thought_close;
+
+typedef struct thought {
+  reply_parser *parser;  // of what is said
+  uint32_t left;         // tokens
+  uint32_t late;         // tokens behind the limit, while a character is half written
+  bool was_closed;       // once by the limit
+  // What ends the reasoning; the second one is for reasoning that begins again behind the first.
+  thought_close closes[2];
+} thought;
+
+// WICK_E_UNSUPPORTED: the mark that ends the reasoning has more than THOUGHT_IDS_MAX tokens.
+// WICK_E_NOMEM; errors of tokenizer_encode.
+wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
+                           const wick_reasoning *wanted, thought **out, wick_error *error);
+void thought_destroy(memory_gate *memory, thought *thought);  // NULL is fine
+// Takes the text of a token, also of a control token. Nothing is allocated.
+void thought_take(thought *thought, const uint8_t *bytes, size_t size_bytes);
+// Whether the reasoning has to end here.
+bool thought_is_due(const thought *thought);
+
+#endif
