@@ -45,7 +45,7 @@ SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory dr
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \
   src/load/directories src/load/ranges src/metrics/% src/model/adapter src/model/adapter_set src/model/arena src/model/binder src/model/families/% src/model/family \
-  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/rwkv src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
+  src/model/blocks/latent_attention src/model/blocks/laurel src/model/blocks/layer_inputs src/model/blocks/padded_heads src/model/blocks/rwkv src/model/blocks/side_by_side src/model/head src/model/keys src/model/measure src/model/weights src/model/whole_attention src/platform/% src/quantize/% \
   $(patsubst %,src/sample/%,create distribution dry pattern settings) src/template/% \
   src/reply/% src/text/roles src/text/special_index src/text/unicode src/text/vocabulary src/thread/choice
 # Those whose code runs once a step or a token: at -Oz decode takes 2 % longer.

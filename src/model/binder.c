@@ -150,7 +150,8 @@ void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t
                 uint32_t cols, binding_need need, weight_tensor *stack) {
   const tensor_wish wish = {name, rows, cols, count, need};
   char scales[GGUF_TENSOR_NAME_BYTES_MAX];
-  if (bind_tensor(binder, &wish, stack) == NULL || !name_beside(name, ".scale", scales)) return;
+  if (bind_tensor(binder, &wish, stack) == NULL || binder->is_unscaled) return;
+  if (!name_beside(name, ".scale", scales)) return;
   bind_vector(binder, scales, count, BINDING_OPTIONAL, &stack->scales);
 }
 

@@ -17,6 +17,7 @@ struct model_binder {
   int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
+  bool is_unscaled;    // what stands beside a matrix as ".scale" is not its factor
   bool is_apart;       // what is bound now multiplies no rows of a pass: adapters do not change it
 };
 

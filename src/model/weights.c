@@ -108,7 +108,12 @@ static void bind_beginning(model_binder *binder) {
 
 static wick_status bind_all(loaded_model *model, const model_tensors *tensors, wick_error *error) {
   const uint32_t hidden = model->config.hidden, vocab = model->config.vocab;
-  model_binder binder = {model, tensors, MODEL_LAYER_NONE, MODEL_LAYER_NONE, error, WICK_OK, false};
+  model_binder binder = {.model = model,
+                         .tensors = tensors,
+                         .layer = MODEL_LAYER_NONE,
+                         .waits = MODEL_LAYER_NONE,
+                         .error = error,
+                         .status = WICK_OK};
   bind_lookup(&binder, "token_embd.weight", vocab, hidden, &model->embedding);
   bind_norm(&binder, model->output_norm_name, hidden, BINDING_REQUIRED, &model->output_norm,
             &model->output_norm_bias);

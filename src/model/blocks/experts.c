@@ -18,6 +18,9 @@ typedef struct experts_block {
   uint32_t hidden;
   float *norm, *norm_bias;  // [hidden] or NULL
   float *sum_norm, *sum_norm_bias;
+  float *post_norm;              // [hidden] or NULL
+  float *router_norm;            // [hidden] or NULL
+  bool is_fused;                 // the rows of the gate come first in `up`
   weight_tensor router;          // [experts, hidden]
   float *router_bias;            // [experts] or NULL
   float *choice_bias;            // [experts] or NULL
@@ -60,25 +63,43 @@ static void bind_shared(experts_block *experts, model_binder *binder) {
               &experts->sh_router);
 }
 
+static void bind_router(experts_block *experts, model_binder *binder) {
+  const uint32_t hidden = experts->hidden;
+  binder->is_unscaled = experts->is.norms_routes;
+  bind_matrix(binder, "ffn_gate_inp.weight", experts->is.experts, hidden, BINDING_REQUIRED,
+              &experts->router);
+  binder->is_unscaled = false;
+  if (!experts->is.norms_routes) return;
+  bind_vector(binder, "ffn_gate_inp.scale", hidden, BINDING_REQUIRED, &experts->router_norm);
+}
+
 static void bind(model_block *block, model_binder *binder) {
   experts_block *experts = (experts_block *)block;
   const uint32_t hidden = experts->hidden, count = experts->is.experts,
                  ffn = experts->is.expert_ffn;
+  const bool is_fused = has_gate(experts) && binder_has(binder, "ffn_gate_up_exps.weight");
+  const uint32_t up = is_fused ? 2 * ffn : ffn;
+  experts->is_fused = is_fused;
   refuse_apart(binder);
   bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
             &experts->norm_bias);
   bind_norm(binder, experts->is.sum_norm, hidden, BINDING_REQUIRED, &experts->sum_norm,
             &experts->sum_norm_bias);
-  bind_matrix(binder, "ffn_gate_inp.weight", count, hidden, BINDING_REQUIRED, &experts->router);
-  if (has_gate(experts)) {
+  bind_router(experts, binder);
+  if (experts->is.post_norm != NULL) {
+    bind_vector(binder, experts->is.post_norm, hidden, BINDING_REQUIRED, &experts->post_norm);
+  }
+  if (has_gate(experts) && !is_fused) {
     bind_stack(binder, "ffn_gate_exps.weight", count, ffn, hidden, BINDING_REQUIRED,
                &experts->gate);
+    bind_table(binder, "ffn_gate_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->gate_bias);
   }
-  bind_stack(binder, "ffn_up_exps.weight", count, ffn, hidden, BINDING_REQUIRED, &experts->up);
+  bind_stack(binder, is_fused ? "ffn_gate_up_exps.weight" : "ffn_up_exps.weight", count, up, hidden,
+             BINDING_REQUIRED, &experts->up);
+  bind_table(binder, is_fused ? "ffn_gate_up_exps.bias" : "ffn_up_exps.bias", count, up,
+             BINDING_OPTIONAL, &experts->up_bias);
   bind_stack(binder, "ffn_down_exps.weight", count, hidden, ffn, BINDING_REQUIRED, &experts->down);
   bind_vector(binder, "ffn_gate_inp.bias", count, BINDING_OPTIONAL, &experts->router_bias);
-  bind_table(binder, "ffn_gate_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->gate_bias);
-  bind_table(binder, "ffn_up_exps.bias", count, ffn, BINDING_OPTIONAL, &experts->up_bias);
   bind_table(binder, "ffn_down_exps.bias", count, hidden, BINDING_OPTIONAL, &experts->down_bias);
   bind_vector(binder, "exp_probs_b.bias", count, BINDING_OPTIONAL, &experts->choice_bias);
   if (experts->is.shared_ffn != 0) bind_shared(experts, binder);
@@ -105,7 +126,7 @@ typedef struct expert_buffers {
   uint32_t active;                     // experts that can be in use at once
   float *wide;                         // [batch_tokens * used, hidden] inputs, then results
   float *gate, *up;                    // [batch_tokens * used, expert_ffn]; without a gate both are
-                                       // the product of up
+                                       // the product of up; of one product where they are fused
   product_target *targets;             // [2 * active]
   float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
   float *sh_out;                       // [batch_tokens, hidden]
@@ -128,15 +149,20 @@ static routing take_routing(const experts_block *experts, scratch_arena *arena) 
 static expert_buffers take_buffers(const experts_block *experts, scratch_arena *arena) {
   const uint64_t tokens = arena->batch_tokens, rows = tokens * experts->is.used;
   const uint32_t hidden_stride = arena_line_floats(experts->hidden);
-  expert_buffers buffers = {.ffn_stride = arena_line_floats(experts->is.expert_ffn),
+  const uint32_t width = experts->is_fused ? 2 * experts->is.expert_ffn : experts->is.expert_ffn;
+  expert_buffers buffers = {.ffn_stride = arena_line_floats(width),
                             .shared_stride = arena_line_floats(experts->is.shared_ffn),
                             .active = experts->is.experts};
   if (rows < buffers.active) buffers.active = (uint32_t)rows;
   buffers.routing = take_routing(experts, arena);
   buffers.wide = arena_take_floats(arena, rows * hidden_stride);
   buffers.gate = arena_take_floats(arena, rows * buffers.ffn_stride);
-  buffers.up =
-      has_gate(experts) ? arena_take_floats(arena, rows * buffers.ffn_stride) : buffers.gate;
+  buffers.up = buffers.gate;
+  if (experts->is_fused && buffers.gate != NULL) {
+    buffers.up = buffers.gate + experts->is.expert_ffn;
+  } else if (has_gate(experts) && !experts->is_fused) {
+    buffers.up = arena_take_floats(arena, rows * buffers.ffn_stride);
+  }
   buffers.targets = arena_take_bytes(arena, 2ull * buffers.active * sizeof(product_target));
   if (experts->is.shared_ffn != 0) {
     buffers.sh_gate = arena_take_floats(arena, tokens * buffers.shared_stride);
@@ -287,6 +313,10 @@ static void route_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   (void)thread;
   for (uint32_t t = first; t < last; t++) {
     float *scores = routing->scores + (size_t)t * routing->scores_stride;
+    if (is->norms_routes) {
+      job->pass->kernels->scale(scores, 1 / __builtin_sqrtf((float)job->experts->hidden),
+                                is->experts);
+    }
     uint32_t *chosen = routing->chosen + (size_t)t * is->used;
     float *weights = routing->weights + (size_t)t * is->used;
     float *ranks = routing->ranks + (size_t)t * routing->scores_stride;
@@ -353,6 +383,8 @@ static void activate(const experts_job *job, float *gate, const float *up, uint3
   const kernel_table *kernels = job->pass->kernels;
   if (job->experts->is.activation == EXPERTS_GELU_PLAIN) {
     kernels->gelu_mul(gate, NULL, n);
+  } else if (job->experts->is.activation == EXPERTS_GELU) {
+    kernels->gelu_mul(gate, up, n);
   } else if (job->experts->is.activation == EXPERTS_RELU) {
     kernels->relu_mul(gate, up, n);
   } else if (job->experts->is.activation == EXPERTS_SWIGLU_CLAMPED) {
@@ -409,12 +441,12 @@ static void run_experts(const experts_block *experts, model_pass *pass,
   if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
   model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,
                                   pass->hidden_stride, experts->hidden, is_alone ? 1 : rows);
-  if (has_gate(experts)) {
+  if (has_gate(experts) && !experts->is_fused) {
     add_experts(&up, buffers, &experts->gate, experts->gate_bias, is_alone, buffers->gate,
                 buffers->ffn_stride);
   }
-  add_experts(&up, buffers, &experts->up, experts->up_bias, is_alone, buffers->up,
-              buffers->ffn_stride);
+  add_experts(&up, buffers, &experts->up, experts->up_bias, is_alone,
+              experts->is_fused ? buffers->gate : buffers->up, buffers->ffn_stride);
   product_run(&up);
   measure_product(pass->ops, OP_EXPERTS, &up);
   arena_release(&pass->arena, begin);
@@ -495,6 +527,9 @@ static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t th
     if (job->experts->is.residual_scale != 1) {
       kernels->scale(sum, job->experts->is.residual_scale, hidden);
     }
+    if (job->experts->post_norm != NULL) {
+      norm_row(job->pass, sum, job->experts->post_norm, NULL, hidden, sum);
+    }
     kernels->add(job->pass->hidden + t * stride, sum, hidden);
   }
 }
@@ -504,13 +539,18 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   const uint64_t begin = arena_mark(&pass->arena);
   const expert_buffers buffers = take_buffers(experts, &pass->arena);
   experts_job job = {experts, pass, &buffers};
+  const float *input = experts->is.is_aside ? pass->aside : pass->hidden;
   (void)error;
-  if (experts->norm != NULL) {
-    pass_norm(pass, pass->hidden, experts->norm, experts->norm_bias);
-  } else {
-    memcpy(pass->normed, pass->hidden, (size_t)pass->count * pass->hidden_stride * sizeof(float));
+  if (experts->router_norm != NULL) {
+    pass_norm(pass, input, experts->router_norm, NULL);
+    route(experts, pass, &buffers);
   }
-  route(experts, pass, &buffers);
+  if (experts->norm != NULL) {
+    pass_norm(pass, input, experts->norm, experts->norm_bias);
+  } else {
+    memcpy(pass->normed, input, (size_t)pass->count * pass->hidden_stride * sizeof(float));
+  }
+  if (experts->router_norm == NULL) route(experts, pass, &buffers);
   run_experts(experts, pass, &buffers);
   if (experts->is.shared_ffn != 0) run_shared(experts, pass, &buffers);
   thread_pool_for(pass->threads, pass->count, sum_tokens, &job);

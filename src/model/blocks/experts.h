@@ -19,14 +19,16 @@ typedef enum experts_gating {
 typedef enum experts_activation {
   EXPERTS_SILU = 0,
   EXPERTS_RELU,
+  EXPERTS_GELU,
   EXPERTS_SWIGLU_CLAMPED,  // gpt-oss's: kernel_table.swiglu_clamped
   EXPERTS_RELU_SQUARE,     // without a gate: down(relu(up(x))^2)
   EXPERTS_GELU_PLAIN       // without a gate: down(gelu(up(x)))
 } experts_activation;
 
 typedef struct experts_settings {
-  const char *norm;      // of the norm before it, "ffn_norm.weight"; NULL: none
-  const char *sum_norm;  // of a norm of hidden behind the addition (post-norm); NULL: none
+  const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
+  const char *post_norm;  // of the norm of what it adds; NULL: none
+  const char *sum_norm;   // of a norm of hidden behind the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
   // Experts of the `groups_used` best groups alone are chosen; a group's two best count
   // (DeepSeek-V3, DeepSeek-AI 2024). 0 groups: of all.
@@ -35,6 +37,10 @@ typedef struct experts_settings {
   bool has_shared_gate;
   experts_activation activation;
   bool routes_aside;  // the router reads what the mixer set aside (attention_settings.aside)
+  bool is_aside;      // experts and router read what another block set aside
+  // The router has a norm of its own, whose weights are ffn_gate_inp.scale, and its logits are
+  // divided by sqrt(hidden) (Gemma 4).
+  bool norms_routes;
   experts_gating gating;
   bool is_normalised;    // the weights of a token's experts are made to sum 1
   float scale;           // of the weights
@@ -47,9 +53,10 @@ typedef struct experts_settings {
 // caller's to read.
 experts_settings experts_read(model_plan *plan, bool is_required);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
-// hidden], ffn_down_exps [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts],
-// added for the choice alone. A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for
-// its gate ffn_gate_inp_shexp [hidden]. Router and experts may have biases.
+// hidden] or, fused in this order, ffn_gate_up_exps [experts, 2 expert_ffn, hidden], ffn_down_exps
+// [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts], added for the choice alone.
+// A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for its gate ffn_gate_inp_shexp
+// [hidden]. Router and experts may have biases.
 model_block *experts_make(model_plan *plan, const experts_settings *settings);
 
 #endif

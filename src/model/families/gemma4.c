@@ -1,14 +1,17 @@
 // model/families/gemma4.c — Gemma 4 (Google DeepMind 2026): Gemma 3's layers with heads of two
 // sizes, scores that are not scaled, normalised values, layers that read the keys and values of
-// layers before them, and per-layer embeddings. Its mixtures of experts are refused. Gemma 3n
-// (2025) has these but the heads' sizes, four rows a token (blocks/altup.h), a map of low rank
-// beside attention (blocks/laurel.h) and sparse gates. As in llama.cpp it says most of its numbers
-// here and not in its files.
+// layers before them, and per-layer embeddings; beside the feed-forward there may be experts.
+// Gemma 3n (2025) has these but the heads' sizes, four rows a token (blocks/altup.h), a map of low
+// rank beside attention (blocks/laurel.h) and sparse gates. As in llama.cpp it says most of its
+// numbers here and not in its files.
+#include "base/text.h"
 #include "model/blocks/altup.h"
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
+#include "model/blocks/experts.h"
 #include "model/blocks/laurel.h"
 #include "model/blocks/layer_inputs.h"
+#include "model/blocks/side_by_side.h"
 #include "model/families/families.h"
 
 #define PATTERN "attention.sliding_window_pattern"
@@ -76,6 +79,42 @@ static gemma4_plan read_plan(model_plan *plan, attention_settings *heads) {
   return gemma;
 }
 
+// The mixer, and behind it a feed-forward or, in layers that have a router, both that and experts.
+static void plan_gemma4_layer(gemma4_plan *gemma, uint32_t layer, model_block *mixer,
+                              const experts_settings *experts) {
+  model_plan *plan = gemma->plan;
+  char router[sizeof "blk.4294967295.ffn_gate_inp.weight"];
+  dense_settings dense = {.norm = "ffn_norm.weight",
+                          .post_norm = "post_ffw_norm.weight",
+                          .ffn = plan_ffn_of_layer(plan, layer),
+                          .activation = DENSE_GELU,
+                          .residual_scale = 1};
+  text_format(router, sizeof router, "blk.%u.ffn_gate_inp.weight", layer);
+  if (experts->experts == 0 || !plan_has_tensor(plan, router)) {
+    plan_layer(plan, layer, mixer, dense_make(plan, &dense));
+    return;
+  }
+  dense.post_norm = "post_ffw_norm_1.weight";
+  dense.is_aside = true;
+  plan_layer(plan, layer, mixer, side_by_side_begin_make(plan));
+  plan_last(plan, layer, dense_make(plan, &dense));
+  plan_last(plan, layer, experts_make(plan, experts));
+  plan_last(plan, layer, side_by_side_end_make(plan, "post_ffw_norm.weight"));
+}
+
+static experts_settings read_gemma4_experts(model_plan *plan) {
+  experts_settings is = experts_read(plan, false);
+  if (is.experts == 0) return is;
+  is.expert_ffn = keys_count(plan->keys, "expert_feed_forward_length", 1, MODEL_FFN_MAX, 0);
+  is.norm = "pre_ffw_norm_2.weight";
+  is.post_norm = "post_ffw_norm_2.weight";
+  is.activation = EXPERTS_GELU;
+  is.gating = EXPERTS_SOFTMAX;
+  is.is_normalised = is.is_aside = is.norms_routes = true;
+  is.scale = 1;
+  return is;
+}
+
 static void plan_gemma4(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
@@ -88,19 +127,13 @@ static void plan_gemma4(model_plan *plan) {
   attention_read_window_heads(plan, &heads);
   gemma.window_rope = plan_window_rope(plan, heads.head_dim, false);
   config->logit_cap = (float)keys_number_or_none(keys, "final_logit_softcapping");
-  plan_refuse_experts(plan);
+  const experts_settings experts = read_gemma4_experts(plan);
   // a list, which must be there
   if (keys_offset(keys, PATTERN) == WICK_NO_OFFSET) keys_count(keys, PATTERN, 0, 1, 0);
   for (uint32_t layer = 0; layer < config->layers && keys->status == WICK_OK; layer++) {
     attention_settings attention = read_attention(&gemma, layer);
-    const dense_settings dense = {.norm = "ffn_norm.weight",
-                                  .post_norm = "post_ffw_norm.weight",
-                                  .ffn = plan_ffn_of_layer(plan, layer),
-                                  .activation = DENSE_GELU,
-                                  .residual_scale = 1};
     if (layer >= gemma.own) attention.keys_of = find_source(&gemma, layer, &attention);
-    model_block *mixer = attention_make(plan, &attention);
-    plan_layer(plan, layer, mixer, dense_make(plan, &dense));
+    plan_gemma4_layer(&gemma, layer, attention_make(plan, &attention), &experts);
     plan_last(plan, layer, layer_end_make(plan, dim));
     if (layer == 0 && dim != 0) plan_first(plan, layer, layer_inputs_make(plan, dim));
   }

@@ -1,0 +1,16 @@
+// model/blocks/side_by_side.h — blocks of which none reads what another adds, and whose sum is
+// normalised before it is added (Gemma 4's feed-forward and experts):
+//
+//   hidden += norm(a(hidden) + b(hidden) + ...)
+//
+// Between the two ends each block reads what is set aside and adds to hidden, which is zero first.
+#ifndef WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
+#define WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
+
+#include "model/family.h"
+
+model_block *side_by_side_begin_make(model_plan *plan);
+// Tensor: `norm` [hidden].
+model_block *side_by_side_end_make(model_plan *plan, const char *norm);
+
+#endif

@@ -1,0 +1,105 @@
+// A GGUF file taken apart and put together again with other keys and further tensors.
+
+import { readFileSync } from 'node:fs';
+import { string, types, u32, u64 } from './gguf_bytes.mjs';
+
+const ALIGNMENT = 32;
+const F32 = 0;
+/** Bytes of a value's type that is not a string or an array. */
+const SIZES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
+
+/** @param {Buffer} file @param {number} at @param {number} type @returns {number} where the value ends */
+function valueEnd(file, at, type) {
+  if (type === types.string) return at + 8 + Number(file.readBigUInt64LE(at));
+  if (type !== types.array) return at + SIZES[type];
+  const itemType = file.readUInt32LE(at);
+  const count = Number(file.readBigUInt64LE(at + 4));
+  let end = at + 12;
+  for (let i = 0; i < count; i++) end = valueEnd(file, end, itemType);
+  return end;
+}
+
+/**
+ * The pieces of a GGUF file of version 3: its keys with their values, as bytes, where its tensors'
+ * data begins, and its tensors' shapes (row length first), types and places in that.
+ * @param {string} path
+ */
+export function readPieces(path) {
+  const file = readFileSync(path);
+  const tensorCount = Number(file.readBigUInt64LE(8));
+  const keyCount = Number(file.readBigUInt64LE(16));
+  /** @type {Map<string, Buffer>} */
+  const keys = new Map();
+  let at = 24;
+  for (let i = 0; i < keyCount; i++) {
+    const nameEnd = valueEnd(file, at, types.string);
+    const end = valueEnd(file, nameEnd + 4, file.readUInt32LE(nameEnd));
+    keys.set(file.toString('utf8', at + 8, nameEnd), file.subarray(at, end));
+    at = end;
+  }
+  /** @type {Map<string, {entry: Buffer, dims: number[], type: number, offset: number}>} */
+  const tensors = new Map();
+  for (let i = 0; i < tensorCount; i++) {
+    const begin = at;
+    at = valueEnd(file, at, types.string);
+    const name = file.toString('utf8', begin + 8, at);
+    const dims = Array.from({ length: file.readUInt32LE(at) }, (_, d) =>
+      Number(file.readBigUInt64LE(at + 4 + 8 * d)),
+    );
+    at += 4 + 8 * dims.length + 4 + 8;
+    const type = file.readUInt32LE(at - 12);
+    const offset = Number(file.readBigUInt64LE(at - 8));
+    tensors.set(name, { entry: file.subarray(begin, at), dims, type, offset });
+  }
+  return { keys, tensors, data: file.subarray(padded(at)) };
+}
+
+/** @typedef {ReturnType<typeof readPieces>} Pieces */
+
+/** @param {number} size */
+const padded = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
+
+/** @param {Pieces} pieces @returns {Buffer} the file */
+export function writePieces({ keys, tensors, data }) {
+  const entries = [...tensors.values()].map(({ entry }) => entry);
+  const head = [Buffer.from('GGUF'), u32(3), u64(tensors.size), u64(keys.size)];
+  const begin = Buffer.concat([...head, ...keys.values(), ...entries]);
+  return Buffer.concat([begin, Buffer.alloc(padded(begin.length) - begin.length), data]);
+}
+
+/**
+ * A tensor behind the others.
+ * @param {Pieces} pieces @param {string} name @param {number[]} dims row length first
+ * @param {Float32Array} values
+ */
+export function addTensor(pieces, name, dims, values) {
+  const offset = padded(pieces.data.length);
+  const gap = Buffer.alloc(offset - pieces.data.length);
+  const entry = [string(name), u32(dims.length), ...dims.map(u64), u32(F32), u64(offset)];
+  pieces.tensors.set(name, { entry: Buffer.concat(entry), dims, type: F32, offset });
+  pieces.data = Buffer.concat([pieces.data, gap, Buffer.from(values.buffer)]);
+}
+
+/** @param {Pieces} pieces @param {string} name @returns {Float32Array | undefined} of F32 */
+export function tensorValues({ tensors, data }, name) {
+  const tensor = tensors.get(name);
+  if (tensor === undefined) return undefined;
+  if (tensor.type !== F32) throw new Error(`${name} is not F32`);
+  const count = tensor.dims.reduce((a, b) => a * b, 1);
+  return Float32Array.from({ length: count }, (_, i) => data.readFloatLE(tensor.offset + 4 * i));
+}
+
+/**
+ * A number, or those of an array of true and false.
+ * @param {Pieces} pieces @param {string} name @returns {any} undefined: no such key
+ */
+export function keyValue({ keys }, name) {
+  const bytes = keys.get(name);
+  if (bytes === undefined) return undefined;
+  const at = 8 + Buffer.byteLength(name);
+  const type = bytes.readUInt32LE(at);
+  if (type === types.u32) return bytes.readUInt32LE(at + 4);
+  if (type === types.f32) return bytes.readFloatLE(at + 4);
+  if (type !== types.array) throw new Error(`${name} is no number`);
+  return Array.from(bytes.subarray(at + 16), (byte) => byte !== 0);
+}
