@@ -57,6 +57,12 @@ export interface EngineSettings {
    * waits for ever.
    */
   stallMs?: number;
+  /**
+   * Whether a model that has an address is kept for the next visit, and taken from what is kept. True by
+   * default in pages, unless `fetch` or `directoryOnly` is given; elsewhere false. 'only' asks no server: a model that is
+   * not kept is NOT_FOUND. `wick-llm/models` is the store.
+   */
+  cache?: boolean | 'only';
   /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
   signal?: AbortSignal | null;
   /** Called at most ten times a second. */

@@ -33,7 +33,7 @@ const entriesMost = {
   'ai-sdk.js': 5000,
   'prompt-api.js': 6500,
   'pipeline.js': 4500,
-  'models.js': 14_000,
+  'models.js': 16_000,
 };
 
 describe('files', () => {
@@ -108,7 +108,7 @@ describe('files', () => {
       assert.ok(source.includes(literal), build);
     }
     const later = [...source.matchAll(/\bimport\s*\(([^)]*)\)/g)].map(([, name]) => name);
-    assert.deepEqual(new Set(later), new Set(['"./chat.js"']));
+    assert.deepEqual(new Set(later), new Set(['"./chat.js"', '"./models.js"']));
     assert.doesNotMatch(source, /\brequire\(|from\s*"/);
   });
 

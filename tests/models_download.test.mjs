@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FolderBackend } from '../js/models/folder_backend.js';
+import { KeptSource } from '../js/models/kept_source.js';
 import { ModelStore } from '../js/models/model_store.js';
 import { CHUNK_BYTES } from '../js/models/records.js';
 import { MemoryBackend, MemoryDisk } from './support/memory_backend.mjs';
@@ -292,5 +293,90 @@ describe('where there is no room', () => {
     await store.get(url);
     await assertHolds(store, url);
     assert.equal(new Set(disk.written).size, disk.written.length);
+  });
+});
+
+describe('an engine’s source', () => {
+  /** @param {string} url */
+  const optionsOf = (url) => ({
+    urls: [url],
+    headers: {},
+    retries: 5,
+    stallMs: 0,
+    isOnly: false,
+    onRetry: () => {},
+  });
+
+  /** @param {KeptSource} source @param {number} [offset] */
+  async function readAll(source, offset = 0) {
+    const stream = await source.open(0, offset);
+    /** @type {Uint8Array[]} */
+    const pieces = [];
+    for (let bytes = await stream.read(); bytes !== null; bytes = await stream.read()) {
+      pieces.push(bytes.slice());
+    }
+    assert.equal(stream.position, SIZE);
+    return Buffer.concat(pieces);
+  }
+
+  test('gives bytes as they come, and any of them again', async (t) => {
+    const { store, url, state } = await begin(t);
+    state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+    const source = new KeptSource(store, optionsOf(url));
+    const stream = await source.open(0, 0);
+    assert.equal(stream.size, SIZE);
+    let [read, held] = [0, 0];
+    while (read < CHUNK_BYTES + 5) {
+      const bytes = /** @type {Uint8Array} */ (await stream.read());
+      assert.ok(model.subarray(read, read + bytes.byteLength).equals(bytes));
+      read += bytes.byteLength;
+      held = (await store.info(url))?.storedBytes ?? 0;
+    }
+    assert.ok(held <= CHUNK_BYTES, 'bytes were given before their chunk was stored');
+    assert.deepEqual(state.starts, [0]);
+    source.close();
+    const again = new KeptSource(store, optionsOf(url));
+    assert.ok((await readAll(again)).equals(model));
+    assert.ok((await readAll(again, SIZE - 7)).equals(model.subarray(SIZE - 7)));
+    assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+    again.close();
+  });
+
+  test('goes on without the store where its room ends', async (t) => {
+    const disk = new MemoryDisk();
+    const { store, url } = await begin(t, { disk });
+    t.mock.method(console, 'warn', () => {});
+    for (const [room, isSilent] of /** @type {const} */ ([
+      [CHUNK_BYTES + 100, true],
+      [CHUNK_BYTES + 100, false],
+      [0, true],
+    ])) {
+      Object.assign(disk, { room, isSilent });
+      const source = new KeptSource(store, optionsOf(url));
+      assert.ok((await readAll(source)).equals(model));
+      source.close();
+      assert.equal(await store.has(url), false);
+    }
+  });
+
+  test('never mixes two versions of a file', async (t) => {
+    const { store, url, state, change } = await begin(t);
+    state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
+    await pauseAfter(store, url);
+    change(newer);
+    state.fault = () => undefined;
+    const source = new KeptSource(store, optionsOf(url));
+    assert.ok((await readAll(source)).equals(newer));
+    source.close();
+    await store.delete(url);
+    change(model);
+    state.fault = (start) => {
+      if (start > 0) return undefined;
+      setTimeout(() => change(newer));
+      return { cut: CHUNK_BYTES + 5 };
+    };
+    const other = new KeptSource(store, optionsOf(url));
+    await assert.rejects(readAll(other), hasCode('CHANGED'));
+    other.close();
   });
 });

@@ -45,7 +45,7 @@ async function open({ model, shared }) {
   const path = '/dist/index.js';
   const { createEngine } = await import(path);
   const tab = /** @type {any} */ (globalThis);
-  const engine = await createEngine({ url: model, shared, threads: 1 });
+  const engine = await createEngine({ url: model, shared, threads: 1, cache: false });
   tab.engine = engine;
   tab.say = (/** @type {string} */ prompt, /** @type {any} */ options) =>
     engine.generate(prompt, options).text();

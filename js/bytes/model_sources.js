@@ -28,7 +28,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number,
  *     stallMs: number} |
  *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
- *   {kind: 'page', files: number, canSeek: boolean}} SourceDescription
+ *   {kind: 'page', files: number, canSeek: boolean, isRemote?: boolean}} SourceDescription
  */
 
 /**

@@ -82,6 +82,11 @@ export class EngineConnection {
     this.#threads.push(countPosts(this.#startThread()));
   }
 
+  /** @param {import('./messages.js').Progress} progress of bytes that the page reads */
+  report(progress) {
+    if (!this.#end && this.#start) this.#onProgress(progress);
+  }
+
   /** In its own turn of the event loop: starting helpers takes this thread some milliseconds. */
   #startHelpersSoon() {
     if (this.#late.length === 0) return;

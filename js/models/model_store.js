@@ -21,6 +21,7 @@ const STALL_MS = 30_000;
 const LOCK_LOOK_MS = 100;
 const LOCK_MS_MAX = 30_000;
 const CHANNEL = 'wick-llm models';
+const eventTypes = ['progress', 'kept', 'removed', 'damaged'];
 
 /** @param {string | URL} url @returns {string} */
 const absolute = (url) => {
@@ -111,6 +112,37 @@ export class ModelStore extends EventTarget {
       throw new WickError('CORRUPT', `Chunk ${index} of ${record.name} is missing`);
     });
     return new Blob(await Promise.all(chunks));
+  }
+
+  /**
+   * @param {string[]} urls
+   * @returns {Promise<{kind: 'path', paths: string[]} | {kind: 'blob', blobs: Blob[]} | undefined>} how a worker reads
+   *   these files by itself; undefined if it cannot, or one is not whole
+   */
+  async describe(urls) {
+    /** @type {string[]} */
+    const paths = [];
+    /** @type {Blob[]} */
+    const blobs = [];
+    for (const url of urls) {
+      const record = await this.#find(url);
+      if (!record?.fingerprint || !(await this.#backend.hasChunks(record))) return undefined;
+      const described = await this.#backend.describe(record);
+      if (!described) return undefined;
+      if (described.kind === 'path') paths.push(...described.paths);
+      else blobs.push(...described.blobs);
+      await this.#touch(record);
+    }
+    return paths.length > 0 ? { kind: 'path', paths } : { kind: 'blob', blobs };
+  }
+
+  /** Opens what is kept of an address for reading. @param {string} url @param {GetOptions} options */
+  async takeKept(url, options) {
+    const found = await this.#find(url);
+    if (found?.fingerprint && !(await this.#backend.hasChunks(found))) await this.verify(found.id);
+    const model = this.take({ id: found?.id, url }, options);
+    await model.refresh();
+    return model;
   }
 
   // ---- downloads ----
@@ -219,10 +251,15 @@ export class ModelStore extends EventTarget {
       await this.verify(record.id);
       return this.get(record.id);
     }
-    const used = { ...record, usedMs: Date.now() };
+    await this.#touch(record);
+    return entryOf(record);
+  }
+
+  /** @param {ModelRecord} record of a whole model that is used now */
+  async #touch(record) {
+    record.usedMs = Date.now();
     const unlock = await this.#backend.tryLock(record.id);
-    await this.#backend.writeRecord(used).finally(() => unlock?.());
-    return entryOf(used);
+    if (unlock) await this.#backend.writeRecord(record).finally(unlock);
   }
 
   // ---- upkeep ----
@@ -371,8 +408,10 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
-  /** @param {{type: string, detail: ModelEntry}} message of another tab */
-  #hear({ type, detail }) {
+  /** @param {any} message of another tab; any script of the origin may use the channel */
+  #hear(message) {
+    const { type, detail } = message ?? {};
+    if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;
     this.#open.get(detail.id)?.news.tell();
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }

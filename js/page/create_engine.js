@@ -10,6 +10,7 @@ import { compileModule, isThreaded } from '../wasm/wasm_module.js';
 import { Engine } from './engine.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
+import { keptSource } from './kept_source.js';
 import { draftOf, sourceOf } from './model_options.js';
 import { checkCallback } from './option_checks.js';
 
@@ -22,6 +23,9 @@ const moduleUrls = {
   'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
 };
+
+/** @type {{total: undefined, bytesPerSecond: undefined, secondsLeft: undefined}} */
+const unknownProgress = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
 
 /** Compiled modules of the package, which further engines use again. */
 const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
@@ -89,7 +93,10 @@ export async function createEngine(options) {
   const aborted = new Promise((_, fail) => {
     giveUp = fail;
   });
+  /** @type {import('../index.js').Progress} */
+  let last = { loaded: 0, phase: 'loading', ...unknownProgress };
   const connection = new EngineConnection((progress) => {
+    last = progress;
     try {
       if (!signal?.aborted) options.onProgress?.(progress);
     } catch (error) {
@@ -98,7 +105,10 @@ export async function createEngine(options) {
   });
   const stop = onAbort(signal, () => giveUp(abortError(signal?.reason)));
   try {
-    const start = (/** @type {EngineConnection} */ own) => startEngine(own, options, config, from);
+    const onRetry = () => connection.report({ ...last, phase: 'retrying' });
+    const locate = () => keptSource(options, from, onRetry);
+    const start = (/** @type {EngineConnection} */ own) =>
+      startEngine(own, options, config, locate);
     const load = async () => {
       if (shared === undefined) return start(connection);
       const isPossible = await canShare();
@@ -124,24 +134,33 @@ export async function createEngine(options) {
  * @param {EngineConnection} connection
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
- * @param {ReturnType<typeof sourceOf>} from
+ * @param {() => Promise<import('./model_options.js').ModelLocation>} locate where the model is
  * @returns {Promise<object>}
  */
-async function startEngine(connection, options, config, from) {
+async function startEngine(connection, options, config, locate) {
   connection.startWorker(options.worker);
+  const found = locate();
+  found.catch(() => {}); // loadEngine throws it
   try {
-    return await loadEngine(connection, options, config, from);
+    return await loadEngine(connection, options, config, found);
   } catch (error) {
     const isRefused = error instanceof WickError && error.code === 'NO_SHARED_MEMORY';
     if (!isRefused) throw error;
     // some phones cannot reserve the memory that helpers need
-    return loadEngine(connection, options, { ...config, threads: 1 }, from);
+    return loadEngine(connection, options, { ...config, threads: 1 }, found);
   }
 }
 
-/** @type {typeof startEngine} */
-async function loadEngine(connection, options, config, { description, source }) {
+/**
+ * @param {EngineConnection} connection
+ * @param {EngineOptions} options
+ * @param {import('../wasm/engine_records.js').NativeConfig} config
+ * @param {Promise<import('./model_options.js').ModelLocation>} found
+ * @returns {Promise<object>}
+ */
+async function loadEngine(connection, options, config, found) {
   const module = await findModule(options.wasm, config.threads);
+  const { description, source } = await found;
   connection.check();
   const threads = isThreaded(module) ? config.threads : 1;
   const message = {

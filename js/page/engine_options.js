@@ -2,6 +2,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { VERSION } from '../connection/messages.js';
+import { cacheOf } from './kept_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { checkNames } from './option_names.js';
@@ -19,6 +20,7 @@ const engineNames = {
   fetch: null,
   retries: null,
   stallMs: null,
+  cache: null,
   signal: null,
   onProgress: null,
   threads: null,
@@ -50,6 +52,7 @@ export function checkEngineNames(options) {
   checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
   const { chatTemplate, worker, draft } = options;
   checkFlag('eager', options.eager);
+  cacheOf(options);
   if ((draft ?? undefined) !== undefined) draftOf(/** @type {any} */ (draft));
   if (typeof (chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");

@@ -12,6 +12,14 @@ import { checkNames } from './option_names.js';
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 
+/**
+ * @typedef {object} ModelLocation
+ * @property {SourceDescription} description
+ * @property {Source | undefined} source
+ * @property {ReturnType<typeof downloadOf> & {urls: string[], fetch?: typeof globalThis.fetch}} [download] of a model that
+ *   has addresses
+ */
+
 const RETRIES = 5;
 const STALL_MS = 30_000;
 /** The longest time of a timer. */
@@ -39,7 +47,7 @@ export function downloadOf(options) {
  * The model's source. `description` is sent to the worker. `source`, if there is one, stays here, and the worker reads it
  * through messages.
  * @param {EngineOptions} options
- * @returns {{description: SourceDescription, source: Source | undefined}}
+ * @returns {ModelLocation}
  */
 export function sourceOf(options) {
   const given = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']).filter(
@@ -117,8 +125,10 @@ function urlSource(options) {
   if (urls.every((url) => url.startsWith('file:'))) return pathSource(urls);
   const how = downloadOf(options);
   const { fetch } = options;
-  if (fetch) return onPage(new HttpSource({ urls, fetch, ...how }));
-  return { description: /** @type {const} */ ({ kind: 'url', urls, ...how }), source: undefined };
+  const download = { urls, ...how, fetch };
+  if (fetch) return { ...onPage(new HttpSource({ urls, fetch, ...how })), download };
+  const description = /** @type {const} */ ({ kind: 'url', urls, ...how });
+  return { description, source: undefined, download };
 }
 
 /**

@@ -153,11 +153,12 @@ export class EngineWorker {
       source.kind === 'page'
         ? this.#pageBytes.source(source)
         : createSource(source, () => report('retrying'));
+    const isRemote = source.kind === 'url' || (source.kind === 'page' && source.isRemote);
     const isClosed = () => this.#isClosed;
     if (isClosed()) return;
     const onBytes = () => {
       report();
-      if (source.kind === 'url' && native.loadState().isDirectoryReady) this.#stepEarly();
+      if (isRemote && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
