@@ -1374,6 +1374,7 @@ export type WickErrorCode =
   | 'CORS'
   | 'CSP'
   | 'FORMAT'
+  | 'GATED'
   | 'HTTP'
   | 'INCOMPLETE'
   | 'INTERNAL'

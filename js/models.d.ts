@@ -36,6 +36,14 @@ export interface KeepProgress {
   total: number | undefined;
 }
 
+/** The hub on which `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M` are. */
+export interface HubOptions {
+  /** By default https://huggingface.co. */
+  endpoint?: string;
+  /** For gated and private models; sent to the endpoint alone. */
+  token?: string;
+}
+
 export interface GetOptions {
   /** Pauses the download: what is stored stays, and the next `get` goes on from there. */
   signal?: AbortSignal | null;
@@ -43,6 +51,8 @@ export interface GetOptions {
   /** Of the file, where it is known: other bytes are refused (CORRUPT). */
   sha256?: string;
   size?: number;
+  /** For names such as `hf:owner/repo/file.gguf`. */
+  hub?: HubOptions;
   headers?: HeadersInit;
   fetch?: typeof globalThis.fetch;
   /** How often in a row a broken download is taken up again; 5 by default. */
@@ -96,8 +106,8 @@ export interface ModelEvents {
 }
 
 /**
- * The models of this origin, or of a folder. A name is an address, a fingerprint, a SHA-256, an id or the name of a
- * file.
+ * The models of this origin, or of a folder. A name is an address, a name on the hub (`hf:owner/repo/file.gguf`,
+ * `owner/repo:Q4_K_M`), a fingerprint, a SHA-256, an id or the name of a file.
  */
 export interface ModelStore extends EventTarget {
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';

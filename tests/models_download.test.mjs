@@ -297,15 +297,13 @@ describe('where there is no room', () => {
 });
 
 describe('an engine’s source', () => {
-  /** @param {string} url */
-  const optionsOf = (url) => ({
-    urls: [url],
+  const options = {
     headers: {},
     retries: 5,
     stallMs: 0,
     isOnly: false,
     onRetry: () => {},
-  });
+  };
 
   /** @param {KeptSource} source @param {number} [offset] */
   async function readAll(source, offset = 0) {
@@ -322,7 +320,7 @@ describe('an engine’s source', () => {
   test('gives bytes as they come, and any of them again', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
-    const source = new KeptSource(store, optionsOf(url));
+    const source = new KeptSource(store, [{ url }], options);
     const stream = await source.open(0, 0);
     assert.equal(stream.size, SIZE);
     let [read, held] = [0, 0];
@@ -335,7 +333,7 @@ describe('an engine’s source', () => {
     assert.ok(held <= CHUNK_BYTES, 'bytes were given before their chunk was stored');
     assert.deepEqual(state.starts, [0]);
     source.close();
-    const again = new KeptSource(store, optionsOf(url));
+    const again = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(again)).equals(model));
     assert.ok((await readAll(again, SIZE - 7)).equals(model.subarray(SIZE - 7)));
     assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
@@ -352,7 +350,7 @@ describe('an engine’s source', () => {
       [0, true],
     ])) {
       Object.assign(disk, { room, isSilent });
-      const source = new KeptSource(store, optionsOf(url));
+      const source = new KeptSource(store, [{ url }], options);
       assert.ok((await readAll(source)).equals(model));
       source.close();
       assert.equal(await store.has(url), false);
@@ -365,7 +363,7 @@ describe('an engine’s source', () => {
     await pauseAfter(store, url);
     change(newer);
     state.fault = () => undefined;
-    const source = new KeptSource(store, optionsOf(url));
+    const source = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(source)).equals(newer));
     source.close();
     await store.delete(url);
@@ -375,7 +373,7 @@ describe('an engine’s source', () => {
       setTimeout(() => change(newer));
       return { cut: CHUNK_BYTES + 5 };
     };
-    const other = new KeptSource(store, optionsOf(url));
+    const other = new KeptSource(store, [{ url }], options);
     await assert.rejects(readAll(other), hasCode('CHANGED'));
     other.close();
   });

@@ -414,6 +414,10 @@ function httpError(url, response) {
   const { status, statusText } = response;
   const message = `${url} answered ${status}${statusText ? ` ${statusText}` : ''}`;
   const cause = { status, statusText, url: response.url };
+  if (response.headers.get('X-Error-Code') === 'GatedRepo') {
+    const hint = 'accept its terms on its page, and send a token';
+    return new WickError('GATED', `${message}: the model is gated; ${hint}`, cause);
+  }
   if (status !== 429 && status < 500) return new WickError('HTTP', message, cause);
   const seconds = Number(response.headers.get('Retry-After') ?? 0);
   return new BusyServer(message, cause, Math.min(BACKOFF_MS_MAX, (seconds || 0) * 1000));

@@ -21,7 +21,11 @@ const turn = () => new Promise((settle) => setTimeout(settle));
  */
 export async function importModel(backend, from, { name, url, signal, onProgress, makeRoom }) {
   const blob = typeof from === 'string' ? await blobOfPath(from) : from;
-  const known = { name: name ?? nameOf(from), url: url && String(url), size: blob.size };
+  const known = {
+    name: name ?? nameOf(from),
+    urls: url === undefined ? [] : [String(url)],
+    size: blob.size,
+  };
   const record = newRecord(crypto.randomUUID().replaceAll('-', ''), known);
   const { id } = record;
   checkModel(new Uint8Array(await blob.slice(0, 64).arrayBuffer()));

@@ -10,10 +10,13 @@ import { openModels } from './open_models.js';
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 /** @typedef {import('./model_store.js').ModelStore} ModelStore */
 /** @typedef {import('./open_model.js').OpenModel} OpenModel */
+/** @typedef {import('./model_store.js').Wanted} Wanted */
 
 /**
  * @typedef {object} KeptOptions
- * @property {string[]} urls
+ * @property {string[]} [urls]
+ * @property {string} [model] the name of a model, in place of addresses
+ * @property {import('../models.js').HubOptions} [hub]
  * @property {Record<string, string>} headers
  * @property {number} retries
  * @property {number} stallMs
@@ -38,27 +41,35 @@ export async function openKept(options) {
     shared = undefined;
     throw error;
   });
-  const { urls, isOnly } = options;
-  const described = await store.describe(urls);
+  const { isOnly } = options;
+  const files = await filesOf(store, options);
+  const described = await store.describe(files);
   if (described) return { description: described, source: undefined };
   if (isOnly) {
-    for (const url of urls) {
+    for (const { url } of files) {
       if (await store.has(url)) continue;
       throw new WickError('NOT_FOUND', `${url} is not kept, and cache: 'only' asks no server`);
     }
   }
   const description = /** @type {const} */ ({
     kind: 'page',
-    files: urls.length,
+    files: files.length,
     canSeek: true,
     isRemote: !isOnly,
   });
-  return { description, source: new KeptSource(store, options) };
+  return { description, source: new KeptSource(store, files, options) };
+}
+
+/** @param {ModelStore} store @param {KeptOptions} options @returns {Promise<Wanted[]>} */
+async function filesOf(store, options) {
+  const { model, urls = [] } = options;
+  return model === undefined ? urls.map((url) => ({ url })) : store.locate(model, options);
 }
 
 export class KeptSource {
   canSeek = true;
   #store;
+  #files;
   #options;
   /** By the number of the file. @type {Map<number, OpenModel>} */
   #models = new Map();
@@ -66,9 +77,10 @@ export class KeptSource {
   #plain;
   #isClosed = false;
 
-  /** @param {ModelStore} store @param {KeptOptions} options */
-  constructor(store, options) {
-    this.files = options.urls.length;
+  /** @param {ModelStore} store @param {Wanted[]} files @param {KeptOptions} options */
+  constructor(store, files, options) {
+    this.files = files.length;
+    this.#files = files;
     this.#store = store;
     this.#options = options;
   }
@@ -78,7 +90,7 @@ export class KeptSource {
     if (file >= this.files) throw fileIsMissing(file, this.files);
     let model = this.#models.get(file);
     if (!model) {
-      model = await this.#store.takeKept(this.#options.urls[file], this.#options);
+      model = await this.#store.takeKept(this.#files[file], this.#options);
       this.#models.set(file, model);
       if (this.#isClosed) this.close();
     }
@@ -99,7 +111,11 @@ export class KeptSource {
     const isServers = error instanceof WickError && !storeCodes.includes(error.code);
     if (isServers || this.#options.isOnly || this.#isClosed) throw error;
     if (!this.#plain) console.warn(`wick-llm: the model is not kept: ${error}`);
-    this.#plain ??= new HttpSource(this.#options);
+    this.#plain ??= new HttpSource({
+      ...this.#options,
+      urls: this.#files.map(({ url }) => url),
+      headers: { ...this.#files[0].headers, ...this.#options.headers },
+    });
     return this.#plain.open(file, offset);
   }
 

@@ -3,7 +3,9 @@
 import { unlessAborted } from '../base/abort_signals.js';
 import { abortError, argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { HttpSource } from '../bytes/http_source.js';
+import { splitNames } from '../bytes/split_files.js';
 import { pathOf } from './folder_backend.js';
+import { canonicalName, parseHubName, resolveHubModel } from './hub.js';
 import { importModel } from './import_model.js';
 import { News } from './news.js';
 import { OpenModel } from './open_model.js';
@@ -14,7 +16,11 @@ import { checksum } from './sha256.js';
 /** @typedef {import('../models.js').GetOptions} GetOptions */
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
-/** @typedef {{id?: string, url: string, name?: string, size?: number | null, sha256?: string | null, headers?: Record<string, string>}} Wanted a file */
+/**
+ * A file. `alias` is the name that it was asked for by.
+ * @typedef {{url: string, id?: string, alias?: string, name?: string, size?: number | null, sha256?: string | null,
+ *   headers?: Record<string, string>}} Wanted
+ */
 
 const RETRIES = 5;
 const STALL_MS = 30_000;
@@ -26,7 +32,12 @@ const eventTypes = ['progress', 'kept', 'removed', 'damaged'];
 /** @param {string | URL} url @returns {string} */
 const absolute = (url) => {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-  return URL.canParse(String(url), base) ? new URL(String(url), base).href : String(url);
+  if (!URL.canParse(String(url), base)) return String(url);
+  // a hub's page of a file
+  return new URL(String(url), base).href.replace(
+    /^(https?:(?:\/\/?[^/]+){3}\/)blob\//,
+    '$1resolve/',
+  );
 };
 
 /** @param {string} url @returns {string} */
@@ -78,7 +89,9 @@ export class ModelStore extends EventTarget {
         'A model is named by its address, its fingerprint, its SHA-256 or its id',
       );
     }
-    const [text, url] = [String(name), absolute(name)];
+    const hub = parseHubName(name);
+    const text = hub ? canonicalName(hub) : String(name);
+    const url = hub ? text : absolute(name);
     const fits = (await this.#records()).filter(
       ({ id, urls, fingerprint, sha256, name: own }) =>
         [id, fingerprint, sha256, own].includes(text) || urls.includes(url),
@@ -115,32 +128,32 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * @param {string[]} urls
+   * @param {Wanted[]} files
    * @returns {Promise<{kind: 'path', paths: string[]} | {kind: 'blob', blobs: Blob[]} | undefined>} how a worker reads
-   *   these files by itself; undefined if it cannot, or one is not whole
+   *   them by itself; undefined if it cannot, or one is not whole
    */
-  async describe(urls) {
+  async describe(files) {
     /** @type {string[]} */
     const paths = [];
     /** @type {Blob[]} */
     const blobs = [];
-    for (const url of urls) {
-      const record = await this.#find(url);
-      if (!record?.fingerprint || !(await this.#backend.hasChunks(record))) return undefined;
+    for (const file of files) {
+      const record = await this.#recordOf(file);
+      if (!record?.fingerprint || !(await this.#isThere(record))) return undefined;
       const described = await this.#backend.describe(record);
       if (!described) return undefined;
       if (described.kind === 'path') paths.push(...described.paths);
       else blobs.push(...described.blobs);
-      await this.#touch(record);
+      await this.#touch(record, file);
     }
     return paths.length > 0 ? { kind: 'path', paths } : { kind: 'blob', blobs };
   }
 
-  /** Opens what is kept of an address for reading. @param {string} url @param {GetOptions} options */
-  async takeKept(url, options) {
-    const found = await this.#find(url);
-    if (found?.fingerprint && !(await this.#backend.hasChunks(found))) await this.verify(found.id);
-    const model = this.take({ id: found?.id, url }, options);
+  /** Opens what is kept of a file for reading. @param {Wanted} file @param {Parameters<ModelStore['take']>[1]} options */
+  async takeKept(file, options) {
+    const found = await this.#recordOf(file);
+    if (found?.fingerprint) await this.#isThere(found);
+    const model = this.take({ ...file, id: found?.id }, options);
     await model.refresh();
     return model;
   }
@@ -149,19 +162,67 @@ export class ModelStore extends EventTarget {
 
   /**
    * Downloads what is not kept of a model.
-   * @param {string | URL} name an address, or the name of a model of the store
+   * @param {string | URL} name an address, a name on the hub, or the name of a model of the store
    * @param {GetOptions} [options]
-   * @returns {Promise<ModelEntry>} the whole one
+   * @returns {Promise<ModelEntry>} the whole one; of a split model its first file
    */
   async get(name, options = {}) {
-    const { signal, onProgress } = options;
-    throwIfAborted(signal);
+    throwIfAborted(options.signal);
+    const files = await this.locate(name, options);
+    /** @type {ModelEntry[]} */
+    const entries = [];
+    for (const file of files) entries.push(await this.#getFile(file, options));
+    return entries[0];
+  }
+
+  /**
+   * The files of a model. The hub is asked where they are unless all of them are kept.
+   * @param {string | URL} name
+   * @param {GetOptions & {isOnly?: boolean}} [options]
+   * @returns {Promise<Wanted[]>}
+   */
+  async locate(name, options = {}) {
     const found = await this.#find(name);
-    if (found?.fingerprint) return this.#use(found);
-    const url = found?.urls[0] ?? absolute(name);
+    const hub = parseHubName(name);
+    const url = found?.urls.find((one) => /^https?:/.test(one)) ?? absolute(name);
+    if (hub && !(found && (await this.#areWhole(splitNames(url))))) {
+      if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not kept`);
+      const { hub: how, fetch, signal } = options;
+      const files = await resolveHubModel(hub, { ...how, fetch, signal });
+      return files.map((file, index) => ({
+        ...file,
+        ...(index === 0 && { alias: canonicalName(hub) }),
+      }));
+    }
+    if (found?.fingerprint && !hub && splitNames(url).length === 1) return [{ id: found.id, url }];
     if (!URL.canParse(url)) throw new WickError('NOT_FOUND', `No model named ${name} is kept`);
     const { sha256, size } = options;
-    const model = this.take({ id: found?.id, url, sha256, size }, options);
+    const urls = splitNames(url);
+    return urls.length > 1 ? urls.map((one) => ({ url: one })) : [{ url, sha256, size }];
+  }
+
+  /** @param {string[]} urls */
+  async #areWhole(urls) {
+    for (const url of urls) if (!(await this.has(url))) return false;
+    return true;
+  }
+
+  /** The record of a file, whatever address its content came from. @param {Wanted} file */
+  async #recordOf({ id, url, sha256 }) {
+    const byAddress = await this.#find(id ?? url);
+    if (byAddress?.fingerprint || !sha256) return byAddress;
+    return (await this.#find(sha256)) ?? byAddress;
+  }
+
+  /** @param {Wanted} file @param {GetOptions} options @returns {Promise<ModelEntry>} */
+  async #getFile(file, options) {
+    const { signal, onProgress } = options;
+    const found = await this.#recordOf(file);
+    if (found?.fingerprint && (await this.#isThere(found))) {
+      await this.#touch(found, file);
+      return entryOf(found);
+    }
+    const model = this.take({ ...file, id: found?.id }, options);
     const report = () => {
       const { record } = model;
       if (record) onProgress?.({ loaded: storedBytes(record), total: record.size ?? undefined });
@@ -176,9 +237,15 @@ export class ModelStore extends EventTarget {
       own.end();
       await this.release(model);
     }
-    const record = await this.#find(url);
+    const record = await this.#recordOf(file);
     if (record?.fingerprint) return entryOf(record);
-    throw new WickError('NOT_FOUND', `${url} was removed while it was downloaded`);
+    throw new WickError('NOT_FOUND', `${file.url} was removed while it was downloaded`);
+  }
+
+  /** Whether the chunks of a whole model are there. If not, its record says so afterwards. @param {ModelRecord} record */
+  async #isThere(record) {
+    if (await this.#backend.hasChunks(record)) return true;
+    return (await this.verify(record.id)).isWhole;
   }
 
   /** @param {OpenModel} model @param {() => void} report */
@@ -204,14 +271,14 @@ export class ModelStore extends EventTarget {
    * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: () => void}} options
    * @returns {OpenModel}
    */
-  take({ url, id = idOf(url), name, size, sha256, headers }, options = {}) {
+  take({ url, id = idOf(url), alias, name, size, sha256, headers }, options = {}) {
     let model = this.#open.get(id);
     if (!model || model.hasFailed) {
       const { retries = RETRIES, stallMs = STALL_MS, fetch, connections = 1, onRetry } = options;
       const sent = { ...headers, ...Object.fromEntries(new Headers(options.headers)) };
       const how = { urls: [url], headers: sent, retries, stallMs, fetch, onRetry };
       model = new OpenModel(id, this.#backend, {
-        known: { url, name: name ?? nameOfUrl(url), size, sha256 },
+        known: { urls: alias ? [url, alias] : [url], name: name ?? nameOfUrl(url), size, sha256 },
         connect: () => connect(how, connections),
         makeRoom: (missing, isRefused) => this.#makeRoom(id, missing, isRefused),
         onStored: (record) => this.#tell('progress', record),
@@ -245,19 +312,10 @@ export class ModelStore extends EventTarget {
     });
   }
 
-  /** @param {ModelRecord} record of a whole model @returns {Promise<ModelEntry>} */
-  async #use(record) {
-    if (!(await this.#backend.hasChunks(record))) {
-      await this.verify(record.id);
-      return this.get(record.id);
-    }
-    await this.#touch(record);
-    return entryOf(record);
-  }
-
-  /** @param {ModelRecord} record of a whole model that is used now */
-  async #touch(record) {
+  /** @param {ModelRecord} record of a whole model that is used now @param {Wanted} file */
+  async #touch(record, { url, alias }) {
     record.usedMs = Date.now();
+    record.urls = [...new Set([...record.urls, url, ...(alias ? [alias] : [])])];
     const unlock = await this.#backend.tryLock(record.id);
     if (unlock) await this.#backend.writeRecord(record).finally(unlock);
   }

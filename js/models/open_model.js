@@ -15,7 +15,7 @@ const PIECE_BYTES = 1 << 20;
 
 /**
  * @typedef {object} OpenOptions
- * @property {{name: string, url?: string, size?: number | null, sha256?: string | null}} known
+ * @property {import('./records.js').Known} known
  * @property {() => Omit<import('./download.js').DownloadOptions, 'onStored' | 'makeRoom' | 'onNews'>} connect
  * @property {import('./download.js').DownloadOptions['makeRoom']} makeRoom
  * @property {(record: ModelRecord) => void} onStored
@@ -175,6 +175,7 @@ export class OpenModel {
       record = newRecord(this.#id, known);
     }
     if (record.fingerprint === null) record.sha256 ??= known.sha256 ?? null;
+    record.urls = [...new Set([...record.urls, ...(known.urls ?? [])])];
     if (this.#lost.size > 0) {
       for (const index of this.#lost) record.sums[index] = null;
       Object.assign(record, { fingerprint: null, hash: null });

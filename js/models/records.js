@@ -26,23 +26,24 @@ export const CHUNK_BYTES = 4 << 20;
  */
 
 /** @typedef {import('../models.js').ModelEntry} ModelEntry */
+/** @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known what is known beforehand */
 
 /** @param {string} url @returns {string} where the model of an address is kept */
 export const idOf = (url) => hashText(url).slice(0, 32);
 
 /**
  * @param {string} id
- * @param {{name: string, url?: string, size?: number | null, sha256?: string | null}} known
+ * @param {Known} known
  * @returns {ModelRecord}
  */
-export function newRecord(id, { name, url, size, sha256 }) {
+export function newRecord(id, { name, urls = [], size, sha256 }) {
   const now = Date.now();
   return {
     version: VERSION,
     id,
     stamp: crypto.randomUUID(),
     name,
-    urls: url === undefined ? [] : [url],
+    urls: [...urls],
     size: size ?? null,
     tag: null,
     sha256: sha256 ?? null,

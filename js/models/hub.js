@@ -1,0 +1,177 @@
+// js/models/hub.js — names of models on a hub: `hf:owner/repo/file.gguf` is a file, `owner/repo:Q4_K_M` the file of a
+// repository that has this type. The hub's listing says which files there are, how large, and with which SHA-256.
+
+import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { splitNames } from '../bytes/split_files.js';
+
+/** @typedef {import('../models.js').HubOptions} HubOptions */
+/** @typedef {{owner: string, repo: string, revision?: string, path?: string, type?: string}} HubName */
+/** @typedef {{path: string, size: number, sha256: string | undefined}} HubFile */
+
+const ENDPOINT = 'https://huggingface.co';
+/** The type that is taken where none is named, before the first file of the listing. */
+const TYPE = 'Q4_K_M';
+const PAGES_MAX = 100;
+const TRIES_MAX = 4;
+const WAIT_MS_MAX = 8000;
+const WAIT_MS = 500;
+
+const NAME = /^(?:hf:)?([\w.-]+)\/([\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?$/i;
+
+/** @param {unknown} text @returns {HubName | undefined} */
+export function parseHubName(text) {
+  const found = typeof text === 'string' ? NAME.exec(text) : null;
+  if (!found) return undefined;
+  const [, owner, repo, revision, path, type] = found;
+  const isMeant = /^hf:/i.test(String(text)) || type !== undefined; // others are relative addresses
+  return isMeant ? { owner, repo, revision, path, type } : undefined;
+}
+
+/** @param {HubName} name @returns {string} the same for all spellings of a name */
+export function canonicalName({ owner, repo, revision, path, type }) {
+  const rest = path === undefined ? `:${(type ?? TYPE).toUpperCase()}` : `/${path}`;
+  return `hf:${owner}/${repo}${revision === undefined ? '' : `@${revision}`}${rest}`;
+}
+
+/**
+ * The files of a model, by the commit that its revision is at now.
+ * @param {HubName} name
+ * @param {HubOptions & {fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
+ * @returns {Promise<{url: string, name: string, size: number, sha256: string | undefined, headers: Record<string, string>}[]>}
+ */
+export async function resolveHubModel(name, options) {
+  const { endpoint = ENDPOINT, token } = options;
+  if (!URL.canParse(endpoint)) throw argumentError(`endpoint is not an address: ${endpoint}`);
+  const base = endpoint.replace(/\/+$/, '');
+  const headers = /** @type {Record<string, string>} */ (
+    token === undefined ? {} : { Authorization: `Bearer ${token}` }
+  );
+  const ask = { ...options, headers };
+  const repo = `${name.owner}/${name.repo}`;
+  const commit = name.revision ?? (await commitOf(`${base}/api/models/${repo}`, ask));
+  const files = await listFiles(
+    base,
+    `${base}/api/models/${repo}/tree/${commit}?recursive=true`,
+    ask,
+  );
+  return chooseFiles(files, name).map(({ path, size, sha256 }) => ({
+    url: `${base}/${repo}/resolve/${commit}/${path.split('/').map(encodeURIComponent).join('/')}`,
+    name: path.split('/').at(-1) ?? path,
+    size,
+    sha256,
+    headers,
+  }));
+}
+
+/** @param {string} url @param {Parameters<typeof request>[1]} ask @returns {Promise<string>} */
+async function commitOf(url, ask) {
+  const { sha } = await jsonOf(await request(url, ask), url);
+  if (typeof sha === 'string' && /^\w+$/.test(sha)) return sha;
+  throw new WickError('HTTP', `${url} names no commit`);
+}
+
+/**
+ * @param {string} base
+ * @param {string} first
+ * @param {Parameters<typeof request>[1]} ask
+ * @returns {Promise<HubFile[]>}
+ */
+async function listFiles(base, first, ask) {
+  /** @type {HubFile[]} */
+  const files = [];
+  let url = first;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const response = await request(url, ask);
+    const rows = await jsonOf(response, url);
+    if (!Array.isArray(rows)) throw new WickError('HTTP', `${url} is no listing of files`);
+    for (const { type, path, size, lfs } of rows) {
+      const isModel = type === 'file' && typeof path === 'string' && /\.gguf$/i.test(path);
+      if (isModel) files.push({ path, size: lfs?.size ?? size, sha256: lfs?.oid });
+    }
+    const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
+    if (next === undefined) return files;
+    url = new URL(next, url).href;
+    // the token is for this host alone
+    if (new URL(url).origin !== new URL(base).origin) break;
+  }
+  throw new WickError('HTTP', `The listing ${first} has no end`);
+}
+
+/** @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all of a split model's */
+function chooseFiles(files, { owner, repo, path, type }) {
+  const models = files.filter((one) => !/(^|[-_./])mmproj/i.test(one.path));
+  const chosen =
+    path === undefined ? fileOfType(models, type) : files.find((one) => one.path === path);
+  if (!chosen) {
+    const wanted = path ?? `a GGUF file of type ${type ?? TYPE}`;
+    const there = models.map((one) => one.path).slice(0, 20);
+    const message = `${owner}/${repo} has not ${wanted}; it has ${there.join(', ') || 'no GGUF file'}`;
+    throw new WickError('NOT_FOUND', message, { files: there });
+  }
+  return splitNames(chosen.path).map((part) => {
+    const found = files.find((one) => one.path === part);
+    if (found) return found;
+    throw new WickError('NOT_FOUND', `${owner}/${repo} has not ${part}, a file of a split model`);
+  });
+}
+
+/** @param {HubFile[]} files @param {string | undefined} type */
+function fileOfType(files, type) {
+  const of = (/** @type {string} */ wanted) => {
+    const literal = wanted.replace(/[.-]/g, '\\$&');
+    const pattern = new RegExp(`(^|[-_./])${literal}([-_./]|$)`, 'i');
+    return files.find((one) => pattern.test(one.path));
+  };
+  return type === undefined ? (of(TYPE) ?? files[0]) : of(type);
+}
+
+/**
+ * @param {string} url
+ * @param {{headers: Record<string, string>, fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
+ * @returns {Promise<Response>} with a good status
+ */
+async function request(url, { headers, fetch = globalThis.fetch, signal }) {
+  for (let tries = 1; ; tries++) {
+    /** @type {Response} */
+    let response;
+    try {
+      response = await fetch(url, { headers, signal });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new WickError(
+        'NETWORK',
+        `${new URL(url).host} could not be reached: ${wordsOf(error)}`,
+        error,
+      );
+    }
+    if (response.ok) return response;
+    const isBusy = response.status === 429 || response.status >= 500;
+    if (!isBusy || tries === TRIES_MAX) throw await refusalOf(url, response);
+    const seconds = Number(response.headers.get('Retry-After')) || 0;
+    const waitMs = Math.min(WAIT_MS_MAX, seconds * 1000 || WAIT_MS * tries);
+    await new Promise((settle) => setTimeout(settle, waitMs));
+    signal?.throwIfAborted();
+  }
+}
+
+/** @param {Response} response @param {string} url @returns {Promise<any>} */
+async function jsonOf(response, url) {
+  try {
+    return await response.json();
+  } catch (error) {
+    throw new WickError('HTTP', `${url} is not JSON: ${wordsOf(error)}`, error);
+  }
+}
+
+/** @param {string} url @param {Response} response */
+async function refusalOf(url, { status, headers }) {
+  const code = headers.get('X-Error-Code') ?? undefined;
+  const words = headers.get('X-Error-Message') ?? `${url} answered ${status}`;
+  const cause = { status, code, url };
+  if (code === 'GatedRepo') {
+    const hint = 'accept its terms on its page, and send a token';
+    return new WickError('GATED', `${words}: the model is gated; ${hint}`, cause);
+  }
+  const isMissing = /^(Repo|Entry|Revision)NotFound$/.test(code ?? '');
+  return new WickError(isMissing ? 'NOT_FOUND' : 'HTTP', words, cause);
+}
