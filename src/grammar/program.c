@@ -5,23 +5,24 @@
 
 enum { BLOCK_TIMES = 256 };
 
+// Place and edge 0 stand for none; other places begin as such.
+static const grammar_place NO_PLACE = {0};
+static const grammar_edge NO_EDGE = {0};
+
 bool program_begin(program_builder *builder, grammar_work *work) {
   *builder = (program_builder){.work = work};
-  const grammar_place place = {0};
-  const grammar_edge edge = {0};
-  return WORK_PUSH(work, &builder->places, place) && WORK_PUSH(work, &builder->edges, edge) &&
+  return WORK_PUSH(work, &builder->places, NO_PLACE) && WORK_PUSH(work, &builder->edges, NO_EDGE) &&
          WORK_PUSH(work, &builder->rules, 0);
 }
 
 uint32_t program_place(program_builder *builder) {
-  const grammar_place place = {0};
   if (builder->places.count >= GRAMMAR_PLACES_MAX) {
     work_fail(builder->work, WICK_E_FULL, WICK_NO_OFFSET, "the grammar has more than %d states",
               GRAMMAR_PLACES_MAX);
     return 0;
   }
   if (!work_step(builder->work, 1)) return 0;
-  return WORK_PUSH(builder->work, &builder->places, place) ? builder->places.count - 1 : 0;
+  return WORK_PUSH(builder->work, &builder->places, NO_PLACE) ? builder->places.count - 1 : 0;
 }
 
 uint32_t program_rule(program_builder *builder) {

@@ -171,6 +171,31 @@ TEST(texts_are_read_as_the_c_library_reads_them) {
   }
 }
 
+// Digits behind those that can count move the exponent, and decide ties.
+TEST(texts_of_many_digits_are_read_as_the_c_library_reads_them) {
+  enum { DIGITS_MAX = 1200 };
+  uint64_t random = 14;
+  for (int i = 0; i < 600; i++) {
+    static char text[DIGITS_MAX + 32];
+    const uint32_t digits = 700 + (uint32_t)random_below(&random, DIGITS_MAX - 700);
+    const uint32_t point = (uint32_t)random_below(&random, 2 * digits);
+    const uint32_t zeros_from = i % 3 == 0 ? (uint32_t)random_below(&random, 30) : digits;
+    size_t size = 0;
+    for (uint32_t k = 0; k < digits; k++) {
+      if (k == point) text[size++] = '.';
+      const bool is_zero = k >= zeros_from && k + 1 != digits;
+      text[size++] = (char)('0' + (is_zero ? 0 : random_below(&random, 10)));
+    }
+    const int before = (int)(point < digits ? point : digits);
+    size +=
+        (size_t)snprintf(text + size, 16, "e%d", 300 - before - (int)random_below(&random, 600));
+    const double wanted = strtod(text, NULL);
+    double value = -1;
+    CHECK(decimal_read_f64(text, size, &value));
+    if (!CHECK_EQ_MEM(&value, &wanted, sizeof value)) printf("# %s: %g\n", text, value);
+  }
+}
+
 TEST(places_are_written_as_the_c_library_writes_them) {
   uint64_t random = 13;
   double most = 4e18;

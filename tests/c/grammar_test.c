@@ -243,6 +243,61 @@ TEST(free_text_around_a_constraint) {
   rig_close(&rig);
 }
 
+// free (trigger "c" "d" free)*, by searching for the trigger at each place anew.
+static bool is_free_text(const char *text, const char *trigger) {
+  const size_t trigger_bytes = strlen(trigger);
+  const char *from = text;
+  for (;;) {
+    const char *found = strstr(from, trigger);
+    if (found == NULL) return true;
+    found += trigger_bytes;
+    if (found[0] != 'c') return false;
+    if (found[1] != 'd') return false;
+    from = found + 2;
+  }
+}
+
+// Triggers whose beginnings come again within them.
+TEST(a_trigger_is_found_wherever_it_ends) {
+  uint64_t random = 3;
+  uint32_t fits = 0, with_trigger = 0;
+  for (int round = 0; round < 60; round++) {
+    char trigger[8] = "", text[40];
+    const size_t trigger_bytes = 1 + (size_t)random_below(&random, 6);
+    for (size_t i = 0; i < trigger_bytes; i++) trigger[i] = (char)('a' + random_below(&random, 2));
+    const wick_grammar wanted = {.kind = WICK_GRAMMAR_REGEX,
+                                 .text = "c",
+                                 .text_bytes = 1,
+                                 .trigger = trigger,
+                                 .trigger_bytes = trigger_bytes,
+                                 .marker = "d",
+                                 .marker_bytes = 1};
+    grammar_rig rig = {0};
+    memory_init(&rig.memory, 0, platform_alloc, platform_free);
+    rig.status = grammar_create(&rig.memory, NULL, &wanted, &rig.grammar, &rig.error);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) return;
+    for (int i = 0; i < 200; i++) {
+      size_t size = 0;
+      const size_t most = (size_t)random_below(&random, 24);
+      while (size < most) {
+        text[size++] = (char)('a' + random_below(&random, 2));
+        text[size] = '\0';
+        const bool ends = size >= trigger_bytes &&
+                          memcmp(text + size - trigger_bytes, trigger, trigger_bytes) == 0;
+        if (ends && random_below(&random, 8) != 0) text[size++] = 'c';
+        if (ends && random_below(&random, 8) != 0) text[size++] = 'd';
+      }
+      text[size] = '\0';
+      const bool is_right = is_free_text(text, trigger);
+      if (!CHECK(rig_holds(&rig, text) == is_right)) printf("#   %s: %s\n", trigger, text);
+      fits += is_right;
+      with_trigger += is_right && strstr(text, trigger) != NULL;
+    }
+    rig_close(&rig);
+  }
+  CHECK(fits < 60 * 200 && with_trigger > 1000);
+}
+
 // Two ways at each letter: the stacks are shared, and so their number does not double.
 TEST(ambiguous_grammars_take_little) {
   grammar_rig rig;

@@ -390,6 +390,29 @@ TEST(marked_parameters_are_held_to_their_types) {
   CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
 }
 
+// White space between the calls of a list is what printers of JSON write.
+TEST(calls_of_a_list_stand_as_json_is_printed) {
+#define ONE "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}, \"id\": \"a12345678\"}"
+#define LIST(calls) "[TOOL_CALLS][" calls "]"
+  static const reply_case CASES[] = {
+      {LIST(ONE), true, false, true},
+      {LIST(ONE "," ONE), true, false, true},
+      {LIST(ONE ", " ONE), true, false, true},
+      {LIST(ONE ",\n" ONE), true, false, true},
+      {LIST(ONE ",\n    " ONE ", " ONE), true, false, true},
+      {LIST(ONE "\n"), true, false, true},
+      {LIST(ONE ",\n     " ONE), true, false, false},
+      {LIST(ONE ",\n\n" ONE), true, false, false},
+      {LIST(ONE " " ONE), true, false, false},
+      {LIST(ONE ", "), true, false, false},
+      {LIST(ONE ", " ONE), true, true, false},
+      {LIST(""), true, false, false},
+  };
+  CHECK_REPLIES("[TOOL_CALLS]", "", WEATHER, CASES);
+#undef ONE
+#undef LIST
+}
+
 TEST(more_tools_than_are_held_are_refused) {
   enum { TOOLS = 1025 };
   static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";

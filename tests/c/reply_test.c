@@ -206,6 +206,13 @@ TEST(reads_marked_parameters) {
       "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n<｜DSML｜parameter name=\"days\" "
       "string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
       "get", "{\"days\": \"5\"}");
+  // attributes are those of their parameter alone
+  check_call("｜DSML｜",
+             "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n"
+             "<｜DSML｜parameter name=\"city\"s string=\"true\">5</｜DSML｜parameter>\n"
+             "<｜DSML｜parameter name=\"days\"tring=\"true\">5</｜DSML｜parameter>\n"
+             "</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+             "get", "{\"city\": \"5\", \"days\": 5}");
   check_call("<atem:function_calls>",
              "<atem:function_calls>\n<atem:invoke name=\"ping\">\n</atem:invoke>\n"
              "</atem:function_calls>",

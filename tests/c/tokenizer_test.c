@@ -615,3 +615,16 @@ TEST(lists_that_are_needed_and_lists_that_are_not) {
     CHECK(fixture_close(&fixture));
   }
 }
+
+TEST(pre_tokenizers_are_known_by_their_whole_names) {
+  char part[64];
+  for (int i = 0; i < PRETOKENIZER_COUNT; i++) {
+    const char *name = PRETOKENIZERS[i];
+    CHECK(tokenizer_knows_pre(name));
+    snprintf(part, sizeof part, "%s!", name);
+    CHECK(!tokenizer_knows_pre(part));
+    snprintf(part, sizeof part, "!%s", name + 1);
+    CHECK(!tokenizer_knows_pre(part));
+  }
+  CHECK(!tokenizer_knows_pre(""));
+}

@@ -176,7 +176,10 @@ async function tryTests(place, tests, baseline, object) {
   let leftMs = BUDGET_MS;
   for (const test of tests) {
     if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
-    const ended = await place.runTest(test, 3 * baseline.of(test) + 2000, object);
+    const limitMs = 3 * baseline.of(test) + 2000;
+    let ended = await place.runTest(test, limitMs, object);
+    // what is only slow, beside other work of the machine, ends within twice the time
+    if (ended.status === 'overdue') ended = await place.runTest(test, 2 * limitMs, object);
     if (ended.status === 'failed') return { outcome: 'killed', by: test };
     if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
     leftMs -= ended.cpuMs;
