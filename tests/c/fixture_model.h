@@ -34,7 +34,7 @@ typedef struct fixture_experts {
 // (Qwen3.5), Mamba (Jamba) or Mamba 2 (Granite 4). The numbers are what the file says; the tensors
 // are those of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
 typedef struct fixture_hybrid {
-  const char *architecture;       // "lfm2", "qwen35", "gemma3", "jamba", "granitehybrid"
+  const char *architecture;       // "lfm2", "qwen35", "gemma3", "gemma3n", "jamba", "granitehybrid"
   uint32_t taps;                  // of the convolution
   uint32_t state, key_heads;      // key heads: groups of Mamba 2
   uint32_t value_heads;           // jamba: the rank of dt
@@ -42,8 +42,8 @@ typedef struct fixture_hybrid {
   uint32_t kv_heads, kv_count;    // not qwen35: of an odd layer; layers
   const char *left_out;           // a tensor that is not there
   const char *poisoned;           // the tensor of the shape's poison
-  uint32_t window;                // gemma3: every layer but the odd ones sees so many tokens
-  uint32_t inner;                 // jamba, granitehybrid: channels
+  uint32_t window;  // gemma3, gemma3n: every layer but the odd ones sees so many tokens
+  uint32_t inner;   // jamba, granitehybrid: channels
 } fixture_hybrid;
 
 static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0, 0};
@@ -69,6 +69,8 @@ static const fixture_hybrid FIXTURE_GRANITE = {
 };
 static const fixture_hybrid FIXTURE_GEMMA3 = {
     .architecture = "gemma3", .kv_heads = 1, .interval = 2, .window = 21};
+static const fixture_hybrid FIXTURE_GEMMA3N = {
+    .architecture = "gemma3n", .kv_heads = 1, .interval = 2, .window = 21};
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
@@ -323,6 +325,41 @@ static inline void fixture_add_odd(fixture_tensors *list, const fixture_shape *s
   fixture_add(list, s->type, hidden, hidden, 1, i, "attn_output.weight");
 }
 
+static inline void fixture_add_outer(fixture_tensors *list, ggml_type type, uint64_t rows,
+                                     uint64_t cols, uint64_t matrices, const char *name) {
+  fixture_tensor *tensor = &list->at[list->count++];
+  *tensor = (fixture_tensor){.type = type, .dims = {cols, rows, matrices}};
+  text_format(tensor->name, sizeof tensor->name, "%s", name);
+}
+
+// What Gemma 3n has outside of its layers and, beside Gemma 3, in one: numbers that its files do
+// not say.
+enum { FIXTURE_INPUTS = 256, FIXTURE_RANK = 64, FIXTURE_STREAMS = 4 };
+
+static inline void fixture_add_altup_ends(fixture_tensors *list, const fixture_shape *s) {
+  const uint64_t all = (uint64_t)FIXTURE_INPUTS * s->layers, others = FIXTURE_STREAMS - 1;
+  fixture_add_outer(list, s->type, FIXTURE_VOCAB, all, 1, "per_layer_token_embd.weight");
+  fixture_add_outer(list, s->type, all, s->hidden, 1, "per_layer_model_proj.weight");
+  fixture_add_outer(list, GGML_TYPE_F32, 1, FIXTURE_INPUTS, 1, "per_layer_proj_norm.weight");
+  fixture_add_outer(list, s->type, s->hidden, s->hidden, others, "altup_proj.weight");
+  fixture_add_outer(list, s->type, s->hidden, s->hidden, others, "altup_unembd_proj.weight");
+}
+
+static inline void fixture_add_altup(fixture_tensors *list, const fixture_shape *s, uint32_t i) {
+  const uint64_t hidden = s->hidden, streams = FIXTURE_STREAMS;
+  fixture_add(list, s->type, FIXTURE_INPUTS, hidden, 1, i, "inp_gate.weight");
+  fixture_add(list, s->type, hidden, FIXTURE_INPUTS, 1, i, "proj.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "post_norm.weight");
+  fixture_add(list, s->type, FIXTURE_RANK, hidden, 1, i, "laurel_l.weight");
+  fixture_add(list, s->type, hidden, FIXTURE_RANK, 1, i, "laurel_r.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "laurel_post_norm.weight");
+  fixture_add(list, s->type, streams, hidden, 1, i, "altup_router.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "altup_router_norm.weight");
+  fixture_add(list, GGML_TYPE_F32, 1, hidden, 1, i, "altup_correct_scale.weight");
+  fixture_add(list, s->type, streams * streams, streams, 1, i, "altup_predict_coef.weight");
+  fixture_add(list, s->type, streams, streams, 1, i, "altup_correct_coef.weight");
+}
+
 // Leaves out the tensor that the hybrid says.
 static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
   for (uint32_t i = 0; name != NULL && i < list->count; i++) {
@@ -337,6 +374,7 @@ static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hyb
   const bool is_lfm2 = strcmp(hybrid->architecture, "lfm2") == 0, is_gemma = hybrid->window != 0;
   const bool is_jamba = strcmp(hybrid->architecture, "jamba") == 0;
   const bool is_qwen = strcmp(hybrid->architecture, "qwen35") == 0;
+  const bool is_gemma3n = strcmp(hybrid->architecture, "gemma3n") == 0;
   const uint64_t hidden = s->hidden, ffn = s->ffn;
   list->count = 1;
   list->at[0] = (fixture_tensor){"token_embd.weight", {hidden, FIXTURE_VOCAB, 1}, s->type};
@@ -354,7 +392,9 @@ static inline void fixture_hybrid_list(const fixture_shape *s, const fixture_hyb
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_gate.weight");
     fixture_add(list, s->type, ffn, hidden, 1, i, "ffn_up.weight");
     fixture_add(list, s->type, hidden, ffn, 1, i, "ffn_down.weight");
+    if (is_gemma3n) fixture_add_altup(list, s, i);
   }
+  if (is_gemma3n) fixture_add_altup_ends(list, s);
   list->at[list->count] = (fixture_tensor){"output_norm.weight", {hidden, 1, 1}, GGML_TYPE_F32};
   if (is_lfm2) memcpy(list->at[list->count].name, "token_embd_norm.weight", 23);
   list->count++;

@@ -97,14 +97,14 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   }
 }
 
-// The deviation is that of a sample, with n - 1.
+// The deviation is that of a sample, with n - 1. What is not a number makes all values such.
 static void subtract_cutoff(float *x, uint32_t n, float sparsity) {
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < n; i++) sum += x[i];
   const double mean = sum / n;
   for (uint32_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
   const float cutoff = (float)(mean + sparsity * __builtin_sqrt(squares / (n - 1)));
-  for (uint32_t i = 0; i < n; i++) x[i] = x[i] > cutoff ? x[i] - cutoff : 0;
+  for (uint32_t i = 0; i < n; i++) x[i] = x[i] <= cutoff ? 0 : x[i] - cutoff;
 }
 
 static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
