@@ -42,8 +42,17 @@ export type OneSource = {
   };
 }[keyof ModelSource];
 
+/** A model by its name, in place of a source. */
+export type NamedModel = { [Name in keyof ModelSource]?: undefined } & {
+  /**
+   * On a hub (`hf:owner/repo/file.gguf`, `owner/repo:Q4_K_M`), or of a model that `wick-llm/models` keeps: its
+   * fingerprint, its SHA-256, its id or the name of its file.
+   */
+  model: string;
+};
+
 /** What createEngine takes: where the model is, and settings. */
-export type EngineOptions = EngineSettings & OneSource;
+export type EngineOptions = EngineSettings & ((OneSource & { model?: undefined }) | NamedModel);
 
 export interface EngineSettings {
   /** Sent with every request for the model. */
@@ -59,10 +68,12 @@ export interface EngineSettings {
   stallMs?: number;
   /**
    * Whether a model that has an address is kept for the next visit, and taken from what is kept. True by
-   * default in pages, unless `fetch` or `directoryOnly` is given; elsewhere false. 'only' asks no server: a model that is
+   * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' asks no server: a model that is
    * not kept is NOT_FOUND. `wick-llm/models` is the store.
    */
   cache?: boolean | 'only';
+  /** Where `model` is looked for: by default https://huggingface.co, without a token. */
+  hub?: { endpoint?: string; token?: string };
   /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
   signal?: AbortSignal | null;
   /** Called at most ten times a second. */

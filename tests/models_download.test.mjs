@@ -301,7 +301,7 @@ describe('an engine’s source', () => {
     headers: {},
     retries: 5,
     stallMs: 0,
-    isOnly: false,
+    cache: true,
     onRetry: () => {},
   };
 

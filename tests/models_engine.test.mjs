@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import { startHub } from './support/fake_hub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { serveModel } from './support/model_server.mjs';
 import {
@@ -30,6 +31,13 @@ const model = readFileSync(modelPath);
 /** @type {typeof import('../js/models.js')} */
 const { openModels } = await import(pathToFileURL(join(dist, 'models.js')).href);
 const store = await openModels();
+
+/** @param {TestContext} t @param {import('../js/index.js').EngineSettings & {model: string}} options */
+async function openNamed(t, options) {
+  const engine = await createEngine({ threads: 1, ...options });
+  t.after(() => engine.close());
+  return engine;
+}
 
 /** @param {TestContext} t */
 async function begin(t) {
@@ -132,6 +140,57 @@ describe('in Node', () => {
     await store.import(modelPath, { url });
     await assertSpeaks(await openEngine(t, { url, cache: true }));
     assert.deepEqual(state.starts, []);
+  });
+});
+
+describe('a model by its name', () => {
+  /** @param {TestContext} t */
+  async function beginHub(t) {
+    const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
+    t.after(() => hub.close());
+    await store.clear(); // the same content is kept by other tests
+    return { hub: { endpoint: hub.url }, state: hub.state };
+  }
+
+  test('is found on the hub, and kept', async (t) => {
+    const { hub, state } = await beginHub(t);
+    const name = 'maker/tiny:Q8_0';
+    await assert.rejects(createEngine({ model: name, hub, cache: 'only' }), hasCode('NOT_FOUND'));
+    assert.deepEqual(state.asked, []);
+    await assertSpeaks(await openNamed(t, { model: name, hub }));
+    await waitUntil(() => store.has(name), 'the rest of the model');
+    const asked = state.asked.length;
+    await assertSpeaks(await openNamed(t, { model: `hf:${name}`, hub }));
+    const { fingerprint, id } = /** @type {any} */ (await store.info(name));
+    await assertSpeaks(await openNamed(t, { model: fingerprint, cache: 'only' }));
+    await assertSpeaks(await openNamed(t, { model: id }));
+    assert.equal(state.asked.length, asked);
+    assert.deepEqual(state.starts, [0]);
+  });
+
+  test('is loaded without the store, by the worker or by the fetch of the caller', async (t) => {
+    const { hub, state } = await beginHub(t);
+    await store.clear();
+    for (const fetch of [undefined, globalThis.fetch]) {
+      const options = { model: 'hf:maker/tiny/tiny-Q8_0.gguf', hub, fetch, cache: false };
+      await assertSpeaks(await openNamed(t, options));
+    }
+    assert.equal(state.starts.length, 2);
+    assert.equal(await store.has('hf:maker/tiny/tiny-Q8_0.gguf'), false);
+  });
+
+  test('that is wrong is refused', async () => {
+    const any = (/** @type {object} */ options) => createEngine(/** @type {any} */ (options));
+    for (const [options, code] of /** @type {[object, string][]} */ ([
+      [{ model: 7 }, 'ARG'],
+      [{ model: 'a/b:c', url: 'x.gguf' }, 'ARG'],
+      [{ model: 'a/b:c', hub: { tokens: 'x' } }, 'ARG'],
+      [{ model: 'nothing' }, 'NOT_FOUND'],
+      [{ model: 'nothing', cache: false }, 'NOT_FOUND'],
+      [{ model: 'a/b:c', hub: { endpoint: 'http://127.0.0.1:9' } }, 'NETWORK'],
+    ])) {
+      await assert.rejects(any({ threads: 1, ...options }), hasCode(code));
+    }
   });
 });
 

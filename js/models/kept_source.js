@@ -4,10 +4,12 @@
 import { WickError } from '../base/errors.js';
 import { HttpSource } from '../bytes/http_source.js';
 import { fileIsMissing } from '../bytes/split_files.js';
+import { parseHubName, resolveHubModel } from './hub.js';
 import { openModels } from './open_models.js';
 
 /** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+/** @typedef {import('../bytes/model_sources.js').Source} Source */
 /** @typedef {import('./model_store.js').ModelStore} ModelStore */
 /** @typedef {import('./open_model.js').OpenModel} OpenModel */
 /** @typedef {import('./model_store.js').Wanted} Wanted */
@@ -21,7 +23,8 @@ import { openModels } from './open_models.js';
  * @property {number} retries
  * @property {number} stallMs
  * @property {typeof globalThis.fetch} [fetch]
- * @property {boolean} isOnly no server is asked
+ * @property {boolean | 'only'} cache 'only': no server is asked
+ * @property {AbortSignal | null} [signal]
  * @property {() => void} onRetry
  */
 
@@ -33,16 +36,13 @@ let shared;
 
 /**
  * @param {KeptOptions} options
- * @returns {Promise<{description: SourceDescription, source: KeptSource | undefined}>}
+ * @returns {Promise<{description: SourceDescription, source: Source | undefined}>}
  */
 export async function openKept(options) {
-  shared ??= openModels();
-  const store = await shared.catch((error) => {
-    shared = undefined;
-    throw error;
-  });
-  const { isOnly } = options;
+  const isOnly = options.cache === 'only';
+  const store = options.cache === false ? undefined : await openShared(options);
   const files = await filesOf(store, options);
+  if (!store) return plainSource(files, options);
   const described = await store.describe(files);
   if (described) return { description: described, source: undefined };
   if (isOnly) {
@@ -60,11 +60,48 @@ export async function openKept(options) {
   return { description, source: new KeptSource(store, files, options) };
 }
 
-/** @param {ModelStore} store @param {KeptOptions} options @returns {Promise<Wanted[]>} */
-async function filesOf(store, options) {
-  const { model, urls = [] } = options;
-  return model === undefined ? urls.map((url) => ({ url })) : store.locate(model, options);
+/** @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined: a named model is loaded without it */
+async function openShared({ cache, model }) {
+  try {
+    shared ??= openModels();
+    return await shared;
+  } catch (error) {
+    shared = undefined;
+    if (cache === 'only' || model === undefined) throw error;
+    console.warn(`wick-llm: the model is not kept: ${error}`);
+    return undefined;
+  }
 }
+
+/** @param {ModelStore | undefined} store @param {KeptOptions} options @returns {Promise<Wanted[]>} */
+async function filesOf(store, options) {
+  const { model, urls = [], cache, hub, fetch, signal } = options;
+  if (model === undefined) return urls.map((url) => ({ url }));
+  if (store) return store.locate(model, { ...options, isOnly: cache === 'only' });
+  const name = parseHubName(model);
+  if (name) return resolveHubModel(name, { ...hub, fetch, signal });
+  throw new WickError('NOT_FOUND', `${model} is no name of a hub: hf:owner/repo/file.gguf is one`);
+}
+
+/**
+ * Without the store.
+ * @param {Wanted[]} files
+ * @param {KeptOptions} options
+ * @returns {{description: SourceDescription, source: Source | undefined}}
+ */
+function plainSource(files, options) {
+  const { retries, stallMs, fetch } = options;
+  const how = { ...plainOf(files, options), retries, stallMs };
+  if (!fetch) return { description: { kind: 'url', ...how }, source: undefined };
+  const source = new HttpSource({ ...how, fetch });
+  return { description: { kind: 'page', files: files.length, canSeek: true }, source };
+}
+
+/** @param {Wanted[]} files @param {KeptOptions} options */
+const plainOf = (files, { headers }) => ({
+  urls: files.map(({ url }) => url),
+  headers: { ...files[0].headers, ...headers },
+});
 
 export class KeptSource {
   canSeek = true;
@@ -109,12 +146,11 @@ export class KeptSource {
   /** Goes on without keeping what comes. @param {unknown} error @param {number} file @param {number} offset */
   async openPlain(error, file, offset) {
     const isServers = error instanceof WickError && !storeCodes.includes(error.code);
-    if (isServers || this.#options.isOnly || this.#isClosed) throw error;
+    if (isServers || this.#options.cache === 'only' || this.#isClosed) throw error;
     if (!this.#plain) console.warn(`wick-llm: the model is not kept: ${error}`);
     this.#plain ??= new HttpSource({
       ...this.#options,
-      urls: this.#files.map(({ url }) => url),
-      headers: { ...this.#files[0].headers, ...this.#options.headers },
+      ...plainOf(this.#files, this.#options),
     });
     return this.#plain.open(file, offset);
   }

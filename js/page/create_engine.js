@@ -10,7 +10,7 @@ import { compileModule, isThreaded } from '../wasm/wasm_module.js';
 import { Engine } from './engine.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
-import { keptSource } from './kept_source.js';
+import { keptSource, namedSource } from './kept_source.js';
 import { draftOf, sourceOf } from './model_options.js';
 import { checkCallback } from './option_checks.js';
 
@@ -86,7 +86,7 @@ export async function createEngine(options) {
   throwIfAborted(signal);
   const wanted = chooseThreads(options);
   const config = configOf(options, wanted);
-  const from = sourceOf(options);
+  const from = options.model === undefined ? sourceOf(options) : namedSource(options);
   const shared = sharedNameOf(options, config, from.description);
   /** @type {(error: unknown) => void} */
   let giveUp = () => {};

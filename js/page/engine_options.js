@@ -20,7 +20,9 @@ const engineNames = {
   fetch: null,
   retries: null,
   stallMs: null,
+  model: null,
   cache: null,
+  hub: null,
   signal: null,
   onProgress: null,
   threads: null,
@@ -162,7 +164,9 @@ export function sharedNameOf({ shared, chatTemplate, ...from }, config, descript
   if (shared === undefined || shared === null) return undefined;
   if (typeof shared !== 'string' || shared === '') throw argumentError('shared must be a name');
   const { threads, chooseThreads, timerGrainUs, ...wanted } = config;
-  const given = /** @type {any[]} */ ([from.url ?? from.file ?? from.blob ?? []].flat());
+  const given = /** @type {any[]} */ (
+    [from.model ?? from.url ?? from.file ?? from.blob ?? []].flat()
+  );
   const model =
     'urls' in description
       ? description.urls

@@ -2,7 +2,9 @@
 // server, whose bytes are kept as they come.
 
 import { argumentError } from '../base/errors.js';
-import { shown } from './option_checks.js';
+import { downloadOf } from './model_options.js';
+import { checkText, shown } from './option_checks.js';
+import { checkNames } from './option_names.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
@@ -15,7 +17,24 @@ export function cacheOf({ cache }) {
 }
 
 /**
- * In pages models are kept, unless the caller fetches them or wants no weights. A store that cannot be used keeps no model from being loaded.
+ * A model by its name: where it is turns out when it is loaded.
+ * @param {EngineOptions} options
+ * @returns {ModelLocation}
+ */
+export function namedSource(options) {
+  const { model, hub, fetch } = options;
+  checkText('model', model);
+  checkNames(hub ?? {}, ['endpoint', 'token']);
+  const others = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
+  const other = others.find((name) => (options[name] ?? undefined) !== undefined);
+  if (other) throw argumentError(`createEngine needs one of model and ${other}: both were given`);
+  const download = { ...downloadOf(options), urls: [], model, hub, fetch };
+  return { description: { kind: 'page', files: 0, canSeek: false }, source: undefined, download };
+}
+
+/**
+ * In pages models are kept, unless the caller fetches them or wants no weights; models with a name are kept everywhere.
+ * A store that cannot be used keeps no model from being loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
  * @param {() => void} onRetry
@@ -23,14 +42,16 @@ export function cacheOf({ cache }) {
  */
 export async function keptSource(options, from, onRetry) {
   const { download } = from;
+  const { model, fetch, directoryOnly, signal } = options;
   const isPage = globalThis.document !== undefined;
-  const cache = cacheOf(options) ?? (isPage && !options.fetch && !options.directoryOnly);
-  if (cache === false || !download?.urls.every((url) => /^https?:/.test(url))) return from;
+  const cache = cacheOf(options) ?? (model !== undefined || (isPage && !fetch && !directoryOnly));
+  const isHttp = download?.urls.every((url) => /^https?:/.test(url));
+  if (!isHttp || (cache === false && model === undefined)) return from;
   try {
     const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
-    return await openKept({ ...download, isOnly: cache === 'only', onRetry });
+    return await openKept({ ...download, cache, signal, onRetry });
   } catch (error) {
-    if (cache === 'only') throw error;
+    if (cache === 'only' || model !== undefined) throw error;
     console.warn(`wick-llm: the model is not kept: ${error}`);
     return from;
   }

@@ -16,8 +16,8 @@ import { checkNames } from './option_names.js';
  * @typedef {object} ModelLocation
  * @property {SourceDescription} description
  * @property {Source | undefined} source
- * @property {ReturnType<typeof downloadOf> & {urls: string[], fetch?: typeof globalThis.fetch}} [download] of a model that
- *   has addresses
+ * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, hub?: object,
+ *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name
  */
 
 const RETRIES = 5;

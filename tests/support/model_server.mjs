@@ -17,10 +17,20 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
 /**
  * What comes of one request: `cut` ends the connection after so many bytes, `status` is an answer without the file,
  * `page` and `text` are answers with something else, `whole` ignores the range, `stall` sends nothing any more
- * after `cut` bytes, `unknown` does not tell the length.
+ * after `cut` bytes, `unknown` does not tell the length, `damaged` has a wrong byte.
  * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string,
- *   unknown?: boolean}} Fault
+ *   unknown?: boolean, damaged?: boolean}} Fault
  */
+
+/** @param {import('node:http').ServerResponse} response @param {Buffer} bytes @param {number} paceMs */
+async function sendSlowly(response, bytes, paceMs) {
+  const step = 1 << 20;
+  for (let at = 0; at < bytes.byteLength && !response.destroyed; at += step) {
+    response.write(bytes.subarray(at, at + step));
+    await new Promise((settle) => setTimeout(settle, paceMs));
+  }
+  response.end();
+}
 
 /** @param {Buffer} first */
 export async function serveModel(first) {
@@ -30,6 +40,8 @@ export async function serveModel(first) {
     /** Offsets of the first bytes that were asked for. @type {number[]} */
     starts: [],
     sent: 0,
+    /** A pause after each megabyte. */
+    paceMs: 0,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
     /** Waited for before each answer. @type {() => Promise<unknown> | undefined} */
@@ -64,8 +76,10 @@ export async function serveModel(first) {
     }
     response.writeHead(isPart ? 206 : 200);
     const { cut = part.byteLength } = fault;
-    const sent = part.subarray(0, cut);
+    const sent = fault.damaged ? Buffer.from(part) : part.subarray(0, cut);
+    if (fault.damaged) sent[sent.length >> 1] ^= 1;
     state.sent += sent.byteLength;
+    if (state.paceMs > 0) return sendSlowly(response, sent, state.paceMs);
     if (cut >= part.byteLength) return response.end(sent);
     return response.write(sent, () => {
       if (!fault.stall) setTimeout(() => response.destroy(), 5);
