@@ -35,8 +35,6 @@
 #define ssd_simd128 SIMD_NAME(ssd_simd128)
 #define wkv_simd128 SIMD_NAME(wkv_simd128)
 #define softplus_simd128 SIMD_NAME(softplus_simd128)
-#define scan_simd128 SIMD_NAME(scan_simd128)
-#define ssd_simd128 SIMD_NAME(ssd_simd128)
 #define tile_matmul SIMD_NAME(tile_matmul)
 #define tile_unpack_rows SIMD_NAME(tile_unpack_rows)
 #else

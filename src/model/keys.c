@@ -100,7 +100,8 @@ double keys_number(model_keys *keys, const char *name, double least, double fall
     keys->status = status;
   } else if (!(value > least && value < 1e30)) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
-                             "'%s' is %g, it must be a number above %g", key, value, least);
+                             "'%s' is %g, it must be a number above %g and below 1e30", key, value,
+                             least);
   }
   return value;
 }

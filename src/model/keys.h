@@ -25,7 +25,7 @@ uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
 // serves all. Absent: `fallback`.
 uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
                              uint32_t most, uint32_t fallback);
-// A finite number above `least`. Absent: `fallback`, or an error when that is 0.
+// A number above `least` and below 1e30. Absent: `fallback`, or an error when that is 0.
 double keys_number(model_keys *keys, const char *name, double least, double fallback);
 // The same above 0, or 0 when it is absent.
 double keys_number_or_none(model_keys *keys, const char *name);

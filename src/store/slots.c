@@ -14,7 +14,8 @@ static bool add_slot(seq_store *store) {
   }
   size_t size_bytes;
   if (!checked_to_size(store->config.state_bytes, &size_bytes)) return false;
-  uint8_t *bytes = memory_alloc(store->memory, size_bytes);
+  // Blocks do not write what is left between their parts, and saved states have it, too.
+  uint8_t *bytes = memory_alloc_zeroed(store->memory, size_bytes);
   if (bytes == NULL) return false;
   store->slots[store->slot_count++] = (state_slot){bytes, 0};
   store->slots_free++;

@@ -76,10 +76,10 @@ TEST(rows_are_dequantised_as_ggml_does) {
 TEST(repacking_flags_what_kernels_must_know) {
   enum { BLOCKS = 2 };
   // without a 16-bit float, or unpacked before a product looks at it
-  static const ggml_type PLAIN[] = {
-      GGML_TYPE_F32,   GGML_TYPE_BF16,    GGML_TYPE_MXFP4,  GGML_TYPE_NVFP4, GGML_TYPE_IQ1_S,
-      GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS,
-      GGML_TYPE_IQ3_S, GGML_TYPE_TQ1_0,   GGML_TYPE_TQ2_0,  GGML_TYPE_Q1_0,  GGML_TYPE_Q2_0};
+  static const ggml_type PLAIN[] = {GGML_TYPE_F32,     GGML_TYPE_BF16,   GGML_TYPE_MXFP4,
+                                    GGML_TYPE_NVFP4,   GGML_TYPE_IQ1_S,  GGML_TYPE_IQ1_M,
+                                    GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S,
+                                    GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S,  GGML_TYPE_TQ1_0};
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const ggml_type type = type_cases[i].type;
     const kernel_type_ops *ops = &kernels_bind()->types[type];

@@ -98,7 +98,7 @@ TEST(errors_wait_for_room_for_their_events) {
   const wick_request wanted = make_request(prompt, 40, 9);
   for (uint32_t i = 0; i < REQUESTS; i++) {
     uint32_t id;
-    CHECK_EQ_INT(scheduler_submit(sim.scheduler, &wanted, &id, NULL), WICK_OK);
+    CHECK_EQ_INT(scheduler_submit(sim.scheduler, &wanted, NULL, &id, NULL), WICK_OK);
     CHECK_EQ_UINT(id, i + 1);
   }
   uint32_t ended = 0, rounds = 0;

@@ -1,0 +1,113 @@
+// kernels/fewbits.c — Q1_0, Q2_0 and TQ2_0: layouts and scalar reference. The records are described
+// in fewbits.h, the file's blocks are those of ggml-common.h, and the values those of ggml-quants.c
+// (both of ggml).
+#include "kernels/fewbits.h"
+
+#include "kernels/blocks.h"
+
+enum { Q1_0_COLUMNS = 128, Q2_0_COLUMNS = 64 };
+enum { Q1_0_BYTES = 18, Q2_0_BYTES = 18, TQ2_0_BYTES = 66 };
+
+// ---- 2 bits ----
+
+// Stores 32 codes of 0 to 3.
+static void twos_store(twos_part part, uint32_t row, const uint8_t codes[BLOCK_PART]) {
+  for (uint32_t i = 0; i < 8; i++) {
+    const uint32_t vector = i / 4, column = i % 4;
+    uint8_t byte = 0;
+    for (uint32_t field = 0; field < 4; field++) {
+      const uint32_t group = 2 * vector + field / 2 + field % 2 * 4;
+      byte |= (uint8_t)(codes[4 * group + column] << (2 * field));
+    }
+    part[vector][layout_word_offset(row) + column] = byte;
+  }
+}
+
+// Weights are 1 less than codes.
+static void twos_load(const twos_part part, uint32_t row, int8_t out[BLOCK_PART]) {
+  for (uint32_t i = 0; i < BLOCK_PART; i++) {
+    const uint32_t group = i / 4, step = group % 4;
+    const uint8_t byte = part[step / 2][layout_word_offset(row) + i % 4];
+    out[i] = (int8_t)((byte >> (step % 2 * 4 + group / 4 * 2) & 3) - 1);
+  }
+}
+
+// Q2_0: f16 scale, 64 x 2 bits.
+uint32_t q2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file) {
+  uint32_t flags = 0;
+  q2_0_record *record = RECORD_AT(q2_0_record, data, cols, row, first_block, Q2_0_COLUMNS);
+  for (uint32_t b = 0; b < block_count; b++, record++, file += Q2_0_BYTES) {
+    uint8_t codes[Q2_0_COLUMNS];
+    for (uint32_t i = 0; i < Q2_0_COLUMNS; i++) codes[i] = file[2 + i / 4] >> (i % 4 * 2) & 3;
+    for (uint32_t p = 0; p < 2; p++) twos_store(record->codes[p], row, codes + p * BLOCK_PART);
+    flags |= layout_half_store(record->scales, row, file);
+  }
+  return flags;
+}
+
+static void q2_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
+  const q2_0_record *record = (const q2_0_record *)(const void *)bytes;
+  twos_load(record->codes[part], row, out->codes);
+  out->scale = layout_scale_load(record->scales, row);
+}
+
+// TQ2_0: 64 bytes of four 2-bit codes that are 32 columns apart, f16 scale.
+uint32_t tq2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                      uint32_t block_count, const uint8_t *file) {
+  uint32_t flags = 0;
+  tq2_0_record *record = RECORD_AT(tq2_0_record, data, cols, row, first_block, BLOCK_SUPER);
+  for (uint32_t b = 0; b < block_count; b++, record++, file += TQ2_0_BYTES) {
+    for (uint32_t p = 0; p < BLOCK_PARTS; p++) {
+      uint8_t codes[BLOCK_PART];
+      for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = file[p / 4 * 32 + i] >> (p % 4 * 2) & 3;
+      twos_store(record->codes[p], row, codes);
+    }
+    flags |= layout_half_store(record->scales, row, file + TQ2_0_BYTES - 2);
+  }
+  return flags;
+}
+
+static void tq2_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
+  const tq2_0_record *record = (const tq2_0_record *)(const void *)bytes;
+  twos_load(record->codes[part], row, out->codes);
+  out->scale = layout_scale_load(record->scales, row);
+}
+
+// ---- 1 bit ----
+
+// Q1_0: f16 scale, 128 bits: 1 or -1.
+uint32_t q1_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file) {
+  uint32_t flags = 0;
+  q1_0_record *record = RECORD_AT(q1_0_record, data, cols, row, first_block, Q1_0_COLUMNS);
+  for (uint32_t b = 0; b < block_count; b++, record++, file += Q1_0_BYTES) {
+    for (uint32_t i = 0; i < 16; i++) {
+      const uint32_t part = i / 4, column = i % 4, bits = load_u32(file + 2 + 4 * part);
+      uint8_t byte = 0;
+      for (uint32_t group = 0; group < 8; group++) {
+        byte |= (uint8_t)((bits >> (4 * group + column) & 1) << group);
+      }
+      record->codes[part][layout_word_offset(row) + column] = byte;
+    }
+    flags |= layout_half_store(record->scales, row, file);
+  }
+  return flags;
+}
+
+static void q1_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
+  const q1_0_record *record = (const q1_0_record *)(const void *)bytes;
+  for (uint32_t i = 0; i < BLOCK_PART; i++) {
+    const uint8_t byte = record->codes[part][layout_word_offset(row) + i % 4];
+    out->codes[i] = (int8_t)((byte >> (i / 4) & 1) * 2 - 1);
+  }
+  out->scale = layout_scale_load(record->scales, row);
+}
+
+static const block_type q2_0_type = {Q2_0_COLUMNS, sizeof(q2_0_record), BLOCK_CODES, q2_0_load};
+static const block_type tq2_0_type = {BLOCK_SUPER, sizeof(tq2_0_record), BLOCK_CODES, tq2_0_load};
+static const block_type q1_0_type = {Q1_0_COLUMNS, sizeof(q1_0_record), BLOCK_CODES, q1_0_load};
+
+BLOCK_FUNCTIONS(q2_0, q2_0_type)
+BLOCK_FUNCTIONS(tq2_0, tq2_0_type)
+BLOCK_FUNCTIONS(q1_0, q1_0_type)
