@@ -413,6 +413,67 @@ TEST(calls_of_a_list_stand_as_json_is_printed) {
 #undef LIST
 }
 
+// Replies in OpenAI's harmony format: messages that call nothing, and calls by their headers.
+TEST(calls_in_channels_are_held) {
+#define MESSAGE(channel, text) "<|channel|>" channel "<|message|>" text
+#define NEXT "<|start|>assistant"
+#define BODY "<|message|>{\"city\": \"Oslo\"}"
+#define TO_WEATHER "<|channel|>commentary to=functions.weather"
+#define ONE TO_WEATHER BODY
+#define ROLE " to=functions.weather"
+  static const reply_case CASES[] = {
+      {MESSAGE("final", "Hi."), false, false, true},
+      {MESSAGE("analysis", "Hm."), false, false, true},
+      {MESSAGE("commentary", ""), false, false, true},
+      {MESSAGE("other", "Hm."), false, false, false},
+      {MESSAGE("analysis", "Hm.<|end|>"), false, false, true},
+      {MESSAGE("analysis", "Hm.<|end|>x"), false, false, false},
+      {MESSAGE("analysis", "Hm.<|start|>"), false, false, false},
+      {MESSAGE("analysis", "Hm.<|channel|>"), false, false, false},
+      {MESSAGE("analysis", "Hm.<|end|>") NEXT MESSAGE("final", "Hi."), false, false, true},
+      {MESSAGE("final", "Hm.<|end|>") NEXT ONE, false, false, true},
+      {MESSAGE("analysis", "Hm.<|end|>") NEXT, false, false, false},
+      {"Hi.", false, false, false},
+      {ONE, false, false, true},
+      {ONE "<|call|>", false, false, true},
+      {ONE "<|end|>", false, false, true},
+      {ONE "<|call|>", false, true, false},
+      {TO_WEATHER " <|constrain|>json" BODY, false, false, true},
+      {TO_WEATHER " <|constrain|>" BODY, false, false, false},
+      {TO_WEATHER "s" BODY, false, false, false},
+      {TO_WEATHER "<|message|>{\"city\": \"Bergen\"}", false, false, false},
+      {TO_WEATHER "<|message|>{}", false, false, false},
+      {ROLE "<|channel|>commentary" BODY, false, false, true},
+      {ROLE "<|channel|>commentary <|constrain|>json" BODY, false, false, true},
+      {ROLE BODY, false, false, false},
+      {ONE ONE, false, false, false},
+      {ONE "<|call|>" NEXT ONE, false, false, true},
+      {ONE "<|end|>" NEXT ONE "<|call|>", false, false, true},
+      {ONE "<|call|>" NEXT ONE, false, true, false},
+      {ONE "<|call|>" NEXT MESSAGE("final", "Hi."), false, false, true},
+      {ONE "<|call|>" NEXT, false, false, false},
+      // with a call required
+      {MESSAGE("final", "Hi."), true, false, false},
+      {MESSAGE("analysis", "Hm."), true, false, false},
+      {MESSAGE("analysis", "Hm.<|end|>"), true, false, false},
+      {MESSAGE("analysis", "Hm.<|end|>") NEXT ONE, true, false, true},
+      {MESSAGE("commentary", "Hm.<|end|>") NEXT ONE, true, true, true},
+      {MESSAGE("final", "Hm.<|end|>") NEXT ONE, true, false, false},
+      {ONE "<|call|>" NEXT ONE, true, false, true},
+      {ONE "<|call|>" NEXT ROLE "<|channel|>commentary" BODY, true, false, true},
+      {ONE "<|call|>" NEXT ONE, true, true, false},
+      {ONE "<|call|>" NEXT MESSAGE("final", "Hi."), true, false, false},
+      {ONE "<|call|>" NEXT MESSAGE("analysis", "Hm.<|end|>") NEXT ONE, true, false, false},
+  };
+  CHECK_REPLIES("<|message|>", "<|start|>assistant", WEATHER, CASES);
+#undef MESSAGE
+#undef NEXT
+#undef BODY
+#undef TO_WEATHER
+#undef ONE
+#undef ROLE
+}
+
 TEST(more_tools_than_are_held_are_refused) {
   enum { TOOLS = 1025 };
   static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";

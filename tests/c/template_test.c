@@ -323,6 +323,8 @@ TEST(variables_that_are_no_json_object_are_refused) {
     wick_error error = {0};
     CHECK_EQ_INT(render("", wrong[i], out, marks, sizeof out, &error), WICK_E_FORMAT);
   }
+  check_text("{{ '\\ud800|\\U00110000|\\u00e9' }}", "{}",
+             "\xef\xbf\xbd|\xef\xbf\xbd|\xc3\xa9");  // no characters
   check_text("{{ a }}", "{\"a\": \"\\ud83d\\ude00\\ud800x\\u0041\"}",
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }
