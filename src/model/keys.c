@@ -99,9 +99,9 @@ double keys_number(model_keys *keys, const char *name, double least, double fall
   } else if (status != WICK_OK && status != WICK_E_NODATA) {
     keys->status = status;
   } else if (!(value > least && value < 1e30)) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
-                             "'%s' is %g, it must be a number above %g and below 1e30", key, value,
-                             least);
+    keys->status =
+        fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
+                  "'%s' is %g, it must be a number above %g and below 1e30", key, value, least);
   }
   return value;
 }
