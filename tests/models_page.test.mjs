@@ -10,7 +10,8 @@ import { CHUNK_BYTES } from '../js/models/records.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
-import { pretendedModel, sha256Of } from './support/model_server.mjs';
+import { pretendedModel, serveModel, sha256Of } from './support/model_server.mjs';
+import { waitUntil } from './support/package.mjs';
 
 const SIZE = CHUNK_BYTES + 4321;
 const model = pretendedModel(SIZE);
@@ -172,6 +173,65 @@ test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await keepsModels(visitsIn(firefox), 'opfs');
+});
+
+/**
+ * Two tabs want one model, and the one that downloads it is closed on the way.
+ * @param {import('node:test').TestContext} t
+ * @param {{newPage: () => Promise<any>}} browser
+ */
+async function sharesDownload(t, browser) {
+  const remote = await serveModel(pretendedModel(3 * CHUNK_BYTES));
+  t.after(() => remote.close());
+  const { state } = remote;
+  state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
+  /** @type {any[]} */
+  const tabs = [];
+  for (let count = 0; count < 2; count++) {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(server.url);
+    await page.evaluate(`(async () => {
+      const { openModels } = await import('/wick-llm/models.js');
+      globalThis.store = await openModels();
+      globalThis.heard = 0;
+      store.addEventListener('progress', () => heard++);
+      globalThis.getting = store.get('${remote.url}');
+      getting.catch((error) => { globalThis.failure = String(error); });
+    })()`);
+    await waitUntil(
+      () => page.evaluate('heard > 0 || store.list().then(([one]) => one?.storedBytes > 0)'),
+      'a chunk',
+    );
+    tabs.push(page);
+  }
+  assert.equal(await tabs[1].evaluate('globalThis.failure'), undefined);
+  assert.deepEqual(state.starts, [0]);
+  await tabs[0].close();
+  const entry = await tabs[1].evaluate(
+    'getting.then(({ isWhole, storedBytes }) => ({ isWhole, storedBytes }))',
+  );
+  assert.deepEqual(entry, { isWhole: true, storedBytes: 3 * CHUNK_BYTES });
+  assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
+  assert.deepEqual(await tabs[1].evaluate(`store.verify('${remote.url}')`), {
+    isWhole: true,
+    damagedChunks: [],
+  });
+  await tabs[1].close();
+}
+
+test('two tabs of Chromium fetch a model once, and one goes on for the other', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const browser = await launchChromium();
+  t.after(() => browser.close());
+  await sharesDownload(t, await browser.newContext());
+});
+
+test('two tabs of Firefox do, too', { skip: locate('firefox').skip }, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  await sharesDownload(t, firefox);
 });
 
 test('WebKitGTK keeps models in IndexedDB', {

@@ -20,7 +20,8 @@ const TITLE_MS = 30_000;
  * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
  * @property {(attempt: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED)
+ * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED). Such a
+ *   stream begins at its offset, and is taken up again there, also when the server has sent the bytes before it once
  */
 
 /** @typedef {{validator: string | null, size: number | null}} KnownVersion of a file, as far as it is known */
@@ -47,7 +48,7 @@ export class HttpSource {
     this.#stallMs = stallMs;
     this.#onRetry = onRetry ?? (() => {});
     this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
-    this.#known = known ?? { validator: null, size: null };
+    this.#known = known;
   }
 
   /** @param {number} file @param {number} offset @returns {Promise<HttpStream>} */
@@ -58,7 +59,7 @@ export class HttpSource {
       stallMs: this.#stallMs,
       onRetry: this.#onRetry,
       fetch: this.#fetch,
-      known: this.#known,
+      known: this.#known ?? null,
       onCancel: () => this.#streams.delete(stream),
     });
     this.#streams.add(stream);
@@ -99,19 +100,20 @@ class HttpStream {
   /**
    * @param {string} url
    * @param {number} position the offset of the first byte that is wanted
-   * @param {Required<Omit<HttpOptions, 'urls'>> & {onCancel: () => void}} options
+   * @param {Required<Omit<HttpOptions, 'urls' | 'known'>> & {known: KnownVersion | null, onCancel: () => void}} options
    */
   constructor(url, position, options) {
     this.#url = url;
     this.position = position;
     this.#options = options;
-    this.validator = options.known.validator;
-    this.size = options.known.size ?? undefined;
+    this.validator = options.known?.validator ?? null;
+    this.size = options.known?.size ?? undefined;
     this.#isKnown = this.validator !== null || this.size !== undefined;
   }
 
   async start() {
     await this.#withRetries(() => this.#request());
+    if (this.#options.known) return;
     // A server that ignores ranges sends the bytes before `position` as well. The loader skips them.
     this.position -= this.#ignored;
     this.#ignored = 0;
