@@ -109,7 +109,7 @@ export interface ModelEvents {
  * The models of this origin, or of a folder. A name is an address, a name on the hub (`hf:owner/repo/file.gguf`,
  * `owner/repo:Q4_K_M`), a fingerprint, a SHA-256, an id or the name of a file.
  */
-export interface ModelStore extends EventTarget {
+export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
   /** The last used ones first. */
   list(): Promise<ModelEntry[]>;

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -22,6 +23,7 @@ import { ModelStore } from '../js/models/model_store.js';
 import { openModels } from '../js/models/open_models.js';
 import { CHUNK_BYTES, VERSION } from '../js/models/records.js';
 import { checksum, Sha256 } from '../js/models/sha256.js';
+import { root } from './support/locate.mjs';
 import { MemoryBackend, MemoryDisk } from './support/memory_backend.mjs';
 import { pretendedModel, serveModel, sha256Of } from './support/model_server.mjs';
 import { waitUntil } from './support/package.mjs';
@@ -292,6 +294,18 @@ describe('a folder', () => {
       assert.equal(await store.has(server.url), true);
       assert.equal(statSync(join(folder, id, 'model.gguf')).size, SIZE);
     }
+  });
+
+  test('what version 1 kept is opened', async (t) => {
+    const folder = newFolder(t);
+    cpSync(join(root, 'tests/kept/version1'), folder, { recursive: true });
+    const store = await openModels({ folder });
+    const entry = await store.get('https://example.com/small.gguf');
+    assert.equal(entry.version, 1);
+    assert.deepEqual(await store.verify(entry.id), { isWhole: true, damagedChunks: [] });
+    const text = await (await store.blob(entry.id))?.text();
+    assert.equal(text, 'GGUF, as far as the store can tell: a file that version 1 kept.\n');
+    assert.equal(entry.sha256, sha256Of(Buffer.from(String(text))));
   });
 
   test('the lock of a process that has ended is taken', async (t) => {

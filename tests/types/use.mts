@@ -11,6 +11,7 @@ import { type Chat, type ChatMessage, createEngine, type Engine, WickError } fro
 import { createChat } from 'wick-llm/chat';
 import { createEngine as createEdge, openOnce } from 'wick-llm/edge';
 import modelUrl, { smallModelUrl } from 'wick-llm/model';
+import { type MissingRoom, type ModelEntry, openModels } from 'wick-llm/models';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 import { pipeline, type Tensor, TextStreamer } from 'wick-llm/pipeline';
 
@@ -148,4 +149,24 @@ export async function answers(engine: Engine, request: Request) {
   await createHandler(engine)(request);
   // @ts-expect-error no such option
   createHandler(engine, { key: 'a' });
+}
+
+export async function kept(error: unknown) {
+  const models = await openModels({ evict: true });
+  const entry = await models.get('owner/repo:Q4_K_M', { hub: { token: 'a' }, connections: 2 });
+  check<Same<typeof entry, ModelEntry>>();
+  models.addEventListener('kept', ({ detail }) => check<Same<typeof detail, ModelEntry>>());
+  const { damagedChunks } = await models.verify(entry.id);
+  if (error instanceof WickError && error.code === 'STORAGE_FULL') {
+    const { candidates } = error.cause as MissingRoom;
+    for (const { id } of candidates) await models.delete(id);
+  }
+  await using engine = await createEngine({ model: entry.id, cache: 'only' });
+  // @ts-expect-error a source and a name
+  await createEngine({ model: 'a/b:c', url: modelUrl });
+  // @ts-expect-error no such value
+  await createEngine({ url: modelUrl, cache: 'always' });
+  // @ts-expect-error the listener has no such event
+  models.addEventListener('downloaded', () => {});
+  return [damagedChunks.length, await engine.info()];
 }
