@@ -86,6 +86,7 @@ export async function measure(plan, listener, signal, result) {
       ...(plan.source ?? { url: modelUrl }),
       threads,
       metrics: true,
+      cache: false, // loading is measured
       prefixCache: false, // every prompt is read whole
       contextSize: Math.max(...plan.prompts) + plan.tokens,
       signal,

@@ -127,7 +127,8 @@ async function load(wish, failed, isFromKept = false) {
       ...wish.source,
       // tabs with the same model share one engine
       ...('url' in wish.source && { shared: 'wick-chat' }),
-      // the built-in model is stored with the page
+      // what is kept is kept here: the built-in model with the page, others as they arrive
+      cache: false,
       ...('url' in wish.source && !wish.isBuiltIn && { fetch: arrival.fetch }),
       signal: own.signal,
       onProgress: showProgress,

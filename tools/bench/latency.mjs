@@ -41,7 +41,7 @@ async function measureInChromium() {
   const found = await page.evaluate(async ({ entry, code, model: name, threads: count }) => {
     const { createEngine } = await import(entry);
     const { measureLatency: measure } = await import(code);
-    const engine = await createEngine({ url: `/dist/${name}`, threads: count });
+    const engine = await createEngine({ url: `/dist/${name}`, threads: count, cache: false });
     return measure(engine);
   }, given);
   await browser.close();

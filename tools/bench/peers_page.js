@@ -16,7 +16,7 @@ class Wick {
     const { createEngine } = await load('/dist/index.js');
     // every prompt is read whole, since prefill is measured
     const options = { threads, contextSize: context, eager, wasm, prefixCache: false };
-    this.#engine = await createEngine({ url, ...options });
+    this.#engine = await createEngine({ url, cache: false, ...options });
     const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (
       this.#engine
     ).info();
@@ -55,7 +55,7 @@ class Together {
     const { createEngine } = await load('/dist/index.js');
     const options = { threads, contextSize: context, prefixCache: false, kvTokens: 16 * context };
     this.#engine = /** @type {import('../../js/index.js').Engine} */ (
-      await createEngine({ url, ...options })
+      await createEngine({ url, cache: false, ...options })
     );
     const { kernels, shape } = await this.#engine.info();
     this.#vocab = shape?.vocab ?? 1;
