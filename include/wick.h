@@ -770,6 +770,10 @@ typedef struct wick_request {
   bool ignore_end;     // go on after an end token (benchmarks)
   bool print_special;  // control tokens as text
 
+  // For experiments: before a token is drawn the request waits for the host (WICK_EVENT_LOGITS,
+  // wick_request_logits). It has no proposals, and is not asked about certain tokens of a grammar.
+  bool asks_host;
+
   // Adapters, each at most once; their order does not matter. On a session whose tokens were read
   // under others, these tokens are read again; where tokens were dropped from its middle, that is
   // WICK_E_MISMATCH. A request that drops tokens has the session's own. Copied; none: NULL.
@@ -805,6 +809,19 @@ wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused)
 // The next step ends it with finish reason WICK_FINISH_ABORT. When it shares a pass with others, it
 // ends after that pass, whose tokens still come. Unknown id: WICK_E_ARG.
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
+
+typedef struct wick_logits {
+  float *values;  // [vocab] as the model gave them; the host may change them
+  uint32_t vocab;
+  const int32_t *tokens;  // [token_count]: the prompt and what was drawn
+  uint32_t token_count;
+} wick_logits;
+// What a request with `asks_host` waits with, valid until it goes on. Bias, grammar and samplers
+// are applied later. WICK_E_ARG: it does not wait.
+wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_logits *logits);
+// Lets it go on with the values. NaN or +Inf among them, or nothing but -Inf, end it with
+// WICK_E_NONFINITE. WICK_E_ARG: it does not wait.
+wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 
 // From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
 // follow in requests of `engine`; their texts stay the same. Both are loaded; the draft takes no
@@ -942,7 +959,8 @@ void wick_embed_end(wick_engine *engine);
 typedef enum wick_event_kind {
   WICK_EVENT_TOKEN = 1,    // a sampled token and the text that can be shown now (may be empty)
   WICK_EVENT_PREFILL = 2,  // tokens_prompt of which tokens_cached (= done so far) are processed
-  WICK_EVENT_DONE = 3      // the last one of a request; text: what was held back, or the error's
+  WICK_EVENT_DONE = 3,     // the last one of a request; text: what was held back, or the error's
+  WICK_EVENT_LOGITS = 4    // the request waits for the host (wick_request.asks_host)
 } wick_event_kind;
 
 typedef enum wick_finish {

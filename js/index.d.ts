@@ -255,6 +255,20 @@ export interface GrammarOptions {
   choices?: string[] | null;
 }
 
+/**
+ * Called for each token with a copy of the logits, of the whole vocabulary, and the ids of all tokens so far, of which
+ * there are `position`: the prompt's and those of the text. The token is drawn from what it returns, a Float32Array of
+ * the same length, or from the copy as it left it; -Infinity forbids a token.
+ */
+export type LogitsHook =
+  | ((logits: Float32Array, context: LogitsContext) => Float32Array)
+  | ((logits: Float32Array, context: LogitsContext) => void);
+
+export interface LogitsContext {
+  position: number;
+  tokens: Int32Array;
+}
+
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** Adapters (engine.adapters), several at once; their order does not matter. */
   adapters?: AdapterUse[] | null;
@@ -275,6 +289,11 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    * model's chat template, and the prompt may have opened the reasoning. -1, the default: any number.
    */
   thinkingBudgetTokens?: number;
+  /**
+   * For experiments, and slow: all logits of each token go to this thread and back. Bias, grammar and samplers come
+   * after it. Not where tabs share the engine.
+   */
+  logitsHook?: LogitsHook | null;
   /** Goes on after an end token, for measurements. */
   ignoreEnd?: boolean;
   /** Control tokens are part of the text. */
@@ -645,6 +664,8 @@ export interface ChatCompletionRequest {
    * answer. -1, the default: any number. Nothing changes where the template has no marks of reasoning.
    */
   thinking_budget_tokens?: number | null;
+  /** As in GenerateOptions. */
+  logitsHook?: LogitsHook | null;
   /**
    * Control tokens such as `<|im_end|>` that stand in messages are control tokens. False, the default: they are text,
    * so nothing that a stranger has typed ends a message or begins one.
@@ -1386,6 +1407,7 @@ export type WickErrorCode =
   | 'CSP'
   | 'FORMAT'
   | 'GATED'
+  | 'HOOK'
   | 'HTTP'
   | 'INCOMPLETE'
   | 'INTERNAL'

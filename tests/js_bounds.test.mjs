@@ -48,6 +48,7 @@ describe('of a request', () => {
         stop: [],
         healing: false,
         thinkingBudgetTokens: -1,
+        asksHost: false,
         ignoreEnd: false,
         printSpecial: false,
         priority: 0,
@@ -58,7 +59,7 @@ describe('of a request', () => {
     assert.ok(seed >= 0n && seed < 1n << 64n);
     assert.notEqual(settingsOf({}).seed, seed);
     const nulls = Object.fromEntries(Object.keys(settings).map((name) => [name, null]));
-    const { logprob, forced, grammar, ...names } = nulls;
+    const { logprob, forced, grammar, asksHost, ...names } = nulls;
     assert.deepEqual({ ...settingsOf(/** @type {any} */ (names)), seed }, { ...settings, seed });
   });
 

@@ -90,10 +90,10 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('JavaScript has at most 48 KB gzipped, a further entry its own limit, a build 310 KB', () => {
+  test('JavaScript has at most 49 KB gzipped, a further entry its own limit, a build 310 KB', () => {
     const size = (/** @type {string} */ name) =>
       gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
-    assert.ok(size('index.js') + size('worker.js') <= 48_000);
+    assert.ok(size('index.js') + size('worker.js') <= 49_000);
     for (const [name, most] of Object.entries(entriesMost)) assert.ok(size(name) <= most, name);
     for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 310_000, build);
   });

@@ -510,6 +510,7 @@ describe('memory', () => {
         healing: true,
         thinkingBudgetTokens: 17,
         reasoningEnding: '<think>',
+        asksHost: true,
         ignoreEnd: true,
         printSpecial: true,
         session: 12,
@@ -661,6 +662,7 @@ describe('chat', () => {
       ...{
         healing: false,
         thinkingBudgetTokens: 17,
+        asksHost: false,
         ignoreEnd: false,
         printSpecial: false,
         priority: 6,

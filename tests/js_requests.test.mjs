@@ -43,6 +43,7 @@ describe('settings', () => {
     stop: [],
     healing: false,
     thinkingBudgetTokens: -1,
+    asksHost: false,
     ignoreEnd: false,
     printSpecial: false,
     priority: 0,
@@ -84,7 +85,9 @@ describe('settings', () => {
 
   test('of nothing, and of null, are the defaults', () => {
     assert.deepEqual(settingsOf({ seed: 7 }), usual);
-    const names = Object.keys(usual).filter((name) => !/^(seed|logprob|forced)$/.test(name));
+    const names = Object.keys(usual).filter(
+      (name) => !/^(seed|logprob|forced|asksHost)$/.test(name),
+    );
     const nulls = Object.fromEntries(names.map((name) => [name, null]));
     assert.deepEqual(settingsOf(any({ ...nulls, seed: 7 })), usual);
   });

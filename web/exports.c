@@ -468,6 +468,7 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
                                     .ending = (const char *)(uintptr_t)from->reasoning_ending,
                                     .ending_bytes = from->reasoning_ending_bytes};
   if (from->limits_reasoning != 0) request.reasoning = &reasoning;
+  request.asks_host = from->asks_host != 0;
   request.adapters = (const wick_adapter_use *)(uintptr_t)from->adapters;
   request.adapter_count = from->adapter_count;
   uint32_t id = 0;
@@ -477,6 +478,21 @@ uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
 WEB_EXPORT("request_cancel")
 wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
   return wick_request_cancel(engine, id);
+}
+
+// What the request waits with.
+WEB_EXPORT("request_logits") wick_status web_request_logits(wick_engine *engine, uint32_t id) {
+  wick_logits logits = {0};
+  const wick_status status = wick_request_logits(engine, id, &logits);
+  numbers[WEB_ASKED_LOGITS] = (uintptr_t)logits.values;
+  numbers[WEB_ASKED_VOCAB] = logits.vocab;
+  numbers[WEB_ASKED_TOKENS] = (uintptr_t)logits.tokens;
+  numbers[WEB_ASKED_COUNT] = logits.token_count;
+  return status;
+}
+
+WEB_EXPORT("request_go_on") wick_status web_request_go_on(wick_engine *engine, uint32_t id) {
+  return wick_request_go_on(engine, id);
 }
 
 WEB_EXPORT("engine_set_draft")

@@ -96,6 +96,7 @@ typedef struct web_request {
   uint32_t reasoning_tokens;
   uint32_t reasoning_ending;
   uint32_t reasoning_ending_bytes;
+  uint32_t asks_host;
 } web_request;
 _Static_assert(offsetof(web_request, text) == 0 && sizeof(((web_request *)0)->text) == 4, "web_request.text");
 _Static_assert(offsetof(web_request, text_bytes) == 4 && sizeof(((web_request *)0)->text_bytes) == 4, "web_request.text_bytes");
@@ -146,7 +147,8 @@ _Static_assert(offsetof(web_request, limits_reasoning) == 180 && sizeof(((web_re
 _Static_assert(offsetof(web_request, reasoning_tokens) == 184 && sizeof(((web_request *)0)->reasoning_tokens) == 4, "web_request.reasoning_tokens");
 _Static_assert(offsetof(web_request, reasoning_ending) == 188 && sizeof(((web_request *)0)->reasoning_ending) == 4, "web_request.reasoning_ending");
 _Static_assert(offsetof(web_request, reasoning_ending_bytes) == 192 && sizeof(((web_request *)0)->reasoning_ending_bytes) == 4, "web_request.reasoning_ending_bytes");
-_Static_assert(sizeof(web_request) == 196, "web_request");
+_Static_assert(offsetof(web_request, asks_host) == 196 && sizeof(((web_request *)0)->asks_host) == 4, "web_request.asks_host");
+_Static_assert(sizeof(web_request) == 200, "web_request");
 
 typedef struct web_samplers {
   uint32_t order;
@@ -261,6 +263,7 @@ enum { WEB_COUNTER_BUDGET_BYTES = 0, WEB_COUNTER_BYTES_NOW = 1, WEB_COUNTER_BYTE
 enum { WEB_RANGE_FILE = 0, WEB_RANGE_OFFSET_BYTES = 1, WEB_RANGE_SIZE_BYTES = 2 };
 enum { WEB_LOAD_BYTES_WANTED = 0, WEB_LOAD_BYTES_PLACED = 1, WEB_LOAD_FINGERPRINT = 2, WEB_LOAD_FILES = 3, WEB_LOAD_LAYERS_READY = 4, WEB_LOAD_IS_DIRECTORY_READY = 5, WEB_LOAD_IS_COMPLETE = 6 };
 enum { WEB_ARRAY_ADDRESS = 0, WEB_ARRAY_COUNT = 1 };
+enum { WEB_ASKED_LOGITS = 0, WEB_ASKED_VOCAB = 1, WEB_ASKED_TOKENS = 2, WEB_ASKED_COUNT = 3 };
 enum { WEB_STATE_SESSION = 0, WEB_STATE_ENTRIES = 1 };
 enum { WEB_VECTORS_ROWS = 0, WEB_VECTORS_WIDTH = 1, WEB_VECTORS_TOKENS = 2 };
 enum { WEB_ADAPTER_ID = 0, WEB_ADAPTER_TENSORS = 1, WEB_ADAPTER_RANK = 2, WEB_ADAPTER_USERS = 3, WEB_ADAPTER_BYTES = 4, WEB_ADAPTER_IS_COMPLETE = 5 };
@@ -273,6 +276,7 @@ _Static_assert((int64_t)WICK_STEP_WAIT_BYTES == 2, "WICK_STEP_WAIT_BYTES");
 _Static_assert((int64_t)WICK_EVENT_TOKEN == 1, "WICK_EVENT_TOKEN");
 _Static_assert((int64_t)WICK_EVENT_PREFILL == 2, "WICK_EVENT_PREFILL");
 _Static_assert((int64_t)WICK_EVENT_DONE == 3, "WICK_EVENT_DONE");
+_Static_assert((int64_t)WICK_EVENT_LOGITS == 4, "WICK_EVENT_LOGITS");
 _Static_assert((int64_t)WICK_FINISH_STOP == 1, "WICK_FINISH_STOP");
 _Static_assert((int64_t)WICK_FINISH_LENGTH == 2, "WICK_FINISH_LENGTH");
 _Static_assert((int64_t)WICK_FINISH_ABORT == 3, "WICK_FINISH_ABORT");

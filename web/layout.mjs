@@ -78,6 +78,7 @@ export const filled = {
     reasoning_tokens: 'u32',
     reasoning_ending: 'u32',
     reasoning_ending_bytes: 'u32',
+    asks_host: 'u32',
   },
   web_samplers: {
     order: 'u32', // a text that ends in 0; 0: the default order
@@ -188,6 +189,8 @@ export const results = {
     ...['is_directory_ready', 'is_complete'],
   ],
   array: ['address', 'count'],
+  // web_request_logits
+  asked: ['logits', 'vocab', 'tokens', 'count'],
   state: ['session', 'entries'],
   vectors: ['rows', 'width', 'tokens'],
   adapter: ['id', 'tensors', 'rank', 'users', 'bytes', 'is_complete'],
@@ -201,6 +204,7 @@ export const constants = {
   WICK_EVENT_TOKEN: 1,
   WICK_EVENT_PREFILL: 2,
   WICK_EVENT_DONE: 3,
+  WICK_EVENT_LOGITS: 4,
   WICK_FINISH_STOP: 1,
   WICK_FINISH_LENGTH: 2,
   WICK_FINISH_ABORT: 3,

@@ -275,6 +275,9 @@ export class EngineConnection {
    */
   generate(message, waiters) {
     this.check();
+    if (this.#onReadyAgain && message.settings.asksHost) {
+      throw new WickError('UNSUPPORTED', 'logitsHook needs an engine that tabs do not share');
+    }
     // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
     const ids = waiters.map(({ onOutput, fail }) => this.#wait({ onOutput, fail, settle: ignore }));
     try {
@@ -291,6 +294,9 @@ export class EngineConnection {
     return {
       acknowledge: (count) => {
         if (this.#waiters.has(id)) this.#send({ type: 'ack', id, count });
+      },
+      answer: (logits) => {
+        if (this.#waiters.has(id)) this.#send({ type: 'logits', id, logits });
       },
       forget: () => void this.#take(id),
       cancel: () => {
@@ -364,6 +370,7 @@ export class EngineConnection {
 /**
  * @typedef {object} RunningRequest
  * @property {(count: number) => void} acknowledge tells how many further pieces were read
+ * @property {(logits: Float32Array) => void} answer what the hook made of the logits
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel
  * @property {() => Promise<void>} [drive] where no worker computes: computes until there is output for this request, which

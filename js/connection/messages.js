@@ -47,6 +47,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   {type: 'cancel', id: number} |
  *   {type: 'close'} |
  *   {type: 'ack', id: number, count: number} |
+ *   {type: 'logits', id: number, logits: Float32Array} |
  *   {type: 'call', id: number, method: string, args: unknown[]} |
  *   {type: 'answer', id: number, value: unknown} |
  *   {type: 'answer-error', id: number, error: PlainError}} ToWorker
@@ -64,8 +65,11 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
- * were asked for. `deltas` is what each piece of a reply to a conversation is, where it is not just content.
+ * were asked for. `deltas` is what each piece of a reply to a conversation is, where it is not just content. With
+ * `asked` the request waits for what its hook makes of the logits behind these tokens.
+ * @typedef {{logits: Float32Array, tokens: Int32Array}} Asked
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,
+ *   asked?: Asked | undefined,
  *   prefill: {done: number, total: number} | undefined, done: Done | undefined,
  *   error: PlainError | undefined}} Output
  */

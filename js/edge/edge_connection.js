@@ -112,6 +112,7 @@ export class EdgeConnection {
   #running(id, waiter) {
     return {
       acknowledge: (count) => this.#served.requests.acknowledge(id, count),
+      answer: (logits) => this.#served.requests.answer(id, logits),
       forget: () => void this.#mail.delete(id),
       cancel: () => this.#cancel(id),
       drive: () => this.#drive(id, waiter),

@@ -38,7 +38,7 @@ const bodyNames = /** @type {const} */ ([
   ...['dynatemp_exponent', 'dry_multiplier', 'dry_base', 'dry_allowed_length'],
   ...['dry_penalty_last_n', 'dry_sequence_breakers', 'mirostat', 'mirostat_tau', 'mirostat_eta'],
   ...['adaptive_target', 'adaptive_decay', 'samplers', 'repeat_last_n', 'post_sampling_probs'],
-  ...['thinking_budget_tokens', 'session', 'grammar', 'regex', 'choices', 'adapters'],
+  ...['thinking_budget_tokens', 'logitsHook', 'session', 'grammar', 'regex', 'choices', 'adapters'],
 ]);
 
 /** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
@@ -183,6 +183,7 @@ function settingsOfBody(body) {
     regex: body.regex ?? undefined,
     choices: body.choices ?? undefined,
     thinkingBudgetTokens: body.thinking_budget_tokens ?? undefined,
+    logitsHook: body.logitsHook ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
     ...optionsOfFormat(body.response_format),
   });
@@ -236,7 +237,10 @@ export class ChatCompletions {
     const readers = readersOf(
       this.#connection,
       message,
-      { signal, onPrefill: body.onPrefill, timeout: options.timeout },
+      {
+        ...{ signal, onPrefill: body.onPrefill, timeout: options.timeout },
+        logitsHook: body.logitsHook,
+      },
       choices,
     );
     const head = {

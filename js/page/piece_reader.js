@@ -3,6 +3,7 @@
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
+import { callHook } from './logits_hook.js';
 import { checkCallback, checkNumber } from './option_checks.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
@@ -26,6 +27,7 @@ export class PieceReader {
   #signal;
   #onPrefill;
   #onToken;
+  #logitsHook;
   #onEnd;
   /** @type {RunningRequest | undefined} */
   #running;
@@ -56,17 +58,20 @@ export class PieceReader {
    * @param {{signal?: AbortSignal | null | undefined,
    *   timeout?: number | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
-   *   onToken?: ((token: TokenDetail) => void) | undefined}} options
+   *   onToken?: ((token: TokenDetail) => void) | undefined,
+   *   logitsHook?: import('../index.js').LogitsHook | null | undefined}} options
    */
-  constructor(launch, onEnd, { signal, onPrefill, onToken }) {
+  constructor(launch, onEnd, { signal, onPrefill, onToken, logitsHook }) {
     checkSignal(signal);
     checkCallback('onPrefill', onPrefill);
     checkCallback('onToken', onToken);
+    checkCallback('logitsHook', logitsHook);
     this.#launch = launch;
     this.#onEnd = onEnd;
     this.#signal = signal;
     this.#onPrefill = onPrefill;
     this.#onToken = onToken;
+    this.#logitsHook = logitsHook;
   }
 
   /** @returns {Done | undefined} the result, after a good end */
@@ -168,7 +173,7 @@ export class PieceReader {
   }
 
   /** @param {Output} output */
-  #receive({ texts, tokens, deltas, prefill, done, error }) {
+  #receive({ texts, tokens, deltas, prefill, asked, done, error }) {
     if (prefill) this.#promptTokens = prefill.total;
     if (prefill) this.#onPrefill?.(prefill);
     if (this.#onToken) for (const token of tokens) if (token.token >= 0) this.#onToken(token);
@@ -185,6 +190,9 @@ export class PieceReader {
     }
     if (!this.isOver && this.#pieces.length >= UNREAD_PIECES_WATCHED) this.#watch();
     this.#wake?.();
+    if (asked && this.#logitsHook && !this.isOver) {
+      this.#running?.answer(callHook(this.#logitsHook, asked));
+    }
   }
 
   /** @returns {Promise<Piece | undefined>} undefined at the end */

@@ -33,6 +33,7 @@ const generateNames = {
   logprobsAfter: null,
   stop: null,
   healing: null,
+  logitsHook: null,
   thinkingBudgetTokens: null,
   ignoreEnd: null,
   printSpecial: null,
@@ -82,6 +83,7 @@ export function settingsOf(options) {
     healing: checkFlag('healing', options.healing),
     // -1 means no limit
     thinkingBudgetTokens: number('thinkingBudgetTokens', -1, { ...count, min: -1 }),
+    asksHost: (options.logitsHook ?? undefined) !== undefined,
     ignoreEnd: checkFlag('ignoreEnd', options.ignoreEnd),
     printSpecial: checkFlag('printSpecial', options.printSpecial),
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),

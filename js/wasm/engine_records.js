@@ -66,6 +66,7 @@ const kvTypes = {
  * @property {string[]} stop
  * @property {boolean} ignoreEnd
  * @property {boolean} [healing]
+ * @property {boolean} [asksHost] before each token the logits are asked for
  * @property {boolean} printSpecial
  * @property {number} [thinkingBudgetTokens] at most so many tokens of reasoning; -1 or left out: any number
  * @property {string} [reasoningEnding] what it goes by: the beginning of the reply, or the prompt
@@ -125,6 +126,7 @@ export function requestWords(request, passed, adapters) {
   words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
   words[layout.REQUEST_IGNORE_END] = Number(request.ignoreEnd);
   words[layout.REQUEST_HEALING] = Number(request.healing ?? false);
+  words[layout.REQUEST_ASKS_HOST] = Number(request.asksHost ?? false);
   words[layout.REQUEST_PRINT_SPECIAL] = Number(request.printSpecial);
   words[layout.REQUEST_SESSION] = request.session ?? 0;
   words[layout.REQUEST_PREFILL_ONLY] = Number(request.prefillOnly ?? false);

@@ -10,6 +10,10 @@ import { Heap, Passed } from './heap.js';
 import {
   ARRAY_ADDRESS,
   ARRAY_COUNT,
+  ASKED_COUNT,
+  ASKED_LOGITS,
+  ASKED_TOKENS,
+  ASKED_VOCAB,
   COUNTER_BLOCKS_NOW,
   COUNTER_BYTES_NOW,
   COUNTER_BYTES_PEAK,
@@ -441,6 +445,27 @@ export class NativeEngine {
   /** @param {number} id @param {boolean} isPaused paused requests take part in no step */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
+  }
+
+  /** @param {number} id a request that waits for its hook @returns {{logits: Float32Array, tokens: Int32Array}} copies */
+  requestLogits(id) {
+    this.#check(this.#exports.request_logits(this.#engine, id));
+    const [at, vocab, tokens, count] = [ASKED_LOGITS, ASKED_VOCAB, ASKED_TOKENS, ASKED_COUNT].map(
+      (place) => this.#heap.number(place),
+    );
+    const logits = new Float32Array(this.#heap.readInts(at, vocab).buffer);
+    return { logits, tokens: this.#heap.readInts(tokens, count) };
+  }
+
+  /** @param {number} id @param {Float32Array} logits that its next token is drawn from */
+  answerLogits(id, logits) {
+    this.#check(this.#exports.request_logits(this.#engine, id));
+    const { buffer, byteOffset, byteLength } = logits;
+    this.#heap.write(
+      this.#heap.number(ASKED_LOGITS),
+      new Uint8Array(buffer, byteOffset, byteLength),
+    );
+    this.#exports.request_go_on(this.#engine, id);
   }
 
   /** @returns {number} passes that have begun */

@@ -91,6 +91,10 @@ export class EngineWorker {
         this.#requests?.acknowledge(message.id, message.count);
         this.#wake();
         break;
+      case 'logits':
+        this.#requests?.answer(message.id, message.logits);
+        this.#wake();
+        break;
       case 'call':
         this.#call(message.id, message.method, message.args);
         break;

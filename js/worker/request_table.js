@@ -5,6 +5,7 @@ import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import {
   EVENT_DONE,
+  EVENT_LOGITS,
   EVENT_PREFILL,
   EVENT_TOKEN,
   FINISH_ERROR,
@@ -35,7 +36,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  * One completion of a request.
  * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
- *   isCancelled: boolean, hasSpoken: boolean, reply: ReplyReader | undefined}} Entry
+ *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, reply: ReplyReader | undefined}} Entry
  */
 
 export class RequestTable {
@@ -101,6 +102,7 @@ export class RequestTable {
       number: 0,
       unread: 0,
       isResting: false,
+      isAsking: false,
       isCancelled: false,
       hasSpoken: false,
       reply: undefined,
@@ -188,6 +190,14 @@ export class RequestTable {
     this.#count(entry, -count);
   }
 
+  /** @param {number} id of a request that waits for its hook @param {Float32Array} logits */
+  answer(id, logits) {
+    const entry = this.#find(id);
+    if (!entry?.isAsking) return;
+    entry.isAsking = false;
+    this.#native.answerLogits(entry.number, logits);
+  }
+
   /** A request rests while its reader does not continue, so that it does not delay others. @param {Entry} entry @param {number} pieces */
   #count(entry, pieces) {
     entry.unread += pieces;
@@ -211,8 +221,8 @@ export class RequestTable {
   /** @returns {boolean} whether a step would bring a result that somebody reads */
   canStep() {
     if (this.#refused.length > 0) return true;
-    for (const { isResting, isCancelled } of this.#submitted.values()) {
-      if (isCancelled || !isResting) return true;
+    for (const { isResting, isAsking, isCancelled } of this.#submitted.values()) {
+      if (isCancelled || !(isResting || isAsking)) return true;
     }
     return false;
   }
@@ -250,6 +260,10 @@ export class RequestTable {
       output.prefill = { done: event.tokensCached, total: event.tokensPrompt };
     } else if (event.kind === EVENT_TOKEN) {
       this.#addToken(event, entry, output);
+    } else if (event.kind === EVENT_LOGITS) {
+      entry.isAsking = true;
+      this.#isUrgent = true;
+      output.asked = this.#native.requestLogits(event.request);
     } else if (event.kind === EVENT_DONE) {
       this.#submitted.delete(event.request);
       this.#isTight = false;

@@ -542,6 +542,26 @@ wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {
   return engine->scheduler == NULL ? WICK_E_ARG : scheduler_cancel(engine->scheduler, id);
 }
 
+wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_logits *logits) {
+  request *request;
+  if (engine->scheduler == NULL) return WICK_E_ARG;
+  const wick_status status = scheduler_find_asking(engine->scheduler, id, &request);
+  if (status != WICK_OK) return status;
+  *logits = (wick_logits){.values = request->logits,
+                          .vocab = engine->model->config.vocab,
+                          .tokens = request->tokens,
+                          .token_count = request->tokens_count};
+  return WICK_OK;
+}
+
+wick_status wick_request_go_on(wick_engine *engine, uint32_t id) {
+  request *request;
+  if (engine->scheduler == NULL) return WICK_E_ARG;
+  const wick_status status = scheduler_find_asking(engine->scheduler, id, &request);
+  if (status == WICK_OK) request->is_answered = true;
+  return status;
+}
+
 wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused) {
   return engine->scheduler == NULL ? WICK_E_ARG : scheduler_pause(engine->scheduler, id, is_paused);
 }

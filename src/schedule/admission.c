@@ -75,7 +75,8 @@ static void preempt(scheduler *scheduler, request *request) {
 
 // Whether `a` is preempted before `b`.
 static bool is_later(const scheduler *scheduler, const request *a, const request *b) {
-  return a->is_paused != b->is_paused ? a->is_paused : admission_precedes(scheduler, b, a);
+  return request_rests(a) != request_rests(b) ? request_rests(a)
+                                              : admission_precedes(scheduler, b, a);
 }
 
 // The last in order of the running requests; NULL: none.
@@ -363,7 +364,7 @@ static bool waits_for_prefix(const scheduler *scheduler, const request *request)
   if (request->session != NULL && request->session->count != 0) return false;
   for (const struct request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || !request_is_prefill(at)) continue;
-    if (at->is_cancelled || at->is_paused) continue;
+    if (at->is_cancelled || request_rests(at)) continue;
     if (shares_next_page(at, request)) return true;
   }
   return false;
@@ -372,7 +373,7 @@ static bool waits_for_prefix(const scheduler *scheduler, const request *request)
 static request *next_to_start(const scheduler *scheduler) {
   request *best = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    if (at->phase != REQUEST_QUEUED || at->is_paused || at->original != NULL) continue;
+    if (at->phase != REQUEST_QUEUED || request_rests(at) || at->original != NULL) continue;
     if (best != NULL && !admission_precedes(scheduler, at, best)) continue;
     if (!waits_for_prefix(scheduler, at)) best = at;
   }
@@ -387,7 +388,7 @@ static bool make_way(scheduler *scheduler, const request *waiting) {
   if (last == NULL) return false;
   const bool is_lower =
       last->priority < waiting->priority && !admission_has_waited_long(scheduler, last);
-  if (!is_lower && !last->is_paused) return false;
+  if (!is_lower && !request_rests(last)) return false;
   preempt(scheduler, last);
   return true;
 }

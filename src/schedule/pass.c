@@ -45,13 +45,13 @@ static void add_decode(scheduler *scheduler, request *request) {
 // The request that runs alone after a pass has failed; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
-    if (at->phase == REQUEST_RUNNING && at->runs_alone && !at->is_paused) return at;
+    if (at->phase == REQUEST_RUNNING && at->runs_alone && !request_rests(at)) return at;
   }
   return NULL;
 }
 
 static bool takes_part(const request *request, const struct request *alone) {
-  if (request->phase != REQUEST_RUNNING || request->is_paused) return false;
+  if (request->phase != REQUEST_RUNNING || request_rests(request)) return false;
   // It has read its prompt and samples nothing: it ends next.
   if (request->tokens_max == 0 && !request_is_prefill(request)) return false;
   return alone == NULL || request == alone;
@@ -412,6 +412,18 @@ static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   }
 }
 
+// The host is asked for the row before a token is drawn from it.
+static void ask_host(scheduler *scheduler, request *request, const float *logits) {
+  const wick_event event = {.request = request->id,
+                            .kind = WICK_EVENT_LOGITS,
+                            .token = WICK_TOKEN_NONE,
+                            .tokens_prompt = request->prompt_count,
+                            .tokens_out = request->tokens_out};
+  memcpy(request->logits, logits, scheduler->parts.model->config.vocab * sizeof(float));
+  request->is_asking = true;
+  events_put(&scheduler->events, &event, NULL, NULL, 0, NULL, 0);
+}
+
 // False when the request has ended by this.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
@@ -427,6 +439,10 @@ static bool sample_row(scheduler *scheduler, request *request, const float *logi
     if (status == WICK_OK && is_complete) {
       scheduler_finish(scheduler, request, WICK_FINISH_STOP, NULL);
       return false;
+    }
+    if (status == WICK_OK && request->logits != NULL && logits != request->logits) {
+      ask_host(scheduler, request, logits);
+      return true;
     }
     if (status == WICK_OK) status = sampler_choose(request->sampler, logits, &choice, &error);
   }
@@ -529,4 +545,14 @@ bool pass_step(scheduler *scheduler) {
     logits_round(scheduler);
   }
   return true;
+}
+
+bool pass_take_answer(scheduler *scheduler) {
+  for (request *at = scheduler->first; at != NULL; at = at->next) {
+    if (!at->is_answered || at->is_cancelled) continue;
+    at->is_answered = at->is_asking = false;
+    if (sample_row(scheduler, at, at->logits)) count_jumped(at);
+    return true;
+  }
+  return false;
 }

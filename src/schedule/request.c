@@ -164,6 +164,14 @@ static wick_status make_tools(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
+static wick_status make_question(memory_gate *memory, const wick_request *wanted, uint32_t vocab,
+                                 request *request, wick_error *error) {
+  if (!wanted->asks_host) return WICK_OK;
+  request->logits = memory_alloc_array(memory, vocab, sizeof(float));
+  return request->logits == NULL ? memory_fail(memory, error, "logits", vocab * sizeof(float))
+                                 : WICK_OK;
+}
+
 static wick_status check_healing(const wick_request *wanted, wick_error *error) {
   const bool has_grammar = wanted->grammar != NULL && wanted->grammar->kind != WICK_GRAMMAR_NONE;
   const bool has_forced = wanted->forced != NULL;
@@ -270,6 +278,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
     status = make_sampler(memory, wanted, vocab, context_tokens, made, error);
   }
   if (status == WICK_OK) status = make_tools(memory, tokenizer, wanted, made, error);
+  if (status == WICK_OK) status = make_question(memory, wanted, vocab, made, error);
   if (status == WICK_OK) {
     const wick_grammar *grammar = made->healing_bytes != 0 ? &ending : wanted->grammar;
     status = take_grammar(memory, tokenizer, shelf, grammar, made, error);
@@ -282,7 +291,8 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
     return status;
   }
   made->priority = wanted->priority;
-  made->speculates = !wanted->no_speculation && wanted->on_logits == NULL && made->tokens_max > 1;
+  made->speculates = !wanted->no_speculation && wanted->on_logits == NULL && !wanted->asks_host &&
+                     made->tokens_max > 1;
   made->always_speculates = wanted->always_speculates;
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
@@ -308,6 +318,7 @@ void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request
   thought_destroy(memory, request->thought);
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);
+  memory_free(memory, request->logits);
   sampler_destroy(request->sampler);
   stop_matcher_destroy(request->stops);
   memory_free(memory, request->piece);

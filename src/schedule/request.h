@@ -74,6 +74,9 @@ typedef struct request {
   speculation speculation;
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
+  float *logits;   // [vocab]: the row that the host is asked about; NULL: it is not asked
+  bool is_asking;  // takes part in no pass until it has its answer
+  bool is_answered;
   uint64_t submitted_us, started_us, first_token_us;
 } request;
 
@@ -92,6 +95,10 @@ size_t request_text_bytes_max(const tokenizer *tokenizer);
 // Whether it is in prefill: it reads its prompt, or reads again what it had read before preemption.
 static inline bool request_is_prefill(const request *request) {
   return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
+}
+// Whether it keeps its pages and takes part in no pass.
+static inline bool request_rests(const request *request) {
+  return request->is_paused || request->is_asking;
 }
 // Tokens that its pages hold at its end. The last sampled token is not read any more.
 static inline uint32_t request_tokens_in_the_end(const request *request) {

@@ -323,6 +323,13 @@ void scheduler_set_drafter(scheduler *scheduler, drafter *drafter) {
   scheduler->parts.drafter = drafter;
 }
 
+wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out) {
+  for (*out = scheduler->first; *out != NULL; *out = (*out)->next) {
+    if ((*out)->id == id) return (*out)->is_asking && !(*out)->is_answered ? WICK_OK : WICK_E_ARG;
+  }
+  return WICK_E_ARG;
+}
+
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (request->id != id) continue;
@@ -480,6 +487,7 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   }
   if (finish_cancelled(scheduler)) return SCHEDULER_PROGRESS;
   if (scheduler->first == NULL) return SCHEDULER_IDLE;
+  if (pass_take_answer(scheduler)) return SCHEDULER_PROGRESS;
   if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
   // pass_begin may preempt every running request and then begin no pass. That is a change, too:

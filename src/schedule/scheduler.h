@@ -73,6 +73,8 @@ void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
 // A paused request keeps its place in the order and takes part in no pass. It keeps its pages until
 // somebody else needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
+// The request that waits for the host's answer. WICK_E_ARG: it does not.
+wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);
 // Runs one unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);
 // Ends every request with an error (the model failed to load).

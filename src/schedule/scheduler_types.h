@@ -64,6 +64,8 @@ bool pass_begin(scheduler *scheduler);
 // Runs one unit of the pass under way: a layer or a round of logits. False when the weights have
 // not arrived yet.
 bool pass_step(scheduler *scheduler);
+// Draws the token of a request whose host has answered. False: there is none.
+bool pass_take_answer(scheduler *scheduler);
 // Abandons the pass under way: pages hold what they held before it.
 void pass_drop(scheduler *scheduler);
 
