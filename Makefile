@@ -237,7 +237,7 @@ mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.
 
 # ---- checks ----
 C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
-  emscripten/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch])
+  emscripten/*.[ch] library/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
 # $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
@@ -250,7 +250,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 	@touch $$@
 endef
 .PHONY: tidy check-quick
-$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC)))
+$(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
 $(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))

@@ -40,7 +40,7 @@ CHECKED := -O1 -g
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := $(patsubst %,src/api/%,adapters chat constraint directory draft embed info_json load metrics pages_json) \
   $(patsubst %,src/api/%,reply state stats_json tokens value_json version) \
-  src/base/decimal src/base/json src/base/salt src/base/text src/bench/% src/cli/% src/format/% \
+  src/base/decimal src/base/json src/base/salt src/base/split_name src/base/text src/bench/% src/cli/% src/format/% \
   $(patsubst %,src/grammar/%,dfa document finish formats gbnf grammar numbers program regex shelf spell work) \
   src/grammar/schema% \
   src/kernels/answers src/kernels/attention src/kernels/blocks src/kernels/elementwise src/kernels/recurrent \

@@ -215,6 +215,29 @@ typedef struct wick_swap_host {
   bool always;  // whatever it costs (tests, measurements)
 } wick_swap_host;
 
+// What an engine takes from its host. A pair or a function that is NULL is the library's own: the C
+// library's memory, clock and threads, natively and with Emscripten; WASI has no threads. Random
+// numbers are not among them, since an engine draws none: seeds are the caller's
+// (wick_sampling.seed).
+typedef struct wick_host {
+  void *context;
+  // A block at a multiple of 64 bytes, not zeroed, or NULL; free gets the size back. Both or none.
+  // One that lies elsewhere is given back, and counts as NULL.
+  void *(*alloc)(void *context, size_t size_bytes);
+  void (*free)(void *context, void *block, size_t size_bytes);
+  // Microseconds from any beginning, never fewer than before: budgets of steps, figures of requests
+  // and ops. A clock is the whole program's, so this has no context.
+  uint64_t (*now_us)(void);
+  // One line for a developer, without a newline.
+  void (*log)(void *context, const char *line);
+  // Runs entry(argument) beside the caller, once and until it returns; false: it does not. join is
+  // called once for each that was started, from the thread that destroys the engine, and returns
+  // when entry has returned. Both or none.
+  bool (*thread_start)(void *context, void (*entry)(void *argument), void *argument,
+                       uintptr_t *thread);
+  void (*thread_join)(void *context, uintptr_t thread);
+} wick_host;
+
 enum { WICK_THREADS_MAX = 64, WICK_BATCH_TOKENS_MAX = 512 };
 
 typedef struct wick_config {
@@ -231,6 +254,7 @@ typedef struct wick_config {
   bool no_prefix_cache;        // every prompt is read from its beginning
   const wick_swap_host *swap;  // keeps pages of requests that give way; outlives the engine; NULL:
                                // they always read their tokens again
+  const wick_host *host;       // outlives the engine; NULL: the library's own functions
   const char *kernels;         // by name (wick_kernels_name); NULL: the best of this processor
   const char *pre_tokenizer;   // in place of the file's tokenizer.ggml.pre, for files whose name is
                                // missing, wrong or not known here; copied; NULL: the file's
@@ -248,8 +272,8 @@ const char *wick_kernels_name(const char *wanted);
 void wick_config_default(wick_config *config);
 
 // Makes an engine without a model. It allocates little: the big segments come when the directory of
-// the model is known. WICK_E_ARG for settings out of range, WICK_E_UNSUPPORTED for a KV type or
-// kernels that are not there, WICK_E_NOMEM.
+// the model is known. WICK_E_ARG for settings out of range or half a pair of a wick_host,
+// WICK_E_UNSUPPORTED for a KV type or kernels that are not there, WICK_E_NOMEM.
 wick_status wick_engine_create(const wick_config *config, wick_engine **out, wick_error *error);
 // Ends all requests without events and gives every byte back. NULL is fine.
 void wick_engine_destroy(wick_engine *engine);
@@ -270,7 +294,8 @@ typedef struct wick_memory_state {
 } wick_memory_state;
 void wick_memory_get_state(const wick_engine *engine, wick_memory_state *state);
 // A model whose plan needs more is refused before its weights are fetched: the budget, or what the
-// host could give when the engine was made, whichever is less. 0: none.
+// host could give when the engine was made, whichever is less. What a wick_host can give is not
+// known. 0: none.
 uint64_t wick_engine_memory_limit(const wick_engine *engine);
 
 // "f32", "f16", "q8", "q4"; "?" when out of range.
@@ -315,6 +340,11 @@ typedef struct wick_reader {
 // WICK_E_IO when the reader failed or WICK_E_ARG when its piece has no bytes, after which the call
 // may be repeated.
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error);
+
+// Loads a whole model from a file, or, by the name of the first one, from the files of a split
+// model (NAME-00001-of-00003.gguf). Of libwick.a alone: it reads by <stdio.h>. Errors as
+// wick_load_from; WICK_E_IO names a file that cannot be opened, and the call may be repeated.
+wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error);
 
 typedef struct wick_load_state {
   uint64_t bytes_wanted, bytes_placed;  // so far known; equal when complete

@@ -8,17 +8,20 @@ LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#
   include/wick.h | paste -sd.)
 NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 
-# ---- objects: those of the programs and the modules, and a platform of its own for Emscripten ----
+# ---- objects: those of the programs and the modules, what reads files, Emscripten's platform ----
+LIBRARY_SRC := library/load_file.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
-  emscripten/platform_emscripten.c)))
+  emscripten/platform_emscripten.c $(LIBRARY_SRC))))
+-include $(foreach config,native wasi wasi-relaxed,$(LIBRARY_SRC:%.c=build/obj/$(config)/%.d))
 
 # An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to
 # Emscripten's, too: what the C library has lowers the processor's clock.
 engine_objects = $(ENGINE_SRC:%.c=build/obj/$(1)/%.o)
-library_native := $(filter-out build/obj/native/src/cli/%,$(objects_native)) $(call levels,native)
-library_wasi-simd128 := $(WASI_SRC:%.c=build/obj/wasi/%.o)
-library_wasi-relaxed := $(WASI_SRC:%.c=build/obj/wasi-relaxed/%.o)
+library_native := $(filter-out build/obj/native/src/cli/%,$(objects_native)) $(call levels,native) \
+  $(LIBRARY_SRC:%.c=build/obj/native/%.o)
+library_wasi-simd128 := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(LIBRARY_SRC))
+library_wasi-relaxed := $(patsubst %.c,build/obj/wasi-relaxed/%.o,$(WASI_SRC) $(LIBRARY_SRC))
 $(foreach variant,$(WEB_VARIANTS),$(eval library_emscripten-$(variant) := \
   $(call engine_objects,web-$(variant)) build/obj/web-$(variant)/web/libc/string.o \
   $(objects_emscripten-$(lastword $(subst -, ,$(variant))))))

@@ -25,10 +25,11 @@ import {
   succeed,
   wantedChat,
 } from './support/library.mjs';
-import { built, root } from './support/locate.mjs';
+import { built, locate, root } from './support/locate.mjs';
 import { run, runWasi, wasiRuntimes } from './support/process.mjs';
 
 const skip = missing();
+const shared = locate('shared');
 const folder = temporaryFolder();
 const tiny = join(folder, 'tiny.gguf');
 const prompt = 'once upon a time';
@@ -147,6 +148,20 @@ describe('a stranger builds natively', { skip }, () => {
       assert.match(stderr, reason);
     });
   }
+
+  test('a split model is loaded from its files', { skip: shared.skip }, async () => {
+    const parts = join(shared.path, 'vectors/reference/split/llama-small-F16-00001-of-00003.gguf');
+    const program = join(folder, 'stranger-gcc');
+    const { stdout } = await run(built('native/wick'), ['run', parts, '-p', prompt, '-n', '8']);
+    assert.equal(
+      (await succeed(program, [parts, '1', '8', prompt, 'file'])).trimEnd(),
+      `threads 1:${stdout.toString().trimEnd()}`,
+    );
+    const gone = join(folder, 'gone.gguf');
+    const { code, stderr } = await run(program, [gone, '1', '8', prompt, 'file']);
+    assert.equal(code, 1);
+    assert.equal(stderr, `WICK_E_IO: cannot open ${gone}\n`);
+  });
 
   test('the example answers as the command line does', async () => {
     const build = await cmake(exampleFolder, 'example', []);

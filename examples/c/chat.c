@@ -22,12 +22,6 @@ static void add(const char *text, size_t size_bytes, bool escapes) {
 
 static void add_json(const char *json) { add(json, strlen(json), false); }
 
-static size_t read_file(void *file, uint32_t part, uint64_t offset_bytes, void *bytes,
-                        size_t size_bytes) {
-  if (part != 0 || fseek((FILE *)file, (long)offset_bytes, SEEK_SET) != 0) return SIZE_MAX;
-  return fread(bytes, 1, size_bytes, (FILE *)file);
-}
-
 static void check(wick_status status, const wick_error *error) {
   if (status == WICK_OK) return;
   fprintf(stderr, "%s: %s\n", wick_status_name(status), error->message);
@@ -74,18 +68,14 @@ static void ask(wick_engine *engine, const char *question) {
 }
 
 int main(int argc, char **argv) {
-  FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
-  if (file == NULL) return puts("usage: chat MODEL.gguf QUESTION..."), 1;
+  if (argc < 3) return puts("usage: chat MODEL.gguf QUESTION..."), 1;
   wick_error error;
   wick_config config;
   wick_config_default(&config);
   config.threads = 2;
   wick_engine *engine;
   check(wick_engine_create(&config, &engine, &error), &error);
-  static char piece[1 << 20];
-  const wick_reader reader = {file, read_file, piece, sizeof piece};
-  check(wick_load_from(engine, &reader, &error), &error);
-  fclose(file);
+  check(wick_load_file(engine, argv[1], &error), &error);
   for (int i = 2; i < argc; i++) ask(engine, argv[i]);
   wick_engine_destroy(engine);
   return 0;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "api/insides.h"
-#include "platform/platform.h"
 
 static wick_status check_loaded(const wick_engine *engine, const char *which, wick_error *error) {
   if (engine->scheduler != NULL && model_is_ready(engine->model)) return WICK_OK;
@@ -68,7 +67,7 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
                                .model = draft->model,
                                .store = draft->store,
                                .forward = draft->forward,
-                               .now_us = platform_now_us,
+                               .now_us = draft->now_us,
                                .batch_tokens = draft->config.batch_tokens,
                                .context_tokens = draft->context_tokens};
   status = drafter_create(&parts, &engine->drafter, error);

@@ -4,7 +4,6 @@
 
 #include "api/insides.h"
 #include "base/checked.h"
-#include "platform/platform.h"
 
 void wick_embed_default(wick_embed_request *request) { *request = (wick_embed_request){0}; }
 
@@ -283,11 +282,11 @@ wick_status wick_embed_step(wick_engine *engine, uint64_t budget_us, wick_step_r
   }
   engine_check_kernels(engine);
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
-  const uint64_t end_us = budget_us == 0 ? 0 : platform_now_us() + budget_us;
+  const uint64_t end_us = budget_us == 0 ? 0 : engine->now_us() + budget_us;
   wick_status status;
   do {
     status = embedding_step(engine->embedding, result, error);
-  } while (status == WICK_OK && *result == WICK_STEP_PROGRESS && platform_now_us() < end_us);
+  } while (status == WICK_OK && *result == WICK_STEP_PROGRESS && engine->now_us() < end_us);
   return status;
 }
 

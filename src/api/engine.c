@@ -77,6 +77,12 @@ static wick_status check_config(wick_config *config, wick_error *error) {
               "this processor or build has no kernels '%s'", config->kernels);
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KERNELS, 0, 0);
   }
+  const wick_host *host = config->host;
+  if (host != NULL && ((host->alloc == NULL) != (host->free == NULL) ||
+                       (host->thread_start == NULL) != (host->thread_join == NULL))) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                     "wick_host: alloc and free come together, and thread_start and thread_join");
+  }
   if (config->pre_tokenizer != NULL && !tokenizer_knows_pre(config->pre_tokenizer)) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "pre-tokenizer '%.64s' is not supported",
               config->pre_tokenizer);
@@ -265,7 +271,7 @@ static wick_status build_engine(wick_engine *engine, wick_error *error) {
                                  .forward = engine->forward,
                                  .ops = engine->ops,
                                  .swap = engine->config.swap,
-                                 .now_us = platform_now_us,
+                                 .now_us = engine->now_us,
                                  .batch_tokens = engine->config.batch_tokens,
                                  .context_tokens = engine->context_tokens,
                                  .requests_max = engine->config.requests_max,
@@ -345,7 +351,7 @@ static wick_status create_metrics(wick_engine *engine, wick_error *error) {
   if (engine->ops == NULL) {
     return memory_fail(&engine->memory, error, "the metrics", sizeof *engine->ops);
   }
-  ops_init(engine->ops, lane_of(engine->kernels), platform_now_us, engine->config.timer_grain_us);
+  ops_init(engine->ops, lane_of(engine->kernels), engine->now_us, engine->config.timer_grain_us);
   return WICK_OK;
 }
 
@@ -360,18 +366,22 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   if (status != WICK_OK) return status;
   memory_gate memory;
   memory_init(&memory, chosen.memory_bytes_max, platform_alloc, platform_free);
+  memory_use_host(&memory, chosen.host);
   memory.fail_at_call = hooks->fail_at_call;
   memory.fail_from_call = hooks->fail_from_call;
-  const uint64_t host_bytes_max = platform_memory_bytes_max();
+  const uint64_t host_bytes_max = memory.host == NULL ? platform_memory_bytes_max() : 0;
   wick_engine *engine = memory_alloc_zeroed(&memory, sizeof *engine);
   if (engine == NULL) return memory_fail(&memory, error, "the engine", sizeof *engine);
   engine->memory = memory;
   engine->host_bytes_max = host_bytes_max;
   engine->config = chosen;
+  const bool has_clock = chosen.host != NULL && chosen.host->now_us != NULL;
+  engine->now_us = has_clock ? chosen.host->now_us : platform_now_us;
   engine->kernels = hooks->kernels != NULL ? hooks->kernels : kernels_named(chosen.kernels);
   engine->config.kernels = engine->kernels->name;
   keep_pre_tokenizer(engine);
-  status = thread_pool_create(&engine->memory, chosen.threads, &engine->threads, error);
+  status =
+      thread_pool_create(&engine->memory, chosen.host, chosen.threads, &engine->threads, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
     const loader_sink sink = {engine, engine_take_directory, is_wanted, place, tensor_done};
@@ -383,6 +393,14 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   }
   *out = engine;
   return WICK_OK;
+}
+
+static void say(const wick_host *host, const char *line) {
+  if (host != NULL && host->log != NULL) {
+    host->log(host->context, line);
+  } else {
+    platform_log(line);
+  }
 }
 
 void wick_engine_destroy(wick_engine *engine) {
@@ -401,8 +419,9 @@ void wick_engine_destroy(wick_engine *engine) {
   thread_pool_destroy(engine->threads);
   memory_free(&engine->memory, engine->ops);
   memory_gate memory = engine->memory;
+  const wick_host *host = engine->config.host;
   memory_free(&memory, engine);
-  if (memory.blocks_now != 0) platform_log("wick: memory was not given back");
+  if (memory.blocks_now != 0) say(host, "wick: memory was not given back");
 }
 
 uint64_t wick_engine_memory_limit(const wick_engine *engine) {
@@ -601,10 +620,10 @@ static bool work(wick_engine *engine, wick_step_result *result) {
 
 wick_step_result wick_step(wick_engine *engine, uint64_t budget_us) {
   if (!begin_step(engine)) return WICK_STEP_IDLE;
-  const uint64_t start_us = platform_now_us();
+  const uint64_t start_us = engine->now_us();
   wick_step_result result;
   while (work(engine, &result)) {
-    if (budget_us == 0 || platform_now_us() - start_us >= budget_us) break;
+    if (budget_us == 0 || engine->now_us() - start_us >= budget_us) break;
   }
   return result;
 }

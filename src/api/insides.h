@@ -50,6 +50,7 @@ struct wick_engine {
   bool is_draft;             // it proposes for another engine, which uses its forward pass
   drafter *drafter;          // NULL: no smaller model proposes
   op_records *ops;           // NULL: metrics are off
+  uint64_t (*now_us)(void);  // the host's clock
   uint64_t host_bytes_max;   // what the host could give when the engine was made; 0: unknown
   uint32_t context_tokens;
   uint32_t kernel_checks;  // how many steps have begun with a check of kernels

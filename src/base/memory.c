@@ -26,6 +26,28 @@ void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)
   memory->host_free = host_free;
 }
 
+void memory_use_host(memory_gate *memory, const wick_host *host) {
+  if (host != NULL && host->alloc != NULL) memory->host = host;
+}
+
+static void give_back(const memory_gate *memory, void *base, size_t size_bytes) {
+  const wick_host *host = memory->host;
+  if (host == NULL) {
+    memory->host_free(base, size_bytes);
+  } else {
+    host->free(host->context, base, size_bytes);
+  }
+}
+
+static uint8_t *take(const memory_gate *memory, size_t size_bytes) {
+  const wick_host *host = memory->host;
+  if (host == NULL) return memory->host_alloc(size_bytes);
+  void *base = host->alloc(host->context, size_bytes);
+  if (((uintptr_t)base & (CACHE_LINE_BYTES - 1)) == 0) return base;
+  give_back(memory, base, size_bytes);
+  return NULL;
+}
+
 void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes) {
   memory->reserve = reserve;
   memory->reserve_bytes = size_bytes;
@@ -65,7 +87,7 @@ void *memory_alloc(memory_gate *memory, size_t size_bytes) {
       (total > memory->budget_bytes || memory->bytes_now > memory->budget_bytes - total)) {
     return NULL;
   }
-  uint8_t *base = memory->host_alloc(total);
+  uint8_t *base = take(memory, total);
   if (base == NULL) return NULL;
   block_header *header = (block_header *)(void *)base;
   header->total_bytes = total;
@@ -106,7 +128,7 @@ void memory_free(memory_gate *memory, void *block) {
   if (is_reserved(memory, header)) return;
   memory->bytes_now -= header->total_bytes;
   memory->blocks_now--;
-  memory->host_free(header, (size_t)header->total_bytes);
+  give_back(memory, header, (size_t)header->total_bytes);
 }
 
 wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what,

@@ -20,7 +20,8 @@ typedef struct memory_gate {
   uint64_t fail_from_call;  // the same, and all after it
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
-  uint8_t *reserve;  // memory_use_reserve; NULL: none
+  const wick_host *host;  // whose memory it is instead; NULL: of the two functions
+  uint8_t *reserve;       // memory_use_reserve; NULL: none
   size_t reserve_bytes, reserve_used_bytes;
 } memory_gate;
 
@@ -28,6 +29,10 @@ typedef struct memory_gate {
 // platform.
 void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
+
+// From now on, before the first block, memory comes from `host`, if it gives any. NULL does
+// nothing.
+void memory_use_host(memory_gate *memory, const wick_host *host);
 
 // The block is 64-byte aligned and not zeroed. NULL: the host refuses, or the budget would be
 // exceeded. Size 0 gives a valid pointer. Cost: O(1) beside the host's own.

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/split_name.h"
 #include "cli/input.h"
 #include "platform/platform.h"
 
@@ -30,39 +31,18 @@ typedef struct model_source {
 
 // ---- names of split models ----
 
-// The place of "00001" in "name-00001-of-00003.gguf", or NULL.
-static const char *find_split_number(const char *path) {
-  static const char pattern[] = "-#####-of-#####.gguf";
-  const size_t path_bytes = strlen(path), pattern_bytes = sizeof pattern - 1;
-  if (path_bytes < pattern_bytes) return NULL;
-  const char *tail = path + path_bytes - pattern_bytes;
-  for (size_t i = 0; i < pattern_bytes; i++) {
-    const bool is_digit = tail[i] >= '0' && tail[i] <= '9';
-    if (pattern[i] == '#' ? !is_digit : pattern[i] != tail[i]) return NULL;
-  }
-  return tail + 1;
-}
-
 static exit_code name_file(model_source *source, uint32_t file) {
   const size_t path_bytes = strlen(source->path);
   if (path_bytes >= sizeof source->name) {
     report("the model's path is longer than %d bytes", NAME_BYTES_MAX);
     return EXIT_FILE;
   }
-  memcpy(source->name, source->path, path_bytes + 1);
-  if (file == 0) return EXIT_DONE;
-  const char *number = find_split_number(source->path);
-  if (number == NULL || strncmp(number, "00001", 5) != 0) {
-    report(
-        "%s: the model is split into several files; give the first one, named "
-        "like model-00001-of-00003.gguf",
-        source->path);
-    return EXIT_FILE;
-  }
-  char digits[16];
-  snprintf(digits, sizeof digits, "%05u", (unsigned)file + 1);
-  memcpy(source->name + (number - source->path), digits, 5);
-  return EXIT_DONE;
+  if (split_name(source->path, file, source->name, sizeof source->name)) return EXIT_DONE;
+  report(
+      "%s: the model is split into several files; give the first one, named "
+      "like model-00001-of-00003.gguf",
+      source->path);
+  return EXIT_FILE;
 }
 
 // ---- one file ----

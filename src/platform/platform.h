@@ -1,6 +1,6 @@
 // platform/platform.h — all that the engine needs from a host. There is one implementation a host:
-// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c. No other file in
-// src/ names a host.
+// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c,
+// emscripten/platform_emscripten.c. No other file in src/ names a host.
 #ifndef WICK_PLATFORM_H
 #define WICK_PLATFORM_H
 

@@ -47,7 +47,7 @@ wick_status quantizer_create(memory_gate *memory, const quantize_settings *setti
     status = memory_fail(memory, error, "rows of weights", (size_t)VALUES * VALUE_BYTES_MAX);
   }
   if (status == WICK_OK) {
-    status = thread_pool_create(memory, settings->threads, &made->pool, error);
+    status = thread_pool_create(memory, NULL, settings->threads, &made->pool, error);
   }
   if (status == WICK_OK) status = gguf_directory_create(memory, &made->directory, error);
   if (status == WICK_OK) {

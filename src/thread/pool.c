@@ -54,6 +54,7 @@ typedef struct pool_helper {
 
 struct thread_pool {
   memory_gate *memory;
+  const wick_host *host;  // which starts the helpers; NULL: the platform
   thread_job job;
   void *context;
   uint32_t slot_count;    // helpers asked for: the extent of `helpers`
@@ -150,8 +151,23 @@ static void helper_order(pool_helper *helper, uint32_t order) {
 
 // ---- the caller ----
 
-wick_status thread_pool_create(memory_gate *memory, uint32_t threads, thread_pool **out,
-                               wick_error *error) {
+static bool start_helper(const thread_pool *pool, pool_helper *helper) {
+  const wick_host *host = pool->host;
+  if (host == NULL) return platform_thread_start(helper_entry, helper, &helper->handle);
+  return host->thread_start(host->context, helper_entry, helper, &helper->handle);
+}
+
+static void join_helper(const thread_pool *pool, const pool_helper *helper) {
+  const wick_host *host = pool->host;
+  if (host == NULL) {
+    platform_thread_join(helper->handle);
+  } else {
+    host->thread_join(host->context, helper->handle);
+  }
+}
+
+wick_status thread_pool_create(memory_gate *memory, const wick_host *host, uint32_t threads,
+                               thread_pool **out, wick_error *error) {
   if (threads == 0 || threads > WICK_THREADS_MAX) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "threads is %u, not 1 to %d", threads,
                      WICK_THREADS_MAX);
@@ -161,13 +177,14 @@ wick_status thread_pool_create(memory_gate *memory, uint32_t threads, thread_poo
   thread_pool *pool = memory_alloc_zeroed(memory, size_bytes);
   if (pool == NULL) return memory_fail(memory, error, "thread pool", size_bytes);
   pool->memory = memory;
+  if (host != NULL && host->thread_start != NULL) pool->host = host;
   pool->slot_count = wanted;
   for (uint32_t i = 0; i < wanted; i++) {
     pool->helpers[i].pool = pool;
     pool->helpers[i].index = i + 1;
   }
   pool_helper *next = pool->helpers;
-  while (pool->helper_count < wanted && platform_thread_start(helper_entry, next, &next->handle)) {
+  while (pool->helper_count < wanted && start_helper(pool, next)) {
     pool->helper_count++;
     next++;
   }
@@ -181,7 +198,7 @@ void thread_pool_destroy(thread_pool *pool) {
   for (uint32_t i = 0; i < pool->helper_count; i++) {
     pool_helper *helper = &pool->helpers[i];
     while (helper_has_arrived(helper)) sleep_on(&helper->state, HELPER_ARRIVED);
-    platform_thread_join(helper->handle);
+    join_helper(pool, helper);
   }
   memory_free(pool->memory, pool);
 }

@@ -13,11 +13,12 @@ typedef struct thread_pool thread_pool;
 // Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread).
 typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_t thread);
 
-// Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. A helper
-// takes part in the jobs that begin after its arrival. Helpers sleep when idle. WICK_E_ARG
-// unless 1 <= threads <= WICK_THREADS_MAX, WICK_E_NOMEM.
-wick_status thread_pool_create(memory_gate *memory, uint32_t threads, thread_pool **out,
-                               wick_error *error);
+// Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. `host`
+// starts them, if it has the functions; NULL: the platform. A helper takes part in the jobs that
+// begin after its arrival. Helpers sleep when idle. WICK_E_ARG unless 1 <= threads <=
+// WICK_THREADS_MAX, WICK_E_NOMEM.
+wick_status thread_pool_create(memory_gate *memory, const wick_host *host, uint32_t threads,
+                               thread_pool **out, wick_error *error);
 // Returns when every helper has ended. NULL does nothing.
 void thread_pool_destroy(thread_pool *pool);
 // The caller and the helpers that have arrived so far, at most the `threads` asked for. Scratch

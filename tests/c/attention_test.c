@@ -54,7 +54,7 @@ static thread_pool *threads_of(uint32_t count) {
     if (pools_memory.host_alloc == NULL) {
       memory_init(&pools_memory, 0, platform_alloc, platform_free);
     }
-    CHECK_EQ_INT(thread_pool_create(&pools_memory, count, &pools[count], NULL), WICK_OK);
+    CHECK_EQ_INT(thread_pool_create(&pools_memory, NULL, count, &pools[count], NULL), WICK_OK);
     for (uint64_t i = 0; i < 1000000000 && thread_pool_threads(pools[count]) < count; i++) continue;
     CHECK_EQ_UINT(thread_pool_threads(pools[count]), count);
   }

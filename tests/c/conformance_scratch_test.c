@@ -289,7 +289,7 @@ static bool open_decode(decode_case *c) {
   const kv_shape shape = {1, QWEN2.kv_heads, QWEN2.head_dim, WICK_KV_F32, WICK_KV_F32, 0};
   const store_config config = {
       .groups = {shape}, .group_count = 1, .pages_max = STEPS / KERNEL_PAGE_TOKENS + 1};
-  bool is_open = thread_pool_create(&c->memory, 1, &c->threads, &error) == WICK_OK &&
+  bool is_open = thread_pool_create(&c->memory, NULL, 1, &c->threads, &error) == WICK_OK &&
                  store_create(&c->memory, c->model->kernels, &config, &c->store, &error) == WICK_OK;
   if (is_open) c->kv = store_pages(c->store);
   is_open = is_open && kv_seq_new(c->kv, STEPS + 1, &c->seq, NULL, &error) == WICK_OK &&

@@ -38,7 +38,7 @@ static thread_pool *pool_open(uint32_t threads) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   thread_pool *pool = NULL;
   wick_error error;
-  CHECK_EQ_INT(thread_pool_create(&memory, threads, &pool, &error), WICK_OK);
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, threads, &pool, &error), WICK_OK);
   return pool;
 }
 
@@ -169,12 +169,12 @@ TEST(a_pool_refuses_what_it_cannot_be) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   thread_pool *pool = NULL;
   wick_error error = {0};
-  CHECK_EQ_INT(thread_pool_create(&memory, 0, &pool, &error), WICK_E_ARG);
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, 0, &pool, &error), WICK_E_ARG);
   CHECK_EQ_STR(error.message, "threads is 0, not 1 to 64");
-  CHECK_EQ_INT(thread_pool_create(&memory, WICK_THREADS_MAX + 1, &pool, &error), WICK_E_ARG);
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, WICK_THREADS_MAX + 1, &pool, &error), WICK_E_ARG);
   CHECK_EQ_INT(error.status, WICK_E_ARG);
   memory.fail_at_call = memory.calls + 1;
-  CHECK_EQ_INT(thread_pool_create(&memory, 2, &pool, &error), WICK_E_NOMEM);
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, 2, &pool, &error), WICK_E_NOMEM);
   CHECK(pool == NULL);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   thread_pool_destroy(NULL);

@@ -40,7 +40,7 @@ static memory_gate memory;
 static thread_pool *pool_open(uint32_t threads) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   thread_pool *pool = NULL;
-  CHECK_EQ_INT(thread_pool_create(&memory, threads, &pool, NULL), WICK_OK);
+  CHECK_EQ_INT(thread_pool_create(&memory, NULL, threads, &pool, NULL), WICK_OK);
   return pool;
 }
 

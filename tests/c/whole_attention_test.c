@@ -55,7 +55,7 @@ static wick_status attend(const whole_case *one, uint32_t first, uint32_t count,
   static _Alignas(64) uint8_t pages[1 << 20];
   static _Alignas(64) float scratch[4 * SCRATCH];
   thread_pool *pool = NULL;
-  wick_status status = thread_pool_create(&gate, threads, &pool, error);
+  wick_status status = thread_pool_create(&gate, NULL, threads, &pool, error);
   if (!CHECK_EQ_INT(status, WICK_OK)) return status;
   const kernel_table *kernels = kernels_bind();
   memcpy(run.q, made.q[first], count * sizeof *run.q);

@@ -1,5 +1,6 @@
 // tests/library/stranger.c — a program of somebody who has the installed files alone, in C17 and in
-// C++20: stranger MODEL.gguf THREADS TOKENS PROMPT. It prints what follows the prompt.
+// C++20: stranger MODEL.gguf THREADS TOKENS PROMPT [file]. It prints what follows the prompt. The
+// model is loaded from memory, with "file" from its files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,15 @@ static void *read_all(const char *path, size_t *size_bytes) {
   return bytes;
 }
 
+static wick_status load(wick_engine *engine, const char *path, bool is_by_file, wick_error *error) {
+  if (is_by_file) return wick_load_file(engine, path, error);
+  size_t size_bytes = 0;
+  void *model = read_all(path, &size_bytes);
+  const wick_status status = wick_load_bytes(engine, model, size_bytes, error);
+  free(model);
+  return status;
+}
+
 static void print_text(wick_engine *engine) {
   wick_step_result result;
   do {
@@ -40,17 +50,14 @@ static void print_text(wick_engine *engine) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5 || wick_version() != WICK_VERSION) return 2;
-  size_t size_bytes = 0;
-  void *model = read_all(argv[1], &size_bytes);
+  if (argc < 5 || wick_version() != WICK_VERSION) return 2;
   wick_error error;
   wick_config config;
   wick_config_default(&config);
   config.threads = (uint32_t)atoi(argv[2]);
   wick_engine *engine;
   if (wick_engine_create(&config, &engine, &error) != WICK_OK) return fail(&error);
-  if (wick_load_bytes(engine, model, size_bytes, &error) != WICK_OK) return fail(&error);
-  free(model);
+  if (load(engine, argv[1], argc > 5, &error) != WICK_OK) return fail(&error);
   for (int i = 0; i < WAIT_STEPS_MAX && wick_engine_threads(engine) < config.threads; i++) {
   }
   wick_request request;

@@ -29,6 +29,7 @@ const outside = [
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
+  [/^library\//, /^base\//],
   [/^emscripten\//, /^base\/|^platform\/platform\.h$/],
   [/^web\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
 ];
@@ -81,7 +82,9 @@ function faultOfRoom(room, header) {
 }
 
 let faults = 0;
-const folders = ['include', 'src', 'wasi', 'web', 'emscripten'].map((folder) => join(root, folder));
+const folders = ['include', 'src', 'wasi', 'web', 'emscripten', 'library'].map((folder) =>
+  join(root, folder),
+);
 for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
   const file = relative(root, path);
   for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries()) {

@@ -1,0 +1,15 @@
+// base/split_name.h — the names of a split model's files, as llama.cpp's gguf-split gives them:
+// NAME-00001-of-00003.gguf.
+#ifndef WICK_BASE_SPLIT_NAME_H
+#define WICK_BASE_SPLIT_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Writes the name of file `file`, from 0 on, of the model whose first file is `first`. False: it
+// has no place in `name` [name_bytes], or `first`, of which another file is wanted, is not such a
+// name.
+bool split_name(const char *first, uint32_t file, char *name, size_t name_bytes);
+
+#endif
