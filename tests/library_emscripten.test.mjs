@@ -72,7 +72,7 @@ for (const variant of ['simd128-single', 'simd128-threads', 'relaxed-single', 'r
         `-DWICK_RELAXED=${simd === 'relaxed'}`,
         `-DWICK_THREADS=${kind === 'threads'}`,
       ];
-      building ??= cmake(exampleFolder, variant, choice, emscripten('emcmake'));
+      building ??= cmake(exampleFolder, 'emscripten', choice, emscripten('emcmake'));
       return building;
     };
 
