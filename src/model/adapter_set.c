@@ -15,22 +15,25 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-static wick_status find_use(const adapter_list *list, const wick_adapter_use *wanted,
-                            model_adapter **out, wick_error *error) {
+// The adapter of a choice that can be used; NULL, and why, when it cannot.
+static model_adapter *find_use(const adapter_list *list, const wick_adapter_use *wanted,
+                               wick_status *status, wick_error *error) {
   model_adapter *adapter = adapter_find(list, wanted->adapter);
-  *out = adapter;
   if (adapter == NULL) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", wanted->adapter);
-    return refuse(WICK_E_ARG, error, wanted->adapter, 0);
+    *status = refuse(WICK_E_ARG, error, wanted->adapter, 0);
+    return NULL;
   }
   if (!adapter->is_complete) {
     fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "adapter %u is still loading", adapter->id);
-    return refuse(WICK_E_NODATA, error, wanted->adapter, 0);
+    *status = refuse(WICK_E_NODATA, error, wanted->adapter, 0);
+    return NULL;
   }
-  if (math_is_finite_f32(wanted->scale)) return WICK_OK;
+  if (math_is_finite_f32(wanted->scale)) return adapter;
   fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the scale of adapter %u is not a finite number",
             adapter->id);
-  return refuse(WICK_E_ARG, error, wanted->adapter, 0);
+  *status = refuse(WICK_E_ARG, error, wanted->adapter, 0);
+  return NULL;
 }
 
 static bool comes_before(const model_adapter *a, const model_adapter *b) {
@@ -55,9 +58,9 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
     return refuse(WICK_E_ARG, error, count, WICK_ADAPTERS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
-    model_adapter *adapter;
-    const wick_status status = find_use(list, &wanted[i], &adapter, error);
-    if (status != WICK_OK) return status;
+    wick_status status = WICK_OK;
+    model_adapter *adapter = find_use(list, &wanted[i], &status, error);
+    if (adapter == NULL) return status;
     for (uint32_t j = 0; j < i; j++) {
       if (wanted[j].adapter != wanted[i].adapter) continue;
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is named twice", wanted[i].adapter);
