@@ -289,8 +289,8 @@ test('a page that cannot keep a model loads it nevertheless', {
     })()`);
     assert.ok(String(text).length > 0, what);
     const told = warnings.filter((one) => one.includes('the model is not kept'));
-    // a model of one chunk is there before its chunk is refused
-    assert.equal(told.length, what === 'room' ? 0 : 1, `${what}: ${warnings}`);
+    // a model of one chunk may be there before its chunk is refused
+    assert.ok(told.length === 1 || (what === 'room' && told.length === 0), `${what}: ${warnings}`);
   }
 });
 
