@@ -79,6 +79,7 @@ async function serveModel(answer) {
     answer(request, response);
   });
   await new Promise((settle) => own.listen(0, '127.0.0.1', () => settle(undefined)));
+  own.unref(); // a test that fails leaves it open
   const { port } = /** @type {import('node:net').AddressInfo} */ (own.address());
   return {
     url: `http://127.0.0.1:${port}/model.gguf`,
