@@ -1,0 +1,28 @@
+// model/families/gemma_layers.h — what Gemma 3n and Gemma 4 have in common: layers with and without
+// a window, scores that are not scaled, normalised values, and layers that read the keys and values
+// of layers before them.
+#ifndef WICK_MODEL_FAMILIES_GEMMA_LAYERS_H
+#define WICK_MODEL_FAMILIES_GEMMA_LAYERS_H
+
+#include "model/blocks/attention.h"
+
+#define GEMMA_PATTERN "attention.sliding_window_pattern"
+
+typedef struct gemma_layers {
+  model_plan *plan;
+  uint32_t own;     // layers with keys and values of their own, the first ones
+  uint32_t period;  // the last of so many layers sees everything; 0: GEMMA_PATTERN is a list
+  bool has_window_heads;
+  uint32_t window, window_rope, rope;
+} gemma_layers;
+
+// Reads the keys of both and sets the scale of embeddings. `heads`: of a layer without a window.
+gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads);
+// The attention of a layer.
+attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer);
+// The layer whose keys and values a layer behind the first `own` reads: the last of them, or for
+// layers with a window the one before it. Both must be of the same shape.
+const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer,
+                                       const attention_settings *is);
+
+#endif
