@@ -14,13 +14,15 @@ NPX := node_modules/.bin/
 
 # ---- sources: new files are found by themselves ----
 CLI_SRC := $(wildcard src/cli/*.c)
-POSIX_SRC := src/platform/posix.c
+POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
+# Of hosts whose C library has it: WASI and Emscripten
+ENTROPY_SRC := src/platform/getentropy.c
 # What the specification asks for and inference does not need: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC) $(REFERENCE_SRC),\
+ENGINE_SRC := $(filter-out $(CLI_SRC) $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(wildcard $(POSIX_SRC))
-WASI_SRC := $(ENGINE_SRC) $(wildcard wasi/*.c) web/web_heap.c web/libc/string.c
+WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) $(wildcard wasi/*.c) web/web_heap.c web/libc/string.c
 WEB_SRC := $(ENGINE_SRC) $(wildcard web/*.c web/libc/*.c)
 # What is compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
@@ -251,7 +253,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 endef
 .PHONY: tidy check-quick
 $(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
-$(eval $(call tidy,wasi,$(WASI_FLAGS),$(wildcard wasi/*.c)))
+$(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/platform/no_threads.c $(wildcard wasi/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
 

@@ -12,7 +12,8 @@ NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 LIBRARY_SRC := library/load_file.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
-  emscripten/platform_emscripten.c $(LIBRARY_SRC))))
+  emscripten/platform_emscripten.c $(ENTROPY_SRC) $(LIBRARY_SRC) \
+  $(if $(filter threads,$(kind)),src/platform/pthreads.c))))
 -include $(foreach config,native wasi wasi-relaxed,$(LIBRARY_SRC:%.c=build/obj/$(config)/%.d))
 
 # An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to

@@ -1,10 +1,9 @@
-// wasi/platform_wasi.c — platform.h on WASI preview 1 (wasi-libc). There is one thread: no helper
-// can start, and nobody can wake the caller.
+// wasi/platform_wasi.c — platform.h on WASI preview 1 (wasi-libc). Random numbers are those of
+// src/platform/getentropy.c; there is one thread (src/platform/no_threads.c).
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../web/web_heap.h"
 #include "platform/platform.h"
@@ -42,34 +41,3 @@ uint64_t platform_now_us(void) {
 }
 
 void platform_log(const char *line) { fprintf(stderr, "%s\n", line); }
-
-void platform_random(void *out, size_t size_bytes) {
-  enum { GETENTROPY_BYTES_MAX = 256 };
-  uint8_t *bytes = out;
-  while (size_bytes > 0) {
-    const size_t piece = size_bytes < GETENTROPY_BYTES_MAX ? size_bytes : GETENTROPY_BYTES_MAX;
-    if (getentropy(bytes, piece) != 0) abort();
-    bytes += piece;
-    size_bytes -= piece;
-  }
-}
-
-void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us) {
-  (void)address;
-  (void)expected;
-  (void)timeout_us;
-}
-
-void platform_wake32(const uint32_t *address, uint32_t count) {
-  (void)address;
-  (void)count;
-}
-
-bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {
-  (void)entry;
-  (void)argument;
-  (void)handle;
-  return false;
-}
-
-void platform_thread_join(uintptr_t handle) { (void)handle; }

@@ -5,8 +5,7 @@
 
 #include "kernels/blocks.h"
 
-enum { Q1_0_COLUMNS = 128, Q2_0_COLUMNS = 64 };
-enum { Q1_0_BYTES = 18, Q2_0_BYTES = 18, TQ2_0_BYTES = 66 };
+enum { Q1_0_COLUMNS = 128, Q1_0_BYTES = 18 };
 
 // ---- 2 bits ----
 
@@ -24,55 +23,77 @@ static void twos_store(twos_part part, uint32_t row, const uint8_t codes[BLOCK_P
 }
 
 // Weights are 1 less than codes.
-static void twos_load(const twos_part part, uint32_t row, int8_t out[BLOCK_PART]) {
+static void twos_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
+  const twos_record *record = (const twos_record *)(const void *)bytes;
   for (uint32_t i = 0; i < BLOCK_PART; i++) {
     const uint32_t group = i / 4, step = group % 4;
-    const uint8_t byte = part[step / 2][layout_word_offset(row) + i % 4];
-    out[i] = (int8_t)((byte >> (step % 2 * 4 + group / 4 * 2) & 3) - 1);
+    const uint8_t byte = record->codes[part][step / 2][layout_word_offset(row) + i % 4];
+    out->codes[i] = (int8_t)((byte >> (step % 2 * 4 + group / 4 * 2) & 3) - 1);
   }
+  out->scale = layout_scale_load(record->scales, row);
+}
+
+// Takes the codes of a part from a block of the file.
+typedef void twos_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]);
+
+typedef struct twos_facts {
+  block_type type;
+  uint32_t file_bytes, scale_offset;  // of a block
+  twos_take *take;
+} twos_facts;
+
+static uint32_t twos_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                            uint32_t block_count, const uint8_t *file, const twos_facts *facts) {
+  const block_type *type = &facts->type;
+  uint32_t flags = 0;
+  data += layout_record_offset(cols, row, first_block, type->columns, type->record_bytes);
+  for (uint32_t b = 0; b < block_count; b++) {
+    twos_record *record = (twos_record *)(void *)data;
+    for (uint32_t part = 0; part < type->columns / BLOCK_PART; part++) {
+      uint8_t codes[BLOCK_PART];
+      facts->take(file, part, codes);
+      twos_store(record->codes[part], row, codes);
+    }
+    flags |= layout_half_store(record->scales, row, file + facts->scale_offset);
+    data += type->record_bytes;
+    file += facts->file_bytes;
+  }
+  return flags;
 }
 
 // Q2_0: f16 scale, 64 x 2 bits.
-uint32_t q2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
-                     uint32_t block_count, const uint8_t *file) {
-  uint32_t flags = 0;
-  q2_0_record *record = RECORD_AT(q2_0_record, data, cols, row, first_block, Q2_0_COLUMNS);
-  for (uint32_t b = 0; b < block_count; b++, record++, file += Q2_0_BYTES) {
-    uint8_t codes[Q2_0_COLUMNS];
-    for (uint32_t i = 0; i < Q2_0_COLUMNS; i++) codes[i] = file[2 + i / 4] >> (i % 4 * 2) & 3;
-    for (uint32_t p = 0; p < 2; p++) twos_store(record->codes[p], row, codes + p * BLOCK_PART);
-    flags |= layout_half_store(record->scales, row, file);
-  }
-  return flags;
-}
-
-static void q2_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
-  const q2_0_record *record = (const q2_0_record *)(const void *)bytes;
-  twos_load(record->codes[part], row, out->codes);
-  out->scale = layout_scale_load(record->scales, row);
+static void q2_0_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]) {
+  const uint8_t *bytes = file + 2 + 8 * part;
+  for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = bytes[i / 4] >> (i % 4 * 2) & 3;
 }
 
 // TQ2_0: 64 bytes of four 2-bit codes that are 32 columns apart, f16 scale.
-uint32_t tq2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
-                      uint32_t block_count, const uint8_t *file) {
-  uint32_t flags = 0;
-  tq2_0_record *record = RECORD_AT(tq2_0_record, data, cols, row, first_block, BLOCK_SUPER);
-  for (uint32_t b = 0; b < block_count; b++, record++, file += TQ2_0_BYTES) {
-    for (uint32_t p = 0; p < BLOCK_PARTS; p++) {
-      uint8_t codes[BLOCK_PART];
-      for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = file[p / 4 * 32 + i] >> (p % 4 * 2) & 3;
-      twos_store(record->codes[p], row, codes);
-    }
-    flags |= layout_half_store(record->scales, row, file + TQ2_0_BYTES - 2);
-  }
-  return flags;
+static void tq2_0_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]) {
+  const uint8_t *bytes = file + part / 4 * 32;
+  for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = bytes[i] >> (part % 4 * 2) & 3;
 }
 
-static void tq2_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
-  const tq2_0_record *record = (const tq2_0_record *)(const void *)bytes;
-  twos_load(record->codes[part], row, out->codes);
-  out->scale = layout_scale_load(record->scales, row);
+static const twos_facts q2_0_facts = {{64, Q2_0_RECORD_BYTES, BLOCK_CODES, twos_load},
+                                      .file_bytes = 18,
+                                      .scale_offset = 0,
+                                      .take = q2_0_take};
+static const twos_facts tq2_0_facts = {{BLOCK_SUPER, TQ2_0_RECORD_BYTES, BLOCK_CODES, twos_load},
+                                       .file_bytes = 66,
+                                       .scale_offset = 64,
+                                       .take = tq2_0_take};
+
+uint32_t q2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                     uint32_t block_count, const uint8_t *file) {
+  return twos_repack(data, cols, row, first_block, block_count, file, &q2_0_facts);
 }
+
+uint32_t tq2_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
+                      uint32_t block_count, const uint8_t *file) {
+  return twos_repack(data, cols, row, first_block, block_count, file, &tq2_0_facts);
+}
+
+BLOCK_FUNCTIONS(q2_0, q2_0_facts.type)
+BLOCK_FUNCTIONS(tq2_0, tq2_0_facts.type)
 
 // ---- 1 bit ----
 
@@ -104,10 +125,6 @@ static void q1_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_p
   out->scale = layout_scale_load(record->scales, row);
 }
 
-static const block_type q2_0_type = {Q2_0_COLUMNS, sizeof(q2_0_record), BLOCK_CODES, q2_0_load};
-static const block_type tq2_0_type = {BLOCK_SUPER, sizeof(tq2_0_record), BLOCK_CODES, tq2_0_load};
 static const block_type q1_0_type = {Q1_0_COLUMNS, sizeof(q1_0_record), BLOCK_CODES, q1_0_load};
 
-BLOCK_FUNCTIONS(q2_0, q2_0_type)
-BLOCK_FUNCTIONS(tq2_0, tq2_0_type)
 BLOCK_FUNCTIONS(q1_0, q1_0_type)

@@ -11,15 +11,16 @@
 
 typedef uint8_t twos_part[2][32];  // [vector][8 rows][4 columns]
 
-typedef struct q2_0_record {
+// Of Q2_0 with 2 parts, of TQ2_0 with 8.
+typedef struct twos_record {
   uint8_t scales[16];
-  twos_part codes[2];
-} q2_0_record;
+  twos_part codes[];
+} twos_record;
 
-typedef struct tq2_0_record {
-  uint8_t scales[16];
-  twos_part codes[8];
-} tq2_0_record;
+enum {
+  Q2_0_RECORD_BYTES = sizeof(twos_record) + 2 * sizeof(twos_part),
+  TQ2_0_RECORD_BYTES = sizeof(twos_record) + 8 * sizeof(twos_part)
+};
 
 typedef struct q1_0_record {
   uint8_t scales[16];

@@ -11,23 +11,14 @@ SIMD_INLINE void few_super(const uint8_t *record, strip_super *super) {
   for (uint32_t h = 0; h < 2; h++) super->scales[h] = simd_f16_tiny(halves, h);
 }
 
-SIMD_INLINE void twos_take(const twos_part part, uint32_t step, uint32_t half, v128_t *codes) {
-  const v128_t bytes = wasm_v128_load(part[step / 2] + 16 * half);
+SIMD_INLINE void twos_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
+                            v128_t state[2], v128_t *codes) {
+  const twos_record *twos = (const twos_record *)(const void *)record;
+  const v128_t bytes = wasm_v128_load(twos->codes[part][step / 2] + 16 * half);
   const v128_t mask = wasm_v128_load(simd_mask.low_2);
+  (void)state;
   codes[0] = wasm_v128_and(step % 2 == 0 ? bytes : wasm_u16x8_shr(bytes, 4), mask);
   codes[1] = wasm_v128_and(wasm_u16x8_shr(bytes, step % 2 == 0 ? 2 : 6), mask);
-}
-
-SIMD_INLINE void q2_0_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
-                            v128_t state[2], v128_t *codes) {
-  (void)state;
-  twos_take(((const q2_0_record *)(const void *)record)->codes[part], step, half, codes);
-}
-
-SIMD_INLINE void tq2_0_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
-                             v128_t state[2], v128_t *codes) {
-  (void)state;
-  twos_take(((const tq2_0_record *)(const void *)record)->codes[part], step, half, codes);
 }
 
 SIMD_INLINE void q1_0_begin(const uint8_t *record, uint32_t part, v128_t state[2]) {
@@ -47,17 +38,17 @@ SIMD_INLINE void q1_0_codes(const uint8_t *record, uint32_t part, uint32_t step,
   state[half] = wasm_u16x8_shr(bits, 1);
 }
 
-#define FEW(record, parts_, unrolled)                                                              \
-  .is_unrolled = (unrolled), .strip_tokens = 1, .record_bytes = sizeof(record), .parts = (parts_), \
+#define FEW(bytes, parts_, unrolled)                                                               \
+  .is_unrolled = (unrolled), .strip_tokens = 1, .record_bytes = (bytes), .parts = (parts_),        \
   .kind = BLOCK_CODES, .steps = 4, .per_step = 2, .step_groups = 1, .code_groups = 4, .offset = 1, \
   .folded = true
 
-static const strip_type q2_0_strip = {FEW(q2_0_record, 2, true), few_super, strip_scales_of_super,
-                                      strip_begin_nothing, q2_0_codes};
-static const strip_type tq2_0_strip = {FEW(tq2_0_record, 8, true), few_super, strip_scales_of_super,
-                                       strip_begin_nothing, tq2_0_codes};
-static const strip_type q1_0_strip = {FEW(q1_0_record, 4, false), few_super, strip_scales_of_super,
-                                      q1_0_begin, q1_0_codes};
+static const strip_type q2_0_strip = {FEW(Q2_0_RECORD_BYTES, 2, true), few_super,
+                                      strip_scales_of_super, strip_begin_nothing, twos_codes};
+static const strip_type tq2_0_strip = {FEW(TQ2_0_RECORD_BYTES, 8, true), few_super,
+                                       strip_scales_of_super, strip_begin_nothing, twos_codes};
+static const strip_type q1_0_strip = {FEW(sizeof(q1_0_record), 4, false), few_super,
+                                      strip_scales_of_super, q1_0_begin, q1_0_codes};
 
 TILE_TYPE(q2_0, q2_0_strip)
 TILE_TYPE(tq2_0, tq2_0_strip)

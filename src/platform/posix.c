@@ -1,8 +1,8 @@
 // platform/posix.c — the portability contract on a POSIX system (native builds: tests, sanitizers).
+// Threads are those of pthreads.c.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,30 +57,3 @@ void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeou
 void platform_wake32(const uint32_t *address, uint32_t count) {
   syscall(SYS_futex, address, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
-
-typedef struct thread_start {
-  void (*entry)(void *);
-  void *argument;
-} thread_start;
-
-static void *run_thread(void *start) {
-  const thread_start copy = *(thread_start *)start;
-  free(start);
-  copy.entry(copy.argument);
-  return NULL;
-}
-
-bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle) {
-  thread_start *start = malloc(sizeof *start);
-  if (start == NULL) return false;
-  *start = (thread_start){entry, argument};
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, run_thread, start) != 0) {
-    free(start);
-    return false;
-  }
-  *handle = (uintptr_t)thread;
-  return true;
-}
-
-void platform_thread_join(uintptr_t handle) { pthread_join((pthread_t)handle, NULL); }

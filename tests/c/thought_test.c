@@ -7,58 +7,7 @@
 
 enum { OUT_TOKENS = 80, TEXT_BYTES_MAX = 640, RUNS = 8 };
 
-static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 512, false, 0};
-
-typedef struct said {
-  uint32_t id, finish, count;
-  bool has_ended;
-  int32_t tokens[OUT_TOKENS];
-  float logprobs[OUT_TOKENS];
-  char text[TEXT_BYTES_MAX];
-  size_t text_bytes;
-  uint64_t calls_first, calls_last;  // of the allocator
-  const wick_engine *engine;
-} said;
-
-static said alone[RUNS];
-static said together[RUNS];
-
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
-  said *of = NULL;
-  for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
-    if (at->id == event->request) of = at;
-  }
-  if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL) return;
-  of->calls_last = of->engine->memory.calls;
-  if (CHECK(of->text_bytes + event->text_bytes < TEXT_BYTES_MAX)) {
-    memcpy(of->text + of->text_bytes, behind + event->top_count * 8, event->text_bytes);
-    of->text_bytes += event->text_bytes;
-  }
-  if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {
-    if (of->count == 0) of->calls_first = of->calls_last;
-    of->logprobs[of->count] = event->logprob;
-    of->tokens[of->count++] = event->token;
-  }
-  if (event->kind != WICK_EVENT_DONE) return;
-  of->has_ended = true;
-  of->finish = event->finish;
-}
-
-static wick_engine *open_engine(uint32_t kv_tokens, const wick_swap_host *swap) {
-  fixture_file file = fixture_make(&SHAPE);
-  wick_config config;
-  wick_config_default(&config);
-  config.kv_tokens_max = kv_tokens;
-  config.context_tokens = 160;
-  config.swap = swap;
-  wick_engine *engine = NULL;
-  wick_error error = {0};
-  if (CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK)) {
-    CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), WICK_OK);
-  }
-  free(file.bytes);
-  return engine;
-}
+#include "said.h"
 
 static wick_request request_of(const wick_reasoning *reasoning) {
   wick_request wanted;
@@ -74,15 +23,6 @@ static wick_request request_of(const wick_reasoning *reasoning) {
 
 static wick_reasoning limit_of(uint32_t tokens, const char *ending) {
   return (wick_reasoning){.tokens_max = tokens, .ending = ending, .ending_bytes = strlen(ending)};
-}
-
-static void submit(wick_engine *engine, const wick_request *wanted, said *of) {
-  wick_error error = {0};
-  memset(of, 0, sizeof *of);
-  of->engine = engine;
-  if (!CHECK_EQ_INT(wick_request_submit(engine, wanted, &of->id, &error), WICK_OK)) {
-    printf("# %s\n", error.message);
-  }
 }
 
 // ---- where it ends ----
@@ -181,14 +121,6 @@ static void run_alone(void) {
     const uint32_t tokens = tokens_before_mark(&alone[i]);
     CHECK(tokens >= i * 5 && tokens <= i * 5 + 3);
   }
-}
-
-static void check_same(const said *a, const said *b) {
-  CHECK_EQ_UINT(a->finish, b->finish);
-  CHECK_EQ_UINT(a->count, b->count);
-  CHECK_EQ_MEM(a->tokens, b->tokens, b->count * sizeof *b->tokens);
-  CHECK_EQ_MEM(a->logprobs, b->logprobs, b->count * sizeof *b->logprobs);
-  CHECK_EQ_STR(a->text, b->text);
 }
 
 static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap, bool proposes) {

@@ -54,7 +54,7 @@ function faultOfSystemHeader(file, header) {
     return publicHeaders.includes(header) ? undefined : `<${header}>: wick.h reads alone`;
   }
   if (!file.startsWith('src/')) return undefined;
-  const isEngine = !file.startsWith('src/cli/') && file !== 'src/platform/posix.c';
+  const isEngine = !/^src\/(cli\/|platform\/(posix|pthreads|getentropy)\.c)/.test(file);
   if (!isEngine || engineHeaders.includes(header.replace(/\.h$/, ''))) return undefined;
   if (file.startsWith('src/kernels/') && kernelHeaders.some((h) => header.startsWith(h)))
     return undefined;
