@@ -59,8 +59,8 @@ export interface CoreOptions {
   expectedInputs?: Expected[];
   expectedOutputs?: Expected[];
   tools?: Tool[];
-  /** Not with topK and temperature. */
   samplingMode?: SamplingMode;
+  /** These two need `extensions`, and do not go with samplingMode. Without it they have no effect, as in pages. */
   topK?: number;
   temperature?: number;
   thinking?: Thinking;
@@ -91,11 +91,12 @@ export interface LanguageModel extends EventTarget {
   readonly samplingMode: SamplingMode | null;
   clone(options?: { signal?: AbortSignal }): Promise<LanguageModel>;
   destroy(): void;
-  /** The names that Chrome's extensions have. */
+  /** Older names. */
   measureInputUsage(input: Prompt, options?: PromptOptions): Promise<number>;
   readonly inputUsage: number;
   readonly inputQuota: number;
   onquotaoverflow: ((event: Event) => unknown) | null;
+  /** undefined without `extensions`. */
   readonly topK: number;
   readonly temperature: number;
 }
@@ -103,6 +104,7 @@ export interface LanguageModel extends EventTarget {
 export interface LanguageModelClass {
   availability(options?: CoreOptions): Promise<Availability>;
   create(options?: CreateOptions): Promise<LanguageModel>;
+  /** Only with `extensions`. */
   params(): Promise<{
     defaultTopK: number;
     maxTopK: number;
@@ -111,8 +113,16 @@ export interface LanguageModelClass {
   }>;
 }
 
+export interface LanguageModelSettings {
+  /** What browsers give to extensions alone is there, too: topK, temperature and params(). */
+  extensions?: boolean;
+}
+
 /** A LanguageModel of its own, which is not put anywhere. */
-export function defineLanguageModel(source: ModelSource): LanguageModelClass;
+export function defineLanguageModel(
+  source: ModelSource,
+  options?: LanguageModelSettings,
+): LanguageModelClass;
 
 /**
  * Makes LanguageModel global where the browser has none, or in any case with `replace`. Gives the class that is there
@@ -120,24 +130,60 @@ export function defineLanguageModel(source: ModelSource): LanguageModelClass;
  */
 export function installLanguageModel(
   source: ModelSource,
-  options?: { replace?: boolean },
+  options?: LanguageModelSettings & { replace?: boolean },
 ): LanguageModelClass;
 
+/** What Google's polyfill hands to its backends. */
+export interface PolyfillContent {
+  role: 'system' | 'user' | 'model';
+  parts: { text?: string }[];
+}
+
+/** A backend, as prompt-api-polyfill/backends/base.js of GoogleChromeLabs/web-ai-demos describes them. */
+export interface PolyfillBackend {
+  modelName: string;
+  createSession(options: object, session: object, monitor?: EventTarget): Promise<Engine>;
+  generateContent(contents: PolyfillContent[]): Promise<{ text: string; usage: number }>;
+  generateContentStream(
+    contents: PolyfillContent[],
+  ): Promise<AsyncIterable<{ text(): string; usageMetadata: { totalTokenCount: number } }>>;
+  countTokens(contents: PolyfillContent[]): Promise<number>;
+  convertSchema(schema: object): object;
+}
+
+export interface PolyfillBackendClass {
+  new (config?: object): PolyfillBackend;
+  availability(options?: CoreOptions): 'available' | 'unavailable';
+  convertSchema(schema: object): object;
+}
+
+/**
+ * A class for the list of backends of Google's polyfill. Without a source the polyfill's configuration names the model
+ * (`url` or `model`), beside other options of createEngine.
+ */
+export function definePolyfillBackend(source?: ModelSource): PolyfillBackendClass;
+
+type CallId = { callID: string } | { callId: string };
+
 export class LanguageModelToolCall {
-  constructor(init: { callId: string; name: string; arguments?: object });
+  constructor(init: CallId & { name: string; arguments?: object });
+  readonly callID: string;
+  /** The same, by an older name. */
   readonly callId: string;
   readonly name: string;
   readonly arguments: Record<string, unknown>;
 }
 
 export class LanguageModelToolSuccess {
-  constructor(init: {
-    callId: string;
-    name: string;
-    result: { type: 'text' | 'object'; value: unknown }[];
-  });
+  constructor(
+    init: CallId & { name: string; result: { type: 'text' | 'object'; value: unknown }[] },
+  );
+  readonly callID: string;
+  readonly callId: string;
 }
 
 export class LanguageModelToolError {
-  constructor(init: { callId: string; name: string; errorMessage: string });
+  constructor(init: CallId & { name: string; errorMessage: string });
+  readonly callID: string;
+  readonly callId: string;
 }

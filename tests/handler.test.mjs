@@ -254,7 +254,19 @@ describe('completions', () => {
   });
 });
 
+test('a seed of -1 is a random one for every choice', async (t) => {
+  const handle = createHandler(await openEngine(t));
+  const body = { prompt: 'Once', max_tokens: 30, temperature: 2, logprobs: 1, n: 2, seed: -1 };
+  const texts = new Set();
+  for (let i = 0; i < 2; i++) {
+    const { choices } = await jsonOf(await handle(post(COMPLETIONS, body)));
+    for (const { text } of choices) texts.add(text);
+  }
+  assert.equal(texts.size, 4);
+});
+
 describe('refusals', () => {
+  const named = { type: 'function', function: { name: 'get' } };
   /** Path, body, status, param, code. @type {any[][]} */
   const wrong = [
     [CHAT, '{"messages": [', 400, null, 'invalid_json'],
@@ -287,6 +299,7 @@ describe('refusals', () => {
     ],
     [CHAT, { ...greedy, tools: {} }, 400, 'tools', 'invalid_value'],
     [CHAT, { ...greedy, tools: [{}] }, 400, 'tools[0]', 'invalid_value'],
+    [CHAT, { ...greedy, tools: [named, named] }, 400, 'tools', 'invalid_value'],
     [CHAT, { ...greedy, tool_choice: 'required' }, 400, 'tool_choice', 'invalid_value'],
     [CHAT, { ...greedy, tool_choice: { type: 'function' } }, 400, 'tool_choice', 'invalid_value'],
     [

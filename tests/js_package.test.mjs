@@ -31,7 +31,7 @@ const entriesMost = {
   'openai.js': 12_000,
   'chat.js': 3500,
   'ai-sdk.js': 5000,
-  'prompt-api.js': 6500,
+  'prompt-api.js': 8000,
   'pipeline.js': 4500,
   'models.js': 16_000,
 };

@@ -13,6 +13,7 @@ import { dist, isAbort, modelPath, openEngine, waitUntil } from './support/packa
 /** @type {typeof import('../js/prompt-api.js')} */
 const prompts = await import(pathToFileURL(join(dist, 'prompt-api.js')).href);
 const { defineLanguageModel, installLanguageModel, LanguageModelToolCall } = prompts;
+const { definePolyfillBackend } = prompts;
 const { LanguageModelToolError, LanguageModelToolSuccess } = prompts;
 
 /** @typedef {import('../js/prompt-api.js').CreateOptions} CreateOptions */
@@ -86,12 +87,8 @@ describe('availability', () => {
       [{ expectedInputs: [{ type: 'text', languages: ['not a language'] }] }, 'RangeError'],
       [{ samplingMode: 'wild' }, 'TypeError'],
       [{ samplingMode: 'constructor' }, 'TypeError'],
-      [{ samplingMode: 'creative', topK: 3 }, 'TypeError'],
-      [{ temperature: -1 }, 'RangeError'],
-      [{ topK: 0 }, 'RangeError'],
+      [{ expectedInputs: [{ type: 'text', languages: ['en-abc-invalid'] }] }, 'RangeError'],
       [{ thinking: { effort: 'much' } }, 'TypeError'],
-      [{ tools: [{ name: 'x', description: 'y' }] }, 'TypeError'],
-      [{ tools: [{ name: 'x', description: 'y', inputSchema: {} }] }, 'TypeError'],
     ];
     for (const [options, name] of wrong) {
       await assert.rejects(
@@ -101,8 +98,60 @@ describe('availability', () => {
       );
       await assert.rejects(LanguageModel.create(options), named(name));
     }
+    // a tag without a language
+    const languages = ['unk'];
+    for (const name of ['expectedInputs', 'expectedOutputs']) {
+      const options = { [name]: [{ type: /** @type {const} */ ('text'), languages }] };
+      assert.equal(await LanguageModel.availability(options), 'unavailable');
+      await assert.rejects(LanguageModel.create(options), named('NotSupportedError'));
+    }
     assert.throws(() => defineLanguageModel(/** @type {any} */ (5)), named('TypeError'));
     assert.throws(() => new /** @type {any} */ (LanguageModel)(), /Illegal constructor/);
+  });
+});
+
+describe('tools that are none', () => {
+  const inputSchema = { type: 'object' };
+  const good = { name: 'x', description: 'y', inputSchema };
+  const circular = /** @type {any} */ ({ type: 'object' });
+  circular.self = circular;
+  const thrown = () => {
+    throw new Error('mine');
+  };
+  /** @type {[string, any, {name: string} | RegExp][]} */
+  const wrong = [
+    ['without execute', good, named('TypeError')],
+    ['without a name', { ...good, name: '' }, named('TypeError')],
+    ['without a description', { ...good, description: '' }, named('TypeError')],
+    ['without a schema', { ...good, inputSchema: undefined }, named('TypeError')],
+    ['null', { ...good, inputSchema: null }, named('TypeError')],
+    ['a text', { ...good, inputSchema: 'object' }, named('TypeError')],
+    ['an empty schema', { ...good, inputSchema: {} }, named('TypeError')],
+    ['another type', { ...good, inputSchema: { type: 'string' } }, named('TypeError')],
+    [
+      'properties',
+      { ...good, inputSchema: { ...inputSchema, properties: 'a' } },
+      named('TypeError'),
+    ],
+    ['required', { ...good, inputSchema: { ...inputSchema, required: 'a' } }, named('TypeError')],
+    ['a schema that holds itself', { ...good, inputSchema: circular }, named('TypeError')],
+    ['an error of the page', { ...good, inputSchema: { ...inputSchema, toJSON: thrown } }, /mine/],
+  ];
+
+  test('are refused, each for itself and beside others', async (t) => {
+    const LanguageModel = defineLanguageModel(await openEngine(t));
+    const expectedOutputs = [{ type: /** @type {const} */ ('tool-call') }];
+    for (const [what, tool, expected] of wrong) {
+      const isOpen = what !== 'without execute';
+      const options = isOpen ? { expectedOutputs } : {};
+      const tools = isOpen ? [{ ...good, name: 'other' }, tool] : [tool];
+      await assert.rejects(LanguageModel.create({ ...options, tools }), expected, what);
+    }
+    const twice = LanguageModel.create({ expectedOutputs, tools: [good, { ...good }] });
+    await assert.rejects(twice, /Two tools have the name x/);
+    await assert.rejects(twice, named('TypeError'));
+    assert.ok(await LanguageModel.create({ expectedOutputs, tools: [good] }));
+    assert.ok(await LanguageModel.create({ tools: [] }));
   });
 });
 
@@ -171,6 +220,13 @@ describe('create', () => {
     const made = never.create({ signal: stop.signal });
     stop.abort(new Error('why'));
     await assert.rejects(made, /why/);
+    // who hears that all is there may still abort
+    const last = new AbortController();
+    const abortAt = (/** @type {any} */ m) =>
+      m.addEventListener('downloadprogress', (/** @type {any} */ { loaded }) => {
+        if (loaded === 1) queueMicrotask(() => last.abort(new Error('late')));
+      });
+    await assert.rejects(LanguageModel.create({ monitor: abortAt, signal: last.signal }), /late/);
     // after create the signal destroys the session
     const later = new AbortController();
     const session = await LanguageModel.create({ signal: later.signal });
@@ -179,21 +235,15 @@ describe('create', () => {
     await waitUntil(async () => (await engine.kvStats()).sessions === 1, 'its pages are free');
   });
 
-  test('sampling: modes, and the names of extensions', async (t) => {
+  test('sampling: modes; topK and temperature have no effect in pages', async (t) => {
     const { LanguageModel, session } = await open(t);
     assert.equal(session.samplingMode, 'most-predictable');
-    assert.equal((await LanguageModel.create()).samplingMode, 'balanced');
-    const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
-    const own = await LanguageModel.create({ topK: 1e9, temperature: Number.POSITIVE_INFINITY });
+    const plain = await LanguageModel.create({ topK: -2, temperature: 7 });
     assert.deepEqual(
-      [own.topK, own.temperature, own.samplingMode],
-      [maxTopK, maxTemperature, null],
+      [plain.samplingMode, plain.topK, plain.temperature, 'params' in LanguageModel],
+      ['balanced', undefined, undefined, false],
     );
-    const less = await LanguageModel.create({ topK: 3.9 });
-    assert.deepEqual(
-      [less.topK, (await LanguageModel.create({ temperature: 1 })).topK],
-      [3, defaultTopK],
-    );
+    assert.equal(await LanguageModel.availability({ topK: 0, temperature: -1 }), 'available');
     const wild = await LanguageModel.create({ samplingMode: 'most-creative' });
     const texts = new Set();
     for (let i = 0; i < 4; i++) {
@@ -202,6 +252,34 @@ describe('create', () => {
       );
     }
     assert.ok(texts.size > 1);
+  });
+
+  test('sampling: what extensions have', async (t) => {
+    const engine = await openEngine(t);
+    const LanguageModel = defineLanguageModel(engine, { extensions: true });
+    const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
+    const own = await LanguageModel.create({ topK: 1e9, temperature: Number.POSITIVE_INFINITY });
+    assert.deepEqual(
+      [own.topK, own.temperature, own.samplingMode],
+      [maxTopK, maxTemperature, null],
+    );
+    const copy = await own.clone();
+    assert.deepEqual([copy.topK, copy.samplingMode], [maxTopK, null]);
+    const less = await LanguageModel.create({ topK: 3.9 });
+    assert.deepEqual(
+      [less.topK, (await LanguageModel.create({ temperature: 1 })).topK],
+      [3, defaultTopK],
+    );
+    /** @type {[any, string][]} */
+    const wrong = [
+      [{ samplingMode: 'creative', topK: 3 }, 'TypeError'],
+      [{ temperature: -1 }, 'RangeError'],
+      [{ topK: 0 }, 'RangeError'],
+    ];
+    for (const [options, name] of wrong) {
+      await assert.rejects(LanguageModel.availability(options), named(name));
+      await assert.rejects(LanguageModel.create(options), named(name));
+    }
   });
 });
 
@@ -258,8 +336,8 @@ describe('prompt', () => {
       [of([{ type: 'text', value: 5 }]), 'TypeError'],
       [of([{ type: 'smell', value: 'x' }]), 'TypeError'],
       [of([{ type: 'image', value: new Blob([]) }]), 'NotSupportedError'],
-      [of([{ type: 'tool-call', value: {} }]), 'TypeError'],
-      [of([{ type: 'tool-response', value: {} }]), 'TypeError'],
+      [of([{ type: 'tool-call', value: {} }]), 'NotSupportedError'],
+      [of([{ type: 'tool-response', value: {} }]), 'NotSupportedError'],
     ];
     for (const [input, name] of wrong) {
       await assert.rejects(session.prompt(input), named(name));
@@ -268,6 +346,18 @@ describe('prompt', () => {
       await assert.rejects(collect(session.promptStreaming(input)), named(name));
     }
     assert.equal(session.contextUsage, 0);
+  });
+
+  test('prompts that say nothing, and what is no string', async (t) => {
+    const { session } = await open(t);
+    const of = (/** @type {any} */ content) => [{ role: 'user', content }];
+    const inputs = /** @type {any[]} */ ([null, undefined, {}, '', [], of([]), of('')]);
+    for (const input of inputs) {
+      const copy = await session.clone();
+      assert.equal(typeof (await copy.prompt(input, short)), 'string');
+      await copy.append(input);
+      assert.ok((await collect((await session.clone()).promptStreaming(input, short))).length > 0);
+    }
   });
 
   test('prefix: the answer begins so, and the history has both', async (t) => {
@@ -301,8 +391,12 @@ describe('prompt', () => {
     }
     const omitted = { omitResponseConstraintInput: true };
     await assert.rejects(session.prompt('x', omitted), named('TypeError'));
-    const odd = { responseConstraint: { type: 'string', pattern: '(?<=b)c' } };
-    await assert.rejects(session.prompt('x', odd), named('NotSupportedError'));
+    const circular = /** @type {any} */ ({});
+    circular.self = circular;
+    for (const schema of [{ type: 'string', pattern: '(?<=b)c' }, { type: 'soup' }, circular]) {
+      const odd = { responseConstraint: schema };
+      await assert.rejects(session.prompt('x', odd), named('NotSupportedError'));
+    }
     await assert.rejects(
       session.prompt('x', { responseConstraint: /a/i }),
       named('NotSupportedError'),
@@ -330,6 +424,8 @@ describe('prompt', () => {
     assert.ok(pieces.length > 5);
     assert.equal(pieces.join(''), whole);
     assert.equal(other.contextUsage, session.contextUsage);
+    const signal = AbortSignal.abort();
+    assert.throws(() => session.promptStreaming('x', { signal }), isAbort);
   });
 });
 
@@ -431,7 +527,7 @@ describe('tools', () => {
     assert.deepEqual(text, { type: 'text', value: 'Let me look.' });
     assert.ok(value instanceof LanguageModelToolCall && type === 'tool-call');
     assert.deepEqual([value.name, value.arguments], ['weather', { city: 'Oslo' }]);
-    const { callId, name } = value;
+    const { callID: callId, name } = value;
     const result = /** @type {const} */ ([{ type: 'object', value: { degrees: -3 } }]);
     const response = new LanguageModelToolSuccess({ callId, name, result: [...result] });
     const answered = [
@@ -451,6 +547,43 @@ describe('tools', () => {
     const failed = new LanguageModelToolError({ callId, name, errorMessage: 'no network' });
     const part = { type: /** @type {const} */ ('tool-response'), value: failed };
     await assert.doesNotReject(session.measureContextUsage([{ role: 'user', content: [part] }]));
+    assert.deepEqual([failed.callId, failed.callID], [callId, callId]);
+  });
+
+  test('calls and results of the page: what JSON cannot hold is a DataError', async (t) => {
+    const { LanguageModel } = await scripted(t, ['a', 'a', 'a']);
+    const session = await LanguageModel.create({
+      tools: [described],
+      expectedInputs: [{ type: 'tool-response' }, { type: 'tool-call' }],
+      expectedOutputs: [{ type: 'tool-call' }],
+    });
+    const circular = /** @type {any} */ ({});
+    circular.self = circular;
+    const named_ = { callID: '1', name: 'weather' };
+    const message = (/** @type {string} */ role, /** @type {string} */ type, value_ = {}) =>
+      /** @type {any} */ ([{ role, content: [{ type, value: value_ }] }]);
+    const response = (/** @type {any} */ value, type = 'text') =>
+      new LanguageModelToolSuccess({ ...named_, result: /** @type {any} */ ([{ type, value }]) });
+    const said = (/** @type {any} */ given) =>
+      message('assistant', 'tool-call', new LanguageModelToolCall({ ...named_, arguments: given }));
+    const bad = [circular, () => {}, 5n, new Map()];
+    for (const value of bad) {
+      const answer = message('user', 'tool-response', response(value));
+      await assert.rejects(session.prompt(answer), named('DataError'));
+    }
+    for (const given of [circular, [], 'text']) {
+      await assert.rejects(session.prompt(said(given)), named('DataError'));
+    }
+    const image = message('user', 'tool-response', response(new Blob([]), 'image'));
+    await assert.rejects(session.prompt(image), named('NotSupportedError'));
+    const fine = [response({ a: 1 }), response([1, 'a']), response('text', 'object')];
+    for (const one of fine) await session.append(message('user', 'tool-response', one));
+    // of the other side
+    await assert.rejects(
+      session.prompt(message('assistant', 'tool-response', fine[0])),
+      named('TypeError'),
+    );
+    await assert.rejects(session.prompt(message('user', 'tool-call', fine[0])), named('TypeError'));
   });
 });
 
@@ -508,6 +641,9 @@ describe('append, measure, the context', () => {
     assert.equal(session.contextUsage, before);
     await session.append('What is Wick?');
     assert.equal(session.contextUsage, before + measured);
+    // what only can be the beginning is measured by itself
+    const alone = await session.measureContextUsage([{ role: 'system', content: system }]);
+    assert.equal(alone, before);
     const aborted = session.measureContextUsage('x', { signal: AbortSignal.abort() });
     await assert.rejects(aborted, isAbort);
   });
@@ -661,5 +797,134 @@ describe('installLanguageModel', () => {
     assert.equal(installLanguageModel(engine), made);
     assert.notEqual(installLanguageModel(engine, { replace: true }), made);
     assert.notEqual(scope.LanguageModel, made);
+  });
+});
+
+describe('a backend of Google’s polyfill', () => {
+  /** As the polyfill calls it. @param {string} text @param {'user' | 'model' | 'system'} [role] */
+  const content = (text, role = 'user') => ({ role, parts: [{ text }] });
+
+  /** @param {import('node:test').TestContext} t @param {object} [session] */
+  async function begin(t, session = {}) {
+    const engine = await openEngine(t);
+    const Backend = definePolyfillBackend(engine);
+    const backend = new Backend({ apiKey: 'none', modelName: 'mine' });
+    assert.equal(await backend.createSession({}, { generationConfig: {}, ...session }), engine);
+    return { engine, Backend, backend };
+  }
+
+  test('answers a conversation, whole and in pieces, and reads only what is new', async (t) => {
+    const { engine, backend } = await begin(t, { systemInstruction: system });
+    assert.equal(backend.modelName, 'mine');
+    const schema = { type: 'STRING', minLength: 3, maxLength: 12, nullable: false };
+    await backend.createSession(
+      {},
+      { systemInstruction: system, generationConfig: { responseSchema: schema } },
+    );
+    const first = [content('My name is Ada.')];
+    const { text, usage } = await backend.generateContent(first);
+    const answered = [...first, content(text, 'model')];
+    assert.ok(JSON.parse(text).length >= 3);
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: 'My name is Ada.' },
+    ];
+    assert.equal(await backend.countTokens(first), await engine.countTokens(messages));
+    assert.ok(usage > (await backend.countTokens(first)));
+    const { cached } = (await engine.stats()).tokens;
+    const pieces = [];
+    const asked = [...answered, content('What is my name?')];
+    let tokens = 0;
+    for await (const piece of await backend.generateContentStream(asked)) {
+      pieces.push(piece.text());
+      tokens = piece.usageMetadata.totalTokenCount;
+    }
+    assert.ok(JSON.parse(pieces.join('')).length <= 12);
+    assert.ok(tokens > usage);
+    assert.ok((await engine.stats()).tokens.cached > cached + 20, 'the first turn is read again');
+  });
+
+  test('a system prompt among the contents is not said twice; nothing has no tokens', async (t) => {
+    const { engine, backend } = await begin(t, { systemInstruction: system });
+    const both = [content(system, 'system'), content('Hello')];
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: 'Hello' },
+    ];
+    assert.equal(await backend.countTokens(both), await engine.countTokens(messages));
+    const other = await begin(t);
+    assert.equal(await other.backend.countTokens([]), 0);
+    const image = /** @type {any} */ ([{ role: 'user', parts: [{ inlineData: {} }] }]);
+    await assert.rejects(other.backend.countTokens(image), named('NotSupportedError'));
+    await assert.rejects(other.backend.generateContent(image), named('NotSupportedError'));
+  });
+
+  test('a stream that is left frees its request', async (t) => {
+    const { engine, backend } = await begin(t);
+    for await (const _ of await backend.generateContentStream([content('Tell me a story.')])) break;
+    const isIdle = async () => (await engine.stats()).requests.running === 0;
+    await waitUntil(isIdle, 'the request has ended');
+  });
+
+  test('schemas in the form of Google’s services', async (t) => {
+    const { backend, Backend } = await begin(t);
+    const schema = {
+      type: 'OBJECT',
+      nullable: false,
+      properties: {
+        a: { type: 'INTEGER', nullable: true, enum: [null] },
+        type: { type: 'BOOLEAN' },
+      },
+      required: ['a', 'type'],
+    };
+    assert.equal(Backend.convertSchema(schema), schema);
+    assert.equal(backend.convertSchema(schema), schema);
+    const held = { generationConfig: { responseSchema: { toJSON: () => schema } } };
+    backend.createSession({}, held); // the polyfill does not wait for it
+    const { text } = await backend.generateContent([content('Hello')]);
+    const { a, type } = JSON.parse(text);
+    assert.deepEqual([a, typeof type], [null, 'boolean']);
+  });
+
+  test('the configuration names the model; sessions share an engine; progress goes forward', async (t) => {
+    const bytes = readFileSync(modelPath);
+    let requests = 0;
+    const server = createServer((_, response) => {
+      requests++;
+      response.setHeader('Content-Length', bytes.length);
+      response.write(bytes.subarray(0, 1_000_000));
+      setTimeout(() => response.end(bytes.subarray(1_000_000)), 200);
+    });
+    server.listen(0);
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = /** @type {any} */ (server.address());
+    const Backend = definePolyfillBackend();
+    assert.equal(Backend.availability(), 'available');
+    const media = { expectedInputs: [{ type: /** @type {const} */ ('image') }] };
+    assert.equal(Backend.availability(media), 'unavailable');
+    const url = `http://localhost:${port}/m.gguf`;
+    const config = { apiKey: 'none', url, threads: 1 };
+    /** @type {number[]} */
+    const heard = [];
+    const monitor = /** @type {any} */ (new EventTarget());
+    monitor.__lastProgressLoaded = 0; // the polyfill has told of the beginning
+    monitor.addEventListener('downloadprogress', (/** @type {any} */ event) => {
+      assert.equal(event.total, 1);
+      heard.push(event.loaded);
+    });
+    const [one, two] = [new Backend(config), new Backend(config)];
+    assert.equal(one.modelName, url);
+    const engines = await Promise.all([
+      one.createSession({}, {}, monitor),
+      two.createSession({}, {}),
+    ]);
+    t.after(() => engines[0].close());
+    assert.equal(engines[0], engines[1]);
+    assert.equal(requests, 1);
+    assert.ok(heard.length > 0 && heard.every((share, at) => share > (heard[at - 1] ?? 0)));
+    const alone = { generationConfig: { responseSchema: { enum: ['yes', 'no'] } } };
+    await one.createSession({}, alone);
+    assert.match((await one.generateContent([content('Is it?')])).text, /^"(yes|no)"$/);
   });
 });

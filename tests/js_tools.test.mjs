@@ -286,6 +286,13 @@ describe('what the model is told', () => {
     for (const wrong of [{}, 'weather', [5], [{ type: 'x' }], [{ type: 'function' }]]) {
       await assert.rejects(complete(engine, 'a', { tools: wrong }), hasCode('ARG'));
     }
+    const twice = { tools: [...tools, ...tools] };
+    const second = tools.length;
+    await assert.rejects(complete(engine, 'a', twice), (error) => {
+      const { message } = /** @type {Error} */ (error);
+      assert.ok(message.startsWith(`tools[${second}] has the name of tools[0]`), message);
+      return hasCode('ARG')(error);
+    });
     const without = { tools: undefined, parallel_tool_calls: false };
     assert.equal((await choiceOf(engine, 'a', without)).message.content, 'a');
   });

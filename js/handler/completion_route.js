@@ -150,7 +150,7 @@ function choicesOf(engine, prompt, options, { n, seed }) {
   // generateMany does not tell whose token it is, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
-    const own = seed === undefined ? undefined : seed + index;
+    const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random one
     const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }));
     return choice;
   });

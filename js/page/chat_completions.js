@@ -95,6 +95,11 @@ function toolsOf(body) {
     if (tool?.type !== 'function' || typeof tool.function?.name !== 'string') {
       throw argumentError(`tools[${index}] must be {type: 'function', function: {name, ...}}`);
     }
+    const { name } = tool.function;
+    const before = tools?.findIndex((one) => one.function.name === name);
+    if (before !== index) {
+      throw argumentError(`tools[${index}] has the name of tools[${before}], ${shown(name)}`);
+    }
   }
   const wanted = choice ?? 'auto';
   const { type, function: called } = /** @type {any} */ (wanted);

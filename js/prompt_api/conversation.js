@@ -2,6 +2,7 @@
 // oldest go when the context is full, and the engine's session that holds what was read.
 
 import { domError, quotaError } from './dom_errors.js';
+import { MessageCounter } from './message_counter.js';
 import { withWords } from './prompts.js';
 import { LanguageModelToolCall } from './tool_parts.js';
 
@@ -19,6 +20,9 @@ const ANSWER_TOKENS = 512;
 /** Calls of tools and their results, in a row, before a prompt is given up. */
 const ROUNDS_MAX = 16;
 
+/** What a prompt without messages says. @type {ChatMessage} */
+const nothing = { role: 'user', content: '' };
+
 export class Conversation {
   #engine;
   #session;
@@ -27,8 +31,8 @@ export class Conversation {
   #lasting = [];
   /** The messages of each prompt with their answer. @type {ChatMessage[][]} */
   #turns = [];
-  /** Whether the template refuses two messages of one role in a row. */
-  #isJoined = false;
+  #tools;
+  #counter;
   /** Tokens of all messages. */
   usage = 0;
 
@@ -37,6 +41,9 @@ export class Conversation {
     this.#engine = engine;
     this.#session = session;
     this.#options = options;
+    const tools = options.tools.map(({ tool }) => tool);
+    this.#tools = tools.length === 0 ? {} : { tools };
+    this.#counter = new MessageCounter(engine, tools);
     this.window = window;
   }
 
@@ -53,42 +60,9 @@ export class Conversation {
     return [...this.#lasting, ...turns.flat()];
   }
 
-  get #tools() {
-    const tools = this.#options.tools.map(({ tool }) => tool);
-    return tools.length === 0 ? {} : { tools };
-  }
-
-  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number>} */
-  async #count(messages, signal) {
-    if (messages.length === 0) return 0;
-    const tokens = await this.#tokensOf(messages, signal);
-    if (tokens !== undefined) return tokens;
-    const together = await this.#tokensOf(joined(messages), signal);
-    this.#isJoined ||= together !== undefined;
-    if (together !== undefined) return together;
-    // what is no whole conversation yet, such as a system prompt alone
-    const text = messages.map(({ content }) => content).join('\n');
-    return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
-  }
-
-  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number | undefined>} nothing where the template refuses them */
-  async #tokensOf(messages, signal) {
-    try {
-      return await this.#engine.countTokens(messages, { ...this.#tools, signal: signal ?? null });
-    } catch (error) {
-      if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
-      return undefined;
-    }
-  }
-
-  /** @param {ChatMessage[]} messages @returns {ChatMessage[]} as the template takes them */
-  #asTaken(messages) {
-    return this.#isJoined ? joined(messages) : messages;
-  }
-
   /** @param {ChatMessage[]} messages initialPrompts @param {AbortSignal} signal */
   async begin(messages, signal) {
-    const tokens = await this.#count(messages, signal);
+    const tokens = await this.#counter.count(messages, signal);
     if (tokens >= this.window) throw quotaError(tokens, this.window);
     this.#lasting = messages;
     this.usage = tokens;
@@ -98,7 +72,8 @@ export class Conversation {
   /** Tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words @param {AbortSignal} [signal] */
   async measure(said, words, signal) {
     const told = withWords(said, words);
-    const all = await this.#count([...this.#messages(), ...told], signal);
+    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // it only can be the beginning
+    const all = await this.#counter.count([...this.#messages(), ...told], signal);
     return Math.max(0, all - this.usage);
   }
 
@@ -112,7 +87,7 @@ export class Conversation {
   async makeRoom(said, words, signal) {
     const told = withWords(said, words);
     const forAnswer = Math.min(ANSWER_TOKENS, Math.floor(this.window / 8));
-    const tokens = () => this.#count([...this.#messages(turns), ...told], signal);
+    const tokens = () => this.#counter.count([...this.#messages(turns), ...told], signal);
     let turns = this.#turns;
     let needed = await tokens();
     while (needed + forAnswer > this.window && turns.length > 0) {
@@ -124,7 +99,7 @@ export class Conversation {
     }
     if (turns === this.#turns) return false;
     this.#turns = turns;
-    this.usage = await this.#count(this.#messages());
+    this.usage = await this.#counter.count(this.#messages());
     return true;
   }
 
@@ -133,7 +108,7 @@ export class Conversation {
     const isSystem = turn[0]?.role === 'system';
     if (isSystem) this.#lasting.push(turn[0]);
     this.#turns.push(isSystem ? turn.slice(1) : turn);
-    this.usage = await this.#count(this.#messages());
+    this.usage = await this.#counter.count(this.#messages());
   }
 
   /** @param {ChatMessage[]} said @param {AbortSignal} signal */
@@ -146,7 +121,7 @@ export class Conversation {
   async #read(messages, signal) {
     if (messages.length === 0) return;
     try {
-      const read = this.#asTaken(messages);
+      const read = this.#counter.asTaken(messages);
       const body = { ...this.#tools, messages: read, session: this.#session, max_tokens: 1 };
       await this.#engine.chat.completions.create(body, { signal });
     } catch (error) {
@@ -160,7 +135,7 @@ export class Conversation {
    * @returns {AsyncGenerator<Piece, void, void>} the turn is kept when it ends, and only then
    */
   async *answer(said, how) {
-    const turn = [...said];
+    const turn = said.length === 0 ? [nothing] : [...said];
     for (let round = 0; round < ROUNDS_MAX; round++) {
       const { message, finish } = yield* this.#reply(turn, how);
       const begun = turn.at(-1)?.prefix ? turn.pop() : undefined;
@@ -186,14 +161,14 @@ export class Conversation {
       ...{ top_k: topK, temperature, session: this.#session },
       ...(isLimited ? {} : this.#tools), // a call would not be what the answer must be
       ...fields,
-      messages: this.#asTaken([...this.#messages(), ...withWords(turn, words)]),
+      messages: this.#counter.asTaken([...this.#messages(), ...withWords(turn, words)]),
       chat_template_kwargs:
         effort === 'none'
           ? { enable_thinking: false }
           : { enable_thinking: true, reasoning_effort: effort },
     };
     const wanted = { ...body, stream: /** @type {const} */ (true) };
-    const chunks = await this.#engine.chat.completions.create(wanted, { signal });
+    const chunks = this.#chunks(wanted, signal, isLimited);
     /** @type {Call[]} */
     const calls = [];
     let [content, finish] = ['', 'stop'];
@@ -212,6 +187,19 @@ export class Conversation {
     const message = { role: 'assistant', content };
     if (finish === 'tool_calls') message.tool_calls = calls;
     return { message, finish };
+  }
+
+  /** @param {any} wanted @param {AbortSignal} signal @param {boolean} isLimited */
+  async *#chunks(wanted, signal, isLimited) {
+    try {
+      yield* /** @type {AsyncIterable<any>} */ (
+        await this.#engine.chat.completions.create(wanted, { signal })
+      );
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      if (isLimited && code === 'ARG') throw domError('NotSupportedError', message, error);
+      throw error;
+    }
   }
 
   /** @param {Call} call a model may call what is not there */
@@ -239,7 +227,7 @@ export class Conversation {
     );
     made.#lasting = [...this.#lasting];
     made.#turns = [...this.#turns];
-    made.#isJoined = this.#isJoined;
+    made.#counter.isJoined = this.#counter.isJoined;
     made.usage = this.usage;
     return made;
   }
@@ -249,21 +237,7 @@ export class Conversation {
   }
 }
 
-/** @param {ChatMessage[]} messages @returns {ChatMessage[]} those of one role in a row as one */
-function joined(messages) {
-  /** @type {ChatMessage[]} */
-  const list = [];
-  for (const message of messages) {
-    const last = list.at(-1);
-    const isMore = last?.role === message.role && message.role !== 'tool' && !message.prefix;
-    if (isMore && !last.tool_calls && !message.tool_calls) {
-      list[list.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
-    } else list.push(message);
-  }
-  return list;
-}
-
 /** @param {Call} call */
 function callOf({ id, function: { name, arguments: json } }) {
-  return new LanguageModelToolCall({ callId: id, name, arguments: JSON.parse(json || '{}') });
+  return new LanguageModelToolCall({ callID: id, name, arguments: JSON.parse(json || '{}') });
 }

@@ -27,6 +27,9 @@ function joined(signal) {
   return { controller, part: () => signal?.removeEventListener('abort', abort) };
 }
 
+/** What a session's answers are drawn with. @type {(session: Session) => Conversation['options']['sampling']} */
+let samplingOf;
+
 /** What sessions of all models share. */
 class Session extends EventTarget {
   #conversation;
@@ -64,18 +67,18 @@ class Session extends EventTarget {
     return this.#conversation.options.sampling.samplingMode;
   }
 
-  get topK() {
-    return this.#conversation.options.sampling.topK;
+  static {
+    samplingOf = (session) => session.#conversation.options.sampling;
   }
 
-  get temperature() {
-    return this.#conversation.options.sampling.temperature;
+  get #isFirst() {
+    return this.#conversation.isEmpty && this.#operations.count === 0;
   }
 
-  /** @param {unknown} input @param {any} options */
-  #read(input, options) {
-    const isFirst = this.#conversation.isEmpty && this.#operations.count === 0;
-    const said = readPrompt(input, { isFirst, mayPrefix: true });
+  /** @param {unknown} input @param {any} options @param {boolean} isFirst whether it may be a system prompt */
+  #read(input, options, isFirst) {
+    const { inputs } = this.#conversation.options;
+    const said = readPrompt(input, { isFirst, mayPrefix: true, inputs });
     const { effort } =
       options.thinking === undefined ? this.#conversation.options : readOptions(options);
     return { said, effort, ...readConstraint(options) };
@@ -89,7 +92,7 @@ class Session extends EventTarget {
    */
   async #ask(input, options, take) {
     if (this.#isDestroyed) throw destroyed();
-    const { said, ...how } = this.#read(input, options);
+    const { said, ...how } = this.#read(input, options, this.#isFirst);
     await this.#operations.run(options.signal ?? undefined, async (signal) => {
       await this.#makeRoom(said, how.words, signal);
       for await (const piece of this.#conversation.answer(said, { ...how, signal })) {
@@ -123,6 +126,7 @@ class Session extends EventTarget {
 
   /** @param {unknown} input @param {any} [options] @returns {ReadableStream<any>} a reader that is slow pauses its prompt */
   promptStreaming(input, options = {}) {
+    options.signal?.throwIfAborted();
     const leaving = joined(options.signal);
     const { signal } = leaving.controller;
     /** @type {(nothing?: undefined) => void} */
@@ -160,8 +164,8 @@ class Session extends EventTarget {
   /** @param {unknown} input @param {{signal?: AbortSignal}} [options] @returns {Promise<undefined>} */
   async append(input, { signal } = {}) {
     if (this.#isDestroyed) throw destroyed();
-    const isFirst = this.#conversation.isEmpty && this.#operations.count === 0;
-    const said = readPrompt(input, { isFirst, mayPrefix: false });
+    const { inputs } = this.#conversation.options;
+    const said = readPrompt(input, { isFirst: this.#isFirst, mayPrefix: false, inputs });
     await this.#operations.run(signal, async (own) => {
       await this.#makeRoom(said, '', own);
       await this.#conversation.append(said, own);
@@ -171,7 +175,7 @@ class Session extends EventTarget {
   /** @param {unknown} input @param {any} [options] @returns {Promise<number>} */
   async measureContextUsage(input, options = {}) {
     if (this.#isDestroyed) throw destroyed();
-    const { said, words } = this.#read(input, options);
+    const { said, words } = this.#read(input, options, true);
     options.signal?.throwIfAborted();
     try {
       return await this.#conversation.measure(said, words, options.signal);
@@ -204,14 +208,16 @@ class Session extends EventTarget {
 /**
  * @param {ModelLoading} loading
  * @param {any} options
+ * @param {boolean} isExtension
  * @returns {Promise<Conversation>}
  */
-async function open(loading, options) {
+async function open(loading, options, isExtension) {
   const { signal, monitor, initialPrompts } = options;
-  const read = readOptions(options);
+  const read = readOptions(options, isExtension);
+  const { inputs } = read;
   const beginning = initialPrompts ?? [];
   if (!Array.isArray(beginning)) throw new TypeError('initialPrompts must be an array');
-  const said = readPrompt(beginning, { isFirst: true, mayPrefix: false });
+  const said = readPrompt(beginning, { isFirst: true, mayPrefix: false, inputs });
   signal?.throwIfAborted();
   if (!read.isSupported) {
     throw domError('NotSupportedError', 'The model reads and writes text alone');
@@ -230,11 +236,13 @@ async function open(loading, options) {
     try {
       await conversation.begin(said, own);
       own.throwIfAborted();
+      progress.tell(1);
+      await new Promise((settle) => setTimeout(settle)); // who hears of the end may still abort
+      own.throwIfAborted();
     } catch (error) {
       await conversation.close();
       throw error;
     }
-    progress.tell(1);
     return conversation;
   });
 }
@@ -250,39 +258,49 @@ function unlessAborted(value, signal) {
 
 /**
  * @param {Source} source
+ * @param {{extensions?: boolean}} [options] `extensions`: what browsers give to extensions alone is there, too
  * @returns {any} the class LanguageModel, whose sessions share one engine
  */
-export function defineLanguageModel(source) {
+export function defineLanguageModel(source, { extensions = false } = {}) {
   const loading = new ModelLoading(source);
-  return class LanguageModel extends Session {
+  class LanguageModel extends Session {
     /** @param {any} [options] */
     static async availability(options) {
-      return readOptions(options).isSupported ? loading.state : 'unavailable';
-    }
-
-    static async params() {
-      return { ...samplingLimits };
+      return readOptions(options, extensions).isSupported ? loading.state : 'unavailable';
     }
 
     /** @param {any} [options] */
     static async create(options = {}) {
-      const made = new LanguageModel(key, await open(loading, options));
+      const made = new LanguageModel(key, await open(loading, options, extensions));
       options.signal?.addEventListener('abort', () => made.destroy(), { once: true });
       return made;
     }
-  };
+  }
+  if (extensions) addExtensions(LanguageModel);
+  return LanguageModel;
+}
+
+/** @param {any} Class */
+function addExtensions(Class) {
+  Class.params = async () => ({ ...samplingLimits });
+  for (const name of /** @type {const} */ (['topK', 'temperature'])) {
+    const get = /** @this {Session} */ function () {
+      return samplingOf(this)[name];
+    };
+    Object.defineProperty(Class.prototype, name, { get, configurable: true });
+  }
 }
 
 /**
  * Puts LanguageModel where the browser has none.
  * @param {Source} source
- * @param {{replace?: boolean}} [options]
+ * @param {{replace?: boolean, extensions?: boolean}} [options]
  * @returns {any} the class that is there now
  */
-export function installLanguageModel(source, { replace = false } = {}) {
+export function installLanguageModel(source, { replace = false, extensions } = {}) {
   const scope = /** @type {any} */ (globalThis);
   if (scope.LanguageModel && !replace) return scope.LanguageModel;
-  const all = { LanguageModel: defineLanguageModel(source), ...parts };
+  const all = { LanguageModel: defineLanguageModel(source, { extensions }), ...parts };
   for (const [name, value] of Object.entries(all)) {
     Object.defineProperty(scope, name, { value, configurable: true, writable: true });
   }

@@ -7,9 +7,9 @@ import { createEngine } from '../index.js';
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 
 /** Progress goes in these steps, so that it tells nothing exact of the model (Writing Assistance APIs). */
-const STEPS = 65536;
+export const STEPS = 65536;
 
-const Progress =
+export const ProgressEvent =
   globalThis.ProgressEvent ??
   class extends Event {
     lengthComputable = true;
@@ -32,7 +32,11 @@ export class CreateMonitor extends EventTarget {
     const loaded = Math.floor(Math.min(share, 1) * STEPS) / STEPS;
     if (loaded <= this.#last) return;
     this.#last = loaded;
-    const event = new Progress('downloadprogress', { loaded, total: 1, lengthComputable: true });
+    const event = new ProgressEvent('downloadprogress', {
+      loaded,
+      total: 1,
+      lengthComputable: true,
+    });
     this.dispatchEvent(event);
     this.ondownloadprogress?.(event);
   }

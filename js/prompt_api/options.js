@@ -21,19 +21,29 @@ const efforts = ['none', 'low', 'medium', 'high'];
 const inputs = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 const understood = ['text', 'tool-call', 'tool-response'];
 
-/** @param {any[] | undefined} expected @returns {string[]} the types */
-function typesOf(expected = []) {
-  return expected.map(({ type, languages = [] }) => {
-    if (!inputs.includes(type)) throw new TypeError(`${type} is no type of a message`);
-    Intl.getCanonicalLocales(languages); // a RangeError for what is no language tag
-    return type;
-  });
+/** @param {string} tag @returns {boolean} whether it names a language; what the model speaks is not known */
+function isLanguage(tag) {
+  if (!Intl.DisplayNames) return true;
+  return new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(tag) !== undefined;
 }
 
-/** @param {any} options */
-function samplingOf({ samplingMode, topK, temperature }) {
+/** @param {any[] | undefined} expected @returns {{types: string[], isUnderstood: boolean}} */
+function typesOf(expected = []) {
+  let isUnderstood = true;
+  const types = expected.map(({ type, languages = [] }) => {
+    if (!inputs.includes(type)) throw new TypeError(`${type} is no type of a message`);
+    // a RangeError for what is no language tag
+    const areLanguages = Intl.getCanonicalLocales(languages).every(isLanguage);
+    isUnderstood &&= areLanguages && understood.includes(type);
+    return type;
+  });
+  return { types, isUnderstood };
+}
+
+/** @param {any} options @param {boolean} isExtension other pages have no topK and temperature */
+function samplingOf({ samplingMode, topK, temperature }, isExtension) {
   const { defaultTopK, maxTopK, defaultTemperature, maxTemperature } = samplingLimits;
-  if (topK === undefined && temperature === undefined) {
+  if (!isExtension || (topK === undefined && temperature === undefined)) {
     const mode = samplingMode ?? 'balanced';
     if (!Object.hasOwn(temperatures, mode))
       throw new TypeError(`${String(mode)} is no samplingMode`);
@@ -52,36 +62,56 @@ function samplingOf({ samplingMode, topK, temperature }) {
   return { samplingMode: null, ...numbers };
 }
 
+/** @param {any} value */
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @param {string} name of the tool @param {any} schema @returns {object} a copy */
+function inputSchemaOf(name, schema) {
+  const { type, properties = {}, required = [] } = isObject(schema) ? schema : {};
+  if (type !== 'object' || !isObject(properties) || !Array.isArray(required)) {
+    throw new TypeError(`inputSchema of ${name} must be a schema of the type object`);
+  }
+  return JSON.parse(JSON.stringify(schema)); // a TypeError for a schema that holds itself
+}
+
 /** @param {any} tool @param {boolean} isOpen whether the page runs the calls */
 function toolOf({ name, description, inputSchema, execute }, isOpen) {
-  if (typeof name !== 'string' || typeof description !== 'string') {
-    throw new TypeError('A tool has a name and a description');
-  }
-  if (typeof inputSchema !== 'object' || inputSchema === null) {
-    throw new TypeError(`inputSchema of ${name} must be an object`);
-  }
+  const isDescribed = [name, description].every((text) => typeof text === 'string' && text !== '');
+  if (!isDescribed) throw new TypeError('A tool has a name and a description');
+  const parameters = inputSchemaOf(name, inputSchema);
   if (typeof execute !== 'function' && !(execute === undefined && isOpen)) {
     throw new TypeError(`${name} needs execute, or expectedOutputs the type tool-call`);
   }
-  const described = { name, description, parameters: inputSchema };
+  const described = { name, description, parameters };
   return { execute, tool: { type: /** @type {const} */ ('function'), function: described } };
+}
+
+/** @param {any[]} tools @param {boolean} isOpen */
+function toolsOf(tools, isOpen) {
+  const list = tools.map((tool) => toolOf(tool, isOpen));
+  const names = list.map(({ tool }) => tool.function.name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new TypeError(`Two tools have the name ${twice}`);
+  return list;
 }
 
 /**
  * @param {any} options
+ * @param {boolean} isExtension
  * @returns {{isSupported: boolean, sampling: ReturnType<typeof samplingOf>, tools: ReturnType<typeof toolOf>[],
- *   effort: string}}
+ *   effort: string, inputs: string[]}}
  */
-export function readOptions(options = {}) {
+export function readOptions(options = {}, isExtension = false) {
   const { expectedInputs, expectedOutputs, tools = [], thinking = {} } = options;
-  const outputs = typesOf(expectedOutputs);
-  const types = [...typesOf(expectedInputs), ...outputs];
+  const input = typesOf(expectedInputs);
+  const output = typesOf(expectedOutputs);
   const effort = thinking.effort ?? 'none';
   if (!efforts.includes(effort)) throw new TypeError(`${effort} is no effort of thinking`);
   return {
-    isSupported: types.every((type) => understood.includes(type)),
-    sampling: samplingOf(options),
-    tools: tools.map((/** @type {any} */ tool) => toolOf(tool, outputs.includes('tool-call'))),
+    isSupported: input.isUnderstood && output.isUnderstood,
+    sampling: samplingOf(options, isExtension),
+    tools: toolsOf(tools, output.types.includes('tool-call')),
     effort,
+    inputs: input.types,
   };
 }

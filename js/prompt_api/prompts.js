@@ -12,18 +12,34 @@ import {
 const roles = ['system', 'user', 'assistant'];
 const media = ['image', 'audio'];
 
+/** @param {string} what it is @param {unknown} value @returns {string} its JSON; a DataError if it has none */
+function jsonOf(what, value) {
+  try {
+    const isPlain = typeof value !== 'object' || /Object|Array|Null/.test(tagOf(value));
+    const json = isPlain ? JSON.stringify(value) : undefined;
+    if (json !== undefined) return json;
+  } catch {
+    // it holds itself, or a bigint
+  }
+  throw domError('DataError', `${what} must be what JSON can hold`);
+}
+
+/** @param {unknown} value */
+const tagOf = (value) => Object.prototype.toString.call(value);
+
 /** @param {{type: string, value: any}} part of a result @returns {string} */
 function textOfResult({ type, value }) {
-  if (type === 'text' && typeof value === 'string') return value;
-  if (type === 'object') return JSON.stringify(value);
   if (media.includes(type)) throw domError('NotSupportedError', `The model reads no ${type}`);
-  throw new TypeError(`A tool's result has a part of type ${type}`);
+  if (type !== 'text' && type !== 'object') {
+    throw new TypeError(`A tool's result has a part of type ${type}`);
+  }
+  return typeof value === 'string' && type === 'text' ? value : jsonOf("A tool's result", value);
 }
 
 /** @param {LanguageModelToolSuccess | LanguageModelToolError} response @returns {ChatMessage} */
 const toolMessage = (response) => ({
   role: 'tool',
-  tool_call_id: response.callId,
+  tool_call_id: response.callID,
   name: response.name,
   content:
     response instanceof LanguageModelToolError
@@ -32,19 +48,22 @@ const toolMessage = (response) => ({
 });
 
 /** @param {LanguageModelToolCall} call */
-const callOf = ({ callId, name, arguments: given }) => ({
-  id: callId,
-  type: /** @type {const} */ ('function'),
-  function: { name, arguments: JSON.stringify(given) },
-});
+function callOf({ callID, name, arguments: given }) {
+  const json = jsonOf("A call's arguments", given);
+  if (!json.startsWith('{')) throw domError('DataError', "A call's arguments must be an object");
+  const type = /** @type {const} */ ('function');
+  return { id: callID, type, function: { name, arguments: json } };
+}
 
 /**
  * @param {any} part
  * @param {string} role
  * @param {{text: string, calls: ReturnType<typeof callOf>[], responses: ChatMessage[]}} into
+ * @param {string[]} inputs those of expectedInputs
  */
-function readPart(part, role, into) {
+function readPart(part, role, into, inputs) {
   const { type, value } = part ?? {};
+  if (type === 'tool-call' || type === 'tool-response') checkExpected(type, inputs);
   if (type === 'text') {
     if (typeof value !== 'string') throw new TypeError('The value of a text part must be a string');
     into.text += value;
@@ -65,8 +84,14 @@ function readPart(part, role, into) {
   } else throw new TypeError(`A message has a part of type ${type}`);
 }
 
-/** @param {any} message @returns {ChatMessage[]} results of tools are messages of their own */
-function messagesOf(message) {
+/** @param {string} type @param {string[]} inputs */
+function checkExpected(type, inputs) {
+  if (inputs.includes(type)) return;
+  throw domError('NotSupportedError', `expectedInputs of this session has no ${type}`);
+}
+
+/** @param {any} message @param {string[]} inputs @returns {ChatMessage[]} results of tools are messages of their own */
+function messagesOf(message, inputs) {
   const { role, content } = message;
   const into = /** @type {Parameters<typeof readPart>[2]} */ ({
     text: '',
@@ -75,7 +100,7 @@ function messagesOf(message) {
   });
   if (typeof content === 'string') into.text = content;
   else if (!Array.isArray(content)) throw new TypeError('content must be a string or an array');
-  else for (const part of content) readPart(part, role, into);
+  else for (const part of content) readPart(part, role, into, inputs);
   if (into.responses.length > 0 && into.text === '') return into.responses;
   /** @type {ChatMessage} */
   const own = { role, content: into.text };
@@ -86,10 +111,11 @@ function messagesOf(message) {
 
 /**
  * @param {unknown} input
- * @param {{isFirst: boolean, mayPrefix: boolean}} place a system prompt is the first message of a session
+ * @param {{isFirst: boolean, mayPrefix: boolean, inputs: string[]}} place a system prompt is the first message of a
+ *   session; `inputs` are the types that it expects
  * @returns {ChatMessage[]}
  */
-export function readPrompt(input, { isFirst, mayPrefix }) {
+export function readPrompt(input, { isFirst, mayPrefix, inputs }) {
   if (!Array.isArray(input)) return [{ role: 'user', content: String(input) }];
   for (const [index, message] of input.entries()) {
     if (typeof message !== 'object' || message === null || !roles.includes(message.role)) {
@@ -105,7 +131,16 @@ export function readPrompt(input, { isFirst, mayPrefix }) {
       }
     }
   }
-  return input.flatMap(messagesOf);
+  return input.flatMap((message) => messagesOf(message, inputs));
+}
+
+/** @param {object} wanted @returns {object} a copy */
+function schemaOf(wanted) {
+  try {
+    return JSON.parse(JSON.stringify(wanted));
+  } catch (error) {
+    throw domError('NotSupportedError', 'responseConstraint must be what JSON can hold', error);
+  }
 }
 
 /** What stands behind a prompt whose answer is JSON of a schema. @param {object} schema */
@@ -124,8 +159,9 @@ export function readConstraint({ responseConstraint: wanted, omitResponseConstra
   if (typeof wanted !== 'object' || Array.isArray(wanted)) {
     throw new TypeError('responseConstraint must be a JSON schema or a RegExp');
   }
-  const json_schema = { name: 'answer', schema: wanted };
-  const words = omit ? '' : schemaWords(wanted);
+  const schema = schemaOf(wanted);
+  const json_schema = { name: 'answer', schema };
+  const words = omit ? '' : schemaWords(schema);
   return { fields: { response_format: { type: 'json_schema', json_schema } }, words };
 }
 

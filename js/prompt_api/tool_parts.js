@@ -1,5 +1,11 @@
 // js/prompt_api/tool_parts.js — the values of tool calls and their results in messages of the Prompt API.
 
+/**
+ * The id of a call: the explainer and the web platform tests spell its name in two ways.
+ * @param {{callID?: unknown, callId?: unknown}} init
+ */
+const idOf = ({ callID, callId }) => textOf('callID', callID ?? callId);
+
 /** @param {string} name @param {unknown} value @returns {string} */
 function textOf(name, value) {
   if (typeof value === 'string') return value;
@@ -7,18 +13,18 @@ function textOf(name, value) {
 }
 
 export class LanguageModelToolCall {
-  /** @param {{callId: string, name: string, arguments?: object}} init */
-  constructor({ callId, name, arguments: given = {} }) {
-    this.callId = textOf('callId', callId);
+  /** @param {{callID?: string, callId?: string, name: string, arguments?: object}} init */
+  constructor({ name, arguments: given = {}, ...id }) {
+    this.callID = this.callId = idOf(id);
     this.name = textOf('name', name);
     this.arguments = given;
   }
 }
 
 export class LanguageModelToolSuccess {
-  /** @param {{callId: string, name: string, result: {type: string, value: unknown}[]}} init */
-  constructor({ callId, name, result }) {
-    this.callId = textOf('callId', callId);
+  /** @param {{callID?: string, callId?: string, name: string, result: {type: string, value: unknown}[]}} init */
+  constructor({ name, result, ...id }) {
+    this.callID = this.callId = idOf(id);
     this.name = textOf('name', name);
     if (!Array.isArray(result)) throw new TypeError('result must be an array');
     this.result = result;
@@ -26,9 +32,9 @@ export class LanguageModelToolSuccess {
 }
 
 export class LanguageModelToolError {
-  /** @param {{callId: string, name: string, errorMessage: string}} init */
-  constructor({ callId, name, errorMessage }) {
-    this.callId = textOf('callId', callId);
+  /** @param {{callID?: string, callId?: string, name: string, errorMessage: string}} init */
+  constructor({ name, errorMessage, ...id }) {
+    this.callID = this.callId = idOf(id);
     this.name = textOf('name', name);
     this.errorMessage = textOf('errorMessage', errorMessage);
   }

@@ -1,0 +1,59 @@
+// js/prompt_api/message_counter.js — how many tokens messages are, also those that a template refuses as they stand.
+
+/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+
+export class MessageCounter {
+  #engine;
+  #tools;
+  /** Whether the template refuses two messages of one role in a row. */
+  isJoined = false;
+
+  /** @param {Engine} engine @param {import('../index.js').ChatTool[]} [tools] */
+  constructor(engine, tools = []) {
+    this.#engine = engine;
+    this.#tools = tools.length === 0 ? {} : { tools };
+  }
+
+  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number>} */
+  async count(messages, signal) {
+    if (messages.length === 0) return 0;
+    const tokens = await this.#tokensOf(messages, signal);
+    if (tokens !== undefined) return tokens;
+    const together = await this.#tokensOf(joined(messages), signal);
+    this.isJoined ||= together !== undefined;
+    if (together !== undefined) return together;
+    // what is no whole conversation yet, such as a system prompt alone
+    const text = messages.map(({ content }) => content).join('\n');
+    return this.#engine.countTokens(text, { parseSpecial: false, signal: signal ?? null });
+  }
+
+  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number | undefined>} nothing where the template refuses them */
+  async #tokensOf(messages, signal) {
+    try {
+      return await this.#engine.countTokens(messages, { ...this.#tools, signal: signal ?? null });
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
+      return undefined;
+    }
+  }
+
+  /** @param {ChatMessage[]} messages @returns {ChatMessage[]} as the template takes them */
+  asTaken(messages) {
+    return this.isJoined ? joined(messages) : messages;
+  }
+}
+
+/** @param {ChatMessage[]} messages @returns {ChatMessage[]} those of one role in a row as one */
+function joined(messages) {
+  /** @type {ChatMessage[]} */
+  const list = [];
+  for (const message of messages) {
+    const last = list.at(-1);
+    const isMore = last?.role === message.role && message.role !== 'tool' && !message.prefix;
+    if (isMore && !last.tool_calls && !message.tool_calls) {
+      list[list.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
+    } else list.push(message);
+  }
+  return list;
+}
