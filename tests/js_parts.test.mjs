@@ -263,6 +263,18 @@ test('progress: when it is told, the speed of the last seconds, the time that is
   assert.equal(told.at(-1)?.secondsLeft, undefined);
 });
 
+test('progress: a total that becomes known is told at once, however little time has passed', () => {
+  /** @type {(number | undefined)[]} */
+  const totals = [];
+  const meter = new ProgressMeter(({ total }) => totals.push(total));
+  fakeMs = 1000;
+  meter.update(0, undefined);
+  meter.update(500, undefined);
+  meter.update(600, 9000); // a server that now stands still leaves this on the page
+  meter.update(700, 9000);
+  assert.deepEqual(totals, [undefined, 9000]);
+});
+
 describe('errors', () => {
   test('statuses have the codes of src/base/status.h', () => {
     assert.deepEqual([0, 1, 7, 18, 19, -1].map(codeOfStatus), [

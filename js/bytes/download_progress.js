@@ -1,4 +1,5 @@
-// js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most every 100 ms.
+// js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most every 100 ms,
+// and when the size becomes known.
 
 import { nowMs } from '../base/clock.js';
 
@@ -15,6 +16,7 @@ const WINDOW_MS_MIN = 250;
 export class ProgressMeter {
   #report;
   #lastMs = Number.NEGATIVE_INFINITY;
+  #isTotalTold = false;
   /** @type {{ms: number, loaded: number}[]} */
   #samples = [];
 
@@ -26,11 +28,14 @@ export class ProgressMeter {
   /**
    * @param {number} loaded bytes
    * @param {number | undefined} total
-   * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once
+   * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once, and the first `total`: no later
+   *   call may come for a while, if the connection stands still
    */
   update(loaded, total, phase = 'loading') {
     const ms = nowMs();
-    if (phase === 'loading' && ms - this.#lastMs < INTERVAL_MS) return;
+    const isNews = phase !== 'loading' || (total !== undefined && !this.#isTotalTold);
+    if (!isNews && ms - this.#lastMs < INTERVAL_MS) return;
+    this.#isTotalTold ||= total !== undefined;
     this.#lastMs = ms;
     const bytesPerSecond = this.#measure(ms, loaded);
     const isKnown = total !== undefined && bytesPerSecond !== undefined && bytesPerSecond > 0;
