@@ -5,7 +5,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { native, plainHosts, relaxedHosts, temporaryFolder, wick } from './support/cli.mjs';
+import {
+  extraHosts,
+  native,
+  plainHosts,
+  relaxedHosts,
+  temporaryFolder,
+  wick,
+} from './support/cli.mjs';
 import { built, locate, root } from './support/locate.mjs';
 import { run, wasiRuntimes } from './support/process.mjs';
 
@@ -27,7 +34,7 @@ async function text(host, args, options) {
 /** What other hosts of the same module said. @type {Map<string, string>} */
 const said = new Map();
 
-for (const host of [...plainHosts, ...relaxedHosts]) {
+for (const host of [...plainHosts, ...relaxedHosts, ...extraHosts]) {
   const float = join(stories, 'stories260K-f32.gguf');
   const quantised = join(stories, 'stories260K-q8_0.gguf');
 
@@ -110,6 +117,7 @@ describe('examples/wasi', { skip: shared.skip }, () => {
   const examples = {
     node: { runtime: 'node', file: 'run.mjs', flags: ['--no-warnings'] },
     deno: { runtime: 'deno', file: 'run.mjs', flags: ['run', '--quiet', '-A'] },
+    bun: { runtime: 'bun', file: 'run.mjs', flags: [] },
     wasmtime: { runtime: 'wasmtime', file: 'run.py', flags: [] },
   };
   for (const [name, { runtime, file, flags }] of Object.entries(examples)) {
@@ -120,6 +128,25 @@ describe('examples/wasi', { skip: shared.skip }, () => {
       const { code, stdout, stderr } = await run(path, args);
       assert.equal(code, 0, stderr);
       assert.match(stdout.toString(), /^, there was a little girl/);
+    });
+  }
+});
+
+describe('the relaxed module, where there is no relaxed SIMD', () => {
+  const module = built('wasi/wick-relaxed.wasm');
+  /** @type {Record<string, {args: string[], words: RegExp}>} */
+  const runtimes = {
+    wasmtimeCommand: { args: ['run', '-W', 'relaxed-simd=n'], words: /relaxed SIMD/i },
+    wasmedge: { args: [], words: /requires enabling Relaxed SIMD/ },
+    // which reads those instructions as others
+    wazero: { args: ['run'], words: /error compiling wasm binary: invalid function/ },
+  };
+  for (const [name, { args, words }] of Object.entries(runtimes)) {
+    const { path, skip } = locate(name);
+    test(`${name} refuses it`, { skip }, async () => {
+      const { code, stdout, stderr } = await run(path, [...args, module, 'run', '-', ...prompt]);
+      assert.notEqual(code, 0);
+      assert.match(`${stdout}${stderr}`, words);
     });
   }
 });

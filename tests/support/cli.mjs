@@ -36,12 +36,18 @@ function wasiHost(runtime, program) {
 
 /** @type {Host} */
 export const native = { name: 'native', program: 'native/wick', skip: false };
-/** The module that runs everywhere, in each runtime. */
-export const plainHosts = Object.keys(wasiRuntimes).map((r) => wasiHost(r, 'wasi/wick.wasm'));
-/** The faster module, in the runtimes that take it. */
-export const relaxedHosts = Object.keys(wasiRuntimes)
-  .filter((runtime) => wasiRuntimes[runtime].relaxed)
-  .map((runtime) => wasiHost(runtime, 'wasi/wick-relaxed.wasm'));
+/** @param {boolean} isExtra @param {boolean} isRelaxed */
+const wasiHosts = (isExtra, isRelaxed) =>
+  Object.entries(wasiRuntimes)
+    .filter(([, one]) => (one.isExtra ?? false) === isExtra && (one.relaxed || !isRelaxed))
+    .map(([runtime]) => wasiHost(runtime, `wasi/wick${isRelaxed ? '-relaxed' : ''}.wasm`));
+
+/** The module that runs everywhere, in each runtime that most tests run in. */
+export const plainHosts = wasiHosts(false, false);
+/** The faster module, in those that take it. */
+export const relaxedHosts = wasiHosts(false, true);
+/** Both, in the others. */
+export const extraHosts = [...wasiHosts(true, false), ...wasiHosts(true, true)];
 
 /**
  * Runs `wick ...args`. Modules see the repository, the shared folder and `folders` under the paths

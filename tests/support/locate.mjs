@@ -63,7 +63,13 @@ const known = {
     places: [resolve(root, '.toolchain/text/bin/python')],
     install: 'tools/setup.sh text',
   },
-  // a Python that can import wasmtime
+  wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
+  wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
+  // wasmtime's command line
+  wasmtimeCommand: { places: [resolve(edge, 'bin/wasmtime')], install: 'tools/setup.sh edge' },
+  haproxy: { places: ['/usr/sbin/haproxy'], install: 'tools/setup.sh edge' },
+  curl: { places: ['/usr/bin/curl'], install: 'tools/setup.sh edge' },
+  // a Python that can import wasmtime and openai
   wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
 };
 

@@ -46,30 +46,105 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 }
 
 /**
- * The WASI runtimes of the tests: `relaxed` says whether one takes relaxed SIMD.
- * @type {Record<string, {relaxed: boolean, find: () => ReturnType<typeof locate>,
- *   command: string[]}>}
+ * @typedef {object} WasiCall
+ * @property {Record<string, string>} folders maps the module's paths to this machine's
+ * @property {Record<string, string | undefined>} env that the module shall see
+ * @property {string} module
+ * @property {string[]} args
  */
+
+/**
+ * @typedef {object} WasiRuntime
+ * @property {boolean} relaxed whether it takes relaxed SIMD
+ * @property {boolean} [isExtra] the tests of the command line run there, and no others
+ * @property {() => ReturnType<typeof locate>} find
+ * @property {(call: WasiCall) => string[]} argumentsOf
+ */
+
+/** @param {string[]} flags @param {string} script @returns {WasiRuntime['argumentsOf']} */
+const byScript =
+  (flags, script) =>
+  ({ folders, module, args }) => {
+    const path = resolve(root, 'tests/support', script);
+    return [...flags, path, JSON.stringify(folders), module, ...args];
+  };
+
+/**
+ * Flags of a runtime's own command line.
+ * @param {WasiCall} call
+ * @param {(guest: string, host: string) => string[]} folderOf
+ * @param {(name: string, value: string) => string[]} variableOf
+ */
+const flagsOf = ({ folders, env }, folderOf, variableOf) => [
+  ...Object.entries(folders).flatMap(([guest, host]) => folderOf(guest, host)),
+  ...Object.entries(env).flatMap(([name, value]) => (value ? variableOf(name, value) : [])),
+];
+
+/** The WASI runtimes of the tests. @type {Record<string, WasiRuntime>} */
 export const wasiRuntimes = {
   node: {
     relaxed: false,
     find: () => ({ path: process.execPath, skip: false }),
-    command: ['--no-warnings', resolve(root, 'tests/support/run_wasi.mjs')],
+    argumentsOf: byScript(['--no-warnings'], 'run_wasi.mjs'),
   },
   node24: {
     relaxed: true,
     find: locateRelaxedNode,
-    command: ['--no-warnings', resolve(root, 'tests/support/run_wasi.mjs')],
+    argumentsOf: byScript(['--no-warnings'], 'run_wasi.mjs'),
   },
   deno: {
     relaxed: true,
     find: () => locate('deno'),
-    command: ['run', '--quiet', '-A', resolve(root, 'tests/support/run_wasi.mjs')],
+    argumentsOf: byScript(['run', '--quiet', '-A'], 'run_wasi.mjs'),
   },
   wasmtime: {
     relaxed: true,
     find: () => locate('wasmtime'),
-    command: [resolve(root, 'tests/support/run_wasi.py')],
+    argumentsOf: byScript([], 'run_wasi.py'),
+  },
+  bun: {
+    ...{ relaxed: true, isExtra: true },
+    find: () => locate('bun'),
+    argumentsOf: byScript([], 'run_wasi.mjs'),
+  },
+  'wasmtime run': {
+    ...{ relaxed: true, isExtra: true },
+    find: () => locate('wasmtimeCommand'),
+    argumentsOf: (call) => [
+      'run',
+      ...flagsOf(
+        call,
+        (guest, host) => ['--dir', `${host}::${guest}`],
+        (name, value) => ['--env', `${name}=${value}`],
+      ),
+      ...[call.module, ...call.args],
+    ],
+  },
+  wazero: {
+    ...{ relaxed: false, isExtra: true },
+    find: () => locate('wazero'),
+    argumentsOf: (call) => [
+      'run',
+      ...flagsOf(
+        call,
+        (guest, host) => [`-mount=${host}:${guest}`],
+        (name, value) => [`-env=${name}=${value}`],
+      ),
+      ...[call.module, ...call.args],
+    ],
+  },
+  wasmedge: {
+    ...{ relaxed: true, isExtra: true },
+    find: () => locate('wasmedge'),
+    argumentsOf: (call) => [
+      ...(call.module.includes('relaxed') ? ['--enable-relaxed-simd'] : []),
+      ...flagsOf(
+        call,
+        (guest, host) => ['--dir', `${guest}:${host}`],
+        (name, value) => ['--env', `${name}=${value}`],
+      ),
+      ...[call.module, ...call.args],
+    ],
   },
 };
 
@@ -83,8 +158,8 @@ export const wasiRuntimes = {
  * @returns {Promise<Result>}
  */
 export function runWasi(runtime, module, args, { folders = {}, ...options } = {}) {
-  const { find, command } = wasiRuntimes[runtime];
+  const { find, argumentsOf } = wasiRuntimes[runtime];
   const { path, skip } = find();
   if (skip) throw new Error(skip);
-  return run(path, [...command, JSON.stringify(folders), module, ...args], options);
+  return run(path, argumentsOf({ folders, env: options.env ?? {}, module, args }), options);
 }

@@ -1,4 +1,4 @@
-// Runs a WASI module under node:wasi, in Node as in Deno:
+// Runs a WASI module under node:wasi, in Node, Deno and Bun:
 //   node run_wasi.mjs '{"/guest": "/host"}' module.wasm [argument ...]
 // The module gets this process's environment and standard streams.
 
@@ -17,7 +17,10 @@ const wasi = new WASI({
 });
 const setMemory = followMemory(wasi);
 const module = await WebAssembly.compile(readFileSync(file));
-const imports = /** @type {WebAssembly.Imports} */ (wasi.getImportObject());
+// Bun has no getImportObject
+const imports = /** @type {WebAssembly.Imports} */ (
+  wasi.getImportObject?.() ?? { wasi_snapshot_preview1: wasi.wasiImport }
+);
 const instance = await WebAssembly.instantiate(module, imports);
 setMemory(/** @type {WebAssembly.Memory} */ (instance.exports.memory));
 process.exitCode = wasi.start(instance);
