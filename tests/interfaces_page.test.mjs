@@ -52,6 +52,36 @@ describe('in Chromium', { skip: chromium.skip }, () => {
     assert.deepEqual(found.texts, await talk(await openEngine(t)));
   });
 
+  test('tasks, sources and tabs: a page that only generates loads none of them', async () => {
+    const found = await page.evaluate(async () => {
+      const at = '/wick-llm/index.js'; // not to be looked for here
+      const { createEngine } = await import(at);
+      const files = ['tasks', 'sources', 'tabs'];
+      const loaded = () => {
+        const names = performance.getEntriesByType('resource').map(({ name }) => name);
+        return files.filter((file) => names.some((name) => name.endsWith(`/${file}.js`)));
+      };
+      const url = '/models/wick-2.6m-q8_0.gguf';
+      const open = async (/** @type {object} */ options) =>
+        createEngine({ url, threads: 1, cache: false, ...options });
+      const engine = await open({});
+      await engine.generate('Once', { maxTokens: 2 }).text();
+      const steps = [loaded()];
+      await engine.classify('A fox!', ['fox', 'wolf']);
+      steps.push(loaded());
+      await engine.close();
+      const fetched = await open({ fetch: (/** @type {string} */ one) => fetch(one) });
+      await fetched.close();
+      steps.push(loaded());
+      const shared = await open({ shared: 'one' });
+      await shared.close();
+      steps.push(loaded());
+      return steps;
+    }, undefined);
+    const [tasks, sources, tabs] = ['tasks', 'sources', 'tabs'];
+    assert.deepEqual(found, [[], [tasks], [tasks, sources], [tasks, sources, tabs]]);
+  });
+
   test('LanguageModel, a pipeline and the AI SDK’s model', async (t) => {
     const found = await page.evaluate(async () => {
       const at = ['prompt-api', 'pipeline', 'ai-sdk'].map((name) => `/wick-llm/${name}.js`);

@@ -468,6 +468,7 @@ describe('calls of an engine', () => {
     void three[0][Symbol.asyncIterator]().next();
     assert.deepEqual(asked.splice(0), [['generate', { ...told, input: { prompt: 'a' } }, 3]]);
     const best = engine.bestOf('a', { seed: 1, n: 1 });
+    while (asked.length === 0) await turn(); // its code is loaded at the first use
     assert.deepEqual(asked.splice(0), [
       [
         'generate',
@@ -482,6 +483,14 @@ describe('calls of an engine', () => {
     });
     const beam = { text: 'x', tokens: [5], logprob: -2, finishReason: 'length' };
     assert.deepEqual(await best, [beam]);
+    const four = engine.bestOf('a', { logprobs: 2 });
+    asked.splice(0);
+    while (asked.length === 0) await turn();
+    assert.deepEqual([asked[0][1].settings.logprobs, asked[0][2]], [2, 4]);
+    for (const waiter of connection.waiters) waiter.onOutput({ texts: [], tokens: [], done });
+    assert.equal((await four).length, 4);
+    await assert.rejects(engine.bestOf('a', { n: 17 }), { code: 'ARG' });
+    await assert.rejects(engine.bestOf([]), { code: 'ARG' });
     await assert.rejects(engine.beamSearch(any(5)), refused(/prompt/));
     await assert.rejects(engine.beamSearch('a', any({ width: -1 })), { code: 'ARG' });
   });
@@ -616,9 +625,13 @@ describe('sessions', () => {
 
 describe('where the model is', () => {
   /** @param {any} options */
-  const described = (options) => {
+  const described = async (options) => {
     const { description, source } = sourceOf(options);
-    return source ? [description, source.constructor.name] : description;
+    if (!source) return description;
+    const made = await source();
+    const { files, canSeek } = made;
+    assert.deepEqual({ kind: 'page', files, canSeek }, description);
+    return [description, made.constructor.name];
   };
   const how = { headers: {}, retries: 5, stallMs: 30_000 };
   const split = (/** @type {string} */ number) =>
@@ -653,9 +666,9 @@ describe('where the model is', () => {
       [{ stream }, [onPage, 'StreamSource']],
       [{ stream: (async function* () {})() }, [onPage, 'StreamSource']],
     ];
-    for (const [options, wanted] of cases) assert.deepEqual(described(options), wanted);
+    for (const [options, wanted] of cases) assert.deepEqual(await described(options), wanted);
     const settings = { headers: { 'X-A': 'b' }, retries: 0, stallMs: 2 ** 31 - 1 };
-    assert.deepEqual(described({ url: large, ...settings }), {
+    assert.deepEqual(await described({ url: large, ...settings }), {
       ...{ ...url(large), ...settings },
       headers: { 'x-a': 'b' },
     });
@@ -664,7 +677,7 @@ describe('where the model is', () => {
   test('files of a page are read in the order of their names, by the worker if it can', async (t) => {
     const named = (/** @type {string} */ name) => new File([name], name);
     const files = ['b', 'a', 'c'].map(named);
-    const { source } = sourceOf({ file: files });
+    const source = await sourceOf({ file: files }).source?.();
     const read = async (/** @type {number} */ index) =>
       Buffer.from(any(await (await source?.open(index, 0))?.read())).toString();
     assert.deepEqual([await read(0), await read(1), await read(2)], ['a', 'b', 'c']);
@@ -675,26 +688,26 @@ describe('where the model is', () => {
     t.after(() => delete any(globalThis).Worker);
     any(globalThis).Worker = function Worker() {};
     const blobs = [new Blob(['x']), new Blob(['y'])];
-    assert.deepEqual(described({ blob: blobs }), { kind: 'blob', blobs });
+    assert.deepEqual(await described({ blob: blobs }), { kind: 'blob', blobs });
     const { structuredClone } = globalThis;
     t.after(() => {
       globalThis.structuredClone = structuredClone;
     });
     for (const clone of [() => ({}), () => assert.fail('no')]) {
       globalThis.structuredClone = any(clone);
-      assert.equal(any(described({ blob: blobs }))[1], 'BlobSource');
+      assert.equal(any(await described({ blob: blobs }))[1], 'BlobSource');
     }
   });
 
-  test('addresses are relative to the page', (t) => {
+  test('addresses are relative to the page', async (t) => {
     t.after(() => {
       delete any(globalThis).document;
       delete any(globalThis).location;
     });
     any(globalThis).location = { href: 'http://a.example/x/', origin: 'http://a.example' };
-    assert.deepEqual(any(described({ url: 'm.gguf' })).urls, ['http://a.example/x/m.gguf']);
+    assert.deepEqual(any(await described({ url: 'm.gguf' })).urls, ['http://a.example/x/m.gguf']);
     any(globalThis).document = { baseURI: 'http://b.example/y/' };
-    assert.deepEqual(any(described({ url: 'm.gguf' })).urls, ['http://b.example/y/m.gguf']);
+    assert.deepEqual(any(await described({ url: 'm.gguf' })).urls, ['http://b.example/y/m.gguf']);
   });
 
   test('what is no source, and why', () => {

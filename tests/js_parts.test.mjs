@@ -20,8 +20,9 @@ import { fileIsMissing, nameOfFile, splitNames } from '../js/bytes/split_files.j
 import { callNamed, calls, usesSession } from '../js/connection/calls.js';
 import { isClientName, isFromLeader, isToLeader } from '../js/connection/messages.js';
 import { ChatCompletions, messagesOf } from '../js/page/chat_completions.js';
-import { infoOf, kvStatsOf, prometheusOf, statsOf } from '../js/page/engine_reports.js';
+import { infoOf, kvStatsOf, statsOf } from '../js/page/engine_reports.js';
 import { checkNames } from '../js/page/option_names.js';
+import { prometheusOf } from '../js/page/prometheus.js';
 import { settingsOf } from '../js/page/request_options.js';
 import { Session } from '../js/page/session.js';
 import { storageError, writeFile } from '../js/storage/browser_files.js';

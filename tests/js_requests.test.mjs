@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { WickError } from '../js/base/errors.js';
 import { beamSearch } from '../js/page/beam_search.js';
-import { bestOf } from '../js/page/best_of.js';
+import { readAll } from '../js/page/best_of.js';
 import { ChatCompletions } from '../js/page/chat_completions.js';
 import { Engine } from '../js/page/engine.js';
 import { Generation, timingsOf } from '../js/page/generation.js';
@@ -501,14 +501,9 @@ describe('a generation', () => {
 });
 
 test('best-of: the mean logprob decides, held-back text counts as text alone', async () => {
-  const connection = new Connection();
-  const found = bestOf(any(connection), 'a', { n: 3, temperature: 1, seed: 1 });
+  const { connection, readers } = open({}, 3);
+  const found = readAll(readers);
   await turn();
-  const [message] = connection.messages;
-  assert.deepEqual(
-    [message.input, message.wantsTokens, message.settings.logprob],
-    [{ prompt: 'a' }, true, true],
-  );
   const token = (/** @type {number} */ id, /** @type {number} */ logprob) => ({
     token: id,
     logprob,
@@ -529,15 +524,13 @@ test('best-of: the mean logprob decides, held-back text counts as text alone', a
     { text: 'xy', tokens: [1, 2], logprob: -4, finishReason: 'stop' },
     { text: 'z', tokens: [6], logprob: -2.5, finishReason: 'stop' },
   ]);
-  const usual = new Connection();
-  const failing = bestOf(any(usual), 'a', {});
+  const { connection: usual, readers: four } = open({}, 4);
+  const failing = readAll(four);
   await turn();
   assert.equal(usual.waiters.length, 4);
   usual.give(1, [], { error: { code: 'NOMEM', message: 'x' } });
   await assert.rejects(failing, { code: 'NOMEM' });
   assert.deepEqual(usual.log.toSorted(), ['cancel 0', 'cancel 2', 'cancel 3', 'forget 1']);
-  await assert.rejects(bestOf(any(usual), 'a', { n: 17 }), isArg);
-  await assert.rejects(bestOf(any(usual), [], {}), isArg);
 });
 
 /** An engine whose next token depends on the last one; token 0 ends a text. Counts its sessions. */

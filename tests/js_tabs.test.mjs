@@ -72,7 +72,7 @@ function openTabs(t) {
     };
     const connection = new EngineConnection(() => {});
     const ready = connection.share(
-      (onMessage) => new TabThread(name, load, onMessage),
+      (onMessage) => new TabThread(name, load, onMessage, EngineConnection),
       (info) => again.push(info),
     );
     ready.catch(() => {});
@@ -147,7 +147,10 @@ describe('who leads', () => {
     };
     const connections = [1, 2].map(() => new EngineConnection(() => {}));
     const ready = connections.map((connection) =>
-      connection.share((onMessage) => new TabThread(name, load, onMessage), assert.fail),
+      connection.share(
+        (onMessage) => new TabThread(name, load, onMessage, EngineConnection),
+        assert.fail,
+      ),
     );
     for (const one of ready) await assert.rejects(one, { message: /no model/ });
     await Promise.all(connections.map((connection) => connection.close()));

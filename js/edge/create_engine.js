@@ -50,7 +50,7 @@ class Loading {
       const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
       meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
     };
-    const source = edgeSourceOf(options, () => report('retrying'));
+    const source = await edgeSourceOf(options, () => report('retrying'));
     const onBytes = () => {
       throwIfAborted(signal);
       this.pieces++;

@@ -70,8 +70,8 @@ export function edgeConfigOf(options) {
 /** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */
 export const heldBytesOf = ({ bytes }) => bytes?.byteLength ?? 0;
 
-/** @param {EdgeModel} model @param {() => void} onRetry @returns {Source} */
-export function edgeSourceOf(model, onRetry) {
+/** @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source>} */
+export async function edgeSourceOf(model, onRetry) {
   const kinds = /** @type {const} */ (['bytes', 'range', 'stream', 'url', 'file', 'blob']);
   const given = kinds.filter((name) => (model[name] ?? undefined) !== undefined);
   if (given.length !== 1) {
@@ -87,7 +87,7 @@ export function edgeSourceOf(model, onRetry) {
     return new RangeSource(range);
   }
   const { source, description } = sourceOf(/** @type {any} */ (model));
-  return source ?? createSource(/** @type {any} */ (description), onRetry);
+  return source ? source() : createSource(/** @type {any} */ (description), onRetry);
 }
 
 /** @param {unknown} bytes */

@@ -1,7 +1,7 @@
 // js/page/adapters.js — engine.adapters: files of adapters (LoRA) are read here and passed on to the engine.
 
 import { argumentError, throwIfAborted } from '../base/errors.js';
-import { createSource } from '../bytes/model_sources.js';
+import { loadSources } from './later.js';
 import { sourceOf } from './model_options.js';
 import { shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
@@ -51,12 +51,13 @@ export class Adapters {
     checkName(name);
     checkNames(Object(from), [...sourceNames], ['headers', 'fetch', 'retries', 'stallMs']);
     const { description, source } = sourceOf(from);
-    const opened =
-      source ??
-      createSource(
-        /** @type {Exclude<typeof description, {kind: 'page'}>} */ (description),
-        () => {},
-      );
+    const { createSource } = await loadSources();
+    const opened = source
+      ? await source()
+      : createSource(
+          /** @type {Exclude<typeof description, {kind: 'page'}>} */ (description),
+          () => {},
+        );
     throwIfAborted(signal);
     await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name behind
     try {

@@ -1,12 +1,7 @@
 // js/page/best_of.js — best-of: several completions of one prompt, which share its pages, ordered by their mean
 // logprob.
 
-import { checkCompletions } from './option_checks.js';
-import { readersOf } from './piece_reader.js';
-import { promptOf, settingsOf } from './request_options.js';
-
 /** @typedef {import('../index.js').Beam} Beam */
-/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 
 /** @param {PieceReader} reader @returns {Promise<Beam>} */
@@ -29,18 +24,10 @@ async function read(reader) {
 const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 
 /**
- * @param {import('../connection/engine_connection.js').EngineConnection} connection
- * @param {string | ArrayLike<number>} prompt
- * @param {GenerateOptions & {n?: number}} options
+ * @param {PieceReader[]} readers of the completions, with logprobs
  * @returns {Promise<Beam[]>} all of them, the best first
  */
-export async function bestOf(connection, prompt, { n = 4, ...options }) {
-  const message = {
-    input: { prompt: promptOf(prompt) },
-    settings: settingsOf({ ...options, logprobs: options.logprobs ?? 0 }),
-    wantsTokens: true,
-  };
-  const readers = readersOf(connection, message, options, checkCompletions('n', n));
+export async function readAll(readers) {
   const completions = await Promise.all(readers.map(read)).catch((error) => {
     for (const reader of readers) reader.cancel();
     throw error;

@@ -6,6 +6,7 @@ import { samplerOptions } from '../base/sampler_fields.js';
 import { CompletionStream } from './completion_stream.js';
 import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
+import { loadChats } from './later.js';
 import { checkCompletions, checkFlag, checkNumber, checkObject, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { leavable, readersOf } from './piece_reader.js';
@@ -276,7 +277,7 @@ export class ChatCompletions {
    * @returns {Promise<any>}
    */
   async parse(body, options) {
-    const { parseCompletion } = await import('../chat.js');
+    const { parseCompletion } = await loadChats();
     return parseCompletion(/** @type {any} */ (this), body, options);
   }
 

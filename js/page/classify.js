@@ -4,8 +4,6 @@ import { argumentError, WickError } from '../base/errors.js';
 import { askModel } from './ask_model.js';
 import { checkText, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
-import { readerOf } from './piece_reader.js';
-import { settingsOf } from './request_options.js';
 
 const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
 /** So many labels are tried at a time: their requests share what the first of them has read. */
@@ -13,6 +11,7 @@ const LABELS_AT_ONCE = 16;
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/messages.js').Input} Input */
+/** @typedef {(input: Input, options: import('../index.js').GenerateOptions) => import('./piece_reader.js').PieceReader} Ask */
 
 /** @param {unknown} labels @returns {string[]} */
 function checkLabels(labels) {
@@ -34,12 +33,13 @@ function checkLabels(labels) {
 
 /**
  * @param {EngineConnection} connection
+ * @param {Ask} ask
  * @param {string} text
  * @param {string[]} labels
  * @param {import('../index.js').ClassifyOptions} options
  * @returns {Promise<import('../index.js').Classification>} the most probable first
  */
-export async function classify(connection, text, labels, options) {
+export async function classify(connection, ask, text, labels, options) {
   checkNames(options, ['instructions', 'salt', 'truncate', 'signal']);
   const { instructions = INSTRUCTIONS, salt, truncate = false, signal } = options;
   checkText('text', text);
@@ -48,11 +48,11 @@ export async function classify(connection, text, labels, options) {
     throw argumentError(`truncate must be true or false, not ${shown(truncate)}`);
   }
   const names = checkLabels(labels);
-  const settings = salt === undefined ? {} : { salt };
+  const settings = salt === undefined ? { signal } : { salt, signal };
   const content = `${instructions}\n\n${text}`;
   const logits =
     (await scoresOfHead(connection, text, names, truncate, signal)) ??
-    (await likelihoods(connection, content, names, settings, signal));
+    (await likelihoods(ask, content, names, settings));
   const found = softmax(logits).map((score, index) => ({ label: names[index], score, index }));
   found.sort((a, b) => b.score - a.score || a.index - b.index);
   return found.map(({ label, score }) => ({ label, score }));
@@ -93,18 +93,16 @@ async function scoresOfHead(connection, text, labels, truncate, signal) {
 
 /**
  * The logarithm of how probable the model finds each label as its whole answer.
- * @param {EngineConnection} connection
+ * @param {Ask} ask
  * @param {string} content
  * @param {string[]} labels
- * @param {{salt?: string}} settings
- * @param {AbortSignal | null | undefined} signal
+ * @param {{salt?: string, signal: AbortSignal | null | undefined}} settings
  * @returns {Promise<number[]>}
  */
-async function likelihoods(connection, content, labels, settings, signal) {
+async function likelihoods(ask, content, labels, settings) {
   const question = `${content}\n\nLabels: ${labels.join(', ')}`;
   return askModel(question, '\n\nLabel: ', async (input) => {
-    const of = (/** @type {string} */ label) =>
-      likelihood(connection, input, label, settings, signal);
+    const of = (/** @type {string} */ label) => likelihood(ask, input, label, settings);
     const found = [await of(labels[0])];
     while (found.length < labels.length) {
       const some = labels.slice(found.length, found.length + LABELS_AT_ONCE);
@@ -115,16 +113,13 @@ async function likelihoods(connection, content, labels, settings, signal) {
 }
 
 /**
- * @param {EngineConnection} connection
+ * @param {Ask} ask
  * @param {Input} input
  * @param {string} label
- * @param {{salt?: string}} settings
- * @param {AbortSignal | null | undefined} signal
+ * @param {{salt?: string, signal: AbortSignal | null | undefined}} settings
  */
-async function likelihood(connection, input, label, settings, signal) {
-  const given = { temperature: 0, logprobs: 0, ...settings, choices: [label] };
-  const message = { input, settings: settingsOf(given), wantsTokens: true };
-  const reader = readerOf(connection, message, { signal });
+async function likelihood(ask, input, label, settings) {
+  const reader = ask(input, { temperature: 0, logprobs: 0, ...settings, choices: [label] });
   let sum = 0;
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     sum += piece.token?.logprob ?? 0;

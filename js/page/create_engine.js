@@ -5,12 +5,12 @@ import { onAbort } from '../base/abort_signals.js';
 import { abortError, throwIfAborted, WickError } from '../base/errors.js';
 import { defaultThreads, detectSimd, hasSharedMemory, mostThreads } from '../base/host_features.js';
 import { EngineConnection } from '../connection/engine_connection.js';
-import { canShare, TabThread } from '../tabs/tab_thread.js';
 import { compileModule, isThreaded } from '../wasm/wasm_module.js';
 import { Engine } from './engine.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
 import { keptSource, namedSource } from './kept_source.js';
+import { loadTabs } from './later.js';
 import { draftOf, sourceOf } from './model_options.js';
 import { checkCallback } from './option_checks.js';
 
@@ -111,11 +111,12 @@ export async function createEngine(options) {
       startEngine(own, options, config, locate);
     const load = async () => {
       if (shared === undefined) return start(connection);
+      const { canShare, TabThread } = await loadTabs();
       const isPossible = await canShare();
       connection.check(); // the caller may have aborted meanwhile
       if (!isPossible) return start(connection);
       return connection.share(
-        (onMessage) => new TabThread(shared, start, onMessage),
+        (onMessage) => new TabThread(shared, start, onMessage, EngineConnection),
         // its errors go to the page, not to a call
         ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
       );
@@ -172,5 +173,5 @@ async function loadEngine(connection, options, config, found) {
     chatTemplate: options.chatTemplate,
     isEager: options.eager === true,
   };
-  return connection.init(message, source);
+  return connection.init(message, await source?.());
 }

@@ -122,43 +122,34 @@ function base64Of(vector) {
   return btoa(text);
 }
 
-/** OpenAI's embeddings, with the interface of openai-node. */
-export class Embeddings {
-  #connection;
-  #model;
-
-  /** @param {EngineConnection} connection @param {string} model its name in answers */
-  constructor(connection, model) {
-    this.#connection = connection;
-    this.#model = model;
+/**
+ * OpenAI's embeddings, with the interface of openai-node.
+ * @param {EngineConnection} connection
+ * @param {string} model its name in answers
+ * @param {import('../index.js').EmbeddingRequest} body
+ * @param {{signal?: AbortSignal | null}} [call]
+ * @returns {Promise<import('../index.js').EmbeddingList>}
+ */
+export async function createEmbeddings(connection, model, body, call = {}) {
+  const names = /** @type {const} */ (['input', 'dimensions', 'encoding_format', 'signal']);
+  checkNames(body, [...names], ['model', 'user']);
+  const { input, dimensions, encoding_format: format = 'float' } = body;
+  if (format !== 'float' && format !== 'base64') {
+    throw argumentError(`encoding_format must be float or base64, not ${shown(format)}`);
   }
-
-  /**
-   * @param {import('../index.js').EmbeddingRequest} body
-   * @param {{signal?: AbortSignal | null}} [call]
-   * @returns {Promise<import('../index.js').EmbeddingList>}
-   */
-  async create(body, call = {}) {
-    const names = /** @type {const} */ (['input', 'dimensions', 'encoding_format', 'signal']);
-    checkNames(body, [...names], ['model', 'user']);
-    const { input, dimensions, encoding_format: format = 'float' } = body;
-    if (format !== 'float' && format !== 'base64') {
-      throw argumentError(`encoding_format must be float or base64, not ${shown(format)}`);
-    }
-    const found = await embedAll(this.#connection, textsOf('input', input, ''), {
-      dimensions: dimensions ?? undefined,
-      signal: call.signal ?? body.signal,
-    });
-    const tokens = sumTokens(found);
-    return {
-      object: 'list',
-      model: body.model ?? this.#model,
-      data: found.map(({ vector }, index) => ({
-        object: 'embedding',
-        index,
-        embedding: format === 'float' ? Array.from(vector) : base64Of(vector),
-      })),
-      usage: { prompt_tokens: tokens, total_tokens: tokens },
-    };
-  }
+  const found = await embedAll(connection, textsOf('input', input, ''), {
+    dimensions: dimensions ?? undefined,
+    signal: call.signal ?? body.signal,
+  });
+  const tokens = sumTokens(found);
+  return {
+    object: 'list',
+    model: body.model ?? model,
+    data: found.map(({ vector }, index) => ({
+      object: 'embedding',
+      index,
+      embedding: format === 'float' ? Array.from(vector) : base64Of(vector),
+    })),
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  };
 }

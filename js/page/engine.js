@@ -3,23 +3,26 @@
 import { argumentError } from '../base/errors.js';
 import { TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 import { Adapters } from './adapters.js';
-import { beamSearch } from './beam_search.js';
-import { bestOf } from './best_of.js';
 import { ChatCompletions, messagesOf } from './chat_completions.js';
-import { classify } from './classify.js';
-import { Embeddings, embed, rerank } from './embeddings.js';
-import { infoOf, kvStatsOf, prometheusOf, statsOf } from './engine_reports.js';
-import { extract } from './extract.js';
+import { infoOf, kvStatsOf, statsOf } from './engine_reports.js';
 import { Generation } from './generation.js';
+import { loadChats, loadTasks } from './later.js';
 import { checkCompletions, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
-import { runTools } from './run_tools.js';
 import { loadState, Session, saveState } from './session.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('../connection/messages.js').Input} Input */
+
+/** @param {string | ArrayLike<number>} prompt @param {GenerateOptions} options */
+const messageOf = (prompt, options) => ({
+  input: { prompt: promptOf(prompt) },
+  settings: settingsOf(options),
+  wantsTokens: options.onToken !== undefined,
+});
 
 export class Engine {
   #connection;
@@ -29,9 +32,25 @@ export class Engine {
     this.#connection = connection;
     const model = info.name ?? info.architecture ?? 'model';
     this.chat = { completions: new ChatCompletions(connection, model) };
-    this.embeddings = new Embeddings(connection, model);
+    this.embeddings = {
+      /** @param {import('../index.js').EmbeddingRequest} body @param {{signal?: AbortSignal | null}} [call] */
+      create: async (body, call) =>
+        (await loadTasks()).createEmbeddings(connection, model, body, call),
+    };
     this.adapters = new Adapters(connection);
   }
+
+  /**
+   * A request of a task.
+   * @param {Input} input
+   * @param {GenerateOptions} options
+   * @returns {import('./piece_reader.js').PieceReader}
+   */
+  #ask = (input, { signal, ...options }) => {
+    const wantsTokens = options.logprobs !== undefined;
+    const message = { input, settings: settingsOf(options), wantsTokens };
+    return readerOf(this.#connection, message, { signal });
+  };
 
   /**
    * @param {string | ArrayLike<number>} prompt
@@ -39,12 +58,7 @@ export class Engine {
    * @returns {Generation}
    */
   generate(prompt, options = {}) {
-    const message = {
-      input: { prompt: promptOf(prompt) },
-      settings: settingsOf(options),
-      wantsTokens: options.onToken !== undefined,
-    };
-    return new Generation(readerOf(this.#connection, message, options));
+    return new Generation(readerOf(this.#connection, messageOf(prompt, options), options));
   }
 
   /**
@@ -55,11 +69,7 @@ export class Engine {
    * @returns {Generation[]}
    */
   generateMany(prompt, { n = 2, ...options } = {}) {
-    const message = {
-      input: { prompt: promptOf(prompt) },
-      settings: settingsOf(options),
-      wantsTokens: options.onToken !== undefined,
-    };
+    const message = messageOf(prompt, options);
     const readers = readersOf(this.#connection, message, options, checkCompletions('n', n));
     return readers.map((reader) => new Generation(reader));
   }
@@ -70,7 +80,7 @@ export class Engine {
    * @param {import('../index.js').BeamSearchOptions} [options]
    */
   async beamSearch(prompt, options = {}) {
-    return beamSearch(this, promptOf(prompt), options);
+    return (await loadTasks()).beamSearch(this, promptOf(prompt), options);
   }
 
   /**
@@ -78,8 +88,11 @@ export class Engine {
    * @param {string | ArrayLike<number>} prompt
    * @param {GenerateOptions & {n?: number}} [options]
    */
-  async bestOf(prompt, options = {}) {
-    return bestOf(this.#connection, prompt, options);
+  async bestOf(prompt, { n = 4, ...options } = {}) {
+    const given = { ...options, logprobs: options.logprobs ?? 0 };
+    const message = { ...messageOf(prompt, given), wantsTokens: true };
+    const readers = readersOf(this.#connection, message, options, checkCompletions('n', n));
+    return (await loadTasks()).readAll(readers);
   }
 
   /**
@@ -88,7 +101,7 @@ export class Engine {
    * @param {import('../index.js').EmbedOptions} [options]
    */
   async embed(texts, options = {}) {
-    return embed(this.#connection, texts, options);
+    return (await loadTasks()).embed(this.#connection, texts, options);
   }
 
   /**
@@ -98,7 +111,7 @@ export class Engine {
    * @param {import('../index.js').RerankOptions} [options]
    */
   async rerank(query, documents, options = {}) {
-    return rerank(this.#connection, query, documents, options);
+    return (await loadTasks()).rerank(this.#connection, query, documents, options);
   }
 
   /**
@@ -108,7 +121,7 @@ export class Engine {
    * @param {import('../index.js').ClassifyOptions} [options]
    */
   async classify(text, labels, options = {}) {
-    return classify(this.#connection, text, labels, options);
+    return (await loadTasks()).classify(this.#connection, this.#ask, text, labels, options);
   }
 
   /**
@@ -118,7 +131,7 @@ export class Engine {
    * @param {import('../index.js').ExtractOptions} [options]
    */
   async extract(text, schema, options = {}) {
-    return extract(this.#connection, text, schema, options);
+    return (await loadTasks()).extract(this.#ask, text, schema, options);
   }
 
   /**
@@ -126,7 +139,7 @@ export class Engine {
    * @param {import('../index.js').RunToolsOptions} options
    */
   async runTools(options) {
-    return runTools(this.chat.completions, options);
+    return (await loadTasks()).runTools(this.chat.completions, options);
   }
 
   /**
@@ -170,7 +183,7 @@ export class Engine {
    * @returns {Promise<import('../index.js').Chat>}
    */
   async createChat(options) {
-    return (await import('../chat.js')).createChat(/** @type {any} */ (this), options);
+    return (await loadChats()).createChat(/** @type {any} */ (this), options);
   }
 
   /**
@@ -179,7 +192,7 @@ export class Engine {
    * @returns {Promise<import('../index.js').Chat>}
    */
   async loadChat(bytes, options) {
-    return (await import('../chat.js')).loadChat(/** @type {any} */ (this), bytes, options);
+    return (await loadChats()).loadChat(/** @type {any} */ (this), bytes, options);
   }
 
   /**
@@ -262,7 +275,7 @@ export class Engine {
       throw argumentError(`stats are json or prometheus, not ${shown(format)}`);
     }
     const stats = statsOf(await this.#connection.call('stats', []));
-    return format === 'json' ? stats : prometheusOf(stats);
+    return format === 'json' ? stats : (await loadTasks()).prometheusOf(stats);
   }
 
   async close() {

@@ -4,20 +4,18 @@ import { argumentError, WickError } from '../base/errors.js';
 import { askModel } from './ask_model.js';
 import { checkText } from './option_checks.js';
 import { checkNames } from './option_names.js';
-import { readerOf } from './piece_reader.js';
-import { settingsOf } from './request_options.js';
 
 const INSTRUCTIONS = 'Read the text and write down what it says, as JSON of this schema:';
 const MAX_TOKENS = 1024;
 
 /**
- * @param {import('../connection/engine_connection.js').EngineConnection} connection
+ * @param {import('./classify.js').Ask} ask
  * @param {string} text
  * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
  * @param {import('../index.js').ExtractOptions} options
  * @returns {Promise<any>} the record, parsed
  */
-export async function extract(connection, text, schema, options) {
+export async function extract(ask, text, schema, options) {
   checkNames(options, ['instructions', 'maxTokens', 'temperature', 'seed', 'salt', 'signal']);
   const { instructions = INSTRUCTIONS, signal, ...settings } = options;
   checkText('text', text);
@@ -25,12 +23,8 @@ export async function extract(connection, text, schema, options) {
   if (schema === undefined || schema === null) throw argumentError('extract needs a JSON schema');
   const schemaText = typeof schema === 'string' ? schema : JSON.stringify(schema);
   const content = `${instructions}\n${schemaText}\n\n${text}`;
-  const ask = (/** @type {import('../connection/messages.js').Input} */ input) => {
-    const given = { temperature: 0, maxTokens: MAX_TOKENS, ...settings, jsonSchema: schema };
-    const message = { input, settings: settingsOf(given), wantsTokens: false };
-    return readRecord(readerOf(connection, message, { signal }));
-  };
-  return askModel(content, '\n\nJSON: ', ask);
+  const given = { temperature: 0, maxTokens: MAX_TOKENS, ...settings, jsonSchema: schema, signal };
+  return askModel(content, '\n\nJSON: ', (input) => readRecord(ask(input, given)));
 }
 
 /** @param {import('./piece_reader.js').PieceReader} reader */

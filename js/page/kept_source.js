@@ -49,7 +49,8 @@ export async function keptSource(options, from, onRetry) {
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
     const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
-    return await openKept({ ...download, cache, signal, onRetry });
+    const { description, source } = await openKept({ ...download, cache, signal, onRetry });
+    return { description, source: source && (async () => source) };
   } catch (error) {
     if (cache === 'only' || model !== undefined) throw error;
     console.warn(`wick-llm: the model is not kept: ${error}`);

@@ -2,9 +2,8 @@
 // disk, blobs or a stream.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
-import { HttpSource } from '../bytes/http_source.js';
-import { BlobSource, StreamSource } from '../bytes/model_sources.js';
 import { splitNames } from '../bytes/split_files.js';
+import { loadSources } from './later.js';
 import { checkCallback, checkNumber, shown } from './option_checks.js';
 import { checkNames } from './option_names.js';
 
@@ -15,7 +14,7 @@ import { checkNames } from './option_names.js';
 /**
  * @typedef {object} ModelLocation
  * @property {SourceDescription} description
- * @property {Source | undefined} source
+ * @property {(() => Promise<Source>) | undefined} source what the page itself reads
  * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, hub?: object,
  *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name
  */
@@ -60,7 +59,8 @@ export function sourceOf(options) {
   if (given[0] === 'url') return urlSource(options);
   if (given[0] === 'bytes') return blobSource([blobOf(options.bytes)]);
   if (given[0] === 'stream') {
-    return onPage(new StreamSource(checkStream(/** @type {any} */ (options.stream))));
+    const stream = checkStream(/** @type {any} */ (options.stream));
+    return onPage(1, false, async () => new (await loadSources()).StreamSource(stream));
   }
   const files = [options.file ?? options.blob].flat();
   const arePaths = files.every((file) => typeof file === 'string' || file instanceof URL);
@@ -111,11 +111,16 @@ function checkStream(stream) {
   throw argumentError('stream must be a ReadableStream or an async iterable of bytes');
 }
 
-/** @param {Source} source @returns {ReturnType<typeof sourceOf>} */
-function onPage(source) {
-  const { files, canSeek } = source;
-  return { description: { kind: 'page', files, canSeek }, source };
-}
+/**
+ * @param {number} files
+ * @param {boolean} canSeek
+ * @param {() => Promise<Source>} source
+ * @returns {ModelLocation}
+ */
+const onPage = (files, canSeek, source) => ({
+  description: { kind: 'page', files, canSeek },
+  source,
+});
 
 /** @param {EngineOptions} options */
 function urlSource(options) {
@@ -126,7 +131,10 @@ function urlSource(options) {
   const how = downloadOf(options);
   const { fetch } = options;
   const download = { urls, ...how, fetch };
-  if (fetch) return { ...onPage(new HttpSource({ urls, fetch, ...how })), download };
+  if (fetch) {
+    const open = async () => new (await loadSources()).HttpSource({ urls, fetch, ...how });
+    return { ...onPage(urls.length, true, open), download };
+  }
   const description = /** @type {const} */ ({ kind: 'url', urls, ...how });
   return { description, source: undefined, download };
 }
@@ -200,7 +208,9 @@ function pathSource(files) {
 /** @param {Blob[]} files @returns {ReturnType<typeof sourceOf>} */
 function blobSource(files) {
   const blobs = [...files].sort((a, b) => nameOfBlob(a).localeCompare(nameOfBlob(b)));
-  if (!canSend(blobs[0])) return onPage(new BlobSource(blobs));
+  if (!canSend(blobs[0])) {
+    return onPage(blobs.length, true, async () => new (await loadSources()).BlobSource(blobs));
+  }
   return { description: { kind: 'blob', blobs }, source: undefined };
 }
 

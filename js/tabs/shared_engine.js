@@ -3,8 +3,9 @@
 
 import { toPlainError, WickError } from '../base/errors.js';
 import { callNamed, usesSession } from '../connection/calls.js';
-import { EngineConnection } from '../connection/engine_connection.js';
 
+/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {typeof import('../connection/engine_connection.js').EngineConnection} ConnectionClass */
 /** @typedef {import('../connection/calls.js').CallName} CallName */
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
@@ -31,12 +32,13 @@ export class Hub {
   /** Clients may still use session numbers of an earlier leader. This number is added so that they differ. */
   #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
 
-  constructor() {
+  /** @param {ConnectionClass} Connection given by the caller, so that its code is in one file of the package */
+  constructor(Connection) {
     /** This tab is told last: at the engine's end it closes the hub. @param {FromWorker} message */
     const tell = (message) => {
       for (const client of [...this.#clients.values()].reverse()) client.post(message);
     };
-    this.#engine = new EngineConnection(
+    this.#engine = new Connection(
       (progress) => tell({ type: 'progress', progress }),
       // after a crash each tab ends its part; the next tab that opens the engine leads
       (error) => tell({ type: 'failed', error: toPlainError(error) }),

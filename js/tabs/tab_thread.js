@@ -61,6 +61,7 @@ export class TabThread {
   #name;
   #load;
   #onMessage;
+  #Connection;
   #end = new AbortController();
   /** The channel where leaders and clients announce themselves. */
   #hall;
@@ -81,11 +82,13 @@ export class TabThread {
    * @param {string} name of the engine, for all tabs of the origin
    * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called when this tab becomes the leader
    * @param {(message: FromWorker) => void} onMessage
+   * @param {import('./shared_engine.js').ConnectionClass} Connection of the engine
    */
-  constructor(name, load, onMessage) {
+  constructor(name, load, onMessage, Connection) {
     this.#name = name;
     this.#load = load;
     this.#onMessage = onMessage;
+    this.#Connection = Connection;
     this.#hall = new BroadcastChannel(name);
     this.#hall.onmessage = ({ data }) => this.#hear(data);
     this.#channel = new BroadcastChannel(this.#nameOf(this.#id));
@@ -126,7 +129,7 @@ export class TabThread {
   // ---- leading ----
 
   async #lead() {
-    const hub = new Hub();
+    const hub = new Hub(this.#Connection);
     this.#hub = hub;
     this.#follow(this.#id);
     hub.add(this.#id, 'leader', (message) => this.#receive(this.#id, message));

@@ -41,8 +41,10 @@ const entries = [
   'openai.js',
   'model.js',
 ];
-/** Files of the package that others import as they are: `wick-llm` itself, and what it loads at first use. */
-const apart = ['index.js', 'chat.js', 'models.js'];
+/** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` is of no room of it. */
+const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
+/** Files of the package that others import as they are. */
+const apart = ['index.js', 'chat.js', ...later];
 
 /** @type {import('esbuild').Plugin} */
 const importsApart = {
@@ -62,6 +64,13 @@ const importsWithin = {
   setup(within) {
     const errors = join(root, 'js/base/errors.js');
     within.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: errors }));
+    within.onLoad({ filter: /\/page\/later\.js$/ }, ({ path }) => {
+      const pattern = /await import\('\.\.\/(\w+)\.js'\)\.catch\(.*\)/g;
+      const source = readFileSync(path, 'utf8');
+      const names = [...source.matchAll(pattern)].map(([, name]) => name);
+      const first = names.map((name) => `import * as ${name} from '../${name}.js';\n`);
+      return { contents: first.join('') + source.replaceAll(pattern, '$1') };
+    });
   },
 };
 
@@ -92,8 +101,8 @@ async function bundle() {
   await build({
     ...common,
     format: 'esm',
-    entryPoints: [join(root, 'js/models.js')],
-    outfile: join(dist, 'models.js'),
+    entryPoints: later.map((name) => join(root, 'js', name)),
+    outdir: dist,
     plugins: [errorsApart],
   });
   // A classic script as well as a module: no import, no export, no import.meta.

@@ -35,6 +35,9 @@ const entries = {
   'js/ai-sdk.js': ['ai_sdk'],
   'js/ai-sdk.d.ts': [],
   'js/chat.js': ['chat'],
+  'js/tasks.js': ['page'],
+  'js/tabs.js': ['tabs'],
+  'js/sources.js': ['bytes'],
   'js/pipeline.js': ['pipeline'],
   'js/pipeline.d.ts': [],
   'js/prompt-api.js': ['prompt_api'],
@@ -66,7 +69,7 @@ const typeLibraries = /** @type {Record<string, string[]>} */ ({
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
 });
 /** What the page loads at first use. */
-const loadedLater = ['js/chat.js', 'js/models.js'];
+const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js', 'js/tasks.js'];
 /** Rooms whose code nobody else's bundle may hold. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 

@@ -1,0 +1,9 @@
+// js/tasks.js — what `wick-llm` loads at the first use of a task: calls of an engine that few programs make.
+
+export { beamSearch } from './page/beam_search.js';
+export { readAll } from './page/best_of.js';
+export { classify } from './page/classify.js';
+export { createEmbeddings, embed, rerank } from './page/embeddings.js';
+export { extract } from './page/extract.js';
+export { prometheusOf } from './page/prometheus.js';
+export { runTools } from './page/run_tools.js';
