@@ -34,11 +34,13 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
-.PHONY: setup-core setup-dev setup-bench setup-library setup-all
+.PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-all
 setup-core:
 	@tools/setup.sh core
 setup-dev:
 	@tools/setup.sh core dev
+setup-edge:
+	@tools/setup.sh core edge
 setup-bench:
 	@tools/setup.sh core browsers bench
 setup-library:
@@ -291,11 +293,15 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo bench-peers bench-browsers bench-curves sizes clean distclean help
+.PHONY: setup demo fleet bench-peers bench-browsers bench-curves sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it by itself)
 
 demo: all ## builds, serves the demo page and prints its address
 	$(Q)$(NODE) examples/chat/serve.mjs
+
+fleet: setup-edge dist ## 1 to 4 instances behind HAProxy: requests/s and prefix hits, and one that is killed
+	$(Q)$(NODE) tools/bench/fleet.mjs $(if $(KIND),--kind $(KIND))
+	$(Q)$(RUN_TESTS) tests/fleet.test.mjs
 
 # MODELS=shape:type,... compares these instead.
 bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)

@@ -16,7 +16,7 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
  * @property {string} origin
  * @property {number} pid
  * @property {() => string} output
- * @property {() => Promise<void>} close
+ * @property {(signal?: NodeJS.Signals) => Promise<void>} close
  */
 
 /**
@@ -47,8 +47,8 @@ async function start(program, args, originOf, env) {
   if (origin === undefined) throw new Error(`${program} did not start: ${output}`);
   return {
     ...{ origin, pid: Number(child.pid), output: () => output },
-    async close() {
-      child.kill();
+    async close(signal) {
+      child.kill(signal);
       await exited;
     },
   };
@@ -68,16 +68,28 @@ export const startWorkerdAlone = (configuration, ...args) =>
     },
   );
 
-/** @param {string} model @returns {Promise<Started>} workerd with what stands in for R2 */
-async function startWorkerd(model) {
-  const bucket = await start(
+/** @param {string} model @returns {Promise<Started>} what stands in for R2 */
+export const startBucket = (model) =>
+  start(process.execPath, [example('workers/local_bucket.mjs'), model, '0'], printedOrigin, {
+    VERBOSE: '1',
+  });
+
+/** @param {string} bucket its origin @returns {Promise<Started>} examples/workers */
+export const startWorkerdAt = (bucket) =>
+  startWorkerdAlone(config, `--external-addr=bucket=${new URL(bucket).host}`);
+
+/** @param {string} model @returns {Promise<Started>} `wick serve` with one thread */
+export const startNodeServer = (model) =>
+  start(
     process.execPath,
-    [example('workers/local_bucket.mjs'), model, '0'],
+    [resolve(root, 'dist/cli.js'), 'serve', model, '--port', '0', '--threads', '1'],
     printedOrigin,
-    { VERBOSE: '1' },
   );
-  const address = new URL(bucket.origin).host;
-  const server = await startWorkerdAlone(config, `--external-addr=bucket=${address}`);
+
+/** @param {string} model @returns {Promise<Started>} workerd with its bucket */
+async function startWorkerd(model) {
+  const bucket = await startBucket(model);
+  const server = await startWorkerdAt(bucket.origin);
   return {
     ...server,
     output: () => bucket.output() + server.output(),
