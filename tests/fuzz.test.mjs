@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { built, ci, root } from './support/locate.mjs';
+import { built, ci, locate, root } from './support/locate.mjs';
 import { run } from './support/process.mjs';
 import { isSoak, soakSeed } from './support/soak.mjs';
 
@@ -21,6 +21,7 @@ const inputs = new Map([
   ['load_fuzz', 100_000],
   ['model_fuzz', 9_000],
   ['quantize_fuzz', 100_000],
+  ['reference_fuzz', 3_000],
   ['stop_fuzz', 800_000],
   ['template_fuzz', 60_000],
   ['tokenizer_fuzz', 36_000],
@@ -43,6 +44,12 @@ const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 
+/** The small models whose files reference_fuzz changes. */
+const shared = locate('shared');
+const references = ['reference', 'reference-more']
+  .map((name) => join(shared.path, 'vectors', name, 'models'))
+  .join(':');
+
 /** @param {string} name @returns {{bound: string[], corpus: string, least: number}} */
 function planFor(name) {
   if (seconds > 0) {
@@ -57,7 +64,10 @@ function planFor(name) {
 }
 
 for (const name of fuzzers) {
-  test(`${name}, ${seconds > 0 ? `${seconds} s` : 'a fixed number of inputs'}`, async () => {
+  const skip = name === 'reference_fuzz' ? shared.skip : false;
+  test(`${name}, ${seconds > 0 ? `${seconds} s` : 'a fixed number of inputs'}`, {
+    skip,
+  }, async () => {
     const { bound, corpus, least } = planFor(name);
     const artifacts = join(root, 'build/test/fuzz/found', name);
     mkdirSync(corpus, { recursive: true });
@@ -75,8 +85,11 @@ for (const name of fuzzers) {
         corpus,
         ...(withSeeds.has(name) ? [join(folder, 'seeds', name)] : []),
       ],
-      // ends what would never end, on a machine however busy
-      { timeoutMs: (seconds + 1800) * 1000 },
+      {
+        env: { WICK_REFERENCES: references },
+        // ends what would never end, on a machine however busy
+        timeoutMs: (seconds + 1800) * 1000,
+      },
     );
     assert.equal(signal ?? code, 0, `\n${stderr.slice(-6000)}`);
     const executed = Number(/number_of_executed_units: (\d+)/.exec(stderr)?.[1] ?? 0);
