@@ -323,7 +323,7 @@ static void look(fuzz_run *run) {
   REQUIRE(total > 0);
 }
 
-// What was begun is worked off, unless bytes are missing; each vector can be read and holds numbers.
+// What was begun is worked off, unless bytes are missing; each vector can be read and is finite.
 static wick_status finish_vectors(fuzz_run *run) {
   wick_error error;
   wick_step_result result = WICK_STEP_PROGRESS;
