@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ranOf, segmentsOf } from '../tools/coverage/v8.mjs';
 import { describeMutation, mutate, mutationsOf } from '../tools/mutants/operators.mjs';
+import { runUntilFailure, tryTests } from '../tools/mutants/trial.mjs';
 import { root } from './support/locate.mjs';
 
 /** @param {string} source @param {'c' | 'js'} language @returns {string[]} each as `operator: after` */
@@ -24,6 +25,7 @@ static int find(const int *list, int count) {
   count *= 2;
   use(list, count);
   use(Math.min(list, count), size_max(list, count), maximal(list, count));
+  use(wasm_f32x4_add(list, count), wasm_f32x4_sub(list, count));
   free(list);
   list = work_alloc(work, 9, sizeof *list);
   capacity = capacity == 0 ? 8 : capacity * 2;
@@ -49,6 +51,8 @@ static int find(const int *list, int count) {
     'arguments: use(count, list);',
     'statement: ;',
     'arguments: use(Math.min(list, count), size_max(list, count), maximal(count, list));',
+    'statement: ;',
+    'arguments: use(wasm_f32x4_add(list, count), wasm_f32x4_sub(count, list));',
     'statement: ;',
     'constant: list = work_alloc(work, 8, sizeof *list);',
     'statement: ;',
@@ -82,6 +86,50 @@ function find(list) {
   ]);
   const [first] = mutationsOf(source, 'js');
   assert.equal(mutate(source, first).split('\n')[5], '  ;');
+});
+
+/** @param {('passed' | 'failed' | 'overdue')[]} ends how each run of a test ends */
+function placeOf(ends) {
+  /** @type {[string, number][]} */
+  const runs = [];
+  /** @type {import('../tools/mutants/trial.mjs').Place['runTest']} */
+  const runTest = async (test, limitMs) => {
+    runs.push([test, limitMs]);
+    return { status: ends[runs.length - 1], cpuMs: 9000 };
+  };
+  return { runTest, runs };
+}
+
+test('a test that is overdue is run again with twice the time', async () => {
+  const slow = placeOf(['overdue', 'passed', 'failed']);
+  assert.deepEqual(await tryTests(slow, ['a', 'b'], () => 1000, ''), {
+    outcome: 'killed',
+    by: 'b',
+  });
+  assert.deepEqual(slow.runs, [
+    ['a', 5000],
+    ['a', 10000],
+    ['b', 5000],
+  ]);
+  const hangs = placeOf(['overdue', 'overdue']);
+  assert.deepEqual(await tryTests(hangs, ['a', 'b'], () => 0, ''), { outcome: 'timeout', by: 'a' });
+  assert.equal(hangs.runs.length, 2);
+  const failsThen = placeOf(['overdue', 'failed']);
+  assert.equal((await tryTests(failsThen, ['a'], () => 0, '')).outcome, 'killed');
+  const passes = placeOf(['passed', 'passed', 'passed']);
+  assert.deepEqual(await tryTests(passes, ['a', 'b', 'c', 'd'], () => 1000, ''), {
+    outcome: 'survived',
+    by: 'no time for d',
+  });
+});
+
+test('a process is overdue by its own processor time, and what it prints ends it', async () => {
+  const of = (/** @type {string} */ script, limitMs = 1000) =>
+    runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limitMs });
+  assert.equal((await of('while :; do :; done')).status, 'overdue');
+  assert.equal((await of('sleep 1.2; echo ok 1', 100)).status, 'passed'); // waiting is no work
+  assert.equal((await of('echo not ok 1; sleep 60')).status, 'failed');
+  assert.equal((await of('exit 3')).status, 'failed');
 });
 
 /** @type {Record<'c' | 'js', Record<string, {sources: string[], tests: string[]}>>} */

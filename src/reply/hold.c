@@ -159,25 +159,23 @@ static uint32_t put_wrapper(hold *h, uint32_t from) {
   return behind;
 }
 
-// A form whose mark the template has written already; NULL: none.
-static const reply_form *open_form(const hold *h) {
-  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
-    const reply_form *form = &REPLY_FORMS[i];
-    const size_t end = last_in_ending(h, form->open);
-    if ((h->own >> i & 1) != 0 && end != 0 && end == h->ending.size_bytes) return form;
-  }
-  return NULL;
+// Whether the template has written a form's mark already.
+static bool is_begun(const hold *h, const reply_form *form) {
+  const size_t end = last_in_ending(h, form->open);
+  return end != 0 && end == h->ending.size_bytes;
 }
 
-// A rule of all forms that the template's model writes, with their marks; 0: there is none.
-static uint32_t calls_rule(hold *h) {
+// A rule of all forms that the template's model writes, with their marks, or of those among them
+// that the template has begun, from behind their mark on; 0: there is none.
+static uint32_t calls_rule(hold *h, bool behind_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
     const reply_form *form = &REPLY_FORMS[i];
     if ((h->own >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
-    if (!is_preferred(h, i)) continue;
-    const uint32_t at = hold_text(h, program_start(h->builder, rule), form->open);
+    if (!is_preferred(h, i) || (behind_mark && !is_begun(h, form))) continue;
+    const uint32_t start = program_start(h->builder, rule);
+    const uint32_t at = behind_mark ? start : hold_text(h, start, form->open);
     can = hold_calls(h, form, 0, NULL, at, end) || can;
   }
   program_end(h->builder, end);
@@ -185,15 +183,11 @@ static uint32_t calls_rule(hold *h) {
 }
 
 static bool put_required(hold *h, uint32_t from, uint32_t to) {
-  const reply_form *open = open_form(h);
-  const uint32_t calls = calls_rule(h), behind = program_place(h->builder);
+  const uint32_t begun = calls_rule(h, true);
+  const uint32_t calls = calls_rule(h, false), behind = program_place(h->builder);
   if (calls == 0) return false;
-  if (open != NULL) {
-    if (!hold_calls(h, open, 0, NULL, from, behind)) return false;
-  } else {
-    from = gap(h, put_wrapper(h, put_wrapper(h, from)));
-    program_call(h->builder, from, calls, behind);
-  }
+  if (begun == 0) from = gap(h, put_wrapper(h, put_wrapper(h, from)));
+  program_call(h->builder, from, begun != 0 ? begun : calls, behind);
   program_skip(h->builder, behind, to);
   if (h->is_parallel) program_call(h->builder, gap(h, behind), calls, behind);
   return true;

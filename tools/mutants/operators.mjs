@@ -238,6 +238,15 @@ function ofStatement(site, i) {
   return isEffect ? [{ start, end, text: ';', operator: 'statement' }] : [];
 }
 
+/**
+ * Whether a function of two arguments gives the same either way: the smaller and the larger of two, and vectors' sums,
+ * products and comparisons of equality.
+ * @param {string} name
+ */
+const isCommutative = (name) =>
+  /(^|_)(min|max)(_|$)/.test(name) ||
+  /^wasm_[a-z\d]+_(add|mul|dot_i16x8|and|or|xor|eq|ne)$/.test(name);
+
 /** @param {Site} site @param {number} i @returns {Mutation[]} two plain arguments exchanged */
 function ofArguments(site, i) {
   if (site.text(i) !== ',' || (site.text(i - 2) !== '(' && site.text(i + 2) !== ')')) return [];
@@ -245,7 +254,7 @@ function ofArguments(site, i) {
   const [left, right] = [site.tokens[i - 1], site.tokens[i + 1]];
   if (left.kind !== 'name' || right?.kind !== 'name' || !/^[,)]$/.test(site.text(i + 2))) return [];
   const isCall = site.text(i - 2) === '(' && site.text(i + 2) === ')';
-  if (isCall && /(^|_)(min|max)(_|$)/.test(site.text(i - 3))) return []; // the same either way
+  if (isCall && isCommutative(site.text(i - 3))) return [];
   const text = `${right.text}, ${left.text}`;
   return [{ start: left.start, end: right.end, text, operator: 'arguments' }];
 }

@@ -16,10 +16,7 @@ import {
 import { join } from 'node:path';
 import { describeMutation, mutate, mutationsOf } from './operators.mjs';
 import { printReport } from './report.mjs';
-import { isOfNode, Place, root } from './trial.mjs';
-
-/** A mutant's tests together, in processor time. */
-const BUDGET_MS = 20_000;
+import { BUDGET_MS, isOfNode, Place, root, tryTests } from './trial.mjs';
 
 /** A source is in the first room that names its beginning. @typedef {{sources: string[], tests: string[]}} Room */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
@@ -167,28 +164,6 @@ class Baseline {
 
 /**
  * @param {Place} place
- * @param {string[]} tests in their order
- * @param {Baseline} baseline
- * @param {string} object
- * @returns {Promise<Pick<Result, 'outcome' | 'by'>>}
- */
-async function tryTests(place, tests, baseline, object) {
-  let leftMs = BUDGET_MS;
-  for (const test of tests) {
-    if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
-    const limitMs = 3 * baseline.of(test) + 2000;
-    let ended = await place.runTest(test, limitMs, object);
-    // what is only slow, beside other work of the machine, ends within twice the time
-    if (ended.status === 'overdue') ended = await place.runTest(test, 2 * limitMs, object);
-    if (ended.status === 'failed') return { outcome: 'killed', by: test };
-    if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
-    leftMs -= ended.cpuMs;
-  }
-  return { outcome: 'survived', by: '' };
-}
-
-/**
- * @param {Place} place
  * @param {Mutant} mutant
  * @param {Baseline} baseline
  * @returns {Promise<Result>}
@@ -215,7 +190,8 @@ async function tryMutant(place, mutant, baseline) {
   try {
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
-    return told(await tryTests(place, baseline.ordered(tests), baseline, made.object));
+    const usualMs = (/** @type {string} */ test) => baseline.of(test);
+    return told(await tryTests(place, baseline.ordered(tests), usualMs, made.object));
   } finally {
     place.restore(file);
   }

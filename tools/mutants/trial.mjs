@@ -68,7 +68,7 @@ function endTree(pid) {
  * @param {{cwd: string, env: Record<string, string>, limitMs: number}} options of processor time
  * @returns {Promise<Ended>}
  */
-function runUntilFailure(program, args, { cwd, env, limitMs }) {
+export function runUntilFailure(program, args, { cwd, env, limitMs }) {
   return new Promise((settle) => {
     const cpuSeconds = String(Math.ceil(limitMs / 1000));
     const child = spawn('bash', ['-c', LIMITED, cpuSeconds, program, ...args], {
@@ -128,6 +128,32 @@ function compile(file, source, flags, out) {
 
 /** @param {string} test */
 export const isOfNode = (test) => /\.mjs( |$)/.test(test);
+
+/** A mutant's tests together, in processor time. */
+export const BUDGET_MS = 20_000;
+
+/**
+ * Runs tests until one does not pass. What is only slow, beside other work of the machine, ends within twice the time:
+ * a test that is overdue counts when it is overdue again.
+ * @param {Pick<Place, 'runTest'>} place
+ * @param {string[]} tests in their order
+ * @param {(test: string) => number} usualMs how long a test takes without a mutant, in processor time
+ * @param {string} object
+ * @returns {Promise<{outcome: 'killed' | 'timeout' | 'survived', by: string}>}
+ */
+export async function tryTests(place, tests, usualMs, object) {
+  let leftMs = BUDGET_MS;
+  for (const test of tests) {
+    if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
+    const limitMs = 3 * usualMs(test) + 2000;
+    let ended = await place.runTest(test, limitMs, object);
+    if (ended.status === 'overdue') ended = await place.runTest(test, 2 * limitMs, object);
+    if (ended.status === 'failed') return { outcome: 'killed', by: test };
+    if (ended.status === 'overdue') return { outcome: 'timeout', by: test };
+    leftMs -= ended.cpuMs;
+  }
+  return { outcome: 'survived', by: '' };
+}
 
 export class Place {
   /** @param {string} folder */
