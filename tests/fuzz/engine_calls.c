@@ -72,7 +72,8 @@ static const wick_swap_host KEEPER = {
 
 typedef struct fuzz_run {
   wick_engine *engine, *draft;
-  memory_file file;
+  memory_file file, adapter;
+  uint32_t adapter_id;  // 0: none is loaded
   memory_file saved;
   size_t saved_read;
   bool is_failed;  // loading has failed
@@ -202,6 +203,11 @@ static void submit(fuzz_run *run, input *in) {
       request.drop_first = more % 7;
       request.drop_last = request.drop_first + more % 11;
     }
+  }
+  const wick_adapter_use use = {run->adapter_id, (float)(more % 5) - 1.0f};
+  if (run->adapter_id != 0 && (how & 4) != 0) {
+    request.adapters = &use;
+    request.adapter_count = 1;
   }
   const uint32_t count = request.completions == 0 ? 1 : request.completions;
   if (run->request_count + count > REQUESTS_MAX) return;
@@ -362,8 +368,24 @@ static wick_status embed(fuzz_run *run, input *in) {
   return status;
 }
 
+static void call_adapter(fuzz_run *run) {
+  wick_error error;
+  if (run->adapter_id != 0) {
+    if (wick_adapter_remove(run->engine, run->adapter_id, &error) == WICK_OK) run->adapter_id = 0;
+    return;
+  }
+  uint32_t id = 0;
+  const wick_status status = wick_adapter_load_bytes(run->engine, run->adapter.bytes,
+                                                     run->adapter.size_bytes, &id, &error);
+  if (status == WICK_OK) run->adapter_id = id;
+}
+
 static void call_engine(fuzz_run *run, input *in) {
   const uint32_t choice = next_u8(in), call = choice % 16;
+  if (choice >= 208 && choice < 224 && run->adapter.size_bytes != 0) {
+    call_adapter(run);
+    return;
+  }
   if (choice >= 224) {
     embed(run, in);
     return;
@@ -478,15 +500,16 @@ static void set_draft(fuzz_run *run, input *in) {
   wick_engine_set_draft(run->engine, run->draft, &error);
 }
 
-void engine_calls_run(input *in, memory_file file) {
+void engine_calls_run(input *in, memory_file file, memory_file adapter) {
   static fuzz_run run;
-  run = (fuzz_run){.file = file};
+  run = (fuzz_run){.file = file, .adapter = adapter};
   run.engine = make_engine(in, false);
   if (run.engine != NULL) {
     const uint32_t how = next_u8(in);
     const uint64_t now = (how & 3) == 3 ? next_u32(in) % (run.file.size_bytes + 1) : UINT64_MAX;
     load_some(&run, run.engine, now, (how & 4) != 0 ? 500 : SIZE_MAX);
     if ((how & 24) == 24) set_draft(&run, in);
+    if (adapter.size_bytes != 0) call_adapter(&run);
     for (uint32_t i = 0; i < CALLS_MAX && in->left != 0; i++) call_engine(&run, in);
     end_requests(&run);
     ask_again(&run);

@@ -9,7 +9,8 @@
 #include "fuzz_input.h"
 
 // The input chooses first how the engine is configured and how much of the file is loaded before
-// the calls; what is left of it is loaded behind them. The file stays the caller's.
-void engine_calls_run(input *in, memory_file file);
+// the calls; what is left of it is loaded behind them. `adapter` is loaded for some of the
+// requests, and removed again; empty: none. Both files stay the caller's.
+void engine_calls_run(input *in, memory_file file, memory_file adapter);
 
 #endif

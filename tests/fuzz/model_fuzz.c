@@ -233,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes) {
   if (size_bytes > INPUT_MAX) return 0;
   input in = {data, size_bytes};
   memory_file file = make_file(&in);
-  engine_calls_run(&in, file);
+  engine_calls_run(&in, file, (memory_file){0});
   file_free(&file);
   return 0;
 }

@@ -22,6 +22,8 @@ typedef struct spot {
 } spot;
 
 typedef struct reference {
+  char name[256];
+  const struct reference *base;  // NULL: it is a model
   memory_file file;
   spot *spots;
   size_t spot_count;
@@ -133,8 +135,25 @@ static void walk_directory(walk *walk) {
 
 // ---- the files ----
 
-static void read_file(const char *path) {
+// The model "NAME.gguf" of an adapter "NAME.WHAT.gguf".
+static const reference *find_base(const char *name) {
+  const size_t length = strcspn(name, ".");
+  if (strcmp(name + length, ".gguf") == 0) return NULL;
+  for (size_t i = 0; i < references.count; i++) {
+    const char *other = references.files[i].name;
+    if (strncmp(other, name, length) == 0 && strcmp(other + length, ".gguf") == 0) {
+      return &references.files[i];
+    }
+  }
+  return NULL;
+}
+
+static void read_file(const char *path, const char *name) {
+  const reference *base = find_base(name);
   reference *found = &references.files[references.count++];
+  *found = (reference){.base = base};
+  REQUIRE(strlen(name) < sizeof found->name);
+  memcpy(found->name, name, strlen(name) + 1);
   FILE *from = fopen(path, "rb");
   REQUIRE(from != NULL);
   uint8_t piece[65536];
@@ -162,7 +181,7 @@ static void read_folder(const char *folder) {
     char path[1024];
     const int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
     REQUIRE(length > 0 && (size_t)length < sizeof path && references.count < FILES_MAX);
-    read_file(path);
+    read_file(path, entries[i]->d_name);
     free(entries[i]);
   }
   free(entries);
@@ -245,7 +264,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes) {
   REQUIRE(file_write(&file, from->file.bytes, from->file.size_bytes));
   const uint32_t changes = next_u8(&in) % (CHANGES_MAX + 1);
   for (uint32_t i = 0; i < changes; i++) change_file(from, &file, &in);
-  engine_calls_run(&in, file);
+  if (from->base == NULL) {
+    engine_calls_run(&in, file, (memory_file){0});
+  } else {
+    engine_calls_run(&in, from->base->file, file);
+  }
   file_free(&file);
   return 0;
 }
