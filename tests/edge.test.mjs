@@ -199,6 +199,15 @@ describe('the bytes of the model', () => {
   });
 });
 
+/** A module that exports a memory by the name that is given. @param {number[]} [imports] a section */
+const foreignModule = (name = 'memory', imports = []) =>
+  new WebAssembly.Module(
+    new Uint8Array([
+      ...[0, 97, 115, 109, 1, 0, 0, 0, ...imports, 5, 3, 1, 0, 1, 7, name.length + 4, 1],
+      ...[name.length, ...Buffer.from(name), 2, 0],
+    ]),
+  );
+
 describe('options', () => {
   test('those of workers and unknown ones are refused by name', async () => {
     for (const name of ['threads', 'worker', 'shared', 'swap', 'eager', 'draft', 'onLead']) {
@@ -214,6 +223,7 @@ describe('options', () => {
       [{ bytes }, /wasm must be a WebAssembly.Module/],
       [{ wasm: new Uint8Array(8), bytes }, /wasm must be a WebAssembly.Module/],
       [{ wasm: moduleOf('simd128-threads'), bytes }, /build with threads/],
+      [{ wasm: foreignModule(), bytes }, /no engine of this package: take wick-simd128-single/],
       [{ wasm, bytes, isolateBytes: 0 }, /isolateBytes/],
       [{ wasm, bytes, memoryLimit: 1.5 }, /memoryLimit/],
       [{ wasm, bytes, chatTemplate: 1 }, /chatTemplate/],
@@ -224,6 +234,14 @@ describe('options', () => {
     ])) {
       await assert.rejects(createEngine(options), refused('ARG', words));
     }
+  });
+
+  test('a module of another version is refused', async () => {
+    // it imports the function env.y
+    const imports = [1, 4, 1, 0x60, 0, 0, 2, 9, 1, 3, ...Buffer.from('env'), 1, 121, 0, 0];
+    const other = foreignModule('engine_create', imports);
+    const wanted = refused('WASM', /^wasm is the engine of another version: .*env/);
+    await assert.rejects(createEngine({ wasm: other, bytes }), wanted);
   });
 
   test('progress is told, a template is taken, a limit of the queue is kept', async (t) => {
@@ -463,6 +481,27 @@ describe('one engine for all requests of an isolate', () => {
       assert.ok((await engine.generate('Once', greedy).text()).length > 10);
       await engine.close();
     }
+  });
+
+  test('when the request that makes it is ended, another makes it', async (t) => {
+    const { openOnce: openHere } = await import('../js/edge/create_engine.js');
+    const { create } = NativeEngine;
+    t.after(() => Object.assign(NativeEngine, { create }));
+    /** @type {((native: NativeEngine) => void)[]} */
+    const settle = [];
+    NativeEngine.create = async (...args) => {
+      if (settle.length > 0) return create(...args);
+      return new Promise((done) => settle.push(done));
+    };
+    const open = openHere({ wasm });
+    const ended = open({ bytes });
+    const engine = await open({ bytes });
+    assert.ok((await engine.generate('Once', greedy).text()).length > 10);
+    // it comes to life again, too late
+    settle[0](await create(wasm, configOf(/** @type {any} */ ({ threads: 1 }), 1)));
+    assert.equal(await ended, engine);
+    assert.ok((await engine.generate('Once', greedy).text()).length > 10);
+    await engine.close();
   });
 
   test('who leaves does not wait for a source that gives nothing', async () => {

@@ -41,14 +41,14 @@ const bytesMost = {
   'tabs.js': 4000,
   'tasks.js': 7000,
   'model.js': 500,
-  'edge.js': 39_000,
+  'edge.js': 40_000,
   'openai.js': 12_000,
   'chat.js': 3500,
   'ai-sdk.js': 5000,
   'prompt-api.js': 8000,
   'pipeline.js': 4500,
   'models.js': 16_000,
-  'cli.js': 8500,
+  'cli.js': 10_000,
 };
 
 describe('files', () => {

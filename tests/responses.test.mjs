@@ -140,6 +140,39 @@ describe('OpenAI’s client', () => {
     assert.deepEqual(more, {});
   });
 
+  test('tokens have their probabilities if they are asked for, whole and streamed', async () => {
+    const { client } = server;
+    const body = any({ model: 'any', input: question, temperature: 0, max_output_tokens: 12 });
+    const include = ['message.output_text.logprobs'];
+    for (const [more, count] of /** @type {[any, number][]} */ ([
+      [{ include }, 0],
+      [{ top_logprobs: 3, include }, 3],
+      [{ top_logprobs: 2 }, 2],
+    ])) {
+      const whole = await client.responses.create({ ...body, ...more });
+      const [{ content }] = any(whole.output);
+      const { text, logprobs } = content[0];
+      assert.equal(logprobs.length, 12);
+      assert.equal(logprobs.map((/** @type {any} */ { token }) => token).join(''), text);
+      for (const { logprob, top_logprobs: top, bytes, token } of logprobs) {
+        assert.ok(logprob <= 0 && top.length === count);
+        if (count > 0) assert.deepEqual(top[0], { token, logprob, bytes }); // it was the likeliest
+      }
+      const told = [];
+      let done;
+      for await (const one of any(
+        await client.responses.create({ ...body, ...more, stream: true }),
+      )) {
+        if (one.type === 'response.output_text.delta') told.push(...one.logprobs);
+        if (one.type === 'response.output_text.done') done = one.logprobs;
+      }
+      assert.deepEqual(told, logprobs);
+      assert.deepEqual(done, logprobs);
+    }
+    const silent = await client.responses.create({ ...body, include: [], top_logprobs: 0 });
+    assert.deepEqual(any(silent.output)[0].content[0].logprobs, []);
+  });
+
   test('a client that leaves ends its request', async () => {
     const stream = await server.client.responses.create({
       ...{ model: 'any', input: question, stream: true },

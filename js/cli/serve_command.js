@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
+import { withPage } from './try_page.js';
 
 /** @typedef {import('./exit.js').Argument} Argument */
 
 const USAGE = 'usage: wick serve MODEL [options]';
 const HELP = `${USAGE}
-serves a model to clients that know OpenAI's interface
+serves a model to clients that know OpenAI's interface, and a page to try it at /
   --port N            where it listens, 8080 by default; 0 takes any that is free
   --host NAME         127.0.0.1 by default: this machine alone
   --key KEY           what clients have to send; may be given several times
@@ -121,7 +122,7 @@ export async function serveModel(found, home) {
   const source = model === '-' ? { stream: process.stdin } : { file: model };
   const engine = await createEngine({ ...source, ...ofEngine });
   try {
-    const handle = handlerOf(createHandler, engine, ofHandler);
+    const handle = withPage(handlerOf(createHandler, engine, ofHandler));
     const server = await listen(handle, { host, port: port ?? PORT }).catch((error) => {
       throw new Exit(EXIT_FILE, `cannot listen at ${host}: ${error.message}`);
     });

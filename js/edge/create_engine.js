@@ -94,27 +94,32 @@ class Opener {
     }
     const options = { ...this.#options, ...model };
     checkEdgeOptions(options);
-    let [pieces, looks] = [-1, 0];
+    let [pieces, looks] = [-2, 0];
     for (;;) {
       throwIfAborted(model.signal);
-      if (this.#opened && !this.#opened.connection.isEnded) return this.#opened.engine;
+      if (this.#isOpen) return /** @type {{engine: Engine}} */ (this.#opened).engine;
       const loading = this.#loading;
-      looks = loading?.pieces === pieces ? looks + 1 : 0;
-      pieces = loading?.pieces ?? -1;
-      const isFree = loading ? loading.isLeft || looks > SILENT_LOOKS_MAX : !this.#isCreating;
-      if (isFree) await this.#load(options);
-      else await pause(LOOK_MS);
+      const found = loading?.pieces ?? -1;
+      looks = found === pieces ? looks + 1 : 0;
+      pieces = found;
+      const isFree = loading ? loading.isLeft : !this.#isCreating;
+      if (isFree || looks > SILENT_LOOKS_MAX) {
+        looks = 0;
+        await this.#load(options);
+      } else {
+        await pause(LOOK_MS);
+      }
     }
+  }
+
+  get #isOpen() {
+    return this.#opened !== undefined && !this.#opened.connection.isEnded;
   }
 
   /** @param {EdgeOptions} options */
   async #load(options) {
-    try {
-      this.#loading ??= await this.#create(options);
-    } catch (error) {
-      throw inWords(error, options.isolateBytes, heldBytesOf(options));
-    }
-    const loading = this.#loading;
+    const loading = this.#loading ?? (await this.#create(options));
+    if (!loading) return;
     try {
       if (await loading.load(options)) this.#take(loading.native, options);
     } catch (error) {
@@ -130,15 +135,24 @@ class Opener {
     }
   }
 
-  /** @param {EdgeOptions} options */
+  /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} none if another call was faster */
   async #create(options) {
     this.#isCreating = true;
+    let native;
     try {
       const onLog = (/** @type {string} */ text) => console.debug(text);
-      return new Loading(await NativeEngine.create(options.wasm, edgeConfigOf(options), { onLog }));
+      native = await NativeEngine.create(options.wasm, edgeConfigOf(options), { onLog });
+    } catch (error) {
+      throw inWords(foreignOf(error), options.isolateBytes, heldBytesOf(options));
     } finally {
       this.#isCreating = false;
     }
+    if (this.#loading || this.#isOpen) {
+      native.destroy();
+      return undefined;
+    }
+    this.#loading = new Loading(native);
+    return this.#loading;
   }
 
   /** @param {NativeEngine} native with a model @param {EdgeOptions} options */
@@ -151,6 +165,12 @@ class Opener {
     this.#opened = { connection, engine: new Engine(/** @type {any} */ (connection), info) };
     this.#loading = undefined;
   }
+}
+
+/** A module that asks for what is not here. @param {unknown} error */
+function foreignOf(error) {
+  if (!(error instanceof WebAssembly.LinkError)) return error;
+  return new WickError('WASM', `wasm is the engine of another version: ${error.message}`, error);
 }
 
 /** @param {unknown} error */

@@ -54,6 +54,10 @@ function checkWasm(wasm) {
         `'wick-llm/wasm/wick-simd128-single.wasm', not ${shown(wasm)}`,
     );
   }
+  const exports = WebAssembly.Module.exports(wasm);
+  if (!exports.some(({ name }) => name === 'engine_create')) {
+    throw argumentError('wasm is no engine of this package: take wick-simd128-single.wasm');
+  }
   if (isThreaded(wasm)) {
     throw argumentError('wasm is a build with threads: take wick-simd128-single.wasm');
   }

@@ -32,7 +32,7 @@ const isOneOf =
     values.includes(value);
 
 /** The engine's. */
-const LOGPROBS_MAX = 20;
+export const LOGPROBS_MAX = 20;
 
 /** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {

@@ -17,17 +17,17 @@ import {
 
 /**
  * What differs between items whose content is text.
- * @type {Record<'message' | 'reasoning', {item: typeof messageItem, part: (text: string) => object, name: string,
- *   more: object}>}
+ * @type {Record<'message' | 'reasoning', {item: typeof messageItem, part: (text: string, logprobs: object[]) => object,
+ *   name: string, more: (logprobs: object[]) => object}>}
  */
 const kinds = {
   message: {
     ...{ item: messageItem, part: textPart, name: 'response.output_text' },
-    more: { logprobs: [] },
+    more: (logprobs) => ({ logprobs }),
   },
   reasoning: {
     ...{ item: reasoningItem, part: reasoningPart, name: 'response.reasoning_text' },
-    more: {},
+    more: () => ({}),
   },
 };
 
@@ -38,6 +38,10 @@ export class ResponseEvents {
   #output = [];
   /** The text or the arguments of the open item, which is the last one of the output. */
   #text = '';
+  /** Of the open item's tokens. @type {object[]} */
+  #logprobs = [];
+  /** Of tokens whose text has not come yet. @type {object[]} */
+  #pending = [];
   #isOpen = false;
   /** The number of the open call in the chat completion. */
   #call = -1;
@@ -69,9 +73,11 @@ export class ResponseEvents {
   /** @param {any} chunk of a chat completion with one choice */
   add({ choices: [choice], usage }) {
     const { content, reasoning_content, tool_calls = [] } = choice?.delta ?? {};
+    this.#pending.push(...(choice?.logprobs?.content ?? []));
     if (reasoning_content) this.#write('reasoning', reasoning_content);
-    if (content) this.#write('message', content);
+    if (content) this.#write('message', content, this.#pending);
     for (const call of tool_calls) this.#writeCall(call);
+    if (reasoning_content || content || tool_calls.length > 0) this.#pending = [];
     this.#finish = choice?.finish_reason ?? this.#finish;
     if (usage) this.#end(usage);
   }
@@ -88,23 +94,26 @@ export class ResponseEvents {
     this.#output.push(item);
     this.#isOpen = true;
     this.#text = '';
+    this.#logprobs = [];
     this.#tell('response.output_item.added', {
       output_index: this.#output.length - 1,
       item: { ...item },
     });
   }
 
-  /** @param {'message' | 'reasoning'} type @param {string} text */
-  #write(type, text) {
+  /** @param {'message' | 'reasoning'} type @param {string} text @param {object[]} [logprobs] of its tokens */
+  #write(type, text, logprobs = []) {
     const { item, part, name, more } = kinds[type];
     if (!this.#isOpen || this.#output.at(-1)?.type !== type) {
       this.#open(item([], 'in_progress'));
       const place = { ...this.#place, content_index: 0 };
-      this.#tell('response.content_part.added', { ...place, part: part('') });
+      this.#tell('response.content_part.added', { ...place, part: part('', []) });
     }
     if (text === '') return;
     this.#text += text;
-    this.#tell(`${name}.delta`, { ...this.#place, content_index: 0, delta: text, ...more });
+    this.#logprobs.push(...logprobs);
+    const place = { ...this.#place, content_index: 0 };
+    this.#tell(`${name}.delta`, { ...place, delta: text, ...more(logprobs) });
   }
 
   /** @param {{index: number, id?: string, function: {name?: string, arguments?: string}}} piece of a call */
@@ -133,9 +142,10 @@ export class ResponseEvents {
       this.#tell('response.function_call_arguments.done', { ...place, name, arguments: text });
     } else {
       const { part, name, more } = kinds[/** @type {keyof typeof kinds} */ (item.type)];
-      item.content = [part(text)];
-      this.#tell(`${name}.done`, { ...place, content_index: 0, text, ...more });
-      this.#tell('response.content_part.done', { ...place, content_index: 0, part: part(text) });
+      const whole = part(text, this.#logprobs);
+      item.content = [whole];
+      this.#tell(`${name}.done`, { ...place, content_index: 0, text, ...more(this.#logprobs) });
+      this.#tell('response.content_part.done', { ...place, content_index: 0, part: whole });
     }
     this.#tell('response.output_item.done', { output_index: place.output_index, item });
   }

@@ -5,9 +5,9 @@ import { randomName } from './random_name.js';
 /** @typedef {'in_progress' | 'completed' | 'incomplete'} ItemStatus */
 /** @typedef {{type: string, id: string, status: ItemStatus} & Record<string, any>} Item */
 
-/** @param {string} text */
-export const textPart = (text) => ({
-  ...{ type: 'output_text', text, annotations: [], logprobs: [] },
+/** @param {string} text @param {object[]} [logprobs] of its tokens */
+export const textPart = (text, logprobs = []) => ({
+  ...{ type: 'output_text', text, annotations: [], logprobs },
 });
 /** @param {string} text */
 export const reasoningPart = (text) => ({ type: 'reasoning_text', text });
@@ -72,6 +72,7 @@ export function headOf(body, model) {
     text: { format: body.text?.format ?? { type: 'text' } },
     tool_choice: body.tool_choice ?? 'auto',
     tools: body.tools ?? [],
+    top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? null,
     truncation: 'disabled',
     user: body.user ?? null,

@@ -1,7 +1,7 @@
 // js/handler/responses_route.js — POST /v1/responses: text and tools, by a chat completion. Nothing is stored, so
 // each request brings its whole conversation.
 
-import { chatToolChoice } from './chat_route.js';
+import { chatToolChoice, LOGPROBS_MAX } from './chat_route.js';
 import {
   boolean,
   checkFields,
@@ -35,9 +35,11 @@ const isOneOf =
   (value) =>
     values.includes(value);
 
+const LOGPROBS = 'message.output_text.logprobs';
+
 /** Reasoning is given as it is, so nobody needs it encrypted. */
-const isIdleInclude = (/** @type {any} */ list) =>
-  Array.isArray(list) && list.every(isOneOf('reasoning.encrypted_content'));
+const isKnownInclude = (/** @type {any} */ list) =>
+  Array.isArray(list) && list.every(isOneOf('reasoning.encrypted_content', LOGPROBS));
 
 /** The fields that are passed to the engine by their names. @type {Record<string, import('./fields.js').Check>} */
 const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
@@ -64,10 +66,10 @@ const fields = {
   },
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
-  include: missing(isIdleInclude),
+  include: missing(isKnownInclude),
   truncation: missing(isOneOf('disabled')),
   background: missing(isOneOf(false)),
-  top_logprobs: missing(isOneOf(0)),
+  top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
   ...{ max_tool_calls: missing(), moderation: missing(), context_management: missing() },
 };
@@ -127,6 +129,9 @@ function chatFormatOf(format) {
   return type === 'json_schema' ? { type, json_schema: own } : { type };
 }
 
+/** @param {Record<string, any>} body that was checked */
+const wantsLogprobs = ({ include, top_logprobs: top }) => include?.includes(LOGPROBS) || top > 0;
+
 /** @param {Record<string, any>} body that was checked @returns {Record<string, any>} that of a chat completion */
 function chatBodyOf(body) {
   const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
@@ -136,7 +141,8 @@ function chatBodyOf(body) {
     tools: body.tools?.length > 0 ? body.tools.map(chatToolOf) : undefined,
     tool_choice: chatChoiceOf(body.tool_choice),
     response_format: chatFormatOf(body.text?.format),
-    stream_options: body.stream ? { include_usage: true } : undefined,
+    ...(wantsLogprobs(body) && { logprobs: true, top_logprobs: body.top_logprobs, stream: true }),
+    stream_options: body.stream || wantsLogprobs(body) ? { include_usage: true } : undefined,
   };
   for (const [name, value] of Object.entries(more)) {
     if ((value ?? undefined) !== undefined) wanted[name] = value;
@@ -175,6 +181,17 @@ function streamed(chunks, events) {
 }
 
 /**
+ * The response of a stream. Chunks say which tokens are of the text, and which of reasoning and calls.
+ * @param {AsyncIterable<any>} chunks of the chat completion
+ * @param {ResponseEvents} events
+ * @returns {Promise<object>}
+ */
+async function wholeOf(chunks, events) {
+  for await (const chunk of chunks) events.add(chunk);
+  return /** @type {any} */ (events.take().at(-1)).response;
+}
+
+/**
  * @param {Engine} engine
  * @param {Record<string, any>} body
  * @param {import('./create_handler.js').Asked} asked
@@ -189,6 +206,7 @@ export async function answerResponse(engine, body, { signal, salt, model }) {
   const answer = await create.create(wanted, { signal });
   const head = headOf(body, model);
   if (body.stream) return streamed(answer[Symbol.asyncIterator](), new ResponseEvents(head));
+  if (wanted.stream) return wholeOf(answer, new ResponseEvents(head));
   const [{ message, finish_reason: finish }] = answer.choices;
   const output = itemsOf(message, finish === 'length' ? 'incomplete' : 'completed');
   return endedResponse(head, output, { finish, usage: answer.usage });

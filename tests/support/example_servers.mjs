@@ -57,6 +57,9 @@ async function start(program, args, originOf, env) {
 /** @param {string} line */
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
+/** @param {string} program @param {string[]} args @returns {Promise<Started>} that prints where it listens */
+export const startPrinting = (program, args) => start(program, args, printedOrigin);
+
 /** @param {string} configuration @param {string[]} args @returns {Promise<Started>} */
 export const startWorkerdAlone = (configuration, ...args) =>
   start(
