@@ -46,7 +46,7 @@ setup-bench:
 setup-library:
 	@tools/setup.sh core library
 setup-all:
-	@tools/setup.sh core dev browsers edge text bench library
+	@tools/setup.sh core dev browsers edge bundlers text bench library
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in

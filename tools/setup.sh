@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [text] [bench] [library]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [bundlers] [text] [bench] [library]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -10,6 +10,8 @@
 #   edge      Node 24, Deno, Bun, workerd and LangChain (npm), wasmtime, Go and OpenAI's client (PyPI),
 #             wazero (Go), by lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
 #             HAProxy and curl (apt)
+#   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), which tests build pages
+#             with, by the lock file in tools/bundlers/
 #   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
 #             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
@@ -312,6 +314,17 @@ npm_bench() {
   cd "$root"
 }
 
+# As above. What of the optional packages is needed here is named in package.json.
+npm_bundlers() {
+  [ "$arch" = x86_64 ] || die "the bundlers are locked for x86_64 only, this is $arch"
+  say "installing with npm, into .toolchain/bundlers/: Vite, webpack, Next, Rollup, Parcel (tools/bundlers/package-lock.json)"
+  mkdir -p "$chain/bundlers"
+  cp .npmrc tools/bundlers/package.json tools/bundlers/package-lock.json "$chain/bundlers/"
+  cd "$chain/bundlers"
+  run npm-bundlers again npm install --omit=optional --ignore-scripts
+  cd "$root"
+}
+
 pip_edge() {
   say "installing with pip, into .toolchain/edge/python/: wasmtime, Go, OpenAI's client" \
     "(tools/edge/requirements.txt)"
@@ -381,6 +394,11 @@ part_edge() {
   once edge-wasmedge "wasmedge $WASMEDGE" unpack_wasmedge
 }
 
+part_bundlers() {
+  need_files .npmrc tools/bundlers/{package.json,package-lock.json}
+  once bundlers-npm "$(hash_of tools/bundlers/package-lock.json)" npm_bundlers
+}
+
 part_text() {
   need_files tools/text/requirements.txt
   once text-pip "$(hash_of tools/text/requirements.txt)" pip_text
@@ -399,8 +417,8 @@ part_library() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | text | bench | library) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge text bench library" ;;
+    core | dev | browsers | edge | bundlers | text | bench | library) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge bundlers text bench library" ;;
   esac
 done
 cd "$root"

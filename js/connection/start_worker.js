@@ -75,7 +75,7 @@ const tell = ({ name, message }) =>
   parentPort.postMessage({ type: 'log', text: name + ': ' + message });
 process.on('warning', tell);
 from('node:vm').runInThisContext(fs.readFileSync(file, 'utf8'), file);`;
-  const { fileURLToPath } = process.getBuiltinModule('node:url');
+  const { fileURLToPath } = globalThis.process.getBuiltinModule('node:url');
   const workerData = { file: fileURLToPath(workerUrl()) };
   const streams = { stdin: true, stdout: true, stderr: true };
   // a small young generation is collected often; V8 would let it grow to 48 MB
@@ -100,15 +100,9 @@ function addressOf(option) {
 
 /** @param {URL | string | undefined} option */
 function startWebWorker(option) {
-  if (option) {
-    const url = addressOf(option);
-    if (isElsewhere(url)) return startByBlob(url);
-    return allowed(() => new Worker(url, { type: 'module' }), "'self'");
-  }
-  if (isElsewhere(new URL(import.meta.url))) return startByBlob(workerUrl());
-  // Bundlers search for exactly this expression.
-  const start = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-  return allowed(start, "'self'");
+  const url = option ? addressOf(option) : workerUrl();
+  if (isElsewhere(url)) return startByBlob(url);
+  return allowed(() => new Worker(url, { type: 'module' }), "'self'");
 }
 
 /** Some browsers throw at once, others send an error event to the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
@@ -177,6 +171,10 @@ function refusedBy(words, source, cause) {
   );
 }
 
+/**
+ * Bundlers search for exactly this expression, and copy the file, which has all that it needs. Within `new Worker(...)`
+ * they would make a bundle of it besides.
+ */
 const workerUrl = () => new URL('./worker.js', import.meta.url);
 
 /** @param {URL} url @returns {boolean} whether a worker of that address would be refused */

