@@ -97,8 +97,8 @@ bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 
 typedef struct kv_holder {
   void *context;
-  uint32_t (*reclaimable)(void *context);              // pages that reclaim could free
-  uint32_t (*reclaim)(void *context, uint32_t pages);  // frees up to so many; returns how many
+  uint32_t (*reclaimable)(void *context);          // pages that reclaim could free
+  void (*reclaim)(void *context, uint32_t pages);  // frees up to so many
 } kv_holder;
 void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.

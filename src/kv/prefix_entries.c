@@ -307,7 +307,7 @@ static uint32_t count_reclaimable(void *context) {
 
 // A sequence may have dropped a page, or slid past it, and still have pages after it. The entries
 // of these pages are evicted only where nothing else frees a page.
-static uint32_t reclaim(void *context, uint32_t pages) {
+static void reclaim(void *context, uint32_t pages) {
   prefix_cache *cache = context;
   uint32_t freed = 0;
   mark_blocked(cache);
@@ -318,7 +318,6 @@ static uint32_t reclaim(void *context, uint32_t pages) {
       break;
     }
   }
-  return freed;
 }
 
 static wick_status check_config(prefix_config *config, wick_error *error) {

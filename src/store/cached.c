@@ -73,7 +73,7 @@ static bool goes_before(const side_pool *side, const prefix_entry *a, const pref
   return kv_pool_shape(side->pool)->window != 0 ? is_shorter : a->token_count > b->token_count;
 }
 
-uint32_t cached_reclaim(void *context, uint32_t pages) {
+void cached_reclaim(void *context, uint32_t pages) {
   const side_pool *side = context;
   for (uint32_t freed = 0; freed < pages; freed++) {
     prefix_id first = PREFIX_NONE;
@@ -83,10 +83,9 @@ uint32_t cached_reclaim(void *context, uint32_t pages) {
       const prefix_entry *best = prefix_entry_at(side->store->prefix, first);
       if (best == NULL || goes_before(side, entry, best)) first = id;
     }
-    if (first == PREFIX_NONE) return freed;
+    if (first == PREFIX_NONE) return;
     remove_page(side, first);
   }
-  return pages;
 }
 
 uint32_t cached_pages(const side_pool *side) {

@@ -121,7 +121,7 @@ void cached_removed(void *context, prefix_id id);
 const prefix_parts *cached_parts(seq_store *store);
 // What a side pool asks of the prefix cache (kv_holder); context: the side_pool.
 uint32_t cached_reclaimable(void *context);
-uint32_t cached_reclaim(void *context, uint32_t pages);
+void cached_reclaim(void *context, uint32_t pages);
 // Pages that entries hold of a side pool.
 uint32_t cached_pages(const side_pool *side);
 

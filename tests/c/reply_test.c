@@ -156,6 +156,34 @@ TEST(reads_calls_as_json) {
              "get", "{}");
 }
 
+// Arguments as a text: each character of it, however it is written, and white space around it.
+TEST(reads_arguments_in_a_text) {
+  static const char *const TEXTS[][2] = {
+      {"{\\\"a\\\": \\\"\\u00e9\\\"}", "{\"a\": \"\xc3\xa9\"}"},
+      {"{\\\"a\\\": \\\"\\u20ac\\ud83d\\ude00!\\\"}", "{\"a\": \"\xe2\x82\xac\xf0\x9f\x98\x80!\"}"},
+      {"{\\\"\\u00e9\\\": {\\\"b\\\": [1, 2]}}", "{\"\xc3\xa9\": {\"b\": [1, 2]}}"},
+      {" \\n{\\\"a\\\": {}}\\t ", " \n{\"a\": {}}"},
+      {"\\u007b}", "{}"},
+  };
+  static const char *const BROKEN[] = {"x{}", "{} x", "{}{}",       "[1]",       "1",
+                                       "",    " ",    "{\\\"a\\\"", "\\u00e9{}", "{}\\u00e9"};
+  char text[256];
+  for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+    snprintf(text, sizeof text, "<tool_call>{\"name\": \"get\", \"arguments\": \"%s\"}</tool_call>",
+             TEXTS[i][0]);
+    check_call("<tool_call>", text, "get", TEXTS[i][1]);
+  }
+  static reply_rig rig;
+  rig_open(&rig, "<tool_call>", 11, TOOLS, strlen(TOOLS), "");
+  for (size_t i = 0; i < sizeof BROKEN / sizeof *BROKEN; i++) {
+    snprintf(text, sizeof text, "<tool_call>{\"name\": \"get\", \"arguments\": \"%s\"}</tool_call>",
+             BROKEN[i]);
+    rig_parse(&rig, text, strlen(text), 0, 0);
+    if (!CHECK(rig.call_count == 0 || !rig.calls[0].has_ended)) printf("# %s\n", text);
+  }
+  rig_close(&rig);
+}
+
 TEST(reads_a_name_before_json) {
   check_call("[ARGS]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");
   check_call("[CALL_ID]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");

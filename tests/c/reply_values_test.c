@@ -396,7 +396,12 @@ TEST(values_that_are_none_end_no_call) {
                                           {"'\\u12'", "a:<|\"x|>"},
                                           {"", "a:<|x"},
                                           {"TRUE", "a:'b'"},
-                                          {"{b: 1}", ",a:1"}};
+                                          {"{b: 1}", ",a:1"},
+                                          {"{'b' 'c': 1}", "a b:1"},
+                                          {"1, b c=2", "a:{b c:1}"},
+                                          {"1, b", "a"},
+                                          {"1, b \n", "a "},
+                                          {"1, =2", ":1"}};
   static reply_rig rig;
   for (uint32_t form = 0; form < 2; form++) {
     open_form(&rig, form == 1);

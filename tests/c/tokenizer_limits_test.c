@@ -107,13 +107,13 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
     memory_gate memory;
     wick_error error = {0};
     tokenizer *made = NULL;
-    int32_t ids[512];
+    int32_t ids[1024];
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = k;
     wick_status status = tokenizer_create(&memory, fixture.directory, NULL, &made, &error);
     if (status == WICK_OK) {
       const uint64_t blocks = memory.blocks_now;
-      status = tokenizer_encode(made, text, strlen(text), WICK_TOKENIZE_PARSE_SPECIAL, ids, 512,
+      status = tokenizer_encode(made, text, strlen(text), WICK_TOKENIZE_PARSE_SPECIAL, ids, 1024,
                                 &count, &error);
       CHECK_EQ_UINT(memory.blocks_now, blocks);
     }
@@ -127,7 +127,8 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
   fixture_close(&fixture);
 }
 
-// Long enough to make every table grow.
+// Long enough to make every table grow, and for a cache of words.
+#define AB_OF_64 "abababababababababababababababababababababababababababababababab"
 static const char LONG_TEXT[] =
     "xyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxy"
     "xyxyxy"
@@ -136,7 +137,7 @@ static const char LONG_TEXT[] =
     "ababababababababababababababababababababababababababababababababababababababababababababababab"
     "ababab"
     "ababababababababababababababababababababababababababababababababababababababababababababababab"
-    "ababab";
+    "ababab" AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64;
 
 TEST(failing_allocations_are_told_and_leak_nothing) {
   static fixture_token tokens[FIXTURE_ALPHABET + 3];
@@ -434,12 +435,11 @@ TEST(characters_at_the_edges_of_utf_8_are_whole) {
 
 // A megabyte of one token is read, a byte more is refused: each piece of text needs room for it.
 TEST(a_token_is_a_megabyte_at_most) {
-  const size_t most = 1 << 20;
-  char *text = malloc(most + 2);
-  REQUIRE(text != NULL);
-  memset(text, 'x', most + 1);
+  enum { MOST = 1 << 20 };
+  static char text[MOST + 2];
+  memset(text, 'x', MOST + 1);
   for (size_t more = 0; more < 2; more++) {
-    text[most + more] = '\0';
+    text[MOST + more] = '\0';
     const fixture_token token = {text, TOKEN_NORMAL, 0};
     const fixture_vocabulary vocabulary = {.model = "llama", .tokens = &token, .token_count = 1};
     if (more != 0) {
@@ -450,9 +450,8 @@ TEST(a_token_is_a_megabyte_at_most) {
     fixture_open_vocabulary(&fixture, &vocabulary);
     CHECK_EQ_INT(fixture.status, WICK_OK);
     fixture_close(&fixture);
-    text[most] = 'x';
+    text[MOST] = 'x';
   }
-  free(text);
 }
 
 TEST(a_missing_pretokenizer_is_the_default_one) {
