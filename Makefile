@@ -34,7 +34,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
 
 # ---- what everything waits for: the toolchain (at once when it is there) ----
-.PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-all
+.PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-all
 setup-core:
 	@tools/setup.sh core
 setup-dev:
@@ -45,8 +45,10 @@ setup-bench:
 	@tools/setup.sh core browsers bench
 setup-library:
 	@tools/setup.sh core library
+setup-component:
+	@tools/setup.sh core edge component
 setup-all:
-	@tools/setup.sh core dev browsers edge bundlers text bench library
+	@tools/setup.sh core dev browsers edge component bundlers text bench library
 
 # ---- objects ----
 # $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
@@ -143,6 +145,9 @@ build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard e
 # ---- the C library ----
 include library/library.mk
 
+# ---- components of wasi:http ----
+include component/component.mk
+
 # ---- tests ----
 # Each tests/c/*_test.c is a program: native with sanitizers, and as WASI modules over the objects
 # that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Other
@@ -206,7 +211,7 @@ test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, b
 # In CI the report is TAP, whose last lines are the runner's own count.
 REPORTER := $(if $(CI),tap,spec)
 RUN_TESTS := $(NODE) --test --test-concurrency=2 --test-reporter=$(REPORTER)
-test: setup-all all library test-programs ## sets up, builds and runs every test
+test: setup-all all library edge test-programs ## sets up, builds and runs every test
 	$(Q)$(RUN_TESTS) $(wildcard tests/*.test.mjs)
 
 CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
@@ -241,7 +246,7 @@ mutants: setup-dev all $(UNIT_TESTS:%=build/test/native/%) build/test/host_shim.
 
 # ---- checks ----
 C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[ch] web/*/*.[ch] wasi/*.[ch] \
-  emscripten/*.[ch] library/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
+  emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
 # $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
@@ -255,7 +260,7 @@ build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
 endef
 .PHONY: tidy check-quick
 $(eval $(call tidy,native,$(NATIVE_FLAGS),$(NATIVE_SRC) $(CLI_SRC) $(REFERENCE_SRC) $(LIBRARY_SRC)))
-$(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/platform/no_threads.c $(wildcard wasi/*.c)))
+$(eval $(call tidy,wasi,$(WASI_FLAGS),$(ENTROPY_SRC) src/platform/no_threads.c $(wildcard wasi/*.c component/*.c)))
 $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
   $(wildcard web/*.c web/libc/*.c src/kernels/*.c)))
 
@@ -323,4 +328,4 @@ distclean: clean ## removes the installed toolchain and packages, too
 	rm -rf .toolchain node_modules
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile library/library.mk | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' Makefile library/library.mk component/component.mk | sed -E 's/:.*## /\t/' | expand -t 16

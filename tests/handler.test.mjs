@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { root } from './support/locate.mjs';
 import { dist, modelPath, openEngine, openHeldEngine, waitUntil } from './support/package.mjs';
+import { wrongBodies } from './support/wrong_bodies.mjs';
 
 /** @type {typeof import('../js/openai.js')} */
 const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
@@ -266,132 +267,10 @@ test('a seed of -1 is a random one for every choice', async (t) => {
 });
 
 describe('refusals', () => {
-  const named = { type: 'function', function: { name: 'get' } };
-  /** Path, body, status, param, code. @type {any[][]} */
-  const wrong = [
-    [CHAT, '{"messages": [', 400, null, 'invalid_json'],
-    [CHAT, '', 400, null, 'invalid_json'],
-    [CHAT, '[1]', 400, null, 'invalid_json'],
-    [CHAT, 'null', 400, null, 'invalid_json'],
-    [CHAT, '"\\ud800', 400, null, 'invalid_json'],
-    [CHAT, `${'['.repeat(100_000)}`, 400, null, 'invalid_json'],
-    [CHAT, {}, 400, 'messages', 'missing_required_parameter'],
-    [CHAT, { messages: [] }, 400, 'messages', 'invalid_value'],
-    [CHAT, { messages: 'hello' }, 400, 'messages', 'invalid_value'],
-    [CHAT, { messages: [null] }, 400, 'messages[0]', 'invalid_value'],
-    [CHAT, { messages: [{ role: 'user' }] }, 400, 'messages[0].content', 'invalid_value'],
-    [CHAT, { messages: [{ content: 'a' }] }, 400, 'messages[0].role', 'invalid_value'],
-    [
-      CHAT,
-      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] },
-      ...[400, 'messages[0].content[0]', 'unsupported_value'],
-    ],
-    [
-      CHAT,
-      { messages: [{ role: 'function', content: '1' }] },
-      ...[400, 'messages[0].role', 'unsupported_parameter'],
-    ],
-    [CHAT, { messages: [{ role: 'tool' }] }, 400, 'messages[0].content', 'invalid_value'],
-    [
-      CHAT,
-      { messages: [{ role: 'assistant', content: '', tool_calls: [{ function: {} }] }] },
-      ...[400, 'messages[0].tool_calls[0]', 'invalid_value'],
-    ],
-    [CHAT, { ...greedy, tools: {} }, 400, 'tools', 'invalid_value'],
-    [CHAT, { ...greedy, tools: [{}] }, 400, 'tools[0]', 'invalid_value'],
-    [CHAT, { ...greedy, tools: [named, named] }, 400, 'tools', 'invalid_value'],
-    [CHAT, { ...greedy, tool_choice: 'required' }, 400, 'tool_choice', 'invalid_value'],
-    [CHAT, { ...greedy, tool_choice: { type: 'function' } }, 400, 'tool_choice', 'invalid_value'],
-    [
-      CHAT,
-      { ...greedy, tool_choice: { type: 'function', function: { name: 'get' } } },
-      ...[400, 'tool_choice', 'invalid_value'],
-    ],
-    [CHAT, { ...greedy, parallel_tool_calls: 'no' }, 400, 'parallel_tool_calls', 'invalid_value'],
-    [
-      CHAT,
-      { ...greedy, response_format: { type: 'xml' } },
-      ...[400, 'response_format', 'unsupported_value'],
-    ],
-    [
-      CHAT,
-      { ...greedy, response_format: { type: 'json_schema', json_schema: { schema: { not: 5 } } } },
-      ...[400, 'response_format', 'invalid_value'],
-    ],
-    [
-      CHAT,
-      { ...greedy, reasoning_effort: 'high' },
-      400,
-      'reasoning_effort',
-      'unsupported_parameter',
-    ],
-    [CHAT, { ...greedy, max_token: 3 }, 400, 'max_token', 'unknown_parameter'],
-    [CHAT, { ...greedy, priority: 100 }, 400, 'priority', 'unknown_parameter'],
-    [CHAT, `{"messages": [], "__proto__": {}}`, 400, 'messages', 'invalid_value'],
-    [CHAT, `{"__proto__": {}}`, 400, '__proto__', 'unknown_parameter'],
-    [CHAT, { ...greedy, temperature: '1' }, 400, 'temperature', 'invalid_value'],
-    [CHAT, { ...greedy, typical_p: 2 }, 400, 'typical_p', 'invalid_value'],
-    [CHAT, { ...greedy, mirostat: 1.5 }, 400, 'mirostat', 'invalid_value'],
-    [CHAT, { ...greedy, samplers: ['top_k', 'infill'] }, 400, 'samplers', 'invalid_value'],
-    [
-      CHAT,
-      { ...greedy, dry_sequence_breakers: [''] },
-      400,
-      'dry_sequence_breakers',
-      'invalid_value',
-    ],
-    [CHAT, { ...greedy, post_sampling_probs: 1 }, 400, 'post_sampling_probs', 'invalid_value'],
-    [CHAT, { ...greedy, max_tokens: 0 }, 400, 'max_tokens', 'invalid_value'],
-    [CHAT, { ...greedy, max_tokens: 1e300 }, 400, 'max_tokens', 'invalid_value'],
-    [CHAT, { ...greedy, n: 17 }, 400, 'n', 'invalid_value'],
-    [CHAT, { ...greedy, stop: ['x'.repeat(5000)] }, 400, 'stop', 'invalid_value'],
-    [CHAT, { ...greedy, stop: [1] }, 400, 'stop', 'invalid_value'],
-    [CHAT, { ...greedy, top_logprobs: 2 }, 400, 'top_logprobs', 'invalid_value'],
-    [CHAT, { ...greedy, stream: 'yes' }, 400, 'stream', 'invalid_value'],
-    [CHAT, { ...greedy, salt: '' }, 400, 'salt', 'invalid_value'],
-    [CHAT, { ...greedy, logit_bias: { x: 1 } }, 400, 'logit_bias', 'invalid_value'],
-    [
-      CHAT,
-      { ...greedy, stream_options: { include_usage: true } },
-      ...[400, 'stream_options', 'invalid_value'],
-    ],
-    [
-      CHAT,
-      { ...greedy, stream: true, stream_options: { usage: true } },
-      ...[400, 'stream_options.usage', 'unknown_parameter'],
-    ],
-    [COMPLETIONS, {}, 400, 'prompt', 'missing_required_parameter'],
-    [COMPLETIONS, { prompt: [] }, 400, 'prompt', 'invalid_value'],
-    [COMPLETIONS, { prompt: [1.5] }, 400, 'prompt', 'invalid_value'],
-    [COMPLETIONS, { prompt: ['a', ['b']] }, 400, 'prompt', 'invalid_value'],
-    [COMPLETIONS, { prompt: Array(17).fill('a') }, 400, 'prompt', 'invalid_value'],
-    [COMPLETIONS, { prompt: 'a', echo: true }, 400, 'echo', 'unsupported_parameter'],
-    [COMPLETIONS, { prompt: 'a', suffix: 'b' }, 400, 'suffix', 'unsupported_parameter'],
-    [COMPLETIONS, { prompt: 'a', best_of: 3 }, 400, 'best_of', 'unsupported_parameter'],
-    [COMPLETIONS, { prompt: [-5] }, 400, null, 'invalid_value'],
-    [COMPLETIONS, { prompt: 'a '.repeat(9000) }, 400, 'prompt', 'context_length_exceeded'],
-    ['/v1/embeddings', {}, 400, 'input', 'missing_required_parameter'],
-    ['/v1/embeddings', { input: [] }, 400, 'input', 'invalid_value'],
-    ['/v1/embeddings', { input: 'a', dimensions: 0 }, 400, 'dimensions', 'invalid_value'],
-    [
-      '/v1/embeddings',
-      { input: 'a', encoding_format: 'hex' },
-      400,
-      'encoding_format',
-      'invalid_value',
-    ],
-    ['/v1/embeddings', { input: 'a '.repeat(9000) }, 400, 'input', 'context_length_exceeded'],
-    ['/v1/rerank', { query: 'a' }, 400, 'documents', 'missing_required_parameter'],
-    ['/v1/rerank', { query: 'a', documents: [1] }, 400, 'documents', 'invalid_value'],
-    ['/v1/rerank', { query: 'a', documents: ['b'] }, 400, null, 'unsupported_value'],
-    ['/v1/chat', {}, 404, null, 'not_found'],
-    ['/v1/models', {}, 405, null, 'method_not_allowed'],
-  ];
-
   test('each names the field and has its status; none reaches the engine', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
-    for (const [path, body, status, param, code] of wrong) {
+    for (const [path, body, status, param, code] of wrongBodies) {
       const error = await assertRefused(await handle(post(path, body)), status, { param, code });
       assert.ok(error.message.length > 10 && error.message.length < 300, error.message);
     }

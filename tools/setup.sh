@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when it is all there.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [bundlers] [text] [bench] [library]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [bench] [library]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -12,6 +12,7 @@
 #             HAProxy and curl (apt)
 #   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), which tests build pages
 #             with, by the lock file in tools/bundlers/
+#   component jco (npm), which makes components and serves them, by the lock file in tools/component/
 #   text      tokenizers, sentencepiece and jinja2 (PyPI), which tests compare ids and chat
 #             templates with, by tools/text/requirements.txt
 #   bench     native llama.cpp (npm: node-llama-cpp with its CPU binaries), by the lock file in
@@ -352,6 +353,17 @@ go_edge() {
   rm -rf "$go"
 }
 
+# jco needs some of its optional packages. `npm ci` is not used, as in npm_bench.
+npm_component() {
+  [ "$arch" = x86_64 ] || die "jco's Node is packaged for x86_64 only, this is $arch"
+  say "installing with npm, into .toolchain/component/: jco (tools/component/package-lock.json)"
+  mkdir -p "$chain/component"
+  cp .npmrc tools/component/package.json tools/component/package-lock.json "$chain/component/"
+  cd "$chain/component"
+  run npm-component again npm install --ignore-scripts
+  cd "$root"
+}
+
 pip_text() {
   say "installing with pip, into .toolchain/text/: tokenizers, sentencepiece, jinja2 (tools/text/requirements.txt)"
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -399,6 +411,11 @@ part_bundlers() {
   once bundlers-npm "$(hash_of tools/bundlers/package-lock.json)" npm_bundlers
 }
 
+part_component() {
+  need_files .npmrc tools/component/{package.json,package-lock.json}
+  once component-npm "$(hash_of tools/component/package-lock.json)" npm_component
+}
+
 part_text() {
   need_files tools/text/requirements.txt
   once text-pip "$(hash_of tools/text/requirements.txt)" pip_text
@@ -417,8 +434,8 @@ part_library() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | bundlers | text | bench | library) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge bundlers text bench library" ;;
+    core | dev | browsers | edge | component | bundlers | text | bench | library) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text bench library" ;;
   esac
 done
 cd "$root"

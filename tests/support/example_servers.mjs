@@ -24,7 +24,7 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {Promise<Started>}
  */
-async function start(program, args, originOf, env) {
+export async function startServer(program, args, originOf, env) {
   // workerd tells its port on the file 3, the others print it
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -58,11 +58,11 @@ async function start(program, args, originOf, env) {
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
 /** @param {string} program @param {string[]} args @returns {Promise<Started>} that prints where it listens */
-export const startPrinting = (program, args) => start(program, args, printedOrigin);
+export const startPrinting = (program, args) => startServer(program, args, printedOrigin);
 
 /** @param {string} configuration @param {string[]} args @returns {Promise<Started>} */
 export const startWorkerdAlone = (configuration, ...args) =>
-  start(
+  startServer(
     locate('workerd').path,
     ['serve', configuration, '--socket-addr=http=127.0.0.1:0', '--control-fd=3', ...args],
     (line) => {
@@ -73,7 +73,7 @@ export const startWorkerdAlone = (configuration, ...args) =>
 
 /** @param {string} model @returns {Promise<Started>} what stands in for R2 */
 export const startBucket = (model) =>
-  start(process.execPath, [example('workers/local_bucket.mjs'), model, '0'], printedOrigin, {
+  startServer(process.execPath, [example('workers/local_bucket.mjs'), model, '0'], printedOrigin, {
     VERBOSE: '1',
   });
 
@@ -83,7 +83,7 @@ export const startWorkerdAt = (bucket) =>
 
 /** @param {string} model @returns {Promise<Started>} `wick serve` with one thread */
 export const startNodeServer = (model) =>
-  start(
+  startServer(
     process.execPath,
     [resolve(root, 'dist/cli.js'), 'serve', model, '--port', '0', '--threads', '1'],
     printedOrigin,
@@ -124,7 +124,7 @@ export const exampleServers = {
     queueLimit: 32,
     hearsAtOnce: true,
     start: (model = modelPath) =>
-      start(
+      startServer(
         locate('deno').path,
         ['run', '--quiet', '-A', example('deno/serve.mjs'), model, '0'],
         printedOrigin,
@@ -135,14 +135,14 @@ export const exampleServers = {
     queueLimit: 32,
     hearsAtOnce: true,
     start: (model = modelPath) =>
-      start(locate('bun').path, [example('bun/serve.mjs'), model, '0'], printedOrigin),
+      startServer(locate('bun').path, [example('bun/serve.mjs'), model, '0'], printedOrigin),
   },
   'examples/node-server in Node': {
     skip: false,
     queueLimit: 32,
     hearsAtOnce: true,
     start: (model = modelPath) =>
-      start(process.execPath, [example('node-server/serve.mjs'), model, '0'], printedOrigin),
+      startServer(process.execPath, [example('node-server/serve.mjs'), model, '0'], printedOrigin),
   },
 };
 

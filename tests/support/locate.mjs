@@ -15,6 +15,7 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const ci = process.env.CI === 'true';
 
 const edge = resolve(root, '.toolchain/edge');
+const component = resolve(root, '.toolchain/component');
 
 /**
  * What can be located: the environment variable that says where, else the usual places.
@@ -71,6 +72,10 @@ const known = {
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
   // wasmtime's command line
   wasmtimeCommand: { places: [resolve(edge, 'bin/wasmtime')], install: 'tools/setup.sh edge' },
+  jco: {
+    places: [resolve(component, 'node_modules/@bytecodealliance/jco/dist/jco.js')],
+    install: 'tools/setup.sh component',
+  },
   haproxy: { places: ['/usr/sbin/haproxy'], install: 'tools/setup.sh edge' },
   curl: { places: ['/usr/bin/curl'], install: 'tools/setup.sh edge' },
   // a Python that can import wasmtime and openai

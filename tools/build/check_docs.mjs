@@ -18,9 +18,9 @@ const known = files.map((file) => `/${file}`).join('\n');
 const isMade = /^(\.ci|\.toolchain|build|dist|lib|node_modules|wick-llm)\//;
 const namesFile = /^[\w.*{},-]+\.(?:[ch]|m?js|d\.ts|md|css|html|svg|sh|py|tsv)$/;
 const namesPath =
-  /^(?:[\w.*{},/-]+\.\w+|(?:docs|emscripten|examples|js|library|src|tests|tools|wasi|web)(?:\/[\w.*{},-]+)*\/?)$/;
+  /^(?:[\w.*{},/-]+\.\w+|(?:component|docs|emscripten|examples|js|library|src|tests|tools|wasi|web)(?:\/[\w.*{},-]+)*\/?)$/;
 const inComment =
-  /(?<![\w./<-])(?:docs|emscripten|examples|js|library|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
+  /(?<![\w./<-])(?:component|docs|emscripten|examples|js|library|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
 
 /** @param {string} file @returns {RegExp | undefined} its lines that are comments, if it is a source */
 function commentOf(file) {

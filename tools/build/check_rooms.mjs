@@ -30,6 +30,7 @@ const outside = [
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^library\//, /^base\//],
+  [/^component\//, /^base\/|^grammar\/(document|work)\.h$|^platform\/platform\.h$|^[a-z0-9_]+\.h$/],
   [/^emscripten\//, /^base\/|^platform\/platform\.h$/],
   [/^web\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
 ];
@@ -82,8 +83,8 @@ function faultOfRoom(room, header) {
 }
 
 let faults = 0;
-const folders = ['include', 'src', 'wasi', 'web', 'emscripten', 'library'].map((folder) =>
-  join(root, folder),
+const folders = ['include', 'src', 'wasi', 'web', 'emscripten', 'library', 'component'].map(
+  (folder) => join(root, folder),
 );
 for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
   const file = relative(root, path);

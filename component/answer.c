@@ -1,0 +1,247 @@
+// component/answer.c — the bodies of answers, in OpenAI's shape.
+#include "answer.h"
+
+#include "base/json.h"
+#include "server.h"
+
+// ---- heads ----
+
+void answer_give(answer *to, const char *content_type) {
+  to->has_head = true;
+  to->status = 200;
+  to->content_type = content_type;
+}
+
+void answer_put_headers(const answer *told, header_sink sink, void *context) {
+  if (told->content_type != NULL) sink(context, "content-type", told->content_type);
+  if (told->allow != NULL) sink(context, "allow", told->allow);
+  if (told->status == 429 || told->status == 503) sink(context, "retry-after", "1");
+  if (told->is_streamed) sink(context, "cache-control", "no-cache");
+  sink(context, "x-request-id", told->request_id);
+}
+
+void answer_refuse(answer *to, const refusal *told) {
+  buffer_clear(&to->out);
+  refusal_write(told, &to->out);
+  answer_give(to, "application/json");
+  to->status = told->status;
+  to->is_streamed = false;
+  to->is_done = true;
+}
+
+// ---- parts ----
+
+static void open_head(json_writer *json, const server *of, const answer *to, const char *object) {
+  json_open(json, NULL, '{');
+  json_text(json, "id", to->id);
+  json_text(json, "object", object);
+  json_i64(json, "created", to->created_s);
+  json_text(json, "model", of->model);
+}
+
+static void put_list(buffer *out, const char *name, const buffer *items) {
+  buffer_put_text(out, name);
+  buffer_put(out, items->bytes, items->size_bytes);
+  buffer_put_text(out, "]");
+}
+
+static void put_logprobs(json_writer *json, answer *to, choice *from) {
+  json_member(json, "logprobs");
+  const details *told = &from->details;
+  if (!to->has_logprobs) {
+    buffer_put_text(&to->out, "null");
+  } else if (to->kind == ANSWER_CHAT) {
+    put_list(&to->out, "{\"content\":[", &told->tokens);
+    buffer_put_text(&to->out, ",\"refusal\":null}");
+  } else {
+    put_list(&to->out, "{\"tokens\":[", &told->tokens);
+    put_list(&to->out, ",\"token_logprobs\":[", &told->logprobs);
+    put_list(&to->out, ",\"top_logprobs\":[", &told->tops);
+    put_list(&to->out, ",\"text_offset\":[", &told->offsets);
+    buffer_put_text(&to->out, "}");
+  }
+  details_clear(&from->details);
+}
+
+static const char *finish_of(const choice *ended) {
+  return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
+}
+
+static void put_usage(json_writer *json, const answer *to) {
+  uint64_t prompt = 0, cached = 0, out = 0;
+  for (uint32_t i = 0; i < to->choice_count; i++) {
+    out += to->choices[i].tokens_out;
+    if (i % to->choices_a_prompt != 0) continue;  // the choices of a prompt share it
+    prompt += to->choices[i].tokens_prompt;
+    cached += to->choices[i].tokens_cached;
+  }
+  json_open(json, "usage", '{');
+  json_u64(json, "prompt_tokens", prompt);
+  json_u64(json, "completion_tokens", out);
+  json_u64(json, "total_tokens", prompt + out);
+  json_open(json, "prompt_tokens_details", '{');
+  json_u64(json, "cached_tokens", cached);
+  json_close(json, '{');
+  json_close(json, '{');
+}
+
+// ---- streams ----
+
+static void begin_chunk(json_writer *json, const server *of, answer *to) {
+  buffer_put_text(&to->out, "data: ");
+  json_begin(json, buffer_put, &to->out);
+  const bool is_chat = to->kind == ANSWER_CHAT;
+  open_head(json, of, to, is_chat ? "chat.completion.chunk" : "text_completion");
+  json_open(json, "choices", '[');
+}
+
+static void open_choice(json_writer *json, const answer *to, const choice *from) {
+  json_open(json, NULL, '{');
+  json_u64(json, "index", (uint64_t)(from - to->choices));
+}
+
+// The rest of a chunk behind the delta or the text.
+static void end_chunk(json_writer *json, answer *to, choice *from, const char *finish) {
+  put_logprobs(json, to, from);
+  json_text(json, "finish_reason", finish);
+  json_close(json, '{');
+  json_close(json, '[');
+  json_close(json, '{');
+  buffer_put_text(&to->out, "\n\n");
+}
+
+void answer_begin_stream(const server *of, answer *to) {
+  answer_give(to, "text/event-stream; charset=utf-8");
+  const bool has_logprobs = to->has_logprobs;
+  to->has_logprobs = false;
+  for (uint32_t i = 0; to->kind == ANSWER_CHAT && i < to->choice_count; i++) {
+    json_writer json;
+    begin_chunk(&json, of, to);
+    open_choice(&json, to, &to->choices[i]);
+    json_open(&json, "delta", '{');
+    json_text(&json, "role", "assistant");
+    json_text(&json, "content", "");
+    json_close(&json, '{');
+    end_chunk(&json, to, &to->choices[i], NULL);
+  }
+  to->has_logprobs = has_logprobs;
+}
+
+static void put_call(json_writer *json, const delta *piece) {
+  json_open(json, "tool_calls", '[');
+  json_open(json, NULL, '{');
+  json_u64(json, "index", piece->call_index);
+  if (piece->call_id != NULL) json_text(json, "id", piece->call_id);
+  if (piece->call_id != NULL) json_text(json, "type", "function");
+  json_open(json, "function", '{');
+  if (piece->call_id != NULL) {
+    json_string(json, "name", piece->call_name.bytes, piece->call_name.size_bytes);
+  }
+  json_string(json, "arguments", piece->call_arguments.bytes, piece->call_arguments.size_bytes);
+  json_close(json, '{');
+  json_close(json, '{');
+  json_close(json, '[');
+}
+
+void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece) {
+  json_writer json;
+  begin_chunk(&json, of, to);
+  open_choice(&json, to, from);
+  const wick_text content = piece->content, reasoning = piece->reasoning;
+  if (to->kind == ANSWER_TEXT) {
+    json_string(&json, "text", content.bytes, content.size_bytes);
+  } else {
+    json_open(&json, "delta", '{');
+    if (piece->is_call) put_call(&json, piece);
+    if (reasoning.bytes != NULL) {
+      json_string(&json, "reasoning_content", reasoning.bytes, reasoning.size_bytes);
+    }
+    if (content.bytes != NULL) json_string(&json, "content", content.bytes, content.size_bytes);
+    json_close(&json, '{');
+  }
+  end_chunk(&json, to, from, NULL);
+}
+
+void answer_put_logprobs(const server *of, answer *to, choice *from) {
+  const delta none = {.is_call = false};
+  if (to->has_logprobs && from->details.tokens.size_bytes > 0) {
+    answer_put_delta(of, to, from, &none);
+  }
+}
+
+void answer_put_end(const server *of, answer *to, choice *from) {
+  json_writer json;
+  const bool has_logprobs = to->has_logprobs;
+  to->has_logprobs = false;
+  begin_chunk(&json, of, to);
+  open_choice(&json, to, from);
+  if (to->kind == ANSWER_TEXT) {
+    json_text(&json, "text", "");
+  } else {
+    json_open(&json, "delta", '{');
+    json_close(&json, '{');
+  }
+  end_chunk(&json, to, from, finish_of(from));
+  to->has_logprobs = has_logprobs;
+}
+
+void answer_end_stream(const server *of, answer *to) {
+  if (to->includes_usage) {
+    json_writer json;
+    begin_chunk(&json, of, to);
+    json_close(&json, '[');
+    put_usage(&json, to);
+    json_close(&json, '{');
+    buffer_put_text(&to->out, "\n\n");
+  }
+  buffer_put_text(&to->out, "data: [DONE]\n\n");
+  to->is_done = true;
+}
+
+// ---- whole answers ----
+
+static void put_message(json_writer *json, const choice *from) {
+  json_open(json, "message", '{');
+  json_text(json, "role", "assistant");
+  json_string(json, "content", from->content.bytes, from->content.size_bytes);
+  json_text(json, "refusal", NULL);
+  if (from->reasoning.size_bytes > 0) {
+    json_string(json, "reasoning_content", from->reasoning.bytes, from->reasoning.size_bytes);
+  }
+  if (from->call_count > 0) json_open(json, "tool_calls", '[');
+  for (uint32_t i = 0; i < from->call_count; i++) {
+    const call *one = &from->calls[i];
+    json_open(json, NULL, '{');
+    json_text(json, "id", one->id);
+    json_text(json, "type", "function");
+    json_open(json, "function", '{');
+    json_string(json, "name", one->name.bytes, one->name.size_bytes);
+    json_string(json, "arguments", one->arguments.bytes, one->arguments.size_bytes);
+    json_close(json, '{');
+    json_close(json, '{');
+  }
+  if (from->call_count > 0) json_close(json, '[');
+  json_close(json, '{');
+}
+
+void answer_put_whole(const server *of, answer *to) {
+  json_writer json;
+  const bool is_chat = to->kind == ANSWER_CHAT;
+  json_begin(&json, buffer_put, &to->out);
+  open_head(&json, of, to, is_chat ? "chat.completion" : "text_completion");
+  json_open(&json, "choices", '[');
+  for (uint32_t i = 0; i < to->choice_count; i++) {
+    choice *from = &to->choices[i];
+    open_choice(&json, to, from);
+    if (is_chat) put_message(&json, from);
+    if (!is_chat) json_string(&json, "text", from->content.bytes, from->content.size_bytes);
+    put_logprobs(&json, to, from);
+    json_text(&json, "finish_reason", finish_of(from));
+    json_close(&json, '{');
+  }
+  json_close(&json, '[');
+  put_usage(&json, to);
+  json_close(&json, '{');
+  answer_give(to, "application/json");
+  to->is_done = true;
+}

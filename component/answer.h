@@ -1,0 +1,75 @@
+// component/answer.h — the answer to a request: its head, its body as it comes, and the completions
+// that it waits for. How bodies look is OpenAI's.
+#ifndef WICK_COMPONENT_ANSWER_H
+#define WICK_COMPONENT_ANSWER_H
+
+#include "choice.h"
+#include "fields.h"
+
+typedef struct server server;
+
+typedef enum answer_kind {
+  ANSWER_FIXED,  // there is nothing to wait for
+  ANSWER_CHAT,   // of /v1/chat/completions
+  ANSWER_TEXT    // of /v1/completions
+} answer_kind;
+
+enum { ANSWER_CHOICES_MAX = 16 };
+
+typedef struct answer {
+  struct answer *next;  // of the server's
+  // Its head, once has_head. When a generation has begun, the head is there already, but for the
+  // status of a failure.
+  bool has_head;
+  uint16_t status;                   // of HTTP
+  const char *content_type, *allow;  // NULL: no such header
+  char request_id[RANDOM_NAME_BYTES + 4];
+  // Its body. Who sends it empties `out`; when is_done, nothing follows what is in it.
+  buffer out;
+  bool is_done;
+  // What it waits for.
+  answer_kind kind;
+  uint32_t route;  // of the server's list
+  bool is_streamed, includes_usage, has_logprobs;
+  uint32_t alternatives;  // told of each token
+  choice *choices;        // [choice_count]; those of a prompt follow each other
+  uint32_t choice_count, choices_a_prompt, choices_open;
+  char id[RANDOM_NAME_BYTES + 12];
+  int64_t created_s;
+} answer;
+
+// ---- bodies (answer.c) ----
+
+// Ends an answer whose head is not there yet.
+void answer_refuse(answer *to, const refusal *told);
+void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
+// Its headers, one after the other.
+typedef void (*header_sink)(void *context, const char *name, const char *value);
+void answer_put_headers(const answer *told, header_sink sink, void *context);
+// Of a stream: what begins it, a piece, the end of a choice, and what ends the stream.
+void answer_begin_stream(const server *of, answer *to);
+void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);
+void answer_put_logprobs(const server *of, answer *to, choice *from);  // of tokens without a text
+void answer_put_end(const server *of, answer *to, choice *from);
+void answer_end_stream(const server *of, answer *to);
+// The body of an answer whose choices have all ended.
+void answer_put_whole(const server *of, answer *to);
+
+// ---- completions (generation.c) ----
+
+// Prepares for so many choices. False: refused, without memory.
+bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
+                        refusal *refused);
+// Queues a prompt for the next `asked->request.completions` choices from `first` on.
+bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
+                       refusal *refused);
+// All is submitted.
+void generation_start(const server *of, answer *to);
+// Takes an event of one of its requests; false: it is of none of them. When the answer is done
+// with open choices, generation_cancel is called as soon as all events are taken.
+bool generation_take(const server *of, answer *to, const wick_event *event);
+void generation_cancel(const server *of, answer *to);
+// Cancels what is on its way, and gives everything back but the answer itself.
+void generation_free(const server *of, answer *to);
+
+#endif

@@ -1,0 +1,38 @@
+// component/body.h — a request's body: a JSON object, read once, and the ways to ask for its
+// fields.
+#ifndef WICK_COMPONENT_BODY_H
+#define WICK_COMPONENT_BODY_H
+
+#include "grammar/document.h"
+#include "refusal.h"
+
+enum { BODY_BYTES_MAX = 1 << 20, BODY_ROOT = 1 };
+
+// Texts of its fields are valid until body_end.
+typedef struct body {
+  const char *bytes;  // terminated
+  memory_gate memory;
+  grammar_work work;
+  json_document document;
+} body;
+
+// bytes [size_bytes], terminated, outlive the body. False: they are no JSON object. body_end is
+// called in any case.
+bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
+void body_end(body *read);
+// Memory until body_end, zeroed; NULL with a refusal when there is none.
+void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
+
+static inline const json_node *body_node(const body *read, uint32_t node) {
+  return document_node(&read->document, node);
+}
+// A member of an object; 0: there is none, or null.
+uint32_t body_find(const body *read, uint32_t object, const char *name);
+bool body_is_true(const body *read, uint32_t node);
+bool body_is(const body *read, uint32_t node, const char *text);  // a string with this text
+// A number.
+double body_number(const body *read, uint32_t node);
+// As it stands in the body.
+wick_text body_source(const body *read, uint32_t node);
+
+#endif

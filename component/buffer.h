@@ -1,0 +1,24 @@
+// component/buffer.h — bytes that grow at their end.
+#ifndef WICK_COMPONENT_BUFFER_H
+#define WICK_COMPONENT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct buffer {
+  char *bytes;
+  size_t size_bytes, capacity;
+  bool has_failed;  // there was no memory; what came since then is lost
+} buffer;
+
+// A wick_text_sink and a json_sink, whose context is the buffer.
+void buffer_put(void *to, const char *bytes, size_t size_bytes);
+void buffer_put_text(buffer *to, const char *text);
+// Room for so many bytes behind what it holds, to be added with buffer_grow; NULL: no memory.
+char *buffer_reserve(buffer *to, size_t size_bytes);
+void buffer_grow(buffer *to, size_t size_bytes);
+// Forgets what it holds and keeps the memory.
+void buffer_clear(buffer *held);
+void buffer_free(buffer *held);
+
+#endif

@@ -1,0 +1,455 @@
+// component/chat_route.c — POST /v1/chat/completions: fields and messages, checked, and what the
+// engine is asked.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "server.h"
+
+static const field fields_chat[] = {{"messages", FIELD_IGNORED, 0, 0, NULL},
+                                    {"max_completion_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+                                    {"logprobs", FIELD_BOOLEAN, 0, 0, NULL},
+                                    {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+                                    {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
+                                    {"response_format", FIELD_OBJECT, 0, 0, NULL},
+                                    {"tools", FIELD_IGNORED, 0, 0, NULL},
+                                    {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
+                                    {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
+                                    {"store", FIELD_IGNORED, 0, 0, NULL},
+                                    {"metadata", FIELD_IGNORED, 0, 0, NULL},
+                                    {"service_tier", FIELD_IGNORED, 0, 0, NULL},
+                                    {"prediction", FIELD_IGNORED, 0, 0, NULL},
+                                    {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
+                                    {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
+                                    {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
+                                    {"lora", FIELD_MISSING, 0, 0, "[]"},
+                                    {"functions", FIELD_MISSING, 0, 0, "[]"},
+                                    {"function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\""},
+                                    {"modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]"},
+                                    {"reasoning_effort", FIELD_MISSING, 0, 0, "\"none\""},
+                                    {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
+                                    {"audio", FIELD_MISSING, 0, 0, NULL},
+                                    {"web_search_options", FIELD_MISSING, 0, 0, NULL},
+                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
+                                       {"content", FIELD_IGNORED, 0, 0, NULL},
+                                       {"name", FIELD_IGNORED, 0, 0, NULL},
+                                       {"tool_calls", FIELD_IGNORED, 0, 0, NULL},
+                                       {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
+                                       {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
+                                       {"function_call", FIELD_MISSING, 0, 0, NULL},
+                                       {"audio", FIELD_MISSING, 0, 0, NULL},
+                                       {"refusal", FIELD_MISSING, 0, 0, NULL},
+                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+// ---- messages ----
+
+static bool check_role(const body *read, uint32_t node, const char *name, refusal *refused) {
+  static const char *const ROLES[] = {"system", "developer", "user", "assistant", "tool"};
+  if (node == 0) return refuse(refused, 400, "invalid_value", name, "%s is missing", name);
+  for (uint32_t i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++) {
+    if (body_is(read, node, ROLES[i])) return true;
+  }
+  if (body_is(read, node, "function")) {
+    return refuse(refused, 400, "unsupported_parameter", name, "%s: function is not supported",
+                  name);
+  }
+  return refuse_value(refused, name, "one of system, developer, user, assistant, tool");
+}
+
+static bool check_content(const body *read, uint32_t node, const char *name, refusal *refused) {
+  const json_node *content = body_node(read, node);
+  if (content->kind == JSON_STRING) return true;
+  if (content->kind != JSON_ARRAY) {
+    return refuse_value(refused, name, "a string or an array of parts");
+  }
+  for (uint32_t part = content->first; part != 0; part = body_node(read, part)->next) {
+    const uint32_t type = body_find(read, part, "type"), text = body_find(read, part, "text");
+    char at[REFUSAL_PARAM_BYTES];
+    snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, part)->index);
+    if (body_is(read, type, "text") && body_node(read, text)->kind == JSON_STRING) continue;
+    if (body_node(read, type)->kind != JSON_STRING || body_is(read, type, "text")) {
+      return refuse(refused, 400, "invalid_value", at, "%s is no part with a type and a text", at);
+    }
+    const document_text kind = body_node(read, type)->text;
+    return refuse(refused, 400, "unsupported_value", at,
+                  "%s is of type %.*s: only text is understood", at,
+                  (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), (const char *)kind.bytes);
+  }
+  return true;
+}
+
+static bool check_calls(const body *read, uint32_t node, const char *name, refusal *refused) {
+  if (node == 0) return true;
+  if (body_node(read, node)->kind != JSON_ARRAY) return refuse_value(refused, name, "an array");
+  for (uint32_t one = body_node(read, node)->first; one != 0; one = body_node(read, one)->next) {
+    const uint32_t function = body_find(read, one, "function");
+    const uint32_t called = body_find(read, function, "name");
+    const uint32_t arguments = body_find(read, function, "arguments");
+    if (body_node(read, called)->kind == JSON_STRING &&
+        body_node(read, arguments)->kind == JSON_STRING) {
+      continue;
+    }
+    char at[REFUSAL_PARAM_BYTES];
+    snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, one)->index);
+    return refuse_value(refused, at, "{\"id\", \"function\": {\"name\", \"arguments\": a string}}");
+  }
+  return true;
+}
+
+static bool check_message(const body *read, uint32_t node, refusal *refused) {
+  char at[40], name[REFUSAL_PARAM_BYTES];
+  snprintf(at, sizeof at, "messages[%u]", (unsigned)body_node(read, node)->index);
+  if (body_node(read, node)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
+  snprintf(name, sizeof name, "%s.", at);
+  const field_tables tables = {fields_message, NULL, name};
+  if (!fields_check(read, node, &tables, refused)) return false;
+  const uint32_t content = body_find(read, node, "content");
+  const uint32_t calls = body_find(read, node, "tool_calls");
+  snprintf(name, sizeof name, "%s.role", at);
+  if (!check_role(read, body_find(read, node, "role"), name, refused)) return false;
+  snprintf(name, sizeof name, "%s.tool_calls", at);
+  if (!check_calls(read, calls, name, refused)) return false;
+  snprintf(name, sizeof name, "%s.content", at);
+  if (content != 0) return check_content(read, content, name, refused);
+  return body_node(read, calls)->count > 0 ||
+         refuse(refused, 400, "invalid_value", name, "%s is missing", name);
+}
+
+static bool check_messages(const body *read, refusal *refused) {
+  const uint32_t list = body_find(read, BODY_ROOT, "messages");
+  if (list == 0) {
+    return refuse(refused, 400, "missing_required_parameter", "messages", "messages is missing");
+  }
+  if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
+    return refuse_value(refused, "messages", "an array of at least one message");
+  }
+  for (uint32_t node = body_node(read, list)->first; node != 0;
+       node = body_node(read, node)->next) {
+    if (!check_message(read, node, refused)) return false;
+  }
+  return true;
+}
+
+// ---- tools ----
+
+enum { TOOLS_MAX = 1024 };  // each is compared with all before it
+
+static uint32_t name_of(const body *read, uint32_t tool) {
+  return body_find(read, body_find(read, tool, "function"), "name");
+}
+
+static bool is_there_twice(const body *read, uint32_t list, uint32_t tool) {
+  const document_text name = body_node(read, name_of(read, tool))->text;
+  uint32_t before = body_node(read, list)->first;
+  for (; before != tool; before = body_node(read, before)->next) {
+    if (text_is_same(body_node(read, name_of(read, before))->text, name)) return true;
+  }
+  return false;
+}
+
+static bool check_tools(const body *read, uint32_t list, refusal *refused) {
+  if (list == 0) return true;
+  if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count > TOOLS_MAX) {
+    return refuse_value(refused, "tools", "an array of at most 1024 tools");
+  }
+  for (uint32_t tool = body_node(read, list)->first; tool != 0;
+       tool = body_node(read, tool)->next) {
+    const uint32_t name = name_of(read, tool);
+    if (body_is(read, body_find(read, tool, "type"), "function") &&
+        body_node(read, name)->kind == JSON_STRING && body_node(read, name)->text.size_bytes > 0) {
+      if (!is_there_twice(read, list, tool)) continue;
+      return refuse(refused, 400, "invalid_value", "tools", "tools: two tools have one name");
+    }
+    char at[REFUSAL_PARAM_BYTES];
+    snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
+    return refuse_value(refused, at, "{\"type\": \"function\", \"function\": {\"name\", ...}}");
+  }
+  return true;
+}
+
+static bool has_tool(const body *read, uint32_t list, document_text name) {
+  for (uint32_t tool = body_node(read, list)->first; tool != 0;
+       tool = body_node(read, tool)->next) {
+    if (text_is_same(body_node(read, name_of(read, tool))->text, name)) return true;
+  }
+  return false;
+}
+
+// Sets *list to the tools that may be called: 0 for none.
+static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
+  const uint32_t tools = body_find(read, BODY_ROOT, "tools");
+  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
+  const uint32_t named = body_find(read, body_find(read, choice, "function"), "name");
+  if (!check_tools(read, tools, refused)) return false;
+  const bool has_tools = body_node(read, tools)->count > 0;
+  const bool is_named = body_is(read, body_find(read, choice, "type"), "function") &&
+                        body_node(read, named)->kind == JSON_STRING;
+  const bool is_none = body_is(read, choice, "none"),
+             is_required = body_is(read, choice, "required");
+  if (choice != 0 && !is_named && !is_none && !is_required && !body_is(read, choice, "auto")) {
+    return refuse_value(
+        refused, "tool_choice",
+        "none, auto, required or {\"type\": \"function\", \"function\": {\"name\"}}");
+  }
+  if (is_named && !has_tool(read, tools, body_node(read, named)->text)) {
+    return refuse(refused, 400, "invalid_value", "tool_choice",
+                  "tool_choice: there is no tool of this name");
+  }
+  if (is_required && !has_tools) {
+    return refuse(refused, 400, "invalid_value", "tool_choice", "tool_choice needs tools");
+  }
+  *list = has_tools && !is_none ? tools : 0;
+  return true;
+}
+
+// ---- the prompt ----
+
+static void put_source(buffer *out, const body *read, uint32_t node) {
+  const wick_text source = body_source(read, node);
+  buffer_put(out, source.bytes, source.size_bytes);
+}
+
+static void put_content(json_writer *json, buffer *out, const body *read, uint32_t node) {
+  json_member(json, "content");
+  if (body_node(read, node)->kind == JSON_STRING) {
+    put_source(out, read, node);
+    return;
+  }
+  buffer text = {0};
+  for (uint32_t part = body_node(read, node)->first; part != 0;
+       part = body_node(read, part)->next) {
+    const document_text piece = body_node(read, body_find(read, part, "text"))->text;
+    buffer_put(&text, (const char *)piece.bytes, piece.size_bytes);
+  }
+  json_writer own;
+  json_begin(&own, buffer_put, out);
+  json_string(&own, NULL, text.bytes, text.size_bytes);
+  out->has_failed = out->has_failed || text.has_failed;
+  buffer_free(&text);
+}
+
+// Templates know the role system, not developer, and contents that are one text.
+static void put_message(json_writer *json, buffer *out, const body *read, uint32_t node) {
+  json_open(json, NULL, '{');
+  for (uint32_t member = body_node(read, node)->first; member != 0;
+       member = body_node(read, member)->next) {
+    const json_node *found = body_node(read, member);
+    if (text_is(found->key, "content")) continue;
+    if (text_is(found->key, "role") && body_is(read, member, "developer")) {
+      json_text(json, "role", "system");
+      continue;
+    }
+    json_member(json, (const char *)found->key.bytes);
+    put_source(out, read, member);
+  }
+  put_content(json, out, read, body_find(read, node, "content"));
+  json_close(json, '{');
+}
+
+// The object that the template looks at.
+static void put_conversation(buffer *out, const body *read, uint32_t tools) {
+  json_writer json;
+  const uint32_t list = body_find(read, BODY_ROOT, "messages");
+  const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  for (uint32_t node = body_node(read, more)->first; node != 0;
+       node = body_node(read, node)->next) {
+    const json_node *member = body_node(read, node);
+    if (text_is(member->key, "messages") || text_is(member->key, "tools")) continue;
+    json_member(&json, (const char *)member->key.bytes);
+    put_source(out, read, node);
+  }
+  if (tools != 0) json_member(&json, "tools");
+  if (tools != 0) put_source(out, read, tools);
+  json_open(&json, "messages", '[');
+  for (uint32_t node = body_node(read, list)->first; node != 0;
+       node = body_node(read, node)->next) {
+    put_message(&json, out, read, node);
+  }
+  json_close(&json, '[');
+  json_close(&json, '{');
+}
+
+static bool take_prompt(const server *of, const body *read, uint32_t tools, wick_request *request,
+                        refusal *refused) {
+  buffer json = {0};
+  wick_chat chat;
+  wick_error error;
+  wick_chat_default(&chat);
+  put_conversation(&json, read, tools);
+  chat.json = json.bytes;
+  chat.json_bytes = json.size_bytes;
+  chat.now_s = (int64_t)time(NULL);
+  chat.has_now = true;
+  const bool has_json = !json.has_failed;
+  const wick_status status = has_json ? wick_chat_tokenize(of->engine, &chat, &request->tokens,
+                                                           &request->token_count, &error)
+                                      : WICK_E_NOMEM;
+  buffer_free(&json);
+  if (status == WICK_OK) return true;
+  if (!has_json) return refuse(refused, 503, "nomem", NULL, "There is no memory for the messages");
+  if (status == WICK_E_NODATA) {
+    return refuse(refused, 400, "no_template", NULL, "The model has no chat template: %s",
+                  error.message);
+  }
+  if (status == WICK_E_NOMEM) return refuse_error(refused, &error, "messages", NULL);
+  return refuse(refused, 400, "template", "messages", "%s", error.message);
+}
+
+// ---- what the text may be ----
+
+static bool take_format(const body *read, wick_grammar *grammar, refusal *refused) {
+  static const char ANY[] = "{\"type\":\"object\"}";
+  const uint32_t format = body_find(read, BODY_ROOT, "response_format");
+  const uint32_t type = body_find(read, format, "type");
+  if (format == 0 || body_is(read, type, "text")) return true;
+  grammar->kind = WICK_GRAMMAR_JSON_SCHEMA;
+  if (body_is(read, type, "json_object")) {
+    grammar->text = ANY;
+    grammar->text_bytes = sizeof ANY - 1;
+    return true;
+  }
+  if (!body_is(read, type, "json_schema")) {
+    return refuse(refused, 400, "unsupported_value", "response_format",
+                  "response_format.type: text, json_object and json_schema are known");
+  }
+  const uint32_t schema = body_find(read, body_find(read, format, "json_schema"), "schema");
+  if (body_node(read, schema)->kind != JSON_OBJECT) {
+    return refuse_value(refused, "response_format",
+                        "a format whose json_schema.schema is an object");
+  }
+  const wick_text source = body_source(read, schema);
+  grammar->text = source.bytes;
+  grammar->text_bytes = source.size_bytes;
+  return true;
+}
+
+// What a reply that may call tools is held to, as JSON for WICK_GRAMMAR_TOOLS. False: to nothing.
+static bool put_tool_grammar(buffer *out, const body *read, uint32_t tools, wick_text ending) {
+  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
+  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
+  json_writer json;
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  json_member(&json, "tools");
+  put_source(out, read, tools);
+  json_member(&json, "tool_choice");
+  if (choice == 0) buffer_put_text(out, "\"auto\"");
+  if (choice != 0) put_source(out, read, choice);
+  json_bool(&json, "parallel_tool_calls", parallel == 0 || body_is_true(read, parallel));
+  json_string(&json, "ending", ending.bytes, ending.size_bytes);
+  json_close(&json, '{');
+  return !out->has_failed;
+}
+
+// Nobody asks for a call: the model may write anything.
+static bool is_optional(const body *read) {
+  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
+  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
+  return (choice == 0 || body_is(read, choice, "auto")) &&
+         (parallel == 0 || body_is_true(read, parallel));
+}
+
+// ---- the answer ----
+
+typedef struct conversation {
+  wanted asked;
+  uint32_t tools;    // 0: none
+  wick_text ending;  // how the reply begins
+  bool has_reply;    // calls and reasoning are taken apart
+  wick_grammar grammar;
+  buffer tool_grammar;
+} conversation;
+
+static bool take_fields(body *read, conversation *chat, refusal *refused) {
+  const field_tables tables = {fields_chat, fields_common, ""};
+  if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_messages(read, refused) ||
+      !fields_take(read, &chat->asked, refused) || !take_tools(read, &chat->tools, refused) ||
+      !take_format(read, &chat->grammar, refused)) {
+    return false;
+  }
+  wick_request *request = &chat->asked.request;
+  const uint32_t tokens = body_find(read, BODY_ROOT, "max_completion_tokens");
+  const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
+  request->sampling.logprob = body_is_true(read, body_find(read, BODY_ROOT, "logprobs"));
+  if (tokens != 0) request->max_tokens = (uint32_t)body_number(read, tokens);
+  if (top == 0) return true;
+  request->sampling.logprobs = (uint32_t)body_number(read, top);
+  return request->sampling.logprobs == 0 || request->sampling.logprob ||
+         refuse(refused, 400, "invalid_value", "top_logprobs", "top_logprobs needs logprobs: true");
+}
+
+static bool take_reply(const server *of, const body *read, conversation *chat, refusal *refused) {
+  bool has_reasoning, needs_special;
+  wick_request *request = &chat->asked.request;
+  chat->ending = wick_chat_ending(of->engine, &has_reasoning, &needs_special);
+  chat->has_reply = chat->tools != 0 || has_reasoning;
+  request->print_special = chat->has_reply && (chat->tools != 0 || needs_special);
+  if (has_reasoning && chat->asked.limits_reasoning) {
+    chat->asked.reasoning.ending = chat->ending.bytes;
+    chat->asked.reasoning.ending_bytes = chat->ending.size_bytes;
+    request->reasoning = &chat->asked.reasoning;
+  }
+  if (chat->grammar.kind != WICK_GRAMMAR_NONE) request->grammar = &chat->grammar;
+  if (chat->tools == 0) return true;
+  if (request->grammar != NULL) {
+    return is_optional(read) ||
+           refuse(refused, 400, "invalid_value", "tool_choice",
+                  "tool_choice asks for a call, and response_format for a text");
+  }
+  if (!put_tool_grammar(&chat->tool_grammar, read, chat->tools, chat->ending)) {
+    return refuse(refused, 503, "nomem", NULL, "There is no memory for the tools");
+  }
+  chat->grammar = (wick_grammar){.kind = WICK_GRAMMAR_TOOLS,
+                                 .text = chat->tool_grammar.bytes,
+                                 .text_bytes = chat->tool_grammar.size_bytes};
+  request->grammar = &chat->grammar;
+  return true;
+}
+
+static bool open_replies(const server *of, const body *read, const conversation *chat, answer *to,
+                         refusal *refused) {
+  const wick_text tools = chat->tools != 0 ? body_source(read, chat->tools) : (wick_text){NULL, 0};
+  wick_error error;
+  for (uint32_t i = 0; chat->has_reply && i < to->choice_count; i++) {
+    if (wick_reply_create(of->engine, tools.bytes, tools.size_bytes, chat->ending.bytes,
+                          chat->ending.size_bytes, &to->choices[i].reply, &error) != WICK_OK) {
+      return refuse_error(refused, &error, "messages", NULL);
+    }
+  }
+  return true;
+}
+
+// A model that need not call a tool runs without a grammar where its form of calls or a schema
+// cannot be honoured.
+static bool submit(const server *of, const body *read, conversation *chat, answer *to,
+                   refusal *refused) {
+  refusal first = {0};
+  if (generation_submit(of, to, 0, &chat->asked, &first)) return true;
+  const bool is_of_tools = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
+                           strcmp(first.param, "response_format") == 0 && first.status < 500;
+  if (is_of_tools && is_optional(read)) {
+    chat->asked.request.grammar = NULL;
+    return generation_submit(of, to, 0, &chat->asked, refused);
+  }
+  if (is_of_tools) snprintf(first.param, sizeof first.param, "tool_choice");
+  *refused = first;
+  return false;
+}
+
+bool chat_begin(const server *of, body *read, answer *to, refusal *refused) {
+  conversation chat = {0};
+  wick_request *request = &chat.asked.request;
+  const bool has_begun =
+      take_fields(read, &chat, refused) && take_prompt(of, read, chat.tools, request, refused) &&
+      take_reply(of, read, &chat, refused) &&
+      generation_prepare(to, ANSWER_CHAT, &chat.asked, request->completions, refused) &&
+      open_replies(of, read, &chat, to, refused) && submit(of, read, &chat, to, refused);
+  buffer_free(&chat.tool_grammar);
+  if (has_begun) generation_start(of, to);
+  return has_begun;
+}

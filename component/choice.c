@@ -1,0 +1,248 @@
+// component/choice.c — one completion of a request on its way.
+#include "choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "platform/platform.h"
+
+void random_name(char name[RANDOM_NAME_BYTES]) {
+  uint8_t bytes[RANDOM_NAME_BYTES - 1];
+  platform_random(bytes, sizeof bytes);
+  for (size_t i = 0; i < sizeof bytes; i++) {
+    name[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[bytes[i] % 36];
+  }
+  name[RANDOM_NAME_BYTES - 1] = '\0';
+}
+
+// ---- replies: what the engine makes of a piece, as JSON ----
+
+static wick_text text_of(const json_document *document, uint32_t node) {
+  const document_text text = document_node(document, node)->text;
+  return (wick_text){(const char *)text.bytes, text.size_bytes};
+}
+
+static void give_call(const json_document *document, uint32_t node, choice *from, delta_sink sink,
+                      void *context) {
+  const uint32_t function = document_find(document, node, "function");
+  const uint32_t name = document_find(document, function, "name");
+  const wick_text index = text_of(document, document_find(document, node, "index"));
+  char id[CALL_ID_BYTES];
+  delta piece = {
+      .is_call = true,
+      .call_arguments = text_of(document, document_find(document, function, "arguments"))};
+  for (size_t i = 0; i < index.size_bytes; i++) {
+    piece.call_index = piece.call_index * 10 + (uint32_t)(index.bytes[i] - '0');
+  }
+  if (name != 0) {
+    const wick_text given = text_of(document, document_find(document, node, "id"));
+    snprintf(id, sizeof id, "%.*s", (int)given.size_bytes, given.bytes);
+    char made[RANDOM_NAME_BYTES];
+    random_name(made);
+    // some templates want nine letters and digits
+    if (given.size_bytes == 0) snprintf(id, sizeof id, "%.9s", made);
+    piece.call_id = id;
+    piece.call_name = text_of(document, name);
+    from->has_called = true;
+  }
+  sink(context, from, &piece);
+}
+
+static void give_deltas(const json_document *document, choice *from, delta_sink sink,
+                        void *context) {
+  for (uint32_t node = document_node(document, BODY_ROOT)->first; node != 0;
+       node = document_node(document, node)->next) {
+    const uint32_t calls = document_find(document, node, "tool_calls");
+    for (uint32_t one = document_node(document, calls)->first; one != 0;
+         one = document_node(document, one)->next) {
+      give_call(document, one, from, sink, context);
+    }
+    const delta piece = {
+        .content = text_of(document, document_find(document, node, "content")),
+        .reasoning = text_of(document, document_find(document, node, "reasoning_content"))};
+    if (piece.content.bytes != NULL || piece.reasoning.bytes != NULL) sink(context, from, &piece);
+  }
+}
+
+// A call whose text broke is content, as a model may write anything.
+static void give_broken(choice *from, const wick_error *error, delta_sink sink, void *context) {
+  const size_t begin =
+      error->numbers[0] < from->said.size_bytes ? (size_t)error->numbers[0] : from->said.size_bytes;
+  const delta piece = {.content = {from->said.bytes + begin, from->said.size_bytes - begin},
+                       .breaks_calls = true,
+                       .call_index = (uint32_t)error->numbers[1]};
+  from->has_called = false;
+  wick_reply_destroy(from->reply);
+  from->reply = NULL;
+  sink(context, from, &piece);
+}
+
+bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
+                 void *context) {
+  if (from->reply == NULL) {
+    const delta piece = {.content = {text, text_bytes}};
+    if (text_bytes > 0) sink(context, from, &piece);
+    return true;
+  }
+  buffer_put(&from->said, text, text_bytes);
+  wick_text deltas;
+  wick_error error;
+  const wick_status status =
+      wick_reply_read(from->reply, text, text_bytes, is_last, &deltas, &error);
+  if (status == WICK_E_NOMEM || from->said.has_failed) return false;
+  memory_gate memory;
+  grammar_work work;
+  json_document document;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  work_begin(&work, &memory);
+  const bool is_read =
+      document_read(&work, (const uint8_t *)deltas.bytes, deltas.size_bytes, &document);
+  if (is_read) give_deltas(&document, from, sink, context);
+  work_end(&work);
+  // a call that the length has cut stays a call
+  const bool is_cut = status == WICK_E_TRUNCATED && strcmp(from->finish, "length") == 0;
+  if (is_read && status != WICK_OK && !is_cut) give_broken(from, &error, sink, context);
+  return is_read;
+}
+
+// ---- whole answers ----
+
+static call *call_at(choice *to, uint32_t index) {
+  if (index < to->call_count) return &to->calls[index];
+  if (to->call_count == to->call_capacity) {
+    const uint32_t capacity = to->call_capacity * 2 + 4;
+    call *grown = realloc(to->calls, capacity * sizeof *grown);
+    if (grown == NULL) {
+      to->content.has_failed = true;
+      return NULL;
+    }
+    to->calls = grown;
+    to->call_capacity = capacity;
+  }
+  to->calls[to->call_count] = (call){0};
+  return &to->calls[to->call_count++];
+}
+
+static void drop_calls(choice *from, uint32_t count) {
+  while (from->call_count > count) {
+    call *last = &from->calls[--from->call_count];
+    buffer_free(&last->name);
+    buffer_free(&last->arguments);
+  }
+}
+
+void choice_keep(void *nothing, choice *to, const delta *piece) {
+  (void)nothing;
+  if (piece->breaks_calls) drop_calls(to, piece->call_index);
+  buffer_put(&to->content, piece->content.bytes, piece->content.size_bytes);
+  buffer_put(&to->reasoning, piece->reasoning.bytes, piece->reasoning.size_bytes);
+  call *called = piece->is_call ? call_at(to, piece->call_index) : NULL;
+  if (called == NULL) return;
+  if (piece->call_id != NULL) {
+    snprintf(called->id, sizeof called->id, "%s", piece->call_id);
+    buffer_put(&called->name, piece->call_name.bytes, piece->call_name.size_bytes);
+  }
+  buffer_put(&called->arguments, piece->call_arguments.bytes, piece->call_arguments.size_bytes);
+}
+
+void choice_free(choice *from) {
+  wick_reply_destroy(from->reply);
+  drop_calls(from, 0);
+  free(from->calls);
+  buffer_free(&from->said);
+  buffer_free(&from->content);
+  buffer_free(&from->reasoning);
+  buffer_free(&from->details.tokens);
+  buffer_free(&from->details.logprobs);
+  buffer_free(&from->details.tops);
+  buffer_free(&from->details.offsets);
+}
+
+// ---- logprobs ----
+
+enum { TOKEN_BYTES_MAX = 1024 };
+
+static wick_text bytes_of(wick_engine *engine, int32_t token, char scratch[TOKEN_BYTES_MAX]) {
+  wick_text text = {"", 0};
+  wick_error error;
+  if (wick_detokenize_bytes_max(engine, 0) <= TOKEN_BYTES_MAX) {
+    wick_token_bytes(engine, token, scratch, &text, &error);
+  }
+  return text;
+}
+
+// {token, logprob, bytes} of chat completions, without its end.
+static void open_token(json_writer *json, wick_text text, float logprob) {
+  json_open(json, NULL, '{');
+  json_string(json, "token", text.bytes, text.size_bytes);
+  json_f32(json, "logprob", logprob);
+  json_open(json, "bytes", '[');
+  for (size_t i = 0; i < text.size_bytes; i++) json_u64(json, NULL, (uint8_t)text.bytes[i]);
+  json_close(json, '[');
+}
+
+static void add_chat(details *to, wick_engine *engine, const wick_event *event,
+                     uint32_t alternatives) {
+  char scratch[TOKEN_BYTES_MAX];
+  json_writer json;
+  json_begin(&json, buffer_put, &to->tokens);
+  open_token(&json, bytes_of(engine, event->token, scratch), event->logprob);
+  json_open(&json, "top_logprobs", '[');
+  for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
+    const wick_logprob top = wick_event_top(event, i);
+    open_token(&json, bytes_of(engine, top.token, scratch), top.logprob);
+    json_close(&json, '{');
+  }
+  json_close(&json, '[');
+  json_close(&json, '{');
+}
+
+// Of a UTF-8 text in UTF-16; bytes that are none count one each.
+static uint32_t units_of(wick_text text) {
+  uint32_t units = 0;
+  for (size_t i = 0; i < text.size_bytes; i++) {
+    const uint8_t byte = (uint8_t)text.bytes[i];
+    units += (byte & 0xc0) != 0x80 ? 1 + (byte >= 0xf0) : 0;
+  }
+  return units;
+}
+
+static void add_text(details *to, wick_engine *engine, const wick_event *event,
+                     uint32_t alternatives) {
+  char scratch[TOKEN_BYTES_MAX], key[TOKEN_BYTES_MAX + 1];
+  const wick_text text = bytes_of(engine, event->token, scratch);
+  json_writer json;
+  json_begin(&json, buffer_put, &to->tokens);
+  json_string(&json, NULL, text.bytes, text.size_bytes);
+  json_begin(&json, buffer_put, &to->logprobs);
+  json_f32(&json, NULL, event->logprob);
+  json_begin(&json, buffer_put, &to->offsets);
+  json_u64(&json, NULL, to->text_units);
+  to->text_units += units_of(text);
+  json_begin(&json, buffer_put, &to->tops);
+  json_open(&json, NULL, '{');
+  for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
+    const wick_logprob top = wick_event_top(event, i);
+    const wick_text name = bytes_of(engine, top.token, scratch);
+    snprintf(key, sizeof key, "%.*s", (int)name.size_bytes, name.bytes);
+    json_f32(&json, key, top.logprob);
+  }
+  json_close(&json, '{');
+}
+
+void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
+                 bool is_chat) {
+  buffer *const lists[] = {&to->tokens, &to->logprobs, &to->tops, &to->offsets};
+  const bool has_items = to->tokens.size_bytes > 0;
+  for (uint32_t i = 0; has_items && i < (is_chat ? 1 : 4); i++) buffer_put_text(lists[i], ",");
+  (is_chat ? add_chat : add_text)(to, engine, event, alternatives);
+}
+
+void details_clear(details *held) {
+  buffer_clear(&held->tokens);
+  buffer_clear(&held->logprobs);
+  buffer_clear(&held->tops);
+  buffer_clear(&held->offsets);
+}

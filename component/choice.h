@@ -1,0 +1,66 @@
+// component/choice.h — one completion of a request on its way: what a model's text is taken apart
+// to, and what of it a whole answer keeps.
+#ifndef WICK_COMPONENT_CHOICE_H
+#define WICK_COMPONENT_CHOICE_H
+
+#include "body.h"
+
+enum { CALL_ID_BYTES = 48 };
+
+typedef struct call {
+  char id[CALL_ID_BYTES];
+  buffer name, arguments;
+} call;
+
+// The logprobs of tokens as items of JSON arrays. Of chat completions `tokens` alone is used, whose
+// items are objects.
+typedef struct details {
+  buffer tokens, logprobs, tops, offsets;
+  uint32_t text_units;  // of UTF-16, of all tokens: OpenAI's text_offset
+} details;
+
+typedef struct choice {
+  uint32_t request;   // the engine's number
+  bool is_open;       // its last event has not come
+  bool has_called;    // a tool, and no call has broken
+  wick_reply *reply;  // NULL: all is content
+  buffer said;        // with a reply: all of the text, as a broken call begins in an earlier piece
+  // what a whole answer keeps
+  buffer content, reasoning;
+  call *calls;  // [call_count]
+  uint32_t call_count, call_capacity;
+  details details;
+  // of its end
+  const char *finish;  // "stop", "length"; NULL: not ended
+  uint32_t tokens_prompt, tokens_cached, tokens_out;
+} choice;
+
+// A piece of a reply. Texts are valid during the call that gets it.
+typedef struct delta {
+  wick_text content, reasoning;  // bytes NULL: none
+  bool is_call;
+  uint32_t call_index;
+  const char *call_id;  // NULL: a further piece of the arguments
+  wick_text call_name, call_arguments;
+  bool breaks_calls;  // calls from call_index on were none; content is their text
+} delta;
+typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
+
+// Takes a piece of the model's text apart. False: no memory.
+bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
+                 void *context);
+// Adds a piece to what a whole answer keeps; a delta_sink without a context.
+void choice_keep(void *nothing, choice *from, const delta *piece);
+void choice_free(choice *from);
+
+// Adds a token's logprobs, as chat completions have them or as completions have them.
+// [alternatives] of the event are told.
+void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
+                 bool is_chat);
+void details_clear(details *held);
+
+// 25 random digits and lower letters, terminated.
+enum { RANDOM_NAME_BYTES = 26 };
+void random_name(char name[RANDOM_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,343 @@
+// component/fields.c — the fields of a request's body, checked by tables and given to the engine.
+#include "fields.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "platform/platform.h"
+
+#define WHOLE_MAX 9007199254740991.0  // that a number of JavaScript holds exactly
+
+// Those of llama.cpp's server are among them.
+const field fields_common[] = {{"model", FIELD_TEXT, 0, 0, NULL},
+                               {"user", FIELD_IGNORED, 0, 0, NULL},
+                               {"stream", FIELD_BOOLEAN, 0, 0, NULL},
+                               {"stream_options", FIELD_OBJECT, 0, 0, NULL},
+                               {"max_tokens", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+                               {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
+                               {"stop", FIELD_IGNORED, 0, 0, NULL},
+                               {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
+                               {"temperature", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"top_p", FIELD_NUMBER, 0, 1, NULL},
+                               {"top_k", FIELD_WHOLE, 0, UINT32_MAX, NULL},
+                               {"min_p", FIELD_NUMBER, 0, 1, NULL},
+                               {"repeat_penalty", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"frequency_penalty", FIELD_NUMBER, -100, 100, NULL},
+                               {"presence_penalty", FIELD_NUMBER, -100, 100, NULL},
+                               {"logit_bias", FIELD_OBJECT, 0, 0, NULL},
+                               {"thinking_budget_tokens", FIELD_WHOLE, -1, UINT32_MAX, NULL},
+                               {"salt", FIELD_TEXT, 0, 0, NULL},
+                               {"typical_p", FIELD_NUMBER, 0, 1, NULL},
+                               {"top_n_sigma", FIELD_NUMBER, -1, 3.4e38, NULL},
+                               {"xtc_probability", FIELD_NUMBER, 0, 1, NULL},
+                               {"xtc_threshold", FIELD_NUMBER, 0, 1, NULL},
+                               {"dynatemp_range", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"dynatemp_exponent", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"dry_multiplier", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"dry_base", FIELD_NUMBER, 1, 3.4e38, NULL},
+                               {"dry_allowed_length", FIELD_WHOLE, 0, WICK_PENALTY_LAST_MAX, NULL},
+                               {"dry_penalty_last_n", FIELD_WHOLE, -1, WICK_PENALTY_LAST_MAX, NULL},
+                               {"dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL},
+                               {"repeat_last_n", FIELD_WHOLE, -1, WICK_PENALTY_LAST_MAX, NULL},
+                               {"mirostat", FIELD_WHOLE, 0, 2, NULL},
+                               {"mirostat_tau", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"mirostat_eta", FIELD_NUMBER, 0, 3.4e38, NULL},
+                               {"adaptive_target", FIELD_NUMBER, -1, 1, NULL},
+                               {"adaptive_decay", FIELD_NUMBER, 0, 0.99, NULL},
+                               {"samplers", FIELD_IGNORED, 0, 0, NULL},
+                               {"post_sampling_probs", FIELD_BOOLEAN, 0, 0, NULL},
+                               {NULL, FIELD_IGNORED, 0, 0, NULL}};
+
+static const field *find(const field *table, document_text name) {
+  for (; table != NULL && table->name != NULL; table++) {
+    if (text_is(name, table->name)) return table;
+  }
+  return NULL;
+}
+
+// ---- checks ----
+
+static bool is_in_range(const body *read, uint32_t node, const field *known) {
+  const double value = body_number(read, node);
+  if (known->kind == FIELD_WHOLE && value != floor(value)) return false;
+  return value >= known->min && value <= known->max;
+}
+
+static bool check_number(const body *read, uint32_t node, const field *known, const char *name,
+                         refusal *refused) {
+  if (body_node(read, node)->kind == JSON_NUMBER && is_in_range(read, node, known)) return true;
+  char words[96];
+  const char *kind = known->kind == FIELD_WHOLE ? "a whole number" : "a number";
+  if (known->max >= WHOLE_MAX || known->max == UINT32_MAX) {
+    snprintf(words, sizeof words, "%s of at least %.16g", kind, known->min);
+  } else {
+    snprintf(words, sizeof words, "%s from %.16g to %.16g", kind, known->min, known->max);
+  }
+  return refuse_value(refused, name, known->min == -WHOLE_MAX ? "a whole number" : words);
+}
+
+// `idle` is JSON texts with '|' between.
+static bool is_idle(const char *idle, wick_text source) {
+  while (idle != NULL && *idle != '\0') {
+    const size_t size = strcspn(idle, "|");
+    if (size == source.size_bytes && memcmp(idle, source.bytes, size) == 0) return true;
+    idle += size + (idle[size] == '|');
+  }
+  return false;
+}
+
+static bool check_missing(const body *read, uint32_t node, const field *known, const char *name,
+                          refusal *refused) {
+  const wick_text source = body_source(read, node);
+  if (is_idle(known->idle, source)) return true;
+  const int shown = source.size_bytes < 60 ? (int)source.size_bytes : 60;
+  return refuse(refused, 400, "unsupported_parameter", name, "%s: %.*s is not supported", name,
+                shown, source.bytes);
+}
+
+static bool check_field(const body *read, uint32_t node, const field *known, const char *name,
+                        refusal *refused) {
+  const json_kind kind = body_node(read, node)->kind;
+  switch (known->kind) {
+    case FIELD_IGNORED:
+      return true;
+    case FIELD_BOOLEAN:
+      if (kind == JSON_TRUE || kind == JSON_FALSE) return true;
+      return refuse_value(refused, name, "true or false");
+    case FIELD_NUMBER:
+    case FIELD_WHOLE:
+      return check_number(read, node, known, name, refused);
+    case FIELD_TEXT:
+      return kind == JSON_STRING || refuse_value(refused, name, "a string");
+    case FIELD_OBJECT:
+      return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
+    case FIELD_MISSING:
+      return check_missing(read, node, known, name, refused);
+  }
+  return false;
+}
+
+bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused) {
+  for (uint32_t node = body_node(read, object)->first; node != 0;
+       node = body_node(read, node)->next) {
+    const json_node *member = body_node(read, node);
+    char name[REFUSAL_PARAM_BYTES];
+    const int shown = member->key.size_bytes < 60 ? (int)member->key.size_bytes : 60;
+    snprintf(name, sizeof name, "%s%.*s", tables->prefix, shown, (const char *)member->key.bytes);
+    const field *known = find(tables->own, member->key);
+    if (known == NULL) known = find(tables->shared, member->key);
+    if (known == NULL) {
+      return refuse(refused, 400, "unknown_parameter", name, "%s is no field that is known here",
+                    name);
+    }
+    if (member->kind == JSON_NULL) continue;
+    if (!check_field(read, node, known, name, refused)) return false;
+  }
+  return true;
+}
+
+// ---- values ----
+
+bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,
+                       uint32_t *count, refusal *refused) {
+  const json_node *found = body_node(read, node);
+  const bool is_list = found->kind == JSON_ARRAY;
+  *count = is_list ? found->count : 1;
+  *texts = body_alloc(read, *count + 1, sizeof **texts, refused);
+  if (*texts == NULL) return false;
+  uint32_t index = 0;
+  for (uint32_t item = is_list ? found->first : node; item != 0;
+       item = is_list ? body_node(read, item)->next : 0) {
+    if (body_node(read, item)->kind != JSON_STRING) {
+      return refuse_value(refused, param, "a string or an array of strings");
+    }
+    (*texts)[index++] = body_node(read, item)->text;
+  }
+  return true;
+}
+
+// As the engine takes lists of texts: pointers, and sizes beside them.
+static bool take_list(body *read, const char *name, const char *const **bytes, const size_t **sizes,
+                      uint32_t *count, refusal *refused) {
+  const uint32_t node = body_find(read, BODY_ROOT, name);
+  document_text *texts;
+  if (node == 0) return true;
+  if (!fields_take_texts(read, node, name, &texts, count, refused)) return false;
+  const char **pointers = body_alloc(read, *count + 1, sizeof *pointers, refused);
+  size_t *lengths = body_alloc(read, *count + 1, sizeof *lengths, refused);
+  if (pointers == NULL || lengths == NULL) return false;
+  for (uint32_t i = 0; i < *count; i++) {
+    pointers[i] = (const char *)texts[i].bytes;
+    lengths[i] = texts[i].size_bytes;
+  }
+  *bytes = pointers;
+  *sizes = lengths;
+  return true;
+}
+
+static bool take_token(document_text key, int32_t *token) {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < key.size_bytes; i++) {
+    if (key.bytes[i] < '0' || key.bytes[i] > '9' || value > INT32_MAX / 10) return false;
+    value = value * 10 + (key.bytes[i] - '0');
+  }
+  *token = (int32_t)value;
+  return key.size_bytes > 0 && value <= INT32_MAX;
+}
+
+static bool take_bias(body *read, wick_sampling *sampling, refusal *refused) {
+  const uint32_t node = body_find(read, BODY_ROOT, "logit_bias");
+  if (node == 0) return true;
+  wick_bias *list = body_alloc(read, body_node(read, node)->count + 1, sizeof *list, refused);
+  if (list == NULL) return false;
+  uint32_t count = 0;
+  for (uint32_t item = body_node(read, node)->first; item != 0;
+       item = body_node(read, item)->next) {
+    if (!take_token(body_node(read, item)->key, &list[count].token) ||
+        body_node(read, item)->kind != JSON_NUMBER) {
+      return refuse_value(refused, "logit_bias", "an object of token ids and numbers");
+    }
+    list[count++].bias = (float)body_number(read, item);
+  }
+  sampling->bias = list;
+  sampling->bias_count = count;
+  return true;
+}
+
+static char letter_of(document_text name) {
+  static const char *const NAMES[] = {"penalties",   "dry",       "top_n_sigma", "top_k",
+                                      "typ_p",       "top_p",     "min_p",       "xtc",
+                                      "temperature", "adaptive_p"};
+  for (uint32_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    if (text_is(name, NAMES[i])) return "edskypmxta"[i];
+  }
+  return '\0';
+}
+
+static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused) {
+  const uint32_t node = body_find(read, BODY_ROOT, "samplers");
+  document_text *names;
+  uint32_t count = 0;
+  if (node == 0) return true;
+  if (!fields_take_texts(read, node, "samplers", &names, &count, refused)) return false;
+  char *letters = body_alloc(read, count + 1, 1, refused);
+  if (letters == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    letters[i] = letter_of(names[i]);
+    if (letters[i] != '\0') continue;
+    return refuse_value(refused, "samplers", "an array of names of samplers");
+  }
+  sampling->samplers = letters;
+  return true;
+}
+
+typedef struct setting {
+  const char *name;
+  float *number;    // either of them
+  uint32_t *whole;  // -1 is WICK_LAST_CONTEXT
+} setting;
+
+static void take_settings(const body *read, wick_sampling *s) {
+  const setting settings[] = {{"temperature", &s->temperature, NULL},
+                              {"top_p", &s->top_p, NULL},
+                              {"top_k", NULL, &s->top_k},
+                              {"min_p", &s->min_p, NULL},
+                              {"repeat_penalty", &s->repeat_penalty, NULL},
+                              {"frequency_penalty", &s->frequency_penalty, NULL},
+                              {"presence_penalty", &s->presence_penalty, NULL},
+                              {"repeat_last_n", NULL, &s->penalty_last},
+                              {"typical_p", &s->typical_p, NULL},
+                              {"top_n_sigma", &s->top_n_sigma, NULL},
+                              {"xtc_probability", &s->xtc_probability, NULL},
+                              {"xtc_threshold", &s->xtc_threshold, NULL},
+                              {"dynatemp_range", &s->dynatemp_range, NULL},
+                              {"dynatemp_exponent", &s->dynatemp_exponent, NULL},
+                              {"dry_multiplier", &s->dry_multiplier, NULL},
+                              {"dry_base", &s->dry_base, NULL},
+                              {"dry_allowed_length", NULL, &s->dry_allowed_length},
+                              {"dry_penalty_last_n", NULL, &s->dry_penalty_last},
+                              {"mirostat", NULL, &s->mirostat},
+                              {"mirostat_tau", &s->mirostat_tau, NULL},
+                              {"mirostat_eta", &s->mirostat_eta, NULL},
+                              {"adaptive_target", &s->adaptive_target, NULL},
+                              {"adaptive_decay", &s->adaptive_decay, NULL}};
+  for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+    const uint32_t node = body_find(read, BODY_ROOT, settings[i].name);
+    if (node == 0) continue;
+    const double value = body_number(read, node);
+    if (settings[i].number != NULL) *settings[i].number = (float)value;
+    if (settings[i].whole != NULL) *settings[i].whole = (uint32_t)(int64_t)value;
+  }
+  const uint32_t last = body_find(read, BODY_ROOT, "repeat_last_n");
+  if (last == 0 || body_number(read, last) != 0) return;
+  // it looks at no token, where 0 means the default to the engine
+  s->repeat_penalty = 1;
+  s->frequency_penalty = s->presence_penalty = 0;
+}
+
+static uint64_t seed_of(const body *read) {
+  const uint32_t node = body_find(read, BODY_ROOT, "seed");
+  if (node != 0 && body_number(read, node) != -1) return (uint64_t)(int64_t)body_number(read, node);
+  uint64_t seed;
+  platform_random(&seed, sizeof seed);
+  return seed;
+}
+
+static bool take_stream(const body *read, wanted *out, refusal *refused) {
+  static const field options[] = {{"include_usage", FIELD_BOOLEAN, 0, 0, NULL},
+                                  {"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
+                                  {NULL, FIELD_IGNORED, 0, 0, NULL}};
+  const uint32_t node = body_find(read, BODY_ROOT, "stream_options");
+  out->is_streamed = body_is_true(read, body_find(read, BODY_ROOT, "stream"));
+  if (node == 0) return true;
+  const field_tables tables = {options, NULL, "stream_options."};
+  if (!fields_check(read, node, &tables, refused)) return false;
+  if (!out->is_streamed) {
+    return refuse(refused, 400, "invalid_value", "stream_options",
+                  "stream_options needs stream: true");
+  }
+  out->includes_usage = body_is_true(read, body_find(read, node, "include_usage"));
+  return true;
+}
+
+static void take_counts(const body *read, wanted *out) {
+  wick_request *request = &out->request;
+  const uint32_t n = body_find(read, BODY_ROOT, "n");
+  const uint32_t tokens = body_find(read, BODY_ROOT, "max_tokens");
+  const uint32_t budget = body_find(read, BODY_ROOT, "thinking_budget_tokens");
+  if (n != 0) request->completions = (uint32_t)body_number(read, n);
+  if (tokens != 0) request->max_tokens = (uint32_t)body_number(read, tokens);
+  out->limits_reasoning = budget != 0 && body_number(read, budget) >= 0;
+  if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
+}
+
+static bool take_salt(const body *read, wick_request *request, refusal *refused) {
+  const uint32_t node = body_find(read, BODY_ROOT, "salt");
+  if (node == 0) return true;
+  request->salt = (const char *)body_node(read, node)->text.bytes;
+  request->salt_bytes = body_node(read, node)->text.size_bytes;
+  return request->salt_bytes > 0 || refuse_value(refused, "salt", "a string that is not empty");
+}
+
+bool fields_take(body *read, wanted *out, refusal *refused) {
+  memset(out, 0, sizeof *out);
+  wick_request_default(&out->request);
+  wick_sampling *sampling = &out->request.sampling;
+  // the defaults of llama.cpp, which most GGUF models are tested with
+  sampling->temperature = 0.8f;
+  sampling->top_k = 40;
+  sampling->top_p = 0.95f;
+  sampling->min_p = 0.05f;
+  sampling->seed = seed_of(read);
+  sampling->logprobs_after = body_is_true(read, body_find(read, BODY_ROOT, "post_sampling_probs"));
+  out->request.completions = 1;
+  take_settings(read, sampling);
+  take_counts(read, out);
+  return take_stream(read, out, refused) && take_salt(read, &out->request, refused) &&
+         take_bias(read, sampling, refused) && take_samplers(read, sampling, refused) &&
+         take_list(read, "stop", &out->request.stops, &out->request.stop_bytes,
+                   &out->request.stop_count, refused) &&
+         take_list(read, "dry_sequence_breakers", &sampling->dry_sequence_breakers,
+                   &sampling->dry_breaker_bytes, &sampling->dry_breaker_count, refused);
+}

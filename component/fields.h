@@ -1,0 +1,49 @@
+// component/fields.h — the fields of a request's body. A field that is unknown or asks for a
+// missing feature is refused by name, because ignoring it would change the answer.
+#ifndef WICK_COMPONENT_FIELDS_H
+#define WICK_COMPONENT_FIELDS_H
+
+#include "body.h"
+
+typedef enum field_kind {
+  FIELD_IGNORED,  // concerns OpenAI's service only; or is checked where it is used
+  FIELD_BOOLEAN,
+  FIELD_NUMBER,
+  FIELD_WHOLE,
+  FIELD_TEXT,
+  FIELD_OBJECT,
+  FIELD_MISSING  // of a missing feature: only `idle` is accepted
+} field_kind;
+
+typedef struct field {
+  const char *name;
+  field_kind kind;
+  double min, max;   // of numbers
+  const char *idle;  // JSON that asks for nothing, of several with '|' between; NULL: null alone
+} field;
+
+// A table ends with a field without a name.
+typedef struct field_tables {
+  const field *own, *shared;  // NULL: there is no second
+  const char *prefix;         // of the fields' names in messages, "" or "messages[0]."
+} field_tables;
+// Are all members of `object` fields of the tables, with values that are right?
+bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
+
+// What chat completions and completions share.
+extern const field fields_common[];
+
+// What a body asks of the engine. Its memory is the body's.
+typedef struct wanted {
+  wick_request request;
+  wick_reasoning reasoning;  // in force where tokens_max is given: limits_reasoning
+  bool limits_reasoning;
+  bool is_streamed, includes_usage;
+} wanted;
+// Of fields that fields_check has seen. Without a seed there is a random one.
+bool fields_take(body *read, wanted *out, refusal *refused);
+// A string, or an array of strings: *count of them. `param` names it.
+bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,
+                       uint32_t *count, refusal *refused);
+
+#endif

@@ -1,0 +1,145 @@
+// component/generation.c — the completions of an answer, from the queue to the last event.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "answer.h"
+#include "server.h"
+
+bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
+                        refusal *refused) {
+  char name[RANDOM_NAME_BYTES];
+  random_name(name);
+  snprintf(to->id, sizeof to->id, "%s-%s", kind == ANSWER_CHAT ? "chatcmpl" : "cmpl", name);
+  to->kind = kind;
+  to->created_s = (int64_t)time(NULL);
+  to->is_streamed = asked->is_streamed;
+  to->includes_usage = asked->includes_usage;
+  to->has_logprobs = asked->request.sampling.logprob;
+  to->alternatives = asked->request.sampling.logprobs;
+  to->choices_a_prompt = asked->request.completions;
+  to->choices = calloc(choice_count, sizeof *to->choices);
+  if (to->choices == NULL) return refuse(refused, 503, "nomem", NULL, "There is no memory");
+  to->choice_count = choice_count;
+  return true;
+}
+
+bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
+                       refusal *refused) {
+  uint32_t id;
+  wick_error error;
+  const bool is_chat = to->kind == ANSWER_CHAT;
+  if (wick_request_submit(of->engine, &asked->request, &id, &error) != WICK_OK) {
+    return refuse_error(refused, &error, is_chat ? "messages" : "prompt",
+                        is_chat ? "response_format" : NULL);
+  }
+  for (uint32_t i = 0; i < asked->request.completions; i++) {
+    to->choices[first + i].request = id + i;
+    to->choices[first + i].is_open = true;
+    to->choices_open++;
+  }
+  return true;
+}
+
+void generation_start(const server *of, answer *to) {
+  to->status = 200;
+  to->content_type = "application/json";
+  if (to->is_streamed) answer_begin_stream(of, to);
+}
+
+// ---- events ----
+
+void generation_cancel(const server *of, answer *to) {
+  for (uint32_t i = 0; i < to->choice_count; i++) {
+    if (to->choices[i].is_open) wick_request_cancel(of->engine, to->choices[i].request);
+    to->choices[i].is_open = false;
+  }
+  to->choices_open = 0;
+}
+
+// The events that are being taken would not outlive a cancel, so the server cancels what is left.
+// An error ends a stream as its last event, and any other answer as its status.
+static void fail(answer *to, const refusal *told) {
+  if (!to->has_head) {
+    answer_refuse(to, told);
+    return;
+  }
+  buffer_put_text(&to->out, "data: ");
+  refusal_write(told, &to->out);
+  buffer_put_text(&to->out, "\n\n");
+  to->is_done = true;
+}
+
+typedef struct receiver {
+  const server *of;
+  answer *to;
+} receiver;
+
+static void stream_delta(void *context, choice *from, const delta *piece) {
+  const receiver *stream = context;
+  answer_put_delta(stream->of, stream->to, from, piece);
+}
+
+static void end_choice(choice *ended, const wick_event *event) {
+  ended->is_open = false;
+  ended->finish = event->finish == WICK_FINISH_LENGTH ? "length" : "stop";
+  ended->tokens_prompt = event->tokens_prompt;
+  ended->tokens_cached = event->tokens_cached;
+  ended->tokens_out = event->tokens_out;
+}
+
+static bool fail_by(answer *to, const wick_event *event) {
+  refusal told = {0};
+  wick_error error = {.status = (wick_status)event->status,
+                      .subject = (wick_subject)event->subject};
+  snprintf(error.message, sizeof error.message, "%.*s", (int)event->text_bytes,
+           wick_event_text(event));
+  refuse_error(&told, &error, NULL, NULL);
+  fail(to, &told);
+  return true;
+}
+
+static void take_piece(const server *of, answer *to, choice *from, const wick_event *event) {
+  const bool is_done = event->kind == WICK_EVENT_DONE;
+  receiver stream = {of, to};
+  if (to->has_logprobs && event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
+    details_add(&from->details, of->engine, event, to->alternatives, to->kind == ANSWER_CHAT);
+  }
+  if (is_done) end_choice(from, event);
+  const bool is_read =
+      choice_read(from, wick_event_text(event), event->text_bytes, is_done,
+                  to->is_streamed ? stream_delta : choice_keep, to->is_streamed ? &stream : NULL);
+  if (to->is_streamed) answer_put_logprobs(of, to, from);
+  if (is_done) to->choices_open--;
+  if (is_done && to->is_streamed) answer_put_end(of, to, from);
+  if (!is_read || to->out.has_failed || from->content.has_failed) {
+    refusal told = {0};
+    refuse(&told, 503, "nomem", NULL, "There is no memory for the answer");
+    fail(to, &told);
+  } else if (to->choices_open == 0) {
+    (to->is_streamed ? answer_end_stream : answer_put_whole)(of, to);
+  }
+}
+
+bool generation_take(const server *of, answer *to, const wick_event *event) {
+  for (uint32_t i = 0; i < to->choice_count; i++) {
+    choice *from = &to->choices[i];
+    if (!from->is_open || from->request != event->request) continue;
+    if (to->is_done) return true;
+    const bool is_done = event->kind == WICK_EVENT_DONE;
+    if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
+    if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
+    return true;
+  }
+  return false;
+}
+
+void generation_free(const server *of, answer *to) {
+  generation_cancel(of, to);
+  for (uint32_t i = 0; i < to->choice_count; i++) choice_free(&to->choices[i]);
+  free(to->choices);
+  to->choices = NULL;
+  to->choice_count = 0;
+  buffer_free(&to->out);
+}

@@ -1,0 +1,164 @@
+// component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
+// wit/p2.wit has the types of what is imported here.
+#include <stdlib.h>
+#include <string.h>
+
+#include "http_values.h"
+#include "server.h"
+
+#define HTTP "wasi:http/types@0.2.0"
+#define STREAMS "wasi:io/streams@0.2.0"
+
+// ---- imports ----
+
+ABI_IMPORT(HTTP, "[method]incoming-request.method")
+void request_method(abi_handle request, abi_result *out);
+ABI_IMPORT(HTTP, "[method]incoming-request.path-with-query")
+void request_path(abi_handle request, abi_result *out);
+ABI_IMPORT(HTTP, "[method]incoming-request.headers")
+abi_handle request_headers(abi_handle request);
+ABI_IMPORT(HTTP, "[method]incoming-request.consume")
+void request_consume(abi_handle request, abi_result *out);
+ABI_IMPORT(HTTP, "[resource-drop]incoming-request") void request_drop(abi_handle request);
+ABI_IMPORT(HTTP, "[method]incoming-body.stream")
+void incoming_body_stream(abi_handle body, abi_result *out);
+ABI_IMPORT(HTTP, "[resource-drop]incoming-body") void incoming_body_drop(abi_handle body);
+ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
+ABI_IMPORT(HTTP, "[method]fields.get")
+void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
+ABI_IMPORT(HTTP, "[method]fields.append")
+void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
+                   size_t value_bytes, uint8_t out[2]);
+ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
+ABI_IMPORT(HTTP, "[constructor]outgoing-response") abi_handle response_create(abi_handle fields);
+ABI_IMPORT(HTTP, "[method]outgoing-response.set-status-code")
+int32_t response_set_status(abi_handle response, int32_t status);
+ABI_IMPORT(HTTP, "[method]outgoing-response.body")
+void response_body(abi_handle response, abi_result *out);
+// The result, flattened: it is always a response, and the rest belongs to error codes.
+ABI_IMPORT(HTTP, "[static]response-outparam.set")
+void outparam_set(abi_handle outparam, int32_t is_error, abi_handle response, int32_t, int64_t,
+                  int32_t, int32_t, int32_t, int32_t);
+ABI_IMPORT(HTTP, "[method]outgoing-body.write")
+void outgoing_body_write(abi_handle body, abi_result *out);
+ABI_IMPORT(HTTP, "[static]outgoing-body.finish")
+void outgoing_body_finish(abi_handle body, int32_t has_trailers, abi_handle trailers,
+                          abi_error_room *out);
+ABI_IMPORT(STREAMS, "[method]input-stream.blocking-read")
+void input_read(abi_handle stream, int64_t size_bytes, abi_result *out);
+ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
+ABI_IMPORT(STREAMS, "[method]output-stream.blocking-write-and-flush")
+void output_write(abi_handle stream, const char *bytes, size_t size_bytes, abi_result *out);
+ABI_IMPORT(STREAMS, "[resource-drop]output-stream") void output_drop(abi_handle stream);
+ABI_IMPORT("wasi:io/error@0.2.0", "[resource-drop]error") void error_drop(abi_handle error);
+
+void handle(abi_handle request, abi_handle outparam)
+    ABI_EXPORT("wasi:http/incoming-handler@0.2.0#handle");
+
+// ---- the request ----
+
+static bool is_failed(const abi_result *result) {
+  enum { LAST_OPERATION_FAILED = 0 };
+  if (result->is_error && result->error.code == LAST_OPERATION_FAILED) {
+    error_drop(result->error.handle);
+  }
+  return result->is_error;
+}
+
+// False: it broke off. Of a body that is too large its beginning is read.
+static bool read_stream(abi_handle stream, buffer *out) {
+  enum { PIECE_BYTES = 65536, CLOSED = 1 };
+  while (out->size_bytes <= BODY_BYTES_MAX && !out->has_failed) {
+    abi_result piece;
+    input_read(stream, PIECE_BYTES, &piece);
+    if (is_failed(&piece)) return piece.error.code == CLOSED;
+    buffer_put(out, piece.list.items, piece.list.count);
+    if (piece.list.count > 0) free(piece.list.items);
+  }
+  return true;
+}
+
+static void read_body(abi_handle request, http_request *out) {
+  abi_result body, stream;
+  request_consume(request, &body);
+  if (body.is_error) return;
+  incoming_body_stream(body.handle, &stream);
+  if (!stream.is_error) {
+    out->is_body_read = read_stream(stream.handle, &out->body);
+    input_drop(stream.handle);
+  }
+  incoming_body_drop(body.handle);
+}
+
+static void read_header(abi_handle headers, const char *name, char value[HTTP_VALUE_BYTES]) {
+  abi_list values;
+  fields_get(headers, name, strlen(name), &values);
+  http_take_header(value, values);
+}
+
+static void read_request(abi_handle request, http_request *out) {
+  abi_result value;
+  memset(out, 0, sizeof *out);
+  request_method(request, &value);
+  http_take_method(out, &value);
+  request_path(request, &value);
+  http_take_path(out, &value);
+  const abi_handle headers = request_headers(request);
+  read_header(headers, "content-type", out->content_type);
+  read_header(headers, "content-encoding", out->content_encoding);
+  fields_drop(headers);
+  if (strcmp(out->method, "POST") == 0) read_body(request, out);
+  request_drop(request);
+}
+
+// ---- the answer ----
+
+static void add_header(void *fields, const char *name, const char *value) {
+  uint8_t result[2];
+  fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), result);
+}
+
+// Sends the head; the body's handle, and its stream in *stream.
+static abi_handle send_head(const answer *told, abi_handle outparam, abi_handle *stream) {
+  abi_handle fields = fields_create();
+  answer_put_headers(told, add_header, &fields);
+  const abi_handle response = response_create(fields);
+  abi_result body, written;
+  response_set_status(response, told->status);
+  response_body(response, &body);
+  outparam_set(outparam, 0, response, 0, 0, 0, 0, 0, 0);
+  outgoing_body_write(body.handle, &written);
+  *stream = written.handle;
+  return body.handle;
+}
+
+// False: who asked has gone.
+static bool send_piece(abi_handle stream, buffer *out) {
+  enum { WRITE_BYTES_MAX = 4096 };  // of one call, says wasi:io
+  for (size_t at = 0; at < out->size_bytes; at += WRITE_BYTES_MAX) {
+    const size_t left = out->size_bytes - at;
+    abi_result result;
+    output_write(stream, out->bytes + at, left < WRITE_BYTES_MAX ? left : WRITE_BYTES_MAX, &result);
+    if (is_failed(&result)) return false;
+  }
+  buffer_clear(out);
+  return true;
+}
+
+void handle(abi_handle request, abi_handle outparam) {
+  static server here;
+  http_request asked;
+  answer told;
+  server_open(&here);
+  read_request(request, &asked);
+  server_begin(&here, &asked, &told);
+  buffer_free(&asked.body);
+  while (!told.has_head) server_step(&here);
+  abi_handle stream;
+  const abi_handle body = send_head(&told, outparam, &stream);
+  while (send_piece(stream, &told.out) && !told.is_done) server_step(&here);
+  server_end(&here, &told);
+  output_drop(stream);
+  abi_error_room room;
+  outgoing_body_finish(body, 0, 0, &room);
+}

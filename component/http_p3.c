@@ -1,0 +1,289 @@
+// component/http_p3.c — wasi:http 0.3: requests are tasks of one instance and share its engine, its
+// batch and its prefix cache. Each call returns what to wait for (the callback ABI of
+// CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all of
+// them and yields. wit/p3.wit has the types of what is imported here.
+//
+// The head is sent when the generation begins: wasmtime gives further requests to an instance when
+// those that it has have their heads. What fails later breaks the body off.
+#include <stdlib.h>
+#include <string.h>
+
+#include "http_values.h"
+
+#define HTTP "wasi:http/types@0.3.0"
+#define BODY "[static]request.consume-body"
+#define RESPONSE "[static]response.new"
+
+// ---- imports ----
+
+ABI_IMPORT(HTTP, "[method]request.get-method")
+void request_method(abi_handle request, abi_result *out);
+ABI_IMPORT(HTTP, "[method]request.get-path-with-query")
+void request_path(abi_handle request, abi_result *out);
+ABI_IMPORT(HTTP, "[method]request.get-headers") abi_handle request_headers(abi_handle request);
+ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
+ABI_IMPORT(HTTP, "[method]fields.get")
+void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
+ABI_IMPORT(HTTP, "[method]fields.append")
+void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
+                   size_t value_bytes, abi_error_room *out);
+ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
+ABI_IMPORT(HTTP, "[method]response.set-status-code")
+int32_t response_set_status(abi_handle response, int32_t status);
+
+// A new stream or future: the end to read from in the low half, the end to write to in the high.
+typedef int64_t abi_ends;
+typedef struct abi_pair {
+  abi_handle first, second;
+} abi_pair;
+
+// The body's stream and its trailers; `failed` tells the host of a failure.
+ABI_IMPORT(HTTP, BODY) void request_body(abi_handle request, abi_handle failed, abi_pair *out);
+ABI_IMPORT(HTTP, "[future-new-0]" BODY) abi_ends failed_create(void);
+ABI_IMPORT(HTTP, "[async-lower][future-write-0]" BODY)
+int32_t failed_write(abi_handle future, const abi_error_room *value);
+ABI_IMPORT(HTTP, "[future-drop-writable-0]" BODY) void failed_drop(abi_handle future);
+ABI_IMPORT(HTTP, "[async-lower][stream-read-1]" BODY)
+int32_t body_stream_read(abi_handle stream, char *bytes, size_t size_bytes);
+ABI_IMPORT(HTTP, "[stream-drop-readable-1]" BODY) void body_stream_drop(abi_handle stream);
+ABI_IMPORT(HTTP, "[future-drop-readable-2]" BODY) void body_trailers_drop(abi_handle future);
+
+// The response and what became of it.
+ABI_IMPORT(HTTP, RESPONSE)
+void response_create(abi_handle fields, int32_t has_stream, abi_handle stream, abi_handle trailers,
+                     abi_pair *out);
+ABI_IMPORT(HTTP, "[stream-new-0]" RESPONSE) abi_ends stream_create(void);
+ABI_IMPORT(HTTP, "[async-lower][stream-write-0]" RESPONSE)
+int32_t stream_write(abi_handle stream, const char *bytes, size_t size_bytes);
+ABI_IMPORT(HTTP, "[stream-drop-writable-0]" RESPONSE) void stream_drop(abi_handle stream);
+ABI_IMPORT(HTTP, "[future-new-1]" RESPONSE) abi_ends trailers_create(void);
+ABI_IMPORT(HTTP, "[async-lower][future-write-1]" RESPONSE)
+int32_t trailers_write(abi_handle future, const abi_error_room *value);
+ABI_IMPORT(HTTP, "[future-drop-writable-1]" RESPONSE) void trailers_drop(abi_handle future);
+ABI_IMPORT(HTTP, "[future-drop-readable-2]" RESPONSE) void transmitted_drop(abi_handle future);
+
+ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
+ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
+ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
+ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
+ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
+
+// The result, flattened, as in http_p2.c.
+ABI_IMPORT("[export]wasi:http/handler@0.3.0", "[task-return]handle")
+void handle_return(int32_t is_error, abi_handle response, int32_t, int64_t, int32_t, int32_t,
+                   int32_t, int32_t);
+
+int32_t handle(abi_handle request) ABI_EXPORT("[async-lift]wasi:http/handler@0.3.0#handle");
+int32_t handle_event(int32_t event, abi_handle waitable, int32_t code)
+    ABI_EXPORT("[callback][async-lift]wasi:http/handler@0.3.0#handle");
+
+enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
+enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
+enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
+enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
+
+// ---- a request ----
+
+enum { PIECE_BYTES = 16384 };
+
+typedef struct task {
+  http_request asked;
+  answer told;
+  bool has_begun, has_head;  // the engine knows of it; the head was sent
+  bool is_reading, is_writing, is_gone;
+  bool has_failed;                               // behind the head, which told nothing of it
+  bool is_closing, trailers_wait, failed_waits;  // for the host to take them
+  buffer sending;                                // the part of `told` that is being written
+  size_t sent_bytes;
+  uint16_t status;  // that was sent
+  abi_handle set, reader, writer, failed, trailers;
+} task;
+
+static server here;
+static const abi_error_room nothing;  // a result that is no error, with no value
+// Its error is internal-error without a text.
+static const abi_error_room broken_off = {{1, 38}};
+
+static abi_handle readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
+static abi_handle writable_of(abi_ends ends) {
+  return (abi_handle)(uint32_t)((uint64_t)ends >> 32);
+}
+
+static int32_t wait_for(const task *mine) {
+  return CODE_WAIT | (int32_t)((uint32_t)mine->set << 4);
+}
+
+static void read_header(abi_handle headers, const char *name, char value[HTTP_VALUE_BYTES]) {
+  abi_list values;
+  fields_get(headers, name, strlen(name), &values);
+  http_take_header(value, values);
+}
+
+static void take_head(abi_handle request, http_request *out) {
+  abi_result value;
+  request_method(request, &value);
+  http_take_method(out, &value);
+  request_path(request, &value);
+  http_take_path(out, &value);
+  const abi_handle headers = request_headers(request);
+  read_header(headers, "content-type", out->content_type);
+  read_header(headers, "content-encoding", out->content_encoding);
+  fields_drop(headers);
+}
+
+// ---- the body ----
+
+static void end_reading(task *mine) {
+  set_join(mine->reader, 0);
+  body_stream_drop(mine->reader);
+  mine->reader = 0;
+  mine->asked.is_body_read = true;
+}
+
+static void have_read(task *mine, int32_t status) {
+  mine->is_reading = false;
+  buffer_grow(&mine->asked.body, (uint32_t)status >> STATE_BITS);
+  if ((status & STATE_MASK) != STATE_COMPLETED || mine->asked.body.size_bytes > BODY_BYTES_MAX) {
+    end_reading(mine);
+  }
+}
+
+// Reads what is there. False: more is to come.
+static bool read_body(task *mine) {
+  while (mine->reader != 0) {
+    if (mine->is_reading) return false;
+    char *room = buffer_reserve(&mine->asked.body, PIECE_BYTES);
+    if (room == NULL) {
+      end_reading(mine);
+      break;
+    }
+    const int32_t status = body_stream_read(mine->reader, room, PIECE_BYTES);
+    mine->is_reading = status == STATUS_BLOCKED;
+    if (mine->is_reading) set_join(mine->reader, mine->set);
+    if (!mine->is_reading) have_read(mine, status);
+  }
+  return true;
+}
+
+// ---- the answer ----
+
+static void add_header(void *fields, const char *name, const char *value) {
+  abi_error_room result;
+  fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), &result);
+}
+
+static void send_head(task *mine) {
+  abi_handle fields = fields_create();
+  answer_put_headers(&mine->told, add_header, &fields);
+  const abi_ends contents = stream_create(), trailers = trailers_create();
+  abi_pair made;
+  mine->writer = writable_of(contents);
+  mine->trailers = writable_of(trailers);
+  response_create(fields, 1, readable_of(contents), readable_of(trailers), &made);
+  response_set_status(made.first, mine->told.status);
+  transmitted_drop(made.second);
+  handle_return(0, made.first, 0, 0, 0, 0, 0, 0);
+  mine->status = mine->told.status;
+  mine->has_head = true;
+}
+
+static void have_written(task *mine, int32_t status) {
+  mine->is_writing = false;
+  mine->sent_bytes += (uint32_t)status >> STATE_BITS;
+  mine->is_gone = (status & STATE_MASK) != STATE_COMPLETED;
+}
+
+// Writes what there is. False: the host has not taken it yet.
+static bool write_body(task *mine) {
+  if (mine->is_writing) return false;
+  if (mine->sent_bytes == mine->sending.size_bytes) {
+    const buffer sent = mine->sending;
+    mine->sending = mine->told.out;
+    mine->told.out = sent;
+    buffer_clear(&mine->told.out);
+    mine->sent_bytes = 0;
+  }
+  const size_t left = mine->sending.size_bytes - mine->sent_bytes;
+  if (left == 0 || mine->is_gone) return true;
+  const int32_t status = stream_write(mine->writer, mine->sending.bytes + mine->sent_bytes, left);
+  mine->is_writing = status == STATUS_BLOCKED;
+  if (mine->is_writing) set_join(mine->writer, mine->set);
+  if (!mine->is_writing) have_written(mine, status);
+  return !mine->is_writing;
+}
+
+// ---- the end ----
+
+static void begin_closing(task *mine) {
+  server_end(&here, &mine->told);
+  set_join(mine->writer, 0);
+  stream_drop(mine->writer);
+  mine->is_closing = true;
+  const abi_error_room *end = mine->has_failed ? &broken_off : &nothing;
+  mine->trailers_wait = trailers_write(mine->trailers, end) == STATUS_BLOCKED;
+  if (mine->trailers_wait) set_join(mine->trailers, mine->set);
+}
+
+static int32_t close_task(task *mine) {
+  if (mine->trailers_wait || mine->failed_waits) return wait_for(mine);
+  set_join(mine->trailers, 0);
+  set_join(mine->failed, 0);
+  trailers_drop(mine->trailers);
+  failed_drop(mine->failed);
+  set_drop(mine->set);
+  buffer_free(&mine->sending);
+  free(mine);
+  return CODE_EXIT;
+}
+
+static int32_t go_on(task *mine) {
+  if (mine->is_closing) return close_task(mine);
+  if (!mine->has_begun) {
+    if (!read_body(mine)) return wait_for(mine);
+    server_begin(&here, &mine->asked, &mine->told);
+    buffer_free(&mine->asked.body);
+    mine->has_begun = true;
+  }
+  if (!mine->has_head) send_head(mine);
+  if (mine->told.status != mine->status) {
+    mine->has_failed = true;
+    begin_closing(mine);
+    return close_task(mine);
+  }
+  if (!write_body(mine)) return wait_for(mine);
+  const bool has_more =
+      mine->sent_bytes < mine->sending.size_bytes || mine->told.out.size_bytes > 0;
+  if (mine->is_gone || (mine->told.is_done && !has_more)) {
+    begin_closing(mine);
+    return close_task(mine);
+  }
+  if (!has_more) server_step(&here);
+  return CODE_YIELD;
+}
+
+int32_t handle(abi_handle request) {
+  server_open(&here);
+  task *mine = calloc(1, sizeof *mine);
+  if (mine == NULL) abort();
+  take_head(request, &mine->asked);
+  mine->set = set_create();
+  const abi_ends failed = failed_create();
+  abi_pair body;
+  request_body(request, readable_of(failed), &body);
+  body_trailers_drop(body.second);
+  mine->reader = body.first;
+  mine->failed = writable_of(failed);
+  mine->failed_waits = failed_write(mine->failed, &nothing) == STATUS_BLOCKED;
+  if (mine->failed_waits) set_join(mine->failed, mine->set);
+  context_set(mine);
+  return go_on(mine);
+}
+
+int32_t handle_event(int32_t event, abi_handle waitable, int32_t code) {
+  task *mine = context_get();
+  if (event == EVENT_STREAM_READ && waitable == mine->reader) have_read(mine, code);
+  if (event == EVENT_STREAM_WRITE && waitable == mine->writer) have_written(mine, code);
+  if (event == EVENT_FUTURE_WRITE && waitable == mine->failed) mine->failed_waits = false;
+  if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
+  return go_on(mine);
+}

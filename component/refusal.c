@@ -1,0 +1,93 @@
+// component/refusal.c — refusals: of bodies, and of errors of the engine.
+#include "refusal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+bool refuse(refusal *out, uint16_t status, const char *code, const char *param, const char *format,
+            ...) {
+  if (out->status != 0) return false;
+  out->status = status;
+  out->code = code;
+  snprintf(out->param, sizeof out->param, "%s", param == NULL ? "" : param);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(out->message, sizeof out->message, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool refuse_value(refusal *out, const char *param, const char *wanted) {
+  return refuse(out, 400, "invalid_value", param, "%s must be %s", param, wanted);
+}
+
+// The field of the body that an error is about.
+static const char *param_of(const wick_error *error, const char *text, const char *format) {
+  switch (error->subject) {
+    case WICK_SUBJECT_PROMPT:
+    case WICK_SUBJECT_CONTEXT:
+      return text;
+    case WICK_SUBJECT_GRAMMAR:
+      return format;
+    case WICK_SUBJECT_STOPS:
+      return "stop";
+    case WICK_SUBJECT_BIAS:
+      return "logit_bias";
+    case WICK_SUBJECT_COMPLETIONS:
+      return "n";
+    case WICK_SUBJECT_LOGPROBS:
+      return "logprobs";
+    default:
+      return wick_subject_name(error->subject);
+  }
+}
+
+bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format) {
+  const char *param = param_of(error, text, format), *message = error->message;
+  switch (error->status) {
+    case WICK_E_ARG:
+    case WICK_E_RANGE:
+      return refuse(out, 400, "invalid_value", param, "%s", message);
+    case WICK_E_UNSUPPORTED:
+      return refuse(out, 400, "unsupported_value", param, "%s", message);
+    case WICK_E_FULL:
+      if (error->subject == WICK_SUBJECT_REQUESTS || error->subject == WICK_SUBJECT_QUEUE_TOKENS) {
+        return refuse(out, 429, "queue_full", NULL, "%s", message);
+      }
+      if (error->subject == WICK_SUBJECT_GRAMMAR) {
+        return refuse(out, 400, "invalid_value", param, "%s", message);
+      }
+      return refuse(out, 400, "context_length_exceeded", text, "%s", message);
+    case WICK_E_PAGES:
+      return refuse(out, 503, "pages", NULL, "%s", message);
+    case WICK_E_NOMEM:
+      return refuse(out, 503, "nomem", NULL, "%s", message);
+    case WICK_E_NODATA:
+      return refuse(out, 501, "nodata", NULL, "%s", message);
+    default:
+      return refuse(out, 500, "internal_error", NULL, "The server failed at this request: %s",
+                    message);
+  }
+}
+
+static const char *type_of(uint16_t status) {
+  if (status == 429) return "rate_limit_error";
+  if (status == 501) return "not_implemented_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}
+
+void refusal_write(const refusal *told, buffer *out) {
+  json_writer json;
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  json_open(&json, "error", '{');
+  json_text(&json, "message", told->message);
+  json_text(&json, "type", type_of(told->status));
+  json_text(&json, "param", told->param[0] == '\0' ? NULL : told->param);
+  json_text(&json, "code", told->code);
+  json_close(&json, '{');
+  json_close(&json, '{');
+}
