@@ -729,6 +729,17 @@ describe('conversations', () => {
     assert.ok(first.length > 5);
     assert.ok(both.startsWith(`${first}`), both);
     assert.ok(both.length > first.length + 5);
+    const said = [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'Tell me a story.' },
+      { role: 'assistant', content: first },
+      { role: 'user', content: 'Why?' },
+    ];
+    const prompt = await text(['template', builtIn, '-p', JSON.stringify({ messages: said })]);
+    assert.equal(both, `${first}\n${await text(['run', builtIn, '-n', '12', '-p', prompt])}\n`);
+    // lines without a text ask nothing, and the last one needs no end
+    assert.equal(await text(args, { input: '\n\nTell me a story.\nWhy?' }), both);
+    assert.equal(await text(args, { input: '\n' }), '');
     await assertRefused(['chat', stories, '-p', 'Hi'], 3, /no chat template/);
   });
 });

@@ -118,6 +118,50 @@ function run(command, options) {
   return cli([name, ...(positionals[name] ?? [absent]), ...flags, ...options]);
 }
 
+const tiny = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+/** @param {string[]} options of `run` @param {string} says */
+async function assertUsage(options, says) {
+  const { code, stdout, stderr } = await cli(['run', tiny, '-p', 'Once', '-n', '4', ...options]);
+  assert.equal(stderr, `wick: ${says}\n`);
+  assert.equal(code, 2);
+  assert.equal(stdout.length, 0);
+}
+/** @param {string[]} options @returns {Promise<string>} what `run` writes */
+async function written(options) {
+  const { code, stdout, stderr } = await cli(['run', tiny, '-p', 'Once', '-n', '12', ...options]);
+  assert.equal(code, 0, stderr);
+  return stdout.toString();
+}
+
+test('options of samplers that go together, and that do not', { concurrency: 2 }, async () => {
+  const names = ['--samplers', 'top_k'];
+  const letters = ['--sampling-seq', 'k'];
+  const both = '--samplers and --sampling-seq do not go together';
+  await assertUsage([...names, ...letters], both);
+  await assertUsage([...letters, ...names], both);
+  const many = Array.from({ length: 16 }, (_, i) => ['--dry-sequence-breaker', `${i}`]).flat();
+  const last = ['--dry-sequence-breaker', 'x'];
+  const most = '--dry-sequence-breaker can be given at most 16 times';
+  await assertUsage([...many, ...last], most);
+  const plain = await written([]);
+  assert.equal(await written(many), plain);
+  const warm = ['--temp', '2', '--seed', '1'];
+  // by name and by letter: the same order of the same samplers
+  const named = await written([...warm, '--samplers', 'temperature;top_k', '--top-k', '2']);
+  assert.equal(await written([...warm, '--sampling-seq', 'tk', '--top-k', '2']), named);
+  assert.notEqual(await written([...warm, '--sampling-seq', 't', '--top-k', '2']), named);
+  const repeats = ['--repeat-penalty', '3', '--frequency-penalty', '2', '--presence-penalty', '2'];
+  const penalised = await written(repeats);
+  assert.notEqual(penalised, plain);
+  assert.equal(await written([...repeats, '--repeat-last-n', '0']), plain);
+  assert.equal(await written([...repeats, '--repeat-last-n', '-1']), penalised);
+  // a breaker that is each letter ends what repeats; "none" takes the usual ones back
+  const dry = ['--dry-multiplier', '50', '--dry-allowed-length', '1', '-n', '60'];
+  const without = await written([...dry, '--dry-sequence-breaker', 'none']);
+  assert.notEqual(without, await written(['-n', '60']));
+  assert.equal(await written([...dry, '--dry-penalty-last-n', '0']), await written(['-n', '60']));
+});
+
 describe('every option says what it takes', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {

@@ -476,3 +476,68 @@ TEST(references_lead_where_pointers_say) {
     rig_close(&rig);
   }
 }
+
+// Addresses against a base (RFC 3986, 5.2 and 5.4): each is found under what it stands for alone.
+TEST(references_are_resolved_against_their_base) {
+  static const char *const CASES[][3] = {
+      {"http://a/b/c/d", "g", "http://a/b/c/g"},
+      {"http://a/b/c/d", "./g", "http://a/b/c/g"},
+      {"http://a/b/c/d", "././g", "http://a/b/c/g"},
+      {"http://a/b/c/d", "g/", "http://a/b/c/g/"},
+      {"http://a/b/c/d", "g/h", "http://a/b/c/g/h"},
+      {"http://a/b/c/", "g", "http://a/b/c/g"},
+      {"http://a/b/c/d", "/g", "http://a/g"},
+      {"http://a/b/c/d", "/g/h", "http://a/g/h"},
+      {"http://a/b/c/d", "//g", "http://g"},
+      {"http://a/b/c/d", "//g/h", "http://g/h"},
+      {"http://a/b/c/d", "../g", "http://a/b/g"},
+      {"http://a/b/c/d", "./../g", "http://a/b/g"},
+      {"http://a/b/c/d", "../../g", "http://a/g"},
+      {"http://a/b/c/d", "../../../g", "http://a/g"},
+      {"http://a/b/c/d", "../", "http://a/b/"},
+      {"http://a/b/c/d", ".g", "http://a/b/c/.g"},
+      {"http://a/b/c/d", "..g", "http://a/b/c/..g"},
+      {"http://a/b/c/d", ".../g", "http://a/b/c/.../g"},
+      {"http://a", "g", "http://a/g"},
+      {"http://a/", "g", "http://a/g"},
+      {"http://a/d", "../g", "http://a/g"},
+      {"http://a/b/c/d", "g:h", "g:h"},
+      {"http://a/b/c/d", "a:", "a:"},
+      {"http://a/b/c/d", "z:x", "z:x"},
+      {"http://a/b/c/d", "A:x", "A:x"},
+      {"http://a/b/c/d", "Z:x", "Z:x"},
+      {"http://a/b/c/d", "g0+9.h-:x", "g0+9.h-:x"},
+      {"http://a/b/c/d", "0g:x", "http://a/b/c/0g:x"},
+      {"http://a/b/c/d", "9g:x", "http://a/b/c/9g:x"},
+      {"http://a/b/c/d", "+g:x", "http://a/b/c/+g:x"},
+      {"http://a/b/c/d", "-g:x", "http://a/b/c/-g:x"},
+      {"http://a/b/c/d", "g_h:x", "http://a/b/c/g_h:x"},
+      {"http://a/b/c/d", "g/h:x", "http://a/b/c/g/h:x"},
+      {"http://a/b/c/d", "g@:x", "http://a/b/c/g@:x"},
+      {"http://a/b/c/d", "g[:x", "http://a/b/c/g[:x"},
+      {"http://a/b/c/d", "g`:x", "http://a/b/c/g`:x"},
+      {"http://a/b/c/d", "g{:x", "http://a/b/c/g{:x"},
+      {"http://a/b/c/d", "g,:x", "http://a/b/c/g,:x"},
+      {"http://a/b/c/d", ":x", "http://a/b/c/:x"},
+      {"g0+9.h-:/b/c", "d", "g0+9.h-:/b/d"},
+      {"g:/b/c", "/d", "g:/d"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (int kind = 0; kind < 3; kind++) {
+      static const char *const FORMS[] = {
+          "{\"$id\":\"%s\",\"$ref\":\"%s\",\"$defs\":{\"t\":{\"$id\":\"%s\",\"const\":1}}}",
+          ("{\"$id\":\"%s\",\"$ref\":\"%s#/in\",\"$defs\":{\"t\":{\"$id\":\"%s\",\"in\":"
+           "{\"const\":1}}}}"),
+          "{\"$id\":\"%s\",\"$ref\":\"%s\",\"$defs\":{\"t\":{\"$id\":\"%s!\",\"const\":1}}}"};
+      char source[400];
+      snprintf(source, sizeof source, FORMS[kind], CASES[i][0], CASES[i][1], CASES[i][2]);
+      grammar_rig rig;
+      rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, source, true);
+      if (!CHECK((rig.status == WICK_OK) == (kind < 2))) {
+        printf("# %s: %s\n", source, rig.error.message);
+      }
+      if (rig.status == WICK_OK) CHECK(rig_holds(&rig, "1") && !rig_holds(&rig, "2"));
+      rig_close(&rig);
+    }
+  }
+}

@@ -20,7 +20,8 @@ static uint32_t types_in(const char *schema) {
   grammar_work work;
   json_document document = {0};
   const int count = snprintf(text, sizeof text,
-                             "{%s,\"properties\":{\"other\":{\"type\":\"object\"},"
+                             "{\"type\":\"object\",\"\":{\"type\":\"array\"},%s,\"properties\":{"
+                             "\"other\":{\"type\":\"object\"},"
                              "\"m\":%s}}",
                              DEFS, schema);
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -83,6 +84,7 @@ TEST(a_schema_says_its_types) {
       {"{\"$ref\":\"#/$defs/s/type\"}", 0},
       {"{\"$ref\":\"#/properties/other\"}", SAID_OBJECT},
       {"{\"$ref\":\"s\"}", 0},
+      {"{\"$ref\":\"#/\"}", SAID_ARRAY},
       {"{\"$ref\":\"#\"}", 0},
       {"{\"$ref\":\"\"}", 0},
       {"{\"$ref\":\"##$defs/s\"}", 0},
