@@ -547,6 +547,114 @@ describe('blobs, files and streams', () => {
   });
 });
 
+describe('chunks of the origin private file system', () => {
+  const chunkBytes = 400_000;
+  const whole = new Uint8Array(2 * chunkBytes + 1234).map((_, index) => index % 251);
+  const blob = new Blob([whole]);
+  const bytesOf = (/** @type {number} */ index) =>
+    whole.subarray(index * chunkBytes, (index + 1) * chunkBytes);
+
+  /**
+   * A folder whose files are opened as `open` says, and what is open.
+   * @param {(index: number) => Promise<Uint8Array>} open
+   */
+  function pretendFolder(open) {
+    const held = new Set();
+    /** @type {string[]} */
+    const opened = [];
+    const getFileHandle = async (/** @type {string} */ name) => ({
+      async createSyncAccessHandle(/** @type {{mode: string}} */ { mode }) {
+        assert.equal(mode, 'read-only');
+        const bytes = await open(Number(name));
+        opened.push(name);
+        held.add(name);
+        const read = (/** @type {Uint8Array} */ to, /** @type {{at: number}} */ { at }) => {
+          assert.ok(held.has(name));
+          const from = bytes.subarray(at, at + to.byteLength);
+          to.set(from);
+          return from.byteLength;
+        };
+        return { read, close: () => held.delete(name) };
+      },
+    });
+    const given = { folder: any({ getFileHandle }), size: whole.byteLength, chunkBytes, blob };
+    const source = createSource({ kind: 'chunks', files: [given] }, () => {});
+    return { source, held, opened };
+  }
+
+  /** @param {ReturnType<typeof pretendFolder>} folder_ @param {number} offset */
+  async function assertReads({ source }, offset) {
+    const stream = await source.open(0, offset);
+    assert.equal(stream.size, whole.byteLength);
+    const pieces = Buffer.concat(await piecesOf(stream));
+    assert.ok(pieces.equals(whole.subarray(offset)), `from ${offset}`);
+    assert.equal(stream.position, whole.byteLength);
+    stream.cancel();
+  }
+
+  test('are read by their handles, from any offset, and closed', async () => {
+    for (const offset of [
+      0,
+      1,
+      chunkBytes - 1,
+      chunkBytes,
+      2 * chunkBytes + 1233,
+      whole.byteLength,
+    ]) {
+      const made = pretendFolder(async (index) => bytesOf(index));
+      await assertReads(made, offset);
+      await new Promise(setImmediate);
+      assert.equal(made.held.size, 0);
+      const first = Math.floor(offset / chunkBytes);
+      const expected = ['0', '1', '2'].slice(offset === whole.byteLength ? 3 : first);
+      assert.deepEqual(made.opened, expected);
+    }
+    const made = pretendFolder(async (index) => bytesOf(index));
+    await assert.rejects(made.source.open(1, 0), any({ code: 'ARG' }));
+  });
+
+  test('that are left are closed, also those that are open later', async () => {
+    /** @type {(() => void)[]} */
+    const answers = [];
+    const made = pretendFolder(
+      (index) => new Promise((settle) => void answers.push(() => settle(bytesOf(index)))),
+    );
+    const stream = await made.source.open(0, 0);
+    const read = stream.read();
+    await new Promise(setImmediate);
+    assert.equal(answers.length, 3, 'they are opened ahead');
+    answers[0]();
+    assert.equal((await read)?.byteLength, 1 << 18);
+    stream.cancel();
+    for (const answer of answers) answer();
+    await new Promise(setImmediate);
+    assert.deepEqual([made.held.size, made.opened.length], [0, 3]);
+  });
+
+  test('that are locked, cut or never open are read from the Blob', async (t) => {
+    await assertReads(
+      pretendFolder(() => Promise.reject(new Error('it is locked'))),
+      5,
+    );
+    const cut = (/** @type {number} */ index) =>
+      bytesOf(index).subarray(0, index === 1 ? 7 : undefined);
+    await assertReads(
+      pretendFolder(async (index) => cut(index)),
+      0,
+    );
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const never = pretendFolder((index) =>
+      index === 1 ? new Promise(() => {}) : Promise.resolve(bytesOf(index)),
+    );
+    const reading = assertReads(never, 0);
+    for (let turn = 0; turn < 60; turn++) {
+      await new Promise(setImmediate);
+      t.mock.timers.tick(2000);
+    }
+    await reading;
+  });
+});
+
 describe('HTTP, one connection after another', () => {
   const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
 

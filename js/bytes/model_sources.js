@@ -2,6 +2,8 @@
 // opens any of its files at an offset and returns a stream of the bytes from there.
 
 import { WickError, wordsOf } from '../base/errors.js';
+import { BlobStream } from './blob_stream.js';
+import { ChunkSource } from './chunk_source.js';
 import { HttpSource } from './http_source.js';
 import { fileIsMissing, nameOfFile } from './split_files.js';
 
@@ -28,6 +30,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  * @typedef {{kind: 'url', urls: string[], headers: Record<string, string>, retries: number,
  *     stallMs: number} |
  *   {kind: 'blob', blobs: Blob[]} | {kind: 'path', paths: string[]} |
+ *   {kind: 'chunks', files: import('./chunk_source.js').ChunkedFile[]} |
  *   {kind: 'page', files: number, canSeek: boolean, isRemote?: boolean}} SourceDescription
  */
 
@@ -42,6 +45,8 @@ export function createSource(description, onRetry) {
       return new HttpSource({ ...description, onRetry });
     case 'blob':
       return new BlobSource(description.blobs);
+    case 'chunks':
+      return new ChunkSource(description.files);
     case 'path':
       return new PathSource(description.paths);
   }
@@ -53,7 +58,7 @@ const SMALL_FILE_BYTES = 16 << 20;
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */
 const SMALL_PIECE_BYTES = 1 << 18;
 
-/** Blobs and Files. They are read in pieces, so that JavaScript never holds a whole model. */
+/** Blobs and Files. */
 export class BlobSource {
   canSeek = true;
   #blobs;
@@ -68,37 +73,6 @@ export class BlobSource {
   async open(file, offset) {
     if (file >= this.files) throw fileIsMissing(file, this.files);
     return new BlobStream(this.#blobs[file], offset);
-  }
-}
-
-class BlobStream {
-  #blob;
-
-  /** @param {Blob} blob @param {number} position */
-  constructor(blob, position) {
-    this.#blob = blob;
-    this.position = position;
-    this.size = blob.size;
-  }
-
-  async read() {
-    if (this.position >= this.size) return null;
-    const piece = this.#blob.slice(this.position, this.position + PIECE_BYTES);
-    const bytes = new Uint8Array(await readBlob(piece));
-    this.position += bytes.byteLength;
-    return bytes;
-  }
-
-  cancel() {}
-}
-
-/** @param {Blob} blob */
-async function readBlob(blob) {
-  try {
-    return await blob.arrayBuffer();
-  } catch (error) {
-    // the file of a File was changed or removed after the user chose it
-    throw new WickError('IO', `The file could not be read: ${error}`, error);
   }
 }
 

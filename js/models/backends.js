@@ -7,6 +7,9 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 
+/** @typedef {{kind: 'path', paths: string[]}} KeptPaths */
+/** @typedef {{kind: 'chunks', files: import('../bytes/chunk_source.js').ChunkedFile[]}} KeptChunks */
+
 /**
  * Records and chunks by the model's id. Each write is there as a whole or not at all, and is kept when its promise
  * settles.
@@ -22,8 +25,8 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are there, by their sizes
  * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
  * @property {(id: string) => Promise<void>} remove
- * @property {(record: ModelRecord) => Promise<{kind: 'path', paths: string[]} | {kind: 'blob', blobs: Blob[]} | undefined>}
- *   describe how a worker can read a whole model by itself
+ * @property {(record: ModelRecord) => Promise<KeptPaths | KeptChunks | undefined>} describe how a worker can read a whole
+ *   model by itself; undefined if it cannot, or a part is missing
  * @property {() => Promise<{freeBytes: number | undefined, isPersisted: boolean}>} estimate
  * @property {() => Promise<boolean>} persist
  * @property {(id: string) => Promise<(() => Promise<void>) | undefined>} tryLock gives the function that unlocks

@@ -146,9 +146,10 @@ export class FolderBackend {
     await this.#fs.rmdir(this.#at(id, '')).catch(() => {}); // there is something in it
   }
 
-  /** @param {ModelRecord} record */
-  async describe({ id }) {
-    return { kind: /** @type {const} */ ('path'), paths: [this.#at(id, DATA)] };
+  /** @param {ModelRecord} record @returns {Promise<import('./backends.js').KeptPaths | undefined>} */
+  async describe(record) {
+    if (!(await this.hasChunks(record))) return undefined;
+    return { kind: 'path', paths: [this.#at(record.id, DATA)] };
   }
 
   async estimate() {

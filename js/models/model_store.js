@@ -115,7 +115,7 @@ export class ModelStore extends EventTarget {
     const record = await this.#find(name);
     if (!record?.fingerprint) return undefined;
     const described = await this.#backend.describe(record);
-    if (described?.kind === 'blob') return described.blobs[0];
+    if (described?.kind === 'chunks') return described.files[0].blob;
     if (described) {
       return globalThis.process.getBuiltinModule('node:fs').openAsBlob(described.paths[0]);
     }
@@ -129,24 +129,26 @@ export class ModelStore extends EventTarget {
 
   /**
    * @param {Wanted[]} files
-   * @returns {Promise<{kind: 'path', paths: string[]} | {kind: 'blob', blobs: Blob[]} | undefined>} how a worker reads
-   *   them by itself; undefined if it cannot, or one is not whole
+   * @returns {Promise<import('./backends.js').KeptPaths | import('./backends.js').KeptChunks | undefined>} how a worker
+   *   reads them by itself; undefined if it cannot, or one is not whole
    */
   async describe(files) {
     /** @type {string[]} */
     const paths = [];
-    /** @type {Blob[]} */
-    const blobs = [];
+    /** @type {import('../bytes/chunk_source.js').ChunkedFile[]} */
+    const chunked = [];
     for (const file of files) {
       const record = await this.#recordOf(file);
-      if (!record?.fingerprint || !(await this.#isThere(record))) return undefined;
-      const described = await this.#backend.describe(record);
-      if (!described) return undefined;
+      const described = record?.fingerprint ? await this.#backend.describe(record) : undefined;
+      if (!record || !described) {
+        if (record?.fingerprint) await this.#isThere(record);
+        return undefined;
+      }
       if (described.kind === 'path') paths.push(...described.paths);
-      else blobs.push(...described.blobs);
+      else chunked.push(...described.files);
       await this.#touch(record, file);
     }
-    return paths.length > 0 ? { kind: 'path', paths } : { kind: 'blob', blobs };
+    return paths.length > 0 ? { kind: 'path', paths } : { kind: 'chunks', files: chunked };
   }
 
   /** Opens what is kept of a file for reading. @param {Wanted} file @param {Parameters<ModelStore['take']>[1]} options */

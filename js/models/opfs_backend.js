@@ -3,7 +3,7 @@
 
 import { storageError } from '../storage/browser_files.js';
 import { estimateBrowser, persistBrowser, tryWebLock } from './browser_locks.js';
-import { chunkCount, chunkSize, parseRecord } from './records.js';
+import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
@@ -110,12 +110,13 @@ export class OpfsBackend {
   }
 
   /**
-   * One Blob of all chunks, of which the worker reads what it needs.
+   * The folder of the chunks, and one Blob of all of them.
    * @param {ModelRecord} record
-   * @returns {Promise<{kind: 'blob', blobs: Blob[]} | undefined>} undefined: a chunk is missing
+   * @returns {Promise<import('./backends.js').KeptChunks | undefined>} undefined: a chunk is missing
    */
   async describe(record) {
-    const count = chunkCount(record.size ?? 0);
+    const size = record.size ?? 0;
+    const count = chunkCount(size);
     const folder = await this.#folder(record.id).catch(() => undefined);
     if (!folder) return undefined;
     const open = async (/** @type {number} */ index) => {
@@ -133,7 +134,8 @@ export class OpfsBackend {
         files.push(file);
       }
     }
-    return { kind: 'blob', blobs: [new Blob(files)] };
+    const whole = { folder, size, chunkBytes: CHUNK_BYTES, blob: new Blob(files) };
+    return { kind: 'chunks', files: [whole] };
   }
 
   async close() {}

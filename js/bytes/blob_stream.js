@@ -1,0 +1,37 @@
+// js/bytes/blob_stream.js — the bytes of a Blob from an offset on.
+
+import { WickError } from '../base/errors.js';
+
+const PIECE_BYTES = 1 << 20;
+
+/** Reads in pieces, so that JavaScript never holds a whole model. */
+export class BlobStream {
+  #blob;
+
+  /** @param {Blob} blob @param {number} position */
+  constructor(blob, position) {
+    this.#blob = blob;
+    this.position = position;
+    this.size = blob.size;
+  }
+
+  async read() {
+    if (this.position >= this.size) return null;
+    const piece = this.#blob.slice(this.position, this.position + PIECE_BYTES);
+    const bytes = new Uint8Array(await readBlob(piece));
+    this.position += bytes.byteLength;
+    return bytes;
+  }
+
+  cancel() {}
+}
+
+/** @param {Blob} blob */
+async function readBlob(blob) {
+  try {
+    return await blob.arrayBuffer();
+  } catch (error) {
+    // the file of a File was changed or removed after the user chose it
+    throw new WickError('IO', `The file could not be read: ${error}`, error);
+  }
+}

@@ -1,0 +1,119 @@
+// js/bytes/chunk_source.js — models that are kept as a folder of chunks in the origin private file system. A worker reads
+// them by sync access handles, several times faster than the Blob of the same files (tools/bench/second_visit.mjs).
+
+import { BlobStream } from './blob_stream.js';
+import { fileIsMissing } from './split_files.js';
+
+/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+/** A file: `folder` has a file for each chunk of it, named by its number; `blob` is all of them.
+ * @typedef {{folder: FileSystemDirectoryHandle, size: number, chunkBytes: number, blob: Blob}} ChunkedFile */
+/** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
+/** An open chunk. What opens a handle must not be collected before that is there: Chromium would never answer.
+ * @typedef {{file: unknown, handle: Handle}} OpenChunk */
+
+/** Pieces of this size stay in the processor's cache until they are copied into the module. */
+const PIECE_BYTES = 1 << 18;
+/** Chunks that are opened before they are read: opening takes longer than reading. */
+const AHEAD = 16;
+/** A chunk that is not open by then is read from the Blob. */
+const OPEN_MS_MAX = 2000;
+
+export class ChunkSource {
+  canSeek = true;
+  #files;
+
+  /** @param {ChunkedFile[]} files */
+  constructor(files) {
+    this.#files = files;
+    this.files = files.length;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file >= this.files) throw fileIsMissing(file, this.files);
+    return new ChunkStream(this.#files[file], offset);
+  }
+}
+
+/** Where a chunk cannot be opened (another tab has its lock, a browser has no such handles) it is read from the Blob. */
+class ChunkStream {
+  #file;
+  #buffer = new Uint8Array(PIECE_BYTES);
+  /** By the number of the chunk. @type {Map<number, Promise<OpenChunk | undefined>>} */
+  #chunks = new Map();
+  #opened;
+
+  /** @param {ChunkedFile} file @param {number} position */
+  constructor(file, position) {
+    this.#file = file;
+    this.position = position;
+    this.size = file.size;
+    this.#opened = Math.floor(position / file.chunkBytes);
+  }
+
+  async read() {
+    const { chunkBytes, size } = this.#file;
+    if (this.position >= size) return null;
+    const index = Math.floor(this.position / chunkBytes);
+    const at = this.position - index * chunkBytes;
+    this.#openAhead(index);
+    const chunk = await inTime(this.#chunks.get(index));
+    const count = chunk?.handle.read(this.#buffer, { at }) ?? 0;
+    if (count === 0) return this.#readBlob((index + 1) * chunkBytes);
+    this.position += count;
+    if (at + count === chunkBytes) this.#close(index);
+    return this.#buffer.subarray(0, count);
+  }
+
+  /** @param {number} end of the chunk */
+  async #readBlob(end) {
+    const { blob } = this.#file;
+    const stream = new BlobStream(blob.slice(0, Math.min(end, blob.size)), this.position);
+    const bytes = await stream.read();
+    this.position = stream.position;
+    return bytes;
+  }
+
+  /** @param {number} index the chunk that is read next */
+  #openAhead(index) {
+    const { size, chunkBytes } = this.#file;
+    const end = Math.min(index + AHEAD, Math.ceil(size / chunkBytes));
+    for (; this.#opened < end; this.#opened++) {
+      this.#chunks.set(this.#opened, openChunk(this.#file.folder, this.#opened));
+    }
+  }
+
+  /** @param {number} index */
+  #close(index) {
+    const chunk = this.#chunks.get(index);
+    this.#chunks.delete(index);
+    chunk?.then((one) => one?.handle.close());
+  }
+
+  cancel() {
+    for (const index of [...this.#chunks.keys()]) this.#close(index);
+  }
+}
+
+/** @param {Promise<OpenChunk | undefined> | undefined} chunk @returns {Promise<OpenChunk | undefined>} */
+async function inTime(chunk) {
+  /** @type {any} */
+  let timer;
+  const late = new Promise((settle) => {
+    timer = setTimeout(settle, OPEN_MS_MAX);
+  });
+  const open = await Promise.race([chunk, late]);
+  clearTimeout(timer);
+  return /** @type {OpenChunk | undefined} */ (open);
+}
+
+/** @param {FileSystemDirectoryHandle} folder @param {number} index @returns {Promise<OpenChunk | undefined>} */
+async function openChunk(folder, index) {
+  try {
+    const file = /** @type {any} */ (await folder.getFileHandle(String(index)));
+    const handle = await file.createSyncAccessHandle({ mode: 'read-only' }); // other tabs may read it, too
+    return { file, handle };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,178 @@
+// Measures a second visit: how long the weights of a kept model take until they are placed, beside reading a file of the
+// same size from the origin private file system, and how much later the first token of 8 comes. Visits and readings take
+// turns in one Chromium, each in a page of its own.
+//   node tools/bench/second_visit.mjs [--model qwen2.5-0.5b:q4_0] [--runs 10] [--threads 0] [--dist dist] [--document]
+// `--threads 0` is the engine's own choice.
+
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { launchProfile } from '../../tests/support/browsers.mjs';
+import { root } from '../../tests/support/locate.mjs';
+import { serve } from '../serve.mjs';
+import { environmentLine, writeSection } from './document.mjs';
+import { describeEnvironment } from './environment.mjs';
+import { modelFile } from './models.mjs';
+import { makePrompt } from './prompts.mjs';
+import { median, ratioInterval } from './statistics.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    model: { type: 'string', default: 'qwen2.5-0.5b:q4_0' },
+    runs: { type: 'string', default: '10' },
+    threads: { type: 'string', default: '0' },
+    dist: { type: 'string', default: 'dist' },
+    document: { type: 'boolean', default: false },
+  },
+});
+const PROMPT_TOKENS = 8;
+const PATIENCE_MS = 600_000;
+
+const path = modelFile(options.model);
+const { size } = statSync(path);
+const { text } = makePrompt(path, PROMPT_TOKENS, 0);
+const server = await serve({
+  root: {
+    '/': resolve(root, 'tests/support/empty_page'),
+    '/dist/': resolve(root, options.dist),
+    '/models/': dirname(path),
+  },
+});
+const profile = mkdtempSync(join(tmpdir(), 'wick-second-visit-'));
+const browser = await launchProfile(profile);
+const given = {
+  url: `/models/${basename(path)}`,
+  text,
+  size,
+  threads: Number(options.threads) || undefined,
+};
+
+/** @typedef {typeof given} Given @typedef {{placedMs: number, readyMs: number, firstTokenMs: number}} Visit */
+
+/**
+ * Runs code in a page that nobody else has used.
+ * @template T
+ * @param {(given: Given) => Promise<T>} code
+ * @returns {Promise<T>}
+ */
+async function inNewPage(code) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(server.url);
+  const found = await page.evaluate(/** @type {any} */ (code), given);
+  await page.close();
+  return found;
+}
+
+/** The first visit: keeps the model, and a file with as many bytes. @param {Given} given_ */
+async function prepare({ url }) {
+  const entry = '/dist/models.js';
+  const { openModels } = await import(entry);
+  const models = await openModels();
+  await models.get(new URL(url, document.baseURI));
+  const blob = await models.blob(new URL(url, document.baseURI).href);
+  const folder = await navigator.storage.getDirectory();
+  const file = await folder.getFileHandle('same-bytes', { create: true });
+  await blob.stream().pipeTo(await file.createWritable());
+}
+
+/** Reads the file in a worker, in pieces of 1 MB, by the faster of the two ways that there are. @param {Given} given_ */
+async function readFile({ size: expected }) {
+  const code = `onmessage = async () => {
+    const folder = await navigator.storage.getDirectory();
+    const file = await folder.getFileHandle('same-bytes');
+    const begin = performance.now();
+    const handle = await file.createSyncAccessHandle();
+    const piece = new Uint8Array(1 << 20);
+    let bytes = 0;
+    for (let got = 1; got > 0; bytes += got) got = handle.read(piece, { at: bytes });
+    handle.close();
+    const handleMs = performance.now() - begin;
+    const again = performance.now();
+    const blob = await file.getFile();
+    let read = 0;
+    for (; read < blob.size; read += 1 << 20) await blob.slice(read, read + (1 << 20)).arrayBuffer();
+    postMessage({ bytes, handleMs, blobMs: performance.now() - again });
+  };`;
+  const worker = new Worker(URL.createObjectURL(new Blob([code])));
+  const found = await new Promise((settle) => {
+    worker.onmessage = ({ data }) => settle(data);
+    worker.postMessage(0);
+  });
+  worker.terminate();
+  if (found.bytes !== expected) throw new Error(`${found.bytes} of ${expected} bytes were read`);
+  return /** @type {{handleMs: number, blobMs: number}} */ (found);
+}
+
+/** @param {Given} given_ @returns {Promise<Visit>} */
+async function visit({ url, text: prompt, threads, size: expected }) {
+  const entry = '/dist/index.js';
+  const { createEngine } = await import(entry);
+  const begin = performance.now();
+  let placedMs = 0;
+  const engine = await createEngine({
+    ...{ url, threads, cache: 'only', contextSize: 512 },
+    onProgress: (/** @type {{loaded: number}} */ { loaded }) => {
+      if (placedMs === 0 && loaded >= expected) placedMs = performance.now() - begin;
+    },
+  });
+  const readyMs = performance.now() - begin;
+  let firstTokenMs = 0;
+  const onToken = () => {
+    firstTokenMs ||= performance.now() - begin;
+  };
+  await engine.generate(prompt, { maxTokens: 8, temperature: 0, ignoreEnd: true, onToken }).text();
+  await engine.close();
+  return { placedMs: placedMs || readyMs, readyMs, firstTokenMs };
+}
+
+/** @param {number[]} times */
+const row = (times) =>
+  `${median(times).toFixed(0)} (${Math.min(...times).toFixed(0)} to ${Math.max(...times).toFixed(0)})`;
+
+try {
+  await inNewPage(prepare);
+  await inNewPage(visit); // the code cache has the engine afterwards, as on a second visit
+  /** @type {Awaited<ReturnType<typeof readFile>>[]} */
+  const readings = [];
+  /** @type {Visit[]} */
+  const visits = [];
+  for (let run = 0; run < Number(options.runs); run++) {
+    readings.push(await inNewPage(readFile));
+    visits.push(await inNewPage(visit));
+  }
+  const handle = readings.map(({ handleMs }) => handleMs);
+  const blob = readings.map(({ blobMs }) => blobMs);
+  const placed = visits.map(({ placedMs }) => placedMs);
+  const later = visits.map(({ firstTokenMs, placedMs }) => firstTokenMs - placedMs);
+  const read = handle.map((ms, index) => Math.min(ms, blob[index]));
+  const ratio = median(placed) / median(read);
+  const [low, high] = ratioInterval(placed, read);
+  const table = `| ${options.model}, ${(size / 1e6).toFixed(0)} MB | ms: median (least to most) |
+|---|---|
+| reading the file from OPFS by a sync access handle | ${row(handle)} |
+| reading it as a Blob | ${row(blob)} |
+| createEngine until the weights are placed | ${row(placed)} |
+| the first token of ${PROMPT_TOKENS}, after that | ${row(later)} |
+| placed / the faster reading | ${ratio.toFixed(2)} (95 %: ${low.toFixed(2)} to ${high.toFixed(2)}) |`;
+  const environment = describeEnvironment();
+  console.log(`${environmentLine(environment)}\n\n${table}`);
+  if (options.document) {
+    writeSection(
+      'second-visit',
+      `## A second visit
+
+A model that is kept in the origin private file system is read, checked and placed; ${options.runs} visits and readings took turns in one
+Chromium.
+
+\`node tools/bench/second_visit.mjs --document\`: ${environmentLine(environment)}.
+
+${table}`,
+    );
+  }
+} finally {
+  await browser.close();
+  await server.close();
+  rmSync(profile, { recursive: true, force: true });
+}
