@@ -10,6 +10,7 @@ import { after, describe, test } from 'node:test';
 import { HttpSource } from '../js/bytes/http_source.js';
 import { BlobSource, createSource, StreamSource } from '../js/bytes/model_sources.js';
 import { loadModel } from '../js/worker/load_model.js';
+import { ownSource } from '../js/worker/own_source.js';
 import { PageBytes } from '../js/worker/page_source.js';
 import { pretend } from './support/pretend.mjs';
 
@@ -578,7 +579,7 @@ describe('chunks of the origin private file system', () => {
       },
     });
     const given = { folder: any({ getFileHandle }), size: whole.byteLength, chunkBytes, blob };
-    const source = createSource({ kind: 'chunks', files: [given] }, () => {});
+    const source = ownSource({ kind: 'chunks', files: [given] }, () => {});
     return { source, held, opened };
   }
 

@@ -216,9 +216,9 @@ describe('the start', () => {
     const { of, posted } = startWorker(t, { isEager: true }, engine);
     await turns(12);
     const phases = posted.map((message) => message.progress?.phase ?? message.type);
-    assert.deepEqual(phases.slice(0, 2), ['loading', 'ready']);
+    assert.deepEqual(phases.slice(0, 3), ['loading', 'loading', 'ready']); // the second tells the size
     assert.equal(of('ready').length, 1);
-    assert.equal(posted.indexOf(of('ready')[0]), 1);
+    assert.equal(posted.indexOf(of('ready')[0]), 2);
     assert.equal(phases.at(-1), 'ready');
   });
 

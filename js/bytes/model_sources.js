@@ -3,7 +3,6 @@
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { BlobStream } from './blob_stream.js';
-import { ChunkSource } from './chunk_source.js';
 import { HttpSource } from './http_source.js';
 import { fileIsMissing, nameOfFile } from './split_files.js';
 
@@ -35,7 +34,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  */
 
 /**
- * @param {Exclude<SourceDescription, {kind: 'page'}>} description
+ * @param {Exclude<SourceDescription, {kind: 'page' | 'chunks'}>} description `chunks` are ChunkSource's, in workers
  * @param {(attempt: number) => void} onRetry
  * @returns {Source}
  */
@@ -45,8 +44,6 @@ export function createSource(description, onRetry) {
       return new HttpSource({ ...description, onRetry });
     case 'blob':
       return new BlobSource(description.blobs);
-    case 'chunks':
-      return new ChunkSource(description.files);
     case 'path':
       return new PathSource(description.paths);
   }

@@ -55,7 +55,7 @@ export class Adapters {
     const opened = source
       ? await source()
       : createSource(
-          /** @type {Exclude<typeof description, {kind: 'page'}>} */ (description),
+          /** @type {Exclude<typeof description, {kind: 'page' | 'chunks'}>} */ (description),
           () => {},
         );
     throwIfAborted(signal);

@@ -4,11 +4,11 @@
 import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { ProgressMeter } from '../bytes/download_progress.js';
-import { createSource } from '../bytes/model_sources.js';
 import { openSwap } from '../storage/swap_file.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
 import { loadModel } from './load_model.js';
+import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
 import { ServedEngine } from './served_engine.js';
 
@@ -156,7 +156,7 @@ export class EngineWorker {
     const opened =
       source.kind === 'page'
         ? this.#pageBytes.source(source)
-        : createSource(source, () => report('retrying'));
+        : ownSource(source, () => report('retrying'));
     const isRemote = source.kind === 'url' || (source.kind === 'page' && source.isRemote);
     const isClosed = () => this.#isClosed;
     if (isClosed()) return;
@@ -193,7 +193,7 @@ export class EngineWorker {
   /**
    * @param {NativeEngine} native
    * @param {import('../wasm/engine_records.js').NativeConfig} config the model's
-   * @param {Parameters<typeof createSource>[0]} description
+   * @param {Parameters<typeof ownSource>[0]} description
    */
   async #loadDraft(native, config, description) {
     const contextSize = native.info().plan.context_tokens;
@@ -207,7 +207,7 @@ export class EngineWorker {
       contextSize: 0,
       kvTokens: contextSize,
     });
-    const source = createSource(description, () => {});
+    const source = ownSource(description, () => {});
     await loadModel(drafting, source, { onBytes: () => {}, isClosed: () => this.#isClosed });
     if (!this.#isClosed) native.useDraft(drafting);
   }
