@@ -175,6 +175,16 @@ test('an answer that fails can be asked for again, an engine that crashed is loa
   await page.evaluate("say('I was'); fail('PAGES')");
   await page.locator('#problem:visible').waitFor();
   assert.equal(await page.isVisible('#retry-loading'), false);
+  // what was written stays, and can be continued
+  assert.equal(await page.locator('.message.assistant .body').innerText(), 'I was');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.evaluate("say(' here.'); end()");
+  await page.getByRole('button', { name: 'Continue' }).waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.message.assistant .body').innerText(), 'I was here.');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Question');
+  await page.keyboard.press('Enter');
+  await page.evaluate("fail('PAGES')");
   await page.getByText('Answer again').click();
   await page.evaluate("fail('WORKER_CRASHED')");
   await page.locator('#retry-loading:visible').waitFor();

@@ -6,7 +6,17 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildChat } from '../examples/chat/build.mjs';
-import { add, fromList, newTree, saidUntil, shownAfter, toList } from '../examples/chat/tree.js';
+import {
+  add,
+  allAfter,
+  find,
+  fromTurns,
+  insert,
+  newTree,
+  saidUntil,
+  shownAfter,
+  toTurn,
+} from '../examples/chat/tree.js';
 import { serve } from '../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
@@ -37,49 +47,42 @@ after(async () => {
 
 // ---- the tree by itself ----
 
-test('a tree is kept as a list and comes back; an old list is a tree without branches', () => {
+test('a tree is made of turns in any order, and shows what was chosen', () => {
+  let time = 0;
+  /** @param {string} content @param {'user' | 'assistant'} [role] */
+  const said = (content, role = 'user') => ({
+    ...{ id: `id of ${content}`, role, content, created: ++time },
+    state: /** @type {const} */ ('whole'),
+  });
   const tree = newTree();
-  const first = add(tree, { role: 'user', content: 'one', system: 'Be short.' });
-  const answer = add(first, { role: 'assistant', content: 'an answer' });
-  add(first, { role: 'assistant', content: 'another' });
-  add(answer, { role: 'user', content: 'and then?' });
-  add(tree, { role: 'user', content: 'two' });
-  tree.shown = 0;
-  first.shown = 0;
+  const first = add(tree, { ...said('one'), system: 'Be short.' });
+  const answer = add(first, said('an answer', 'assistant'));
+  add(first, said('another', 'assistant'));
+  add(answer, said('and then?'));
+  add(tree, said('two'));
+  tree.shown = first.id;
+  first.shown = answer.id;
   const texts = (/** @type {import('../examples/chat/tree.js').Place} */ place) =>
     shownAfter(place).map(({ content }) => content);
   assert.deepEqual(texts(tree), ['one', 'an answer', 'and then?']);
-  const again = fromList(JSON.parse(JSON.stringify(toList(tree))));
-  assert.deepEqual(toList(again), toList(tree));
+  const turns = allAfter(tree).map((one) => toTurn(one, 'here', 1));
+  const again = fromTurns(JSON.parse(JSON.stringify(turns.reverse())), tree.shown);
   assert.deepEqual(texts(again), texts(tree));
+  assert.deepEqual(
+    allAfter(again).map((one) => toTurn(one, 'here', 1)),
+    allAfter(tree).map((one) => toTurn(one, 'here', 1)),
+  );
   assert.equal(again.children[0].system, 'Be short.');
-  again.shown = 1;
-  assert.deepEqual(texts(again), ['two']);
+  again.shown = undefined;
+  assert.deepEqual(texts(again), ['two'], 'the newest one, where none was chosen');
   const last = shownAfter(tree)[2];
   assert.deepEqual(
     saidUntil(last).map(({ content }) => content),
     texts(tree),
   );
-  const old = [
-    { role: 'user', content: 'a' },
-    { role: 'assistant', content: 'b' },
-  ];
-  assert.deepEqual(texts(fromList(old)), ['a', 'b']);
-});
-
-test('what is no tree is an empty one', () => {
-  const message = { role: 'user', content: 'a' };
-  for (const list of [
-    null,
-    'text',
-    [1],
-    [{ role: 'robot', content: '' }],
-    [{ ...message, parent: 5 }],
-    [{ ...message, parent: 0 }],
-    [{ ...message, parent: '__proto__' }],
-  ]) {
-    assert.deepEqual(toList(fromList(list)), [], JSON.stringify(list));
-  }
+  assert.equal(find(again, 'id of and then?')?.content, 'and then?');
+  insert(first, said('from elsewhere', 'assistant'));
+  assert.deepEqual(texts(tree), ['one', 'an answer', 'and then?'], 'it is not shown');
 });
 
 // ---- the page ----

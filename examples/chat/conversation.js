@@ -1,10 +1,12 @@
-// examples/chat/conversation.js — one conversation as a tree: its messages, the branch that is shown, and
-// the answers that are being written. A new branch is read only from the message where it leaves an
-// older one: the engine's prefix cache has the rest.
+// examples/chat/conversation.js — the conversation that is open: what is said in it, and the answers that are being
+// written. A new branch is read only from the message where it leaves an older one: the engine's prefix
+// cache has the rest.
 
+import { request, write } from './answering.js';
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
-import { addCopyButtons, renderMarkdown } from './markdown.js';
+import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
+import { keeper } from './keeper.js';
 import {
   addArticle,
   addFooter,
@@ -13,90 +15,117 @@ import {
   makeArrows,
   makeRenderer,
 } from './message.js';
-import { settings } from './settings.js';
-import { add, fromList, newTree, saidUntil, shownAfter, toList } from './tree.js';
-import { keepConversation, keepState, readConversation } from './visits.js';
+import { newConversation, newId, RECORD_VERSION, titleOf } from './records.js';
+import { settingsToKeep, useSettings } from './settings.js';
+import {
+  articles,
+  hideAfter,
+  hideAll,
+  refresh,
+  setControls,
+  showAfter,
+  showElsewhere,
+} from './shown.js';
+import { listen, tab, untilGone } from './tabs.js';
+import {
+  add,
+  allAfter,
+  find,
+  fromTurns,
+  idOf,
+  insert,
+  newTree,
+  removeLeaf,
+  saidOf,
+  shownAfter,
+  toTurn,
+} from './tree.js';
+import { keepState } from './visits.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').ChatUsage} ChatUsage */
-/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
-/** @typedef {import('wick-llm').Timings} Timings */
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./records.js').ModelName} ModelName */
+/** @typedef {import('./records.js').Turn} Turn */
+/** @typedef {import('./answering.js').Ending} Ending */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
-/** @typedef {ReturnType<typeof makeRenderer>} Renderer */
 
 /** The number of answers that are written side by side. */
 const VARIANTS = 3;
-/** The least temperature when the user asks for another answer. */
-const VARIANT_TEMPERATURE = 0.8;
+/** An answer under way is stored at most so often. */
+const KEEP_MS = 200;
 
 /** @type {Engine | undefined} */
 let engine;
-let tree = newTree();
-/** Of the messages that are shown. @type {Map<Message, HTMLElement>} */
-const articles = new Map();
+/** Its model. @type {ModelName | undefined} */
+let model;
+/** The temperature that suits the model, unless the user has set one. */
+let temperature = 0.7;
+/** What is open. @type {{about: Conversation, tree: Place}} */
+let open = { about: newConversation(), tree: newTree() };
 /** The question whose answers stand side by side. @type {Message | undefined} */
 let compared;
 /** @type {AbortController | undefined} */
 let running;
-/** The temperature that suits the model, unless the user has set one. */
-let temperature = 0.7;
 
 const log = byId('log');
 
-// ---- the shown branch ----
+/** @param {Message} message @param {Conversation} about @returns {Turn} */
+const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
 
-/** @param {Place} place */
-function hideAfter(place) {
-  const path = new Set(saidUntil(place));
-  for (const [message, article] of articles) {
-    if (path.has(message)) continue;
-    article.remove();
-    articles.delete(message);
-  }
-  compared = undefined;
-}
+// ---- the messages ----
 
-/** @param {Place} place */
-function showAfter(place) {
-  hideAfter(place);
-  for (const message of shownAfter(place)) {
-    const { article, places } = addArticle(message.role);
-    articles.set(message, article);
-    if (message.role === 'user') {
-      places[0].body.textContent = message.content;
-    } else {
-      renderMarkdown(places[0].body, message.content);
-      addCopyButtons(places[0].body);
-    }
-    addControls(message, article);
-  }
-}
+/** Whether an answer has an end that Continue can go on from. @param {Message} message */
+const isOpenEnded = ({ state }) => state !== 'whole';
 
 /** @param {Message} message @param {HTMLElement} article */
 function addControls(message, article) {
-  const arrows = makeArrows(message, (index, direction) =>
-    turnTo(message.parent, index, direction),
-  );
+  const arrows = makeArrows(message, (id, direction) => turnTo(message.parent, id, direction));
   if (message.role === 'user') {
-    const ask = () => editQuestion(article, message.content, (text) => reword(message, text));
-    addFooter(article, '', [...arrows, makeButton('Edit', ask, 'branching')]);
+    const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
+    const edit = makeButton('Edit', () => openEdit(message), 'branching');
+    addFooter(article, '', [...arrows, edit, ...(message.children.length === 0 ? [again] : [])]);
     return;
   }
   const question = /** @type {Message} */ (message.parent);
-  addFooter(article, message.facts ?? '', [
+  const isElsewhere = message.state === 'writing' && message.writer !== tab;
+  article.querySelector('.body')?.classList.toggle('waiting', isElsewhere);
+  if (isElsewhere) return addFooter(article, 'being written in another tab', arrows);
+  const goOn = makeButton('Continue', () => continueAnswer(message), 'continue branching');
+  addFooter(article, message.facts ?? (isOpenEnded(message) ? 'it is not finished' : ''), [
     ...arrows,
+    ...(isOpenEnded(message) ? [goOn] : []),
     ...makeCopyButtons('', () => message.content),
     makeButton('Regenerate', () => answerAnew(question, 1), 'regenerate branching'),
     makeButton(`${VARIANTS} variants`, () => answerAnew(question, VARIANTS), 'compare branching'),
   ]);
 }
 
-/** Shows another version of a message. @param {Place} parent @param {number} index @param {string} direction */
-function turnTo(parent, index, direction) {
-  parent.shown = index;
+/** @param {Message} message @param {string} [draft] its wording, so far */
+function openEdit(message, draft) {
+  const article = articles.get(message);
+  if (!article || article.querySelector('.edit')) return;
+  editQuestion(article, message.content, {
+    draft,
+    onInput: (text) => keepDraft(text === message.content ? '' : text, message.id),
+    send: (text) => reword(message, text),
+  });
+}
+
+/** @param {Place} parent @param {string} id */
+function choose(parent, id) {
+  parent.shown = id;
+  const at = idOf(parent);
+  if (at) keeper.add((store) => store.changeTurn(at, { shown: id }));
+  else keeper.add((store) => store.changeConversation(open.about.id, { shown: id }));
+}
+
+/** Shows another version of a message. @param {Place} parent @param {string} id @param {string} [direction] */
+function turnTo(parent, id, direction = 'next') {
+  choose(parent, id);
+  compared = undefined;
   showAfter(parent);
-  keepConversation(toList(tree));
+  const index = parent.children.findIndex((one) => one.id === id);
   const article = articles.get(parent.children[index]);
   const arrow = article?.querySelector(`[data-direction=${direction}]`);
   /** @type {HTMLElement | null | undefined} */ (arrow)?.focus();
@@ -119,133 +148,123 @@ function setBusy(isBusy) {
 
 // ---- an answer, or several ----
 
-/** @param {Timings | undefined} timings @param {string} reason */
-function describe(timings, reason) {
-  if (!timings) return 'stopped';
-  const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
-  const facts = [`${tokens} tokens`];
-  if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
-  facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
-  if (reason === 'length') facts.push('the longest allowed answer was reached');
-  return facts.join(' · ');
-}
-
-/** @param {Message} question @returns {{role: string, content: string}[]} what the model is given */
-function prompt(question) {
-  const system = question.system ?? settings.system;
-  const said = saidUntil(question).map(({ role, content }) => ({ role, content }));
-  return system.trim() === '' ? said : [{ role: 'system', content: system }, ...said];
-}
-
-/** @param {Engine} asked @param {Message} question @param {number} count @param {AbortSignal} signal */
-function request(asked, question, count, signal) {
-  const random = Math.floor(Math.random() * 2 ** 32);
-  const wanted = settings.temperature ?? temperature;
-  const others = question.children.length;
-  const isFirst = others === 0 && count === 1;
-  return asked.chat.completions.create({
-    messages: prompt(question),
-    n: count,
-    stream: true,
-    stream_options: { include_usage: true },
-    temperature: isFirst ? wanted : Math.max(wanted, VARIANT_TEMPERATURE),
-    top_k: settings.topK,
-    top_p: settings.topP,
-    min_p: settings.minP,
-    repeat_penalty: settings.repeatPenalty,
-    max_tokens: settings.maxTokens,
-    seed: settings.seed === undefined ? random : settings.seed + others,
-    signal,
-  });
-}
-
-/** @param {ChatUsage} usage */
-function noteUsage({ prompt_tokens, prompt_tokens_details }) {
-  const kept = prompt_tokens_details.cached_tokens;
-  note('Last prompt', `${prompt_tokens} tokens, ${kept} of them read before`);
-}
-
 /**
- * @param {AsyncIterable<ChatCompletionChunk>} chunks
- * @param {Renderer[]} renderers one for each choice
- * @param {string[]} facts of each choice that has ended: filled in
+ * Renders an answer and stores it, while it comes.
+ * @param {Message} message
+ * @param {HTMLElement} body
+ * @param {Conversation} about
  */
-async function write(chunks, renderers, facts) {
-  for await (const { choices, usage, timings } of chunks) {
-    for (const { index, delta, finish_reason } of choices) {
-      if (delta.content) renderers[index].add(delta.content);
-      if (!finish_reason) continue;
-      facts[index] = describe(timings, finish_reason);
-      renderers[index].finish();
-    }
-    if (usage) noteUsage(usage);
+function makeWriter(message, body, about) {
+  const renderer = makeRenderer(body, message.content);
+  let kept = Date.now();
+  return {
+    /** @param {string} piece */
+    add(piece) {
+      message.content += piece;
+      renderer.add(piece);
+      if (Date.now() - kept < KEEP_MS) return;
+      kept = Date.now();
+      keepAnswer(message, about);
+    },
+    finish: () => renderer.finish(),
+  };
+}
+
+/** @param {Message} message @param {Conversation} about @param {boolean} [isEnd] */
+function keepAnswer(message, about, isEnd = false) {
+  const turn = turnOf(message, about);
+  keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
+}
+
+/** @param {Message} question @param {number} count @returns {Message[]} the first of them is shown */
+function beginAnswers(question, count) {
+  const answers = Array.from({ length: count }, (_, index) =>
+    add(question, {
+      ...{ id: newId(), role: 'assistant', content: '', state: 'writing', writer: tab },
+      created: Date.now() + index,
+    }),
+  );
+  question.shown = answers[0].id;
+  return answers;
+}
+
+/** @param {Message[]} answers @param {(Ending | undefined)[]} endings @param {Conversation} about */
+function endAnswers(answers, endings, about) {
+  for (const [index, one] of answers.entries()) {
+    Object.assign(one, endings[index] ?? { state: 'stopped', facts: 'stopped' });
+    delete one.writer;
+    keepAnswer(one, about, true);
   }
 }
 
 /**
- * Has the model answer the last message that is shown, a question.
+ * Has the model answer the last message that is shown, a question, or continue an answer.
  * @param {Engine} asked
  * @param {Message} question
- * @param {number} [count] answers side by side
+ * @param {{count?: number, continued?: Message}} [how] `count`: answers side by side
  */
-async function answer(asked, question, count = 1) {
-  running = new AbortController();
-  const asking = tree;
-  const { article, places } = addArticle('assistant', count);
-  const renderers = places.map(({ body }) => makeRenderer(body));
-  /** @type {string[]} */
-  const facts = [];
+async function answer(asked, question, { count = 1, continued } = {}) {
+  running ??= new AbortController();
+  const asking = open;
+  const before = question.shown;
+  const answers = continued ? [continued] : beginAnswers(question, count);
+  const { article, places } = continued ? reopen(continued) : addArticle('assistant', count);
+  articles.set(answers[0], article);
+  const writers = places.map(({ body }, index) => makeWriter(answers[index], body, open.about));
+  /** @type {(Ending | undefined)[]} */
+  const endings = [];
   /** @type {unknown} */
   let problem;
   for (const name of ['Last prompt', 'Next visit']) note(name, '');
   setBusy(true);
   keepInView();
   try {
-    await write(await request(asked, question, count, running.signal), renderers, facts);
+    const wanted = { question, count, continued, suits: temperature, signal: running.signal };
+    await write(await request(asked, wanted), writers, endings);
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
   running = undefined;
-  const texts = renderers.map((renderer) => renderer.finish());
+  for (const writer of writers) writer.finish();
+  const isNothing = problem && answers.every(({ content }) => content === '');
+  if (!isNothing) endAnswers(answers, endings, asking.about);
   setBusy(false);
-  if (asking !== tree) return; // a new conversation has begun
-  if (problem) {
-    article.remove();
-    offerAgain(question);
-    throw problem;
-  }
-  const answers = texts.map((content, index) =>
-    add(question, { role: 'assistant', content, facts: facts[index] ?? 'stopped' }),
-  );
-  question.shown -= count - 1;
-  articles.set(answers[0], article);
-  if (count === 1) addControls(answers[0], article);
-  else compare(question, answers, places);
-  keepConversation(toList(tree));
+  if (isNothing) for (const one of answers) removeLeaf(one, before);
+  if (asking !== open) return; // another conversation was opened
+  if (isNothing) showAfter(question.parent);
+  else showAnswers(question, answers, places);
+  if (problem) throw problem;
   keepState(asked);
   byId('announcer').textContent =
-    count === 1 ? `The model answered: ${texts[0]}` : `The model wrote ${count} answers`;
+    count === 1 ? `The model answered: ${answers[0].content}` : `The model wrote ${count} answers`;
   keepInView();
 }
 
-/** Another try for a question whose answer failed. @param {Message} question */
-function offerAgain(question) {
-  showAfter(question.parent);
-  if (question.children.length > 0) return; // it has other answers
-  const again = () => {
-    button.remove();
-    answerAnew(question, 1);
-  };
-  const button = makeButton('Answer again', again, 'branching');
-  articles.get(question)?.querySelector('footer')?.append(button);
+/** @param {Message} continued @returns {ReturnType<typeof addArticle>} */
+function reopen(continued) {
+  const article = /** @type {HTMLElement} */ (articles.get(continued));
+  article.querySelector('footer')?.remove();
+  Object.assign(continued, { state: 'writing', writer: tab });
+  delete continued.facts;
+  const body = /** @type {HTMLElement} */ (article.querySelector('.body'));
+  return { article, places: [{ holder: article, body }] };
 }
 
-/** Lets the user choose. @param {Message} question @param {Message[]} answers @param {{holder: HTMLElement}[]} places */
-function compare(question, answers, places) {
-  compared = question;
+/** @param {Message} question @param {Message[]} answers @param {{holder: HTMLElement}[]} places */
+function showAnswers(question, answers, places) {
+  articles.get(question)?.querySelector('.again')?.remove();
+  if (answers.length === 1) {
+    refresh(answers[0]);
+    showElsewhere(question);
+    return;
+  }
+  compared = question; // the user chooses
   for (const [index, one] of answers.entries()) {
-    const choose = () => turnTo(question, question.children.indexOf(one), 'next');
-    const button = makeButton('Go on with this one', choose, 'choose branching');
+    const button = makeButton(
+      'Go on with this one',
+      () => turnTo(question, one.id),
+      'choose branching',
+    );
     addFooter(places[index].holder, one.facts ?? '', [button]);
   }
 }
@@ -253,62 +272,220 @@ function compare(question, answers, places) {
 /** @param {Message} question @param {number} count */
 async function answerAnew(question, count) {
   if (running || !engine) return;
+  compared = undefined;
   hideAfter(question);
   log.focus({ preventScroll: true });
-  await answer(engine, question, count).catch(tell);
+  await answer(engine, question, { count }).catch(tell);
+}
+
+/** @param {Message} message an answer */
+async function continueAnswer(message) {
+  if (running || !engine) return;
+  hideAfter(message);
+  log.focus({ preventScroll: true });
+  const question = /** @type {Message} */ (message.parent);
+  await answer(engine, question, { continued: message }).catch(tell);
+  if (articles.has(message)) showAfter(message);
+}
+
+/**
+ * Shows a question and stores it.
+ * @param {Place} parent
+ * @param {string} content
+ * @param {string | undefined} system
+ * @param {string} [field] of its draft
+ * @returns {Promise<Message | undefined>} nothing: another conversation was opened meanwhile
+ */
+async function ask(parent, content, system, field) {
+  running = new AbortController(); // one question at a time
+  setBusy(true);
+  const asking = open;
+  const { about, tree } = open;
+  const known = allAfter(tree).map((one) => turnOf(one, about));
+  const question = add(parent, {
+    ...{ id: newId(), role: 'user', content, state: 'whole', created: Date.now() },
+    ...(system && { system }),
+  });
+  about.title ||= titleOf(content);
+  Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
+  const draft = takeDraft(about.id, field);
+  const turn = turnOf(question, about);
+  compared = undefined;
+  showAfter(parent);
+  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  await keeper.add((store) => store.ask({ ...about }, turn, { draft, known }));
+  if (asking === open) return question;
+  running = undefined;
+  setBusy(false);
+  return undefined;
 }
 
 /** @param {Message} message @param {string} text */
 async function reword(message, text) {
   if (running || !engine) return;
-  const { role, system, parent } = message;
-  const question = add(parent, { role, content: text, ...(system && { system }) });
-  showAfter(parent);
+  const asked = engine;
+  const question = await ask(message.parent, text, message.system, message.id);
   log.focus({ preventScroll: true });
-  await answer(engine, question).catch(tell);
+  if (question) await answer(asked, question).catch(tell);
 }
 
 /** @param {unknown} error */
 const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
 
-// ---- calls of the page ----
+// ---- which conversation is open ----
 
-/** Shows the conversation of the last visit. */
-export function restore() {
-  tree = fromList(readConversation());
-  showAfter(tree);
-  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+/** The address has what is open, so a reload, a restored tab and the next start come back to it. */
+function showAddress() {
+  const { id } = open.about;
+  if (location.hash !== `#${id}`) history.replaceState(null, '', `#${id}`);
 }
+
+/** Tells the page which conversation is open now. */
+function announce() {
+  showAddress();
+  log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
+}
+
+/** @param {string} id @returns {Promise<boolean>} whether it was there */
+export async function openConversation(id) {
+  await keeper.untilIdle();
+  const whole = await keeper.store.open(id).catch(() => undefined);
+  if (!whole || whole.conversation.deleted > 0) return false;
+  stop();
+  const { conversation: about, turns, drafts } = whole;
+  open = { about, tree: fromTurns(turns, about.shown) };
+  compared = undefined;
+  useSettings(about.settings);
+  hideAll();
+  showAfter(open.tree);
+  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  announce();
+  const texts = await takeUpDrafts(about, drafts);
+  if (open.about !== about) return true;
+  setPrompt(texts.get('') ?? '');
+  for (const [field, text] of texts) {
+    const message = field && find(open.tree, field);
+    if (message) openEdit(message, text);
+  }
+  watchWriters();
+  return true;
+}
+
+/** A conversation with nothing in it. It is kept from its first letter on. */
+export function openNew() {
+  stop();
+  open = { about: newConversation({ settings: settingsToKeep() }), tree: newTree() };
+  compared = undefined;
+  hideAll();
+  setPrompt('');
+  announce();
+}
+
+/** Opens what the address names, else what was said last. @returns {Promise<void>} */
+export async function restore() {
+  const typed = /** @type {HTMLTextAreaElement} */ (byId('prompt')).value;
+  const asked = location.hash.slice(1);
+  const isOpen = asked !== '' && (await openConversation(asked));
+  const all = asked === '' ? await keeper.store.list().catch(() => []) : [];
+  const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
+  if (!isOpen && !(last && (await openConversation(last.id)))) announce();
+  const { value } = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+  if (typed === '' || typed === value) return;
+  setPrompt([value, typed].filter(Boolean).join('\n')); // while the page was starting
+  keepDraft([value, typed].filter(Boolean).join('\n'));
+}
+
+// ---- what other tabs do ----
+
+/** Answers of other tabs that are gone can be continued here. */
+async function watchWriters() {
+  const { tree } = open;
+  for (const message of allAfter(tree)) {
+    const { writer, state } = message;
+    if (state !== 'writing' || !writer || writer === tab) continue;
+    untilGone(writer).then(() => {
+      if (message.writer !== writer || message.state !== 'writing') return;
+      Object.assign(message, { state: 'stopped', writer: undefined });
+      if (open.tree === tree && articles.has(message)) refresh(message);
+    });
+  }
+}
+
+/** @param {string} id of a turn in the conversation that is open */
+async function mergeTurn(id) {
+  const { about, tree } = open;
+  const turn = await keeper.store.turn(id).catch(() => undefined);
+  if (!turn || open.tree !== tree) return;
+  const known = find(tree, id);
+  if (known && known.writer === tab && known.state === 'writing') return; // it is written here
+  if (known) {
+    const { shown, ...said } = saidOf(turn);
+    Object.assign(known, { facts: undefined, writer: undefined, isStart: undefined }, said);
+    return refresh(known);
+  }
+  const parent = turn.parent === '' ? tree : find(tree, turn.parent);
+  if (!parent) return mergeAll(about.id);
+  const { shown, ...said } = saidOf(turn);
+  const message = insert(parent, said);
+  for (const one of parent.children) if (!running) refresh(one); // they have arrows now
+  refresh(message);
+  if (turn.state === 'writing') watchWriters();
+}
+
+/** @param {string} id of the conversation, of which a turn is not known here */
+async function mergeAll(id) {
+  const whole = await keeper.store.open(id).catch(() => undefined);
+  const { tree } = open;
+  if (!whole || open.about.id !== id) return;
+  for (const turn of whole.turns) {
+    const parent = turn.parent === '' ? tree : find(tree, turn.parent);
+    if (find(tree, turn.id) || !parent) continue;
+    const { shown, ...said } = saidOf(turn);
+    refresh(insert(parent, said));
+  }
+  watchWriters();
+}
+
+listen(async ({ kind, conversation, id }) => {
+  if (conversation !== open.about.id) return;
+  if (kind === 'turn' && id) await mergeTurn(id);
+  if (kind === 'gone') open.about = { ...open.about, deleted: Date.now() };
+});
+
+// ---- calls of the page ----
 
 /** @param {string} text @param {string} [system] for this message alone */
 export async function say(text, system) {
   if (running || !engine) return;
+  const asked = engine;
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
-  const last = shownAfter(tree).at(-1) ?? tree;
-  const question = add(last, { role: 'user', content: text, ...(system && { system }) });
-  showAfter(last);
-  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  await answer(engine, question);
+  const last = shownAfter(open.tree).at(-1) ?? open.tree;
+  const question = await ask(last, text, system);
+  if (question) await answer(asked, question);
 }
 
-/** @param {Engine | undefined} answering @param {number} [suits] the temperature that suits its model */
-export function setEngine(answering, suits = 0.7) {
+/** @param {Engine | undefined} answering @param {number} [suits] the temperature that suits its model @param {ModelName} [named] */
+export function setEngine(answering, suits = 0.7, named = undefined) {
   engine = answering;
   temperature = suits;
+  model = named;
 }
 
 export const isAnswering = () => running !== undefined;
+
+/** The settings of the conversation that is open have changed. */
+export function keepSettings() {
+  const { about } = open;
+  about.settings = settingsToKeep();
+  if (open.tree.children.length === 0) return;
+  keeper.add((store) => store.changeConversation(about.id, { settings: settingsToKeep() }));
+}
+
+export const current = () => open.about;
 
 export function stop() {
   running?.abort();
 }
 
-export function clear() {
-  stop();
-  tree = newTree();
-  keepConversation([]);
-  for (const article of log.querySelectorAll('.message')) article.remove();
-  articles.clear();
-  compared = undefined;
-  byId('welcome').hidden = false;
-}
+setControls(addControls, turnTo);
+watchPrompt(current);

@@ -54,9 +54,9 @@ export function keepInView() {
 /**
  * Renders at most once a frame, however many tokens come.
  * @param {HTMLElement} body
+ * @param {string} [text] what is there already
  */
-export function makeRenderer(body) {
-  let text = '';
+export function makeRenderer(body, text = '') {
   let frame = 0;
   const render = () => {
     cancelAnimationFrame(frame); // a later frame would remove the buttons
@@ -92,7 +92,7 @@ export function addFooter(holder, facts, controls) {
 /**
  * The arrows of a message that has several versions.
  * @param {Message} message
- * @param {(index: number, direction: string) => void} choose the version of that index
+ * @param {(id: string, direction: string) => void} choose the version
  * @returns {HTMLElement[]} none, or one
  */
 export function makeArrows(message, choose) {
@@ -106,7 +106,11 @@ export function makeArrows(message, choose) {
   const [back, on] = [-1, 1].map((step) => {
     const direction = step < 0 ? 'previous' : 'next';
     const to = (index + step + children.length) % children.length;
-    const arrow = makeButton(step < 0 ? '‹' : '›', () => choose(to, direction), 'branching');
+    const arrow = makeButton(
+      step < 0 ? '‹' : '›',
+      () => choose(children[to].id, direction),
+      'branching',
+    );
     arrow.dataset.direction = direction;
     arrow.setAttribute('aria-label', step < 0 ? 'Previous version' : 'Next version');
     return arrow;
@@ -119,24 +123,27 @@ export function makeArrows(message, choose) {
  * Puts a field in the place of a question.
  * @param {HTMLElement} article
  * @param {string} text
- * @param {(text: string) => void} send
+ * @param {{draft?: string, onInput: (text: string) => void, send: (text: string) => void}} use `onInput` hears of every letter, and of
+ *   the text as it was when the field is closed
  */
-export function editQuestion(article, text, send) {
+export function editQuestion(article, text, { draft = text, onInput, send }) {
   const rest = [...article.querySelectorAll('.body, footer')];
   const form = document.createElement('form');
   form.className = 'edit';
   const field = document.createElement('textarea');
   field.rows = 1;
-  field.value = text;
+  field.value = draft;
   field.dir = 'auto';
   field.setAttribute('aria-label', 'Your message, worded anew');
   const submit = makeButton('Send', () => {}, 'primary');
   submit.type = 'submit';
   const close = () => {
+    onInput(text);
     form.replaceWith(...rest);
     article.querySelector('button')?.focus();
   };
   form.append(field, makeButton('Cancel', close), submit);
+  field.addEventListener('input', () => onInput(field.value));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const wording = field.value.trim();
@@ -155,5 +162,28 @@ export function editQuestion(article, text, send) {
     else element.remove();
   }
   field.style.height = `${field.scrollHeight}px`;
-  field.focus();
+  if (draft === text) field.focus();
+}
+
+/**
+ * How the conversation goes on after another version of what is shown last.
+ * @param {number} version
+ * @param {Message[]} later
+ * @param {() => void} go there
+ */
+export function addElsewhere(version, later, go) {
+  const section = make('section', 'elsewhere');
+  const count = later.length === 1 ? 'One message follows' : `${later.length} messages follow`;
+  const title = make('h3', 'who');
+  title.textContent = `${count} version ${version}`;
+  section.setAttribute('aria-label', title.textContent);
+  const list = document.createElement('ul');
+  for (const { role, content } of later) {
+    const item = document.createElement('li');
+    item.dir = 'auto';
+    item.textContent = `${role === 'user' ? 'You' : 'Model'}: ${content}`;
+    list.append(item);
+  }
+  section.append(title, list, makeButton('Go there', go, 'branching'));
+  log.append(section);
 }

@@ -5,6 +5,8 @@ import suggestions from '../models/suggestions.json' with { type: 'json' };
 import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
 import { byId } from './dom.js';
+import { setPrompt } from './drafts.js';
+import { followSetting, openStore } from './keeping.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { keepInView } from './message.js';
 import { models, nameOfUrl } from './models.js';
@@ -20,6 +22,17 @@ import { forget, takeUpState } from './visits.js';
 const wishFor = ({ name, url, isBuiltIn }) => ({ name, source: { url }, isBuiltIn });
 
 const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((m) => m.isBuiltIn)));
+
+/** @param {Wish} wish @returns {import('./records.js').ModelName} to keep with a conversation */
+const modelOf = ({ name, source }) => ({ name, ...('url' in source && { url: source.url }) });
+
+/** @returns {Wish | undefined} the model of the conversation that is open; files are not kept */
+function rememberedWish() {
+  const { name, url } = conversation.current().model ?? {};
+  if (!name || !url) return undefined;
+  const choice = models.find((one) => one.url === url);
+  return choice ? wishFor(choice) : { name, source: { url } };
+}
 
 /** @type {Engine | undefined} */
 let engine;
@@ -66,10 +79,11 @@ function setReady(isReady, isBuiltIn = false) {
   byId('suggestions').hidden = !(isReady && isBuiltIn);
 }
 
-/** @param {Engine | undefined} made @param {number} [temperature] that suits its model */
-function setEngine(made, temperature) {
+/** @param {Engine | undefined} made @param {Wish} [wish] what it is */
+function setEngine(made, wish) {
   engine = made;
-  conversation.setEngine(made, temperature);
+  // A very small model is best with its likeliest tokens.
+  conversation.setEngine(made, wish?.isBuiltIn ? 0 : 0.7, wish && modelOf(wish));
 }
 
 /** @param {Wish} a @param {Wish} b */
@@ -141,8 +155,7 @@ async function load(wish, failed, isFromKept = false) {
     showEngine(made);
     await takeUpState(made);
     if (loading !== own) return void made.close();
-    // A very small model is best with its likeliest tokens.
-    setEngine(made, wish.isBuiltIn ? 0 : 0.7);
+    setEngine(made, wish);
     loaded = wish;
     byId('model-name').textContent = wish.name;
     setReady(true, wish.isBuiltIn);
@@ -248,11 +261,6 @@ addEventListener('drop', (event) => {
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-function fitPrompt() {
-  promptField.style.height = 'auto';
-  promptField.style.height = `${promptField.scrollHeight}px`;
-}
-
 /** @param {string} text @param {string} [system] */
 async function send(text, system) {
   if (!engine || text.trim() === '') return;
@@ -273,11 +281,10 @@ byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!engine || conversation.isAnswering()) return; // the typed text stays
   const text = promptField.value;
-  promptField.value = '';
-  fitPrompt();
+  if (text.trim() === '') return;
+  setPrompt('');
   send(text);
 });
-promptField.addEventListener('input', fitPrompt);
 promptField.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
   event.preventDefault();
@@ -289,7 +296,7 @@ addEventListener('keydown', (event) => {
 });
 byId('stop').addEventListener('click', conversation.stop);
 byId('new-chat').addEventListener('click', () => {
-  conversation.clear();
+  conversation.openNew();
   promptField.focus();
 });
 byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} */ (event).detail));
@@ -307,10 +314,14 @@ for (const {
 }
 
 byId('settings-dialog').addEventListener('close', () => {
+  conversation.keepSettings();
+  followSetting(conversation.current().id).catch(tell);
   if (!settings.remember) forget();
 });
 
 listModels();
-conversation.restore();
+const problem = await openStore();
+await conversation.restore();
 const asked = new URL(location.href).searchParams.get('model');
-load(asked ? { name: nameOfUrl(asked), source: { url: asked } } : builtIn);
+load(asked ? { name: nameOfUrl(asked), source: { url: asked } } : (rememberedWish() ?? builtIn));
+if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);

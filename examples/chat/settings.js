@@ -38,6 +38,23 @@ function readStored() {
 /** @type {Settings} */
 export const settings = readStored();
 
+/** Those of this browser; all others belong to a conversation. */
+const common = ['threads', 'remember'];
+
+/** @returns {Record<string, unknown>} those of the conversation that is open */
+export const settingsToKeep = () =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => !common.includes(name)));
+
+/** @param {Record<string, unknown>} [kept] with a conversation */
+export function useSettings(kept = {}) {
+  const { threads, remember } = settings;
+  const known = Object.entries(kept).filter(([name, value]) => {
+    const type = name === 'system' ? 'string' : 'number';
+    return name in defaults && (typeof value === type || value === undefined);
+  });
+  Object.assign(settings, defaults, Object.fromEntries(known), { threads, remember });
+}
+
 function store() {
   try {
     localStorage.setItem(key, JSON.stringify(settings));

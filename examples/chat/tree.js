@@ -1,28 +1,54 @@
 // examples/chat/tree.js — a conversation as a tree. Any number of messages can follow a message: edits of a
 // question, or variants of an answer. One of them is shown.
 
-/** @typedef {{role: 'user' | 'assistant', content: string, system?: string}} Said */
-/** What messages follow: one of them, or the beginning. @typedef {{children: Message[], shown: number}} Place */
-/** `facts` tell how an answer was made. @typedef {Said & Place & {parent: Place, facts?: string}} Message */
-/** The stored form: one list, in which `parent` is an index; -1 is the beginning. */
-/** @typedef {Said & {parent?: number, isShown?: boolean}} Kept */
+/** @typedef {import('./records.js').Turn} Turn */
+/** What messages follow: one of them, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
+/** @typedef {Omit<Turn, 'parent' | 'conversation' | 'version'> & Place & {parent: Place}} Message */
 
 /** @returns {Place} */
-export const newTree = () => ({ children: [], shown: 0 });
+export const newTree = () => ({ children: [] });
 
-/** @param {Place} parent @param {Said & {facts?: string}} said @returns {Message} shown from now on */
-export function add(parent, said) {
-  const message = { ...said, parent, children: [], shown: 0 };
-  parent.shown = parent.children.push(message) - 1;
+/** @param {Place} place @returns {string} '' for the beginning */
+export const idOf = (place) => ('id' in place ? /** @type {Message} */ (place).id : '');
+
+/** @param {Place} place @returns {Message | undefined} the newest one, unless another was chosen */
+export const shownChild = ({ children, shown }) =>
+  children.find(({ id }) => id === shown) ?? children.at(-1);
+
+/** @param {Message} a @param {Message} b */
+const byTime = (a, b) => a.created - b.created || (a.id < b.id ? -1 : 1);
+
+/**
+ * @param {Place} parent
+ * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
+ * @returns {Message} not shown, where another one is
+ */
+export function insert(parent, said) {
+  parent.shown = shownChild(parent)?.id ?? said.id;
+  const message = { ...said, parent, children: [] };
+  parent.children.push(message);
+  parent.children.sort(byTime);
   return message;
+}
+
+/** @param {Place} parent @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said @returns {Message} shown from now on */
+export function add(parent, said) {
+  const message = insert(parent, said);
+  parent.shown = message.id;
+  return message;
+}
+
+/** @param {Message} message which nothing follows @param {string} [shown] in its place */
+export function removeLeaf(message, shown) {
+  const { parent } = message;
+  parent.children = parent.children.filter((one) => one !== message);
+  parent.shown = shown;
 }
 
 /** @param {Place} place @returns {Message[]} what is shown after it */
 export function shownAfter(place) {
   const path = [];
-  for (let next = place.children[place.shown]; next; next = next.children[next.shown]) {
-    path.push(next);
-  }
+  for (let next = shownChild(place); next; next = shownChild(next)) path.push(next);
   return path;
 }
 
@@ -30,45 +56,59 @@ export function shownAfter(place) {
 export function saidUntil(place) {
   /** @type {Message[]} */
   const path = [];
-  for (let one = place; 'role' in one; one = path[0].parent) {
-    path.unshift(/** @type {Message} */ (one));
+  for (let one = place; 'role' in one; one = path[path.length - 1].parent) {
+    path.push(/** @type {Message} */ (one));
   }
-  return path;
+  return path.reverse();
 }
 
-/** @param {Place} tree @returns {Kept[]} */
-export function toList(tree) {
-  /** @type {Kept[]} */
-  const list = [];
-  /** @param {Place} place @param {number} parent */
-  const visit = (place, parent) => {
-    for (const [index, { role, content, system, ...after }] of place.children.entries()) {
-      const isShown = index === place.shown;
-      const at = list.push({ role, content, ...(system && { system }), parent, isShown }) - 1;
-      visit(after, at);
-    }
-  };
-  visit(tree, -1);
-  return list;
+/** @param {Place} place @returns {Message | undefined} with that id, at the place or after it */
+export function find(place, /** @type {string} */ id) {
+  const open = [...place.children];
+  for (let one = open.pop(); one; one = open.pop()) {
+    if (one.id === id) return one;
+    open.push(...one.children);
+  }
+  return undefined;
 }
 
-/** @param {any} kept @returns {boolean} */
-const isMessage = (kept) =>
-  ['user', 'assistant'].includes(kept?.role) && typeof kept.content === 'string';
+/** @param {Turn} turn @returns {Omit<Turn, 'parent' | 'conversation' | 'version'>} */
+export function saidOf({ parent, conversation, version, ...said }) {
+  return said;
+}
 
-/** @param {unknown} list @returns {Place} empty, if that is none */
-export function fromList(list) {
+/**
+ * @param {Turn[]} turns in any order
+ * @param {string} [shown] first
+ * @returns {Place}
+ */
+export function fromTurns(turns, shown) {
   const tree = newTree();
-  if (!Array.isArray(list) || !list.every(isMessage)) return tree;
-  /** @type {Message[]} */
-  const messages = [];
-  for (const [index, { role, content, system, parent = index - 1, isShown }] of list.entries()) {
-    const place = parent === -1 ? tree : Number.isInteger(parent) && messages[parent];
-    if (!place) return newTree();
-    const { shown } = place;
-    const facts = 'from the last visit';
-    messages.push(add(place, { role, content, ...(system && { system }), facts }));
-    if (isShown === false) place.shown = shown;
+  tree.shown = shown;
+  /** @type {Map<string, Message>} */
+  const known = new Map();
+  for (const turn of turns) {
+    known.set(turn.id, { ...saidOf(turn), parent: tree, children: [] });
   }
+  for (const { id, parent } of turns) {
+    const message = /** @type {Message} */ (known.get(id));
+    const place = known.get(parent);
+    if (place) message.parent = place;
+    message.parent.children.push(message);
+  }
+  for (const { children } of [tree, ...known.values()]) children.sort(byTime);
   return tree;
+}
+
+/** @param {Message} message @param {string} conversation @param {number} version @returns {Turn} */
+export function toTurn({ children, parent, ...said }, conversation, version) {
+  return { ...said, version, conversation, parent: idOf(parent) };
+}
+
+/** @param {Place} place @returns {Message[]} all that is said after it, on every branch; parents come first */
+export function allAfter(place) {
+  /** @type {Message[]} */
+  const all = [...place.children];
+  for (let index = 0; index < all.length; index++) all.push(...all[index].children);
+  return all;
 }

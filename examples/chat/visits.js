@@ -1,6 +1,5 @@
-// examples/chat/visits.js — stores for the next visit: the conversation, and the engine's prefix cache, so
-// that the same beginning is not read again. All of it stays in this browser. In a browser that stores
-// nothing, each visit is the first.
+// examples/chat/visits.js — stores the engine's prefix cache for the next visit, so that the same beginning is
+// not read again. It stays in this browser. In a browser that stores nothing, each visit is the first.
 
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
@@ -8,38 +7,10 @@ import { formatBytes } from './dom.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./tree.js').Kept} Kept */
 
 /** One state, of the model that answered last, to use little of the browser's storage. */
 const STATE = 'chat-page';
 const STATE_BYTES_MAX = 256e6;
-const CONVERSATION = 'wick-chat-conversation';
-
-// ---- the conversation ----
-
-/** @returns {unknown} */
-export function readConversation() {
-  try {
-    return JSON.parse(localStorage.getItem(CONVERSATION) ?? '[]');
-  } catch {
-    return []; // no storage here, or unknown content
-  }
-}
-
-/** @param {Kept[]} messages */
-export function keepConversation(messages) {
-  try {
-    if (settings.remember && messages.length > 0) {
-      localStorage.setItem(CONVERSATION, JSON.stringify(messages));
-    } else {
-      localStorage.removeItem(CONVERSATION);
-    }
-  } catch {
-    // A page without storage, or without space in it, only forgets the conversation.
-  }
-}
-
-// ---- the prefix cache ----
 
 /** @param {unknown} error @returns {string} */
 const inWords = (error) =>
@@ -95,10 +66,9 @@ export async function keepState(engine) {
   if (!settings.remember) await forget(); // the user has switched it off meanwhile
 }
 
-/** Removes the conversation and the state from this browser. */
+/** Removes the state from this browser. */
 export async function forget() {
   next = undefined;
-  keepConversation([]);
   try {
     const root = await navigator.storage.getDirectory();
     const folder = await root.getDirectoryHandle('wick-llm');

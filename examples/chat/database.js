@@ -1,0 +1,137 @@
+// examples/chat/database.js — where records are kept: in IndexedDB, or in this page's memory, where a browser
+// has no IndexedDB or the user wants nothing to be kept. What runs in one transaction is stored as a whole
+// or not at all.
+
+import { openDB } from 'idb';
+
+/** Of the database's stores and indices. Records have versions of their own (records.js). */
+const SCHEMA_VERSION = 1;
+
+/** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */
+/**
+ * The records inside of a transaction. `of` gives the turns or drafts of one conversation.
+ * @typedef {{get: (store: StoreName, id: string) => Promise<any>, all: (store: StoreName) => Promise<any[]>,
+ *   of: (store: 'turns' | 'drafts', conversation: string) => Promise<any[]>,
+ *   put: (store: StoreName, record: any) => Promise<unknown>,
+ *   delete: (store: StoreName, id: string) => Promise<unknown>}} Rows
+ */
+/**
+ * `isStrict`: the transaction ends when the disk has the records, not when the browser has them.
+ * @typedef {{kind: 'indexeddb' | 'memory', close: () => Promise<void>,
+ *   run: <T>(mode: 'readonly' | 'readwrite', work: (rows: Rows) => Promise<T>, isStrict?: boolean) => Promise<T>}} Database
+ */
+
+/** @type {StoreName[]} */
+const stores = ['conversations', 'turns', 'drafts'];
+
+/** @param {import('idb').IDBPDatabase} db */
+function createStores(db) {
+  for (const name of stores) {
+    if (db.objectStoreNames.contains(name)) continue;
+    const store = db.createObjectStore(name, { keyPath: 'id' });
+    if (name !== 'conversations') store.createIndex('conversation', 'conversation');
+  }
+}
+
+/** @param {import('idb').IDBPTransaction<unknown, StoreName[], any>} transaction @returns {Rows} */
+const rowsOf = (transaction) => ({
+  get: (store, id) => transaction.objectStore(store).get(id),
+  all: (store) => transaction.objectStore(store).getAll(),
+  of: (store, conversation) =>
+    transaction.objectStore(store).index('conversation').getAll(conversation),
+  put: async (store, record) => transaction.objectStore(store).put?.(record),
+  delete: async (store, id) => transaction.objectStore(store).delete?.(id),
+});
+
+/**
+ * @param {string} name
+ * @returns {Promise<Database>}
+ */
+export async function openDatabase(name) {
+  /** @type {Promise<import('idb').IDBPDatabase> | undefined} */
+  let opened;
+  const open = () => {
+    opened ??= openDB(name, SCHEMA_VERSION, {
+      upgrade: createStores,
+      // a page of a newer version needs the database for itself
+      blocking: (_, __, event) => {
+        opened = undefined;
+        /** @type {IDBDatabase} */ (event.target).close();
+      },
+      terminated: () => {
+        opened = undefined;
+      },
+    });
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
+  };
+  await open();
+  return {
+    kind: 'indexeddb',
+    async run(mode, work, isStrict = false) {
+      const db = await open();
+      const durability = isStrict ? 'strict' : 'relaxed';
+      const transaction = db.transaction(stores, mode, { durability });
+      // `done` is the one that knows why a transaction failed, such as a full disk
+      const done = transaction.done.then(
+        () => undefined,
+        (reason) => ({ reason }),
+      );
+      try {
+        const result = await work(rowsOf(/** @type {any} */ (transaction)));
+        const failure = await done;
+        if (failure) throw failure.reason;
+        return result;
+      } catch (error) {
+        try {
+          transaction.abort();
+        } catch {
+          // it has ended
+        }
+        const failure = await done;
+        const isPlain = !failure?.reason || failure.reason.name === 'AbortError';
+        throw isPlain ? error : failure.reason;
+      }
+    },
+    async close() {
+      const db = await opened?.catch(() => undefined);
+      opened = undefined;
+      db?.close();
+    },
+  };
+}
+
+/** @returns {Database} the same for as long as the page is open */
+export function openMemory() {
+  /** @type {Record<StoreName, Map<string, any>>} */
+  let kept = { conversations: new Map(), turns: new Map(), drafts: new Map() };
+  /** One transaction at a time. @type {Promise<unknown>} */
+  let last = Promise.resolve();
+  return {
+    kind: 'memory',
+    run(_, work) {
+      const own = last.then(async () => {
+        const copies = /** @type {typeof kept} */ (
+          Object.fromEntries(stores.map((name) => [name, new Map(kept[name])]))
+        );
+        const result = await work({
+          get: async (store, id) => structuredClone(copies[store].get(id)),
+          all: async (store) => structuredClone([...copies[store].values()]),
+          of: async (store, conversation) =>
+            structuredClone(
+              [...copies[store].values()].filter((one) => one.conversation === conversation),
+            ),
+          put: async (store, record) => copies[store].set(record.id, structuredClone(record)),
+          delete: async (store, id) => copies[store].delete(id),
+        });
+        kept = copies;
+        return result;
+      });
+      last = own.catch(() => {});
+      return own;
+    },
+    async close() {},
+  };
+}

@@ -1,0 +1,90 @@
+// examples/chat/drafts.js — stores what is being typed, at each letter: in the message field, and in the fields
+// where questions are worded anew. A draft belongs to one tab. When that tab is gone, the next one that opens
+// the conversation takes it over.
+
+import { byId } from './dom.js';
+import { keeper } from './keeper.js';
+import { newId, RECORD_VERSION } from './records.js';
+import { isOpenElsewhere, tab } from './tabs.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./records.js').Draft} Draft */
+
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+
+/** @type {() => Conversation} */
+let current = () => {
+  throw new Error('no conversation yet');
+};
+/** This tab's drafts: their ids by conversation and field. @type {Map<string, string>} */
+const ids = new Map();
+
+/** @param {string} conversation @param {string} field */
+const placeOf = (conversation, field) => `${conversation} ${field}`;
+
+/** @param {Conversation} conversation @param {string} field @param {string} text @returns {Draft} */
+function draftOf({ id: conversation }, field, text) {
+  const place = placeOf(conversation, field);
+  const id = ids.get(place) ?? newId();
+  ids.set(place, id);
+  return { id, version: RECORD_VERSION, conversation, field, text, tab, changed: Date.now() };
+}
+
+/** @param {string} text @param {string} [field] a question that is worded anew */
+export function keepDraft(text, field = '') {
+  const conversation = current();
+  const place = placeOf(conversation.id, field);
+  if (text === '' && !ids.has(place)) return;
+  const draft = draftOf(conversation, field, text);
+  keeper.replace(`draft ${draft.id}`, (store) => store.keepDraft({ ...conversation }, draft));
+}
+
+/** @param {string} conversation @param {string} [field] @returns {string | undefined} the draft that is sent now: the next one has an id of its own */
+export function takeDraft(conversation, field = '') {
+  const place = placeOf(conversation, field);
+  const id = ids.get(place);
+  ids.delete(place);
+  if (id) keeper.forget(`draft ${id}`);
+  return id;
+}
+
+/**
+ * @param {Conversation} conversation
+ * @param {Draft[]} drafts of it
+ * @returns {Promise<Map<string, string>>} texts by field: this tab's, or the newest of a tab that is gone
+ */
+export async function takeUpDrafts(conversation, drafts) {
+  const texts = new Map();
+  for (const draft of drafts.sort((a, b) => b.changed - a.changed)) {
+    const { field, text } = draft;
+    const place = placeOf(conversation.id, field);
+    if (ids.get(place) === draft.id) {
+      texts.set(field, text);
+    } else if (!texts.has(field) && !ids.has(place) && !(await isOpenElsewhere(draft.tab))) {
+      texts.set(field, text);
+      const own = draftOf(conversation, field, text);
+      keeper.add((store) => store.adoptDraft(draft, own));
+    }
+  }
+  return texts;
+}
+
+export function fitPrompt() {
+  promptField.style.height = 'auto';
+  promptField.style.height = `${promptField.scrollHeight}px`;
+}
+
+/** @param {string} text */
+export function setPrompt(text) {
+  promptField.value = text;
+  fitPrompt();
+}
+
+/** @param {() => Conversation} conversation the one that is open */
+export function watchPrompt(conversation) {
+  current = conversation;
+  promptField.addEventListener('input', () => {
+    fitPrompt();
+    keepDraft(promptField.value);
+  });
+}

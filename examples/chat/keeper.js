@@ -1,0 +1,103 @@
+// examples/chat/keeper.js — the writes of this tab, one after the other. A write that fails, as on a full disk,
+// stays first in the queue and is tried again, so nothing is lost while the page is open.
+
+/** @typedef {import('./store.js').Store} Store */
+/** @typedef {(store: Store) => Promise<unknown>} Write */
+/** @typedef {{write: Write, key?: string, settle: () => void}} Queued */
+
+const AGAIN_MS = 5000;
+
+export class Keeper {
+  /** @type {Store | undefined} */
+  #store;
+  /** @type {Queued[]} */
+  #queue = [];
+  #isWriting = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #later;
+  /** @type {(error: unknown) => void} */
+  #onTrouble = () => {};
+  /** @type {Set<() => void>} */
+  #idle = new Set();
+
+  /** @returns {Store} */
+  get store() {
+    if (!this.#store) throw new Error('the store is not open yet');
+    return this.#store;
+  }
+
+  /** @param {Store} store that is used from now on */
+  use(store) {
+    this.#store = store;
+    this.#run();
+  }
+
+  /** @param {(error: unknown) => void} listener is told why writing fails, and `undefined` when it works again */
+  onTrouble(listener) {
+    this.#onTrouble = listener;
+  }
+
+  /** How many writes wait. */
+  get waiting() {
+    return this.#queue.length;
+  }
+
+  /** @param {Write} write @param {string} [key] @returns {Promise<void>} settles when it is stored, or has failed for the first time */
+  add(write, key) {
+    return new Promise((settle) => {
+      this.#queue.push({ write, key, settle });
+      this.#run();
+    });
+  }
+
+  /** A write that makes the waiting ones of its key needless. @param {string} key @param {Write} write */
+  replace(key, write) {
+    const first = this.#isWriting ? 1 : 0;
+    const waiting = this.#queue.find((one, index) => index >= first && one.key === key);
+    if (waiting) waiting.write = write;
+    else this.add(write, key);
+  }
+
+  /** @param {string} key whose waiting writes are needless */
+  forget(key) {
+    const first = this.#isWriting ? 1 : 0;
+    this.#queue = this.#queue.filter((one, index) => index < first || one.key !== key);
+  }
+
+  /** Tries again what has failed. */
+  retry() {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#run();
+  }
+
+  /** @returns {Promise<void>} that settles when nothing waits */
+  async untilIdle() {
+    if (this.#queue.length > 0) await new Promise((settle) => this.#idle.add(() => settle(0)));
+  }
+
+  async #run() {
+    if (this.#isWriting || this.#later || !this.#store) return;
+    this.#isWriting = true;
+    let hasFailed = false;
+    for (let [next] = this.#queue; next && !hasFailed; [next] = this.#queue) {
+      try {
+        await next.write(this.#store);
+        this.#queue.shift();
+        this.#onTrouble(undefined);
+      } catch (error) {
+        hasFailed = true;
+        this.#later = setTimeout(() => this.retry(), AGAIN_MS);
+        this.#onTrouble(error);
+      }
+      next.settle();
+    }
+    this.#isWriting = false;
+    if (hasFailed) return;
+    for (const settle of this.#idle) settle();
+    this.#idle.clear();
+  }
+}
+
+/** This tab's. */
+export const keeper = new Keeper();

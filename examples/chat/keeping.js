@@ -1,0 +1,68 @@
+// examples/chat/keeping.js — opens the store of conversations: on the disk, or in this page's memory alone where the
+// user wants that, or the browser keeps nothing.
+
+import { openDatabase, openMemory } from './database.js';
+import { keeper } from './keeper.js';
+import { settings } from './settings.js';
+import { Store } from './store.js';
+import { tell } from './tabs.js';
+
+const NAME = 'wick-chat';
+
+/** @returns {Storage | undefined} nothing, where the browser keeps nothing */
+function localStore() {
+  try {
+    return localStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns {Promise<Store>} */
+async function openDisk() {
+  const store = new Store(await openDatabase(NAME), tell);
+  await store.takeOver(localStore()).catch(() => {}); // there is no room: it is tried again at the next visit
+  store.removeOld().catch(() => {});
+  return store;
+}
+
+/** @returns {Promise<unknown>} why nothing is kept, though it should be */
+export async function openStore() {
+  let problem;
+  /** @type {Store | undefined} */
+  let store;
+  if (settings.remember) {
+    store = await openDisk().catch((error) => {
+      problem = error;
+      return undefined;
+    });
+  }
+  keeper.use(store ?? new Store(openMemory()));
+  return problem;
+}
+
+/**
+ * Follows the setting. What was begun in memory is kept from now on; a conversation that is open is no longer.
+ * @param {string} open the conversation
+ */
+export async function followSetting(open) {
+  const { store } = keeper;
+  if (settings.remember === (store.kind === 'indexeddb')) return;
+  await keeper.untilIdle();
+  const whole = await store.open(open);
+  if (settings.remember) {
+    const disk = await openDisk();
+    const { conversations, turns } = await store.everything();
+    for (const conversation of conversations) {
+      const own = turns.filter((turn) => turn.conversation === conversation.id);
+      await disk.takeIn({ conversation, turns: own });
+    }
+    keeper.use(disk);
+    return;
+  }
+  const memory = new Store(openMemory());
+  if (whole) await memory.takeIn(whole);
+  await store.remove([open]);
+  await store.close();
+  keeper.use(memory);
+}

@@ -1,0 +1,164 @@
+// examples/chat/records.js — what is kept of conversations: the shapes of the records, and how what comes from
+// outside (an earlier page, an imported file) becomes one of them.
+
+/** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
+export const RECORD_VERSION = 1;
+
+/** @typedef {{name: string, url?: string}} ModelName */
+/**
+ * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first.
+ * @typedef {{id: string, version: number, title: string, created: number, changed: number, isPinned: boolean,
+ *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string}} Conversation
+ */
+/** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
+/**
+ * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
+ * writes it. With `isStart` the model reads the conversation from here on.
+ * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
+ *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
+ *   shown?: string, isStart?: boolean}} Turn
+ */
+/** Text that was typed and not sent. `field` is '' or the question that is worded anew.
+ * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number}} Draft
+ */
+/** A whole conversation. @typedef {{conversation: Conversation, turns: Turn[]}} Whole */
+
+const TITLE_LETTERS_MAX = 60;
+/** Limits of what a file may bring. */
+const TURNS_MAX = 100_000;
+const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
+
+export const newId = () =>
+  globalThis.crypto?.randomUUID?.() ??
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
+
+/** @param {Partial<Conversation>} [known] @returns {Conversation} */
+export function newConversation(known = {}) {
+  const now = Date.now();
+  return {
+    id: newId(),
+    version: RECORD_VERSION,
+    title: '',
+    created: now,
+    changed: now,
+    isPinned: false,
+    deleted: 0,
+    ...known,
+  };
+}
+
+/** @param {string} text @returns {string} its first words */
+export function titleOf(text) {
+  const line = text.trim().replace(/\s+/g, ' ');
+  if (line.length <= TITLE_LETTERS_MAX) return line;
+  const cut = line.slice(0, TITLE_LETTERS_MAX);
+  const space = cut.lastIndexOf(' ');
+  return `${cut.slice(0, space > TITLE_LETTERS_MAX / 2 ? space : undefined)}…`;
+}
+
+/** @param {unknown} value @returns {number | undefined} */
+const timeOf = (value) =>
+  typeof value === 'number' && value >= 0 && value <= NUMBER_MAX ? value : undefined;
+
+/** @param {unknown} value @returns {string | undefined} */
+const textOf = (value) => (typeof value === 'string' ? value : undefined);
+
+/** @param {any} model @returns {ModelName | undefined} */
+function modelOf(model) {
+  const [name, url] = [textOf(model?.name), textOf(model?.url)];
+  return name === undefined ? undefined : { name, ...(url !== undefined && { url }) };
+}
+
+/**
+ * Turns from a list of unknown origin, in which a parent comes before what follows it.
+ * @param {any[]} list each with an `id` of its own and the `parent`'s
+ * @param {string} conversation
+ * @param {(id: string) => string} idFor
+ * @returns {Turn[] | undefined} nothing: it is no conversation
+ */
+function turnsOf(list, conversation, idFor) {
+  /** @type {Map<unknown, Turn>} */
+  const known = new Map();
+  const now = Date.now();
+  for (const [index, one] of list.entries()) {
+    const isTurn = ['user', 'assistant'].includes(one?.role) && typeof one.content === 'string';
+    const parent = known.get(one?.parent);
+    if (!isTurn || typeof one.id !== 'string' || known.has(one.id)) return undefined;
+    if (!parent && one.parent !== '') return undefined;
+    const system = textOf(one.system);
+    const facts = textOf(one.facts);
+    known.set(one.id, {
+      id: idFor(one.id),
+      version: RECORD_VERSION,
+      conversation,
+      parent: parent?.id ?? '',
+      role: one.role,
+      content: one.content,
+      state: ['stopped', 'length'].includes(one.state) ? one.state : 'whole',
+      created: timeOf(one.created) ?? now + index,
+      ...(system && { system }),
+      ...(facts && { facts }),
+      ...(one.isStart === true && { isStart: true }),
+    });
+  }
+  for (const one of list) {
+    const [turn, shown] = [known.get(one.id), known.get(one.shown)];
+    if (turn && shown?.parent === turn.id) turn.shown = shown.id;
+  }
+  return [...known.values()];
+}
+
+/**
+ * A conversation from outside, with ids of its own: what is here already is not replaced.
+ * @param {any} found
+ * @param {string} [base] what ids are made of; random without
+ * @returns {Whole | undefined} nothing: it is none
+ */
+export function wholeFrom(found, base) {
+  const { conversation: about = {}, turns: list } = found ?? {};
+  if (!Array.isArray(list) || list.length === 0 || list.length > TURNS_MAX) return undefined;
+  const id = base ?? newId();
+  /** @type {Map<string, string>} */
+  const ids = new Map();
+  const idFor = (/** @type {string} */ one) => {
+    const made = ids.get(one) ?? (base ? `${base}-${ids.size}` : newId());
+    ids.set(one, made);
+    return made;
+  };
+  const turns = turnsOf(list, id, idFor);
+  if (!turns) return undefined;
+  const first = turns.find(({ role }) => role === 'user')?.content ?? '';
+  const model = modelOf(about?.model);
+  const shown = typeof about?.shown === 'string' ? ids.get(about.shown) : undefined;
+  const isObject = typeof about?.settings === 'object' && about.settings !== null;
+  const conversation = newConversation({
+    id,
+    title: titleOf(textOf(about?.title) ?? first),
+    created: timeOf(about?.created) ?? turns[0].created,
+    changed: timeOf(about?.changed) ?? Date.now(),
+    isPinned: about?.isPinned === true,
+    ...(model && { model }),
+    ...(isObject && { settings: { ...about.settings } }),
+    ...(shown && { shown }),
+  });
+  return { conversation, turns };
+}
+
+/**
+ * The one conversation of the page before there were several: a list, in which `parent` is an index and -1 the beginning.
+ * @param {unknown} list
+ * @param {string} base what its ids are made of
+ * @returns {Whole | undefined} nothing: it is none
+ */
+export function wholeFromList(list, base) {
+  if (!Array.isArray(list)) return undefined;
+  /** @type {Map<number, string>} */
+  const shown = new Map();
+  const turns = list.map((one, index) => {
+    const parent = one?.parent ?? index - 1;
+    if (one?.isShown !== false) shown.set(parent, String(index));
+    return { ...one, id: String(index), parent: parent === -1 ? '' : String(parent) };
+  });
+  const withShown = turns.map((one, index) => ({ ...one, shown: shown.get(index) }));
+  return wholeFrom({ conversation: { shown: shown.get(-1) }, turns: withShown }, base);
+}

@@ -1,0 +1,95 @@
+// examples/chat/shown.js — the branch of a conversation that is shown: its messages' elements, and the later turns
+// of other branches, which stay in sight.
+
+import { byId } from './dom.js';
+import { addCopyButtons, renderMarkdown } from './markdown.js';
+import { addArticle, addElsewhere } from './message.js';
+import { saidUntil, shownAfter } from './tree.js';
+
+/** @typedef {import('./tree.js').Message} Message */
+/** @typedef {import('./tree.js').Place} Place */
+
+const log = byId('log');
+
+/** Of the messages that are shown. @type {Map<Message, HTMLElement>} */
+export const articles = new Map();
+
+/** Draws a message's buttons. @type {(message: Message, article: HTMLElement) => void} */
+let addControls = () => {};
+/** Shows another version of a message. @type {(parent: Place, id: string) => void} */
+let turnTo = () => {};
+
+/** @param {typeof addControls} controls @param {typeof turnTo} turn */
+export function setControls(controls, turn) {
+  addControls = controls;
+  turnTo = turn;
+}
+
+/** @param {Message} message */
+function fill(message) {
+  const article = /** @type {HTMLElement} */ (articles.get(message));
+  const body = /** @type {HTMLElement} */ (article.querySelector('.body'));
+  if (message.role === 'user') {
+    body.textContent = message.content;
+  } else {
+    renderMarkdown(body, message.content);
+    addCopyButtons(body);
+  }
+  article.querySelector('footer')?.remove();
+  article.classList.toggle('start', message.isStart === true);
+  addControls(message, article);
+}
+
+/** @param {Message} message */
+function append(message) {
+  const { article } = addArticle(message.role);
+  articles.set(message, article);
+  fill(message);
+}
+
+/** @param {Place} place */
+export function hideAfter(place) {
+  const path = new Set(saidUntil(place));
+  for (const [message, article] of articles) {
+    if (path.has(message)) continue;
+    article.remove();
+    articles.delete(message);
+  }
+  log.querySelector('.elsewhere')?.remove();
+}
+
+/** Where this branch ends and another one goes on, shows how that goes on. @param {Place} place */
+export function showElsewhere(place) {
+  log.querySelector('.elsewhere')?.remove();
+  const last = /** @type {Message | undefined} */ (shownAfter(place).at(-1) ?? place);
+  if (!last?.parent || last.children.length > 0) return;
+  const { parent } = last;
+  const other = parent.children.findLast((one) => one !== last && one.children.length > 0);
+  if (!other) return;
+  const version = parent.children.indexOf(other) + 1;
+  addElsewhere(version, shownAfter(other), () => turnTo(parent, other.id));
+}
+
+/** @param {Place} place */
+export function showAfter(place) {
+  hideAfter(place);
+  for (const message of shownAfter(place)) append(message);
+  showElsewhere(place);
+}
+
+/** Shows a message as it is now, if it is on the branch that is shown. @param {Message} message */
+export function refresh(message) {
+  if (articles.has(message)) return fill(message);
+  const end = shownAfter(message.parent)[0] === message;
+  const isLast = !('id' in message.parent) || articles.has(/** @type {Message} */ (message.parent));
+  const hasOther = message.parent.children.some((one) => articles.has(one));
+  if (!end || !isLast || hasOther) return;
+  log.querySelector('.elsewhere')?.remove();
+  append(message);
+}
+
+export function hideAll() {
+  for (const article of log.querySelectorAll('.message, .elsewhere')) article.remove();
+  articles.clear();
+  byId('welcome').hidden = false;
+}

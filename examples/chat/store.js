@@ -1,0 +1,254 @@
+// examples/chat/store.js — keeps conversations: their turns and drafts, each a record of its own, so that tabs
+// which write at the same time do not overwrite each other. A record is changed by reading and writing it in
+// one transaction.
+
+import { RECORD_VERSION, wholeFromList } from './records.js';
+
+/** @typedef {import('./database.js').Database} Database */
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** @typedef {import('./records.js').Turn} Turn */
+/** @typedef {import('./records.js').Draft} Draft */
+/** @typedef {import('./records.js').Whole} Whole */
+/** @typedef {import('./tabs.js').News} News */
+
+/** Of the page before there were several conversations. */
+const FORMER = 'wick-chat-conversation';
+const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** @param {{version?: number} | undefined} record @returns {boolean} */
+const isKnown = (record) => record !== undefined && (record.version ?? 0) <= RECORD_VERSION;
+
+/** @param {{created: number}} a @param {{created: number}} b */
+const byTime = (a, b) => a.created - b.created;
+
+export class Store {
+  #database;
+  #tell;
+
+  /** @param {Database} database @param {(news: News) => void} [tell] hears of what was stored */
+  constructor(database, tell = () => {}) {
+    this.#database = database;
+    this.#tell = tell;
+  }
+
+  get kind() {
+    return this.#database.kind;
+  }
+
+  close() {
+    return this.#database.close();
+  }
+
+  // ---- reading ----
+
+  /** @returns {Promise<Conversation[]>} also those that were deleted */
+  async list() {
+    const all = await this.#database.run('readonly', (rows) => rows.all('conversations'));
+    return all.filter(isKnown);
+  }
+
+  /** @param {string} id @returns {Promise<(Whole & {drafts: Draft[]}) | undefined>} */
+  async open(id) {
+    return this.#database.run('readonly', async (rows) => {
+      const conversation = await rows.get('conversations', id);
+      if (!isKnown(conversation)) return undefined;
+      const turns = (await rows.of('turns', id)).filter(isKnown).sort(byTime);
+      const drafts = (await rows.of('drafts', id)).filter(isKnown);
+      return { conversation, turns, drafts };
+    });
+  }
+
+  /** @param {string} id @returns {Promise<Turn | undefined>} */
+  async turn(id) {
+    const turn = await this.#database.run('readonly', (rows) => rows.get('turns', id));
+    return isKnown(turn) ? turn : undefined;
+  }
+
+  /** @returns {Promise<{conversations: Conversation[], turns: Turn[], drafts: Draft[]}>} all there is */
+  async everything() {
+    return this.#database.run('readonly', async (rows) => ({
+      conversations: (await rows.all('conversations')).filter(isKnown),
+      turns: (await rows.all('turns')).filter(isKnown).sort(byTime),
+      drafts: (await rows.all('drafts')).filter(isKnown),
+    }));
+  }
+
+  // ---- what is said ----
+
+  /**
+   * Stores a question. What is said in a conversation that another tab has deleted brings it back.
+   * @param {Conversation} conversation
+   * @param {Turn} question
+   * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows of
+   *   the conversation, for the case that it is no longer there
+   */
+  async ask(conversation, question, { draft, known = [] } = {}) {
+    await this.#database.run(
+      'readwrite',
+      async (rows) => {
+        const kept = await rows.get('conversations', conversation.id);
+        for (const turn of kept ? [] : known) await rows.put('turns', turn);
+        await rows.put('turns', question);
+        await this.#showAfter(rows, question);
+        const { id, title, model, settings } = conversation;
+        await rows.put('conversations', {
+          ...(kept ?? conversation),
+          ...(!kept?.title && { title }),
+          ...(question.parent === '' && { shown: question.id }),
+          ...{ id, model, settings, deleted: 0, changed: Date.now() },
+        });
+        if (draft) await rows.delete('drafts', draft);
+      },
+      true,
+    );
+    this.#tell({ kind: 'turn', conversation: conversation.id, id: question.id });
+    this.#tell({ kind: 'conversation', conversation: conversation.id });
+  }
+
+  /** @param {import('./database.js').Rows} rows @param {Turn} turn that is the one shown after its parent */
+  async #showAfter(rows, turn) {
+    if (turn.parent === '') return;
+    const parent = await rows.get('turns', turn.parent);
+    if (parent) await rows.put('turns', { ...parent, shown: turn.id });
+  }
+
+  /** @param {Turn} turn an answer, as far as it has come; `shown` stays what it was @param {boolean} [isEnd] */
+  async keepAnswer(turn, isEnd = false) {
+    await this.#database.run(
+      'readwrite',
+      async (rows) => {
+        const kept = await rows.get('turns', turn.id);
+        await rows.put('turns', { ...turn, ...(kept?.shown && { shown: kept.shown }) });
+        if (!kept) await this.#showAfter(rows, turn);
+        const conversation = isEnd && (await rows.get('conversations', turn.conversation));
+        if (conversation) {
+          await rows.put('conversations', { ...conversation, changed: Date.now() });
+        }
+      },
+      isEnd,
+    );
+    this.#tell({ kind: 'turn', conversation: turn.conversation, id: turn.id });
+    if (isEnd) this.#tell({ kind: 'conversation', conversation: turn.conversation });
+  }
+
+  /** @param {string} id @param {Partial<Turn>} change */
+  async changeTurn(id, change) {
+    const conversation = await this.#database.run('readwrite', async (rows) => {
+      const kept = await rows.get('turns', id);
+      if (isKnown(kept)) await rows.put('turns', { ...kept, ...change });
+      return kept?.conversation;
+    });
+    if (conversation) this.#tell({ kind: 'turn', conversation, id });
+  }
+
+  /** @param {string} id @param {Partial<Conversation>} change */
+  async changeConversation(id, change) {
+    await this.#database.run('readwrite', async (rows) => {
+      const kept = await rows.get('conversations', id);
+      if (isKnown(kept)) await rows.put('conversations', { ...kept, ...change });
+    });
+    this.#tell({ kind: 'conversation', conversation: id });
+  }
+
+  // ---- drafts ----
+
+  /**
+   * Stores what is typed. A conversation begins with its first letter, and ends when nothing is left of it.
+   * @param {Conversation} conversation
+   * @param {Draft} draft
+   */
+  async keepDraft(conversation, draft) {
+    const { id } = conversation;
+    const isNews = await this.#database.run('readwrite', async (rows) => {
+      const kept = await rows.get('conversations', id);
+      if (draft.text !== '') {
+        if (!kept) await rows.put('conversations', conversation);
+        await rows.put('drafts', draft);
+        return !kept;
+      }
+      await rows.delete('drafts', draft.id);
+      const isEmpty =
+        (await rows.of('turns', id)).length === 0 && (await rows.of('drafts', id)).length === 0;
+      if (kept && isEmpty) await rows.delete('conversations', id);
+      return kept && isEmpty;
+    });
+    if (isNews) this.#tell({ kind: 'conversation', conversation: id });
+  }
+
+  /** Gives a draft another tab. @param {Draft} draft of one that is gone @param {Draft} own */
+  async adoptDraft(draft, own) {
+    await this.#database.run('readwrite', async (rows) => {
+      await rows.put('drafts', own);
+      await rows.delete('drafts', draft.id);
+    });
+  }
+
+  // ---- whole conversations ----
+
+  /** @param {Whole} whole @returns {Promise<boolean>} whether it was not here yet */
+  async takeIn({ conversation, turns }) {
+    const isNew = await this.#database.run(
+      'readwrite',
+      async (rows) => {
+        if (await rows.get('conversations', conversation.id)) return false;
+        await rows.put('conversations', conversation);
+        for (const turn of turns) await rows.put('turns', turn);
+        return true;
+      },
+      true,
+    );
+    if (isNew) this.#tell({ kind: 'conversation', conversation: conversation.id });
+    return isNew;
+  }
+
+  /** Deletes for good. @param {string[]} ids */
+  async remove(ids) {
+    await this.#database.run('readwrite', async (rows) => {
+      for (const id of ids) {
+        for (const store of /** @type {const} */ (['turns', 'drafts'])) {
+          for (const record of await rows.of(store, id)) await rows.delete(store, record.id);
+        }
+        await rows.delete('conversations', id);
+      }
+    });
+    for (const id of ids) this.#tell({ kind: 'gone', conversation: id });
+  }
+
+  /** Removes what was deleted long ago. */
+  async removeOld() {
+    const before = Date.now() - KEPT_AFTER_DELETION_MS;
+    const old = (await this.list()).filter(({ deleted }) => deleted > 0 && deleted < before);
+    if (old.length > 0) await this.remove(old.map(({ id }) => id));
+  }
+
+  /**
+   * Takes over the conversation of the page before there were several.
+   * @param {Storage | undefined} storage
+   */
+  async takeOver(storage) {
+    const text = storage?.getItem(FORMER);
+    if (!text) return;
+    // the same text has the same ids: it is taken over once, whatever happens meanwhile
+    const whole = wholeFromList(parse(text), `former-${hashOf(text)}`);
+    if (whole) await this.takeIn(whole);
+    if (whole && storage?.getItem(FORMER) === text) storage.removeItem(FORMER);
+  }
+}
+
+/** @param {string} text @returns {unknown} */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string} text @returns {string} FNV-1a, 32 bits, and the length */
+function hashOf(text) {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
+  }
+  return `${hash.toString(16)}-${text.length}`;
+}

@@ -1,0 +1,58 @@
+// examples/chat/tabs.js — the tabs of this page: which of them are open, and the news that they tell each other.
+
+import { newId } from './records.js';
+
+/** What was stored. @typedef {{kind: 'conversation' | 'turn' | 'gone', conversation: string, id?: string}} News */
+
+const LOCK = 'wick-chat-tab ';
+const FORMER = 'wick-chat-tab';
+
+/** This one. */
+export const tab = newId();
+
+/** Which page had this tab before: after a reload its lock may not have been given back yet. @returns {string | null} */
+function takeFormer() {
+  try {
+    const former = sessionStorage.getItem(FORMER);
+    sessionStorage.setItem(FORMER, tab);
+    return former;
+  } catch {
+    return null; // no storage here
+  }
+}
+
+const former = takeFormer();
+
+/** Held until the tab is closed, reloaded or crashes. */
+const held = new Promise((settle) => {
+  if (!navigator.locks) return settle(undefined); // a page that is not served over HTTPS or from localhost
+  navigator.locks
+    .request(LOCK + tab, () => {
+      settle(undefined);
+      return new Promise(() => {});
+    })
+    .catch(() => settle(undefined));
+});
+
+/** @param {string} one @returns {Promise<boolean>} whether it is another tab, and open */
+export async function isOpenElsewhere(one) {
+  if (one === tab || one === former || !navigator.locks) return false;
+  await held;
+  const { held: locks = [] } = await navigator.locks.query();
+  return locks.some(({ name }) => name === LOCK + one);
+}
+
+/** @param {string} one @returns {Promise<void>} that settles when that tab is gone */
+export async function untilGone(one) {
+  if (await isOpenElsewhere(one)) await navigator.locks.request(LOCK + one, () => {});
+}
+
+const channel = globalThis.BroadcastChannel ? new BroadcastChannel('wick-chat-news') : undefined;
+
+/** @param {News} news */
+export const tell = (news) => channel?.postMessage(news);
+
+/** @param {(news: News) => void} listener of what other tabs have stored */
+export function listen(listener) {
+  channel?.addEventListener('message', ({ data }) => listener(data));
+}
