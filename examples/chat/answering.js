@@ -20,11 +20,13 @@ const VARIANT_TEMPERATURE = 0.8;
 
 /** @param {Timings | undefined} timings @param {State} state */
 function describe(timings, state) {
-  if (!timings) return 'stopped';
-  const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
-  const facts = [`${tokens} tokens`];
-  if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
-  facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+  const facts = [];
+  if (timings) {
+    const tokens = 1 + Math.round((timings.decodeTokensPerSecond * timings.decodeMs) / 1000);
+    facts.push(`${tokens} tokens`);
+    if (tokens > 1) facts.push(`${timings.decodeTokensPerSecond.toFixed(1)} tokens/s`);
+    facts.push(`first after ${Math.round(timings.ttftMs)} ms`);
+  }
   if (state === 'length') facts.push('it is not finished: as long as was allowed');
   return facts.join(' · ');
 }

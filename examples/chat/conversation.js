@@ -381,12 +381,13 @@ export function openNew() {
   announce();
 }
 
-/** Opens what the address names, else what was said last. @returns {Promise<void>} */
-export async function restore() {
+/** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
+export async function restore(taken) {
   const typed = /** @type {HTMLTextAreaElement} */ (byId('prompt')).value;
   const asked = location.hash.slice(1);
   const isOpen = asked !== '' && (await openConversation(asked));
-  const all = asked === '' ? await keeper.store.list().catch(() => []) : [];
+  const isFirst = asked === '' || taken;
+  const all = isFirst && !isOpen ? await keeper.store.list().catch(() => []) : [];
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
   if (!isOpen && !(last && (await openConversation(last.id)))) announce();
   const { value } = /** @type {HTMLTextAreaElement} */ (byId('prompt'));

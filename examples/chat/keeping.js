@@ -5,7 +5,7 @@ import { openDatabase, openMemory } from './database.js';
 import { keeper } from './keeper.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
-import { tell } from './tabs.js';
+import { tell, tellHere } from './tabs.js';
 
 const NAME = 'wick-chat';
 
@@ -18,27 +18,27 @@ function localStore() {
   }
 }
 
-/** @returns {Promise<Store>} */
-async function openDisk() {
-  const store = new Store(await openDatabase(NAME), tell);
-  await store.takeOver(localStore()).catch(() => {}); // there is no room: it is tried again at the next visit
-  store.removeOld().catch(() => {});
-  return store;
-}
+const openDisk = async () => new Store(await openDatabase(NAME), tell);
 
-/** @returns {Promise<unknown>} why nothing is kept, though it should be */
+/**
+ * @returns {Promise<{problem?: unknown, taken?: string}>} why nothing is kept, though it should be; the conversation that was
+ *   taken over from an earlier page
+ */
 export async function openStore() {
-  let problem;
-  /** @type {Store | undefined} */
-  let store;
-  if (settings.remember) {
-    store = await openDisk().catch((error) => {
-      problem = error;
-      return undefined;
-    });
+  if (!settings.remember) {
+    keeper.use(new Store(openMemory(), tellHere));
+    return {};
   }
-  keeper.use(store ?? new Store(openMemory()));
-  return problem;
+  try {
+    const store = await openDisk();
+    keeper.use(store);
+    store.removeOld().catch(() => {});
+    // where there is no room for it, it is tried again at the next visit
+    return { taken: await store.takeOver(localStore()).catch(() => undefined) };
+  } catch (problem) {
+    keeper.use(new Store(openMemory(), tellHere));
+    return { problem };
+  }
 }
 
 /**
@@ -60,7 +60,7 @@ export async function followSetting(open) {
     keeper.use(disk);
     return;
   }
-  const memory = new Store(openMemory());
+  const memory = new Store(openMemory(), tellHere);
   if (whole) await memory.takeIn(whole);
   await store.remove([open]);
   await store.close();

@@ -7,6 +7,7 @@ import { showEngine } from './developer.js';
 import { byId } from './dom.js';
 import { setPrompt } from './drafts.js';
 import { followSetting, openStore } from './keeping.js';
+import { startList } from './list.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { keepInView } from './message.js';
 import { models, nameOfUrl } from './models.js';
@@ -291,7 +292,7 @@ promptField.addEventListener('keydown', (event) => {
   /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
 });
 addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && document.querySelector('dialog[open]') === null)
+  if (event.key === 'Escape' && document.querySelector('dialog:modal') === null)
     conversation.stop();
 });
 byId('stop').addEventListener('click', conversation.stop);
@@ -320,8 +321,9 @@ byId('settings-dialog').addEventListener('close', () => {
 });
 
 listModels();
-const problem = await openStore();
-await conversation.restore();
+startList({ ...conversation, tell });
+const { problem, taken } = await openStore();
+await conversation.restore(taken);
 const asked = new URL(location.href).searchParams.get('model');
 load(asked ? { name: nameOfUrl(asked), source: { url: asked } } : (rememberedWish() ?? builtIn));
 if (problem) showProblem(`This browser keeps no conversations: ${sentence(problem)}`);

@@ -47,6 +47,14 @@ export class Store {
     return all.filter(isKnown);
   }
 
+  /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} what a list shows */
+  async overview() {
+    return this.#database.run('readonly', async (rows) => ({
+      conversations: (await rows.all('conversations')).filter(isKnown),
+      drafts: (await rows.all('drafts')).filter(isKnown),
+    }));
+  }
+
   /** @param {string} id @returns {Promise<(Whole & {drafts: Draft[]}) | undefined>} */
   async open(id) {
     return this.#database.run('readonly', async (rows) => {
@@ -224,14 +232,16 @@ export class Store {
   /**
    * Takes over the conversation of the page before there were several.
    * @param {Storage | undefined} storage
+   * @returns {Promise<string | undefined>} its id, where there was one
    */
   async takeOver(storage) {
     const text = storage?.getItem(FORMER);
-    if (!text) return;
+    if (!text) return undefined;
     // the same text has the same ids: it is taken over once, whatever happens meanwhile
     const whole = wholeFromList(parse(text), `former-${hashOf(text)}`);
     if (whole) await this.takeIn(whole);
     if (whole && storage?.getItem(FORMER) === text) storage.removeItem(FORMER);
+    return whole?.conversation.id;
   }
 }
 

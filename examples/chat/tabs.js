@@ -49,10 +49,27 @@ export async function untilGone(one) {
 
 const channel = globalThis.BroadcastChannel ? new BroadcastChannel('wick-chat-news') : undefined;
 
+/** @type {((news: News) => void)[]} */
+const listeners = [];
+
+/** Of what only this tab can know. @param {News} news */
+export function tellHere(news) {
+  for (const listener of listeners) listener(news);
+}
+
 /** @param {News} news */
-export const tell = (news) => channel?.postMessage(news);
+export function tell(news) {
+  channel?.postMessage(news);
+  tellHere(news);
+}
 
 /** @param {(news: News) => void} listener of what other tabs have stored */
 export function listen(listener) {
   channel?.addEventListener('message', ({ data }) => listener(data));
+}
+
+/** @param {(news: News) => void} listener of what any tab has stored, this one, too */
+export function listenToAll(listener) {
+  listeners.push(listener);
+  listen(listener);
 }

@@ -1,0 +1,363 @@
+// examples/chat/list.js — the list of conversations: beside the conversation where there is room for both, else in a
+// drawer. What was deleted can be had back.
+
+import { byId, makeButton } from './dom.js';
+import { keeper } from './keeper.js';
+import { hideNotice, showNotice } from './notice.js';
+import { titleOf } from './records.js';
+import { search } from './search.js';
+import { listenToAll } from './tabs.js';
+import { download, readConversations, toJson, toMarkdown } from './transfer.js';
+
+/** @typedef {import('./records.js').Conversation} Conversation */
+/** What the list needs of the page. @typedef {{current: () => Conversation, openNew: () => void,
+ *   openConversation: (id: string) => Promise<boolean>, tell: (error: unknown) => void}} Page */
+
+const SETTLE_MS = 60;
+const KEY = 'wick-chat-list';
+
+const panel = /** @type {HTMLDialogElement} */ (byId('conversations'));
+const list = byId('conversation-list');
+const searchField = /** @type {HTMLInputElement} */ (byId('search'));
+const importField = /** @type {HTMLInputElement} */ (byId('import-file'));
+const isWide = matchMedia('(min-width: 68rem)');
+
+/** @type {Page} */
+let page;
+/** All that are kept, also those that were deleted. @type {Conversation[]} */
+let all = [];
+/** Drafts by conversation. @type {Map<string, string>} */
+let drafts = new Map();
+/** Whose actions are shown. */
+let unfolded = '';
+/** Of the last drawing. */
+let round = 0;
+
+// ---- opening and closing ----
+
+/** @param {boolean} isOpen */
+function remember(isOpen) {
+  try {
+    localStorage.setItem(KEY, isOpen ? 'open' : 'closed');
+  } catch {
+    // a page without storage begins as it does at first
+  }
+}
+
+function wasClosed() {
+  try {
+    return localStorage.getItem(KEY) === 'closed';
+  } catch {
+    return false;
+  }
+}
+
+/** @param {boolean} isOpen */
+function showPanel(isOpen) {
+  panel.close();
+  if (isOpen && isWide.matches)
+    panel.open = true; // beside the page; the focus stays
+  else if (isOpen) panel.showModal();
+  const toggle = byId('open-list');
+  toggle.setAttribute('aria-expanded', String(isOpen));
+  document.body.classList.toggle('with-list', isOpen && isWide.matches);
+  if (isOpen) refreshSoon();
+}
+
+function toggleList() {
+  const isOpen = !panel.open;
+  if (isWide.matches) remember(isOpen);
+  showPanel(isOpen);
+}
+
+/** A drawer is in the way of what was chosen in it. */
+function closeDrawer() {
+  if (!isWide.matches) showPanel(false);
+}
+
+// ---- what can be done with a conversation ----
+
+/** @param {Conversation} conversation */
+const titled = ({ id, title }) => title || titleOf(drafts.get(id) ?? '') || 'New chat';
+
+/** @param {string} id @param {Partial<Conversation>} change */
+const change = (id, change) => keeper.add((store) => store.changeConversation(id, change));
+
+/** @param {Conversation[]} some */
+async function remove(some) {
+  const isOpen = some.some(({ id }) => id === page.current().id);
+  const { id: open } = page.current();
+  await Promise.all(some.map(({ id }) => change(id, { deleted: Date.now() })));
+  if (isOpen) page.openNew();
+  const what = some.length === 1 ? `“${titled(some[0])}” was` : `${some.length} conversations were`;
+  showNotice(`${what} deleted.`, async () => {
+    await Promise.all(some.map(({ id }) => change(id, { deleted: 0 })));
+    if (isOpen) await page.openConversation(open);
+  });
+}
+
+/** @param {Conversation} conversation @param {HTMLElement} item */
+function rename(conversation, item) {
+  const field = document.createElement('input');
+  field.value = titled(conversation);
+  field.maxLength = 200;
+  field.setAttribute('aria-label', 'Title');
+  let isDone = false;
+  const end = (/** @type {boolean} */ isMeant) => {
+    if (isDone) return;
+    isDone = true;
+    const title = field.value.trim();
+    if (isMeant && title !== '') change(conversation.id, { title });
+    unfolded = '';
+    field.replaceWith(linkOf(conversation));
+    item.querySelector('a')?.focus();
+    refreshSoon();
+  };
+  field.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.isComposing) end(true);
+    if (event.key !== 'Escape') return;
+    event.preventDefault(); // the drawer stays
+    event.stopPropagation();
+    end(false);
+  });
+  field.addEventListener('blur', () => end(true));
+  item.querySelector('a')?.replaceWith(field);
+  field.select();
+}
+
+/** @param {Conversation} conversation @param {'json' | 'md'} kind */
+async function exportOne(conversation, kind) {
+  const whole = await keeper.store.open(conversation.id);
+  if (!whole) return;
+  const { turns } = whole;
+  const own = { conversation: whole.conversation, turns };
+  download(titled(conversation), kind, kind === 'json' ? toJson([own]) : toMarkdown(own));
+}
+
+async function exportAll() {
+  const { conversations, turns } = await keeper.store.everything();
+  const wholes = conversations
+    .filter(({ deleted }) => deleted === 0)
+    .map((conversation) => ({
+      conversation,
+      turns: turns.filter((turn) => turn.conversation === conversation.id),
+    }));
+  download('conversations', 'json', toJson(wholes.filter((whole) => whole.turns.length > 0)));
+}
+
+async function importFiles() {
+  const wholes = [];
+  for (const file of importField.files ?? []) {
+    wholes.push(...readConversations(await file.text(), file.name));
+  }
+  importField.value = '';
+  for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
+  if (wholes.length === 0) return;
+  await page.openConversation(wholes[0].conversation.id);
+  showNotice(
+    wholes.length === 1 ? 'It was read in.' : `${wholes.length} conversations were read in.`,
+  );
+}
+
+// ---- drawing ----
+
+/** @param {Conversation} conversation @returns {HTMLAnchorElement} */
+function linkOf(conversation) {
+  const link = document.createElement('a');
+  link.href = `#${conversation.id}`;
+  link.dir = 'auto';
+  link.textContent = titled(conversation);
+  if (conversation.id === page.current().id) link.setAttribute('aria-current', 'page');
+  return link;
+}
+
+/** @param {Conversation} conversation @param {HTMLElement} item @returns {HTMLElement} */
+function actionsOf(conversation, item) {
+  const { id, isPinned } = conversation;
+  const actions = document.createElement('div');
+  actions.className = 'actions';
+  actions.append(
+    makeButton(isPinned ? 'Unpin' : 'Pin', () => change(id, { isPinned: !isPinned })),
+    makeButton('Rename', () => rename(conversation, item)),
+    makeButton('Markdown', () => exportOne(conversation, 'md').catch(page.tell)),
+    makeButton('JSON', () => exportOne(conversation, 'json').catch(page.tell)),
+    makeButton('Delete', () => remove([conversation]), 'delete'),
+  );
+  for (const button of actions.children) {
+    if (['Markdown', 'JSON'].includes(button.textContent ?? '')) {
+      button.setAttribute('aria-label', `Save as ${button.textContent}`);
+    }
+  }
+  return actions;
+}
+
+/** @param {Conversation} conversation @param {string} [around] what a search found in it @param {string[]} [words] */
+function itemOf(conversation, around = '', words = []) {
+  const item = document.createElement('li');
+  item.dataset.id = conversation.id;
+  const isOpen = unfolded === conversation.id;
+  const more = makeButton('⋯', () => {
+    unfolded = isOpen ? '' : conversation.id;
+    refresh().then(() => {
+      /** @type {HTMLElement | null} */ (
+        list.querySelector(`[data-id="${conversation.id}"] .more`)
+      )?.focus();
+    });
+  });
+  more.className = 'more';
+  more.setAttribute('aria-label', `Actions for ${titled(conversation)}`);
+  more.setAttribute('aria-expanded', String(isOpen));
+  item.append(linkOf(conversation), more);
+  const draft = drafts.get(conversation.id);
+  const [kind, text] = around ? ['found', around] : ['draft', draft && `Draft: ${draft}`];
+  if (text) item.append(markWords(text, words, kind));
+  if (conversation.isPinned) item.classList.add('pinned');
+  if (isOpen) item.append(actionsOf(conversation, item));
+  return item;
+}
+
+/** @param {string} text @param {string[]} words @param {string} kind */
+function markWords(text, words, kind) {
+  const note = document.createElement('small');
+  note.className = kind;
+  note.dir = 'auto';
+  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pieces = words.length > 0 ? text.split(new RegExp(`(${escaped.join('|')})`, 'iu')) : [text];
+  for (const [index, piece] of pieces.entries()) {
+    if (index % 2 === 0) {
+      note.append(piece);
+      continue;
+    }
+    const mark = document.createElement('mark');
+    mark.textContent = piece;
+    note.append(mark);
+  }
+  return note;
+}
+
+/** @param {Conversation} a @param {Conversation} b */
+const byRank = (a, b) => Number(b.isPinned) - Number(a.isPinned) || b.changed - a.changed;
+
+function drawDeleted() {
+  const deleted = all.filter((one) => one.deleted > 0).sort((a, b) => b.deleted - a.deleted);
+  byId('deleted').hidden = deleted.length === 0;
+  const items = deleted.map((conversation) => {
+    const item = document.createElement('li');
+    const title = document.createElement('span');
+    title.textContent = titled(conversation);
+    const really = makeButton('Delete for good', () => {
+      if (really.textContent !== 'Really?') really.textContent = 'Really?';
+      else keeper.add((store) => store.remove([conversation.id]));
+    });
+    item.append(
+      title,
+      makeButton('Restore', () => change(conversation.id, { deleted: 0 })),
+      really,
+    );
+    return item;
+  });
+  byId('deleted-list').replaceChildren(...items);
+}
+
+async function refresh() {
+  const own = ++round;
+  const { conversations, drafts: kept } = await keeper.store.overview();
+  const query = searchField.value.trim();
+  const found = query === '' ? undefined : await search(query);
+  if (own !== round) return; // a newer drawing is on its way
+  all = conversations;
+  drafts = new Map(
+    kept.filter(({ field }) => field === '').map((one) => [one.conversation, one.text]),
+  );
+  const there = all.filter(({ deleted }) => deleted === 0);
+  const items = found
+    ? found.flatMap(({ conversation, around, words }) => {
+        const known = there.find(({ id }) => id === conversation);
+        return known ? [itemOf(known, around, words)] : [];
+      })
+    : there.sort(byRank).map((one) => itemOf(one));
+  if (list.querySelector('input')) return; // a title is being typed
+  const focused = document.activeElement?.closest('li')?.dataset.id;
+  const isLink = document.activeElement instanceof HTMLAnchorElement;
+  list.replaceChildren(...items);
+  const item = focused && list.querySelector(`[data-id="${focused}"]`);
+  if (item) /** @type {HTMLElement | null} */ (item.querySelector(isLink ? 'a' : '.more'))?.focus();
+  byId('list-note').textContent = noteFor(there.length, found?.length);
+  drawDeleted();
+}
+
+/** @param {number} count @param {number} [found] */
+function noteFor(count, found) {
+  if (found !== undefined) return found === 0 ? 'Nothing was found.' : `${found} found`;
+  if (count === 0) return 'Conversations are listed here as soon as you type.';
+  return keeper.store.kind === 'memory' ? 'They are gone when the page is closed.' : '';
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+export function refreshSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (panel.open) refresh().catch(() => {});
+  }, SETTLE_MS);
+}
+
+// ---- the keyboard ----
+
+/** @param {KeyboardEvent} event */
+function moveFocus(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || !(event.target instanceof HTMLAnchorElement || event.target === searchField)) return;
+  const links = /** @type {HTMLElement[]} */ ([searchField, ...list.querySelectorAll('a')]);
+  const next = links[links.indexOf(/** @type {any} */ (event.target)) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+/** @param {KeyboardEvent} event */
+function shortcuts(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+  const key = event.key.toLowerCase();
+  if (key === 'k' && !event.shiftKey) {
+    event.preventDefault();
+    if (!panel.open) toggleList();
+    searchField.focus();
+    searchField.select();
+  } else if (key === 'o' && event.shiftKey) {
+    event.preventDefault();
+    byId('new-chat').click();
+  }
+}
+
+/** @param {Page} own */
+export function startList(own) {
+  page = own;
+  showPanel(isWide.matches && !wasClosed());
+  isWide.addEventListener('change', () => showPanel(isWide.matches && !wasClosed()));
+  byId('open-list').addEventListener('click', toggleList);
+  byId('close-list').addEventListener('click', toggleList);
+  panel.addEventListener('close', () => byId('open-list').setAttribute('aria-expanded', 'false'));
+  panel.addEventListener('click', (event) => {
+    if (event.target === panel && !isWide.matches) showPanel(false); // beside the drawer
+    if (event.target instanceof HTMLAnchorElement) closeDrawer();
+  });
+  panel.addEventListener('keydown', moveFocus);
+  addEventListener('keydown', shortcuts);
+  addEventListener('hashchange', () => {
+    const id = location.hash.slice(1);
+    if (id !== page.current().id) page.openConversation(id).catch(page.tell);
+  });
+  searchField.addEventListener('input', refreshSoon);
+  importField.addEventListener('change', () => importFiles().catch(page.tell));
+  byId('import').addEventListener('click', () => importField.click());
+  byId('export-all').addEventListener('click', () => exportAll().catch(page.tell));
+  byId('delete-all').addEventListener('click', () => {
+    const there = all.filter(({ deleted }) => deleted === 0);
+    if (there.length > 0) remove(there);
+  });
+  byId('new-chat').addEventListener('click', hideNotice);
+  byId('log').addEventListener('conversation', refreshSoon);
+  listenToAll(refreshSoon);
+}

@@ -1,0 +1,42 @@
+// examples/chat/notice.js — one line about what was just done, with a button that takes it back.
+
+import { byId } from './dom.js';
+
+const SHOWN_MS = 20_000;
+
+const notice = byId('notice');
+const undoButton = byId('undo');
+
+/** @type {(() => unknown) | undefined} */
+let undo;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+export function hideNotice() {
+  notice.hidden = true;
+  clearTimeout(timer);
+}
+
+/** It stays while it has the focus. */
+function hideLater() {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (notice.matches(':focus-within, :hover')) hideLater();
+    else hideNotice();
+  }, SHOWN_MS);
+}
+
+/** @param {string} text @param {() => unknown} [back] takes back what was done */
+export function showNotice(text, back) {
+  undo = back;
+  byId('notice-text').textContent = text;
+  undoButton.hidden = back === undefined;
+  notice.hidden = false;
+  hideLater();
+}
+
+undoButton.addEventListener('click', () => {
+  hideNotice();
+  undo?.();
+});
+byId('dismiss-notice').addEventListener('click', hideNotice);

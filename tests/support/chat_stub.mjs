@@ -1,0 +1,144 @@
+// The chat page over an engine of the test's own, which says what the test wants, when it wants.
+
+import assert from 'node:assert/strict';
+import { PATIENCE_MS } from './browsers.mjs';
+
+/**
+ * Instead of the package. For the test: `say`, `end` and `fail` make answers, `asked`, `bodies` and `loaded` tell what the page wanted.
+ * With `answersByItself` answers are words that come one by one. A token is a word.
+ */
+export const stubEngine = `
+  export class WickError extends Error {
+    constructor(code, message) { super(message); this.code = code; }
+  }
+  let wake = () => {};
+  const events = [];
+  const happen = (event) => { events.push(event); wake(); };
+  Object.assign(globalThis, { asked: [], bodies: [], loaded: [], closedEngines: [], dropped: [] });
+  globalThis.contextSize ??= 4096;
+  globalThis.say = (content) => happen({ content });
+  globalThis.end = (reason = 'stop') => happen({ reason });
+  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
+  const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
+  const count = (input) => typeof input === 'string' ? countWords(input)
+    : input.reduce((sum, { content }) => sum + countWords(content), 0);
+  async function* answer(signal, tokens) {
+    signal?.throwIfAborted();
+    const aborted = new Promise((_, fail) =>
+      signal?.addEventListener('abort', () => fail(signal.reason)));
+    aborted.catch(() => {});
+    const own = globalThis.answersByItself ? wordsOf(globalThis.answersByItself) : events;
+    for (let rest = Infinity; ; rest--) {
+      while (own.length === 0) await Promise.race([aborted, new Promise((settle) => { wake = settle; })]);
+      if (own !== events) await Promise.race([aborted, new Promise((settle) => setTimeout(settle, 15))]);
+      const { content, reason, error } = own.shift();
+      if (error) throw error;
+      yield { choices: [{ index: 0, delta: { content }, finish_reason: reason ?? null }] };
+      if (reason) return;
+    }
+  }
+  const wordsOf = (text) => [...text.split(/(?= )/).map((content) => ({ content })), { reason: 'stop' }];
+  const none = async () => { throw new WickError('NOT_FOUND', 'none'); };
+  let sessions = 0;
+  const makeSession = () => {
+    let tokens = [];
+    return {
+      id: ++sessions, tokens: async () => tokens, append: async () => {}, close: async () => {},
+      drop: async (from, to) => { dropped.push([from, to]); },
+    };
+  };
+  export const createEngine = async (options) => {
+    loaded.push(options.url ?? options.file?.[0]?.name);
+    await globalThis.holdLoading?.(options);
+    return {
+      info: async () => ({ shape: null, contextSize: globalThis.contextSize, threads: 1, kernels: '', sharing: 'none' }),
+      kvStats: none, loadState: none, saveState: none,
+      countTokens: async (input) => count(input),
+      tokenize: async (text) => Array.from({ length: countWords(text) }, (_, index) => index),
+      applyTemplate: async (messages) => messages.map(({ content }) => content).join(' '),
+      createSession: async () => makeSession(),
+      generate: () => ({ text: async () => 'Hello' }),
+      close: async () => { closedEngines.push(options.url ?? options.file?.[0]?.name); },
+      chat: { completions: { create: async (body) => {
+        asked.push(body.messages.at(-1).content);
+        bodies.push({ ...body, signal: undefined, session: body.session?.id });
+        const tokens = count(body.messages);
+        if (tokens >= globalThis.contextSize) {
+          throw new WickError('PROMPT_TOO_LONG', 'The prompt has ' + tokens + ' tokens, the context ' + globalThis.contextSize + ' (option contextSize)');
+        }
+        return answer(body.signal, tokens);
+      } } },
+    };
+  };`;
+
+/** @typedef {import('playwright-core').Page} Page */
+/** @typedef {import('playwright-core').BrowserContext} BrowserContext */
+
+/**
+ * @param {BrowserContext} context
+ * @param {string} url
+ * @param {{script?: string, isReady?: boolean, problems?: string[]}} [options] `script` runs before the page's own
+ */
+export async function openStub(context, url, { script = '', isReady = true, problems = [] } = {}) {
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(error.message));
+  await page.addInitScript(script);
+  await page.route('**/wick-llm/index.js', (route) =>
+    route.fulfill({ contentType: 'text/javascript', body: stubEngine }),
+  );
+  await page.goto(url);
+  if (isReady) await page.waitForSelector('#send:not([disabled])');
+  return page;
+}
+
+/** @param {Page} page @param {string} text */
+export async function ask(page, text) {
+  await page.fill('#prompt', text);
+  await page.keyboard.press('Enter');
+  await page.locator('.message.user .body', { hasText: text }).last().waitFor();
+}
+
+/** @param {Page} page @param {string} question @param {string} answer */
+export async function talk(page, question, answer) {
+  await ask(page, question);
+  await page.evaluate(`say(${JSON.stringify(answer)}); end()`);
+  await page.locator('.message.assistant .body', { hasText: answer }).last().waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+}
+
+/** @param {Page} page @returns {Promise<string[]>} */
+export const shown = (page) => page.locator('.message .body').allInnerTexts();
+
+/** Waits until all of it is stored. @param {Page} page @param {(kept: {conversations: any[], turns: any[], drafts: any[]}) => boolean} condition */
+export async function untilKept(page, condition) {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    const kept = await readAll(page);
+    if (condition(kept)) return kept;
+    assert.ok(Date.now() < end, `kept is ${JSON.stringify(kept)}`);
+    await new Promise((settle) => setTimeout(settle, 20));
+  }
+}
+
+/** What is in the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
+export const readAll = (page) =>
+  page.evaluate(async () => {
+    const names = ['conversations', 'turns', 'drafts'];
+    /** @type {IDBDatabase} */
+    const db = await new Promise((settle, fail) => {
+      const opening = indexedDB.open('wick-chat');
+      opening.onsuccess = () => settle(opening.result);
+      opening.onerror = fail;
+    });
+    const read = (/** @type {string} */ name) =>
+      new Promise((settle, fail) => {
+        const reading = db.transaction(name).objectStore(name).getAll();
+        reading.onsuccess = () => settle(reading.result);
+        reading.onerror = fail;
+      });
+    const [conversations, turns, drafts] = /** @type {any[][]} */ (
+      await Promise.all(names.map(read))
+    );
+    db.close();
+    return { conversations, turns, drafts };
+  });
