@@ -15,7 +15,8 @@ export const site = resolve(root, 'build/chat');
 /** All files of the page, which it needs without a network, too. */
 const files = [
   ...['index.html', 'style.css', 'icon.svg', 'page.js'],
-  ...['wick-llm/index.js', 'wick-llm/worker.js', 'wick-llm/models/wick-2.6m-q8_0.gguf'],
+  ...['index.js', 'sources.js', 'tabs.js', 'worker.js'].map((name) => `wick-llm/${name}`),
+  'wick-llm/models/wick-2.6m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
   ),
