@@ -580,6 +580,22 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(ids.split(' ').length < Buffer.byteLength(any), 'merges are used');
   });
 
+  test('wick-2.6m has the shape of the built-in model', async () => {
+    const model = join(temporary, 'wick-2.6m.gguf');
+    await text(['synth', 'wick-2.6m', 'q8_0', model]);
+    const own = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
+    const [made, wanted] = await Promise.all(
+      [model, own].map(async (path) => JSON.parse(await text(['inspect', path, '--json']))),
+    );
+    const shapes = (/** @type {any} */ { tensors }) =>
+      tensors.map((/** @type {any} */ { name, type, shape }) => `${name} ${type} ${shape}`).sort();
+    assert.deepEqual(shapes(made), shapes(wanted));
+    for (const part of ['weights_bytes', 'kv_bytes', 'scratch_bytes', 'context_tokens']) {
+      assert.ok(wanted.info.plan[part] > 0);
+      assert.equal(made.info.plan[part], wanted.info.plan[part]);
+    }
+  });
+
   // Tensors by type. Qwen2.5-0.5B: as the published files have them; the others by the rules of
   // llama-quant.cpp (rows of 576, SmolLM2-135M's, have no K-quants).
   const counts = [

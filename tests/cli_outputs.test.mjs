@@ -347,6 +347,16 @@ describe('synth', { concurrency: 2 }, () => {
       context: 2048,
       theta: 10000,
     },
+    'wick-2.6m': {
+      layers: 4,
+      hidden: 256,
+      ffn: 512,
+      heads: 4,
+      kv: 2,
+      vocab: 1024,
+      context: 4096,
+      theta: 10000,
+    },
     '100mb': {
       layers: 13,
       hidden: 768,

@@ -14,6 +14,7 @@ import { settingsOf } from '../js/page/request_options.js';
 import { STEP_IDLE, STEP_PROGRESS } from '../js/wasm/layout.js';
 import { NativeEngine } from '../js/wasm/native_engine.js';
 import { Embedder } from '../js/worker/embedder.js';
+import { claimModel } from './support/claimed_model.mjs';
 import { dist, modelPath, openEngine, sleep, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/edge.js')} */
@@ -175,6 +176,58 @@ describe('the bytes of the model', () => {
       assert.equal(await fingerprintOf(await source()), await fingerprintOf({ bytes }));
     });
   }
+
+  test('answers of object storage are read by one piece of memory, where the host can', async (t) => {
+    /** @type {Set<number>} */
+    const memories = new Set();
+    let whole = 0;
+    /** @param {boolean} isByte @param {number} offset @param {number} length */
+    const answer = (isByte, offset, length) => {
+      let at = offset;
+      const end = Math.min(offset + length, bytes.length);
+      /** @type {any} */
+      const source = {
+        ...(isByte && { type: 'bytes' }),
+        /** @param {any} controller */
+        pull(controller) {
+          if (at >= end) controller.close();
+          const request = controller.byobRequest;
+          if (at >= end) return request?.respond(0);
+          const size = Math.min(100_000, end - at, request?.view.byteLength ?? end);
+          const piece = bytes.subarray(at, at + size);
+          at += size;
+          if (!request) return controller.enqueue(piece.slice());
+          new Uint8Array(request.view.buffer, request.view.byteOffset).set(piece);
+          memories.add(request.view.byteLength);
+          request.respond(size);
+        },
+      };
+      const response = new Response(new ReadableStream(source));
+      const { arrayBuffer } = response;
+      response.arrayBuffer = () => {
+        whole++;
+        return arrayBuffer.call(response);
+      };
+      return response;
+    };
+    for (const isByte of [true, false]) {
+      const range = async (/** @type {number} */ offset, /** @type {number} */ length) =>
+        answer(isByte, offset, length);
+      const engine = await openEdge(t, { range });
+      assert.ok((await engine.generate('Once', greedy).text()).length > 10);
+      assert.equal(whole > 0, !isByte);
+    }
+    assert.deepEqual([...memories], [1 << 18]);
+    // a model of which more than a range is wanted
+    const { bytes: head } = claimModel({ layers: 8 });
+    const large = new Uint8Array(5 << 20);
+    large.set(head);
+    const tooMuch = async () => new Response(new Blob([large]));
+    await assert.rejects(
+      createEngine({ wasm, range: tooMuch }),
+      refused('ARG', /^range gave \d+ bytes where 4194304 were asked for/),
+    );
+  });
 
   test('sources that fail say so', async () => {
     for (const [source, code, words] of /** @type {[any, string, RegExp][]} */ ([

@@ -5,8 +5,15 @@ import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
 import wasm from 'wick-llm/wasm/wick-simd128-single.wasm';
 
+let open;
+
 /** All memory of an isolate counts against the limit of 128 MB. */
-const open = openOnce({ wasm, isolateBytes: 128e6 });
+const opener = ({ CONTEXT, KV }) =>
+  openOnce({
+    ...{ wasm, isolateBytes: 128e6 },
+    contextSize: CONTEXT ? Number(CONTEXT) : undefined, // by default the model's
+    kvType: KV ?? undefined,
+  });
 
 /** A handler for each engine: after a crash there is a new one. */
 const handlers = new WeakMap();
@@ -29,6 +36,7 @@ export default {
     const { signal } = request;
     const range = (offset, length) => env.MODELS.get('model.gguf', { range: { offset, length } });
     try {
+      open ??= opener(env);
       const engine = await open({ range, signal });
       return await handlerOf(engine, env)(request);
     } catch (error) {

@@ -24,5 +24,10 @@ const wick :Workerd.Worker = (
     (name = "wick-llm/wasm/wick-simd128-single.wasm",
      wasm = embed "../../dist/wasm/wick-simd128-single.wasm"),
   ],
-  bindings = [(name = "MODELS", r2Bucket = "bucket")],
+  bindings = [
+    (name = "MODELS", r2Bucket = "bucket"),
+    # tokens of a context, and the type of its keys and values: smaller ones leave more to the weights
+    (name = "CONTEXT", fromEnvironment = "CONTEXT"),
+    (name = "KV", fromEnvironment = "KV"),
+  ],
 );

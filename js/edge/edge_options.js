@@ -1,8 +1,9 @@
 // js/edge/edge_options.js — the options of wick-llm/edge, checked and completed.
 
 import { argumentError } from '../base/errors.js';
-import { BytesSource, RangeSource } from '../bytes/given_sources.js';
+import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
+import { RangeSource } from '../bytes/range_source.js';
 import { configOf } from '../page/engine_options.js';
 import { downloadOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';

@@ -7,6 +7,7 @@
 
 static const synth_shape shapes[] = {
     {"tiny", "llama", 2, 256, 512, 4, 2, 1024, 2048, 10000, 1e-5f, "gpt-2", false, false},
+    {"wick-2.6m", "llama", 4, 256, 512, 4, 2, 1024, 4096, 10000, 1e-5f, "gpt-2", false, false},
     {"100mb", "llama", 13, 768, 2048, 12, 4, 16384, 4096, 10000, 1e-5f, "gpt-2", false, false},
     {"smollm2-135m", "llama", 30, 576, 1536, 9, 3, 49152, 8192, 100000, 1e-5f, "gpt-2", false,
      false},

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { locate, root } from './locate.mjs';
@@ -60,8 +60,8 @@ const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 /** @param {string} program @param {string[]} args @returns {Promise<Started>} that prints where it listens */
 export const startPrinting = (program, args) => startServer(program, args, printedOrigin);
 
-/** @param {string} configuration @param {string[]} args @returns {Promise<Started>} */
-export const startWorkerdAlone = (configuration, ...args) =>
+/** @param {string} configuration @param {string[]} [args] @param {NodeJS.ProcessEnv} [env] @returns {Promise<Started>} */
+export const startWorkerdAlone = (configuration, args = [], env = {}) =>
   startServer(
     locate('workerd').path,
     ['serve', configuration, '--socket-addr=http=127.0.0.1:0', '--control-fd=3', ...args],
@@ -69,6 +69,7 @@ export const startWorkerdAlone = (configuration, ...args) =>
       const { event, port } = line.startsWith('{"event"') ? JSON.parse(line) : {};
       return event === 'listen' ? `http://127.0.0.1:${port}` : undefined;
     },
+    env,
   );
 
 /** @param {string} model @returns {Promise<Started>} what stands in for R2 */
@@ -77,9 +78,9 @@ export const startBucket = (model) =>
     VERBOSE: '1',
   });
 
-/** @param {string} bucket its origin @returns {Promise<Started>} examples/workers */
-export const startWorkerdAt = (bucket) =>
-  startWorkerdAlone(config, `--external-addr=bucket=${new URL(bucket).host}`);
+/** @param {string} bucket its origin @param {NodeJS.ProcessEnv} [env] @returns {Promise<Started>} examples/workers */
+export const startWorkerdAt = (bucket, env) =>
+  startWorkerdAlone(config, [`--external-addr=bucket=${new URL(bucket).host}`], env);
 
 /** @param {string} model @returns {Promise<Started>} `wick serve` with one thread */
 export const startNodeServer = (model) =>
@@ -89,10 +90,10 @@ export const startNodeServer = (model) =>
     printedOrigin,
   );
 
-/** @param {string} model @returns {Promise<Started>} workerd with its bucket */
-async function startWorkerd(model) {
+/** @param {string} model @param {NodeJS.ProcessEnv} [env] @returns {Promise<Started>} workerd with its bucket */
+export async function startWorkerd(model, env) {
   const bucket = await startBucket(model);
-  const server = await startWorkerdAt(bucket.origin);
+  const server = await startWorkerdAt(bucket.origin, env);
   return {
     ...server,
     output: () => bucket.output() + server.output(),
@@ -146,12 +147,33 @@ export const exampleServers = {
   },
 };
 
-/** @param {number} pid @returns {{nowKb: number, peakKb: number}} memory that a process has in RAM */
+/**
+ * A worker of one text in workerd.
+ * @param {string} name of its folder below build/test
+ * @param {string} source of worker.js
+ * @param {string} [modules] more of them, for its configuration
+ */
+export function startWorkerOf(name, source, modules = '') {
+  const work = resolve(root, 'build/test', name);
+  mkdirSync(work, { recursive: true });
+  writeFileSync(resolve(work, 'worker.js'), source);
+  const text = `using Workerd = import "/workerd/workerd.capnp";
+    const config :Workerd.Config = (services = [(name = "main", worker = .it)],
+      v8Flags = ["--max-heap-size=20"],
+      sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")]);
+    const it :Workerd.Worker = (compatibilityDate = "2026-11-01", modules = [
+      (name = "worker.js", esModule = embed "worker.js")${modules}]);`;
+  writeFileSync(resolve(work, 'config.capnp'), text);
+  return startWorkerdAlone(resolve(work, 'config.capnp'));
+}
+
+/** @param {number} pid @returns {{nowKb: number, peakKb: number, ownKb: number}} memory that a process
+ * has in RAM: now, at most, and now without what is mapped from files, as programs are */
 export function residentOf(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const of = (/** @type {string} */ name) =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
-  return { nowKb: of('VmRSS'), peakKb: of('VmHWM') };
+  return { nowKb: of('VmRSS'), peakKb: of('VmHWM'), ownKb: of('RssAnon') };
 }
 
 /** @param {string} origin @param {string} path @param {unknown} body a text is sent as it is @param {RequestInit} [init] */

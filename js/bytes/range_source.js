@@ -1,0 +1,115 @@
+// js/bytes/range_source.js — a model that the caller's function reads in pieces (object storage, a cache, a binding).
+
+import { WickError, wordsOf } from '../base/errors.js';
+import { fileIsMissing } from './split_files.js';
+
+/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+/** @typedef {import('../edge.js').ReadRange} ReadRange */
+
+/** What is asked for at once: each question costs a round trip, and on some hosts money. */
+const RANGE_BYTES = 4 << 20;
+/** What an answer is read by. The same memory is used again and again: hosts count what a collector leaves lying. */
+const READ_BYTES = 1 << 18;
+
+/** A model that the caller's function reads. */
+export class RangeSource {
+  canSeek = true;
+  files = 1;
+  #range;
+
+  /** @param {ReadRange} range */
+  constructor(range) {
+    this.#range = range;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file > 0) throw fileIsMissing(file, 1);
+    return new RangeStream(this.#range, offset);
+  }
+}
+
+/** @implements {ByteStream} */
+class RangeStream {
+  size = undefined;
+  position;
+  #range;
+  /** Of the range that is being read. @type {ReadableStreamBYOBReader | undefined} */
+  #reader;
+  /** Bytes that it gave. */
+  #given = 0;
+  /** @type {ArrayBuffer | undefined} */
+  #memory;
+
+  /** @param {ReadRange} range @param {number} offset */
+  constructor(range, offset) {
+    this.#range = range;
+    this.position = offset;
+  }
+
+  /** @returns {Promise<Uint8Array | null>} valid until the next call; null at the end of the file */
+  async read() {
+    for (;;) {
+      const bytes = this.#reader ? await this.#readOn(this.#reader) : await this.#ask();
+      if (!bytes) continue;
+      this.#given += bytes.byteLength;
+      if (this.#given > RANGE_BYTES) {
+        this.cancel();
+        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were asked for`;
+        throw new WickError('ARG', `${words}: it must give those from the offset on, and no more`);
+      }
+      this.position += bytes.byteLength;
+      return bytes.byteLength > 0 ? bytes : null;
+    }
+  }
+
+  /** @returns {Promise<Uint8Array | undefined>} all bytes of the next range, none if it is read by a reader */
+  async #ask() {
+    this.#given = 0;
+    const found = await this.#guard(() => this.#range(this.position, RANGE_BYTES));
+    if (found instanceof ArrayBuffer) return new Uint8Array(found);
+    if (found instanceof Uint8Array) return found;
+    if (typeof found?.arrayBuffer !== 'function') {
+      throw new WickError('ARG', 'range must give bytes, or what has them as arrayBuffer()');
+    }
+    return this.#guard(async () => {
+      const { ok, status, body } = /** @type {Response} */ (found);
+      if (ok === false) throw new Error(`it has status ${status}`);
+      this.#reader = byteReaderOf(body);
+      return this.#reader ? undefined : new Uint8Array(await found.arrayBuffer());
+    });
+  }
+
+  /** @param {ReadableStreamBYOBReader} reader @returns {Promise<Uint8Array | undefined>} none at its end */
+  async #readOn(reader) {
+    const memory = this.#memory ?? new ArrayBuffer(READ_BYTES);
+    const { done, value } = await this.#guard(() => reader.read(new Uint8Array(memory)));
+    this.#memory = /** @type {ArrayBuffer | undefined} */ (value?.buffer);
+    if (!done) return value;
+    this.#reader = undefined;
+    return this.#given === 0 ? new Uint8Array() : undefined;
+  }
+
+  /** @template T @param {() => T | Promise<T>} action @returns {Promise<T>} */
+  async #guard(action) {
+    try {
+      return await action();
+    } catch (error) {
+      throw new WickError('IO', `range(${this.position}) failed: ${wordsOf(error)}`, error);
+    }
+  }
+
+  cancel() {
+    this.#reader?.cancel().catch(() => {}); // nothing is left to cancel
+    this.#reader = undefined;
+  }
+}
+
+/** @param {ReadableStream | null | undefined} body @returns {ReadableStreamBYOBReader | undefined} */
+function byteReaderOf(body) {
+  try {
+    return body?.getReader?.({ mode: 'byob' });
+  } catch {
+    return undefined; // a stream of other things, or a host without such readers
+  }
+}
