@@ -74,7 +74,6 @@ static uint32_t types_of(type_search *search, uint32_t schema, uint32_t depth) {
   const json_document *document = search->document;
   if (schema == 0 || depth == SCHEMA_DEPTH_MAX || search->visits == SCHEMAS_MAX) return 0;
   search->visits++;
-  if (document_node(document, schema)->kind != JSON_OBJECT) return 0;
   uint32_t types = 0;
   const uint32_t type = document_find(document, schema, "type");
   if (document_node(document, type)->kind == JSON_STRING) {

@@ -199,6 +199,25 @@ TEST(masks_of_real_vocabularies_hold_exactly_the_tokens_that_fit) {
   check_file("vectors/vocab/ggml-vocab-gpt-2.gguf", false);
 }
 
+// However large a vocabulary is, kept masks take no more than their limit, but for four of them.
+TEST(masks_take_no_more_memory_than_their_limit) {
+  static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};
+  for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+    const vocabulary_trie trie = {.word_count = WORDS[i]};
+    const uint64_t mask_bytes = WORDS[i] * sizeof(uint32_t);
+    memory_gate memory;
+    mask_cache *cache = NULL;
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    CHECK_EQ_INT(mask_cache_create(&memory, &trie, &cache, NULL), WICK_OK);
+    const uint64_t least = 4 * mask_bytes, own = 1 << 14;
+    CHECK(memory.bytes_now <=
+          (MASK_CACHE_BYTES > least ? MASK_CACHE_BYTES : least) + mask_bytes + own);
+    CHECK(memory.bytes_now >= 5 * mask_bytes);
+    mask_cache_destroy(cache);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
 TEST(masks_without_memory_are_a_status_and_leak_nothing) {
   mask_rig rig = {0};
   fixture_open_spm_bytes(&rig.vocabulary);

@@ -415,6 +415,70 @@ TEST(schemas_that_are_no_json_are_refused) {
   }
 }
 
+// Keywords of other types say nothing, also where they could not be read.
+TEST(keywords_of_other_types_are_not_looked_at) {
+  static const char *const CASES[][2] = {
+      {"{\"type\":\"integer\",\"pattern\":\"(?=a)\"}", "5"},
+      {"{\"type\":\"integer\",\"pattern\":\"(\"}", "5"},
+      {"{\"type\":\"boolean\",\"pattern\":\"^x$\",\"minLength\":9}", "true"},
+      {"{\"type\":\"null\",\"minimum\":5,\"multipleOf\":3}", "null"},
+      {"{\"type\":\"string\",\"minimum\":5,\"minItems\":2,\"required\":[\"a\"]}", "\"a\""},
+      {"{\"type\":\"array\",\"minLength\":5,\"minProperties\":2}", "[]"},
+      {"{\"type\":\"object\",\"minItems\":5,\"pattern\":\"^x$\"}", "{}"},
+      {"{\"minLength\":5,\"minItems\":5,\"minProperties\":5,\"minimum\":5}", "true"},
+      {"{\"minLength\":5,\"minItems\":5,\"minProperties\":5,\"minimum\":5}", "5"},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, CASES[i][0], true);
+    if (!CHECK(rig.status == WICK_OK && rig_holds(&rig, CASES[i][1]))) {
+      printf("# %s: %s\n", CASES[i][0], rig.error.message);
+    }
+    rig_close(&rig);
+  }
+}
+
+// Characters beyond ASCII as they are and escaped, and what is next to them.
+TEST(characters_beyond_ascii_end_at_ascii) {
+  static const char *const PATTERNS[] = {"^[\\u0080-\\udbff\\udfff]$", "^[^\\\\x00-\\\\x7f]$"};
+  static const struct {
+    const char *text;
+    bool fits;
+  } CASES[] = {{"\"~\"", false},
+               {"\"\x7f\"", false},
+               {"\"\\u007e\"", false},
+               {"\"\\u007f\"", false},
+               {"\"\\u007F\"", false},
+               {"\"\\u0080\"", true},
+               {"\"\xc2\x80\"", true},
+               {"\"\\u07ff\"", true},
+               {"\"\\u0800\"", true},
+               {"\"\\ud7ff\"", true},
+               {"\"\\ud800\"", false},
+               {"\"\\udfff\"", false},
+               {"\"\\ue000\"", true},
+               {"\"\\uffff\"", true},
+               {"\"\\ud800\\udc00\"", true},
+               {"\"\\udbff\\udfff\"", true},
+               {"\"\\udc00\\ud800\"", false},
+               {"\"\\n\"", false},
+               {"\"\\\"\"", false},
+               {"\"\xf4\x8f\xbf\xbf\"", true}};
+  for (size_t i = 0; i < sizeof PATTERNS / sizeof *PATTERNS; i++) {
+    char source[100];
+    snprintf(source, sizeof source, "{\"type\":\"string\",\"pattern\":\"%s\"}", PATTERNS[i]);
+    grammar_rig rig;
+    rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, source, true);
+    if (!CHECK_EQ_INT(rig.status, WICK_OK)) printf("# %s: %s\n", source, rig.error.message);
+    for (size_t k = 0; rig.status == WICK_OK && k < sizeof CASES / sizeof *CASES; k++) {
+      if (!CHECK(rig_holds(&rig, CASES[k].text) == CASES[k].fits)) {
+        printf("# %s: %s\n", source, CASES[k].text);
+      }
+    }
+    rig_close(&rig);
+  }
+}
+
 // ---- references ----
 
 // Pointers of RFC 6901 into one document: each to a constant, or to nothing.

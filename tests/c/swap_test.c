@@ -174,6 +174,38 @@ TEST(a_host_that_refuses_or_damages_loses_nothing) {
   CHECK(out > 0 && in > 0 && failed > 0);
 }
 
+static uint32_t free_pages(void) {
+  return kv_pool_pages_available(store_pages(sim.scheduler->parts.store));
+}
+
+// A record is of its tokens alone. What was read of it for others gives its pages back.
+TEST(a_record_of_other_tokens_is_refused_and_keeps_no_pages) {
+  REQUIRE(open_run(&SHORT, true));
+  submit_many(40);
+  uint32_t tried = 0;
+  for (uint32_t step = 0; step < 200000 && simulation_step(&sim); step++) {
+    request *kept = sim.scheduler->first;
+    while (kept != NULL && kept->swapped.bytes == 0) kept = kept->next;
+    if (kept == NULL || tried >= 20 || free_pages() * 16 < kept->swapped.tokens) continue;
+    const uint32_t before = free_pages(), last = kept->swapped.tokens - 1;
+    swap_record record = kept->swapped;
+    kv_seq_id sequence;
+    int32_t *changed = &kept->tokens[tried % 2 == 0 ? 0 : last];
+    ++*changed;
+    CHECK_EQ_INT(swap_in(&sim.scheduler->swap, kept->id, kept->tokens, &record, &sequence),
+                 WICK_E_CORRUPT);
+    --*changed;
+    CHECK_EQ_UINT(free_pages(), before);
+    record.tokens--;  // and a record of fewer
+    CHECK_EQ_INT(swap_in(&sim.scheduler->swap, kept->id, kept->tokens, &record, &sequence),
+                 WICK_E_CORRUPT);
+    CHECK_EQ_UINT(free_pages(), before);
+    tried++;
+  }
+  CHECK(tried >= 5);
+  run_out();
+}
+
 TEST(a_host_that_always_refuses_is_asked_no_more) {
   REQUIRE(open_run(&SHORT, true));
   host.fails_one_in = 1;
