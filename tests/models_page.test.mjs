@@ -8,7 +8,13 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { CHUNK_BYTES } from '../js/models/records.js';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
+import {
+  launchChromium,
+  launchFirefox,
+  launchProfile,
+  launchWebKit,
+  PATIENCE_MS,
+} from './support/browsers.mjs';
 import { locate, root } from './support/locate.mjs';
 import { pretendedModel, serveModel, sha256Of } from './support/model_server.mjs';
 import { waitUntil } from './support/package.mjs';
@@ -226,6 +232,52 @@ test('two tabs of Chromium fetch a model once, and one goes on for the other', {
   const browser = await launchChromium();
   t.after(() => browser.close());
   await sharesDownload(t, await browser.newContext());
+});
+
+test('a download goes on after Chromium has crashed', {
+  skip: locate('chromium').skip,
+}, async (t) => {
+  const remote = await serveModel(pretendedModel(3 * CHUNK_BYTES));
+  const profile = mkdtempSync(join(tmpdir(), 'wick-models-crash-'));
+  t.after(async () => {
+    await remote.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
+  });
+  const { state } = remote;
+  state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
+  const open = async () => {
+    const browser = await launchProfile(profile);
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(server.url);
+    await page.evaluate(`(async () => {
+      const { openModels } = await import('/wick-llm/models.js');
+      globalThis.store = await openModels();
+    })()`);
+    return { browser, page };
+  };
+  const first = await open();
+  await first.page.evaluate(`void store.get('${remote.url}').catch(() => {})`);
+  const stored = 'store.list().then(([one]) => one?.storedBytes)';
+  await waitUntil(
+    async () => (await first.page.evaluate(stored)) === 2 * CHUNK_BYTES,
+    'two chunks',
+  );
+  const closed = new Promise((settle) => first.browser.once('close', settle));
+  const session = await first.browser.newCDPSession(first.page);
+  session.send('Browser.crash').catch(() => {}); // nobody answers any more
+  await closed;
+
+  const second = await open();
+  t.after(() => second.browser.close());
+  assert.equal(await second.page.evaluate(stored), 2 * CHUNK_BYTES);
+  const isWhole = `store.get('${remote.url}').then(({ isWhole }) => isWhole)`;
+  assert.equal(await second.page.evaluate(isWhole), true);
+  assert.deepEqual(state.starts, [0, 2 * CHUNK_BYTES]);
+  assert.deepEqual(await second.page.evaluate(`store.verify('${remote.url}')`), {
+    isWhole: true,
+    damagedChunks: [],
+  });
 });
 
 test('two tabs of Firefox do, too', { skip: locate('firefox').skip }, async (t) => {
