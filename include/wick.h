@@ -593,9 +593,9 @@ typedef struct wick_reply wick_reply;
 // control tokens, so a request for a reply should set print_special. (One with tools should, too.)
 wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
 
-// For one reply. `tools` is OpenAI's JSON array of them; NULL: calls are content. `ending` is what
-// wick_chat_ending gave. All is copied; destroy it before the engine. WICK_E_ARG (tools),
-// WICK_E_FULL, WICK_E_NOMEM.
+// For one reply. `tools` is OpenAI's JSON array of them, or the object of WICK_GRAMMAR_TOOLS with
+// `has_begun`; NULL: calls are content. `ending` is what wick_chat_ending gave. All is copied;
+// destroy it before the engine. WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
 wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
                               const char *ending, size_t ending_bytes, wick_reply **out,
                               wick_error *error);
@@ -701,11 +701,11 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_CHOICE = 4,       // a JSON array of texts
   // What a chat model writes that may call tools, in the form of the engine's chat template, read
   // by wick_reply_read. The text is a JSON object of `tools`, `tool_choice` ("auto", "required", or
-  // {"function": {"name"}}) and `parallel_tool_calls`, as OpenAI has them, and `ending`, what
-  // wick_chat_ending gave. With "auto" the text is free until a call begins; whatever begins as one
-  // is a call of a tool with arguments of its schema. With the others there is nothing but calls,
-  // behind reasoning where the model has some; WICK_E_UNSUPPORTED names a schema or a form of calls
-  // that cannot be honoured. Control tokens are their texts: print_special belongs to it.
+  // {"function": {"name"}}), `parallel_tool_calls`, as OpenAI has them, `ending`, what the prompt
+  // has behind the messages, `has_begun`: its end is content, and `content`: {"kind", "text"}, a
+  // grammar of the content behind the reasoning. "auto": free until a call begins, or the content;
+  // else nothing but calls behind reasoning. What begins as a call has arguments of its schema, or
+  // WICK_E_UNSUPPORTED names what cannot be. print_special belongs to it, but for plain <think>.
   WICK_GRAMMAR_TOOLS = 5
 } wick_grammar_kind;
 

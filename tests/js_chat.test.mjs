@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
 import { dist, hasCode, isAbort, openEngine, waitUntil } from './support/package.mjs';
 
@@ -119,6 +120,14 @@ describe('turns', () => {
     });
     const written = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>';
     const grammar = `root ::= ${JSON.stringify(written)}`;
+    const { postMessage } = Worker.prototype;
+    t.after(() => {
+      Worker.prototype.postMessage = postMessage;
+    });
+    Worker.prototype.postMessage = function (message, ...more) {
+      if (message.settings?.grammar) message.settings.grammar.isWhole = true; // it has a call in it
+      return postMessage.call(this, message, ...more);
+    };
     const { message, finishReason, text } = await turn(chat, 'Is it cold?', {
       grammar,
       max_tokens: 200,

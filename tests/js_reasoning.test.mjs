@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { native, wick } from './support/cli.mjs';
 import { dist, hasCode, modelPath, openEngine, temporaryFolder } from './support/package.mjs';
 
@@ -19,6 +20,14 @@ const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<
 /** The marks are in the source and never written. @param {string} open @param {string} close */
 const thinking = (open, close) => `{% if false %}${open}${close}{% endif %}${turns}`;
 const plain = thinking('<think>', '</think>');
+
+const { postMessage } = Worker.prototype;
+Worker.prototype.postMessage = function (message, ...more) {
+  if (message.type === 'generate' && message.settings.grammar) {
+    message.settings.grammar.isWhole = true; // the expressions have the reasoning in them
+  }
+  return postMessage.call(this, message, ...more);
+};
 
 /** Reasoning as long as the model likes, and an answer. */
 const thoughtful = '<think>[a-z ]*</think>[0-9]{4}';

@@ -14,7 +14,10 @@ import { WickError } from '../base/errors.js';
  */
 export async function askModel(content, ending, ask) {
   try {
-    return await ask({ messages: [{ role: 'user', content }], variables: {} });
+    return await ask({
+      messages: [{ role: 'user', content }],
+      variables: { enable_thinking: false },
+    });
   } catch (error) {
     if (!(error instanceof WickError) || error.code !== 'NO_TEMPLATE') throw error;
     return ask({ prompt: `${content}${ending}` });

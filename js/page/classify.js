@@ -11,7 +11,11 @@ const LABELS_AT_ONCE = 16;
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/messages.js').Input} Input */
-/** @typedef {(input: Input, options: import('../index.js').GenerateOptions) => import('./piece_reader.js').PieceReader} Ask */
+/**
+ * `isWhole`: the grammar is one of the whole reply, with its reasoning.
+ * @typedef {(input: Input, options: import('../index.js').GenerateOptions, isWhole?: boolean) =>
+ *   import('./piece_reader.js').PieceReader} Ask
+ */
 
 /** @param {unknown} labels @returns {string[]} */
 function checkLabels(labels) {
@@ -119,7 +123,8 @@ async function likelihoods(ask, content, labels, settings) {
  * @param {{salt?: string, signal: AbortSignal | null | undefined}} settings
  */
 async function likelihood(ask, input, label, settings) {
-  const reader = ask(input, { temperature: 0, logprobs: 0, ...settings, choices: [label] });
+  const given = { temperature: 0, logprobs: 0, ...settings, choices: [label] };
+  const reader = ask(input, given, true); // reasoning is no part of the label
   let sum = 0;
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     sum += piece.token?.logprob ?? 0;

@@ -44,11 +44,14 @@ export class Engine {
    * A request of a task.
    * @param {Input} input
    * @param {GenerateOptions} options
+   * @param {boolean} [isWhole] the grammar is one of the whole reply, with its reasoning
    * @returns {import('./piece_reader.js').PieceReader}
    */
-  #ask = (input, { signal, ...options }) => {
+  #ask = (input, { signal, ...options }, isWhole) => {
     const wantsTokens = options.logprobs !== undefined;
-    const message = { input, settings: settingsOf(options), wantsTokens };
+    const settings = settingsOf(options);
+    if (isWhole && settings.grammar) settings.grammar.isWhole = true;
+    const message = { input, settings, wantsTokens };
     return readerOf(this.#connection, message, { signal });
   };
 

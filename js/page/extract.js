@@ -24,13 +24,20 @@ export async function extract(ask, text, schema, options) {
   const schemaText = typeof schema === 'string' ? schema : JSON.stringify(schema);
   const content = `${instructions}\n${schemaText}\n\n${text}`;
   const given = { temperature: 0, maxTokens: MAX_TOKENS, ...settings, jsonSchema: schema, signal };
-  return askModel(content, '\n\nJSON: ', (input) => readRecord(ask(input, given)));
+  // a template may have opened the reasoning
+  const closing = { ...given, thinkingBudgetTokens: 0 };
+  return askModel(content, '\n\nJSON: ', (input) =>
+    readRecord(ask(input, 'messages' in input ? closing : given)),
+  );
 }
 
 /** @param {import('./piece_reader.js').PieceReader} reader */
 async function readRecord(reader) {
   let json = '';
-  for (let piece = await reader.next(); piece; piece = await reader.next()) json += piece.text;
+  for (let piece = await reader.next(); piece; piece = await reader.next()) {
+    const deltas = piece.deltas ?? [{ content: piece.text }];
+    json += deltas.map(({ content }) => content ?? '').join('');
+  }
   const { finish, completionTokens } = /** @type {import('../connection/messages.js').Done} */ (
     reader.done
   );

@@ -11,7 +11,7 @@ import {
 import { checkObject, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
-/** @typedef {{kind: number, text: string}} Grammar wick_grammar */
+/** @typedef {{kind: number, text: string, isWhole?: boolean}} Grammar wick_grammar */
 
 /** The options. The type makes sure that none is missing. @type {Record<keyof GrammarOptions, null>} */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };

@@ -38,12 +38,16 @@ export class ChatTemplate {
    * @param {Conversation} input
    * @returns {Int32Array}
    */
-  prompt({ messages, variables, parseSpecial, tools, prefix }) {
+  prompt(input) {
+    const { messages, variables, parseSpecial, tools, prefix } = input;
     const seen = tools ? { ...variables, tools } : variables;
     const json = JSON.stringify({ ...seen, messages });
     const flag = parseSpecial === true;
     const prompt = this.#inWords(() => this.#native.tokenizeChat(json, localSeconds(), flag));
-    return prefix ? Int32Array.of(...prompt, ...this.#tokensBehind(prefix, flag)) : prompt;
+    if (!prefix) return prompt;
+    const header = headerOf(this.#native.chatEnding().text);
+    const begun = this.#native.tokenize(header, TOKENIZE_PARSE_SPECIAL);
+    return Int32Array.of(...prompt, ...begun, ...this.#tokensBehind(prefix, flag));
   }
 
   /**
@@ -75,6 +79,16 @@ export class ChatTemplate {
     return this.#isGiven || (this.#native.info().chat_template ?? undefined) !== undefined;
   }
 }
+
+/**
+ * The header that the beginning of an answer needs: gpt-oss writes messages with channels.
+ * @param {string} ending of a prompt
+ */
+const headerOf = (ending) =>
+  ending.endsWith('<|start|>assistant') ? '<|channel|>final<|message|>' : '';
+
+/** @param {Conversation} input @param {string} ending of its prompt @returns {string} how the reply begins */
+export const prefixOf = ({ prefix }, ending) => (prefix ? headerOf(ending) + prefix : '');
 
 /** @returns {number} the local time since 1970, for templates that write a date */
 function localSeconds() {

@@ -11,8 +11,8 @@ import {
   FINISH_ERROR,
   REQUESTS_MAX,
 } from '../wasm/layout.js';
+import { submitReply } from './reply_grammar.js';
 import { ReplyReader } from './reply_reader.js';
-import { submitWithTools } from './tool_grammar.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
@@ -154,7 +154,7 @@ export class RequestTable {
     let first = 0;
     try {
       for (const entry of reply ? entries : []) entry.reply = new ReplyReader(this.#native, reply);
-      first = submitWithTools(this.#native, entries[0].request);
+      first = submitReply(this.#native, entries[0].request);
     } catch (error) {
       for (const { reply } of entries) reply?.close();
       throw error;

@@ -4,10 +4,10 @@
 import { callNamed, calls, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 import { answerCall } from './answers.js';
-import { ChatTemplate } from './chat_template.js';
+import { ChatTemplate, prefixOf } from './chat_template.js';
 import { Embedder } from './embedder.js';
+import { replyWish } from './reply_grammar.js';
 import { RequestTable } from './request_table.js';
-import { toolGrammar } from './tool_grammar.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
@@ -74,23 +74,22 @@ export class ServedEngine {
       if (!isLimited) return { prompt, tokenizeFlags: all };
       return { prompt, tokenizeFlags: all, reasoningEnding: this.#textOf(prompt) };
     }
-    const { tools, prefix = '' } = input;
+    const { tools } = input;
     const whole = this.#chat().prompt(input);
     const ending = this.#native.chatEnding();
     const prompt = session ? this.#newOf(whole, session) : whole;
     if (!tools && !ending.hasReasoning) {
       return { prompt, tokenizeFlags: all, thinkingBudgetTokens: -1 };
     }
-    const reply = { tools: tools ? JSON.stringify(tools) : '', ending: ending.text + prefix };
-    const printSpecial = tools !== undefined || ending.needsSpecial;
-    const calls = toolGrammar(input, reply.ending, grammar);
+    const text = ending.text + prefixOf(input, ending.text);
+    const wish = replyWish(input, text, grammar);
     return {
       prompt,
       tokenizeFlags: all,
-      reply,
-      reasoningEnding: reply.ending,
-      printSpecial,
-      grammar: calls ?? grammar,
+      reply: wish.reply,
+      reasoningEnding: text,
+      printSpecial: tools !== undefined || ending.needsSpecial,
+      grammar: wish.grammar,
     };
   }
 

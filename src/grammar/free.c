@@ -101,4 +101,5 @@ void free_build(program_builder *builder, uint32_t from, free_text text) {
   }
   const uint32_t first = text.start_count > 0 ? m.first_start : 0;
   program_skip(builder, from, m.nodes[first].place);
+  if (text.within != 0) program_skip(builder, text.within, m.nodes[0].place);
 }

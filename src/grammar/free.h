@@ -16,7 +16,8 @@ typedef struct free_mark {
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;
-  uint32_t end;  // the text may end at any place, and this is the place behind; 0: it may not
+  uint32_t within;  // a place where text has been said, so that no start counts; 0: none
+  uint32_t end;     // the text may end at any place, and this is the place behind; 0: it may not
 } free_text;
 
 // Any bytes from a place on (Aho and Corasick 1975: one automaton for all marks).

@@ -5,7 +5,6 @@
 
 #include "grammar/document.h"
 #include "grammar/free.h"
-#include "grammar/gbnf.h"
 #include "grammar/regex.h"
 #include "grammar/schema.h"
 #include "grammar/spell.h"
@@ -74,8 +73,8 @@ static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted
 
 // ---- compiling ----
 
-static uint32_t build_wanted(program_builder *builder, const tokenizer *tokens,
-                             const wick_grammar *wanted, gbnf_names **names) {
+uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
+                       const wick_grammar *wanted, gbnf_names **names) {
   const uint8_t *text = (const uint8_t *)wanted->text;
   switch (wanted->kind) {
     case WICK_GRAMMAR_GBNF:
@@ -87,7 +86,7 @@ static uint32_t build_wanted(program_builder *builder, const tokenizer *tokens,
     case WICK_GRAMMAR_CHOICE:
       return build_choice(builder, wanted);
     case WICK_GRAMMAR_TOOLS:
-      return grammar_build_tools(builder, text, wanted->text_bytes);
+      return grammar_build_tools(builder, tokens, text, wanted->text_bytes, names);
     case WICK_GRAMMAR_NONE:
       break;
   }
@@ -101,7 +100,7 @@ static wick_status compile(grammar_work *work, const tokenizer *tokens, const wi
   program_builder builder;
   gbnf_names *names = NULL;
   if (!program_begin(&builder, work)) return work->status;
-  uint32_t root = build_wanted(&builder, tokens, wanted, &names);
+  uint32_t root = grammar_build(&builder, tokens, wanted, &names);
   if (work_is_ok(work) && (wanted->trigger_bytes != 0 || wanted->marker_bytes != 0)) {
     root = build_parts(&builder, wanted, root);
   }

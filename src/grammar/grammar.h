@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "grammar/gbnf.h"
 #include "grammar/machine.h"
 #include "text/tokenizer.h"
 
@@ -24,9 +25,12 @@ typedef struct grammar {
 // WICK_E_UNSUPPORTED (cannot be honoured; named), WICK_E_FULL (too large), WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
-// Builds the rules of WICK_GRAMMAR_TOOLS, and answers the one of a whole text; 0 after a failure.
-// Room reply has it (calls.c), which knows how models write calls.
-uint32_t grammar_build_tools(program_builder *builder, const uint8_t *text, size_t size_bytes);
+// Builds the rules of what is wanted, and answers the one of a whole text; 0 after a failure.
+uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
+                       const wick_grammar *wanted, gbnf_names **names);
+// The same of WICK_GRAMMAR_TOOLS. Room reply has it (hold.c), which knows how models write calls.
+uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
+                             size_t size_bytes, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
 
 // A place in a text. Copies are independent.

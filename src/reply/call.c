@@ -15,10 +15,19 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
   p->sink(p->sink_context, &event);
 }
 
+// Whether a call without a mark begins as the model's form has it, letter by letter.
+static bool is_as_written(const reply_parser *p) {
+  char text[REPLY_BEGINNING_BYTES];
+  const size_t size = reply_call_beginning(p->form, p->name.bytes, p->name.size_bytes, text);
+  const size_t from = p->base + p->body;
+  return p->at - from == size && memcmp(p->held + from, text, size) == 0;
+}
+
 bool call_begin(reply_parser *p) {
   if (p->tools == NULL || p->name.size_bytes == 0) return false;
   const bool is_bare = (p->form->flags & FORM_BARE) != 0;
   if (is_bare && !tools_have(p->tools, p->name.bytes, p->name.size_bytes)) return false;
+  if (is_bare && p->is_limited && !is_as_written(p)) return false;
   send_call(p, REPLY_CALL_BEGINS);
   p->begun = true;
   p->call_at = parser_base_bytes(p);
@@ -86,7 +95,8 @@ static void give_up(reply_parser *p) {
 
 static void leave(reply_parser *p) {
   p->base = p->at;
-  p->trims = p->is_fresh = true;
+  p->is_fresh = true;
+  p->trims = !p->is_exact;
   parser_enter_text(p, false);
 }
 

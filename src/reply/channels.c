@@ -40,6 +40,7 @@ static void enter_body(reply_parser *p) {
                          is_text(&p->name, "all") || is_text(&p->name, "assistant");
   if (is_spoken) {
     parser_enter_text(p, is_text(&channel, "analysis"));
+    if (p->is_exact && !p->is_reasoning) p->trims = false;
   } else {
     call_enter_named(p);
   }

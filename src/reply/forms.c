@@ -158,6 +158,21 @@ const reply_wrapper REPLY_WRAPPERS[] = {
 };
 const uint32_t REPLY_WRAPPER_COUNT = sizeof REPLY_WRAPPERS / sizeof REPLY_WRAPPERS[0];
 
+size_t reply_call_beginning(const reply_form *form, const char *name, size_t name_bytes,
+                            char out[REPLY_BEGINNING_BYTES]) {
+  size_t size = 0;
+  for (const char *at = form->call; *at != A[0]; at++) {
+    if (*at != N[0]) {
+      out[size++] = *at;
+    } else {
+      memcpy(out + size, name, name_bytes);
+      size += name_bytes;
+    }
+  }
+  out[size++] = '{';
+  return size;
+}
+
 // ---- choosing ----
 
 static bool has(const char *text, size_t size_bytes, const char *wanted) {

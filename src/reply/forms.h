@@ -72,6 +72,11 @@ typedef struct reply_wrapper {
 extern const reply_wrapper REPLY_WRAPPERS[];
 extern const uint32_t REPLY_WRAPPER_COUNT;
 
+enum { REPLY_BEGINNING_BYTES = 320 };
+// How a call of ARGUMENTS_CALLS begins, up to the bracket of its arguments. Its size in bytes.
+size_t reply_call_beginning(const reply_form *form, const char *name, size_t name_bytes,
+                            char out[REPLY_BEGINNING_BYTES]);
+
 // Whether two strings are the same.
 static inline bool forms_are_same(const char *a, const char *b) {
   while (*a != '\0' && *a == *b) a++, b++;

@@ -74,10 +74,11 @@ static bool read_tools(hold *h, uint32_t wanted) {
   const uint32_t parallel = document_find(&h->document, wanted, "parallel_tool_calls");
   const uint32_t ending = document_find(&h->document, wanted, "ending");
   document_text only;
+  if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
+  if (tools == 0 && h->content != 0) return true;
   if (!is_kind(h, tools, JSON_ARRAY)) return fail(h, WICK_E_ARG, "tools are an array");
   if (!read_choice(h, wanted, &only)) return false;
   h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
-  if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
     return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                      "tools: %u, calls are held to at most %d", node_of(h, tools)->count,
@@ -107,15 +108,15 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return 0;
 }
 
-// Reasoning up to its closing mark; the place behind. Where a call need not come, the text may end
+// Reasoning up to its closing mark; the place behind. Where nothing need come, the text may end
 // within.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
   const uint32_t behind = program_place(h->builder);
   const free_mark mark = {(const uint8_t *)close, (uint32_t)strlen(close), behind};
   free_build(h->builder, from,
-             (free_text){.marks = &mark, .mark_count = 1, .end = h->is_required ? 0 : end});
-  return behind;
+             (free_text){.marks = &mark, .mark_count = 1, .end = hold_must_answer(h) ? 0 : end});
+  return hold_is_json(h) ? gap(h, gap(h, behind)) : behind;
 }
 
 // Where the reply goes on behind the reasoning, if there is some.
@@ -125,7 +126,7 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   if (last_in_ending(h, h->thought->open) > closed) return put_thought(h, from, end);
   const uint32_t behind = program_place(h->builder);
   program_skip(h->builder, from, behind);
-  if (h->is_required && !may_come) return behind;
+  if (h->has_begun || (hold_must_answer(h) && !may_come)) return behind;
   const uint32_t open = hold_text(h, gap(h, from), h->thought->open);
   program_skip(h->builder, put_thought(h, open, end), behind);
   return behind;
@@ -174,6 +175,7 @@ static uint32_t calls_rule(hold *h, bool behind_mark) {
     const reply_form *form = &REPLY_FORMS[i];
     if ((h->own >> i & 1) == 0 || form->arguments == ARGUMENTS_CHANNELS) continue;
     if (!is_preferred(h, i) || (behind_mark && !is_begun(h, form))) continue;
+    if (h->has_begun && form->open[0] == '\0') continue;
     const uint32_t start = program_start(h->builder, rule);
     const uint32_t at = behind_mark ? start : hold_text(h, start, form->open);
     can = hold_calls(h, form, 0, NULL, at, end) || can;
@@ -186,11 +188,34 @@ static bool put_required(hold *h, uint32_t from, uint32_t to) {
   const uint32_t begun = calls_rule(h, true);
   const uint32_t calls = calls_rule(h, false), behind = program_place(h->builder);
   if (calls == 0) return false;
-  if (begun == 0) from = gap(h, put_wrapper(h, put_wrapper(h, from)));
+  if (begun == 0) {
+    if (!h->has_begun) from = put_wrapper(h, put_wrapper(h, from));
+    from = gap(h, from);
+  }
   program_call(h->builder, from, begun != 0 ? begun : calls, behind);
   program_skip(h->builder, behind, to);
   if (h->is_parallel) program_call(h->builder, gap(h, behind), calls, behind);
   return true;
+}
+
+// The place where content begins: behind its wrapper, or behind the name of its recipient.
+static uint32_t content_place(hold *h, uint32_t from) {
+  if (h->has_begun) return from;
+  for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
+    const reply_form *form = &REPLY_FORMS[i];
+    if ((h->own >> i & 1) == 0 || (form->flags & FORM_RECIPIENT) == 0) continue;
+    return hold_text(h, is_begun(h, form) ? from : hold_text(h, from, form->open), "all\n");
+  }
+  return put_wrapper(h, put_wrapper(h, from));
+}
+
+// What is wanted of the content, or calls.
+static bool put_answer(hold *h, uint32_t from, uint32_t to) {
+  if (h->content != 0 && !h->is_required) {
+    program_call(h->builder, content_place(h, from), h->content, to);
+    if (h->tools == NULL) return true;
+  }
+  return put_required(h, from, to);
 }
 
 // ---- a call may come ----
@@ -271,6 +296,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
   if (marks->starts == NULL) return;
   marks->text = program_place(h->builder);
   marks->behind = program_place(h->builder);
+  const uint32_t within = program_place(h->builder);
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
     if ((h->forms >> i & 1) != 0 && is_preferred(h, i)) add_form(h, marks, i);
   }
@@ -279,6 +305,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
                          .starts = marks->starts,
                          .mark_count = marks->mark_count,
                          .start_count = marks->start_count,
+                         .within = within,
                          .end = to});
   program_skip(h->builder, marks->behind, h->is_parallel ? marks->text : to);
   for (uint32_t i = 0; i < marks->mark_count; i++) {
@@ -290,7 +317,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
     program_skip(h->builder, from, mark->to);
     return;
   }
-  program_skip(h->builder, from, marks->text);
+  program_skip(h->builder, from, h->has_begun ? within : marks->text);
 }
 
 // ---- all ----
@@ -351,20 +378,31 @@ static uint32_t read_format(hold *h) {
   return parts[4];
 }
 
-uint32_t grammar_build_tools(program_builder *builder, const uint8_t *text, size_t size_bytes) {
+// Whether control tokens are texts: those of calls, and marks of reasoning.
+static bool has_controls(const hold *h) {
+  if (h->tools != NULL) return true;
+  return hold_has_channels(h) || h->wrappers != 0 || !forms_are_same(h->thought->open, "<think>");
+}
+
+uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
+                             size_t size_bytes, gbnf_names **names) {
   hold h = {.builder = builder, .document_source = text};
   if (!document_read(builder->work, text, size_bytes, &h.document)) return 0;
   const uint32_t wanted = read_format(&h);
-  if (wanted == 0 || !read_tools(&h, wanted)) return 0;
-  builder->has_controls = true;
+  if (wanted == 0 || !hold_read_content(&h, wanted, tokens, names) || !read_tools(&h, wanted)) {
+    return 0;
+  }
+  if (!hold_check_content(&h, tokens)) return 0;
+  h.has_begun = is_kind(&h, document_find(&h.document, wanted, "has_begun"), JSON_TRUE);
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const uint32_t start = program_start(builder, rule);
   program_end(builder, end);
+  builder->has_controls = has_controls(&h);
   bool can = true;
   if (hold_has_channels(&h)) {
     can = hold_channels(&h, start, end);
-  } else if (h.is_required) {
-    can = put_required(&h, put_thoughts(&h, start, end), end);
+  } else if (hold_must_answer(&h)) {
+    can = put_answer(&h, put_thoughts(&h, start, end), end);
   } else {
     put_auto(&h, put_thoughts(&h, start, end), end);
   }

@@ -1,5 +1,6 @@
-// reply/hold.h — inside the grammar of a reply that may call tools: from the mark of a form on,
-// only calls of the request's tools whose arguments satisfy their schemas.
+// reply/hold.h — inside the grammar of a reply: from the mark of a form on, only calls of the
+// request's tools whose arguments satisfy their schemas; behind the reasoning what is wanted of the
+// content.
 #ifndef WICK_REPLY_HOLD_H
 #define WICK_REPLY_HOLD_H
 
@@ -7,6 +8,8 @@
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 #include "reply/forms.h"
+#include "reply/reply.h"
+#include "reply/tools.h"
 
 enum { HOLD_TOOLS_MAX = 1024 };
 
@@ -27,7 +30,10 @@ typedef struct hold {
   uint32_t wrappers;
   document_text ending;  // what the template wrote behind the last message
   bool is_required, is_parallel;
-  hold_tool *tools;  // that may be called
+  bool has_begun;        // the prompt has a beginning of the content
+  reply_content wanted;  // of the content
+  uint32_t content;      // its rule; 0: it is free
+  hold_tool *tools;      // that may be called
   uint32_t tool_count;
   uint32_t gap, id, short_id, digits;  // rules
   size_t skip;                         // bytes that hold_put leaves out, as they were read already
@@ -46,6 +52,19 @@ uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
 // form cannot be written.
 bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, uint32_t from,
                 uint32_t to);
+
+// Whether the reply may not end within the reasoning.
+static inline bool hold_must_answer(const hold *h) { return h->is_required || h->content != 0; }
+
+// ---- hold_content.c ----
+
+// Builds the rule of the content that is wanted, if there is one.
+bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names);
+// False, and a failure: a reader could take it for calls of the tools.
+bool hold_check_content(hold *h, const tokenizer *tokens);
+static inline bool hold_is_json(const hold *h) {
+  return h->wanted.kind == WICK_GRAMMAR_JSON_SCHEMA;
+}
 
 // ---- hold_channels.c ----
 

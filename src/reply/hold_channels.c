@@ -15,16 +15,20 @@ static bool ends_with(document_text text, const char *wanted) {
          memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
 }
 
-// A message that calls nothing. Behind it the next one begins; 'to': the reply may end within.
-static void put_message(hold *h, uint32_t from, const char *channel, uint32_t again, uint32_t to) {
+// The text of a message that calls nothing. Behind it the next one begins; 'to': the reply may end
+// within.
+static void put_body(hold *h, uint32_t from, uint32_t again, uint32_t to) {
   const uint32_t behind = program_place(h->builder), nowhere = program_place(h->builder);
   const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, behind},
                              {(const uint8_t *)"<|start|>", 9, nowhere},
                              {(const uint8_t *)"<|channel|>", 11, nowhere}};
-  from = hold_text(h, hold_text(h, hold_text(h, from, "<|channel|>"), channel), "<|message|>");
   free_build(h->builder, from, (free_text){.marks = marks, .mark_count = 3, .end = to});
   program_skip(h->builder, hold_text(h, behind, ENDING), again);
   if (to != 0) program_skip(h->builder, behind, to);
+}
+
+static uint32_t put_header(hold *h, uint32_t from, const char *channel) {
+  return hold_text(h, hold_text(h, hold_text(h, from, "<|channel|>"), channel), "<|message|>");
 }
 
 // A header that names a tool, in the role or behind the channel.
@@ -52,13 +56,31 @@ static bool put_calls(hold *h, uint32_t from, uint32_t to) {
 }
 
 bool hold_channels(hold *h, uint32_t from, uint32_t to) {
-  if (!ends_with(h->ending, ENDING)) return false;
+  const bool is_limited = h->content != 0 && !h->is_required;
+  const bool is_known = h->has_begun || ends_with(h->ending, ENDING);
+  if (is_limited && (h->has_begun || !is_known)) {
+    program_call(h->builder, from, h->content, to);
+    return is_known || h->tools == NULL;
+  }
+  if (!is_known) return false;
   const uint32_t header = program_place(h->builder), called = program_place(h->builder);
-  program_skip(h->builder, from, header);
   const uint32_t end = h->is_required ? 0 : to;
-  put_message(h, header, "analysis", header, end);
-  put_message(h, header, "commentary", header, end);
-  if (!h->is_required) put_message(h, header, "final", header, end);
+  if (h->has_begun) {
+    put_body(h, from, header, end);
+  } else {
+    program_skip(h->builder, from, header);
+  }
+  put_body(h, put_header(h, header, "analysis"), header, is_limited ? 0 : end);
+  if (!is_limited) put_body(h, put_header(h, header, "commentary"), header, end);
+  if (!h->is_required) {
+    const uint32_t body = put_header(h, header, "final");
+    if (is_limited) {
+      program_call(h->builder, body, h->content, to);
+    } else {
+      put_body(h, body, header, end);
+    }
+  }
+  if (h->tools == NULL) return true;
   if (!put_calls(h, header, called)) return false;
   program_skip(h->builder, called, to);
   if (!h->is_parallel) return true;

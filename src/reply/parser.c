@@ -99,7 +99,7 @@ void parser_enter_text(reply_parser *p, bool is_reasoning) {
 
 static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
   p->base = p->at;
-  p->trims = true;
+  p->trims = is_reasoning || !p->is_exact;
   parser_enter_text(p, is_reasoning);
 }
 
@@ -140,6 +140,11 @@ static bool is_bare_place(const reply_parser *p, uint8_t byte) {
 }
 
 static void text_step(reply_parser *p, uint8_t byte) {
+  if (p->is_limited && !p->is_fresh && !p->is_reasoning) {
+    give(p, p->at);
+    p->certain = p->at;
+    return;
+  }
   if (is_bare_place(p, byte)) {
     p->at--;
     call_enter(p, "");
@@ -309,6 +314,14 @@ static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes)
   }
 }
 
+void parser_limit(reply_parser *p, bool has_begun, bool is_limited, bool trims) {
+  if (has_begun && !p->is_reasoning) p->is_fresh = false;
+  p->is_limited = is_limited;
+  p->is_exact = is_limited && !trims;
+  if (p->is_exact && !p->is_reasoning) p->trims = false;
+  if (is_limited) p->format.forms &= p->format.own;
+}
+
 wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error) {
@@ -316,9 +329,10 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
   if (p == NULL) return memory_fail(memory, error, "a parser of replies", sizeof *p);
   p->memory = memory;
   p->format = *format;
-  p->tools = tools;
+  p->tools = tools != NULL && tools_are_some(tools) ? tools : NULL;
   add_marks(p);
   begin_behind(p, generation_prompt, prompt_bytes);
+  if (tools != NULL) tools_limit(tools, p);
   if (!reserve(p, FEED_BYTES)) {
     const wick_status status = answer(p, error);
     reply_parser_destroy(p);

@@ -77,10 +77,11 @@ struct reply_parser {
 
   // text
   reply_place place;
-  bool is_reasoning, trims;  // white space at the beginning is left out
-  bool is_fresh;             // nothing was said since the beginning, a thought or a call
-  bool is_prose;             // what is no call at the beginning is text
-  size_t certain;            // bytes before this place belong to no mark
+  bool is_reasoning, trims;   // white space at the beginning is left out
+  bool is_fresh;              // nothing was said since the beginning, a thought or a call
+  bool is_prose;              // what is no call at the beginning is text
+  bool is_limited, is_exact;  // of parser_limit; white space of the content stays
+  size_t certain;             // bytes before this place belong to no mark
   reply_marks content, reasoning, header;
   reply_text header_text;
 
@@ -120,6 +121,11 @@ uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in th
 void parser_enter_text(reply_parser *p, bool is_reasoning);
 // Gives held text as content, up to a place of the queue.
 void parser_give_content(reply_parser *p, size_t end);
+
+// Before the first feed: what is known of the content. `has_begun`: the prompt has its beginning.
+// `is_limited`: a grammar limits it, so that behind its first character there are no marks, and
+// calls have the form that the template's model writes. `trims`: white space before it is left out.
+void parser_limit(reply_parser *parser, bool has_begun, bool is_limited, bool trims);
 
 // ---- call.c ----
 

@@ -70,6 +70,7 @@ void reply_grammar_write(const reply_format *format, const char *wanted, size_t 
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is no such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
+// Or the object of WICK_GRAMMAR_TOOLS, which has `has_begun`, and them as `tools` or none.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
                                reply_tools **out, wick_error *error);
@@ -83,7 +84,6 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL is fine
-
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
 // one, in numbers[0] the byte where that text begins, and in numbers[1] how many calls are whole
 // before it; WICK_E_FULL over a limit; WICK_E_NOMEM.

@@ -5,11 +5,13 @@
 
 #include "grammar/document.h"
 #include "grammar/said.h"
+#include "reply/parser.h"
 
 struct reply_tools {
   memory_gate *memory;
   grammar_work work;
   json_document document;
+  uint32_t list;  // node of the tools; 0: there are none
 };
 
 static uint32_t first_of(const json_document *document, uint32_t node) {
@@ -21,11 +23,11 @@ static uint32_t function_of(const json_document *document, uint32_t tool) {
   return function == 0 ? tool : function;
 }
 
-static wick_status check_tools(const json_document *document, wick_error *error) {
-  if (document_node(document, 1)->kind != JSON_ARRAY) {
+static wick_status check_tools(const json_document *document, uint32_t list, wick_error *error) {
+  if (list != 0 && document_node(document, list)->kind != JSON_ARRAY) {
     return fail_with(error, WICK_E_ARG, 0, "tools are an array");
   }
-  for (uint32_t at = first_of(document, 1); at != 0; at = document_node(document, at)->next) {
+  for (uint32_t at = first_of(document, list); at != 0; at = document_node(document, at)->next) {
     const uint32_t name = document_find(document, function_of(document, at), "name");
     const json_node *node = document_node(document, name);
     if (name == 0 || node->kind != JSON_STRING || node->text.size_bytes == 0 ||
@@ -49,7 +51,9 @@ wick_status reply_tools_create(memory_gate *memory, const char *json, size_t siz
     status = fail_with(error, tools->work.status, tools->work.error.offset_bytes, "tools: %s",
                        tools->work.error.message);
   } else {
-    status = check_tools(&tools->document, error);
+    const bool is_wish = document_find(&tools->document, 1, "has_begun") != 0;
+    tools->list = is_wish ? document_find(&tools->document, 1, "tools") : 1;
+    status = check_tools(&tools->document, tools->list, error);
   }
   if (status != WICK_OK) {
     reply_tools_destroy(tools);
@@ -69,13 +73,25 @@ void reply_tools_destroy(reply_tools *tools) {
 static uint32_t find_tool(const reply_tools *tools, const char *name, size_t name_bytes) {
   const json_document *document = &tools->document;
   const document_text wanted = {(const uint8_t *)name, (uint32_t)name_bytes};
-  for (uint32_t at = first_of(document, 1); at != 0; at = document_node(document, at)->next) {
+  for (uint32_t at = first_of(document, tools->list); at != 0;
+       at = document_node(document, at)->next) {
     const uint32_t function = function_of(document, at);
     const uint32_t node = document_find(document, function, "name");
     if (text_is_same(document_node(document, node)->text, wanted)) return function;
   }
   return 0;
 }
+
+void tools_limit(const reply_tools *tools, reply_parser *parser) {
+  const json_document *document = &tools->document;
+  const reply_content wanted = reply_content_find(document, 1);
+  const uint32_t begun = document_find(document, 1, "has_begun");
+  const bool has_begun = document_node(document, begun)->kind == JSON_TRUE;
+  parser_limit(parser, has_begun, wanted.kind != WICK_GRAMMAR_NONE,
+               wanted.kind == WICK_GRAMMAR_JSON_SCHEMA);
+}
+
+bool tools_are_some(const reply_tools *tools) { return tools->list != 0; }
 
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes) {
   return find_tool(tools, name, name_bytes) != 0;

@@ -2,8 +2,22 @@
 #ifndef WICK_REPLY_TOOLS_H
 #define WICK_REPLY_TOOLS_H
 
+#include "grammar/document.h"
 #include "grammar/said.h"
+#include "reply/forms.h"
 #include "reply/reply.h"
+
+// What a request wants of the content (hold_content.c).
+typedef struct reply_content {
+  uint32_t kind;  // of wick_grammar
+  document_text text;
+} reply_content;
+// `wanted` is the object of WICK_GRAMMAR_TOOLS.
+reply_content reply_content_find(const json_document *document, uint32_t wanted);
+
+bool tools_are_some(const reply_tools *tools);
+// Tells a parser what the object of WICK_GRAMMAR_TOOLS says of the content.
+void tools_limit(const reply_tools *tools, reply_parser *parser);
 
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
 // Of a parameter, SAID_* as bits.

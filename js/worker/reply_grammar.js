@@ -1,0 +1,55 @@
+// js/worker/reply_grammar.js — the grammar of a reply: reasoning, then the calls of tools that may come and what is wanted
+// of the content; and what becomes of it where the engine refuses it.
+
+import { WickError } from '../base/errors.js';
+import { GRAMMAR_TOOLS } from '../wasm/layout.js';
+
+/** @typedef {import('../wasm/engine_records.js').NativeRequest['grammar']} Grammar wick_grammar */
+
+/**
+ * What the engine's reader of replies and its grammar have to know.
+ * @param {import('../connection/messages.js').Input} input of a conversation
+ * @param {string} ending what the template wrote behind the last message, and the prefix of the reply
+ * @param {Grammar} content what the caller wants it to be
+ * @returns {{reply: {tools: string, ending: string}, grammar: Grammar}} a grammar where something is asked for
+ */
+export function replyWish(input, ending, content) {
+  const { tools, toolChoice, prefix } = /** @type {import('./chat_template.js').Conversation} */ (
+    input
+  );
+  const told = {
+    tools,
+    has_begun: Boolean(prefix),
+    content: content?.isWhole ? undefined : content,
+  };
+  const reply = { tools: JSON.stringify(told), ending };
+  if (content?.isWhole || (!content && !toolChoice)) return { reply, grammar: content };
+  const text = JSON.stringify({ ...told, ...toolChoice, ending });
+  const isFree = toolChoice?.tool_choice === 'auto' && toolChoice.parallel_tool_calls;
+  return { reply, grammar: { kind: GRAMMAR_TOOLS, text, isOptional: isFree && !content } };
+}
+
+/**
+ * Submits a request. A model that need not call a tool runs without a grammar where its form of calls or a schema
+ * cannot be honoured.
+ * @param {import('../wasm/native_engine.js').NativeEngine} native
+ * @param {import('../wasm/engine_records.js').NativeRequest} request
+ * @returns {number} what the engine numbers it
+ */
+export function submitReply(native, request) {
+  try {
+    return native.submit(request);
+  } catch (error) {
+    const { grammar } = request;
+    if (!(error instanceof WickError) || grammar?.kind !== GRAMMAR_TOOLS) throw error;
+    const { code, message, cause } = error;
+    const isOfGrammar = /\bgrammar\b/.test(/** @type {any} */ (cause)?.option);
+    if (!isOfGrammar || code === 'NOMEM') throw error;
+    if (!grammar.isOptional) {
+      const isOfTools = /^(the tool |tools|tool_choice|the model's form)/i.test(message);
+      throw isOfTools ? new WickError(code, message, { option: 'tool_choice' }) : error;
+    }
+    request.grammar = undefined;
+    return native.submit(request);
+  }
+}
