@@ -105,7 +105,7 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('each file of JavaScript has its limit, a build 310 KB', () => {
+  test('each file of JavaScript has its limit, a build 311 KB', () => {
     const size = (/** @type {string} */ name) =>
       gzipSync(readFileSync(join(dist, name)), { level: 9 }).byteLength;
     const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
@@ -113,7 +113,7 @@ describe('files', () => {
     for (const [name, most] of Object.entries(bytesMost)) {
       assert.ok(size(name) <= most, `${name} has ${size(name)} bytes, ${most} are allowed`);
     }
-    for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 310_000, build);
+    for (const build of builds) assert.ok(size(`wasm/wick-${build}.wasm`) <= 311_000, build);
   });
 
   test('bundlers find the worker and the builds by their literals', () => {

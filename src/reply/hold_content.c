@@ -22,10 +22,6 @@ reply_content reply_content_find(const json_document *document, uint32_t wanted)
 bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names) {
   h->wanted = reply_content_find(&h->document, wanted);
   if (h->wanted.kind == WICK_GRAMMAR_NONE) return true;
-  if (h->wanted.kind > WICK_GRAMMAR_CHOICE) {
-    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET,
-                     "the content: there is no grammar of kind %u", h->wanted.kind);
-  }
   const wick_grammar how = grammar_of(&h->wanted);
   h->content = grammar_build(h->builder, tokens, &how, names);
   return work_is_ok(h->builder->work);
@@ -38,8 +34,7 @@ static void check_beginning(hold *h, grammar *content, const char *text, size_t 
   matcher_begin(content, &matcher);
   if (size_bytes > 0 && matcher_take_bytes(&matcher, (const uint8_t *)text, size_bytes)) {
     work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-              "the content may begin with %.*s, as reasoning or a call does", (int)size_bytes,
-              text);
+              "the content may begin as reasoning or a call: %.*s", (int)size_bytes, text);
   }
   matcher_end(&matcher);
 }
