@@ -277,8 +277,10 @@ describe('records of a text', () => {
       const { engine, connection, asked } = engineOf();
       const record = engine.extract('the text', given, options);
       await turn();
-      const input = { messages: [{ role: 'user', content }], variables: {} };
-      const message = { input, settings: settings(more), wantsTokens: false };
+      const variables = { enable_thinking: false };
+      const input = { messages: [{ role: 'user', content }], variables };
+      const asks = settings({ thinkingBudgetTokens: 0, ...more }); // no reasoning before it
+      const message = { input, settings: asks, wantsTokens: false };
       assert.deepEqual(asked, [['generate', message, 1]]);
       give(connection, ['{"a":', '[1]}']);
       assert.deepEqual(await record, { a: [1] });
