@@ -120,7 +120,7 @@ for (const name of documents) {
   });
 
   test(`${name}: its commands of make and node are there`, () => {
-    const makefiles = ['Makefile', 'library/library.mk']
+    const makefiles = ['Makefile', 'library/library.mk', 'component/component.mk']
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join('\n');
     const targets = [...makefiles.matchAll(/^([a-z-]+):/gm)].map(([, target]) => target);
