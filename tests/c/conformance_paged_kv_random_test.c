@@ -144,6 +144,49 @@ static void check_stats(naive_pool *m) {
   CHECK_EQ_UINT(kv_pool_pages_available(m->pool), pages_free(m));
 }
 
+// The most tokens that one sequence has in each page of the model, together, and in how many pages.
+static uint64_t count_tokens(const naive_pool *m, uint32_t *with_tokens) {
+  uint32_t of_page[PAGES_MAX] = {0};
+  uint64_t tokens = 0;
+  for (int i = 0; i < SEQS_MAX; i++) {
+    const naive_seq *seq = &m->seqs[i];
+    for (uint32_t e = 0; seq->id != KV_SEQ_NONE && e < seq->entry_count; e++) {
+      const uint32_t left = seq->count > e * PAGE ? seq->count - e * PAGE : 0;
+      const uint32_t held = left < PAGE ? left : PAGE;
+      if (seq->pages[e] != GONE && of_page[seq->pages[e]] < held) of_page[seq->pages[e]] = held;
+    }
+  }
+  *with_tokens = 0;
+  for (int i = 0; i < PAGES_MAX; i++) {
+    tokens += of_page[i];
+    *with_tokens += of_page[i] > 0;
+  }
+  return tokens;
+}
+
+static void check_frag(const naive_pool *m) {
+  const uint32_t pages = kv_pool_pages(m->pool), used = m->stats.used_pages;
+  uint32_t holes = 0, largest = 0, seen = 0, run = 0, with_tokens;
+  const uint64_t tokens = count_tokens(m, &with_tokens);
+  for (uint32_t i = 0; i < pages; i++) {
+    const bool is_free = kv_pool_page(m->pool, (int32_t)i)->ref_count == 0;
+    if (!is_free && run > 0 && seen > 0) holes++;
+    run = is_free ? run + 1 : 0;
+    if (run > largest) largest = run;
+    seen += !is_free;
+  }
+  CHECK_EQ_UINT(seen, used);
+  const kv_frag frag = kv_frag_stats(m->pool);
+  CHECK_EQ_UINT(frag.holes, holes);
+  CHECK_EQ_UINT(frag.largest_free_region, largest);
+  CHECK_EQ_UINT(frag.wasted_capacity, (uint64_t)used * PAGE - tokens);
+  CHECK_NEAR(frag.fragmentation_ratio, used == 0 ? 0 : (double)holes / used, 1e-12);
+  CHECK_NEAR(frag.avg_tokens_per_page, with_tokens == 0 ? 0 : (double)tokens / with_tokens, 1e-12);
+  const uint64_t page_bytes = pages == 0 ? 0 : kv_pool_bytes_capacity(m->pool) / pages;
+  CHECK_EQ_UINT(kv_pool_bytes_capacity(m->pool), pages * page_bytes);
+  CHECK_EQ_UINT(kv_pool_bytes_used(m->pool), used * page_bytes);
+}
+
 static bool check_pool(naive_pool *m, const naive_seq *touched) {
   wick_error error = {0};
   if (!CHECK_EQ_INT(kv_pool_check(m->pool, &error), WICK_OK)) {
@@ -155,6 +198,7 @@ static bool check_pool(naive_pool *m, const naive_seq *touched) {
     if (m->seqs[i].id != KV_SEQ_NONE) check_table(m, &m->seqs[i], places);
   }
   check_stats(m);
+  check_frag(m);
   check_rows(m, touched);
   check_rows(m, &m->seqs[below(m, SEQS_MAX)]);
   return true;
