@@ -99,7 +99,7 @@ static void put_value(reply_parser *p, value_text text) {
   const value_text value = trimmed(text);
   const uint32_t type = type_of_json(value);
   const char *word = word_of(value, types);
-  const bool is_wanted = types == 0 || (types & SAID_STRING) == 0 || (types & type) != 0;
+  const bool is_wanted = (types & SAID_STRING) == 0 || (types & type) != 0;
   if (type != 0 && is_wanted && (type != SAID_STRING || (types & SAID_STRING) == 0)) {
     parser_put(p, REPLY_CALL_ARGUMENTS, value.bytes, value.size_bytes);
   } else if (word != NULL && (types & SAID_STRING) == 0) {

@@ -217,3 +217,56 @@ TEST(aligning_rounds_up) {
   CHECK_EQ_UINT(ceil_div_u32(UINT32_MAX, 1), UINT32_MAX);
   CHECK_EQ_UINT(ceil_div_u32(UINT32_MAX, 2), 0x80000000u);
 }
+
+// Blocks of a reserve: one behind the other, until it is used up; the gate's own counts stay.
+TEST(a_reserve_gives_its_blocks_each_time) {
+  enum { RESERVE_BYTES = 4096, BLOCKS_MAX = 40 };
+  gate_open(0);
+  uint8_t *reserve = memory_alloc(&memory, RESERVE_BYTES);
+  REQUIRE(reserve != NULL);
+  const uint64_t calls = memory.calls, bytes = memory.bytes_now, peak = memory.bytes_peak;
+  uint32_t counts[3] = {0};
+  for (uint32_t round = 0; round < 3; round++) {
+    uint8_t *blocks[BLOCKS_MAX];
+    uint32_t count = 0;
+    memory_use_reserve(&memory, reserve, RESERVE_BYTES);
+    CHECK(memory_alloc(&memory, RESERVE_BYTES) == NULL);
+    CHECK(memory_alloc(&memory, SIZE_MAX) == NULL);
+    while (count < BLOCKS_MAX && (blocks[count] = memory_alloc(&memory, 100)) != NULL) {
+      CHECK_EQ_UINT((uintptr_t)blocks[count] % 64, 0);
+      CHECK(blocks[count] > reserve && blocks[count] + 100 <= reserve + RESERVE_BYTES);
+      CHECK(count == 0 || blocks[count] >= blocks[count - 1] + 100);
+      memset(blocks[count], (int)count + 1, 100);
+      count++;
+    }
+    counts[round] = count;
+    for (uint32_t i = 0; i < count; i++) {
+      CHECK_EQ_INT(blocks[i][0], (int)i + 1);
+      CHECK_EQ_INT(blocks[i][99], (int)i + 1);
+      memory_free(&memory, blocks[i]);
+    }
+    CHECK(memory_alloc(&memory, 100) == NULL);  // freed ones are not used again
+    memory_end_reserve(&memory);
+    CHECK_EQ_UINT(memory.calls, calls);
+    CHECK_EQ_UINT(memory.bytes_now, bytes);
+    CHECK_EQ_UINT(memory.bytes_peak, peak);
+    CHECK_EQ_UINT(memory.blocks_now, 1);
+  }
+  CHECK(counts[0] >= RESERVE_BYTES / 256 && counts[0] < RESERVE_BYTES / 100);
+  CHECK_EQ_UINT(counts[1], counts[0]);
+  CHECK_EQ_UINT(counts[2], counts[0]);
+  // each block takes the same: so much is enough for one, and a byte less is not
+  const size_t one = RESERVE_BYTES / counts[0] / 64 * 64;
+  memory_use_reserve(&memory, reserve, one);
+  CHECK(memory_alloc(&memory, 100) != NULL);
+  CHECK(memory_alloc(&memory, 0) == NULL);
+  memory_end_reserve(&memory);
+  memory_use_reserve(&memory, reserve, one - 1);
+  CHECK(memory_alloc(&memory, 100) == NULL);
+  memory_end_reserve(&memory);
+  uint8_t *outside = memory_alloc(&memory, 100);
+  CHECK(outside != NULL && memory.calls == calls + 1 && memory.blocks_now == 2);
+  memory_free(&memory, outside);
+  memory_free(&memory, reserve);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
