@@ -230,6 +230,34 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.ok(used > 90e6 && used <= 128e6, `${used}`);
   });
 
+  test('a model in the program, opened in the global scope', async (t) => {
+    const source = `import { createEngine } from 'wick-llm/edge';
+      import { createHandler } from 'wick-llm/openai';
+      import wasm from 'engine.wasm';
+      import bytes from 'model.gguf';
+      export default {
+        fetch: createHandler(await createEngine({ wasm, bytes, isolateBytes: 128e6 })),
+      };`;
+    const file = (/** @type {string} */ name, /** @type {string} */ kind, path = name) =>
+      `, (name = "${name}", ${kind} = embed "../../../dist/${path}")`;
+    const modules = [
+      file('wick-llm/edge', 'esModule', 'edge.js'),
+      file('wick-llm/openai', 'esModule', 'openai.js'),
+      file('engine.wasm', 'wasm', 'wasm/wick-simd128-single.wasm'),
+      file('model.gguf', 'data', 'models/wick-2.6m-q8_0.gguf'),
+    ];
+    const server = await startWorkerOf('global_scope', source, modules.join(''));
+    t.after(() => server.close());
+    const body = { messages, temperature: 0, max_tokens: 40 };
+    const wanted = (await reference(CHAT, body)).choices[0].message.content;
+    const answers = [1, 2, 3].map(async (number) => {
+      const response = await ask(server.origin, CHAT, { ...body, stream: number > 1 });
+      if (number > 1) return readEvents(await response.text()).text;
+      return /** @type {any} */ (await response.json()).choices[0].message.content;
+    });
+    assert.deepEqual(await Promise.all(answers), [wanted, wanted, wanted]);
+  });
+
   test('wick-llm itself says what to import there', async (t) => {
     const worker = `import { createEngine } from 'wick-llm';
       const told = (error) => new Response(error.code + ': ' + error.message);

@@ -88,6 +88,16 @@ for (const variant of ['simd128-single', 'simd128-threads', 'relaxed-single', 'r
   });
 }
 
+test('a program in C++20 links it', { skip }, async () => {
+  const [source, program] = [join(folder, 'stranger.cc'), join(folder, 'stranger-cc.js')];
+  copyFileSync(strangerSource, source);
+  const flags = await pkgConfig('wick-emscripten-simd128-single');
+  const own = ['-std=c++20', '-Wall', '-Wextra', '-Werror', '-sNODERAWFS', '-sEXIT_RUNTIME'];
+  await succeed(emscripten('em++'), [...own, source, ...flags, '-o', program]);
+  const said = await succeed(process.execPath, [program, model, '1', '8', 'Once upon a time']);
+  assert.match(said, /^threads 1:./);
+});
+
 test('a program with pthreads has its helpers', { skip }, async () => {
   const program = join(folder, 'stranger.js');
   const flags = await pkgConfig('wick-emscripten-simd128-threads');

@@ -49,40 +49,52 @@ async function command(path, line) {
 }
 
 /**
+ * HAProxy at a port that was free a moment ago.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<{origin: string, end: () => Promise<void>} | undefined>} none if it ended at once
+ */
+async function startProxy(env) {
+  const address = `127.0.0.1:${await freePort()}`;
+  const proxy = spawn(locate('haproxy').path, ['-db', '-f', 'examples/fleet/haproxy.cfg'], {
+    ...{ cwd: root, stdio: 'ignore' },
+    env: { ...process.env, ...env, FLEET_ADDRESS: address },
+  });
+  const exited = once(proxy, 'exit');
+  const origin = `http://${address}`;
+  const answers = () =>
+    fetch(`${origin}/health`)
+      .then(({ ok }) => ok)
+      .catch(() => false);
+  await waitUntil(async () => proxy.exitCode !== null || (await answers()), 'the fleet');
+  if (proxy.exitCode !== null) return undefined;
+  const end = async () => {
+    proxy.kill('SIGKILL');
+    await exited;
+  };
+  return { origin, end };
+}
+
+/**
  * @param {{count: number, kind?: Kind, routing?: Routing, model?: string}} options
  */
 export async function startFleet({ count, kind = 'workerd', routing = 'hash', model = modelPath }) {
   const folder = mkdtempSync(join(tmpdir(), 'wick-fleet-'));
   const path = join(folder, 'socket');
   const { instances, closeMore } = await startInstances(kind, count, model);
-  const address = `127.0.0.1:${await freePort()}`;
-  const env = { FLEET_ADDRESS: address, FLEET_SOCKET: path, FLEET_ROUTING: routing };
   const places = instances.map(({ origin }, i) => [`INSTANCE_${i + 1}`, new URL(origin).host]);
-  const proxy = spawn(locate('haproxy').path, ['-db', '-f', 'examples/fleet/haproxy.cfg'], {
-    ...{ cwd: root, stdio: ['ignore', 'ignore', 'pipe'] },
-    env: { ...process.env, ...env, ...Object.fromEntries(places) },
-  });
-  let output = '';
-  proxy.stderr?.on('data', (bytes) => {
-    output += bytes;
-  });
-  const origin = `http://${address}`;
-  const answers = () =>
-    fetch(`${origin}/health`)
-      .then(({ ok }) => ok)
-      .catch(() => false);
-  const exited = once(proxy, 'exit');
-  await waitUntil(() => {
-    if (proxy.exitCode !== null) throw new Error(`HAProxy did not start: ${output}`);
-    return answers();
-  }, 'the fleet');
+  const env = {
+    ...{ FLEET_SOCKET: path, FLEET_ROUTING: routing },
+    ...Object.fromEntries(places),
+  };
+  // another program may have taken the port
+  const proxy = (await startProxy(env)) ?? (await startProxy(env)) ?? (await startProxy(env));
+  if (!proxy) throw new Error('HAProxy did not start');
   return {
-    ...{ origin, instances },
+    ...{ origin: proxy.origin, instances },
     /** @param {string} line of HAProxy's runtime interface */
     command: (line) => command(path, line),
     async close() {
-      proxy.kill('SIGKILL');
-      await exited;
+      await proxy.end();
       await Promise.all(instances.map(({ close }) => close()));
       await closeMore();
       rmSync(folder, { recursive: true });
