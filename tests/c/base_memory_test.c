@@ -270,3 +270,64 @@ TEST(a_reserve_gives_its_blocks_each_time) {
   memory_free(&memory, reserve);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
+
+typedef struct own_host {
+  uint32_t taken, given_back, off_bytes;
+  size_t size_bytes;  // of the last block
+  void *block;
+} own_host;
+
+static void *take_own(void *context, size_t size_bytes) {
+  own_host *own = context;
+  uint8_t *block = platform_alloc(size_bytes + own->off_bytes);
+  own->taken++;
+  own->size_bytes = size_bytes;
+  own->block = block == NULL ? NULL : block + own->off_bytes;
+  return own->block;
+}
+
+static void free_own(void *context, void *block, size_t size_bytes) {
+  own_host *own = context;
+  own->given_back++;
+  CHECK(block == own->block);
+  CHECK_EQ_UINT(size_bytes, own->size_bytes);
+  platform_free((uint8_t *)block - own->off_bytes, size_bytes + own->off_bytes);
+}
+
+TEST(blocks_of_a_host_go_back_to_it) {
+  own_host own = {0};
+  const wick_host host = {.context = &own, .alloc = take_own, .free = free_own};
+  const wick_host without = {.context = &own, .free = free_own};
+  gate_open(0);
+  memory_use_host(&memory, NULL);
+  memory_use_host(&memory, &without);
+  void *block = memory_alloc(&memory, 100);
+  CHECK(is_aligned(block) && own.taken == 0);
+  memory_free(&memory, block);
+  memory_use_host(&memory, &host);
+  block = memory_alloc(&memory, 100);
+  CHECK(is_aligned(block) && own.taken == 1 && own.size_bytes >= 100);
+  memory_free(&memory, block);
+  CHECK_EQ_UINT(own.given_back, 1);
+  // a block that is not aligned is of no use, and goes back at once
+  static const uint32_t OFF_BYTES[] = {1, 2, 8, 32, 63};
+  for (size_t i = 0; i < sizeof OFF_BYTES / sizeof *OFF_BYTES; i++) {
+    own = (own_host){.off_bytes = OFF_BYTES[i]};
+    CHECK(memory_alloc(&memory, 100) == NULL);
+    CHECK_EQ_UINT(own.taken, 1);
+    CHECK_EQ_UINT(own.given_back, 1);
+    CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
+TEST(calls_fail_from_a_chosen_one_on) {
+  for (uint64_t from = 1; from < 5; from++) {
+    gate_open(0);
+    memory.fail_from_call = from;
+    for (uint64_t call = 1; call < 7; call++) {
+      void *block = memory_alloc(&memory, 10);
+      CHECK((block != NULL) == (call < from));
+      memory_free(&memory, block);
+    }
+  }
+}

@@ -219,6 +219,42 @@ TEST(types_parameters_by_the_schema) {
   check_value("list", "", "\"\"");
 }
 
+// Values of every kind for members of every type: what is JSON of a type that the schema allows,
+// or that it says nothing against, is that JSON; a text is one, where texts are allowed.
+TEST(types_values_of_every_kind) {
+  enum { STRING = 1, NUMBER = 2, BOOLEAN = 4, NONE = 8, ARRAY = 16, OBJECT = 32 };
+  static const struct {
+    const char *name;
+    int types;
+  } KEYS[] = {
+      {"city", STRING}, {"days", NUMBER}, {"exact", BOOLEAN | NONE}, {"either", STRING | NUMBER},
+      {"unit", STRING}, {"any", 0},       {"list", ARRAY},           {"unknown", 0}};
+  static const struct {
+    const char *text, *quoted;
+    int kind;
+  } VALUES[] = {{"5", "\"5\"", NUMBER},
+                {"-0.5e1", "\"-0.5e1\"", NUMBER},
+                {"\"x\"", "\"\\\"x\\\"\"", STRING},
+                {"true", "\"true\"", BOOLEAN},
+                {"false", "\"false\"", BOOLEAN},
+                {"null", "\"null\"", NONE},
+                {"[1, \"a\"]", "\"[1, \\\"a\\\"]\"", ARRAY},
+                {"{\"a\": 1}", "\"{\\\"a\\\": 1}\"", OBJECT},
+                {"x", "\"x\"", 0},
+                {"5 x", "\"5 x\"", 0},
+                {"[1", "\"[1\"", 0},
+                {"\"x", "\"\\\"x\"", 0}};
+  for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    for (size_t k = 0; k < sizeof VALUES / sizeof *VALUES; k++) {
+      const bool takes_text = (KEYS[i].types & STRING) != 0;
+      const bool is_json =
+          VALUES[k].kind != 0 &&
+          (!takes_text || (VALUES[k].kind != STRING && (KEYS[i].types & VALUES[k].kind) != 0));
+      check_value(KEYS[i].name, VALUES[k].text, is_json ? VALUES[k].text : VALUES[k].quoted);
+    }
+  }
+}
+
 TEST(reads_marked_parameters) {
   check_call("<parameter=",
              "<tool_call>\n<function=get>\n<parameter=city>\n\nOslo\n</parameter>\n</function>\n"
