@@ -210,6 +210,8 @@ test('a full disk: writes wait in their order, and are made when there is room',
   keeper.forget('draft');
   assert.equal(keeper.waiting, 2, 'the last one of a key is enough');
   assert.deepEqual(troubles, ['QuotaExceededError']);
+  await keeper.add(async () => {}, 'last'); // it waits for room, the page does not
+  keeper.forget('last');
   isFull = false;
   keeper.retry();
   await keeper.untilIdle();

@@ -153,18 +153,21 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
   await close();
 });
 
-test('a conversation that has become too long says so in its reader’s words', {
+test('a text that is too long says by how much, and stays where it was typed', {
   skip: chromium.skip,
 }, async () => {
   const { page, problems, close } = await openPage();
   await waitUntilReady(page);
-  await page.fill('#prompt', 'word '.repeat(5000));
+  const long = 'word '.repeat(5000);
+  await page.fill('#prompt', long);
   await page.keyboard.press('Enter');
-  await page.waitForSelector('#problem:not([hidden])');
+  await page.locator('#context-note:visible').waitFor();
   assert.match(
-    await page.innerText('#problem-text'),
-    /^This conversation is longer than the model can read: .* 4096\. Begin a new chat/,
+    await page.innerText('#context-text'),
+    /^This text is \d+ tokens too long: it has \d+, and the model reads 4096 at once, of which .* for the answer\.$/,
   );
+  assert.equal(await page.isHidden('#problem'), true);
+  assert.equal(await page.inputValue('#prompt'), long);
   assert.deepEqual(problems, []);
   await close();
 });
@@ -296,10 +299,9 @@ test('a file that is no model is refused in words, and the model before goes on'
     }
     await loadFile(page, 'letter.gguf', letter);
     await page.waitForSelector('#problem:not([hidden])');
-    await waitUntilReady(page);
     const said = await page.innerText('#problem-text');
     assert.match(said, /^letter\.gguf could not be loaded: .*GGUF/s);
-    assert.ok(said.endsWith(` Going back to ${before}.`), said);
+    assert.ok(said.endsWith(` ${before} goes on.`), said);
     await page.screenshot({ path: `${pictures}/light-problem.png` });
     await waitForModel(page, before);
   }
@@ -317,7 +319,10 @@ test('a broken address is told in words, can be tried again, and our own model a
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
   for (let tries = 1; tries <= 2; tries++) {
     await page.waitForSelector('#problem:not([hidden])');
-    assert.match(await page.innerText('#problem-text'), /model\.gguf .* 404.*Wick 2\.6M\.$/);
+    assert.match(
+      await page.innerText('#problem-text'),
+      /model\.gguf .* 404.*Wick 2\.6M( goes on)?\.$/,
+    );
     await waitUntilReady(page);
     assert.equal(requests, tries);
     if (tries === 1) await page.click('#retry-loading');

@@ -3,6 +3,18 @@
 // cache has the rest.
 
 import { request, write } from './answering.js';
+import {
+  forgetSession,
+  hideContextNote,
+  isOffered,
+  leaveOut,
+  measure,
+  sessionFor,
+  showContextNote,
+  showGauge,
+  takeOffer,
+  wordsFor,
+} from './context.js';
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
@@ -37,6 +49,7 @@ import {
   newTree,
   removeLeaf,
   saidOf,
+  saidUntil,
   shownAfter,
   toTurn,
 } from './tree.js';
@@ -54,6 +67,7 @@ import { keepState } from './visits.js';
 const VARIANTS = 3;
 /** An answer under way is stored at most so often. */
 const KEEP_MS = 200;
+const GAUGE_MS = 250;
 
 /** @type {Engine | undefined} */
 let engine;
@@ -67,8 +81,13 @@ let open = { about: newConversation(), tree: newTree() };
 let compared;
 /** @type {AbortController | undefined} */
 let running;
+/** It is found out whether there is room for a question. */
+let isMeasuring = false;
+/** The question that there was no room for. */
+let offered = '';
 
 const log = byId('log');
+const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 /** @param {Message} message @param {Conversation} about @returns {Turn} */
 const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
@@ -84,6 +103,8 @@ function addControls(message, article) {
   if (message.role === 'user') {
     const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
     const edit = makeButton('Edit', () => openEdit(message), 'branching');
+    if (message.isStart)
+      arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
     addFooter(article, '', [...arrows, edit, ...(message.children.length === 0 ? [again] : [])]);
     return;
   }
@@ -219,12 +240,14 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   setBusy(true);
   keepInView();
   try {
-    const wanted = { question, count, continued, suits: temperature, signal: running.signal };
+    const session = count === 1 ? sessionFor(asked, saidUntil(continued ?? question)) : undefined;
+    const { signal } = running;
+    const wanted = { question, count, continued, suits: temperature, session, signal };
     await write(await request(asked, wanted), writers, endings);
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
-  running = undefined;
+  endRunning();
   for (const writer of writers) writer.finish();
   const isNothing = problem && answers.every(({ content }) => content === '');
   if (!isNothing) endAnswers(answers, endings, asking.about);
@@ -233,6 +256,10 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   if (asking !== open) return; // another conversation was opened
   if (isNothing) showAfter(question.parent);
   else showAnswers(question, answers, places);
+  updateGauge();
+  const isFull = /** @type {{code?: string}} */ (problem)?.code === 'PROMPT_TOO_LONG';
+  const path = saidUntil(continued ?? question);
+  if (isFull && !(await hasRoom(path, () => answerAnew(question, count)))) return;
   if (problem) throw problem;
   keepState(asked);
   byId('announcer').textContent =
@@ -281,6 +308,7 @@ async function answerAnew(question, count) {
 /** @param {Message} message an answer */
 async function continueAnswer(message) {
   if (running || !engine) return;
+  if (!(await hasRoom(saidUntil(message), () => continueAnswer(message)))) return;
   hideAfter(message);
   log.focus({ preventScroll: true });
   const question = /** @type {Message} */ (message.parent);
@@ -292,11 +320,10 @@ async function continueAnswer(message) {
  * Shows a question and stores it.
  * @param {Place} parent
  * @param {string} content
- * @param {string | undefined} system
- * @param {string} [field] of its draft
+ * @param {{system?: string, field?: string, isStart?: boolean}} how `field` is that of its draft
  * @returns {Promise<Message | undefined>} nothing: another conversation was opened meanwhile
  */
-async function ask(parent, content, system, field) {
+async function ask(parent, content, { system, field, isStart }) {
   running = new AbortController(); // one question at a time
   setBusy(true);
   const asking = open;
@@ -305,17 +332,19 @@ async function ask(parent, content, system, field) {
   const question = add(parent, {
     ...{ id: newId(), role: 'user', content, state: 'whole', created: Date.now() },
     ...(system && { system }),
+    ...(isStart && { isStart }),
   });
   about.title ||= titleOf(content);
   Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
   const draft = takeDraft(about.id, field);
+  if (!field && promptField.value.trim() === content) setPrompt('');
   const turn = turnOf(question, about);
   compared = undefined;
   showAfter(parent);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
   await keeper.add((store) => store.ask({ ...about }, turn, { draft, known }));
   if (asking === open) return question;
-  running = undefined;
+  endRunning();
   setBusy(false);
   return undefined;
 }
@@ -324,13 +353,71 @@ async function ask(parent, content, system, field) {
 async function reword(message, text) {
   if (running || !engine) return;
   const asked = engine;
-  const question = await ask(message.parent, text, message.system, message.id);
+  const question = await ask(message.parent, text, {
+    system: message.system,
+    field: message.id,
+  });
   log.focus({ preventScroll: true });
   if (question) await answer(asked, question).catch(tell);
 }
 
 /** @param {unknown} error */
 const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
+
+// ---- the context ----
+
+/** Marks what the model reads first from now on. @param {Message} start @param {Message[]} path */
+async function startAt(start, path) {
+  if (engine) await leaveOut(engine, path, start);
+  keeper.add((store) => store.changeTurn(start.id, { isStart: true }));
+  refresh(start);
+  updateGauge();
+}
+
+/**
+ * Whether there is room for the answer. Where there is none, says so, and offers to make some.
+ * @param {Message[]} path its last message is what is asked, or continued
+ * @param {(isAlone: boolean) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
+ */
+async function hasRoom(path, again) {
+  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine tells why
+  hideContextNote();
+  if (!fit || fit.fits) return true;
+  const { offer } = fit;
+  showContextNote(wordsFor(fit), offer, async () => {
+    const isKnown = offer && find(open.tree, offer.start.id);
+    const read = path.filter((one) => find(open.tree, one.id) && one.content !== '');
+    if (isKnown)
+      await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read);
+    await again(!isKnown);
+  });
+  return false;
+}
+
+/** The model reads the whole conversation again. @param {Message} start from which it reads now */
+function readAll(start) {
+  start.isStart = false;
+  forgetSession();
+  keeper.add((store) => store.changeTurn(start.id, { isStart: false }));
+  refresh(start);
+  updateGauge();
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let gauging;
+
+/** Soon, and once for all letters that are typed at a stretch. */
+export function updateGauge() {
+  clearTimeout(gauging);
+  gauging = setTimeout(async () => {
+    const path = shownAfter(open.tree);
+    const { tree } = open;
+    const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
+    if (!offer || running || open.tree !== tree || !byId('context-note').hidden) return;
+    const words = 'The context is nearly full.';
+    showContextNote(words, offer, () => startAt(offer.start, path));
+  }, GAUGE_MS);
+}
 
 // ---- which conversation is open ----
 
@@ -342,6 +429,9 @@ function showAddress() {
 
 /** Tells the page which conversation is open now. */
 function announce() {
+  hideContextNote();
+  forgetSession();
+  updateGauge();
   showAddress();
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
@@ -383,14 +473,14 @@ export function openNew() {
 
 /** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
 export async function restore(taken) {
-  const typed = /** @type {HTMLTextAreaElement} */ (byId('prompt')).value;
+  const typed = promptField.value;
   const asked = location.hash.slice(1);
   const isOpen = asked !== '' && (await openConversation(asked));
   const isFirst = asked === '' || taken;
   const all = isFirst && !isOpen ? await keeper.store.list().catch(() => []) : [];
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
   if (!isOpen && !(last && (await openConversation(last.id)))) announce();
-  const { value } = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+  const { value } = promptField;
   if (typed === '' || typed === value) return;
   setPrompt([value, typed].filter(Boolean).join('\n')); // while the page was starting
   keepDraft([value, typed].filter(Boolean).join('\n'));
@@ -457,11 +547,26 @@ listen(async ({ kind, conversation, id }) => {
 
 /** @param {string} text @param {string} [system] for this message alone */
 export async function say(text, system) {
+  if (running || isMeasuring || !engine) return;
+  if (offered === text && isOffered()) return takeOffer(); // Enter once more
+  isMeasuring = true;
+  if (compared) showAfter(compared); // the first answer, unless the user has chosen one
+  const path = shownAfter(open.tree);
+  const typed = { id: '', role: 'user', content: text, state: 'whole', created: 0, system };
+  const asking = open;
+  const again = (/** @type {boolean} */ isAlone) => askNext(text, system, isAlone).catch(tell);
+  const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
+  isMeasuring = false;
+  offered = isRoom ? '' : text;
+  if (isRoom && asking === open) await askNext(text, system);
+}
+
+/** @param {string} text @param {string} [system] @param {boolean} [isStart] the model reads nothing before it */
+async function askNext(text, system, isStart) {
   if (running || !engine) return;
   const asked = engine;
-  if (compared) showAfter(compared); // the first answer, unless the user has chosen one
   const last = shownAfter(open.tree).at(-1) ?? open.tree;
-  const question = await ask(last, text, system);
+  const question = await ask(last, text, { system, isStart });
   if (question) await answer(asked, question);
 }
 
@@ -470,6 +575,22 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
   engine = answering;
   temperature = suits;
   model = named;
+  forgetSession();
+  updateGauge();
+}
+
+/** Those that wait for the end of the answer. @type {Set<() => void>} */
+const waiting = new Set();
+
+/** @returns {Promise<void>} that settles as soon as nothing is being written */
+export async function untilAnswered() {
+  while (running) await new Promise((settle) => waiting.add(() => settle(undefined)));
+}
+
+function endRunning() {
+  running = undefined;
+  for (const settle of waiting) settle();
+  waiting.clear();
 }
 
 export const isAnswering = () => running !== undefined;
@@ -490,3 +611,7 @@ export function stop() {
 
 setControls(addControls, turnTo);
 watchPrompt(current);
+promptField.addEventListener('input', () => {
+  hideContextNote();
+  updateGauge();
+});

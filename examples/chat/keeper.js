@@ -42,7 +42,7 @@ export class Keeper {
     return this.#queue.length;
   }
 
-  /** @param {Write} write @param {string} [key] @returns {Promise<void>} settles when it is stored, or has failed for the first time */
+  /** @param {Write} write @param {string} [key] @returns {Promise<void>} settles when it is stored, or writing fails */
   add(write, key) {
     return new Promise((settle) => {
       this.#queue.push({ write, key, settle });
@@ -77,6 +77,7 @@ export class Keeper {
   }
 
   async #run() {
+    if (this.#later) for (const { settle } of this.#queue) settle(); // nobody waits for room
     if (this.#isWriting || this.#later || !this.#store) return;
     this.#isWriting = true;
     let hasFailed = false;
@@ -93,7 +94,7 @@ export class Keeper {
       next.settle();
     }
     this.#isWriting = false;
-    if (hasFailed) return;
+    if (hasFailed) return void this.#run();
     for (const settle of this.#idle) settle();
     this.#idle.clear();
   }

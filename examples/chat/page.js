@@ -5,13 +5,14 @@ import suggestions from '../models/suggestions.json' with { type: 'json' };
 import * as conversation from './conversation.js';
 import { showEngine } from './developer.js';
 import { byId } from './dom.js';
-import { setPrompt } from './drafts.js';
 import { followSetting, openStore } from './keeping.js';
 import { startList } from './list.js';
 import { hideLoading, hideProblem, showLoading, showProblem, showProgress } from './loading.js';
 import { keepInView } from './message.js';
 import { models, nameOfUrl } from './models.js';
+import { showNotice } from './notice.js';
 import { Arrival, keepPage } from './offline.js';
+import { askToPersist, checkRoom } from './room.js';
 import { settings } from './settings.js';
 import { forget, takeUpState } from './visits.js';
 
@@ -27,9 +28,9 @@ const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((m) => m.isBuilt
 /** @param {Wish} wish @returns {import('./records.js').ModelName} to keep with a conversation */
 const modelOf = ({ name, source }) => ({ name, ...('url' in source && { url: source.url }) });
 
-/** @returns {Wish | undefined} the model of the conversation that is open; files are not kept */
+/** @returns {Wish | undefined} the model of the conversation that is open, else the last one; files are not kept */
 function rememberedWish() {
-  const { name, url } = conversation.current().model ?? {};
+  const { name, url } = conversation.current().model ?? lastModel() ?? {};
   if (!name || !url) return undefined;
   const choice = models.find((one) => one.url === url);
   return choice ? wishFor(choice) : { name, source: { url } };
@@ -87,6 +88,26 @@ function setEngine(made, wish) {
   conversation.setEngine(made, wish?.isBuiltIn ? 0 : 0.7, wish && modelOf(wish));
 }
 
+const LAST_MODEL = 'wick-chat-model';
+
+/** @returns {import('./records.js').ModelName | undefined} that answered last in this browser */
+function lastModel() {
+  try {
+    return JSON.parse(localStorage.getItem(LAST_MODEL) ?? 'null') ?? undefined;
+  } catch {
+    return undefined; // no storage here, or unknown content
+  }
+}
+
+/** @param {Wish} wish */
+function rememberModel(wish) {
+  try {
+    if (settings.remember) localStorage.setItem(LAST_MODEL, JSON.stringify(modelOf(wish)));
+  } catch {
+    // a page without storage begins with its own model
+  }
+}
+
 /** @param {Wish} a @param {Wish} b */
 const isSame = (a, b) =>
   a === b || ('url' in a.source && 'url' in b.source && a.source.url === b.source.url);
@@ -99,6 +120,11 @@ const isSame = (a, b) =>
  * @param {boolean} wasBefore it was the one before
  */
 function goBack(wish, failure, wasBefore) {
+  if (engine && loaded) {
+    wished = loaded;
+    if (failure.reason) showProblem(`${failure.reason} ${loaded.name} goes on.`, failure.again);
+    return;
+  }
   byId('model-name').textContent = 'No model';
   byId('facts').textContent = '';
   const candidates = wasBefore ? [builtIn] : [loaded, builtIn];
@@ -106,6 +132,17 @@ function goBack(wish, failure, wasBefore) {
   const { reason, again } = failure;
   if (reason) showProblem(back ? `${reason} Going back to ${back.name}.` : reason, again);
   if (back) load(back, failure);
+}
+
+/** What answered before answers no longer. */
+async function closeEngine() {
+  const before = engine;
+  if (!before) return;
+  conversation.stop();
+  setEngine(undefined);
+  showEngine(undefined);
+  setReady(false);
+  await before.close();
 }
 
 /**
@@ -123,15 +160,11 @@ const sayWord = (made, signal) => made.generate('Hello', { maxTokens: 1, signal 
 async function load(wish, failed, isFromKept = false) {
   wished = wish;
   loading?.abort();
-  conversation.stop();
   if (!failed) hideProblem();
-  setReady(false);
   const own = new AbortController();
   loading = own;
-  const before = engine;
-  setEngine(undefined);
-  showEngine(undefined);
-  await before?.close();
+  // the same model with other settings; any other one answers until the new one is ready
+  if (loaded && isSame(loaded, wish)) await closeEngine();
   showLoading(wish.name);
   const arrival = new Arrival({ isFromKept });
   let isWhole = false;
@@ -153,11 +186,15 @@ async function load(wish, failed, isFromKept = false) {
     if (arrival.isNew) await sayWord(made, own.signal);
     if (loading !== own) return void made.close();
     isWhole = true;
+    await conversation.untilAnswered();
+    if (loading !== own) return void made.close();
+    await closeEngine();
     showEngine(made);
     await takeUpState(made);
     if (loading !== own) return void made.close();
     setEngine(made, wish);
     loaded = wish;
+    rememberModel(wish);
     byId('model-name').textContent = wish.name;
     setReady(true, wish.isBuiltIn);
     keepPage();
@@ -267,6 +304,8 @@ async function send(text, system) {
   if (!engine || text.trim() === '') return;
   hideProblem();
   await conversation.say(text.trim(), system).catch(tell);
+  askToPersist();
+  checkRoom().catch(() => {}); // the browser does not tell
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
 }
 
@@ -274,6 +313,7 @@ async function send(text, system) {
 function tell(error) {
   const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
   const again = isGone && wished ? load.bind(undefined, wished) : undefined;
+  if (isGone) closeEngine().catch(() => {});
   showProblem(inWords(error), again);
   keepInView(); // the message takes space
 }
@@ -282,8 +322,6 @@ byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!engine || conversation.isAnswering()) return; // the typed text stays
   const text = promptField.value;
-  if (text.trim() === '') return;
-  setPrompt('');
   send(text);
 });
 promptField.addEventListener('keydown', (event) => {
@@ -319,6 +357,19 @@ byId('settings-dialog').addEventListener('close', () => {
   followSetting(conversation.current().id).catch(tell);
   if (!settings.remember) forget();
 });
+
+/** The model of a conversation comes back with it. */
+function wantModel() {
+  const { model } = conversation.current();
+  const wish = model && rememberedWish();
+  const isThere = wish && engine && loaded && isSame(wish, loaded);
+  if (isThere) loading?.abort();
+  else if (wish && wished && !isSame(wish, wished)) load(wish);
+  if (!model || model.url || model.name === loaded?.name) return;
+  showNotice(`${model.name} was a file of yours: choose it again to go on with it.`);
+}
+
+byId('log').addEventListener('conversation', wantModel);
 
 listModels();
 startList({ ...conversation, tell });

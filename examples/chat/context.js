@@ -1,0 +1,209 @@
+// examples/chat/context.js — the model's context: how full it is, what of a conversation still fits, and the oldest
+// turns, which are left out when the user says so. Keys and values of what stays are kept: they were
+// computed when what goes was still there, and are not read again.
+
+import { messagesOf, readPart } from './answering.js';
+import { note } from './developer.js';
+import { byId } from './dom.js';
+
+/** @typedef {import('wick-llm').Engine} Engine */
+/** @typedef {import('wick-llm').Session} Session */
+/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @typedef {import('./tree.js').Message} Message */
+/** `left` are the turns that can go, `start` is what the model reads first then. @typedef {{left: number, start: Message}} Offer */
+/** `tooLong` is by how many tokens the last question alone does not fit. @typedef {{tokens: number, size: number, fits: boolean,
+ *   tooLong?: number, own?: number, answer: number, offer?: Offer}} Fit */
+
+/** Kept free for the answer: this, or an eighth of the context. */
+const ANSWER_TOKENS = 512;
+/** What is left out makes room for more than one turn. */
+const FILL_AFTER = 0.7;
+/** From here on the page offers to make room. */
+const FILL_OFFER = 0.85;
+
+const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
+
+/** @param {number} size @returns {number} */
+const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
+
+/** @param {Engine} engine @param {Message[]} path */
+const count = (engine, path) => engine.countTokens(messagesOf(path));
+
+/**
+ * @param {Engine} engine
+ * @param {Message[]} path its last message is what is asked now
+ * @param {number} size of the context
+ * @param {boolean} isEarly before it is full, too
+ * @returns {Promise<Offer | undefined>} nothing: there is nothing that could go
+ */
+async function findOffer(engine, path, size, isEarly) {
+  const read = readPart(path);
+  const questions = read.filter(({ role }, index) => role === 'user' && index > 0);
+  const most = Math.min(size * FILL_AFTER, size - answerRoom(size));
+  /** @type {Offer | undefined} */
+  let offer;
+  for (const start of questions) {
+    if (isEarly && start === questions.at(-1) && offer) break; // something of the conversation stays
+    const at = path.indexOf(start);
+    offer = { left: at - path.indexOf(read[0]), start };
+    if ((await count(engine, [{ ...start, isStart: true }, ...path.slice(at + 1)])) <= most) break;
+  }
+  return offer;
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Message[]} path its last message is what is asked now
+ * @returns {Promise<Fit>}
+ */
+export async function measure(engine, path) {
+  const { contextSize: size } = await engine.info();
+  const answer = answerRoom(size);
+  const tokens = await count(engine, path);
+  const fits = tokens + answer <= size;
+  if (fits) return { tokens, size, fits, answer };
+  const last = path.slice(path.findLastIndex(({ role }) => role === 'user'));
+  const own = await count(engine, [{ ...last[0], isStart: true }, ...last.slice(1)]);
+  if (own + answer > size) {
+    return { tokens, size, fits, answer, own, tooLong: own + answer - size };
+  }
+  return { tokens, size, fits, answer, offer: await findOffer(engine, path, size, false) };
+}
+
+/**
+ * Shows how full the context is.
+ * @param {Engine | undefined} engine
+ * @param {Message[]} path
+ * @param {string} draft
+ * @returns {Promise<Offer | undefined>} to make room before it is full
+ */
+export async function showGauge(engine, path, draft) {
+  const box = byId('context');
+  if (!engine) {
+    box.hidden = true;
+    return undefined;
+  }
+  const typed = /** @type {Message} */ ({ role: 'user', content: draft });
+  const whole = draft.trim() === '' ? path : [...path, typed];
+  if (whole.length === 0) {
+    box.hidden = true;
+    return undefined;
+  }
+  const { contextSize } = await engine.info();
+  const tokens = await count(engine, whole);
+  meter.max = contextSize;
+  meter.high = contextSize * FILL_OFFER;
+  meter.value = Math.min(tokens, contextSize);
+  byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
+  box.hidden = false;
+  const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
+  return isEarly ? findOffer(engine, path, contextSize, true) : undefined;
+}
+
+/** @param {Fit} fit @returns {string} */
+export function wordsFor({ tokens, size, answer, own, tooLong }) {
+  const limit = `the model reads ${size} at once, of which ${answer} are for the answer`;
+  if (tooLong) return `This text is ${tooLong} tokens too long: it has ${own}, and ${limit}.`;
+  return `With this question the conversation has ${tokens} tokens; ${limit}.`;
+}
+
+/** @type {(() => void) | undefined} */
+let accept;
+
+/** @param {string} text @param {Offer} [offer] @param {() => void} [take] */
+export function showContextNote(text, offer, take) {
+  accept = take;
+  const button = byId('make-room');
+  byId('context-text').textContent = text;
+  button.hidden = !offer;
+  button.textContent = offer
+    ? `Leave out the oldest ${offer.left === 1 ? 'message' : `${offer.left} messages`}`
+    : '';
+  byId('context-note').hidden = false;
+}
+
+export function hideContextNote() {
+  accept = undefined;
+  byId('context-note').hidden = true;
+}
+
+/** Whether the user is asked to make room. */
+export const isOffered = () => accept !== undefined && !byId('make-room').hidden;
+
+export function takeOffer() {
+  const take = accept;
+  hideContextNote();
+  take?.();
+}
+
+byId('make-room').addEventListener('click', takeOffer);
+byId('dismiss-context').addEventListener('click', hideContextNote);
+
+// ---- what stays is not read again ----
+
+/** A session that has read what stays, together with what went. @type {{engine: Engine, start: Message, session: Session} | undefined} */
+let kept;
+
+/** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} the session that goes with this branch */
+export function sessionFor(engine, path) {
+  return kept?.engine === engine && kept.start === readPart(path)[0] ? kept.session : undefined;
+}
+
+/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<number[]>} */
+async function tokensOf(engine, messages) {
+  const text = await engine.applyTemplate(messages);
+  return [...(await engine.tokenize(text))];
+}
+
+/**
+ * Drops from a session what its conversation no longer has.
+ * @param {Session} session
+ * @param {number[]} wanted its tokens then
+ */
+async function dropMiddle(session, wanted) {
+  const had = [...(await session.tokens())];
+  const most = Math.min(had.length, wanted.length);
+  let same = 0;
+  while (same < most && had[same] === wanted[same]) same++;
+  const rest = wanted.length - same;
+  const isSame = wanted
+    .slice(same)
+    .every((token, index) => had[had.length - rest + index] === token);
+  if (!isSame || rest < 0 || had.length - rest <= same) return 0;
+  await session.drop(same, had.length - rest);
+  return rest;
+}
+
+/**
+ * Reads the branch, which was read before, into a session, and drops the oldest turns from it.
+ * @param {Engine} engine
+ * @param {Message[]} before all that was read so far
+ * @param {Message} start what the model reads first from now on; marked as such
+ */
+export async function leaveOut(engine, before, start) {
+  await forgetSession();
+  const old = messagesOf(before);
+  start.isStart = true;
+  const later = before.slice(before.indexOf(start));
+  if (before.indexOf(start) < 0) return; // nothing of what was read stays
+  const session = await engine.createSession();
+  try {
+    // found in the prefix cache: its last token is all that is read
+    await engine.chat.completions.create({ messages: old, session, max_tokens: 1 });
+    const tokens = await tokensOf(engine, old);
+    await session.truncate(Math.min(tokens.length, (await session.tokens()).length));
+    const rest = await dropMiddle(session, await tokensOf(engine, messagesOf(later)));
+    note('Left out', `${rest} tokens behind what was left out are not read again`);
+    kept = { engine, start, session };
+  } catch (error) {
+    note('Left out', `what stays is read again: ${error}`);
+    await session.close().catch(() => {});
+  }
+}
+
+/** Of a conversation that is no longer open, or an engine that is gone. */
+export async function forgetSession() {
+  const before = kept;
+  kept = undefined;
+  await before?.session.close().catch(() => {});
+}

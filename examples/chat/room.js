@@ -1,0 +1,114 @@
+// examples/chat/room.js — the browser's storage: asks it to keep what is stored, and says when there is little room, or
+// none, and what could go.
+
+import { byId, formatBytes, makeButton } from './dom.js';
+import { keeper } from './keeper.js';
+import { forget } from './visits.js';
+
+/** Less than this is little. */
+const FREE_BYTES_MIN = 20e6;
+const FREE_SHARE_MIN = 0.03;
+const QUESTIONS_BEFORE_ASKING = 3;
+const ASKED = 'wick-chat-persist';
+
+const box = byId('room');
+
+// ---- asking the browser to keep it ----
+
+let questions = 0;
+
+/** When there is something to lose: after some questions, or at once. @param {boolean} [isPrecious] */
+export async function askToPersist(isPrecious = false) {
+  questions++;
+  if (!isPrecious && questions < QUESTIONS_BEFORE_ASKING) return;
+  try {
+    if (keeper.store.kind === 'memory' || localStorage.getItem(ASKED)) return;
+    localStorage.setItem(ASKED, 'yes'); // once: some browsers show a question
+    if (!(await navigator.storage.persisted())) await navigator.storage.persist();
+  } catch {
+    // a browser that cannot be asked
+  }
+}
+
+// ---- what can go ----
+
+/** @returns {Promise<HTMLElement[]>} */
+async function stateButtons() {
+  const root = await navigator.storage.getDirectory();
+  const folder = await root.getDirectoryHandle('wick-llm');
+  const file = await (await folder.getFileHandle('chat-page')).getFile();
+  if (file.size === 0) return [];
+  return [freeing(`What was read last time (${formatBytes(file.size)})`, forget)];
+}
+
+/** @returns {Promise<HTMLElement[]>} */
+async function deletedButtons() {
+  const deleted = (await keeper.store.list()).filter((one) => one.deleted > 0);
+  if (deleted.length === 0) return [];
+  const ids = deleted.map(({ id }) => id);
+  return [freeing(`${deleted.length} deleted conversations`, () => keeper.store.remove(ids))];
+}
+
+/** Models of this page are caches with these names. @returns {Promise<HTMLElement[]>} */
+async function modelButtons() {
+  const names = (await caches.keys()).filter((name) => name.startsWith('wick-chat-model'));
+  return names.map((name) => freeing('The model that was downloaded', () => caches.delete(name)));
+}
+
+/** @param {string} what @param {() => Promise<unknown>} free */
+function freeing(what, free) {
+  const button = makeButton(`Delete: ${what}`, async () => {
+    button.disabled = true;
+    await free().catch(() => {});
+    button.remove();
+    keeper.retry();
+  });
+  return button;
+}
+
+/** @param {string} text */
+async function show(text) {
+  const found = await Promise.allSettled([deletedButtons(), modelButtons(), stateButtons()]);
+  const buttons = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const again = makeButton('Try again', () => keeper.retry());
+  const list = makeButton('Conversations', () => byId('open-list').click());
+  byId('room-text').textContent = text;
+  byId('room-actions').replaceChildren(...buttons, list, again);
+  box.hidden = false;
+}
+
+/** What keeps the writes of this tab from being stored. @type {string | undefined} */
+let trouble;
+
+/** @param {unknown} error */
+function onTrouble(error) {
+  const name = error === undefined ? undefined : /** @type {Error} */ (error).name;
+  if (name === trouble) return;
+  trouble = name;
+  if (!name) {
+    box.hidden = true;
+    return;
+  }
+  const isFull = name === 'QuotaExceededError';
+  const why = isFull
+    ? "This browser's storage is full"
+    : `This browser could not store it (${error})`;
+  show(
+    `${why}: what you typed last is kept by this page alone, until it is closed. Delete something, or export what you need.`,
+  );
+}
+
+/** After an answer: is there room for the next ones? */
+export async function checkRoom() {
+  if (trouble || !navigator.storage?.estimate) return;
+  const { usage = 0, quota = 0 } = await navigator.storage.estimate();
+  const free = quota - usage;
+  const isLittle = quota > 0 && (free < FREE_BYTES_MIN || free < quota * FREE_SHARE_MIN);
+  if (isLittle) {
+    await show(`Storage is nearly full: ${formatBytes(free)} of ${formatBytes(quota)} are free.`);
+  } else {
+    box.hidden = true;
+  }
+}
+
+keeper.onTrouble(onTrouble);

@@ -1,0 +1,196 @@
+// The chat page is killed at random moments, and two of its tabs do things at random: what was typed is there. In
+// Chromium, over an engine that answers by itself. `make soak` does 200 kills and 200 steps; a test does a twentieth.
+
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { buildChat } from '../examples/chat/build.mjs';
+import { serve } from '../tools/serve.mjs';
+import { launchChromium } from './support/browsers.mjs';
+import { openStub, readAll, shown, untilKept } from './support/chat_stub.mjs';
+import { locate, root } from './support/locate.mjs';
+import { soakCount, soakSeed } from './support/soak.mjs';
+
+const { skip } = locate('chromium');
+const site = resolve(root, 'build/chat-kills');
+
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let server;
+/** @type {import('playwright-core').Browser} */
+let browser;
+
+before(async () => {
+  await buildChat(site);
+  server = await serve({ root: site });
+  if (!skip) browser = await launchChromium();
+});
+
+after(async () => {
+  await browser?.close();
+  await server.close();
+});
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** xorshift32: numbers from 0 to 1. @param {number} seed */
+function randomFrom(seed) {
+  let state = (seed * 2654435761 + 88172645) >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state >>>= 0;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    state >>>= 0;
+    return state / 2 ** 32;
+  };
+}
+
+const words = 'The answer has some words, which come one after the other until it ends.';
+const script = `globalThis.answersByItself = ${JSON.stringify(words)};`;
+
+/** @param {Page} page */
+const crash = (page) =>
+  Promise.race([
+    page.waitForEvent('crash'),
+    page.goto('chrome://crash').catch(() => new Promise(() => {})),
+  ]);
+
+/** @type {Record<string, (page: Page) => Promise<unknown>>} */
+const kills = {
+  reload: (page) => page.reload({ waitUntil: 'commit' }),
+  close: (page) => page.close(),
+  crash,
+};
+
+/**
+ * Types a question letter by letter and perhaps sends it. Whatever the page has shown is what must be there later.
+ * @param {Page} page
+ * @param {string} text
+ * @param {boolean} isSent
+ */
+async function type(page, text, isSent) {
+  await page.fill('#prompt', '');
+  await page.type('#prompt', text);
+  if (isSent) await page.keyboard.press('Enter');
+}
+
+test('killed at random moments: no question, no draft and no answer that was seen is lost', {
+  skip,
+}, async (t) => {
+  const context = await browser.newContext({ serviceWorkers: 'block' });
+  t.after(() => context.close());
+  const random = randomFrom(soakSeed);
+  /** Questions that were stored, as the page has shown. @type {string[]} */
+  const asked = [];
+  let page = await openStub(context, server.url, { script });
+  const rounds = soakCount(200);
+  for (let round = 0; round < rounds; round++) {
+    const isSent = random() < 0.7;
+    const text = `Question ${round} of ${soakSeed}, typed by a hand`;
+    await type(page, text, isSent);
+    let seen = '';
+    if (isSent) {
+      await page.locator('.message.user .body', { hasText: text }).waitFor();
+      await untilKept(page, ({ turns }) => turns.some(({ content }) => content === text));
+      asked.push(text);
+      await new Promise((settle) => setTimeout(settle, random() * 500));
+      const turns = (await readAll(page)).turns;
+      const question = turns.find(({ content }) => content === text);
+      seen = turns.find(({ parent }) => parent === question.id)?.content ?? '';
+    } else {
+      const cut = text.slice(0, Math.ceil(random() * text.length));
+      await page.fill('#prompt', cut);
+      await untilKept(page, ({ drafts }) => drafts.some((draft) => draft.text === cut));
+      seen = cut;
+    }
+    const names = Object.keys(kills);
+    const kill = names[Math.floor(random() * names.length)];
+    await kills[kill](page);
+    if (kill === 'reload') await page.waitForSelector('#send:not([disabled])');
+    else page = await openStub(context, server.url, { script });
+    const what = `seed ${soakSeed}, round ${round}, ${kill}`;
+    const { turns } = await readAll(page);
+    for (const one of asked) {
+      assert.ok(
+        turns.some(({ content }) => content === one),
+        `${what}: ${one}`,
+      );
+    }
+    if (isSent) {
+      await page.locator('.message.user .body', { hasText: text }).waitFor();
+      const answer = (await shown(page)).at(-1) ?? '';
+      if (seen) assert.ok(answer.startsWith(seen.trim()), `${what}: "${seen}" became "${answer}"`);
+      if (seen) assert.ok(words.startsWith(answer.trim()), `${what}: "${answer}"`);
+    } else {
+      assert.equal(await page.inputValue('#prompt'), seen, what);
+    }
+    if (page.isClosed()) break;
+    if (random() < 0.3) await page.click('#new-chat');
+  }
+  t.diagnostic(`${rounds} kills, ${asked.length} questions, all there`);
+});
+
+test('two tabs at random: the union of what was typed is there, and both show it', {
+  skip,
+}, async (t) => {
+  const context = await browser.newContext({
+    serviceWorkers: 'block',
+    viewport: { width: 1280, height: 800 },
+  });
+  t.after(() => context.close());
+  const random = randomFrom(soakSeed + 1);
+  const tabs = [await openStub(context, server.url, { script })];
+  tabs.push(await openStub(context, server.url, { script }));
+  /** @type {string[]} */
+  const asked = [];
+  const steps = soakCount(200);
+  for (let step = 0; step < steps; step++) {
+    const page = tabs[Math.floor(random() * 2)];
+    const choice = random();
+    const isBusy = await page.locator('#stop').isVisible();
+    if (choice < 0.5 && !isBusy) {
+      const text = `Step ${step} of ${soakSeed}`;
+      await page.fill('#prompt', text);
+      await page.keyboard.press('Enter');
+      await page.locator('.message.user .body', { hasText: text }).first().waitFor();
+      asked.push(text);
+    } else if (choice < 0.6) {
+      await page.click('#new-chat');
+    } else if (choice < 0.75) {
+      const links = page.locator('#conversation-list a');
+      const count = await links.count();
+      if (count > 0)
+        await links
+          .nth(Math.floor(random() * count))
+          .click({ timeout: 2000 })
+          .catch(() => {});
+    } else if (choice < 0.85 && isBusy) {
+      await page.evaluate("document.getElementById('stop').click()");
+    } else if (choice < 0.9 && !isBusy) {
+      await page.evaluate("document.querySelector('.regenerate:enabled')?.click()");
+    } else if (choice < 0.95) {
+      await page.reload();
+      await page.waitForSelector('#send:not([disabled])');
+    }
+  }
+  const { turns } = await untilKept(tabs[0], (kept) =>
+    asked.every((text) => kept.turns.some(({ content }) => content === text)),
+  );
+  assert.equal(new Set(turns.map(({ id }) => id)).size, turns.length);
+  const ids = new Set(turns.map(({ id }) => id));
+  assert.ok(
+    turns.every(({ parent }) => parent === '' || ids.has(parent)),
+    'no turn hangs in the air',
+  );
+  // what the list of each tab shows is what is kept
+  for (const page of tabs) {
+    const { conversations } = await readAll(page);
+    await page.reload();
+    await page
+      .locator('#conversation-list li')
+      .nth(conversations.length - 1)
+      .waitFor();
+    assert.equal(await page.locator('#conversation-list li').count(), conversations.length);
+  }
+  t.diagnostic(`${steps} steps, ${asked.length} questions, ${turns.length} turns`);
+});
