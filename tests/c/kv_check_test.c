@@ -421,3 +421,90 @@ TEST(records_with_another_table_are_refused) {
   CHECK_EQ_INT(kv_seq_free(pool, seq, NULL), WICK_OK);
   close_pool();
 }
+
+// ---- refusals ----
+
+typedef enum seq_call {
+  FREE,
+  FORK,
+  PREPARE,
+  ENSURE,
+  APPEND,
+  SET,
+  TRUNCATE,
+  SHIFT,
+  WINDOW
+} seq_call;
+
+static wick_status call_seq(seq_call call, kv_seq_id id, uint32_t a, uint32_t b) {
+  kv_seq_id child;
+  if (call == FREE) return kv_seq_free(pool, id, &error);
+  if (call == FORK) return kv_seq_fork(pool, id, &child, &error);
+  if (call == PREPARE) return kv_seq_prepare_write(pool, id, a, b, NULL, &error);
+  if (call == ENSURE) return kv_seq_ensure_write(pool, id, a, b, NULL, &error);
+  if (call == APPEND) return kv_seq_append(pool, id, a, &error);
+  if (call == SET) return kv_seq_tokens_set(pool, id, a, &error);
+  if (call == TRUNCATE) return kv_seq_truncate(pool, id, a, &error);
+  if (call == SHIFT) return kv_seq_shift(pool, id, a, b, NULL, &error);
+  return kv_seq_window(pool, id, a, &error);
+}
+
+// What a sequence of 40 tokens, with room for 48, cannot do is refused, says which sequence, and
+// changes nothing. The ends of what can be done are no refusals.
+TEST(what_a_sequence_cannot_do_changes_nothing) {
+  static const struct {
+    seq_call call;
+    uint32_t a, b;
+    wick_status status;
+  } CASES[] = {
+      {APPEND, 9, 0, WICK_E_RANGE},
+      {APPEND, UINT32_MAX, 0, WICK_E_RANGE},
+      {SET, 49, 0, WICK_E_RANGE},
+      {SET, UINT32_MAX, 0, WICK_E_RANGE},
+      {TRUNCATE, 41, 0, WICK_E_RANGE},
+      {TRUNCATE, UINT32_MAX, 0, WICK_E_RANGE},
+      {SHIFT, 2, 1, WICK_E_RANGE},
+      {SHIFT, 0, 41, WICK_E_RANGE},
+      {SHIFT, 41, 41, WICK_E_RANGE},
+      {SHIFT, 40, 39, WICK_E_RANGE},
+      {SHIFT, 0, 0, WICK_OK},
+      {SHIFT, 40, 40, WICK_OK},
+      {SHIFT, 17, 17, WICK_OK},
+      {TRUNCATE, 40, 0, WICK_OK},
+      {SET, 40, 0, WICK_OK},
+      {APPEND, 0, 0, WICK_OK},
+      {PREPARE, 41, 1, WICK_E_RANGE},
+      {ENSURE, 41, 1, WICK_E_RANGE},
+      {PREPARE, 40, 500, WICK_E_PAGES},
+      {ENSURE, 40, 500, WICK_E_PAGES},
+  };
+  if (!open_pool()) return;
+  kv_seq_id id, unknown = 900;
+  CHECK_EQ_INT(kv_seq_new(pool, 0, &id, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_prepare_write(pool, id, 0, 40, NULL, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_append(pool, id, 40, NULL), WICK_OK);
+  char name[32];
+  snprintf(name, sizeof name, "sequence %u", id);
+  const kv_stats before = kv_pool_stats(pool);
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    error = (wick_error){0};
+    const wick_status status = call_seq(CASES[i].call, id, CASES[i].a, CASES[i].b);
+    const bool says = strstr(error.message, name) != NULL || status == WICK_E_PAGES;
+    const bool is_right = status == CASES[i].status && error.status == status &&
+                          (status == WICK_OK || says) && kv_seq_tokens(pool, id) == 40 &&
+                          kv_seq_capacity(pool, id) == 48;
+    const kv_stats after = kv_pool_stats(pool);
+    if (!CHECK(is_right) || !CHECK_EQ_MEM(&after, &before, sizeof after)) {
+      printf("#   case %zu: %d, %s\n", i, (int)status, error.message);
+    }
+    CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
+  }
+  for (int call = FREE; call <= WINDOW; call++) {
+    for (uint32_t first = 0; first < 2; first++) {
+      CHECK_EQ_INT(call_seq((seq_call)call, first == 0 ? unknown : KV_SEQ_NONE, 0, 0), WICK_E_SEQ);
+    }
+    const kv_stats after = kv_pool_stats(pool);
+    CHECK_EQ_MEM(&after, &before, sizeof after);
+  }
+  close_pool();
+}

@@ -152,6 +152,35 @@ TEST(renders_the_language) {
 }
 
 // The C library's strftime is the judge.
+// Ends of lines in a source, and what is no UTF-8: as jinja2's lexer and a decoder that replaces
+// do.
+TEST(sources_have_ends_of_lines_and_characters_of_one_kind) {
+  static const char *const PARTS[][2] = {{"a", "a"},
+                                         {"\n", "\n"},
+                                         {"\r\n", "\n"},
+                                         {"\r", "\n"},
+                                         {"\xc3\xa9", "\xc3\xa9"},
+                                         {"\xf0\x9f\xa6\x8a", "\xf0\x9f\xa6\x8a"},
+                                         {"\xff", "\xef\xbf\xbd"},
+                                         {"\xc3", "\xef\xbf\xbd"},
+                                         {" ", " "}};
+  uint64_t state = 7;
+  for (uint32_t round = 0; round < 600; round++) {
+    char source[100] = "", wanted[100] = "";
+    uint32_t last = 0;
+    for (uint32_t count = (uint32_t)random_below(&state, 12); count > 0; count--) {
+      const uint32_t part = (uint32_t)random_below(&state, sizeof PARTS / sizeof *PARTS);
+      if (last == 3 && part == 1) continue;  // it would be one end of a line
+      strcat(source, PARTS[part][0]);
+      strcat(wanted, PARTS[part][1]);
+      last = part;
+    }
+    const size_t size = strlen(wanted);  // one end of a line is none of the text
+    if (size > 0 && wanted[size - 1] == '\n') wanted[size - 1] = '\0';
+    check_text(source, "{}", wanted);
+  }
+}
+
 TEST(times_are_written_as_strftime_writes_them) {
   static const char *const FORMATS[] = {"%Y-%m-%d %H:%M:%S",
                                         "%y|%e|%I|%j|%p",
