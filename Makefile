@@ -135,7 +135,7 @@ $(foreach variant,$(WEB_VARIANTS),\
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs
 dist: build/dist.stamp ## dist/, the npm package's files
-build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) $(wildcard examples/models/*) \
+build/dist.stamp: $(JS_SRC) $(WEB_VARIANTS:%=build/web/wick-%.wasm) \
   build/wasi/wick.wasm build/wasi/wick-relaxed.wasm
 	@echo "  BUNDLE dist/"
 	$(Q)$(NODE) tools/build/layout.mjs --check

@@ -28,7 +28,7 @@ async function talk(engine) {
 }
 
 describe('in Chromium', { skip: chromium.skip }, () => {
-  const page = openPackagePage(join(dist, 'models'));
+  const page = openPackagePage(join(root, 'examples/models'));
 
   test('chats: their code is loaded at the first use', async (t) => {
     const found = await page.evaluate(

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
-import { dist, hasCode, isAbort, openEngine, waitUntil } from './support/package.mjs';
+import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
 /** @typedef {import('../js/index.js').Engine} Engine */
 /** @typedef {import('../js/index.js').Chat} Chat */
@@ -164,7 +164,7 @@ describe('turns', () => {
 });
 
 function modelFile() {
-  return join(dist, 'models/wick-2.6m-q8_0.gguf');
+  return modelPath;
 }
 
 describe('forks and edits', () => {

@@ -20,6 +20,7 @@ import {
   hasCode,
   isAbort,
   keepWorkers,
+  modelFolder,
   modelPath,
   openEngine,
   resultOf,
@@ -55,14 +56,14 @@ describe('ways to a model', () => {
     assert.ok(wanted.length > 0);
   });
 
-  test('file: a URL of the disk, as wick-llm/model gives it', async (t) => {
-    const { modelUrl } = await import(pathToFileURL(join(dist, 'model.js')).href);
+  test('file: a URL of the disk, as wick-llm-demo-model gives it', async (t) => {
+    const { modelUrl } = await import('wick-llm-demo-model');
     const engine = await openEngine(t, { url: modelUrl });
     assert.equal(await answer(engine), wanted);
   });
 
   test('url', async (t) => {
-    const server = await serve({ root: join(dist, 'models') });
+    const server = await serve({ root: modelFolder });
     t.after(() => server.close());
     const engine = await openEngine(t, { url: `${server.url}wick-2.6m-q8_0.gguf` });
     assert.equal(await answer(engine), wanted);

@@ -55,7 +55,9 @@ test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t
 test('soak: an engine in Chromium keeps nothing of its requests', {
   skip: skip || locate('chromium').skip,
 }, async (t) => {
-  const site = { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist };
+  const models = resolve(root, 'examples/models');
+  const pages = resolve(root, 'tests/support/empty_page');
+  const site = { '/': pages, '/dist/': dist, '/dist/models/': models };
   const server = await serve({ root: site });
   const browser = await launchChromium();
   t.after(async () => {
@@ -67,7 +69,7 @@ test('soak: an engine in Chromium keeps nothing of its requests', {
   await page.goto(server.url);
   await page.evaluate(async (path) => {
     const { createEngine } = await import(`${path}index.js`);
-    const engine = await createEngine({ url: `${path}models/wick-2.6m-q8_0.gguf`, threads: 1 });
+    const engine = await createEngine({ url: '/dist/models/wick-2.6m-q8_0.gguf', threads: 1 });
     Object.assign(globalThis, { engine });
   }, '/dist/');
   const sizes = [];

@@ -19,7 +19,14 @@ import { gzipSync } from 'node:zlib';
 import { VERSION } from '../js/connection/messages.js';
 import { serve } from '../tools/serve.mjs';
 import { locate, locateRelaxedNode, root } from './support/locate.mjs';
-import { createEngine, dist, modelPath, openEngine, temporaryFolder } from './support/package.mjs';
+import {
+  createEngine,
+  dist,
+  modelFolder,
+  modelPath,
+  openEngine,
+  temporaryFolder,
+} from './support/package.mjs';
 import { run } from './support/process.mjs';
 
 const folder = temporaryFolder();
@@ -40,7 +47,6 @@ const bytesMost = {
   'sources.js': 4500,
   'tabs.js': 4000,
   'tasks.js': 7000,
-  'model.js': 500,
   'edge.js': 40_000,
   'openai.js': 12_000,
   'chat.js': 3500,
@@ -56,13 +62,12 @@ describe('files', () => {
     const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
     const files = npm[0].files.map((/** @type {any} */ { path }) => path);
     for (const name of [
-      ...['index.js', 'index.d.ts', 'worker.js', 'model.js', 'model.d.ts', 'openai.js'],
+      ...['index.js', 'index.d.ts', 'worker.js', 'openai.js'],
       ...['chat.js', 'chat.d.ts', 'edge.js', 'edge.d.ts'],
       ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
       ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
       ...['openai.d.ts', 'cli.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
-      ...['models/wick-2.6m-q8_0.gguf', 'models/wick-2.6m-q4_0.gguf'],
       ...['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'],
     ]) {
       assert.ok(files.includes(`dist/${name}`), `dist/${name} is missing`);
@@ -71,6 +76,22 @@ describe('files', () => {
       (/** @type {string} */ path) => !/^(dist\/|LICENSE$|README\.md$|package\.json$)/.test(path),
     );
     assert.deepEqual(strange, []);
+    // without a model
+    assert.ok(npm[0].size < 2_500_000, `${npm[0].size} bytes packed`);
+  });
+
+  test('the demo model is a package of its own', async () => {
+    const pack = ['pack', '--dry-run', '--json', '--offline', '-w', 'wick-llm-demo-model'];
+    const [{ files }] = JSON.parse(await text('npm', pack));
+    assert.deepEqual(files.map((/** @type {any} */ { path }) => path).sort(), [
+      ...['MODEL_CARD.md', 'README.md', 'index.d.ts', 'index.js', 'package.json'],
+      ...['wick-2.6m-q4_0.gguf', 'wick-2.6m-q8_0.gguf'],
+    ]);
+    const { modelUrl, smallModelUrl } = await import('wick-llm-demo-model');
+    for (const url of [modelUrl, smallModelUrl]) assert.ok(existsSync(url), url.href);
+    const bin = join(root, 'node_modules/.bin');
+    assert.match(await text(join(bin, 'publint'), ['--strict', modelFolder]), /All good/);
+    await text(join(bin, 'attw'), ['--pack', modelFolder, '--profile', 'esm-only']);
   });
 
   test('publint and arethetypeswrong find nothing', async () => {
@@ -91,7 +112,7 @@ describe('files', () => {
 
   test('the names of package.json lead to files', async () => {
     const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models'];
-    const modules = ['worker', 'model', 'openai', ...further, 'package.json'].map(
+    const modules = ['worker', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );
     const names = ['wick-llm', ...modules].concat(
@@ -239,7 +260,7 @@ describe('the command', () => {
   const wick = (
     /** @type {string[]} */ args,
     /** @type {Parameters<typeof run>[2]} */ options = {},
-  ) => run(process.execPath, [cli, ...args], { cwd: join(dist, 'models'), ...options });
+  ) => run(process.execPath, [cli, ...args], { cwd: modelFolder, ...options });
   const model = 'wick-2.6m-q8_0.gguf';
   const prompt = '<|im_start|>user\nWhat is Wick?<|im_end|>\n<|im_start|>assistant\n';
 
@@ -307,7 +328,7 @@ describe('the command', () => {
           input: 'a text',
         });
         assert.equal(code, 3, `${words} ${flag}: ${stderr}`);
-        assert.ok(stderr.includes(join(dist, 'models', 'none.gguf')), `${flag}: ${stderr}`);
+        assert.ok(stderr.includes(join(modelFolder, 'none.gguf')), `${flag}: ${stderr}`);
       }
     });
   }
@@ -336,7 +357,7 @@ describe('the command', () => {
         [2, ['run', model, ...more, '--no-such-option']],
         [2, ['run', model, ...more, '-p', 'x', '--ctx', '999999']],
         [3, ['run', 'none.gguf', ...more, '-p', 'x']],
-        [3, ['run', '../index.js', ...more, '-p', 'x']],
+        [3, ['run', '../README.md', ...more, '-p', 'x']],
       ])) {
         const found = await wick(args);
         assert.equal(found.code, code, `${args}: ${found.stderr}`);
@@ -348,7 +369,7 @@ describe('the command', () => {
 
   test('the other commands, with paths from here', async () => {
     const ids = await text(process.execPath, [cli, 'tokenize', model, '-p', 'Hello there'], {
-      cwd: join(dist, 'models'),
+      cwd: modelFolder,
     });
     assert.match(ids, /^\d+( \d+)*\n$/);
     const back = await wick(['detokenize', `../models/${model}`, '--tokens', ids.trim()]);

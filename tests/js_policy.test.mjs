@@ -9,7 +9,7 @@ import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launchChromium, PATIENCE_MS } from './support/browsers.mjs';
 import { locate } from './support/locate.mjs';
-import { dist } from './support/package.mjs';
+import { dist, modelFolder } from './support/package.mjs';
 
 const { skip } = locate('chromium');
 /** @type {Record<string, string>} */
@@ -21,16 +21,22 @@ let browser;
 let origins;
 let policy = '';
 
+/** @param {string} url @returns {string} a file of the package, or of the demo model */
+const fileOf = (url) => {
+  const [, folder, ...rest] = url.split('/');
+  return join(folder === 'models' ? modelFolder : dist, ...rest);
+};
+
 /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
 function answer({ url = '/' }, response) {
-  if (!url.startsWith('/dist/')) {
+  if (!/^\/(dist|models)\//.test(url)) {
     const headers = { 'Content-Type': 'text/html', 'Content-Security-Policy': policy };
     response.writeHead(200, headers).end('<!doctype html><title>x</title>');
     return;
   }
   const type = types[extname(url)] ?? 'application/octet-stream';
   const headers = { 'Content-Type': type, 'Access-Control-Allow-Origin': '*' };
-  response.writeHead(200, headers).end(readFileSync(join(dist, url.slice('/dist/'.length))));
+  response.writeHead(200, headers).end(readFileSync(fileOf(url)));
 }
 
 const servers = [createServer(answer), createServer(answer)];
@@ -60,7 +66,7 @@ after(async () => {
  */
 async function speak({ origin, isTrusted }) {
   const { createEngine } = await import(`${origin}/dist/index.js`);
-  const url = `${origin}/dist/models/wick-2.6m-q4_0.gguf`;
+  const url = `${origin}/models/wick-2.6m-q4_0.gguf`;
   const makeWorker = () => {
     const { trustedTypes } = /** @type {any} */ (globalThis);
     const own = trustedTypes.createPolicy('own', {

@@ -162,7 +162,11 @@ describe('priorities and pages', () => {
     skip: locate('chromium').skip,
   }, async (t) => {
     const server = await serve({
-      root: { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist },
+      root: {
+        '/': resolve(root, 'tests/support/empty_page'),
+        '/dist/': dist,
+        '/dist/models/': resolve(root, 'examples/models'),
+      },
     });
     t.after(() => server.close());
     const browser = await launchChromium();

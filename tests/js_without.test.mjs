@@ -87,7 +87,14 @@ describe('without shared memory the single-thread module runs', () => {
       /** @type {string[]} */
       const modules = [];
       const server = await serve({
-        ...{ root: { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist }, isolated },
+        ...{
+          root: {
+            '/': resolve(root, 'tests/support/empty_page'),
+            '/dist/': dist,
+            '/dist/models/': resolve(root, 'examples/models'),
+          },
+          isolated,
+        },
         onRequest: (path) => path.endsWith('.wasm') && modules.push(path),
       });
       t.after(() => server.close());

@@ -204,6 +204,7 @@ before(async () => {
   const folders = {
     '/': join(root, 'tests/support/empty_page'),
     '/wick-llm/': dist,
+    '/wick-llm/models/': join(root, 'examples/models'),
   };
   site = await serve({ root: folders, onRequest: (path) => requests.push(path) });
 });

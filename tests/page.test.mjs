@@ -335,14 +335,14 @@ test('a broken address is told in words, can be tried again, and our own model a
 test('where no model can be loaded, each reason is told', { skip: chromium.skip }, async () => {
   const page = await /** @type {import('playwright-core').Browser} */ (browser).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
-  await page.route('**/models/*.gguf', (route) => route.fulfill({ status: 410 }));
+  await page.route('**/wick-llm-demo-model/*.gguf', (route) => route.fulfill({ status: 410 }));
   await page.goto(`${server.url}?model=missing.gguf`);
   await page.waitForSelector('#problem:not([hidden])');
   await page.waitForSelector('#loading', { state: 'hidden' });
   const said = await page.innerText('#problem-text');
   assert.match(said, /^missing\.gguf could not be loaded: .*404.*Wick 2\.6M could not be .*410/);
   assert.equal(await page.innerText('#model-name'), 'No model');
-  await page.unroute('**/models/*.gguf');
+  await page.unroute('**/wick-llm-demo-model/*.gguf');
   await page.click('#choose-model');
   await page.click('#load-model');
   await waitForModel(page, 'Wick 2.6M');

@@ -128,7 +128,10 @@ const refusal = (page) =>
     const entry = '/wick-llm/index.js';
     /** @type {typeof import('../js/index.js')} */
     const { createEngine, WickError } = await import(entry);
-    const engine = await createEngine({ url: '/wick-llm/models/wick-2.6m-q8_0.gguf', threads: 1 });
+    const engine = await createEngine({
+      url: '/wick-llm-demo-model/wick-2.6m-q8_0.gguf',
+      threads: 1,
+    });
     const error = await engine.loadState('chat-page').catch((reason) => reason);
     const { prefix } = await engine.kvStats();
     await engine.close();

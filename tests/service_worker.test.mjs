@@ -28,7 +28,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
     const folders = {
       '/': join(root, 'tests/support/service_worker'),
       '/wick-llm/': dist,
-      '/models/': join(dist, 'models'),
+      '/models/': join(root, 'examples/models'),
     };
     const onRequest = (/** @type {string} */ path) => void asked.push(path);
     server = await serve({ root: folders, isolated: false, onRequest });

@@ -12,7 +12,7 @@ import { dist, hasCode, openEngine, waitUntil } from './support/package.mjs';
 
 const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
-const modelPath = resolve(dist, 'models/wick-2.6m-q4_0.gguf');
+const modelPath = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
 /** More than a reader may leave unread: what nobody reads is under way until somebody does. */
 // Far from done when the next call of a test comes.
@@ -27,7 +27,11 @@ const requested = [];
 
 before(async () => {
   server = await serve({
-    root: { '/': resolve(root, 'tests/support/empty_page'), '/dist/': dist },
+    root: {
+      '/': resolve(root, 'tests/support/empty_page'),
+      '/dist/': dist,
+      '/dist/models/': resolve(root, 'examples/models'),
+    },
     onRequest: (path) => requested.push(path),
   });
   if (!skip) browser = await launchChromium();

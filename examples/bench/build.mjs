@@ -1,11 +1,11 @@
 // examples/bench/build.mjs — builds the page in build/bench-page: a folder that any static
 // server can serve as it is (with COOP and COEP for threads).
 
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeEnvironment } from '../../tools/bench/environment.mjs';
-import { bundlePage } from '../shared/bundle.mjs';
+import { bundlePage, copyPackages } from '../shared/bundle.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -17,7 +17,7 @@ export async function buildBench() {
   for (const name of ['index.html', 'icon.svg', 'language.js']) {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
-  cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  copyPackages(site);
   const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
   const built = `${version}, commit ${describeEnvironment().commit}`;
   await bundlePage([resolve(here, 'page.js'), resolve(here, 'page.css')], site, {

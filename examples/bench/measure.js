@@ -2,7 +2,7 @@
 // every figure as it comes. It does not know the page.
 
 import { createEngine } from 'wick-llm';
-import { modelUrl } from 'wick-llm/model';
+import { modelUrl } from 'wick-llm-demo-model';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').EngineInfo} EngineInfo */

@@ -4,8 +4,8 @@
 //   bun examples/bun/serve.mjs [model.gguf] [port]
 
 import { createEngine } from 'wick-llm/edge';
-import { modelUrl } from 'wick-llm/model';
 import { createHandler } from 'wick-llm/openai';
+import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Bun.argv.slice(2);
 const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));

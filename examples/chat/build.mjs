@@ -2,11 +2,11 @@
 // can serve as it is.
 
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { bundlePage } from '../shared/bundle.mjs';
+import { bundlePage, copyPackages } from '../shared/bundle.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -16,7 +16,7 @@ export const site = resolve(root, 'build/chat');
 const files = [
   ...['index.html', 'style.css', 'icon.svg', 'page.js'],
   ...['index.js', 'sources.js', 'tabs.js', 'worker.js'].map((name) => `wick-llm/${name}`),
-  'wick-llm/models/wick-2.6m-q8_0.gguf',
+  'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
   ...['simd128', 'relaxed'].flatMap((kernels) =>
     ['single', 'threads'].map((kind) => `wick-llm/wasm/wick-${kernels}-${kind}.wasm`),
   ),
@@ -53,7 +53,7 @@ export async function buildChat(folder = site) {
   for (const name of ['index.html', 'icon.svg']) {
     copyFileSync(resolve(here, name), resolve(folder, name));
   }
-  cpSync(resolve(root, 'dist'), resolve(folder, 'wick-llm'), { recursive: true });
+  copyPackages(folder);
   await bundlePage([resolve(here, 'page.js'), resolve(here, 'style.css')], folder);
   await addServiceWorker(folder);
 }

@@ -13,7 +13,7 @@ export const models = [
     id: 'wick',
     name: 'Wick 2.6M',
     note: '2.9 MB, comes with the page',
-    url: 'wick-llm/models/wick-2.6m-q8_0.gguf',
+    url: 'wick-llm-demo-model/wick-2.6m-q8_0.gguf',
     isBuiltIn: true,
   },
   {

@@ -4,7 +4,7 @@
 //   deno run -A examples/deno/chat.mjs ["a question"] [model.gguf]
 
 import { createEngine } from 'wick-llm'; // outside of this repository: 'npm:wick-llm'
-import { modelUrl } from 'wick-llm/model';
+import { modelUrl } from 'wick-llm-demo-model';
 
 const [question = 'What is Wick?', file] = Deno.args;
 const engine = await createEngine(file ? { file } : { url: modelUrl });

@@ -4,8 +4,8 @@
 //   deno run -A examples/deno/serve.mjs [model.gguf] [port]
 
 import { createEngine } from 'wick-llm/edge'; // outside of this repository: 'npm:wick-llm/edge'
-import { modelUrl } from 'wick-llm/model';
 import { createHandler } from 'wick-llm/openai';
+import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Deno.args;
 const module = new URL(import.meta.resolve('wick-llm/wasm/wick-simd128-single.wasm'));

@@ -2,9 +2,10 @@
 // can serve as it is. Nothing is bundled: the page finds the package by its import map.
 
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { copyPackages } from '../shared/bundle.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -31,7 +32,7 @@ export function buildFork() {
     copyFileSync(resolve(here, name), resolve(site, name));
   }
   copyFileSync(resolve(here, '../shared/look.css'), resolve(site, 'look.css'));
-  cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  copyPackages(site);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) buildFork();

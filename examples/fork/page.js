@@ -2,7 +2,7 @@
 // side. A picture shows the pages that they share.
 
 import { createEngine } from 'wick-llm';
-import { modelUrl } from 'wick-llm/model';
+import { modelUrl } from 'wick-llm-demo-model';
 import { drawPages } from './kv_map.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */

@@ -7,8 +7,8 @@ import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createEngine } from 'wick-llm';
-import { modelUrl } from 'wick-llm/model';
 import { createHandler } from 'wick-llm/openai';
+import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = process.argv.slice(2);
 const engine = await createEngine({ file });

@@ -5,7 +5,7 @@
 
 import process from 'node:process';
 import { createEngine } from 'wick-llm';
-import { modelUrl } from 'wick-llm/model';
+import { modelUrl } from 'wick-llm-demo-model';
 
 const [question = 'What is Wick?', file] = process.argv.slice(2);
 const engine = await createEngine(file ? { file } : { url: modelUrl });

@@ -1,7 +1,19 @@
 // examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays beside
 // them as it is.
 
+import { cpSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** The package and the model's. @param {string} site the page's folder */
+export function copyPackages(site) {
+  cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
+  const model = resolve(root, 'examples/models');
+  cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true });
+}
 
 /**
  * The package is not bundled: it finds its worker and its WebAssembly by its own address.
@@ -10,8 +22,8 @@ import { build } from 'esbuild';
 const besidePackage = {
   name: 'package',
   setup: (own) =>
-    own.onResolve({ filter: /^wick-llm(\/model)?$/ }, ({ path }) => ({
-      path: path === 'wick-llm' ? './wick-llm/index.js' : './wick-llm/model.js',
+    own.onResolve({ filter: /^wick-llm(-demo-model)?$/ }, ({ path }) => ({
+      path: `./${path}/index.js`,
       external: true,
     })),
 };

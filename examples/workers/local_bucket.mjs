@@ -6,7 +6,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { modelUrl } from 'wick-llm/model'; // outside of this repository: the installed package
+import { modelUrl } from 'wick-llm-demo-model'; // outside of this repository: the installed package
 
 const [path = fileURLToPath(modelUrl), port = '8788'] = process.argv.slice(2);
 

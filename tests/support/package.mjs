@@ -19,8 +19,9 @@ if (!existsSync(dist)) throw new Error('dist/ is missing: run make');
 const entry = await import(pathToFileURL(join(dist, 'index.js')).href);
 export const { createEngine, WickError } = entry;
 
-/** The built-in chat model. */
-export const modelPath = join(dist, 'models/wick-2.6m-q8_0.gguf');
+/** `wick-llm-demo-model`. */
+export const modelFolder = resolve(root, 'examples/models');
+export const modelPath = join(modelFolder, 'wick-2.6m-q8_0.gguf');
 
 /** Those of createEngine, where a source may be missing. */
 /** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */

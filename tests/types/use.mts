@@ -10,10 +10,10 @@ import type {
 import { type Chat, type ChatMessage, createEngine, type Engine, WickError } from 'wick-llm';
 import { createChat } from 'wick-llm/chat';
 import { createEngine as createEdge, openOnce } from 'wick-llm/edge';
-import modelUrl, { smallModelUrl } from 'wick-llm/model';
 import { type MissingRoom, type ModelEntry, openModels } from 'wick-llm/models';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 import { pipeline, type Tensor, TextStreamer } from 'wick-llm/pipeline';
+import modelUrl, { smallModelUrl } from 'wick-llm-demo-model';
 
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

@@ -15,11 +15,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const [dist = resolve(root, 'dist'), threadsText = '1', hosts = 'node,chromium'] =
   process.argv.slice(2);
 const threads = Number(threadsText);
-const model = 'models/wick-2.6m-q8_0.gguf';
+const model = 'examples/models/wick-2.6m-q8_0.gguf';
 
 async function measureInNode() {
   const { createEngine } = await import(pathToFileURL(resolve(dist, 'index.js')).href);
-  const engine = await createEngine({ file: resolve(dist, model), threads });
+  const engine = await createEngine({ file: resolve(root, model), threads });
   const found = await measureLatency(engine);
   await engine.close();
   return found;
@@ -30,6 +30,7 @@ async function measureInChromium() {
     root: {
       '/': resolve(root, 'tests/support/empty_page'),
       '/dist/': resolve(dist),
+      '/examples/models/': resolve(root, 'examples/models'),
       '/bench/': resolve(root, 'tools/bench'),
     },
   });
@@ -41,7 +42,7 @@ async function measureInChromium() {
   const found = await page.evaluate(async ({ entry, code, model: name, threads: count }) => {
     const { createEngine } = await import(entry);
     const { measureLatency: measure } = await import(code);
-    const engine = await createEngine({ url: `/dist/${name}`, threads: count, cache: false });
+    const engine = await createEngine({ url: `/${name}`, threads: count, cache: false });
     return measure(engine);
   }, given);
   await browser.close();

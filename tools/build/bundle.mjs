@@ -1,5 +1,5 @@
 // Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), types, the
-// engine's WebAssembly, the command line, the built-in models. Prints the JavaScript's sizes.
+// engine's WebAssembly, the command line. Prints the JavaScript's sizes.
 
 import {
   copyFileSync,
@@ -32,15 +32,7 @@ const common = {
 };
 
 /** A bundle each. */
-const entries = [
-  'index.js',
-  'chat.js',
-  'ai-sdk.js',
-  'prompt-api.js',
-  'pipeline.js',
-  'openai.js',
-  'model.js',
-];
+const entries = ['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'];
 /** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` is of no room of it. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
 /** Files of the package that others import as they are. */
@@ -136,7 +128,6 @@ await bundle();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);
-copyAll('examples/models', 'models', /\.gguf$/);
 
 rmSync(final, { recursive: true, force: true });
 renameSync(dist, final);

@@ -49,8 +49,6 @@ const entries = {
   'js/openai.d.ts': [],
   'js/models.js': ['models'],
   'js/models.d.ts': [],
-  'js/model.js': [],
-  'js/model.d.ts': [],
   'js/cli.js': ['base', 'cli'],
 };
 /** The types of the public interface, which every room may name. */

@@ -1,8 +1,0 @@
-// js/model.js — `wick-llm/model`: addresses of the built-in model, for createEngine({url}).
-
-/** 2.6 million parameters in Q8_0. */
-export const modelUrl = new URL('./models/wick-2.6m-q8_0.gguf', import.meta.url);
-/** The same in Q4_0: about half the size. */
-export const smallModelUrl = new URL('./models/wick-2.6m-q4_0.gguf', import.meta.url);
-
-export default modelUrl;
