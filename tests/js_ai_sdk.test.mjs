@@ -22,6 +22,7 @@ import {
 import { z } from 'zod';
 import { locate } from './support/locate.mjs';
 import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
+import './support/whole_grammars.mjs';
 
 /** @type {typeof import('../js/ai-sdk.js')} */
 const { createWick, WickChatTransport } = await import(pathToFileURL(join(dist, 'ai-sdk.js')).href);

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
 import { hasCode, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
+import './support/whole_grammars.mjs';
 
 const messages = [{ role: 'user', content: 'Ada is 36 years old.' }];
 const ask = { messages, temperature: 0, max_tokens: 60 };

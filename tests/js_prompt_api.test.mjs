@@ -3,11 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { dist, isAbort, modelPath, openEngine, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/prompt-api.js')} */
@@ -77,6 +79,43 @@ describe('availability', () => {
     }
     const text = [{ type: /** @type {const} */ ('text'), languages: ['en', 'ja'] }];
     assert.equal(await LanguageModel.availability({ expectedInputs: text }), 'available');
+  });
+
+  test('a model that is kept needs no download', async (t) => {
+    const caches = mkdtempSync(join(tmpdir(), 'wick-prompt-api-'));
+    const { XDG_CACHE_HOME } = process.env;
+    process.env.XDG_CACHE_HOME = caches;
+    t.after(() => {
+      if (XDG_CACHE_HOME === undefined) delete process.env.XDG_CACHE_HOME;
+      else process.env.XDG_CACHE_HOME = XDG_CACHE_HOME;
+      rmSync(caches, { recursive: true });
+    });
+    const { openModels } = await import(pathToFileURL(join(dist, 'models.js')).href);
+    const url = 'https://example.com/wick.gguf';
+    const models = await openModels();
+    await models.import(modelPath, { url });
+    await models.close();
+    const settings = { url, threads: 1 };
+    /** @type {[any, string][]} */
+    const sources = [
+      [{ ...settings, cache: true }, 'available'],
+      [{ ...settings, cache: 'only', url: [url] }, 'available'],
+      [{ threads: 1, model: url }, 'available'],
+      [{ threads: 1, file: modelPath }, 'available'],
+      [{ ...settings, cache: false }, 'downloadable'],
+      [settings, 'downloadable'], // Node keeps what it is asked to keep
+      [{ ...settings, cache: true, url: `${url}?other` }, 'downloadable'],
+      [{ ...settings, cache: true, url: [url, `${url}?other`] }, 'downloadable'],
+      [async () => openEngine(t), 'downloadable'],
+    ];
+    for (const [source, expected] of sources) {
+      const availability = await defineLanguageModel(source).availability();
+      assert.equal(availability, expected, JSON.stringify(source));
+    }
+    const LanguageModel = defineLanguageModel({ ...settings, cache: 'only' });
+    const session = await LanguageModel.create();
+    assert.ok(await session.prompt('Hello', short));
+    assert.equal(await LanguageModel.availability(), 'available');
   });
 
   test('options that are none', async (t) => {
@@ -429,6 +468,18 @@ describe('prompt', () => {
   });
 });
 
+/** What the model of the next request writes. @type {string | undefined} */
+let forced;
+const { postMessage } = Worker.prototype;
+Worker.prototype.postMessage = function (message, ...more) {
+  if (message.type === 'generate' && forced !== undefined) {
+    const text = `root ::= ${JSON.stringify(forced)}`;
+    message.settings.grammar = { kind: 1, text, isWhole: true };
+    forced = undefined;
+  }
+  return postMessage.call(this, message, ...more);
+};
+
 describe('tools', () => {
   const turns =
     '{% if false %}<tool_call>{% endif %}{% for t in tools %}[{{ t.function.name }}]{% endfor %}' +
@@ -451,9 +502,8 @@ describe('tools', () => {
     const asked = [];
     const create = (/** @type {any} */ body, /** @type {any} */ call_) => {
       asked.push(body);
-      const { session, ...rest } = body;
-      const grammar = `root ::= ${JSON.stringify(texts.shift())}`;
-      return engine.chat.completions.create({ ...rest, session, grammar }, call_);
+      forced = texts.shift();
+      return engine.chat.completions.create(body, call_);
     };
     const proxy = {
       countTokens: engine.countTokens.bind(engine),

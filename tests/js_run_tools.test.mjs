@@ -15,8 +15,10 @@ Worker.prototype.postMessage = function (message, ...more) {
   if (message.type === 'generate') {
     asked.push(structuredClone(message.input));
     const text = replies.shift();
-    if (text !== undefined)
-      message.settings.grammar = { kind: 1, text: `root ::= ${JSON.stringify(text)}` };
+    if (text !== undefined) {
+      const whole = `root ::= ${JSON.stringify(text)}`;
+      message.settings.grammar = { kind: 1, text: whole, isWhole: true };
+    }
   }
   return postMessage.call(this, message, ...more);
 };

@@ -266,7 +266,7 @@ export function defineLanguageModel(source, { extensions = false } = {}) {
   class LanguageModel extends Session {
     /** @param {any} [options] */
     static async availability(options) {
-      return readOptions(options, extensions).isSupported ? loading.state : 'unavailable';
+      return readOptions(options, extensions).isSupported ? loading.availability() : 'unavailable';
     }
 
     /** @param {any} [options] */

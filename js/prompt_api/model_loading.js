@@ -62,6 +62,12 @@ export class ModelLoading {
     if ('createSession' in source) this.state = 'available';
   }
 
+  /** @returns {Promise<'downloadable' | 'downloading' | 'available'>} */
+  async availability() {
+    const isThere = this.state === 'downloadable' && (await isKept(this.#source));
+    return isThere ? 'available' : this.state;
+  }
+
   /** @param {(share: number) => void} onShare @returns {Promise<Engine>} */
   async engine(onShare) {
     this.#listeners.add(onShare);
@@ -94,5 +100,23 @@ export class ModelLoading {
       this.#engine = undefined;
       throw error;
     }
+  }
+}
+
+/** @param {any} source @returns {Promise<boolean>} whether its model needs no download */
+async function isKept({ url, model, cache, fetch, file, blob, bytes }) {
+  if (file ?? blob ?? bytes) return true;
+  const names = [model ?? url ?? []].flat();
+  // as createEngine has it
+  const isUsed = cache ?? (model !== undefined || (globalThis.document !== undefined && !fetch));
+  if (!isUsed || names.length === 0) return false;
+  try {
+    const { openModels } = await import('../models.js');
+    const models = await openModels();
+    const found = await Promise.all(names.map((name) => models.has(name)));
+    await models.close();
+    return found.every(Boolean);
+  } catch {
+    return false; // nothing is kept here
   }
 }
