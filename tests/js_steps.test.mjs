@@ -381,7 +381,7 @@ describe('requests', () => {
     const tools = [{ a: 1 }];
     assert.deepEqual(ask({ tools, parseSpecial: true }), [
       [1, 2, 3],
-      { tools: '[{"a":1}]', ending: '<a>' },
+      { tools: '{"tools":[{"a":1}],"has_begun":false}', ending: '<a>' },
       true,
     ]);
     const [seen, nowS, flag] = any(calls('tokenizeChat').at(-1));
@@ -389,7 +389,8 @@ describe('requests', () => {
     const local = Date.now() / 1000 - new Date().getTimezoneOffset() * 60;
     assert.ok(Number.isInteger(nowS) && Math.abs(nowS - local) < 100);
     const reasons = { hasReasoning: true };
-    assert.deepEqual(ask({}, reasons), [[1, 2, 3], { tools: '', ending: '<a>' }, false]);
+    const plain = { tools: '{"has_begun":false}', ending: '<a>' };
+    assert.deepEqual(ask({}, reasons), [[1, 2, 3], plain, false]);
     assert.deepEqual(ask({}, { ...reasons, needsSpecial: true }).at(-1), true);
     assert.equal(calls('setChatTemplate').length, 1); // once
     for (const [
@@ -420,22 +421,36 @@ describe('requests', () => {
 
   test('a reply that begins with a prefix: the tokens of both, as one text has them', async (t) => {
     const { worker, acts, calls } = await ready(t);
+    const tokensOf = (/** @type {Record<string, number[]>} */ of) => {
+      acts.tokenize = (text) => Int32Array.from(text === '' ? [] : of[text]);
+    };
     const ask = (parseSpecial = false) => {
       const input = { messages: [], variables: {}, prefix: 'pre', tools: [], parseSpecial };
       worker.receive(generate(1, { input }));
       const { prompt, reply } = any(calls('submit').at(-1))[0];
       return [[...prompt], reply.ending];
     };
-    acts.tokenize = (text) => Int32Array.from(text === '\n' ? [10] : [10, 7, 8]);
+    tokensOf({ '\n': [10], '\npre': [10, 7, 8] });
     assert.deepEqual(ask(), [[1, 2, 3, 7, 8], '<a>pre']);
     assert.deepEqual(calls('tokenize'), [
+      ['', 2],
       ['\n', 0],
       ['\npre', 0],
     ]);
-    acts.tokenize = (text) =>
-      Int32Array.from(text === '\n' ? [10] : text === 'pre' ? [5] : [11, 7]);
+    tokensOf({ '\n': [10], '\npre': [11, 7], pre: [5] });
     assert.deepEqual(ask(true)[0], [1, 2, 3, 5]);
     assert.deepEqual(calls('tokenize').at(-1), ['pre', 2]);
+    // gpt-oss writes messages with channels: the prefix is of the last one's text
+    const header = '<|channel|>final<|message|>';
+    acts.chatEnding = () => ({
+      text: '<|start|>assistant',
+      hasReasoning: true,
+      needsSpecial: true,
+    });
+    tokensOf({ [header]: [20, 21], '\n': [10], '\npre': [10, 7, 8] });
+    const [prompt, ending] = ask();
+    assert.deepEqual(prompt, [1, 2, 3, 20, 21, 7, 8]);
+    assert.equal(ending, `<|start|>assistant${header}pre`);
   });
 
   test('what a session still does is finished before it is used again', async (t) => {
