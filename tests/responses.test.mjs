@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import OpenAI from 'openai';
+import { ResponseEvents } from '../js/handler/response_events.js';
 import { createEngine, dist, modelPath, waitUntil } from './support/package.mjs';
 
 /** @type {typeof import('../js/openai.js')} */
@@ -422,6 +423,32 @@ describe('calls of tools', () => {
     const { output } = await client.responses.stream(body).finalResponse();
     assert.deepEqual(constant(output), constant(whole.output));
     assert.equal(whole.output.length, 1);
+  });
+
+  test('probabilities of a message are those of its tokens, not of reasoning and calls', () => {
+    const events = new ResponseEvents({});
+    const one = (/** @type {string} */ token) => ({
+      token,
+      logprob: -1,
+      bytes: [],
+      top_logprobs: [],
+    });
+    const add = (/** @type {object} */ delta, /** @type {string[]} */ ...tokens) =>
+      events.add({ choices: [{ delta, logprobs: { content: tokens.map(one) } }] });
+    add({ reasoning_content: 'Hm.' }, 'H', 'm.');
+    add({}, '</think>'); // of no text
+    add({ content: 'Lo' }, 'Lo');
+    add({}, 'o');
+    add({ content: 'ok' }, 'k');
+    add({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }] }, '{}');
+    events.add({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] });
+    const usage = { prompt_tokens_details: {} };
+    events.add({ choices: [], usage });
+    const { response } = /** @type {any} */ (events.take().at(-1));
+    const tokens = response.output.map((/** @type {any} */ { content }) =>
+      content?.[0].logprobs?.map((/** @type {any} */ { token }) => token),
+    );
+    assert.deepEqual(tokens, [undefined, ['Lo', 'o', 'k'], undefined]);
   });
 
   test('a failure of the engine is the last event', async () => {

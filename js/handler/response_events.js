@@ -77,7 +77,10 @@ export class ResponseEvents {
     if (reasoning_content) this.#write('reasoning', reasoning_content);
     if (content) this.#write('message', content, this.#pending);
     for (const call of tool_calls) this.#writeCall(call);
-    if (reasoning_content || content || tool_calls.length > 0) this.#pending = [];
+    const isTold = reasoning_content || content || tool_calls.length > 0;
+    // behind reasoning and calls come their marks, which are of no text
+    const last = this.#output.at(-1)?.type ?? 'message';
+    if (isTold || last !== 'message') this.#pending = [];
     this.#finish = choice?.finish_reason ?? this.#finish;
     if (usage) this.#end(usage);
   }
