@@ -57,7 +57,7 @@ export interface EdgeOptions
    * 'wick-llm/wasm/wick-simd128-single.wasm'` where the host or the bundler compiles modules, else
    * `await WebAssembly.compileStreaming(...)`.
    */
-  wasm: WebAssembly.Module;
+  wasm: import('./index.js').WasmModule;
   /**
    * The host's limit on all memory, for example 128 MB (`128e6`). What JavaScript needs is taken off, and a
    * model whose plan needs more than the rest is refused before its weights are read.

@@ -54,9 +54,19 @@ export type NamedModel = { [Name in keyof ModelSource]?: undefined } & {
 /** What createEngine takes: where the model is, and settings. */
 export type EngineOptions = EngineSettings & ((OneSource & { model?: undefined }) | NamedModel);
 
+/** What `new Headers(...)` takes. */
+export type HeaderFields = NonNullable<ConstructorParameters<typeof Headers>[0]>;
+
+/** `WebAssembly.Module`, where the types of the host have it. */
+export type WasmModule = typeof globalThis extends {
+  WebAssembly: { Module: { prototype: infer Module } };
+}
+  ? Module
+  : object;
+
 export interface EngineSettings {
   /** Sent with every request for the model. */
-  headers?: HeadersInit;
+  headers?: HeaderFields;
   /** Used instead of the worker's own: then the page fetches and passes the bytes on. */
   fetch?: typeof globalThis.fetch;
   /** How often in a row a broken download is taken up again; 5 by default. */
@@ -158,7 +168,7 @@ export interface EngineSettings {
    */
   worker?: string | URL | WorkerLike | (() => WorkerLike);
   /** The engine's WebAssembly: a file, or a folder (ending in `/`) that holds all builds. */
-  wasm?: string | URL | Response | WebAssembly.Module | BufferSource;
+  wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
 
 /** Starts a worker, loads a model into it, and answers when it is ready. */

@@ -53,7 +53,7 @@ export interface GetOptions {
   size?: number;
   /** For names such as `hf:owner/repo/file.gguf`. */
   hub?: HubOptions;
-  headers?: HeadersInit;
+  headers?: import('./index.js').HeaderFields;
   fetch?: typeof globalThis.fetch;
   /** How often in a row a broken download is taken up again; 5 by default. */
   retries?: number;
@@ -134,7 +134,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   addEventListener<Name extends keyof ModelEvents>(
     type: Name,
     listener: (event: ModelEvents[Name]) => void,
-    options?: boolean | AddEventListenerOptions,
+    options?: boolean | { once?: boolean; signal?: AbortSignal },
   ): void;
   removeEventListener<Name extends keyof ModelEvents>(
     type: Name,

@@ -2,6 +2,7 @@
 // documentation's code, the command.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
@@ -94,6 +95,17 @@ describe('files', () => {
     await text(join(bin, 'attw'), ['--pack', modelFolder, '--profile', 'esm-only']);
   });
 
+  test('integrity.json has the hash of each file that a page loads', () => {
+    const told = JSON.parse(read('integrity.json'));
+    const loaded = readdirSync(dist).filter((name) => name.endsWith('.js') && name !== 'cli.js');
+    const modules = builds.map((build) => `wasm/wick-${build}.wasm`);
+    assert.deepEqual(Object.keys(told).sort(), [...loaded, ...modules].sort());
+    for (const [name, integrity] of Object.entries(told)) {
+      const hash = createHash('sha384').update(readFileSync(join(dist, name)));
+      assert.equal(integrity, `sha384-${hash.digest('base64')}`, name);
+    }
+  });
+
   test('publint and arethetypeswrong find nothing', async () => {
     const bin = join(root, 'node_modules/.bin');
     assert.match(await text(join(bin, 'publint'), ['--strict', root]), /All good/);
@@ -101,6 +113,7 @@ describe('files', () => {
     const untyped = [
       '--exclude-entrypoints',
       'worker',
+      'integrity.json',
       ...builds.map((one) => `wasm/wick-${one}.wasm`),
     ];
     await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);
@@ -177,7 +190,7 @@ describe('the edge bundle', () => {
 });
 
 describe('types', () => {
-  for (const resolution of ['nodenext', 'bundler', 'ai_sdk', 'prompt_api', 'openai']) {
+  for (const resolution of ['nodenext', 'no_dom', 'bundler', 'ai_sdk', 'prompt_api', 'openai']) {
     test(`as users with ${resolution} see them`, async () => {
       const tsc = join(root, 'node_modules/.bin/tsc');
       const project = join(root, `tests/types/tsconfig.${resolution}.json`);

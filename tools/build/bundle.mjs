@@ -1,6 +1,7 @@
 // Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), types, the
 // engine's WebAssembly, the command line. Prints the JavaScript's sizes.
 
+import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
@@ -9,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -128,6 +130,18 @@ await bundle();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll('build/web', 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/wasi', 'wasi', /^wick.*\.wasm$/);
+
+/** What `integrity` takes of each file that a page loads: pages and proxies can refuse other bytes. */
+const integrity = Object.fromEntries(
+  readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(js|wasm)$/.test(name) && !/^(cli\.js|wasi)/.test(name))
+    .sort()
+    .map((name) => {
+      const hash = createHash('sha384').update(readFileSync(join(dist, name)));
+      return [name, `sha384-${hash.digest('base64')}`];
+    }),
+);
+writeFileSync(join(dist, 'integrity.json'), `${JSON.stringify(integrity, null, 2)}\n`);
 
 rmSync(final, { recursive: true, force: true });
 renameSync(dist, final);
