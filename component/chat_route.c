@@ -2,6 +2,7 @@
 // engine is asked.
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/json.h"
@@ -328,22 +329,44 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
   return true;
 }
 
-// What a reply that may call tools is held to, as JSON for WICK_GRAMMAR_TOOLS. False: to nothing.
-static bool put_tool_grammar(buffer *out, const body *read, uint32_t tools, wick_text ending) {
+// What the reader of a reply has to know: {tools, has_begun, content}, of WICK_GRAMMAR_TOOLS.
+static void put_told(json_writer *json, buffer *out, const body *read, uint32_t tools,
+                     const wick_grammar *content) {
+  if (tools != 0) json_member(json, "tools");
+  if (tools != 0) put_source(out, read, tools);
+  json_bool(json, "has_begun", false);
+  if (content->kind == WICK_GRAMMAR_NONE) return;
+  json_open(json, "content", '{');
+  json_u64(json, "kind", content->kind);
+  json_string(json, "text", content->text, content->text_bytes);
+  json_close(json, '{');
+}
+
+static void put_reply(buffer *out, const body *read, uint32_t tools, const wick_grammar *content) {
+  json_writer json;
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  put_told(&json, out, read, tools, content);
+  json_close(&json, '{');
+}
+
+// What a reply is held to that may call tools, or whose content is to be something.
+static void put_wish(buffer *out, const body *read, uint32_t tools, const wick_grammar *content,
+                     wick_text ending) {
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
   const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
   json_writer json;
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
-  json_member(&json, "tools");
-  put_source(out, read, tools);
-  json_member(&json, "tool_choice");
-  if (choice == 0) buffer_put_text(out, "\"auto\"");
-  if (choice != 0) put_source(out, read, choice);
-  json_bool(&json, "parallel_tool_calls", parallel == 0 || body_is_true(read, parallel));
+  put_told(&json, out, read, tools, content);
+  if (tools != 0) {
+    json_member(&json, "tool_choice");
+    if (choice == 0) buffer_put_text(out, "\"auto\"");
+    if (choice != 0) put_source(out, read, choice);
+    json_bool(&json, "parallel_tool_calls", parallel == 0 || body_is_true(read, parallel));
+  }
   json_string(&json, "ending", ending.bytes, ending.size_bytes);
   json_close(&json, '{');
-  return !out->has_failed;
 }
 
 // Nobody asks for a call: the model may write anything.
@@ -358,11 +381,12 @@ static bool is_optional(const body *read) {
 
 typedef struct conversation {
   wanted asked;
-  uint32_t tools;    // 0: none
-  wick_text ending;  // how the reply begins
-  bool has_reply;    // calls and reasoning are taken apart
-  wick_grammar grammar;
-  buffer tool_grammar;
+  uint32_t tools;        // 0: none
+  wick_text ending;      // how the reply begins
+  bool has_reply;        // calls and reasoning are taken apart
+  wick_grammar grammar;  // of the content; of the reply in the end
+  bool has_content;      // a form of the content is wanted
+  buffer told, wish;     // as JSON, for the reader of the reply and its grammar
 } conversation;
 
 static bool take_fields(body *read, conversation *chat, refusal *refused) {
@@ -394,34 +418,38 @@ static bool take_reply(const server *of, const body *read, conversation *chat, r
     chat->asked.reasoning.ending_bytes = chat->ending.size_bytes;
     request->reasoning = &chat->asked.reasoning;
   }
-  if (chat->grammar.kind != WICK_GRAMMAR_NONE) request->grammar = &chat->grammar;
-  if (chat->tools == 0) return true;
-  if (request->grammar != NULL) {
-    return is_optional(read) ||
-           refuse(refused, 400, "invalid_value", "tool_choice",
-                  "tool_choice asks for a call, and response_format for a text");
-  }
-  if (!put_tool_grammar(&chat->tool_grammar, read, chat->tools, chat->ending)) {
+  chat->has_content = chat->grammar.kind != WICK_GRAMMAR_NONE;
+  if (chat->has_content || chat->tools != 0) request->grammar = &chat->grammar;
+  if (!chat->has_reply) return true;
+  put_reply(&chat->told, read, chat->tools, &chat->grammar);
+  put_wish(&chat->wish, read, chat->tools, &chat->grammar, chat->ending);
+  if (chat->told.has_failed || chat->wish.has_failed) {
     return refuse(refused, 503, "nomem", NULL, "There is no memory for the tools");
   }
-  chat->grammar = (wick_grammar){.kind = WICK_GRAMMAR_TOOLS,
-                                 .text = chat->tool_grammar.bytes,
-                                 .text_bytes = chat->tool_grammar.size_bytes};
-  request->grammar = &chat->grammar;
+  if (request->grammar == NULL) return true;
+  chat->grammar = (wick_grammar){
+      .kind = WICK_GRAMMAR_TOOLS, .text = chat->wish.bytes, .text_bytes = chat->wish.size_bytes};
   return true;
 }
 
-static bool open_replies(const server *of, const body *read, const conversation *chat, answer *to,
-                         refusal *refused) {
-  const wick_text tools = chat->tools != 0 ? body_source(read, chat->tools) : (wick_text){NULL, 0};
+static bool open_replies(const server *of, const conversation *chat, answer *to, refusal *refused) {
   wick_error error;
   for (uint32_t i = 0; chat->has_reply && i < to->choice_count; i++) {
-    if (wick_reply_create(of->engine, tools.bytes, tools.size_bytes, chat->ending.bytes,
+    if (wick_reply_create(of->engine, chat->told.bytes, chat->told.size_bytes, chat->ending.bytes,
                           chat->ending.size_bytes, &to->choices[i].reply, &error) != WICK_OK) {
       return refuse_error(refused, &error, "messages", NULL);
     }
   }
   return true;
+}
+
+// Of the engine's words for a grammar that it refuses.
+static bool is_of_tools(const char *message) {
+  static const char *const BEGINNINGS[] = {"the tool ", "tools", "tool_choice", "the model's form"};
+  for (uint32_t i = 0; i < sizeof BEGINNINGS / sizeof BEGINNINGS[0]; i++) {
+    if (strncasecmp(message, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0) return true;
+  }
+  return false;
 }
 
 // A model that need not call a tool runs without a grammar where its form of calls or a schema
@@ -430,13 +458,15 @@ static bool submit(const server *of, const body *read, conversation *chat, answe
                    refusal *refused) {
   refusal first = {0};
   if (generation_submit(of, to, 0, &chat->asked, &first)) return true;
-  const bool is_of_tools = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
-                           strcmp(first.param, "response_format") == 0 && first.status < 500;
-  if (is_of_tools && is_optional(read)) {
+  const bool is_refused = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
+                          strcmp(first.param, "response_format") == 0 && first.status < 500;
+  if (is_refused && is_optional(read) && !chat->has_content) {
     chat->asked.request.grammar = NULL;
     return generation_submit(of, to, 0, &chat->asked, refused);
   }
-  if (is_of_tools) snprintf(first.param, sizeof first.param, "tool_choice");
+  if (is_refused && is_of_tools(first.message)) {
+    snprintf(first.param, sizeof first.param, "tool_choice");
+  }
   *refused = first;
   return false;
 }
@@ -448,8 +478,9 @@ bool chat_begin(const server *of, body *read, answer *to, refusal *refused) {
       take_fields(read, &chat, refused) && take_prompt(of, read, chat.tools, request, refused) &&
       take_reply(of, read, &chat, refused) &&
       generation_prepare(to, ANSWER_CHAT, &chat.asked, request->completions, refused) &&
-      open_replies(of, read, &chat, to, refused) && submit(of, read, &chat, to, refused);
-  buffer_free(&chat.tool_grammar);
+      open_replies(of, &chat, to, refused) && submit(of, read, &chat, to, refused);
+  buffer_free(&chat.told);
+  buffer_free(&chat.wish);
   if (has_begun) generation_start(of, to);
   return has_begun;
 }

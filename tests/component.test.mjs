@@ -1,12 +1,14 @@
 // The engine as a component of wasi:http, served by wasmtime: it answers as the handler in JavaScript does.
 
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { startWasmtime } from './support/component_servers.mjs';
+import { native, wick } from './support/cli.mjs';
+import { startJco, startWasmtime } from './support/component_servers.mjs';
 import { ask, readEvents } from './support/example_servers.mjs';
-import { locate } from './support/locate.mjs';
+import { built, locate } from './support/locate.mjs';
 import { createEngine, dist, modelPath, temporaryFolder, waitUntil } from './support/package.mjs';
 import { wrongBodies } from './support/wrong_bodies.mjs';
 
@@ -96,6 +98,13 @@ const bodies = [
   [CHAT, { messages, temperature: 0, max_tokens: 60, tools: [weather], tool_choice: 'required' }],
   [CHAT, { messages, temperature: 0, max_tokens: 12, tools: [weather] }],
   [CHAT, { messages, temperature: 0, max_tokens: 12, tools: [weather], tool_choice: 'none' }],
+  [
+    CHAT,
+    {
+      ...{ messages, seed: 4, max_tokens: 40, tools: [weather] },
+      response_format: { type: 'json_schema', json_schema: { schema: city } },
+    },
+  ],
   [COMPLETIONS, { prompt: ['Once', 'The'], seed: 2, max_tokens: 20, n: 2 }],
   [COMPLETIONS, { prompt: 'Once upon a', temperature: 0, logprobs: 3, max_tokens: 12 }],
   [COMPLETIONS, { prompt: [[300, 301], [302]], temperature: 0 }],
@@ -125,12 +134,36 @@ const constant = ({ object, model, choices, usage }) => ({
 });
 
 const skip = locate('wasmtimeCommand').skip;
-for (const name of ['p2', 'p3']) {
-  describe(`${name} in wasmtime`, { skip }, () => {
+const folder = temporaryFolder();
+/** @param {string} name @returns {Promise<string>} the component with the model in it */
+async function embedded(name) {
+  const out = join(folder, `${name}.wasm`);
+  const component = ['--component', built(`edge/wick-${name}.wasm`)];
+  const { code, stderr } = await wick(native, [
+    'embed-component',
+    modelPath,
+    '-o',
+    out,
+    ...component,
+  ]);
+  assert.equal(code, 0, stderr);
+  return out;
+}
+
+/** @type {Record<string, () => Promise<import('./support/example_servers.mjs').Started>>} */
+const servers = {
+  'p2 in wasmtime': () => startWasmtime('p2'),
+  'p3 in wasmtime': () => startWasmtime('p3'),
+  'p2 with its model, in jco': async () => startJco(await embedded('p2'), folder),
+  'p3 with its model, in wasmtime': async () =>
+    startWasmtime('p3', { component: await embedded('p3') }),
+};
+for (const [name, start] of Object.entries(servers)) {
+  describe(name, { skip }, () => {
     /** @type {import('./support/example_servers.mjs').Started} */
     let server;
     before(async () => {
-      server = await startWasmtime(name);
+      server = await start();
     });
     after(() => server.close());
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
@@ -261,12 +294,38 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
 });
 
 test('without a model every request for text is refused with the reason', { skip }, async (t) => {
-  const server = await startWasmtime('p2', { model: join(temporaryFolder(), 'model.gguf') });
+  const server = await startWasmtime('p2', { model: join(folder, 'missing.gguf') });
   t.after(() => server.close());
   const response = await ask(server.origin, CHAT, { messages });
   const { error } = await response.json();
   assert.deepEqual([response.status, error.code], [503, 'model']);
-  assert.match(error.message, /model\.gguf/);
+  assert.match(error.message, /missing\.gguf/);
+});
+
+test('embed-component refuses what is no model, no component, or has a model', {
+  skip,
+}, async () => {
+  const plain = built('edge/wick-p2.wasm');
+  const [out, other] = [join(folder, 'out.wasm'), join(folder, 'other')];
+  writeFileSync(other, '\0asm nonsense');
+  const cut = join(folder, 'cut.wasm');
+  writeFileSync(cut, readFileSync(plain).subarray(0, 400_000));
+  for (const [model, component, words] of [
+    [other, plain, /is no GGUF file/],
+    [join(folder, 'nothing'), plain, /cannot open/],
+    [modelPath, other, /is no component/],
+    [modelPath, cut, /is no component/],
+    [modelPath, built('wasi/wick.wasm'), /is no component/],
+    [modelPath, join(folder, 'nothing'), /cannot open .*make edge/],
+    [modelPath, await embedded('p2'), /is no component .* without a model/],
+  ]) {
+    const args = ['embed-component', String(model), '-o', out, '--component', String(component)];
+    const { code, stderr } = await wick(native, args);
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /** @type {RegExp} */ (words));
+    assert.equal(existsSync(out), false);
+  }
+  assert.equal((await wick(native, ['embed-component', modelPath])).code, 2);
 });
 
 /** @param {any[]} chunks @param {any} whole the same answer at once */

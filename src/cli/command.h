@@ -35,6 +35,7 @@ exit_code command_bench(int argc, char **argv);
 exit_code command_perplexity(int argc, char **argv);
 exit_code command_quantize(int argc, char **argv);
 exit_code command_synth(int argc, char **argv);
+exit_code command_embed_component(int argc, char **argv);
 exit_code command_constrain(int argc, char **argv);
 
 // ---- messages (report.c) ----

@@ -18,6 +18,7 @@ static const command commands[] = {
     {"bench", "measures prefill and decode", command_bench},
     {"perplexity", "how well a model predicts a text", command_perplexity},
     {"quantize", "writes a model file anew in another type", command_quantize},
+    {"embed-component", "a component of wasi:http with its model", command_embed_component},
     {"constrain", "checks texts against a grammar", command_constrain},
     {"synth", "makes a model with random weights of a known shape", command_synth},
 };
@@ -27,7 +28,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 static void print_help(output_stream out) {
   output_format(out, "wick runs GGUF language models.\n\nusage: wick COMMAND ...\n");
   for (int i = 0; i < COMMAND_COUNT; i++)
-    output_format(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    output_format(out, "  %-15s %s\n", commands[i].name, commands[i].summary);
   output_format(
       out,
       "\n'wick COMMAND --help' lists a command's options, 'wick --version' tells the version.\nA "

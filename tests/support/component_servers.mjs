@@ -1,6 +1,8 @@
 // The components of `make edge` in the servers that they are for.
 
-import { dirname } from 'node:path';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { basename, dirname } from 'node:path';
 import { startServer } from './example_servers.mjs';
 import { built, locate } from './locate.mjs';
 import { modelPath } from './package.mjs';
@@ -19,23 +21,56 @@ const flags = {
   ],
 };
 
+/** @param {string} model */
+const folderOf = (model) => [
+  ...['--dir', `${dirname(model)}::/models`],
+  ...['--env', `WICK_MODEL=/models/${basename(model)}`],
+];
+
 /**
- * `wasmtime serve`, with the model in a preopened directory.
+ * `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
- * @param {{args?: string[], model?: string}} [options] of the command; the folder's model is called as here
+ * @param {{args?: string[], model?: string, component?: string}} [options] arguments of the command; a component with
+ *   its model, in place of the built one
  * @returns {Promise<Started>}
  */
-export function startWasmtime(name, { args = [], model = modelPath } = {}) {
-  const folder = [
-    '--dir',
-    `${dirname(model)}::/models`,
-    '--env',
-    `WICK_MODEL=/models/${model.split('/').at(-1)}`,
-  ];
-  const component = built(`edge/wick-${name}.wasm`);
+export function startWasmtime(name, { args = [], model = modelPath, component } = {}) {
+  const program = component ? [component] : [...folderOf(model), built(`edge/wick-${name}.wasm`)];
   return startServer(
     locate('wasmtimeCommand').path,
-    ['serve', ...flags[name], '--addr', '127.0.0.1:0', ...folder, ...args, component],
+    ['serve', ...flags[name], '--addr', '127.0.0.1:0', ...args, ...program],
     printedOrigin,
   );
+}
+
+/** @returns {Promise<number>} a port that nobody listens on now */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/**
+ * `jco serve`. It takes no port 0, and another program may take a port that was free.
+ * @param {string} component with its model
+ * @param {string} folder for what jco makes of it
+ * @returns {Promise<Started>}
+ */
+export async function startJco(component, folder) {
+  for (let tries = 1; ; tries++) {
+    const port = await freePort();
+    const made = { TMPDIR: folder }; // what jco makes of the component
+    const options = ['--isolate-requests', 'instance', '--host', '127.0.0.1', '--port', `${port}`];
+    const args = [locate('jco').path, 'serve', ...options, component];
+    const originOf = (/** @type {string} */ line) =>
+      /Server listening/.test(line) ? `http://127.0.0.1:${port}` : undefined;
+    try {
+      return await startServer(locate('node24').path, args, originOf, made, true);
+    } catch (error) {
+      if (tries === 5) throw error;
+    }
+  }
 }

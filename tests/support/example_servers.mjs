@@ -22,14 +22,16 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
 /**
  * @param {string} program @param {string[]} args @param {(line: string) => string | undefined} originOf
  * @param {NodeJS.ProcessEnv} [env]
+ * @param {boolean} [hasChildren] which are closed with it
  * @returns {Promise<Started>}
  */
-export async function startServer(program, args, originOf, env) {
+export async function startServer(program, args, originOf, env, hasChildren = false) {
   // workerd tells its port on the file 3, the others print it
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
     cwd: root,
+    detached: hasChildren,
   });
   let output = '';
   /** @type {string | undefined} */
@@ -48,7 +50,8 @@ export async function startServer(program, args, originOf, env) {
   return {
     ...{ origin, pid: Number(child.pid), output: () => output },
     async close(signal) {
-      child.kill(signal);
+      if (hasChildren) process.kill(-Number(child.pid), signal);
+      else child.kill(signal);
       await exited;
     },
   };
