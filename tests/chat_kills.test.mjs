@@ -9,6 +9,7 @@ import { serve } from '../tools/serve.mjs';
 import { launchChromium } from './support/browsers.mjs';
 import { openStub, readAll, shown, untilKept } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
+import { untilTrue } from './support/package.mjs';
 import { soakCount, soakSeed } from './support/soak.mjs';
 
 const { skip } = locate('chromium');
@@ -130,6 +131,22 @@ test('killed at random moments: no question, no draft and no answer that was see
   t.diagnostic(`${rounds} kills, ${asked.length} questions, all there`);
 });
 
+/** Opens a conversation of the list, if there is one. @param {Page} page @param {number} where from 0 to 1 */
+async function openAny(page, where) {
+  await page.evaluate((place) => {
+    const links = [...document.querySelectorAll('#conversation-list a')];
+    const link = /** @type {HTMLAnchorElement | undefined} */ (
+      links[Math.floor(place * links.length)]
+    );
+    link?.click();
+  }, where);
+  // it may be gone: then the one before stays
+  await untilTrue(
+    page,
+    "document.getElementById('log').dataset.conversation === location.hash.slice(1)",
+  );
+}
+
 test('two tabs at random: the union of what was typed is there, and both show it', {
   skip,
 }, async (t) => {
@@ -157,13 +174,7 @@ test('two tabs at random: the union of what was typed is there, and both show it
     } else if (choice < 0.6) {
       await page.click('#new-chat');
     } else if (choice < 0.75) {
-      const links = page.locator('#conversation-list a');
-      const count = await links.count();
-      if (count > 0)
-        await links
-          .nth(Math.floor(random() * count))
-          .click({ timeout: 2000 })
-          .catch(() => {});
+      await openAny(page, random());
     } else if (choice < 0.85 && isBusy) {
       await page.evaluate("document.getElementById('stop').click()");
     } else if (choice < 0.9 && !isBusy) {

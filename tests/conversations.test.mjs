@@ -1,13 +1,14 @@
 // The chat page forgets nothing: the list of conversations, drafts, answers that were cut off, and what other tabs do.
-// In Chromium, over an engine of the test's own.
+// In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { buildChat } from '../examples/chat/build.mjs';
 import { serve } from '../tools/serve.mjs';
-import { launchChromium } from './support/browsers.mjs';
+import { launchChromium, launchFirefox, launchWebKit, PATIENCE_MS } from './support/browsers.mjs';
 import { ask, openStub, shown, talk, untilKept } from './support/chat_stub.mjs';
 import { locate, root } from './support/locate.mjs';
 import { waitUntil } from './support/package.mjs';
@@ -348,4 +349,85 @@ test('further answers: temperature 0 stays 0, and what follows the first answer 
   await later.getByRole('button').click();
   assert.deepEqual(await shown(page), ['First', 'One.', 'Second', 'Two.']);
   assert.equal(await later.count(), 0);
+});
+
+test('the page is small: all of its own scripts, and those of the package that come with it', () => {
+  const files = ['page.js', 'wick-llm/index.js', 'wick-llm/tabs.js', 'wick-llm/sources.js'];
+  const sizes = files.map((name) => gzipSync(readFileSync(resolve(site, name))).length);
+  const sum = sizes.reduce((all, one) => all + one, 0);
+  assert.ok(sum <= 120 * 1024, `${files.join(', ')}: ${sizes.join(' + ')} bytes gzipped`);
+});
+
+// ---- the other browsers, with the package's own engine ----
+
+/** Runs in the page: asks, and begins to type something else. */
+const firstVisit = `
+  const until = async (condition) => {
+    for (;;) {
+      const value = await condition();
+      if (value) return value;
+      await new Promise((settle) => setTimeout(settle, 50));
+    }
+  };
+  const byId = (id) => document.getElementById(id);
+  const type = (text) => {
+    byId('prompt').value = text;
+    byId('prompt').dispatchEvent(new Event('input'));
+  };
+  const readDrafts = () => new Promise((settle, fail) => {
+    const opening = indexedDB.open('wick-chat');
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction('drafts').objectStore('drafts').getAll();
+      reading.onsuccess = () => {
+        opening.result.close();
+        settle(reading.result.map(({ text }) => text));
+      };
+    };
+  });
+  await until(() => !byId('send').disabled);
+  type('What is Wick?');
+  byId('composer').requestSubmit();
+  await until(() => document.querySelector('.message.assistant footer'));
+  type('half a question');
+  await until(async () => (await readDrafts()).includes('half a question'));
+  return document.querySelector('.message.assistant .body').textContent;`;
+
+const secondVisit = `
+  for (;;) {
+    const said = [...document.querySelectorAll('.message .body')].map((one) => one.textContent);
+    const { value } = document.getElementById('prompt');
+    if (said.length === 2 && value !== '') return { said, value };
+    await new Promise((settle) => setTimeout(settle, 50));
+  }`;
+
+/** @param {(script: string) => Promise<any>} visit a new page of the same profile */
+async function forgetsNothing(visit) {
+  const answer = await visit(firstVisit);
+  assert.match(answer, /\w+ \w+/);
+  const { said, value } = await visit(secondVisit);
+  assert.deepEqual(said, ['What is Wick?', answer]);
+  assert.equal(value, 'half a question');
+}
+
+test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async (t) => {
+  const firefox = await launchFirefox();
+  t.after(() => firefox.close());
+  await forgetsNothing(async (script) => {
+    const page = await firefox.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(server.url);
+    const found = await page.evaluate(`(async () => { ${script} })()`);
+    await page.close();
+    return found;
+  });
+});
+
+test('nor does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+  const page = await launchWebKit();
+  t.after(() => page.close());
+  await forgetsNothing(async (script) => {
+    await page.goto(server.url);
+    return page.evaluate(script);
+  });
 });

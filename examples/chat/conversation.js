@@ -19,6 +19,7 @@ import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { keeper } from './keeper.js';
+import { followTabs, watchWriters } from './merging.js';
 import {
   addArticle,
   addFooter,
@@ -38,17 +39,15 @@ import {
   showAfter,
   showElsewhere,
 } from './shown.js';
-import { listen, tab, untilGone } from './tabs.js';
+import { tab } from './tabs.js';
 import {
   add,
   allAfter,
   find,
   fromTurns,
   idOf,
-  insert,
   newTree,
   removeLeaf,
-  saidOf,
   saidUntil,
   shownAfter,
   toTurn,
@@ -422,7 +421,7 @@ export function updateGauge() {
 // ---- which conversation is open ----
 
 /** The address has what is open, so a reload, a restored tab and the next start come back to it. */
-function showAddress() {
+export function showAddress() {
   const { id } = open.about;
   if (location.hash !== `#${id}`) history.replaceState(null, '', `#${id}`);
 }
@@ -458,6 +457,7 @@ export async function openConversation(id) {
     if (message) openEdit(message, text);
   }
   watchWriters();
+  log.dataset.conversation = about.id; // all of it is there
   return true;
 }
 
@@ -469,6 +469,7 @@ export function openNew() {
   hideAll();
   setPrompt('');
   announce();
+  log.dataset.conversation = open.about.id;
 }
 
 /** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
@@ -479,69 +480,15 @@ export async function restore(taken) {
   const isFirst = asked === '' || taken;
   const all = isFirst && !isOpen ? await keeper.store.list().catch(() => []) : [];
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
-  if (!isOpen && !(last && (await openConversation(last.id)))) announce();
+  if (!isOpen && !(last && (await openConversation(last.id)))) {
+    announce();
+    log.dataset.conversation = open.about.id;
+  }
   const { value } = promptField;
   if (typed === '' || typed === value) return;
   setPrompt([value, typed].filter(Boolean).join('\n')); // while the page was starting
   keepDraft([value, typed].filter(Boolean).join('\n'));
 }
-
-// ---- what other tabs do ----
-
-/** Answers of other tabs that are gone can be continued here. */
-async function watchWriters() {
-  const { tree } = open;
-  for (const message of allAfter(tree)) {
-    const { writer, state } = message;
-    if (state !== 'writing' || !writer || writer === tab) continue;
-    untilGone(writer).then(() => {
-      if (message.writer !== writer || message.state !== 'writing') return;
-      Object.assign(message, { state: 'stopped', writer: undefined });
-      if (open.tree === tree && articles.has(message)) refresh(message);
-    });
-  }
-}
-
-/** @param {string} id of a turn in the conversation that is open */
-async function mergeTurn(id) {
-  const { about, tree } = open;
-  const turn = await keeper.store.turn(id).catch(() => undefined);
-  if (!turn || open.tree !== tree) return;
-  const known = find(tree, id);
-  if (known && known.writer === tab && known.state === 'writing') return; // it is written here
-  if (known) {
-    const { shown, ...said } = saidOf(turn);
-    Object.assign(known, { facts: undefined, writer: undefined, isStart: undefined }, said);
-    return refresh(known);
-  }
-  const parent = turn.parent === '' ? tree : find(tree, turn.parent);
-  if (!parent) return mergeAll(about.id);
-  const { shown, ...said } = saidOf(turn);
-  const message = insert(parent, said);
-  for (const one of parent.children) if (!running) refresh(one); // they have arrows now
-  refresh(message);
-  if (turn.state === 'writing') watchWriters();
-}
-
-/** @param {string} id of the conversation, of which a turn is not known here */
-async function mergeAll(id) {
-  const whole = await keeper.store.open(id).catch(() => undefined);
-  const { tree } = open;
-  if (!whole || open.about.id !== id) return;
-  for (const turn of whole.turns) {
-    const parent = turn.parent === '' ? tree : find(tree, turn.parent);
-    if (find(tree, turn.id) || !parent) continue;
-    const { shown, ...said } = saidOf(turn);
-    refresh(insert(parent, said));
-  }
-  watchWriters();
-}
-
-listen(async ({ kind, conversation, id }) => {
-  if (conversation !== open.about.id) return;
-  if (kind === 'turn' && id) await mergeTurn(id);
-  if (kind === 'gone') open.about = { ...open.about, deleted: Date.now() };
-});
 
 // ---- calls of the page ----
 
@@ -611,6 +558,7 @@ export function stop() {
 
 setControls(addControls, turnTo);
 watchPrompt(current);
+followTabs(() => open, isAnswering);
 promptField.addEventListener('input', () => {
   hideContextNote();
   updateGauge();

@@ -71,9 +71,10 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} that settles when nothing waits */
+  /** @returns {Promise<void>} that settles when nothing waits, but for room */
   async untilIdle() {
-    if (this.#queue.length > 0) await new Promise((settle) => this.#idle.add(() => settle(0)));
+    if (this.#queue.length > 0 && !this.#later)
+      await new Promise((settle) => this.#idle.add(() => settle(0)));
   }
 
   async #run() {
@@ -94,9 +95,9 @@ export class Keeper {
       next.settle();
     }
     this.#isWriting = false;
-    if (hasFailed) return void this.#run();
     for (const settle of this.#idle) settle();
     this.#idle.clear();
+    if (hasFailed) this.#run();
   }
 }
 

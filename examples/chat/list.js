@@ -11,7 +11,7 @@ import { download, readConversations, toJson, toMarkdown } from './transfer.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** What the list needs of the page. @typedef {{current: () => Conversation, openNew: () => void,
- *   openConversation: (id: string) => Promise<boolean>, tell: (error: unknown) => void}} Page */
+ *   openConversation: (id: string) => Promise<boolean>, showAddress: () => void, tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';
@@ -347,7 +347,11 @@ export function startList(own) {
   addEventListener('keydown', shortcuts);
   addEventListener('hashchange', () => {
     const id = location.hash.slice(1);
-    if (id !== page.current().id) page.openConversation(id).catch(page.tell);
+    if (id === page.current().id) return;
+    page
+      .openConversation(id)
+      .then((isThere) => isThere || page.showAddress())
+      .catch(page.tell);
   });
   searchField.addEventListener('input', refreshSoon);
   importField.addEventListener('change', () => importFiles().catch(page.tell));

@@ -32,7 +32,7 @@ const modelOf = ({ name, source }) => ({ name, ...('url' in source && { url: sou
 function rememberedWish() {
   const { name, url } = conversation.current().model ?? lastModel() ?? {};
   if (!name || !url) return undefined;
-  const choice = models.find((one) => one.url === url);
+  const choice = models.find((one) => one.url === url || one.name === name);
   return choice ? wishFor(choice) : { name, source: { url } };
 }
 

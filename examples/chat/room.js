@@ -46,7 +46,8 @@ async function deletedButtons() {
   const deleted = (await keeper.store.list()).filter((one) => one.deleted > 0);
   if (deleted.length === 0) return [];
   const ids = deleted.map(({ id }) => id);
-  return [freeing(`${deleted.length} deleted conversations`, () => keeper.store.remove(ids))];
+  const what = ids.length === 1 ? 'a deleted conversation' : `${ids.length} deleted conversations`;
+  return [freeing(what, () => keeper.store.remove(ids))];
 }
 
 /** Models of this page are caches with these names. @returns {Promise<HTMLElement[]>} */
