@@ -61,7 +61,8 @@ static bool is_space(uint32_t byte) {
 // What no start continues goes on as text. `last`: the byte that leads to the node.
 static void complete_start(free_maker *m, uint32_t at, uint32_t text, uint32_t last) {
   free_node *node = &m->nodes[at];
-  const bool skips_space = at == m->first_start || last == '{' || last == '[' || last == '(';
+  const bool skips_space =
+      at == m->first_start || last == '{' || last == '[' || last == '(' || last == ':';
   for (uint32_t byte = 0; byte < 256; byte++) {
     const uint32_t as_text = m->nodes[text].next[byte];
     if (node->next[byte] != 0) {

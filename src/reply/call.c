@@ -12,7 +12,7 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
                              .id = p->id.bytes,
                              .id_bytes = p->id.size_bytes};
   parser_show(p);
-  p->sink(p->sink_context, &event);
+  if (!p->is_silent) p->sink(p->sink_context, &event);
 }
 
 // Whether a call without a mark begins as the model's form has it, letter by letter.
@@ -23,11 +23,39 @@ static bool is_as_written(const reply_parser *p) {
   return p->at - from == size && memcmp(p->held + from, text, size) == 0;
 }
 
+// Whether it begins with the name, which white space stands before, behind brackets and the colon.
+static bool begins_with_name(const reply_parser *p) {
+  static const char KEY[] = "{\"name\":\"";
+  const uint8_t *at = p->held + p->base + p->body, *end = p->held + p->at;
+  if (at < end && *at == '[') at++;
+  for (size_t i = 0; i < sizeof KEY - 1; i++, at++) {
+    while (at < end && is_space(*at) && (i == 0 || KEY[i - 1] == '{' || KEY[i - 1] == ':')) at++;
+    if (at == end || *at != (uint8_t)KEY[i]) return false;
+  }
+  return (size_t)(end - at) > p->name.size_bytes &&
+         memcmp(at, p->name.bytes, p->name.size_bytes) == 0 && at[p->name.size_bytes] == '"';
+}
+
+// Of a call without a mark: whether it is one, and no answer that is an object.
+static bool is_told_apart(const reply_parser *p) {
+  if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;
+  if (p->is_limited) return is_as_written(p);
+  return (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0 || begins_with_name(p);
+}
+
+static bool is_answer(const reply_parser *p) {
+  static const char NAME[] = FORM_ANSWER_TOOL;
+  const size_t size = p->name.size_bytes;
+  return (p->form->flags & FORM_KNOWN) != 0 && size == sizeof NAME - 1 &&
+         memcmp(p->name.bytes, NAME, size) == 0 && !tools_have(p->tools, NAME, size);
+}
+
 bool call_begin(reply_parser *p) {
   if (p->tools == NULL || p->name.size_bytes == 0) return false;
   const bool is_bare = (p->form->flags & FORM_BARE) != 0;
   if (is_bare && !tools_have(p->tools, p->name.bytes, p->name.size_bytes)) return false;
-  if (is_bare && p->is_limited && !is_as_written(p)) return false;
+  if (is_bare && !is_told_apart(p)) return false;
+  p->is_silent = is_answer(p);
   send_call(p, REPLY_CALL_BEGINS);
   p->begun = true;
   p->call_at = parser_base_bytes(p);
@@ -38,7 +66,8 @@ bool call_begin(reply_parser *p) {
 void call_end(reply_parser *p) {
   send_call(p, REPLY_CALL_ENDS);
   p->begun = false;
-  p->calls++;
+  p->calls += p->is_silent ? 0 : 1;
+  p->is_silent = false;
   p->is_listed = true;
   p->base = p->at;
   p->trims = p->is_fresh = true;
@@ -108,6 +137,10 @@ static reply_step pattern_step(reply_parser *p, uint8_t byte) {
     if (wanted == '\0') return STEP_BEFORE;
     if (wanted == PATTERN_SPACE[0]) {
       if (is_space(byte)) return STEP_MORE;
+    } else if (wanted == PATTERN_GAP[0]) {
+      if (byte != ' ' && byte != '\n') continue;
+      p->pattern++;
+      return STEP_MORE;
     } else if (wanted == PATTERN_NAME[0]) {
       if (is_name_byte(byte)) return text_add(&p->name, byte) ? STEP_MORE : STEP_FAIL;
       if (p->name.size_bytes == 0) return STEP_FAIL;

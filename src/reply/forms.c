@@ -66,7 +66,7 @@ const reply_form REPLY_FORMS[] = {
     {"functools[", "functools", S, NULL, NULL, ARGUMENTS_CALLS, FORM_LIST | FORM_BRACKET, NULL,
      CALL},
     {"<|python_tag|>", "<|python_tag|>", S, NULL, NULL, ARGUMENTS_CALLS, 0, NULL, CALL_OF_LLAMA},
-    {"Action:\\n```json", "Action:", S "```json" S, S "```", NULL, ARGUMENTS_CALLS,
+    {"Action:\\n```json", "Action:", PATTERN_GAP "```json" S, S "```", NULL, ARGUMENTS_CALLS,
      FORM_KNOWN | FORM_LIST, NULL, CALL_OF_COMMAND_R},
     {"\"parameters\": dictionary", "", "", NULL, NULL, ARGUMENTS_CALLS, FORM_BARE, NULL,
      CALL_OF_LLAMA},
@@ -161,7 +161,7 @@ const uint32_t REPLY_WRAPPER_COUNT = sizeof REPLY_WRAPPERS / sizeof REPLY_WRAPPE
 size_t reply_call_beginning(const reply_form *form, const char *name, size_t name_bytes,
                             char out[REPLY_BEGINNING_BYTES]) {
   size_t size = 0;
-  for (const char *at = form->call; *at != A[0]; at++) {
+  for (const char *at = form->call == NULL ? "[" N A : form->call; *at != A[0]; at++) {
     if (*at != N[0]) {
       out[size++] = *at;
     } else {
@@ -169,7 +169,7 @@ size_t reply_call_beginning(const reply_form *form, const char *name, size_t nam
       size += name_bytes;
     }
   }
-  out[size++] = '{';
+  out[size++] = form->call == NULL ? '(' : '{';
   return size;
 }
 

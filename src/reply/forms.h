@@ -36,6 +36,9 @@ enum {
 #define PATTERN_ID "\2"
 #define PATTERN_SPACE "\3"
 #define PATTERN_ARGUMENTS "\4"  // of `call`
+#define PATTERN_GAP "\5"        // a space, a line break, or nothing
+// The tool of Command R's own, by which it says that it answers: no call.
+#define FORM_ANSWER_TOOL "directly-answer"
 
 // Marks of parameters: before and after a key, before and after a value, after the last parameter.
 // Of Gemma's objects: `key` is the mark around texts.
@@ -73,7 +76,7 @@ extern const reply_wrapper REPLY_WRAPPERS[];
 extern const uint32_t REPLY_WRAPPER_COUNT;
 
 enum { REPLY_BEGINNING_BYTES = 320 };
-// How a call of ARGUMENTS_CALLS begins, up to the bracket of its arguments. Its size in bytes.
+// How a call without a mark begins, up to the bracket of its arguments. Its size in bytes.
 size_t reply_call_beginning(const reply_form *form, const char *name, size_t name_bytes,
                             char out[REPLY_BEGINNING_BYTES]);
 

@@ -240,42 +240,70 @@ static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
   return to;
 }
 
-static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *brackets,
-                      hold_tool *tool) {
-  const uint32_t name_bytes = tool == NULL ? 0 : tool->name.size_bytes + 1;
-  uint8_t *bytes = work_alloc(h->builder->work, strlen(brackets) + name_bytes, 1);
+// A text that begins the reply's first call: `before`, the name of `tool` if it is given, `after`.
+// In the form's own spelling it has as many spaces more.
+static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *before,
+                      hold_tool *tool, const char *after, uint32_t spaces) {
+  const document_text name = tool == NULL ? (document_text){0} : tool->name;
+  const char *parts[] = {before, (const char *)name.bytes, after};
+  const size_t sizes[] = {strlen(before), name.size_bytes, strlen(after)};
+  uint8_t *bytes = work_alloc(h->builder->work, sizes[0] + sizes[1] + sizes[2], 1);
   const uint32_t to = program_place(h->builder);
   uint32_t size = 0;
-  if (bytes == NULL) return;
-  for (; brackets[size] != '\0'; size++) bytes[size] = (uint8_t)brackets[size];
-  if (tool != NULL) {
-    memcpy(bytes + size, tool->name.bytes, tool->name.size_bytes);
-    size += name_bytes;
-    bytes[size - 1] = '(';
+  for (int i = 0; i < 3 && bytes != NULL; i++) {
+    if (sizes[i] > 0) memcpy(bytes + size, parts[i], sizes[i]);
+    size += (uint32_t)sizes[i];
   }
-  if (!hold_calls(h, form, size, tool, to, marks->behind)) return;
+  if (bytes == NULL || !hold_calls(h, form, size + spaces, tool, to, marks->behind)) return;
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Calls without a mark: what the model's own form begins with.
-static void add_bare(hold *h, hold_marks *marks, const reply_form *form) {
-  if (form->arguments == ARGUMENTS_CALLS) {
-    reply_form list = *form;
-    list.flags |= FORM_LIST;
-    add_start(h, marks, form, "{\"", NULL);
-    add_start(h, marks, &list, "[{\"", NULL);
+// Calls without a mark: what the model's own form begins with. Of a model whose form is not known,
+// an object may be an answer: one of a tool's name is a call.
+static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
+  const bool is_json = form->arguments == ARGUMENTS_CALLS;
+  reply_form one = *form;
+  if (!is_own) one.call = REPLY_FORMS[0].call;
+  reply_form list = one;
+  list.flags |= FORM_LIST;
+  if (is_json && is_own) {
+    add_start(h, marks, &one, "{\"", NULL, "", 0);
+    add_start(h, marks, &list, "[{\"", NULL, "", 0);
     return;
   }
-  for (uint32_t i = 0; i < h->tool_count; i++) add_start(h, marks, form, "[", &h->tools[i]);
+  for (uint32_t i = 0; i < h->tool_count; i++) {
+    if (is_json) {
+      add_start(h, marks, &one, "{\"name\":\"", &h->tools[i], "\"", 1);
+      add_start(h, marks, &list, "[{\"name\":\"", &h->tools[i], "\"", 1);
+    } else {
+      add_start(h, marks, form, "[", &h->tools[i], "(", 0);
+    }
+  }
+}
+
+// Command R's mark is a word of prose: it counts with what follows. Among its tools is one of its
+// own, by which it says that it answers.
+static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
+  static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
+  const uint32_t to = program_place(h->builder);
+  if (!hold_calls(h, form, strlen("```json"), NULL, to, marks->behind)) return;
+  const uint32_t answer =
+      hold_text(h, gap(h, to), "[{\"tool_name\": \"" FORM_ANSWER_TOOL "\", \"parameters\": {}}]");
+  program_skip(h->builder, hold_text(h, gap(h, answer), "```"), marks->text);
+  for (size_t i = 0; i < sizeof OPENS / sizeof OPENS[0]; i++) {
+    program_skip(h->builder, target_of(h, OPENS[i], marks), to);
+  }
 }
 
 static void add_form(hold *h, hold_marks *marks, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   const bool is_own = (h->own >> index & 1) != 0;
-  // A mark of prose, with a tool of the template's own that answers: it stays free.
-  if ((form->flags & FORM_KNOWN) != 0 && (form->flags & FORM_RECIPIENT) == 0) return;
+  if ((form->flags & FORM_KNOWN) != 0 && (form->flags & FORM_RECIPIENT) == 0) {
+    if (form->arguments == ARGUMENTS_CALLS) add_actions(h, marks, form);
+    return;
+  }
   if ((form->flags & FORM_BARE) != 0) {
-    if (is_own) add_bare(h, marks, form);
+    add_bare(h, marks, form, is_own);
     return;
   }
   const bool has_bracket = (form->flags & FORM_BRACKET) != 0;
@@ -292,7 +320,7 @@ static void add_form(hold *h, hold_marks *marks, uint32_t index) {
 static void put_auto(hold *h, uint32_t from, uint32_t to) {
   hold_marks *marks = work_alloc(h->builder->work, 1, sizeof *marks);
   if (marks == NULL) return;
-  marks->starts = work_alloc(h->builder->work, h->tool_count + 2, sizeof *marks->starts);
+  marks->starts = work_alloc(h->builder->work, 3 * h->tool_count + 2, sizeof *marks->starts);
   if (marks->starts == NULL) return;
   marks->text = program_place(h->builder);
   marks->behind = program_place(h->builder);

@@ -75,7 +75,7 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {
       from = put_id(h, from, form, tool);
-    } else if (*pattern == PATTERN_SPACE[0]) {
+    } else if (*pattern == PATTERN_SPACE[0] || *pattern == PATTERN_GAP[0]) {
       if (h->skip == 0) from = call_rule(h, from, gap_rule(h));
     } else if (*pattern == PATTERN_ARGUMENTS[0]) {
       from = call_rule(h, from, arguments);

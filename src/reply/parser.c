@@ -38,6 +38,7 @@ static size_t whole_characters(const reply_parser *p) {
 void parser_show(reply_parser *p) { send(p, p->out_count); }
 
 void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, size_t size_bytes) {
+  if (p->is_silent && kind == REPLY_CALL_ARGUMENTS) return;
   if (kind != p->out_kind) parser_show(p);
   p->out_kind = kind;
   for (size_t i = 0; i < size_bytes; i++) {

@@ -92,6 +92,7 @@ struct reply_parser {
   const char *pattern;
   size_t body;       // from base: where forms begin to read
   bool begun;        // the call is shown
+  bool is_silent;    // but not to the caller
   uint64_t call_at;  // the byte where its text begins
   bool is_listed;    // a call came before it in the same arguments
   uint32_t calls;

@@ -212,3 +212,46 @@ TEST(content_that_could_be_something_else_is_refused) {
     rig_close(&rig);
   }
 }
+
+// A form that no template has, or that has a word of prose for a mark: what a reader takes for a
+// call is one of the tools, and all else is an answer.
+TEST(calls_of_forms_without_marks_of_their_own_are_held) {
+#define HELD "\"has_begun\":false" TOOLS_OF("\"auto\"")
+  static const content_case UNKNOWN[] = {
+      {"{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}", true, NULL},
+      {"{ \"name\":\"weather\", \"arguments\": {\"city\": \"Oslo\"}}", true, NULL},
+      {"{\"name\":\n\"weather\", \"arguments\": {\"city\": \"Bergen\"}}", false, NULL},
+      {"[{\"name\": \"weather\", \"arguments\": {\"city\": 5}}]", false, NULL},
+      {"{\"name\": \"weather\"}", false, NULL},
+      {"{\"name\" : \"weather\"}", true, "{\"name\" : \"weather\"}"},
+      {"{\"name\": \"we\\u0061ther\"}", true, "{\"name\": \"we\\u0061ther\"}"},
+      {"{\"name\": \"Ada\", \"arguments\": {}}", true, "{\"name\": \"Ada\", \"arguments\": {}}"},
+      {"{\"a\": 1, \"name\": \"weather\", \"arguments\": {}}", true,
+       "{\"a\": 1, \"name\": \"weather\", \"arguments\": {}}"},
+      {"{\"arguments\": {\"city\": 5}, \"name\": \"weather\"}", true,
+       "{\"arguments\": {\"city\": 5}, \"name\": \"weather\"}"},
+      {"{\"function\": {\"name\": \"weather\"}}", true, "{\"function\": {\"name\": \"weather\"}}"},
+      {"[weather(city=\"Oslo\")]", true, NULL},
+      {"[weather(city=5)]", false, NULL},
+      {"[weather (city=5)]", true, "[weather (city=5)]"},
+      {"[1, 2]", true, "[1, 2]"},
+  };
+  CHECK_CONTENTS("x", "", HELD, UNKNOWN);
+#define ACTION(calls) "\n```json\n[" calls "\n]```"
+#define TO_WEATHER(city) "{\"tool_name\": \"weather\", \"parameters\": {\"city\": " city "}}"
+  static const content_case ACTIONS[] = {
+      {"Action:" ACTION(TO_WEATHER("\"Oslo\"")), true, NULL},
+      {"So. Action:" ACTION(TO_WEATHER("5")), false, NULL},
+      {"Action: ```json\n[" TO_WEATHER("\"Bergen\"") "]```", false, NULL},
+      {"Action:" ACTION("5"), false, NULL},
+      {"Action:\n\n```json [" TO_WEATHER("5") "]```", true,
+       "Action:\n\n```json [" TO_WEATHER("5") "]```"},
+      {"Action:\n```json\n[{\"tool_name\": \"directly-answer\", \"parameters\": {}}]\n```\nHi.",
+       true, "Hi."},
+      {"Action: go on.", true, "Action: go on."},
+  };
+  CHECK_CONTENTS("Action:\\n```json", "", HELD, ACTIONS);
+#undef HELD
+#undef ACTION
+#undef TO_WEATHER
+}

@@ -34,8 +34,8 @@ enum { TEXT_BYTES_MAX = 512 };
 
 typedef enum form_kind {
   MARKED,
-  // auto leaves it free: prose could have the mark
-  FREE,
+  // the mark is a word of prose: it counts with what follows
+  PROSE,
   // without a mark: held at the reply's beginning
   BARE
 } form_kind;
@@ -64,7 +64,7 @@ static const form_case FORMS[] = {
     {"functools[", "functools[", JSON_CALL "]", "functools[" JSON_CALL ", " JSON_CALL "]", MARKED},
     {"<|python_tag|>", "<|python_tag|>", LLAMA_CALL, NULL, MARKED},
     {"Action:\\n```json", "Action:", " ```json\n[" COMMAND_R_CALL "]\n```",
-     "Action: ```json\n[" COMMAND_R_CALL ", " COMMAND_R_CALL "]\n```", FREE},
+     "Action: ```json\n[" COMMAND_R_CALL ", " COMMAND_R_CALL "]\n```", PROSE},
     {"\"parameters\": dictionary", "", LLAMA_CALL, NULL, BARE},
     {"[CALL_ID]", "[TOOL_CALLS]", "weather[CALL_ID]a12345678[ARGS]" ARGS, NULL, MARKED},
     {"[ARGS]", "[TOOL_CALLS]", "weather[ARGS]" ARGS, NULL, MARKED},
@@ -202,22 +202,21 @@ TEST(a_call_that_is_required_comes_in_its_form) {
 TEST(a_call_that_may_come_is_held_behind_its_mark) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
-    const bool is_held = form->kind != FREE, is_marked = form->kind == MARKED;
+    const bool is_marked = form->kind != BARE;
     static held h;
     for (int parallel = 0; parallel < 2; parallel++) {
       held_open(&h, form->trait, "", WEATHER, false, parallel != 0);
       FITS_AS_IS(&h, true, "");
       FITS_AS_IS(&h, true, "Hi.");
       FITS_AS_IS(&h, true, form->open, form->rest);
-      FITS(&h, !is_held, "Oslo", "Lisbon", form->open, form->rest);
+      FITS(&h, false, "Oslo", "Lisbon", form->open, form->rest);
       // without a mark, a list is a call where it begins with the name of a tool
-      FITS(&h, !is_held || (!is_marked && form->rest[0] == '['), "weather", "feather", form->open,
-           form->rest);
+      FITS(&h, !is_marked && form->rest[0] == '[', "weather", "feather", form->open, form->rest);
       FITS_AS_IS(&h, true, "Hi. ", form->open, form->rest);
       FITS(&h, !is_marked, "Oslo", "Lisbon", "Hi. ", form->open, form->rest);
-      if (is_held) FITS_AS_IS(&h, parallel != 0, form->open, form->rest, " Done.");
-      if (is_marked) FITS_AS_IS(&h, false, form->open);
-      if (form->two != NULL && is_held) FITS_AS_IS(&h, parallel != 0, form->two);
+      FITS_AS_IS(&h, parallel != 0, form->open, form->rest, " Done.");
+      if (form->kind == MARKED) FITS_AS_IS(&h, false, form->open);
+      if (form->two != NULL) FITS_AS_IS(&h, parallel != 0, form->two);
       held_close(&h);
     }
   }

@@ -136,15 +136,6 @@ static void walk_case(const vectors *v, reply_rig *rig, grammar *grammar, uint32
   }
 }
 
-// What auto leaves free: calls without a mark where no template says that they are some, and
-// Command R+'s, among whose tools is one for answers.
-static bool is_left_free(const vectors *v, uint32_t one) {
-  const document_text raw = vectors_text(v, one, "raw"), name = vectors_text(v, one, "template");
-  const bool is_action = raw.size_bytes > 7 && memcmp(raw.bytes, "Action:", 7) == 0;
-  return is_action || (name.size_bytes == 0 && raw.size_bytes > 0 &&
-                       (raw.bytes[0] == '[' || raw.bytes[0] == '{'));
-}
-
 static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const char *tools,
                        size_t tools_bytes, uint64_t *seed, tally *tally) {
   const document_text raw = vectors_text(v, one, "raw");
@@ -165,7 +156,7 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const cha
   if (holds(free_one, text, raw.size_bytes)) {
     tally->allowed++;
     rig_parse(rig, text, raw.size_bytes, 0, 0);
-    if (!CHECK(are_valid(v, rig) || rig->call_count == 0 || is_left_free(v, one))) {
+    if (!CHECK(are_valid(v, rig) || rig->call_count == 0)) {
       show(v, one, text, raw.size_bytes, rig);
     }
   }
