@@ -99,6 +99,7 @@ test('what of the embedders runs, and what is refused', { skip: shared.skip }, (
   const names = new Set(running.map(({ arch }) => arch));
   t.diagnostic(`${running.length} of ${all.length} models run: ${[...names].sort().join(', ')}`);
   for (const { id } of refused) t.diagnostic(`refused: ${id}`);
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  for (const name of names) assert.ok(readme.includes(`\`${name}\``), `README: ${name}`);
+  const features = readFileSync(join(root, 'docs/features.md'), 'utf8');
+  for (const name of names)
+    assert.ok(features.includes(`\`${name}\``), `docs/features.md: ${name}`);
 });
