@@ -92,16 +92,17 @@ test('killed at random moments: no question, no draft and no answer that was see
     let seen = '';
     if (isSent) {
       await page.locator('.message.user .body', { hasText: text }).waitFor();
-      await untilKept(page, ({ turns }) => turns.some(({ content }) => content === text));
       asked.push(text);
-      await new Promise((settle) => setTimeout(settle, random() * 500));
-      const turns = (await readAll(page)).turns;
-      const question = turns.find(({ content }) => content === text);
-      seen = turns.find(({ parent }) => parent === question.id)?.content ?? '';
+      // sometimes at once, before the store has it
+      if (random() < 0.7) {
+        await new Promise((settle) => setTimeout(settle, random() * 500));
+        const { turns } = await readAll(page);
+        const question = turns.find(({ content }) => content === text);
+        seen = turns.find(({ parent }) => parent === question?.id)?.content ?? '';
+      }
     } else {
       const cut = text.slice(0, Math.ceil(random() * text.length));
       await page.fill('#prompt', cut);
-      await untilKept(page, ({ drafts }) => drafts.some((draft) => draft.text === cut));
       seen = cut;
     }
     const names = Object.keys(kills);

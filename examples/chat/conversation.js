@@ -18,6 +18,7 @@ import {
 import { note, showAnswering } from './developer.js';
 import { byId, makeButton, makeCopyButtons } from './dom.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
+import { enter, strike } from './journal.js';
 import { keeper } from './keeper.js';
 import { followTabs, watchWriters } from './merging.js';
 import {
@@ -338,10 +339,15 @@ async function ask(parent, content, { system, field, isStart }) {
   const draft = takeDraft(about.id, field);
   if (!field && promptField.value.trim() === content) setPrompt('');
   const turn = turnOf(question, about);
+  enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry goes
+  if (draft) strike(draft);
   compared = undefined;
   showAfter(parent);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  await keeper.add((store) => store.ask({ ...about }, turn, { draft, known }));
+  await keeper.add(async (store) => {
+    await store.ask({ ...about }, turn, { draft, known });
+    strike(turn.id);
+  });
   if (asking === open) return question;
   endRunning();
   setBusy(false);

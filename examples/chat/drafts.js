@@ -3,6 +3,7 @@
 // the conversation takes it over.
 
 import { byId } from './dom.js';
+import { enter, strike } from './journal.js';
 import { keeper } from './keeper.js';
 import { newId, RECORD_VERSION } from './records.js';
 import { isOpenElsewhere, tab } from './tabs.js';
@@ -18,6 +19,9 @@ let current = () => {
 };
 /** This tab's drafts: their ids by conversation and field. @type {Map<string, string>} */
 const ids = new Map();
+
+/** What was typed last, by the drafts' ids. @type {Map<string, Draft>} */
+const latest = new Map();
 
 /** @param {string} conversation @param {string} field */
 const placeOf = (conversation, field) => `${conversation} ${field}`;
@@ -36,7 +40,13 @@ export function keepDraft(text, field = '') {
   const place = placeOf(conversation.id, field);
   if (text === '' && !ids.has(place)) return;
   const draft = draftOf(conversation, field, text);
-  keeper.replace(`draft ${draft.id}`, (store) => store.keepDraft({ ...conversation }, draft));
+  const about = { ...conversation };
+  enter(draft.id, { about, draft });
+  keeper.replace(`draft ${draft.id}`, async (store) => {
+    await store.keepDraft(about, draft);
+    if (latest.get(draft.id) === draft) strike(draft.id);
+  });
+  latest.set(draft.id, draft);
 }
 
 /** @param {string} conversation @param {string} [field] @returns {string | undefined} the draft that is sent now: the next one has an id of its own */
@@ -45,6 +55,7 @@ export function takeDraft(conversation, field = '') {
   const id = ids.get(place);
   ids.delete(place);
   if (id) keeper.forget(`draft ${id}`);
+  if (id) latest.delete(id);
   return id;
 }
 

@@ -2,6 +2,7 @@
 // user wants that, or the browser keeps nothing.
 
 import { openDatabase, openMemory } from './database.js';
+import { takeUp } from './journal.js';
 import { keeper } from './keeper.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
@@ -31,6 +32,7 @@ export async function openStore() {
   }
   try {
     const store = await openDisk();
+    await takeUp(store).catch(() => {}); // there is no room: it stays where it is
     keeper.use(store);
     store.removeOld().catch(() => {});
     // where there is no room for it, it is tried again at the next visit

@@ -72,6 +72,11 @@ export class Store {
     return isKnown(turn) ? turn : undefined;
   }
 
+  /** @param {string} id @returns {Promise<Draft | undefined>} */
+  async draft(id) {
+    return this.#database.run('readonly', (rows) => rows.get('drafts', id));
+  }
+
   /** @returns {Promise<{conversations: Conversation[], turns: Turn[], drafts: Draft[]}>} all there is */
   async everything() {
     return this.#database.run('readonly', async (rows) => ({
