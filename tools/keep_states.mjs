@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createEngine } from '../dist/index.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const { createEngine } = await import(resolve(root, 'dist/index.js'));
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
   console.error('keep_states: name a folder');
