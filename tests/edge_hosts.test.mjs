@@ -238,13 +238,13 @@ describe('workerd', { skip: workerd.skip }, () => {
       export default {
         fetch: createHandler(await createEngine({ wasm, bytes, isolateBytes: 128e6 })),
       };`;
-    const file = (/** @type {string} */ name, /** @type {string} */ kind, path = name) =>
-      `, (name = "${name}", ${kind} = embed "../../../dist/${path}")`;
+    /** @param {string} name @param {string} kind @param {string} path from the repository's root */
+    const file = (name, kind, path) => `, (name = "${name}", ${kind} = embed "../../../${path}")`;
     const modules = [
-      file('wick-llm/edge', 'esModule', 'edge.js'),
-      file('wick-llm/openai', 'esModule', 'openai.js'),
-      file('engine.wasm', 'wasm', 'wasm/wick-simd128-single.wasm'),
-      file('model.gguf', 'data', 'models/wick-2.6m-q8_0.gguf'),
+      file('wick-llm/edge', 'esModule', 'dist/edge.js'),
+      file('wick-llm/openai', 'esModule', 'dist/openai.js'),
+      file('engine.wasm', 'wasm', 'dist/wasm/wick-simd128-single.wasm'),
+      file('model.gguf', 'data', 'examples/models/wick-2.6m-q8_0.gguf'),
     ];
     const server = await startWorkerOf('global_scope', source, modules.join(''));
     t.after(() => server.close());
