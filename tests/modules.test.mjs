@@ -15,7 +15,7 @@ const web = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-thr
 );
 const wasi = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
 /** Pages load the web's; an edge runtime's hold the command line, too. */
-const gzippedBytesMax = { web: 311_000, wasi: 363_000 };
+const gzippedBytesMax = { web: 311_000, wasi: 364_000 };
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
